@@ -1,8 +1,9 @@
-"""Paid-for replies, with a score or without: `Request.key()` → `Response`. Nothing is ever evicted.
+"""The cache of paid replies, with a score or without: `Request.key()` → `Response`.
 
-Stored with diskcache, whose defaults would lose replies (1 GiB, then silent eviction) and run code from the
-file (values may be pickles, CVE-2025-69872; its JSONDisk still unpickles). Here values are JSON text, a pickle
-stays unread, nothing is culled, and writes are grouped into transactions.
+It uses diskcache, whose defaults would lose replies (1 GiB, then silent eviction) and run code from
+the file (values may be pickles, CVE-2025-69872; its JSONDisk still unpickles). Here values are JSON
+text, a pickle is never read, nothing is evicted, and writes are grouped into transactions
+(docs/decisions/0041-the-cache-through-diskcaches-public-api.md).
 """
 
 from __future__ import annotations
@@ -17,30 +18,42 @@ from judge.cache.disk import DiskCache, TextDisk
 from judge.core.errors import StorageError
 
 __all__ = [
-    "Cache", "DiskCache", "NoCache", "TextDisk", "cache_location", "clear_metrics", "default_folder",
-    "metrics_folder", "metrics_size", "open_cache",
-]  # fmt: skip
+    "Cache",
+    "DiskCache",
+    "NoCache",
+    "TextDisk",
+    "cache_location",
+    "clear_metrics",
+    "default_folder",
+    "metrics_folder",
+    "metrics_size",
+    "open_cache",
+]
 
 
 def default_folder() -> Path:
-    """$JUDGE_CACHE, else judge/ under $XDG_CACHE_HOME or ~/.cache."""
-    if configured := os.environ.get("JUDGE_CACHE"):
-        return Path(configured)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "judge"
+    """Return $JUDGE_CACHE, by default judge/ under $XDG_CACHE_HOME or ~/.cache."""
+    own_folder = os.environ.get("JUDGE_CACHE")
+    if own_folder:
+        return Path(own_folder)
+    # XDG Base Directory Specification: an empty variable counts as unset.
+    caches = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(caches) / "judge"
 
 
 def metrics_folder(folder: Path) -> Path:
-    """Where metrics keep what took them time, such as digests of models, under a cache folder."""
+    """Return the folder for slow results of metrics, such as digests of models, in a cache."""
     return folder / "metrics"
 
 
 def metrics_size(folder: Path) -> int:
-    """Bytes that metrics keep under a cache folder."""
-    return sum(path.stat().st_size for path in metrics_folder(folder).rglob("*") if path.is_file())
+    """Return the size of the metrics' files in a cache, in bytes."""
+    files = [path for path in metrics_folder(folder).rglob("*") if path.is_file()]
+    return sum(file.stat().st_size for file in files)
 
 
 def clear_metrics(folder: Path) -> int:
-    """Forget what metrics keep; returns how many bytes that was. Raises StorageError."""
+    """Delete the metrics' files in a cache, and return their size in bytes. Raises StorageError."""
     size = metrics_size(folder)
     try:
         if size:
@@ -51,18 +64,21 @@ def clear_metrics(folder: Path) -> int:
 
 
 def cache_location(folder: Path | None) -> Path:
-    """Where a cache is: as given, else the folder for one."""
+    """Return the folder of a cache, by default the default one."""
     return default_folder() if folder is None else folder
 
 
 def open_cache(
     location: Path | Literal[False] | None, notes: list[str] | None = None, *, make: bool = True
 ) -> Cache:
-    """A plan's cache, with what there will be to say of it in `notes`: the default one for None, none at all for False.
+    """Open the cache of a run; later warnings are appended to `notes`. Raises StorageError.
 
-    Without `make` no folder is made, and nothing kept where there is none. Raises StorageError.
+    None is the default cache, False is no cache. Without `make`, no folder is created: if there is
+    none, nothing is stored.
     """
     if location is False:
         return NoCache()
     folder = cache_location(location)
-    return DiskCache(folder, notes) if make or (folder / "responses").exists() else NoCache()
+    if make or (folder / "responses").exists():
+        return DiskCache(folder, notes)
+    return NoCache()

@@ -1,7 +1,8 @@
-"""The base class of caches, the cache that keeps nothing, and the text form of a cache's rows.
+"""The base class of caches, the cache that stores nothing, and the text form of a cache's rows.
 
-The row of a reply is the reply as JSON, then a line with the request without its messages. The messages are a row of
-their own, once for all draws, by their digest. Rows of older versions hold the reply alone.
+The row of a reply is the reply as JSON, then a line with the request without its messages. The
+messages have a row of their own by their digest, once for all draws. Rows of older versions have
+only the reply.
 """
 
 from __future__ import annotations
@@ -16,54 +17,52 @@ from judge.core.records import Request, Response
 
 _encode = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode
 PROMPT = "prompt:"
-"""Begins the key of a row with messages; the key of a reply is that of its request."""
+"""The beginning of the key of a row with messages. The key of a reply is that of its request."""
+_N_REQUEST_FIELDS = 5
 
 
 class Cache:
-    """What a run needs of a cache. This one keeps nothing (`NoCache`, for `--no-cache`).
-
-    `keeps` is True if a reply that was put can be read again.
-    """
+    """The interface of a cache. `keeps` is whether a stored reply can be read again."""
 
     keeps: ClassVar[bool] = False
 
     def get_many(self, keys: Sequence[str]) -> dict[str, Response]:
-        """The stored responses among these keys; one that cannot be read back counts as absent."""
+        """Return the stored responses with these keys; one that cannot be read counts as absent."""
         return {}
 
     def put(self, key: str, response: Response, request: Request | None = None) -> None:
-        """Keep a response and its request. After the next `flush` both survive the end of this process."""
+        """Store a response and its request; both survive this process after the next `flush`."""
 
     def flush(self) -> None:
-        """Write what was put. Raises StorageError, keeping everything unwritten for the next try."""
+        """Write what was put. Raises StorageError; the next call then tries to write it again."""
 
     def close(self) -> None:
         """Flush and close the files."""
 
 
 class NoCache(Cache):
-    """Remembers nothing (`--no-cache`)."""
+    """Stores nothing (`--no-cache`)."""
 
 
 def encode(key: str, response: Response, request: Request | None) -> dict[str, str]:
-    """The rows of a response and its prompt by their keys."""
+    """Return the rows of a response and its prompt by their keys."""
     if request is None:
         return {key: response.to_json()}
     messages = _json([dict(message) for message in request.messages])
     digest = _digest(messages)
-    request_line = _json(
-        [request.endpoint, request.model, request.draw, dict(request.params), digest]
-    )
+    params = dict(request.params)
+    request_line = _json([request.endpoint, request.model, request.draw, params, digest])
     return {PROMPT + digest: messages, key: f"{response.to_json()}\n{request_line}"}
 
 
 def decode_reply(text: str) -> Response:
-    """The reply of a row. Raises ValueError for a text that is no row."""
-    return Response.from_json(text.partition("\n")[0])
+    """Return the reply of a row. Raises ValueError for a text that is no row."""
+    reply_line = text.partition("\n")[0]
+    return Response.from_json(reply_line)
 
 
 def decode_replies(rows: Mapping[str, str]) -> dict[str, Response]:
-    """The replies of these rows, as far as they can be read."""
+    """Return the replies of these rows; rows that cannot be read are left out."""
     responses = {}
     for key, text in rows.items():
         with suppress(ValueError):
@@ -72,17 +71,19 @@ def decode_replies(rows: Mapping[str, str]) -> dict[str, Response]:
 
 
 def prompt_keys(rows: Iterable[str]) -> list[str]:
-    """The keys of the prompts that these rows of replies name, each once."""
+    """Return the keys of the prompts of these rows of replies, each key once."""
     keys: dict[str, None] = {}
     for text in rows:
         with suppress(ValueError):
-            if fields := _request_fields(text):
-                keys[PROMPT + str(fields[-1])] = None
+            fields = _request_fields(text)
+            if fields:
+                digest = fields[-1]
+                keys[f"{PROMPT}{digest}"] = None
     return list(keys)
 
 
 def is_intact(key: str, text: str) -> bool:
-    """Whether a row reads as a reply or, under the key of a prompt, is the text of that digest."""
+    """Return whether a row can be read as a reply, or is the text of its prompt key's digest."""
     if key.startswith(PROMPT):
         return key == PROMPT + _digest(text)
     with suppress(ValueError):
@@ -91,29 +92,39 @@ def is_intact(key: str, text: str) -> bool:
 
 
 def decode_request(text: str, prompts: Mapping[str, str]) -> Request | None:
-    """The request of a row; None if the row does not hold it or its prompt is missing. Raises ValueError."""
-    if (fields := _request_fields(text)) is None:
+    """Return the request of a row, None if the row has none or its prompt is missing.
+
+    Raises ValueError.
+    """
+    fields = _request_fields(text)
+    if fields is None:
         return None
     endpoint, model, draw, params, digest = fields
-    messages = prompts.get(key := f"{PROMPT}{digest}")
+    key = f"{PROMPT}{digest}"
+    messages = prompts.get(key)
     if messages is None or not is_intact(key, messages):
         return None
     return Request(model, tuple(json.loads(messages)), params, draw, endpoint)
 
 
 def _request_fields(text: str) -> list[Any] | None:
-    """The second line of a row; None if there is none. Raises ValueError for a line that judge never wrote."""
-    line = text.partition("\n")[2]
-    if not line:
+    """Return the second line of a row, None if there is none.
+
+    Raises ValueError for a line that judge never wrote.
+    """
+    request_line = text.partition("\n")[2]
+    if not request_line:
         return None
-    fields = json.loads(line)
-    if not isinstance(fields, list) or len(fields) != 5 or not isinstance(fields[3], dict):
+    fields = json.loads(request_line)
+    if not isinstance(fields, list) or len(fields) != _N_REQUEST_FIELDS:
+        raise ValueError("not a request")
+    if not isinstance(fields[3], dict):
         raise ValueError("not a request")
     return fields
 
 
 def _json(value: object) -> str:
-    """Readable JSON; lone surrogates, which no file can hold otherwise, are escaped."""
+    """Return readable JSON. Only lone surrogates are escaped, because UTF-8 cannot encode them."""
     text = _encode(value)
     try:
         text.encode()

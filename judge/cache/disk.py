@@ -19,16 +19,17 @@ from judge.core import files
 from judge.core.errors import StorageError
 from judge.core.records import Request, Response
 
+# Rows of one transaction: each transaction costs a write to the disk.
 _BATCH = 500
+# Seconds to wait for another process that writes.
 _TIMEOUT = 60.0
-"""Seconds to wait for another process that writes."""
 _ERRORS = (sqlite3.Error, diskcache.Timeout, OSError, ValueError)
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 T = TypeVar("T")
 
 
 class TextDisk(diskcache.Disk):  # type: ignore[misc]
-    """Text in, text out. A key or value of any other kind, above all a pickle, stays unread: it is empty text."""
+    """Stores and reads text. Anything else, such as a pickle, is read as the empty text."""
 
     def get(self, key: Any, raw: bool) -> str:
         return key if raw and isinstance(key, str) else ""
@@ -36,20 +37,22 @@ class TextDisk(diskcache.Disk):  # type: ignore[misc]
     def store(self, value: Any, read: bool, key: Any = None) -> tuple[int, int, None, str]:
         if not isinstance(value, str):
             raise StorageError(f"the cache keeps text only, not {type(value).__name__}")
+        # The size of the row's file, the kind of value, the name of the file, and the value.
         return 0, diskcache.core.MODE_RAW, None, value
 
     def fetch(self, mode: int, filename: str | None, value: Any, read: bool) -> str:
-        return value if mode == diskcache.core.MODE_RAW and isinstance(value, str) else ""
+        is_text = mode == diskcache.core.MODE_RAW and isinstance(value, str)
+        return value if is_text else ""
 
     def remove(self, file_path: str) -> None:
-        """Remove nothing: no row of ours has a file, and a false one may name any."""
+        """Do nothing: our rows never have a file, and a forged row could name any path."""
 
 
 class DiskCache(base.Cache):
-    """The default cache: one SQLite file in `responses/` under the folder, readable by its owner only.
+    """The default cache: one SQLite file in `responses/` under the folder, for its owner only.
 
-    If the file is damaged, it is set aside and a new one begun; a line on standard error says so, and is in `notes`.
-    Not for several threads.
+    A damaged file is renamed and a new one is begun; a line on standard error says so, and is
+    appended to `notes`. Not for several threads.
     """
 
     keeps: ClassVar[bool] = True
@@ -68,19 +71,26 @@ class DiskCache(base.Cache):
         return base.decode_replies(self.rows(keys))
 
     def rows(self, keys: Sequence[str]) -> dict[str, str]:
-        """The rows with these keys, as they were written."""
+        """Return the rows with these keys, as they were written."""
         rows = {key: self._pending[key] for key in keys if key in self._pending}
-        if missing := [key for key in keys if key not in rows]:
-            rows |= self._with_file(
-                lambda: {key: text for key in missing if (text := self._store.get(key))}
-            )
+        missing = [key for key in keys if key not in rows]
+        if missing:
+            rows |= self._with_file(lambda: self._stored_rows(missing))
+        return rows
+
+    def _stored_rows(self, keys: Sequence[str]) -> dict[str, str]:
+        rows = {}
+        for key in keys:
+            text = self._store.get(key)
+            if text:
+                rows[key] = text
         return rows
 
     def put(self, key: str, response: Response, request: Request | None = None) -> None:
         self.put_rows(base.encode(key, response, request))
 
     def put_rows(self, rows: Mapping[str, str]) -> None:
-        """Keep rows by their keys; safe after the next `flush`."""
+        """Store rows by their keys; they are on the disk after the next `flush`."""
         self._pending.update(rows)
         if len(self._pending) >= _BATCH:
             self.flush()
@@ -97,10 +107,12 @@ class DiskCache(base.Cache):
             self._close_store()
 
     def stats(self) -> dict[str, int]:
-        """Number of `responses` and `bytes` that are stored."""
-        return self._with_file(
-            lambda: {"responses": _count(self._store), "bytes": int(self._store.volume())}
-        )
+        """Return the number of stored `responses`, and of `bytes`."""
+
+        def count() -> dict[str, int]:
+            return {"responses": _count(self._store), "bytes": int(self._store.volume())}
+
+        return self._with_file(count)
 
     def clear(self) -> int:
         """Delete all replies and prompts. Return the number of replies."""
@@ -114,9 +126,9 @@ class DiskCache(base.Cache):
         return count
 
     def iter_all(self) -> Iterator[tuple[Response, Request | None]]:
-        """Every stored response and its request, None if it is not known; some may come twice.
+        """Yield every stored response and its request, None if that is unknown.
 
-        Rows that cannot be read back are left out.
+        Rows that cannot be read are left out. Some may be yielded twice.
         """
         for keys in self._key_blocks():
             rows = self.rows(keys)
@@ -133,28 +145,32 @@ class DiskCache(base.Cache):
 
     def _key_blocks(self) -> Iterator[Sequence[str]]:
         """Yield the keys of all replies in blocks; one may come twice."""
-        store, keys = None, iter(())
+        store: Any = None
+        keys: Iterator[str] = iter(())
 
         def block() -> list[str]:
             nonlocal store, keys
-            if store is not self._store:  # another file, which is read from its start
-                store, keys = self._store, iter(self._store)
+            if store is not self._store:
+                # Another file replaced the one before: it is read from its start.
+                store = self._store
+                keys = iter(self._store)
             return list(islice(keys, _BATCH))
 
-        while some := self._with_file(block):
-            yield list(filter(_is_reply, some))
-
-    # The file, and what becomes of it.
+        while block_keys := self._with_file(block):
+            yield list(filter(_is_reply, block_keys))
 
     def _with_file(self, work: Callable[[], T]) -> T:
-        """Work with the file that is there now; if that is damaged, with the one that replaces it."""
+        """Do some work with the file; if it is damaged, with a new one that replaces it."""
         try:
             try:
                 return self._try_with_file(work)
             except _ERRORS as error:
-                self._close_store()  # whatever transaction the error has left open ends here
+                # This also ends a transaction that the error left open.
+                self._close_store()
                 damage = _cause(error)
-                if getattr(damage, "sqlite_errorcode", 0) & 0xFF not in _DAMAGED:
+                # The lowest byte is the primary result code (sqlite.org/rescode.html).
+                primary_code = getattr(damage, "sqlite_errorcode", 0) & 0xFF
+                if primary_code not in _DAMAGED:
                     raise
             self._set_aside(damage)
             return self._try_with_file(work)
@@ -166,27 +182,32 @@ class DiskCache(base.Cache):
             ) from error
 
     def _try_with_file(self, work: Callable[[], T]) -> T:
-        """Work with the file that is there: another process may have replaced the one that is open."""
+        """Do some work with the file at the path."""
         _make_own_folder(self.folder)
         with files.locked(self._lock, shared=True):
+            # Another process may have replaced the open file.
             if self._store is None or self._identity != _identity(self._file):
                 self._close_store()
+                # If opening fails, `_set_aside` has to know which file was damaged.
                 self._identity = _identity(self._file)
                 self._store = _open(self.folder)
                 self._identity = _identity(self._file)
             return work()
 
     def _set_aside(self, reason: BaseException) -> None:
-        """Give a damaged file another name, so that a new one begins in its place."""
+        """Rename a damaged file, so that a new one is begun."""
         with files.locked(self._lock):
             if self._identity != _identity(self._file):
-                return  # another process has done it
+                # Another process has renamed it meanwhile.
+                return
             aside = f"{self._file}.damaged-{datetime.now():%Y%m%d-%H%M%S-%f}"
-            for end in ("-wal", "-shm", ""):
+            # The database comes last: without it, the next run would not rename the others.
+            for ending in ("-wal", "-shm", ""):
                 with suppress(FileNotFoundError):
-                    Path(f"{self._file}{end}").rename(f"{aside}{end}")
+                    Path(f"{self._file}{ending}").rename(f"{aside}{ending}")
         self.notes.append(
-            f"The cache was damaged ({reason}). Its file is kept as {aside}, and a new one was begun."
+            f"The cache was damaged ({reason}). Its file is kept as {aside}, "
+            "and a new one was begun."
         )
         sys.stderr.write(f"judge: {self.notes[-1]}\n")
 
@@ -197,21 +218,31 @@ class DiskCache(base.Cache):
 
 
 def _make_own_folder(folder: Path) -> None:
-    """Make it where there is none, for its owner only. Raises StorageError where it is a link, or somebody else's.
+    """Create the folder with mode 0700.
 
-    Who can write there decides on the scores. What a superuser may write to is often not his: a container's volume.
+    Raises StorageError if it is a symlink or belongs to another user, because everybody who can
+    write to the cache decides the scores.
     """
     files.make_private_dir(folder)
-    others = (
-        sys.platform != "win32"
-        and folder.stat().st_uid not in (os.geteuid(), 0)
-        and os.geteuid() != 0
-    )
-    if others or folder.is_symlink():
-        why = "it belongs to another user" if others else "it is a link"
+    problem = ""
+    if _is_foreign(folder):
+        problem = "it belongs to another user"
+    elif folder.is_symlink():
+        problem = "it is a link"
+    if problem:
         raise StorageError(
-            f"cache {folder}: {why}; name a folder of yours with --cache DIR, or run with --no-cache"
+            f"cache {folder}: {problem}; name a folder of yours with --cache DIR, or run with "
+            "--no-cache"
         )
+
+
+def _is_foreign(folder: Path) -> bool:
+    """Return whether a folder belongs to another user than this one or root."""
+    if sys.platform == "win32":
+        return False
+    user = os.geteuid()
+    # Root may write everywhere: a container's volume often has another owner.
+    return user != 0 and folder.stat().st_uid not in (user, 0)
 
 
 def _open(folder: Path) -> Any:
@@ -222,34 +253,42 @@ def _open(folder: Path) -> Any:
         timeout=_TIMEOUT,
         disk=TextDisk,
         disk_min_file_size=2**40,
+        # Nothing is ever deleted to make room.
         eviction_policy="none",
-        cull_limit=0,  # nothing is ever deleted to make room
+        cull_limit=0,
         statistics=0,
-        sqlite_synchronous=1,  # a commit survives the end of the process; the medium has it after the next checkpoint
-        sqlite_mmap_size=0,  # a file cut short under a map ends the process
+        # A commit survives the end of the process; after the next checkpoint it survives a power
+        # failure, too.
+        sqlite_synchronous=1,
+        # A file that another program shortens while it is mapped would end the process.
+        sqlite_mmap_size=0,
     )
 
 
 def _write(store: Any, rows: Iterable[tuple[str, str]]) -> None:
-    """Write rows, many in one transaction; each replaces the one with its key, but a prompt never changes."""
+    """Write rows, many in one transaction. A row replaces the earlier one with its key."""
     remaining = iter(rows)
-    while some := list(islice(remaining, _BATCH)):
+    while batch := list(islice(remaining, _BATCH)):
         with store.transact():
-            for key, text in some:
-                (store.add if key.startswith(base.PROMPT) else store.set)(key, text)
+            for key, text in batch:
+                if key.startswith(base.PROMPT):
+                    # Its key is its digest, so a row that exists is the same.
+                    store.add(key, text)
+                else:
+                    store.set(key, text)
 
 
 def _identity(file: Path) -> tuple[int, int] | None:
-    """What tells a file from another that takes its place; None if there is none."""
+    """Return the device and the inode of a file, None if there is none."""
     try:
-        stat = file.stat()
+        status = file.stat()
     except FileNotFoundError:
         return None
-    return stat.st_dev, stat.st_ino
+    return status.st_dev, status.st_ino
 
 
 def _count(store: Any) -> int:
-    """The number of replies."""
+    """Return the number of replies."""
     return sum(map(_is_reply, store))
 
 
@@ -258,7 +297,7 @@ def _is_reply(key: str) -> bool:
 
 
 def _cause(error: BaseException) -> BaseException:
-    """What SQLite said first: diskcache hides it behind its own Timeout or the error of a rollback."""
+    """Return SQLite's first error, which diskcache hides behind a Timeout or a rollback's error."""
     while isinstance(error.__context__, sqlite3.Error):
         error = error.__context__
     return error
@@ -268,5 +307,8 @@ def _advice(error: BaseException) -> str:
     if isinstance(error, PermissionError):
         return "name a folder of yours with --cache DIR, or run with --no-cache"
     if "full" in str(error) or "space" in str(error) or "disk I/O" in str(error):
-        return "make room on the disk (or name another with --cache DIR) and start the same command again"
+        return (
+            "make room on the disk (or name another with --cache DIR) "
+            "and start the same command again"
+        )
     return "move the folder away if it is damaged, or name another with --cache DIR"

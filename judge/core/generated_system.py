@@ -15,7 +15,7 @@ from judge.core.request_options import Judge, ModelSettings
 
 
 class GeneratedSystem(ModelSettings):
-    """A prompt file and a model; its address, key and headers are by default those of the run."""
+    """A prompt file and a model. Without an own address, key or headers, it has the run's."""
 
     prompt: Path = Field(description="Jinja file of the prompt; it reads the data's columns.")
     model: str = Field(min_length=1, description="Name of the model.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -279,9 +279,9 @@ def _add(words: dict[str, str], spellings: Iterable[str], label: str) -> None:
 class _NumberSpellings:
     """A number in Chinese and Japanese (`han`), in Korean and in English."""
 
-    han: Sequence[str]
-    korean: Sequence[str]
-    english: Sequence[str]
+    han: list[str]
+    korean: list[str]
+    english: list[str]
 
 
 def _spellings(number: int) -> _NumberSpellings:

@@ -527,7 +527,7 @@ def _choice_json(choice: Choice) -> list[Any]:
     tokens = None
     if choice.tokens is not None:
         tokens = [[token.text, token.logprob, token.top] for token in choice.tokens]
-    values = [choice.text, choice.finish_reason, tokens]
+    values: list[Any] = [choice.text, choice.finish_reason, tokens]
     if choice.shares is not None:
         values.append(choice.shares)
     return values

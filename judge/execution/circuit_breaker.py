@@ -1,4 +1,4 @@
-"""Nothing more is asked about a criterion whose first judgments all fail alike."""
+"""Stop asking about a criterion whose first judgments all fail for one reason."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from judge.core.messages import option
 from judge.core.records import Prompt
 
 FIRST = 20
-"""Judgments of a criterion after which no more are asked, if all of them failed for one reason."""
+"""Judgments of a criterion after which judge stops asking if all failed for one reason."""
 
 
 class CircuitBreaker:
-    """Lets the first 20 judgments of a criterion go ahead; what becomes of them decides about the others.
+    """Starts the first 20 judgments of a criterion; their results decide about the others.
 
-    They go on as soon as one has a score, or two have failed for different reasons. If all 20 fail for one reason,
-    `stopped` says so, and is "" until then. `error` is the name of that error. Judgments of one prompt count once.
-    With `waits` False nobody waits, because all requests are gathered before any is sent.
+    The others start as soon as one has a score, or two have failed for different reasons. If all 20
+    fail for one reason, `stopped` is the explanation, and "" until then. `error` is the name of that
+    error. Judgments of one prompt count once. With `waits` False none waits, because all requests
+    are gathered before any is sent.
     """
 
     def __init__(self, *, waits: bool = True) -> None:
@@ -28,32 +29,36 @@ class CircuitBreaker:
         self.stopped = ""
         self._waits = waits
         self._decided = False
-        self._under_way = 0
+        self._running = 0
         self._failed: set[tuple[str, ...]] = set()
         self._changed = asyncio.Event()
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
-        """Wait until a judgment may go ahead. It is under way until this context ends."""
+        """Wait until a judgment may start. It is running until this context ends."""
         while self._waits and self._is_full:
             self._changed.clear()
             await self._changed.wait()
-        self._under_way += 1
+        self._running += 1
         try:
             yield
         finally:
-            self._under_way -= 1
+            self._running -= 1
             self._changed.set()
 
     @property
     def _is_full(self) -> bool:
-        undecided = not (self._decided or self.stopped)
-        return undecided and self._under_way + len(self._failed) >= FIRST
+        is_undecided = not (self._decided or self.stopped)
+        return is_undecided and self._running + len(self._failed) >= FIRST
 
     def note(self, prompt: Prompt, error: JudgeError | None) -> None:
         """Note that a judgment has a score, or the error that it failed with."""
-        if self._decided or self.stopped or isinstance(error, NotAsked | NotSent | Unrecorded):
+        if self._decided or self.stopped:
             return
+        # These were not sent to a model, so they say nothing about it.
+        if isinstance(error, NotAsked | NotSent | Unrecorded):
+            return
+        # The subclasses of ParseError are one reason: no score in the reply.
         name = ParseError.__name__ if isinstance(error, ParseError) else type(error).__name__
         if error is None or self.error not in ("", name):
             self._decided = True
@@ -66,12 +71,14 @@ class CircuitBreaker:
 
     def _explanation(self, error: JudgeError) -> str:
         if isinstance(error, ParseError):
+            example = repr(one_line(error.raw, 120))
+            options = f"{option('max_tokens')}, {option('reply')}, {option('structured')}"
             return (
-                f"judge stopped asking, because none of the first {FIRST} replies has a score, such as "
-                f"{one_line(error.raw, 120)!r}: {error}. Change {option('max_tokens')}, {option('reply')}, "
-                f"{option('structured')} or the model; with {option('retry_failed', True)} judge asks again"
+                f"judge stopped asking, because none of the first {FIRST} replies has a score, "
+                f"such as {example}: {error}. Change {options} or the model; "
+                f"with {option('retry_failed', True)} judge asks again"
             )
         return (
-            f"judge stopped asking, because the first {FIRST} requests failed alike, with {self.error}: {error}. "
-            "Once that is mended, the same command asks again"
+            f"judge stopped asking, because the first {FIRST} requests failed alike, with "
+            f"{self.error}: {error}. Once that is mended, the same command asks again"
         )

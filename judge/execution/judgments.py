@@ -1,4 +1,4 @@
-"""What a run judges, and in which order."""
+"""The judgments of a run, and their order."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from judge.criteria.checklist import has_questions, questions_of
 from judge.scoring import checklist
 
 Row = Score | Failure
-_LONG = 1_024
-"""Characters of the shortest source that may be a prefix worth caching: a token is a character or more."""
+# Characters of the shortest source that a provider may cache: prefixes below 1,024 tokens are not
+# cached, and a token has at least one character.
+_SHORTEST_CACHED = 1_024
 
 
 @dataclass(frozen=True, slots=True)
 class Judgment:
-    """One thing to be judged: a sample by a criterion, or a sample, shown first, against a rival."""
+    """A sample and a criterion, or a sample, shown first, and its rival."""
 
     sample: Sample
     criterion: Criterion
@@ -38,8 +39,8 @@ class Judgment:
 def by_question(judgments: Iterable[Judgment]) -> Iterator[Judgment]:
     """Replace every judgment by a checklist with one for each question about its text.
 
-    A text without the questions that its column should have keeps one judgment, which fails when it is rendered.
-    Raises DataError if its column has anything else.
+    A text whose column has no questions has one judgment, which fails when it is rendered. Raises
+    DataError if the column has anything else.
     """
     parts: dict[str, list[Criterion]] = {}
     for judgment in judgments:
@@ -58,20 +59,22 @@ def by_question(judgments: Iterable[Judgment]) -> Iterator[Judgment]:
 
 def by_document(judgments: Sequence[Judgment]) -> Iterator[Judgment]:
     """Put judgments on one source together if sources are long enough for a provider to cache them."""
-    place: dict[str, int] = {}
-    long = False
+    position_by_source: dict[str, int] = {}
     for judgment in judgments:
         source = judgment.sample.source or ""
-        place.setdefault(source, len(place))
-        long = long or len(source) >= _LONG
-    if not long:
+        position_by_source.setdefault(source, len(position_by_source))
+    if all(len(source) < _SHORTEST_CACHED for source in position_by_source):
         return iter(judgments)
-    order = sorted(range(len(judgments)), key=lambda n: place[judgments[n].sample.source or ""])
-    return (judgments[n] for n in order)
+
+    def position(judgment: Judgment) -> int:
+        return position_by_source[judgment.sample.source or ""]
+
+    # The sort is stable, so judgments on one source keep their order.
+    return iter(sorted(judgments, key=position))
 
 
 def by_prompt(judgments: Iterable[Judgment]) -> Iterator[list[Judgment]]:
-    """Put judgments together that share a prompt: the questions of a checklist about one text, asked together."""
+    """Group judgments that share a prompt: a checklist's questions about one text, if `together`."""
 
     def prompt(judgment: Judgment) -> tuple[int, str] | int:
         criterion = judgment.criterion

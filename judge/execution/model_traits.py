@@ -1,4 +1,4 @@
-"""What the first replies of a model teach about it."""
+"""What a run learns about a model from its first replies."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from contextlib import asynccontextmanager
 
 from judge.scoring.strategies import Strategy, UnusableReply
 
+# Judgments by a strategy that run alone, one after the other, as long as they teach nothing.
 _MOST_ALONE = 3
-"""Judgments by a strategy that go alone, one after the other, as long as they teach nothing."""
 
 
 class ModelTraits:
-    """The strategies that a model is `lacking`, and why, and those that are `proven` by a score.
+    """The strategies that a model is `lacking`, with the reason, and those `proven` by a score.
 
-    The first judgment by a strategy goes alone: what its replies teach is learned once. If they teach nothing, as a
-    refused request does, the next one goes alone, too, up to a few. If `waits` is False, only the first judgment of
-    all goes alone, because the requests of the others are gathered before any is sent.
+    The first judgment by a strategy runs alone, so that its replies teach once what they can. If
+    they teach nothing, for example because the request is refused, the next one runs alone, too, up
+    to a few. If `waits` is False, only the very first judgment runs alone, because the requests of
+    the others are gathered before any is sent.
     """
 
     def __init__(self, *, waits: bool = True) -> None:
@@ -35,9 +36,10 @@ class ModelTraits:
 
     @asynccontextmanager
     async def turn(self, strategy: Strategy) -> AsyncIterator[None]:
-        """Wait until it is known whether the model has this strategy, or a few judgments have not shown it."""
+        """Wait until it is known whether the model has this strategy, or a few judgments ran alone."""
         if not self._is_open(strategy):
             async with self._alone.setdefault(strategy, asyncio.Lock()):
+                # The judgment before this one may have taught it.
                 if not self._is_open(strategy):
                     try:
                         yield
@@ -47,7 +49,7 @@ class ModelTraits:
         yield
 
     def _is_open(self, strategy: Strategy) -> bool:
-        """Whether judgments by this strategy no longer go alone."""
+        """Return whether judgments by this strategy no longer run alone."""
         if strategy in self.proven or strategy in self.lacking:
             return True
         if not self._waits:

@@ -1,4 +1,4 @@
-"""What becomes of a judgment: a score or a failure, as a row of the table."""
+"""The outcome of a judgment: a score or a failure, as a row of the table."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from judge.scoring.strategies import Strategy
 
 
 class RepairFailed(ParseError):
-    """The question for the score alone did not help, after the trouble of a `repair`.
+    """A `repair` question, for the score alone, did not help.
 
     `answered` is False if there was no reply to it.
     """
@@ -30,18 +30,18 @@ class RepairFailed(ParseError):
 
 
 class UnusableAtLast(ParseError):
-    """The reply has a score, which the last strategy cannot use."""
+    """The reply has a score, but the last strategy cannot use it."""
 
 
 def first_error(outcome: object) -> JudgeError | None:
-    """Return why the first reply of a judgment has no score, None if the judgment has one."""
+    """Return the error of a judgment's first reply, None if the judgment has a score."""
     if isinstance(outcome, RepairFailed):
         return outcome.repair.trouble
     return outcome if isinstance(outcome, JudgeError) else None
 
 
 def fails_one_judgment(error: BaseException) -> TypeGuard[JudgeError]:
-    """Whether an error is that of one judgment, and not of the run."""
+    """Return whether an error belongs to one judgment, and not to the run."""
     if isinstance(error, ProviderError):
         return error.stops == "never"
     return isinstance(error, ParseError)
@@ -61,23 +61,28 @@ def failure_row(
 ) -> Failure:
     """Return the row of a failure, with the strategy whose reply has no score."""
     stage = "render" if isinstance(error, CriterionError) else "request"
-    kind, raw = type(error).__name__, ""
+    error_name = type(error).__name__
+    raw = ""
     method: Strategy | None = None
     reading: Reading | None = None
     if isinstance(error, ParseError):
-        stage, kind, raw, method = "parse", ParseError.__name__, error.raw, strategy
+        stage = "parse"
+        # Reports group failures by this name, so its subclasses share it.
+        error_name = ParseError.__name__
+        raw = error.raw
+        method = strategy
     if isinstance(error, RepairFailed):
         method = error.repair.strategy
         reading = "repaired" if error.answered else None
     return Failure(
-        judgment.sample.item,
-        judgment.sample.system,
-        column,
-        stage,
-        kind,
-        str(error),
-        raw,
-        judgment.rival_name,
-        method,
-        reading,
+        item=judgment.sample.item,
+        system=judgment.sample.system,
+        column=column,
+        stage=stage,
+        error=error_name,
+        message=str(error),
+        raw=raw,
+        rival=judgment.rival_name,
+        method=method,
+        reading=reading,
     )

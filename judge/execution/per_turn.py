@@ -1,4 +1,4 @@
-"""One call for what many coroutines ask for at once, such as rows of a database."""
+"""Combine the calls of many coroutines into one, such as reads of a database."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ Result = TypeVar("Result")
 
 
 class PerTurn(Generic[Argument, Result]):
-    """Calls `work` once for the arguments of one turn of the event loop, or of the `seconds` after the first one.
+    """Calls `work` once for all arguments of one turn of the event loop.
 
-    `work` returns a result for each argument, in their order. What it raises is raised to each caller. For one event
+    With `seconds`, the call has the arguments of that time after the first one. `work` returns a
+    result for each argument, in their order. Its exceptions are raised to each caller. For one event
     loop at a time.
     """
 
@@ -36,8 +37,9 @@ class PerTurn(Generic[Argument, Result]):
         return await future
 
     def work_off(self) -> None:
-        """Call `work` for all that waits, at once."""
-        waiting, self._waiting = self._waiting, []
+        """Call `work` now for all waiting arguments."""
+        waiting = self._waiting
+        self._waiting = []
         if not waiting:
             return
         try:

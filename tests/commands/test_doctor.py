@@ -366,7 +366,9 @@ def test_an_endpoint_of_typed_questions(server: Any) -> None:
 
 
 def test_a_published_price(server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pricing, "per_token", lambda model, endpoint: (1e-6, 1e-6, 1e-6, 5e-6))
+    monkeypatch.setattr(
+        pricing, "per_token", lambda model, endpoint: pricing.TokenPrices(1e-6, 1e-6, 1e-6, 5e-6)
+    )
     price = tried(plan_for(server))["price"].text  # 1,000 · (1,000 · $1 + 1 · $5) / million
     assert price.startswith(
         "about $1.00 for 1,000 judgments that each read 1,000 tokens and write 1 ("

@@ -1,6 +1,6 @@
-"""Where messages are answered: in this process, at a batch API, or by workers.
+"""Engines: messages are answered from this process, by a Batch API, or by workers.
 
-An engine gives the layer that answers messages. It knows no sample, criterion or score.
+An engine returns the layer that answers messages. It knows no sample, criterion or score.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ async def _store_nothing(message: Request, response: Response) -> None:
 
 @dataclass(frozen=True, slots=True)
 class EngineContext:
-    """What an engine may need: who answers, what counts, what pays, when to stop.
+    """What an engine may need.
 
-    `folder` is one that outlives the process, None where nothing is to be kept; `deadline` is a time of the event
-    loop's clock, `workers` how many processes are to ask, None as many as the engine finds right. `store` puts the
-    reply to a message into the cache; it is there once that returns.
+    `folder` is that of the cache, None without one. `deadline` is a time of the event loop's clock.
+    `workers` is the number of worker processes, by default the engine's own choice. `store` puts the
+    reply to a message into the cache, and returns when it is on disk.
     """
 
     provider: Provider
@@ -47,23 +47,26 @@ class EngineContext:
 class Engine(Protocol):
     """Answers the messages of one judge of one run.
 
-    With `gathers`, it answers only the first message before it has all of them, so that the caller must not wait for
-    answers before it makes the others.
+    If it `gathers`, it answers nothing after the first message until it has all of them, so the
+    caller must not wait for answers in between.
     """
 
     gathers: bool
 
     @classmethod
     def open(cls, context: EngineContext) -> Engine:
-        """Return the engine for one judge. It starts nothing. Raises ConfigError if it cannot run there."""
+        """Return the engine for one judge, and start nothing. Raises ConfigError if it cannot run."""
         ...
 
     def layer(self, sending: MakeLayer) -> Layer:
-        """Return the layer that answers messages; `sending` makes the one that sends them from this process."""
+        """Return the layer that answers messages.
+
+        `sending` makes the layer that sends them from this process.
+        """
         ...
 
     async def aclose(self) -> None:
-        """Let go of everything; called once, when the judge has no more requests."""
+        """Release all resources; called once, when the judge has no more requests."""
         ...
 
 
@@ -87,6 +90,9 @@ class LocalEngine:
 
 
 def create_engine(name: str, context: EngineContext) -> Engine:
-    """Return the engine of this name for one judge of one run. Raises ConfigError where it cannot run there."""
+    """Return the engine of this name for one judge of one run.
+
+    Raises ConfigError if it cannot run.
+    """
     engine: Engine = plugins.load("engines", name).open(context)
     return engine

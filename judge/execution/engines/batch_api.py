@@ -1,6 +1,7 @@
 """Batch APIs as an engine: the first request online, the others in files, leftovers online.
 
-Each step of a job (packed, uploaded, created) is on disk before the next, so that a killed run resumes its jobs.
+Each step of a job (packed, uploaded, created) is on disk before the next, so that a killed run
+resumes its jobs (docs/decisions/0023-a-batch-is-found-by-its-name.md).
 """
 
 from __future__ import annotations
@@ -34,23 +35,27 @@ from judge.providers import Capabilities
 from judge.providers.batches import Batch, BatchApi
 from judge.providers.pricing import BATCH
 
-_SOONEST, _LATEST, _WAIT_GROWTH = 1.0, 60.0, 1.5
-"""Seconds between two tries, or two looks: the first ones and the most; and the growth as long as no batch ends."""
+# Seconds between two tries, or two looks: the first wait, the longest one, and the growth as long as
+# no batch ends.
+_FIRST_WAIT = 1.0
+_MAX_WAIT = 60.0
+_WAIT_GROWTH = 1.5
 _MAX_TRIES = 8
+# Looks in a row, a minute apart once the waits have grown, at a server that does not answer.
 _MAX_FAILED_LOOKS = 120
-"""Looks in a row, of a minute each once the waits have grown, after which an unreachable server is given up."""
+# Lines of a file of answers that are stored together.
 _CHUNK = 64
+# Times in a row, a minute apart in the end, that the provider's queue has no room for one request.
 _MAX_REFUSALS = 120
-"""Times in a row that the provider's queue may have no room for a single request, of a minute each in the end."""
+# Seconds without a new request after which every judgment waits for an answer.
 _QUIET_SECONDS = 0.1
-"""Seconds without a new request, after which every judgment waits for an answer."""
 
 T = TypeVar("T")
 
 
 @dataclass(slots=True, eq=False)
 class _Gathered:
-    """The requests that wait for an answer, by key, and those among them that no batch has yet, `unsent`."""
+    """The requests that wait for an answer, by key; those that no batch has yet are `unsent`."""
 
     unsent: list[Request] = field(default_factory=list)
     _answers: dict[str, asyncio.Future[Response]] = field(default_factory=dict)
@@ -58,10 +63,11 @@ class _Gathered:
 
     def add(self, request: Request) -> asyncio.Future[Response]:
         """Return the future answer to a request, the same one for an equal request."""
-        if (waiting := self._answers.get(request.key())) is not None:
-            return waiting
+        key = request.key()
+        if key in self._answers:
+            return self._answers[key]
         answer: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
-        self._answers[request.key()] = answer
+        self._answers[key] = answer
         self._added += 1
         return answer
 
@@ -91,13 +97,13 @@ class _Gathered:
 
 @dataclass(slots=True, eq=False)
 class _Reservations:
-    """What is kept of the budget for requests in batches, at a batch's share of the price."""
+    """What is reserved of the budget for requests in batches, at a batch's share of the price."""
 
     ledger: BudgetLedger | None
     _reserved: dict[str, float] = field(default_factory=dict)
 
     def reserve(self, request: Request) -> bool:
-        """Keep what a request can cost; False if the budget does not have that now."""
+        """Reserve what a request can cost; False if the budget does not have that now."""
         if self.ledger is None or request.key() in self._reserved:
             return True
         reserved = self.ledger.try_reserve(request, BATCH)
@@ -107,34 +113,39 @@ class _Reservations:
         return True
 
     def commit(self, request: Request, response: Response) -> None:
-        if self.ledger is not None and (reserved := self._pop(request)) is not None:
+        reserved = self._reserved.pop(request.key(), None)
+        if self.ledger is not None and reserved is not None:
             self.ledger.commit(reserved, request, response.usage, BATCH)
 
     def release(self, request: Request) -> None:
-        if self.ledger is not None and (reserved := self._pop(request)) is not None:
+        reserved = self._reserved.pop(request.key(), None)
+        if self.ledger is not None and reserved is not None:
             self.ledger.release(reserved)
 
     async def until_affordable(self, request: Request) -> None:
         """Wait until a request could be paid for. Raises BudgetReached if it never can be."""
         if self.ledger is not None:
-            self.ledger.release(await self.ledger.reserve(request, BATCH))
-
-    def _pop(self, request: Request) -> float | None:
-        return self._reserved.pop(request.key(), None)
+            reserved = await self.ledger.reserve(request, BATCH)
+            # It is reserved again when the batch is packed.
+            self.ledger.release(reserved)
 
 
 @dataclass(slots=True)
 class _ProviderQueue:
-    """What one batch may take of the provider's queue once that had no room: None until then.
+    """The room in the provider's queue of tokens.
 
-    `refusals` counts how often in a row it had no room for a single request.
+    `most_tokens` is the limit of one batch, None until the queue had no room. `refusals` counts how
+    often in a row it had no room for a single request.
     """
 
     most_tokens: int | None = None
     refusals: int = 0
 
     def refuse(self, requests: list[Request], *, others: bool) -> None:
-        """Note that there was no room: smaller batches are sent, unless `others` of ours are in the queue."""
+        """Note that there was no room.
+
+        Batches get smaller then, unless `others` of ours are in the queue.
+        """
         size = sum(map(budget.estimate_request, requests))
         size = min(size, self.most_tokens or size)
         self.most_tokens = size if others else max(1, size // 2)
@@ -143,17 +154,20 @@ class _ProviderQueue:
     def accept(self) -> None:
         """Note that a batch has ended."""
         if self.most_tokens is not None:
-            self.most_tokens, self.refusals = 2 * self.most_tokens, 0
+            self.most_tokens *= 2
+            self.refusals = 0
 
 
 class BatchEngine:
     """One judge's requests through the Batch API.
 
-    The first request of a run goes online and alone: what it teaches stands in the bodies of all others. Those are
-    gathered until every judgment waits, and sent in as few files as the limits allow. What a batch does not answer
-    goes online. Whatever is under way is on disk before it is waited for: after a kill the next run finds it again, by
-    its name at the provider if the process died between the two, and uploads nothing twice. Closed before its end, it
-    leaves its batches running.
+    The first request of a run is sent online and alone, because its reply shows which parameters
+    the bodies of all others may have. The others are gathered until every judgment waits, and sent
+    in as few files as the limits allow. Requests that a batch does not answer are sent online.
+
+    Each batch is on disk before it is waited for. After a kill, the next run finds it again, if
+    necessary by its name at the provider, and uploads nothing twice. If the engine is closed
+    earlier, its batches continue.
     """
 
     gathers: ClassVar = True
@@ -171,17 +185,20 @@ class BatchEngine:
         self._failed_looks = 0
         self._opening = asyncio.Lock()
         self._refused: JudgeError | None = None
-        self._begun = self._first_sent = self._watching = False
+        self._begun = False
+        self._first_sent = False
+        self._watching = False
         self._tasks: set[asyncio.Task[None]] = set()
 
     @classmethod
     def open(cls, context: EngineContext) -> Self:
-        """The engine of a run. Raises ConfigError where the judge has no Batch API or what it waits for no place."""
-        provider, batches = context.provider, Capabilities.of(context.provider).batches
+        """Return the engine of a run. Raises ConfigError without a Batch API, or without a cache."""
+        provider = context.provider
+        batches = Capabilities.of(provider).batches
         if batches is None:
             raise ConfigError(
-                f"--engine batch: {provider.name}/{provider.model} has no Batch API, which only chat endpoints have; "
-                "leave the option out"
+                f"--engine batch: {provider.name}/{provider.model} has no Batch API, which only chat "
+                "endpoints have; leave the option out"
             )
         if context.folder is None:
             raise ConfigError(
@@ -196,30 +213,31 @@ class BatchEngine:
 
     async def ask(self, request: Request) -> Response:
         """Return the answer of a batch, or of the provider online if no batch has it."""
-        async with self._opening:  # the others wait for what the first one teaches
+        # The other requests wait until the first one has shown what the server accepts.
+        async with self._opening:
             if self._refused is not None:
                 raise self._refused
             if not self._begun:
                 await self._begin(request)
             if self._context.counts.stopping:
                 raise RunStopped
-            under_way = self._is_under_way(request)
-            if not (under_way or self._first_sent):
+            is_in_a_batch = self._is_in_a_batch(request)
+            if not (is_in_a_batch or self._first_sent):
                 self._first_sent = True
                 return await self._online.ask(request)
-        if not under_way:
+        if not is_in_a_batch:
             self._gathered.unsent.append(request)
         return await self._from_a_batch(request)
 
     async def aclose(self) -> None:
-        """Let go of the batches, which go on at the provider."""
+        """Stop waiting for the batches, which continue at the provider."""
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _begin(self, request: Request) -> None:
-        """Find the jobs of an earlier run. Raises for what no batch can ask for."""
+        """Find the jobs of an earlier run. Raises if no batch can have such a request."""
         try:
             self.api.line(request, self.api.body(request))
             await self._with_retries(self.api.check)
@@ -231,8 +249,8 @@ class BatchEngine:
         self._jobs += self.store.load(self._jobs)
         self._begun = True
 
-    def _is_under_way(self, request: Request) -> bool:
-        """Whether a request is in one of the jobs, of which it is wanted from now on."""
+    def _is_in_a_batch(self, request: Request) -> bool:
+        """Return whether a batch has the request already, and mark it as expected there."""
         return any(job.claim(request) for job in self._jobs)
 
     async def _from_a_batch(self, request: Request) -> Response:
@@ -248,17 +266,25 @@ class BatchEngine:
         task.add_done_callback(self._tasks.discard)
 
     async def _run(self) -> None:
-        """Submit what is gathered and watch the batches, until nothing is left. Errors go to all who wait."""
+        """Submit what is gathered and watch the batches until nothing is left.
+
+        An error is raised wherever an answer is awaited.
+        """
         clock = asyncio.timeout_at(self._context.deadline)
         try:
             async with clock:
                 await self._gathered.until_quiet()
                 await self._watch()
         except TimeoutError as error:
-            up = DeadlineReached(
-                "the time for judging (--deadline) is up; batches at the provider go on without it"
-            )
-            self._gathered.fail_all(up if clock.expired() else error)
+            if clock.expired():
+                self._gathered.fail_all(
+                    DeadlineReached(
+                        "the time for judging (--deadline) is up; batches at the provider go on "
+                        "without it"
+                    )
+                )
+            else:
+                self._gathered.fail_all(error)
         except Exception as error:  # noqa: BLE001  (raised where each answer is awaited)
             self._gathered.fail_all(error)
         finally:
@@ -266,27 +292,24 @@ class BatchEngine:
 
     @property
     def _open(self) -> list[BatchJob]:
-        """The jobs that something is wanted of."""
+        """The jobs with requests that this run needs."""
         return [job for job in self._jobs if job.expected]
 
     async def _watch(self) -> None:
-        """Send what is gathered, look at every batch until the last one has ended, and hand over its answers.
+        """Send what is gathered, and look at every batch until the last one has ended.
 
-        What no batch answers is asked online meanwhile.
+        Answers are handed over, and what no batch answers is sent online meanwhile.
         """
-        wait = _SOONEST
+        wait = _FIRST_WAIT
         await self._submit()
         while True:
             self._update_status()
-            ended = [
-                (job, batch) for job in self._open if (batch := await self._ended(job)) is not None
-            ]
-            for job, batch in ended:
-                await self._deliver(job, batch)
+            has_ended = await self._deliver_ended()
             self._update_status()
-            if ended:
+            if has_ended:
+                # Answers may lead to further requests, such as repair questions.
                 await self._gathered.until_quiet()
-            if self._gathered.unsent and (ended or not self._open):
+            if self._gathered.unsent and (has_ended or not self._open):
                 await self._submit()
                 if self._gathered.unsent and not self._open:
                     await self._reservations.until_affordable(self._gathered.unsent[0])
@@ -294,21 +317,32 @@ class BatchEngine:
             if not self._open and not self._gathered.unsent:
                 return
             await self.sleep(wait)
-            wait = _SOONEST if ended else min(wait * _WAIT_GROWTH, _LATEST)
+            wait = _FIRST_WAIT if has_ended else min(wait * _WAIT_GROWTH, _MAX_WAIT)
 
-    # Sending.
+    async def _deliver_ended(self) -> bool:
+        """Hand over the answers of the batches that have ended; return whether there are any."""
+        ended: list[tuple[BatchJob, Batch]] = []
+        for job in self._open:
+            batch = await self._ended(job)
+            if batch is not None:
+                ended.append((job, batch))
+        for job, batch in ended:
+            await self._deliver(job, batch)
+        return bool(ended)
 
     async def _submit(self) -> None:
-        """Send what no batch has yet; what the budget does not pay for yet stays unsent.
+        """Send what no batch has yet; what the budget does not pay for now stays unsent.
 
-        No other process sends meanwhile: no request is put in by two. Where the provider's queue was full, one batch is
-        sent at a time. The first request goes online if the process that sent the others did not get that far.
+        Meanwhile no other process sends, so that no request is in two batches. If the provider's
+        queue was full, one batch is sent at a time. If the process that sent the others was killed
+        before its first request, that is sent online.
         """
         async with self.store.locked(self.sleep):
             self._jobs += self.store.load(self._jobs)
-            # Others may come while these are sent.
-            requests, self._gathered.unsent = self._gathered.unsent, []
-            rest = deque(request for request in requests if not self._is_under_way(request))
+            # More requests may be gathered while these are sent.
+            requests = self._gathered.unsent
+            self._gathered.unsent = []
+            rest = deque(request for request in requests if not self._is_in_a_batch(request))
             for job in self._open:
                 if not job.batch:
                     rest.extend(await self._recover(job))
@@ -326,7 +360,10 @@ class BatchEngine:
         self._gathered.unsent[:0] = rest
 
     async def _send(self, job: BatchJob, file: IO[bytes], rest: deque[Request]) -> None:
-        """Upload a job and have its batch created; if the provider has no room for it, its requests are `rest` again."""
+        """Upload a job and create its batch.
+
+        If the provider has no room for it, its requests are put back into `rest`.
+        """
         self._jobs.append(job)
         self.store.save(job)
         upload = partial(self.api.upload, job.name, file)
@@ -335,23 +372,31 @@ class BatchEngine:
         try:
             await self._create(job, file)
         except Transient as error:
-            if error.status != 429 or not self.api.inline or len(job.expected) == 1:
+            # With an inline API, a full queue refuses the creation itself.
+            may_be_smaller = self.api.inline and len(job.expected) > 1
+            if error.status != 429 or not may_be_smaller:
                 raise
             rest.extendleft(reversed(self._take_back(job)))
 
     def _pack(self, rest: deque[Request], file: IO[bytes]) -> BatchJob:
-        """A job with as many of these as one file may hold and the budget pays for, which are taken off `rest`."""
-        job, size, read = self.store.new(), 0, 0
+        """Take requests off `rest` into a job, as many as a file may have and the budget pays for."""
+        job = self.store.new()
+        size = 0
+        tokens = 0
         try:
             while rest and len(job.entries) < self.api.most_requests:
-                body, read = self.api.body(rest[0]), read + budget.estimate_request(rest[0])
-                written = self.api.line(rest[0], body)
-                full = size + len(written) > self.api.most_bytes
-                if size and (full or read > (self._queue.most_tokens or read)):
+                request = rest[0]
+                body = self.api.body(request)
+                line = self.api.line(request, body)
+                tokens += budget.estimate_request(request)
+                most_tokens = self._queue.most_tokens or tokens
+                is_full = size + len(line) > self.api.most_bytes or tokens > most_tokens
+                # A request that is too large alone is sent nevertheless: the provider decides.
+                if size and is_full:
                     break
-                if not self._reservations.reserve(rest[0]):
+                if not self._reservations.reserve(request):
                     break
-                size += file.write(written)
+                size += file.write(line)
                 job.add(rest.popleft(), body)
         except OSError as error:
             raise StorageError(
@@ -369,15 +414,21 @@ class BatchEngine:
         return partial(self.api.find, job.name, job.file, len(job.entries))
 
     def _record_created(self, job: BatchJob, batch: Batch) -> None:
-        job.batch, job.state = batch.id, batch
+        job.batch = batch.id
+        job.state = batch
         self.store.save(job)
 
     async def _recover(self, job: BatchJob) -> list[Request]:
-        """Find a job again whose process died while it was sending it; its requests, where nothing had been sent."""
-        begun = job.file or not self.api.inline
-        if begun and (batch := await self._with_retries(self._finding(job))):
-            self._record_created(job, batch)
-            return []
+        """Continue a job whose process was killed while it sent the job.
+
+        Returns its requests if nothing was sent.
+        """
+        was_sent = bool(job.file) or not self.api.inline
+        if was_sent:
+            batch = await self._with_retries(self._finding(job))
+            if batch:
+                self._record_created(job, batch)
+                return []
         if self.api.inline:
             return self._drop(job)
         if not job.file:
@@ -389,7 +440,7 @@ class BatchEngine:
         return []
 
     def _drop(self, job: BatchJob) -> list[Request]:
-        """Forget a job; what was wanted of it has to be had another way."""
+        """Drop a job and return its unanswered requests."""
         self.store.forget(job)
         self._jobs.remove(job)
         return list(job.expected.values())
@@ -399,25 +450,31 @@ class BatchEngine:
         call: Callable[[], Awaitable[T]],
         find: Callable[[], Awaitable[T | None]] | None = None,
     ) -> T:
-        """What the call returns, tried again after a Transient; `find` looks whether it had not worked after all."""
-        wait, failed = _SOONEST, 0
+        """Return the result of a call, which is retried after a Transient.
+
+        Before a retry, `find` looks whether the failed call has worked nevertheless.
+        """
+        wait = _FIRST_WAIT
+        failures = 0
         while True:
             try:
-                if failed and find is not None and (result := await find()) is not None:
-                    return result
+                if failures and find is not None:
+                    result = await find()
+                    if result is not None:
+                        return result
                 return await call()
             except Transient as error:
-                failed += 1
-                if failed >= _MAX_TRIES:
+                failures += 1
+                if failures >= _MAX_TRIES:
                     error.stops = "always"
                     raise
-                await self.sleep(min(max(error.retry_after or 0.0, wait), _LATEST))
+                await self.sleep(min(max(error.retry_after or 0.0, wait), _MAX_WAIT))
                 wait *= 2
 
     def _take_back(self, job: BatchJob) -> list[Request]:
-        """Drop a batch that the provider's queue had no room for; return its requests, which go in smaller batches.
+        """Drop a batch that had no room in the provider's queue, and return its requests.
 
-        A single request that never gets a place is asked online.
+        They are sent in smaller batches. A single request that never has room is sent online.
         """
         requests = self._drop(job)
         self._queue.refuse(requests, others=bool(self._open))
@@ -425,17 +482,20 @@ class BatchEngine:
             return requests
         self._queue.refusals = 0
         self._remark(
-            "A request was asked online, at the full price: the provider's queue had no room for it."
+            "A request was asked online, at the full price: the provider's queue had no room for "
+            "it."
         )
         self._start_online(requests)
         return []
 
-    # Receiving.
-
     async def _ended(self, job: BatchJob) -> Batch | None:
-        """The batch if it has ended. What the provider does not know any more, or had no room for, is unsent again."""
+        """Return the batch if it has ended.
+
+        The requests of a batch that the provider no longer knows, or had no room for, are unsent
+        again.
+        """
         try:
-            batch = job.state = await self.api.get(job.batch)
+            batch = await self.api.get(job.batch)
         except Transient as error:
             self._failed_looks += 1
             if self._failed_looks > _MAX_FAILED_LOOKS:
@@ -448,9 +508,10 @@ class BatchEngine:
             self._remark(
                 f"The provider no longer knew batch {job.batch}: its requests were sent once more."
             )
-            # First, as they are paid for: others may wait for that money.
+            # First in the list, because budget is reserved for them: others may wait for that.
             self._gathered.unsent[:0] = self._drop(job)
             return None
+        job.state = batch
         self._failed_looks = 0
         if batch.queue_full:
             self._gathered.unsent[:0] = self._take_back(job)
@@ -458,56 +519,60 @@ class BatchEngine:
         return batch if batch.ended else None
 
     async def _deliver(self, job: BatchJob, batch: Batch) -> None:
-        """Hand over what a batch brought, and have asked online what it did not."""
+        """Hand over the answers of a batch, and send online what it did not answer."""
         self._queue.accept()
         for name in batch.files:
-            with TemporaryFile() as file:
-                try:
-                    await self._with_retries(partial(self.api.fetch, name, file, batch.total))
-                except Refused as error:
-                    if error.status != 404:
-                        raise
-                    continue  # deleted: what it held was not returned
-                lines = self.api.lines(file)
-                while chunk := list(islice(lines, _CHUNK)):
-                    await asyncio.gather(*(self._hand_over(job, data) for data in chunk))
-        if unanswered := list(job.expected.values()):
-            why = f" ({batch.why})" if batch.why else ""
+            await self._hand_over_file(job, batch, name)
+        unanswered = list(job.expected.values())
+        if unanswered:
+            reason = f" ({batch.why})" if batch.why else ""
             self._remark(
-                f"Batch {batch.id}, {batch.status}{why}, left {plural(len(unanswered), 'request')} to be asked online, "
-                "at the full price."
+                f"Batch {batch.id}, {batch.status}{reason}, left "
+                f"{plural(len(unanswered), 'request')} to be asked online, at the full price."
             )
             self._start_online(unanswered)
-        for custom in list(job.expected):
-            job.done(custom)
-        if job.entries:  # what another run waits for
+        for custom_id in list(job.expected):
+            job.done(custom_id)
+        if job.entries:
+            # Another run waits for these.
             self.store.save(job)
         else:
             self._drop(job)
 
+    async def _hand_over_file(self, job: BatchJob, batch: Batch, name: str) -> None:
+        with TemporaryFile() as file:
+            try:
+                await self._with_retries(partial(self.api.fetch, name, file, batch.total))
+            except Refused as error:
+                if error.status != 404:
+                    raise
+                # The file was deleted: its requests are sent online.
+                return
+            lines = self.api.lines(file)
+            while chunk := list(islice(lines, _CHUNK)):
+                await asyncio.gather(*(self._hand_over(job, data) for data in chunk))
+
     async def _hand_over(self, job: BatchJob, data: dict[str, Any]) -> None:
-        """Take the answer in a line, if it is one: what is wrong with others is found out online."""
-        custom, reply = str(data.get("custom_id")), data.get("response")
-        request = job.expected.get(custom)
-        if (
-            request is None
-            or data.get("error")
-            or not isinstance(reply, dict)
-            or reply.get("status_code") != 200
-        ):
+        """Take the answer in a line. If it is an error, the request is sent online later."""
+        custom_id = str(data.get("custom_id"))
+        reply = data.get("response")
+        request = job.expected.get(custom_id)
+        if request is None or data.get("error"):
+            return
+        if not isinstance(reply, dict) or reply.get("status_code") != 200:
             return
         try:
             response: Response = self.api.read(request, job.shape(request), reply.get("body"))
         except ProviderError:
             return
-        job.done(custom)
+        job.done(custom_id)
         self._context.counts.batched += response.usage
         self._reservations.commit(request, response)
         await self._context.store(request, response)
         self._gathered.answer(request, response)
 
     def _start_online(self, requests: Iterable[Request]) -> None:
-        """Have requests asked online that no batch has answered, or was paid for."""
+        """Send requests online that no batch has answered, or had room for."""
         for request in requests:
             self._reservations.release(request)
             self._start(self._ask_online(request))
@@ -522,12 +587,15 @@ class BatchEngine:
 
     def _update_status(self) -> None:
         states = [job.state for job in self._open if job.state is not None]
-        done, total = sum(state.done for state in states), sum(state.total for state in states)
-        by_status = ", ".join(
-            f"{n} {status}" for status, n in sorted(Counter(s.status for s in states).items())
-        )
+        if not states:
+            self._context.counts.batch_status = ""
+            return
+        done = sum(state.done for state in states)
+        total = sum(state.total for state in states)
+        count_by_status = Counter(state.status for state in states)
+        statuses = [f"{count} {status}" for status, count in sorted(count_by_status.items())]
         self._context.counts.batch_status = (
-            f"batches: {by_status}, {done:,} of {total:,} requests answered" if states else ""
+            f"batches: {', '.join(statuses)}, {done:,} of {total:,} requests answered"
         )
 
     def _remark(self, remark: str) -> None:

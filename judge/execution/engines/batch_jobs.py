@@ -1,6 +1,6 @@
-"""The jobs of a Batch API that are under way, on disk before each step.
+"""The unfinished jobs of a Batch API, written to disk before each step.
 
-The files hold no key and no text.
+The files have neither a key nor any text.
 """
 
 from __future__ import annotations
@@ -22,30 +22,36 @@ from judge.core.records import Request
 from judge.providers.batches import Batch
 
 FOLDER = "batches"
-"""In that which outlives the process."""
+"""The folder of the jobs, under that of the cache."""
 _VERSION = 1
+# After this time, a provider has deleted a batch's files.
 _KEPT_DAYS = 30
-"""After which a provider has deleted a batch's files."""
+_SECONDS_PER_DAY = 86400
 _LOCK_POLL_SECONDS = 0.2
-_OMITTED = ("messages", "model")
+_TEXT_KEYS = ("messages", "model")
+
+
+def _is_about_text(name: str) -> bool:
+    # The parameters of prompt caching have a digest of the text.
+    return name in _TEXT_KEYS or "cache" in name
 
 
 def _key_without_n(request: Request) -> str:
-    """The request's key whatever the number of draws asked for at once, which a server may have had its say in."""
+    """Return the request's key without `n`, because servers limit `n`."""
     if "n" not in request.params:
         return request.key()
-    return replace(
-        request, params={name: value for name, value in request.params.items() if name != "n"}
-    ).key()
+    params = {name: value for name, value in request.params.items() if name != "n"}
+    return replace(request, params=params).key()
 
 
 @dataclass(slots=True)
 class BatchJob:
-    """The requests of one batch; `name` is what the provider knows it by: its file's name and its metadata.
+    """The requests of one batch. The provider has its `name` in the file's name and in metadata.
 
-    `entries` maps a request's key without `n` to its custom id and its index in `shapes` (the body without its texts).
-    `file` and `batch` are the provider's ids, empty until they are known. `expected` are, by custom id, the requests
-    that this run waits for. `state` is the batch as it was last seen.
+    `entries` maps a request's key without `n` to its custom id and its index in `shapes` (bodies
+    without their texts). `file` and `batch` are the provider's ids, empty until they are known.
+    `expected` are, by custom id, the requests that this run waits for. `state` is the last known
+    state of the batch.
     """
 
     path: Path
@@ -62,59 +68,71 @@ class BatchJob:
         return f"judge-{self.path.stem}"
 
     def add(self, request: Request, body: dict[str, Any]) -> None:
-        shape = {
-            name: value
-            for name, value in body.items()
-            if name not in _OMITTED and "cache" not in name
-        }
+        shape = {name: value for name, value in body.items() if not _is_about_text(name)}
         if shape not in self.shapes:
             self.shapes.append(shape)
-        custom = request.key()
-        self.entries[_key_without_n(request)] = (custom, self.shapes.index(shape))
-        self.expected[custom] = request
+        custom_id = request.key()
+        self.entries[_key_without_n(request)] = (custom_id, self.shapes.index(shape))
+        self.expected[custom_id] = request
 
     def claim(self, request: Request) -> bool:
-        """Whether it holds this request, which is wanted from now on."""
+        """Return whether the job has this request, and mark it as expected."""
         entry = self.entries.get(_key_without_n(request))
-        if entry is not None:
-            self.expected[entry[0]] = request
-        return entry is not None
+        if entry is None:
+            return False
+        custom_id, _ = entry
+        self.expected[custom_id] = request
+        return True
 
     def shape(self, request: Request) -> dict[str, Any]:
-        """What the body of a request had besides its texts."""
-        return self.shapes[self.entries[_key_without_n(request)][1]]
+        """Return the body of a request without its texts."""
+        _, index = self.entries[_key_without_n(request)]
+        return self.shapes[index]
 
-    def done(self, custom: str) -> None:
-        """A wanted request has its answer."""
-        del self.entries[_key_without_n(self.expected.pop(custom))]
+    def done(self, custom_id: str) -> None:
+        """Remove an expected request that has its answer."""
+        request = self.expected.pop(custom_id)
+        del self.entries[_key_without_n(request)]
 
 
 class BatchJobStore:
-    """A folder of jobs, one JSON file each. Raises StorageError where it cannot be used."""
+    """A folder of jobs, one JSON file each. Raises StorageError if it cannot be used."""
 
     def __init__(self, folder: Path, endpoint: str) -> None:
-        self.folder, self.endpoint = folder, endpoint
+        self.folder = folder
+        self.endpoint = endpoint
 
     def new(self) -> BatchJob:
         return BatchJob(self.folder / f"{secrets.token_hex(8)}.json", self.endpoint)
 
     def load(self, known: Iterable[BatchJob] = ()) -> list[BatchJob]:
-        """The jobs of this endpoint that are not known. What the provider no longer has is deleted."""
-        jobs, paths = [], {job.path for job in known}
+        """Return the jobs of this endpoint except those that are `known`.
+
+        Jobs that the provider no longer has are deleted.
+        """
+        jobs = []
+        known_paths = {job.path for job in known}
         with _translating_errors(self.folder):
             for path in sorted(self.folder.glob("*.json")):
-                if time.time() - path.stat().st_mtime > _KEPT_DAYS * 86400:
+                age = time.time() - path.stat().st_mtime
+                if age > _KEPT_DAYS * _SECONDS_PER_DAY:
                     path.unlink(missing_ok=True)
-                elif path not in paths and (job := _read(path)) and job.endpoint == self.endpoint:
+                    continue
+                job = None if path in known_paths else _read(path)
+                if job and job.endpoint == self.endpoint:
                     jobs.append(job)
         return jobs
 
     def save(self, job: BatchJob) -> None:
-        """On disk when this returns; never half."""
+        """Write a job to disk, completely or not at all."""
         data = {
-            "version": _VERSION, "endpoint": job.endpoint, "file": job.file, "batch": job.batch,
-            "shapes": job.shapes, "asked": job.entries,
-        }  # fmt: skip
+            "version": _VERSION,
+            "endpoint": job.endpoint,
+            "file": job.file,
+            "batch": job.batch,
+            "shapes": job.shapes,
+            "asked": job.entries,
+        }
         with _translating_errors(self.folder), files.replacing(job.path) as file:
             file.write(json.dumps(data, separators=(",", ":")).encode())
 
@@ -126,7 +144,7 @@ class BatchJobStore:
     async def locked(
         self, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     ) -> AsyncIterator[None]:
-        """While this lasts no other process puts a job in here; a lock ends with its process."""
+        """Keep other processes from adding jobs. The lock ends with its process."""
         with _translating_errors(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
             self.folder.chmod(0o700)
@@ -139,19 +157,30 @@ class BatchJobStore:
 
 
 def under_way(folder: Path, endpoint: str) -> int:
-    """How many requests to this endpoint are in batches that nobody has fetched yet. Raises StorageError."""
-    return sum(len(job.entries) for job in BatchJobStore(folder / FOLDER, endpoint).load())
+    """Return the number of requests to an endpoint in batches whose answers nobody has fetched.
+
+    Raises StorageError.
+    """
+    jobs = BatchJobStore(folder / FOLDER, endpoint).load()
+    return sum(len(job.entries) for job in jobs)
 
 
 def _read(path: Path) -> BatchJob | None:
-    """The job in a file; None for a damaged file, and for one that another run is done with."""
+    """Return the job in a file; None if it is damaged, or if another run has just deleted it."""
     try:
         data = json.loads(path.read_bytes())
         if data["version"] != _VERSION:
             return None
-        entries = {plain: (str(custom), int(at)) for plain, (custom, at) in data["asked"].items()}
+        entries = {}
+        for key, (custom_id, index) in data["asked"].items():
+            entries[key] = (str(custom_id), int(index))
         return BatchJob(
-            path, data["endpoint"], entries, list(data["shapes"]), data["file"], data["batch"]
+            path=path,
+            endpoint=data["endpoint"],
+            entries=entries,
+            shapes=list(data["shapes"]),
+            file=data["file"],
+            batch=data["batch"],
         )
     except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError, OverflowError):
         return None
@@ -163,6 +192,6 @@ def _translating_errors(folder: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise StorageError(
-            f"{folder}: {error.strerror or error}; make room or name another folder with --cache DIR, "
-            "then start the same command again"
+            f"{folder}: {error.strerror or error}; make room or name another folder with "
+            "--cache DIR, then start the same command again"
         ) from error

@@ -37,7 +37,7 @@ from judge.execution.layers.retried import Policy
 from judge.execution.progress import JudgeProgress
 from judge.execution.reply_client import Answer, gather
 from judge.providers.openai import OpenAIProvider
-from judge.providers.pricing import DEFAULT_URL, cost_usd
+from judge.providers.pricing import DEFAULT_URL, TokenPrices, cost_usd
 from judge.providers.scripted import ScriptedProvider
 from judge.run.cost_estimate import one_line_estimate
 from judge.run.preparation import prepare
@@ -553,7 +553,9 @@ def payer(model: str, endpoint: str) -> ScriptedProvider:
 def paid_in_dollars(monkeypatch: pytest.MonkeyPatch, requests: float) -> BudgetLedger:
     """A ledger for one answer, and then so many times the most that a request can cost; a token costs a dollar."""
     most = len("text 0") + 1016
-    monkeypatch.setattr("judge.execution.budget.prices_of", lambda *_, **__: (1.0, 1.0, 1.0, 1.0))
+    monkeypatch.setattr(
+        "judge.execution.budget.prices_of", lambda *_, **__: TokenPrices(1.0, 1.0, 1.0, 1.0)
+    )
     ledger = BudgetLedger(Budget(101 + requests * most, "usd"))
     assert ledger.covers(payer("test-model", "e"))
     return ledger

@@ -16,6 +16,7 @@ import pytest
 
 from judge import evaluate
 from judge.core.errors import BudgetReached
+from judge.providers.pricing import TokenPrices
 
 ITEMS = [{"item": f"i{n}", "source": f"The ferry left port {n}."} for n in range(5)]
 
@@ -64,7 +65,9 @@ def test_outputs_are_written_in_batches(
 def test_a_batch_is_half_the_price_of_generation(
     batch_server: Any, systems: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("judge.providers.pricing.per_token", lambda *_, **__: (1.0, 1.0, 1.0, 1.0))
+    monkeypatch.setattr(
+        "judge.providers.pricing.per_token", lambda *_, **__: TokenPrices(1.0, 1.0, 1.0, 1.0)
+    )
     for engine, price in (("local", 5 * 101), ("batch", 101 + 4 * 101 / 2)):
         result = run(batch_server, systems, engine=engine, cache=tmp_path / engine)
         of_systems = [system.cost.usd for system in result.info.systems.values()]

@@ -22,8 +22,8 @@ DATA = [
 
 @pytest.fixture(autouse=True)
 def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("judge.execution.engines.batch_api._SOONEST", 0.01)
-    monkeypatch.setattr("judge.execution.engines.batch_api._LATEST", 0.02)
+    monkeypatch.setattr("judge.execution.engines.batch_api._FIRST_WAIT", 0.01)
+    monkeypatch.setattr("judge.execution.engines.batch_api._MAX_WAIT", 0.02)
 
 
 def judged(server: Any, folder: Path, **options: Any) -> Any:
