@@ -59,7 +59,7 @@ def estimate_tokens(text: str) -> int:
 
 
 def max_tokens(text: str) -> int:
-    """Return the most tokens of a text: a token of a byte-level BPE is at least one byte of UTF-8."""
+    """Return the most tokens of a text: in a byte-level BPE, a token is at least one byte."""
     return len(text.encode("utf-8", "surrogatepass"))
 
 

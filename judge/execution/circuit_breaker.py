@@ -19,9 +19,9 @@ class CircuitBreaker:
     """Starts the first 20 judgments of a criterion; their results decide about the others.
 
     The others start as soon as one has a score, or two have failed for different reasons. If all 20
-    fail for one reason, `stopped` is the explanation, and "" until then. `error` is the name of that
-    error. Judgments of one prompt count once. With `waits` False none waits, because all requests
-    are gathered before any is sent.
+    fail for one reason, `stopped` is the explanation, and "" until then. `error` is the name of
+    that error. Judgments of one prompt count once. With `waits` False none waits, because all
+    requests are gathered before any is sent.
     """
 
     def __init__(self, *, waits: bool = True) -> None:

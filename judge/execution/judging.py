@@ -1,6 +1,7 @@
 """How a text gets its score: one judgment is one coroutine, `Judging.judge`.
 
-Read it from there downwards. Requests go to a `ReplyClient`, which knows about caches, limits and retries.
+Read it from there downwards. Requests go to a `ReplyClient`, which knows about caches, limits and
+retries. See docs/decisions/0094-one-judgment-is-one-coroutine.md.
 """
 
 from __future__ import annotations
@@ -56,14 +57,16 @@ from judge.scoring.strategies import (
 )
 
 Outcome = tuple[float, Provenance] | JudgeError
-"""The value of a judgment and how it was made, or why it has none."""
+"""The value of a judgment and its provenance, or the error."""
 WINDOW = 256
-"""Judgments in progress at the same time: several for each request in flight, so that one can always be sent."""
+"""Judgments in progress at the same time, several for each request in flight.
+
+So there is always another request to send."""
 
 
 @dataclass(frozen=True, slots=True)
 class _CriterionTools:
-    """What the judgments on one criterion share; `repair_question` is None if nothing is asked again."""
+    """What the judgments on one criterion share; `repair_question` is None without repairs."""
 
     renderer: PromptRenderer
     repair_question: str | None
@@ -72,11 +75,12 @@ class _CriterionTools:
 
 @dataclass(slots=True, eq=False)
 class Attempt:
-    """A judgment in progress: its prompt, the client that answers, and the strategy that is being tried.
+    """A judgment in progress: its prompt, the client that answers, and the present strategy.
 
-    `notes` say why earlier strategies gave no score, and `answers` are those to this one. `fallback` is a reply without
-    usable probabilities, in which a written score can be read. `from_cache` is True until something had to be asked,
-    and `shared` as long as all that was asked had been asked for other judgments.
+    `notes` say why earlier strategies gave no score, and `answers` are those to this one.
+    `fallback` is a reply without usable probabilities that may have a written score. `from_cache`
+    is True until a request is sent, and `shared` as long as other judgments of this run sent all of
+    them.
     """
 
     judgment: Judgment
@@ -93,7 +97,7 @@ class Attempt:
 
     @property
     def asks_again(self) -> bool:
-        """Whether the judgment is asked again if it has no score: because of stored replies alone."""
+        """Whether the judgment is repeated if it has no score: all its replies were stored ones."""
         return self.may_ask_again and self.from_cache
 
 
@@ -104,12 +108,13 @@ class _StrategyUnavailable(Exception):
 class Judging:
     """One judge of a run: it judges until each judgment has a score or a failure.
 
-    Rows go to `emit` as they are made, in the column of the criterion's name and `suffix`, once the replies that they
-    were made from are in the cache for good. `criteria` are all those of the run.
+    `emit` gets each row as soon as its replies are in the cache; its column is the criterion's name
+    and `suffix`. `criteria` are all those of the run.
 
-    Every reply is stored as it arrives, and a stored reply without a score fails its judgment again. With
-    `retry_failed`, a judgment that fails on stored replies alone is asked again, and the new replies replace those.
-    With `gathers`, all requests are gathered before any is sent, so that no judgment may wait for another.
+    Every reply is stored as it arrives, and a stored reply without a score fails its judgment
+    again. With `retry_failed`, a judgment that fails on stored replies alone is repeated, and the
+    new replies replace the old ones. With `gathers`, all requests are gathered before any is sent,
+    so that no judgment may wait for another.
     """
 
     def __init__(
@@ -138,7 +143,10 @@ class Judging:
         self._shared_sources: set[str | None] = set()
 
     def _make_tools(self, criteria: Sequence[Criterion]) -> dict[str, _CriterionTools]:
-        """Return the tools by the name of a criterion or of a part of a checklist, which all share one breaker."""
+        """Return the tools by the name of a criterion, or of a part of a checklist.
+
+        All parts of a checklist share one breaker.
+        """
         renderers = make_renderers(criteria)
         tools: dict[str, _CriterionTools] = {}
         for criterion in criteria:
@@ -151,16 +159,17 @@ class Judging:
     async def judge_all(self, judgments: Sequence[Judgment]) -> None:
         """Judge everything, or until the run is stopping.
 
-        Raises ProviderError if going on is pointless (wrong key, unknown model, unreachable endpoint), Reached at a
-        limit, StorageError if replies can no longer be stored, and CriterionError for a template that cannot be
-        rendered. Every row emitted until then stands, and every reply that was paid for is in the cache.
+        Raises ProviderError if further requests are pointless (wrong key, unknown model,
+        unreachable endpoint), Reached at a limit, StorageError if replies can no longer be stored,
+        and CriterionError for a template that cannot be rendered. Rows emitted until then are
+        valid, and every paid reply is in the cache.
         """
         self._render_once(judgments)
         self.counts.total += len(judgments)
         if any(judgment.criterion.part for judgment in judgments):
             self.counts.unit = "question"
-        sources = Counter(judgment.sample.source for judgment in judgments)
-        self._shared_sources = {source for source, number in sources.items() if number > 1}
+        count_by_source = Counter(judgment.sample.source for judgment in judgments)
+        self._shared_sources = {source for source, count in count_by_source.items() if count > 1}
         try:
             async with asyncio.TaskGroup() as tasks:
                 await self._start_tasks(judgments, tasks)
@@ -184,7 +193,8 @@ class Judging:
         try:
             self._finish(await self.judge(judgment, client))
         except RunStopped:
-            pass  # it is judged when the run is started again
+            # It is judged when the run is started again.
+            pass
         finally:
             window.release()
 
@@ -194,7 +204,7 @@ class Judging:
         self.emit(row)
 
     async def judge(self, judgment: Judgment, client: ReplyClient) -> Row:
-        """Return the score or the failure of one judgment, for which a client is asked."""
+        """Return the score or the failure of one judgment, with the replies of a client."""
         tools = self._tools[judgment.criterion.name]
         try:
             prompt = tools.renderer.render(judgment.sample, judgment.rival)
@@ -211,7 +221,7 @@ class Judging:
     async def _judge_prompt(
         self, judgment: Judgment, prompt: Prompt, client: ReplyClient
     ) -> tuple[Attempt, Outcome]:
-        """Ask; with `retry_failed`, ask anew if stored replies alone have no score."""
+        """Ask; with `retry_failed`, ask again if stored replies alone have no score."""
         attempt = self._attempt(judgment, prompt, client)
         attempt.may_ask_again = self.retry_failed
         outcome = await self._outcome(attempt)
@@ -227,7 +237,9 @@ class Judging:
         group = ("", 0)
         if not self.gathers:
             source = judgment.sample.source
-            source = source if source in self._shared_sources else None
+            # A provider's cache helps only if the same source is read several times.
+            if source not in self._shared_sources:
+                source = None
             group = prefix(prompt.messages, source, judgment.criterion.examples)
         first, *_ = self._strategies
         return Attempt(judgment, prompt, group, client, first)
@@ -237,7 +249,10 @@ class Judging:
         return strategies.strategies_for(self.settings, self.provider.decides)
 
     async def _outcome(self, attempt: Attempt) -> Outcome:
-        """Return the value of a judgment and its provenance, or why it has none. Raises what ends the run."""
+        """Return the value of a judgment and its provenance, or the error of this judgment.
+
+        Raises errors that end the run.
+        """
         criterion = attempt.judgment.criterion
         question = Question(attempt.prompt, criterion, self.settings, self._strategies)
         try:
@@ -249,15 +264,17 @@ class Judging:
                 raise
             breaker = self._tools[criterion.name].breaker
             if isinstance(error, Unrecorded) and breaker.stopped:
-                return self._not_asked(breaker, criterion)  # nor did the run that was recorded
+                # The recorded run did not ask this either.
+                return self._not_asked(breaker, criterion)
             return error
 
     async def _try_strategies(
         self, question: Question, attempt: Attempt
     ) -> tuple[float, Provenance]:
-        """Try token probabilities, then draws, then one written score, as far as the question allows each.
+        """Try token probabilities, then draws, then one written score, if the question allows them.
 
-        A reply without usable probabilities serves for the written score, so that it is not paid for twice.
+        A reply without usable probabilities is read for its written score, so that it is not paid
+        for twice.
         """
         *earlier, last = question.strategies
         for strategy in earlier:
@@ -265,32 +282,34 @@ class Judging:
             try:
                 return await self._try_strategy(question, attempt, is_last=False)
             except (_StrategyUnavailable, UnusableReply, ProviderError) as error:
-                self._note_why(attempt, error)
+                self._note_reason(attempt, error)
         attempt.strategy = last
         if attempt.fallback is not None:
             attempt.answers = [attempt.fallback]
             return await self._read(question, attempt, is_last=True)
         return await self._try_strategy(question, attempt, is_last=True)
 
-    def _note_why(self, attempt: Attempt, error: Exception) -> None:
-        """Note why a strategy gave no score, so that the next one is tried; raise what ends the judgment."""
-        why = str(error)
+    def _note_reason(self, attempt: Attempt, error: Exception) -> None:
+        """Note why a strategy gave no score. Raises an error that ends the judgment."""
+        reason = str(error)
         if isinstance(error, ProviderError):
+            # An earlier reply may still have a written score.
             if attempt.fallback is None or error.stops != "never":
                 raise error
-            why = f"the draws were not answered: {error}"
+            reason = f"the draws were not answered: {error}"
         elif isinstance(error, UnusableReply) and attempt.strategy == "logprobs":
             attempt.fallback = strategies.fallback_reply(attempt.answers)
-        attempt.notes.append(why)
+        attempt.notes.append(reason)
 
     async def _try_strategy(
         self, question: Question, attempt: Attempt, *, is_last: bool
     ) -> tuple[float, Provenance]:
-        """Read the score in the replies to a strategy's requests, from the cache if it has all of them."""
+        """Read the score in the replies to a strategy's requests, if possible from the cache."""
         requests = self._requests(question, attempt)
         stored = await self._stored(question, attempt, requests)
         if stored is not None:
-            if attempt.client.shares(requests):  # this run has asked for them
+            # This run itself has asked for them.
+            if attempt.client.shares(requests):
                 attempt.from_cache = False
             attempt.answers = question.own_part(stored, attempt.judgment.judged_text)
             return await self._read(question, attempt, is_last=is_last)
@@ -315,19 +334,22 @@ class Judging:
         )
 
     def _draws(self) -> int:
-        """Return how many replies are drawn: settled for all judgments by what the first replies showed."""
+        """Return how many replies are drawn, the same number for all judgments.
+
+        It depends on whether the replies so far show that the model reasons.
+        """
         if not self.counts.draws:
             fewer = self.settings.draws_if_reasoning if self.counts.reasons else None
             self.counts.draws = fewer or self.settings.draws
         return self.counts.draws
 
     def _check_worth_asking(self, attempt: Attempt, *, is_last: bool) -> None:
-        """Raise if the model lacks the strategy, or if nothing more is asked about the criterion."""
-        why = self.traits.lacking.get(attempt.strategy)
-        if why is not None and not is_last:
-            raise _StrategyUnavailable(why)
-        if why is not None:
-            raise NotAsked(f"not asked: {why}; {option('weighting', 'auto')} does without")
+        """Raise if the model lacks the strategy, or if the criterion's breaker has stopped."""
+        reason = self.traits.lacking.get(attempt.strategy)
+        if reason is not None and not is_last:
+            raise _StrategyUnavailable(reason)
+        if reason is not None:
+            raise NotAsked(f"not asked: {reason}; {option('weighting', 'auto')} does without")
         criterion = attempt.judgment.criterion
         breaker = self._tools[criterion.name].breaker
         if breaker.stopped and not isinstance(self.provider, ReplayProvider):
@@ -346,9 +368,9 @@ class Judging:
     async def _read(
         self, question: Question, attempt: Attempt, *, is_last: bool
     ) -> tuple[float, Provenance]:
-        """Read the score in the answers; if there is none, ask once more, for the score alone.
+        """Read the score in the answers; if there is none, ask for the score alone.
 
-        Raises UnusableReply if the next strategy is to be tried, and ParseError without a score.
+        Raises UnusableReply if the next strategy should be tried, and ParseError without a score.
         """
         repair: Repair | None = self._repair_of_draws(question, attempt)
         if repair is None:
@@ -368,6 +390,7 @@ class Judging:
         try:
             scored = question.score(attempt.strategy, attempt.answers, attempt.notes, judged)
         except UnusableReply as error:
+            # Stored replies that are replaced anyway may be those of another version of the model.
             if not (is_last and attempt.asks_again):
                 self.traits.learn(attempt.strategy, error)
             if not is_last:
@@ -378,7 +401,7 @@ class Judging:
         return scored
 
     def _repair_of_draws(self, question: Question, attempt: Attempt) -> Repair | None:
-        """Return the question after the draws that have no score, None if there is nothing to ask."""
+        """Return the question after draws without a score, None if all have one."""
         repair_question = self._repair_question(question, attempt)
         if attempt.strategy != "samples" or repair_question is None:
             return None
@@ -424,12 +447,14 @@ class Judging:
         try:
             score = await self._try_strategies(repair, attempt)
         except BaseException as error:
-            if isinstance(error, Unrecorded):  # as if it had not been asked
+            if isinstance(error, Unrecorded):
+                # A recording without the reply counts as if nothing was asked.
                 attempt.from_cache = was_from_cache
             if fails_one_judgment(error):
-                self.counts.unread += not attempt.asks_again  # else it is counted then
+                # A judgment that is repeated is counted then.
+                self.counts.unread += not attempt.asks_again
                 raise RepairFailed(repair, attempt.answers, error) from error
-            # The run ends before the answer.
+            # The run ends before the answer, so the judgment has its first error.
             column = self._column(attempt.judgment)
             self._finish(failure_row(attempt.judgment, column, repair.trouble, repair.strategy))
             raise
@@ -444,21 +469,23 @@ class Judging:
             self.counts.unmet[TEMPERATURE] += 1
 
     def _count(self, attempt: Attempt, outcome: object) -> None:
-        """Count a judgment that the cache has answered, or the requests of an equal one."""
+        """Count a judgment that the cache, or an equal request of this run, has answered."""
         if isinstance(outcome, NotAsked):
             return
         self.counts.cached += attempt.from_cache
         part = attempt.judgment.criterion.part if attempt.prompt.merged else 0
-        if part <= 1:  # the other questions of a text always share its request
+        # The other questions about a text always share the request of its first one.
+        if part <= 1:
             self.counts.shared += not attempt.from_cache and attempt.shared
         if isinstance(outcome, ParseError):
             self.counts.failed_cached += attempt.from_cache
 
     def _render_once(self, judgments: Sequence[Judgment]) -> None:
-        """Render each template once: one that cannot be rendered stops the run unpaid. Raises CriterionError.
+        """Render each template once, so that a wrong one stops the run before anything is paid.
 
-        A text that lacks something fails alone, and so does a pair that does not share it; another one shows whether
-        the template works. If no pair shares what a criterion reads, the run stops with the first one's reason.
+        Raises CriterionError. A text that lacks something fails alone, and so does a pair that does
+        not share it; the next one then shows whether the template works. If no pair shares what a
+        criterion reads, the error is that of the first pair.
         """
         unchecked = {judgment.criterion.name for judgment in judgments}
         unequal: dict[str, UnequalInput] = {}

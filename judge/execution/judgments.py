@@ -58,7 +58,7 @@ def by_question(judgments: Iterable[Judgment]) -> Iterator[Judgment]:
 
 
 def by_document(judgments: Sequence[Judgment]) -> Iterator[Judgment]:
-    """Put judgments on one source together if sources are long enough for a provider to cache them."""
+    """Put judgments on one source together if a provider may cache the source."""
     position_by_source: dict[str, int] = {}
     for judgment in judgments:
         source = judgment.sample.source or ""
@@ -74,7 +74,7 @@ def by_document(judgments: Sequence[Judgment]) -> Iterator[Judgment]:
 
 
 def by_prompt(judgments: Iterable[Judgment]) -> Iterator[list[Judgment]]:
-    """Group judgments that share a prompt: a checklist's questions about one text, if `together`."""
+    """Group judgments that share a prompt: a checklist's `together` questions about a text."""
 
     def prompt(judgment: Judgment) -> tuple[int, str] | int:
         criterion = judgment.criterion

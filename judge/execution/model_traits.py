@@ -30,13 +30,13 @@ class ModelTraits:
         self._alone: dict[Strategy, asyncio.Lock] = {}
 
     def learn(self, strategy: Strategy, error: UnusableReply) -> None:
-        """Record that the model lacks a strategy, unless a score has already proven the strategy."""
+        """Record that the model lacks a strategy, unless a score has proven the strategy."""
         if error.lasting and strategy not in self.proven:
             self.lacking[strategy] = str(error)
 
     @asynccontextmanager
     async def turn(self, strategy: Strategy) -> AsyncIterator[None]:
-        """Wait until it is known whether the model has this strategy, or a few judgments ran alone."""
+        """Wait until the model has shown this strategy or not, or a few judgments ran alone."""
         if not self._is_open(strategy):
             async with self._alone.setdefault(strategy, asyncio.Lock()):
                 # The judgment before this one may have taught it.

@@ -14,8 +14,8 @@ class PerTurn(Generic[Argument, Result]):
     """Calls `work` once for all arguments of one turn of the event loop.
 
     With `seconds`, the call has the arguments of that time after the first one. `work` returns a
-    result for each argument, in their order. Its exceptions are raised to each caller. For one event
-    loop at a time.
+    result for each argument, in their order. Its exceptions are raised to each caller. For one
+    event loop at a time.
     """
 
     def __init__(

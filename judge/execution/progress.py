@@ -18,19 +18,23 @@ GENERATING = "generating"
 class JudgeProgress:
     """Counts of one judge. Its run writes them, and the display reads them.
 
-    Judgments, questions if those of a checklist count one by one, or outputs (`unit`): `total`, `done` (scored or
-    failed), `failed`, `cached` (answered from the cache alone), `failed_cached` (failed on stored replies without a
-    score, also those of metrics), `shared` (answered by an equal request of this run), `unread` (asked for the score
-    alone, after a reply without one), `repaired` (scored by the answer to that).
-    Requests: `sent` (every try), `answered`, `refused` (given up).
-    `usage` is the sum over the answers; `unmet` counts, by parameter, the answers that do not honour it.
-    `retried` counts the tries after a first one, `timeouts` those after a time-out. `in_flight` counts the requests
-    at the server, and `blocked` those that wait for their turn. None is sent before `paused_until` (a time of
-    `time.monotonic`, set by a rate limit), and none once `stopping`. `batch_status` describes the batches at the
-    provider, `batched` is the part of `usage` at half the price, and the report shows `remarks`. `stopped` has, by
-    criterion, the name of the error that its first judgments failed with and why nothing more was asked.
-    `reasons` is True once a reply showed that the model reasons. `draws` is how many replies are drawn for a judgment,
-    0 until one needs several.
+    In the `unit` (judgments, single questions of checklists, or outputs): `total`, `done` (scored
+    or failed), `failed`, `cached` (answered from the cache alone), `failed_cached` (failed on
+    stored replies without a score, also those of metrics), `shared` (answered by an equal request
+    of this run), `unread` (asked for the score alone, after a reply without one), `repaired`
+    (scored by the answer to that).
+
+    Requests: `sent` (every try), `answered`, `refused` (abandoned), `retried` (tries after the
+    first one), `timeouts` (tries after a time-out), `in_flight` (at the server), `blocked` (waiting
+    for the rate limit). None is sent before `paused_until`, a time of `time.monotonic` that a rate
+    limit sets, and none when `stopping`.
+
+    `usage` is the sum over the answers, and `batched` the part of it at half the price. `unmet`
+    counts, by parameter, the answers that do not honour it. `batch_status` describes the batches at
+    the provider, and the report shows `remarks`. `stopped` has, by criterion, the name of the error
+    of its first judgments and why nothing more was asked. `reasons` is True once a reply showed
+    that the model reasons. `draws` is the number of replies that are drawn for a judgment, 0 until
+    one needs several.
     """
 
     unit: Unit = "judgment"
@@ -62,7 +66,10 @@ class JudgeProgress:
     stopped: dict[str, tuple[str, str]] = field(default_factory=dict)
 
     def note_server(self, response: Response) -> None:
-        """Note what a reply tells of its server. Its temperature only counts if the reply does, which the reader says."""
+        """Record which model answered and which parameters it ignored.
+
+        An ignored temperature is counted only if the reply gives a score (`Judging`).
+        """
         self.unmet.update(name for name in response.unmet if name != TEMPERATURE)
         self.served_by.add(response.served_by)
         self.reasons = self.reasons or response.reasoned
@@ -70,7 +77,10 @@ class JudgeProgress:
 
 @dataclass(slots=True)
 class MetricProgress:
-    """How far the metric under way is; metrics call it. Once `stopped`, calling it ends their work."""
+    """The progress of the present metric, which calls it.
+
+    A call after `stopped` ends the metric.
+    """
 
     done: int = 0
     total: int = 0
@@ -78,15 +88,18 @@ class MetricProgress:
 
     def __call__(self, done: int, total: int) -> None:
         if self.stopped:
+            # A metric handles this like Ctrl-C.
             raise KeyboardInterrupt
-        self.done, self.total = done, total
+        self.done = done
+        self.total = total
 
 
 @dataclass(slots=True)
 class Progress:
-    """The progress of a run: its `stage`, and counts for each judge, or system that writes, by name.
+    """The progress of a run: its `stage`, and counts for each judge or generated system by name.
 
-    `measured` is the progress of a metric. `saved` is the folder that holds what is done, once it is written.
+    `measured` is the progress of a metric. `saved` is the folder with the results, once it is
+    written.
     """
 
     stage: str = "judging"
@@ -97,13 +110,15 @@ class Progress:
 
     @property
     def unit(self) -> Unit:
-        """What is counted: a question if any judge is asked those of a checklist, an output if systems write."""
+        """What is counted: outputs if systems write them, questions for a checklist."""
         units = {counts.unit for counts in self.judges.values()}
-        return next((unit for unit in ("output", "question") if unit in units), "judgment")
+        if "output" in units:
+            return "output"
+        return "question" if "question" in units else "judgment"
 
     @property
     def measuring(self) -> bool:
-        """Whether a metric is under way, which gives its name to the stage."""
+        """Whether a metric is computed; the stage has its name then."""
         return self.stage not in (GENERATING, "judging", "done")
 
     @property
@@ -138,11 +153,9 @@ class Progress:
 
     @property
     def rate_limit(self) -> str:
-        """What holds all requests of a judge back, such as "rate limit: next request in 45 s"; "" if nothing does."""
-        seconds = (
-            max((counts.paused_until for counts in self.judges.values()), default=0.0)
-            - time.monotonic()
-        )
+        """Why no request is sent, such as "rate limit: next request in 45 s"; "" if some are."""
+        paused_until = max((counts.paused_until for counts in self.judges.values()), default=0.0)
+        seconds = paused_until - time.monotonic()
         if seconds >= 1:
             return f"rate limit: next request in {seconds:,.0f} s"
         blocked = any(counts.blocked and not counts.in_flight for counts in self.judges.values())
@@ -150,10 +163,9 @@ class Progress:
 
     @property
     def awaited(self) -> str:
-        """Number of requests that wait at providers' Batch APIs."""
-        return "; ".join(
-            counts.batch_status for counts in self.judges.values() if counts.batch_status
-        )
+        """The states of the batches at providers' Batch APIs."""
+        statuses = [counts.batch_status for counts in self.judges.values()]
+        return "; ".join(status for status in statuses if status)
 
     @property
     def usage(self) -> Usage:

@@ -1,4 +1,4 @@
-"""The client through which metrics ask the judge model, and systems that write their texts."""
+"""The client with which metrics ask the judge model."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from judge.providers.vendors import signed
 from judge.scoring import parse
 from judge.scoring.strategies import SamplingOptions
 
+# Questions that wait for their answers at the same time.
 _WINDOW = 256
-"""Questions that wait for their answers at the same time."""
 _POLL_SECONDS = 0.5
 _DEFAULTS = SamplingOptions()
 
@@ -29,7 +29,7 @@ MetricReply = str | ModelError
 
 
 def to_request(question: ModelQuestion, provider: Provider, settings: SamplingOptions) -> Request:
-    """Return the request of a question, by whose key its reply is stored."""
+    """Return the request of a question. Its reply is stored by the request's key."""
     message = {"role": "user", "content": question.prompt}
     params = {
         TEMPERATURE: question.temperature,
@@ -53,13 +53,14 @@ def read_reply(question: ModelQuestion, answer: Answer) -> MetricReply:
 
 
 class QuestionClient:
-    """Asks one judge model, at temperature 0, whatever metrics want to know.
+    """Asks one judge model the questions of metrics, at temperature 0.
 
-    Of `counts`, which may be a run's own, requests are counted, and `cached` and `shared` prompts; judgments are not.
-    With `retry_failed`, a stored reply that no question can read is asked for again. With `gathers`, all requests are
-    gathered before any is sent.
-    The `max_tokens` of `settings` is the least limit of a reply: one that was meant for scores does not cut a list off.
-    Raises ConfigError for a decision endpoint.
+    `counts`, which may be those of a run, get the numbers of requests and of `cached` and `shared`
+    prompts, but not of judgments. With `retry_failed`, a request is repeated if no question can
+    read its stored reply. With `gathers`, all requests are gathered before any is sent.
+
+    The `max_tokens` of `settings` is the smallest limit of a reply, so that a limit for scores does
+    not cut a list off. Raises ConfigError for a decision endpoint.
     """
 
     def __init__(
@@ -86,7 +87,7 @@ class QuestionClient:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Cancel what is being asked, and ask nothing any more."""
+        """Cancel the questions in progress, and refuse new ones."""
         self._closed = True
         for task in self._asking:
             task.cancel()
@@ -94,23 +95,23 @@ class QuestionClient:
 
     @property
     def signature(self) -> str:
-        """Who is asked and how, as far as it is known yet: `openai/gpt-5.4-mini@127.0.0.1:8000,t=0`."""
-        parts = [
-            signed(self.provider),
-            f"t={'server' if TEMPERATURE in self.counts.unmet else 0}",
-            *self.settings.signature,
-        ]
-        parts += [f"max_tokens>={self.settings.max_tokens}"] if self.settings.max_tokens else []
+        """The model and its settings, as known so far: `openai/gpt-5.4-mini@127.0.0.1:8000,t=0`."""
+        # A server that takes no temperature uses its own.
+        temperature = "server" if TEMPERATURE in self.counts.unmet else "0"
+        parts = [signed(self.provider), f"t={temperature}", *self.settings.signature]
+        if self.settings.max_tokens:
+            parts.append(f"max_tokens>={self.settings.max_tokens}")
         return ",".join(parts)
 
     async def ask(
         self, questions: Sequence[ModelQuestion], tell: Callable[[int], None] = lambda done: None
     ) -> list[MetricReply]:
-        """For each prompt in turn what its `read` made of the reply, or why there is nothing.
+        """Return for each question what its `read` returns for the reply, or the error.
 
-        Equal prompts are asked once, and none whose reply is kept. `tell` is called with the number of prompts that
-        have an answer. Raises ProviderError where going on is pointless and StorageError where replies can no longer
-        be kept, and CancelledError if the run is stopping; what was paid for until then is in the cache.
+        Equal prompts are sent once, and prompts with a stored reply are not sent. `tell` is called
+        with the number of prompts that have an answer. Raises ProviderError if further requests are
+        pointless, StorageError if replies can no longer be stored, and CancelledError if the run is
+        stopping; all paid replies are in the cache then.
         """
         task = asyncio.current_task()
         if self._closed or task is None:
@@ -126,32 +127,34 @@ class QuestionClient:
     ) -> list[MetricReply]:
         """Ask each different request once, a number of them at the same time."""
         requests = [to_request(question, self.provider, self.settings) for question in questions]
-        places: dict[str, list[int]] = {}
-        for place, request in enumerate(requests):
-            places.setdefault(request.key(), []).append(place)
-        self.counts.shared += len(requests) - len(places)
-        window = asyncio.Semaphore(len(places) if self.gathers else _WINDOW)
+        indices_by_key: dict[str, list[int]] = {}
+        for index, request in enumerate(requests):
+            indices_by_key.setdefault(request.key(), []).append(index)
+        self.counts.shared += len(requests) - len(indices_by_key)
+        window = asyncio.Semaphore(len(indices_by_key) if self.gathers else _WINDOW)
         replies: dict[int, MetricReply] = {}
 
-        async def ask_for(places_of_request: Sequence[int]) -> RunStopped | None:
-            asked = [questions[place] for place in places_of_request]
+        async def ask_once(indices: Sequence[int]) -> RunStopped | None:
+            """Ask the questions with these indices, which share a request."""
+            sharing_questions = [questions[index] for index in indices]
             async with window:
                 try:
-                    found = await self._replies(requests[places_of_request[0]], asked)
+                    own_replies = await self._replies(requests[indices[0]], sharing_questions)
                 except RunStopped as stopped:
-                    return stopped  # what is in flight for the others is still waited for
-            replies.update(zip(places_of_request, found, strict=True))
+                    # Returned, because the replies in flight to other requests are still needed.
+                    return stopped
+            replies.update(zip(indices, own_replies, strict=True))
             tell(len(replies))
             return None
 
-        if any(await gather(ask_for(places_of_request) for places_of_request in places.values())):
+        if any(await gather(ask_once(indices) for indices in indices_by_key.values())):
             raise asyncio.CancelledError
-        return [replies[place] for place in range(len(questions))]
+        return [replies[index] for index in range(len(questions))]
 
     async def _replies(
         self, request: Request, questions: Sequence[ModelQuestion]
     ) -> list[MetricReply]:
-        """Return what each question reads in the reply to a request that they share."""
+        """Return what each question reads in the reply to the request that they share."""
         stored = await self.client.stored([request])
         if stored is not None:
             self._note_temperature(stored[0])
@@ -174,9 +177,10 @@ class QuestionClient:
 
 @dataclass(frozen=True, slots=True)
 class ThreadClient:
-    """`QuestionClient.ask` for a metric that runs in another thread than `loop`, and waits there.
+    """`QuestionClient.ask` for a metric in another thread than `loop`, where it blocks.
 
-    If the run is stopping or the loop has ended, it raises KeyboardInterrupt, like the metric's progress.
+    If the run is stopping or the loop has ended, it raises KeyboardInterrupt, like the metric's
+    progress.
     """
 
     client: QuestionClient
@@ -190,7 +194,7 @@ class ThreadClient:
         asking = self.client.ask(questions)
         try:
             future = asyncio.run_coroutine_threadsafe(asking, self.loop)
-            # A loop may end with this still in its queue, and then nobody would ever answer.
+            # A loop may end with this still in its queue, and then the future never has a result.
             while not wait([future], _POLL_SECONDS).done:
                 if self.loop.is_closed():
                     raise CancelledError
@@ -202,12 +206,16 @@ class ThreadClient:
                 raise KeyboardInterrupt from None
             raise
         finally:
+            # A coroutine that never started would print a warning.
             if getcoroutinestate(asking) == CORO_CREATED:
                 asking.close()
 
 
 class DeferredClient:
-    """An `Ask` for metrics that are made before there is a loop; `to` is set to the real one before they run."""
+    """An `Ask` for metrics that are made before there is a loop.
+
+    `to` is set to the real client before they run.
+    """
 
     def __init__(self) -> None:
         self.to: Ask | None = None

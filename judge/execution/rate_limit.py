@@ -1,7 +1,8 @@
-"""Limit the rate of requests: as many at once as the server bears, no more a minute than it or the user allows.
+"""Limit the rate and the concurrency of requests to what the server and the user allow.
 
-Each judge has one `RateLimiter`. It learns from replies, their `x-ratelimit-*` headers, 429s and time-outs,
-keeps to `--rpm` and `--tpm`, and holds everything while one request has been told to wait.
+Each judge has one `RateLimiter`. It learns from replies, their `x-ratelimit-*` headers, 429s and
+time-outs, respects `--rpm` and `--tpm`, and pauses all requests if the server asks one to wait. See
+docs/decisions/0039-additive-increase-multiplicative-decrease.md.
 """
 
 from __future__ import annotations
@@ -18,15 +19,19 @@ from judge.core.records import Request, Response
 from judge.execution import budget
 
 _MINUTE = 60.0
+# Seconds that headers alone may hold requests back. Then one is sent to see whether a 429 follows.
 _MAX_HEADER_WAIT = 60.0
-"""Seconds that headers alone may hold requests back: then one is sent to see. The server's own 429 says more."""
-_BUSY = (429, 503, 529)
+# Rate limit, unavailable, and Anthropic's "overloaded".
+_BUSY_STATUSES = (429, 503, 529)
+# Seconds after a pause during which requests are spread, so that they are not sent all at once.
 _REOPENING = 1.0
+# Tokens of a bucket that rounding errors may lack.
 _TOLERANCE = 1e-9
 _KINDS: tuple[Literal["requests", "tokens"], ...] = ("requests", "tokens")
+# Who set a limit, and on what.
 _Limit = tuple[Literal["user", "server"], Literal["requests", "tokens"]]
-"""Who set a limit, and on what."""
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
+# "6m0s", "20ms", "1h2m3.5s" (OpenAI's durations are those of Go)
 _DURATION = re.compile(r"(?:\d+(?:\.\d+)?(?:ms|[smhd]))+")
 _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|[smhd])")
 _MAX_NUMBER = 1e12
@@ -38,27 +43,40 @@ class Bucket:
     __slots__ = ("_at", "burst", "level", "rate")
 
     def __init__(self, rate: float, burst: float) -> None:
-        self.rate, self.burst, self.level, self._at = rate, burst, burst, float("-inf")
+        self.rate = rate
+        self.burst = burst
+        self.level = burst
+        self._at = float("-inf")
 
     def wait(self, cost: float, now: float) -> float:
-        """Return the seconds until `cost` may be taken; for more than a burst, until the bucket is full."""
+        """Return the seconds until `cost` may be taken.
+
+        If it is more than a burst, these are the seconds until the bucket is full.
+        """
         self.level = min(self.burst, self.level + max(0.0, now - self._at) * self.rate)
         self._at = now
-        lack = min(cost, self.burst) - self.level
-        return lack / self.rate if lack > _TOLERANCE else 0.0
+        missing = min(cost, self.burst) - self.level
+        return missing / self.rate if missing > _TOLERANCE else 0.0
 
     def set(self, level: float, rate: float, burst: float, now: float) -> None:
-        self.level, self.rate, self.burst, self._at = min(level, burst), rate, burst, now
+        self.level = min(level, burst)
+        self.rate = rate
+        self.burst = burst
+        self._at = now
 
 
 def per_minute(most: float) -> Bucket:
-    """Return a bucket of at most `most` requests in any minute: a second's worth at once, the rest evenly."""
+    """Return a bucket of at most `most` requests in any minute.
+
+    Those of a second may be sent at once, the others evenly.
+    """
     burst = max(1.0, most / _MINUTE)
+    # A full bucket at the start of a minute adds its burst, so the rate is lower by that.
     return Bucket((most - burst + 1) / _MINUTE, burst)
 
 
 class RateLimitHeaders(NamedTuple):
-    """One limit by a reply's headers: its size, the rest, and the seconds until it is full again."""
+    """A limit in a reply's headers: its size, what remains, and the seconds until it is full."""
 
     limit: float
     remaining: float
@@ -66,10 +84,9 @@ class RateLimitHeaders(NamedTuple):
 
 
 def parse_headers(limits: Mapping[str, str], kind: str) -> RateLimitHeaders | None:
-    """Return what `x-ratelimit-{limit,remaining,reset}-{kind}` say; None if any is missing or unreadable."""
-    limit, remaining = (
-        _number(limits.get(f"x-ratelimit-{name}-{kind}")) for name in ("limit", "remaining")
-    )
+    """Return the headers `x-ratelimit-*` of a kind, None if one is missing or unreadable."""
+    limit = _number(limits.get(f"x-ratelimit-limit-{kind}"))
+    remaining = _number(limits.get(f"x-ratelimit-remaining-{kind}"))
     reset = seconds(limits.get(f"x-ratelimit-reset-{kind}"))
     if not limit or remaining is None or reset is None:
         return None
@@ -78,15 +95,16 @@ def parse_headers(limits: Mapping[str, str], kind: str) -> RateLimitHeaders | No
 
 def seconds_until_reset(limits: Mapping[str, str]) -> float:
     """Return the seconds, at most 60, until the exhausted limits are full again."""
-    headers = [parse_headers(limits, kind) for kind in _KINDS]
-    reset = max(
-        (header.reset for header in headers if header and not header.remaining), default=0.0
-    )
-    return min(reset, _MAX_HEADER_WAIT)
+    longest = 0.0
+    for kind in _KINDS:
+        headers = parse_headers(limits, kind)
+        if headers and not headers.remaining:
+            longest = max(longest, headers.reset)
+    return min(longest, _MAX_HEADER_WAIT)
 
 
 def seconds(text: str | None) -> float | None:
-    """`1s`, `6m0s`, `20ms`, `1h2m3.5s` or bare seconds as seconds; None for anything else."""
+    """Return the seconds of `1s`, `6m0s`, `20ms`, `1h2m3.5s` or `1.5`; None for anything else."""
     text = (text or "").strip()
     if _DURATION.fullmatch(text):
         return sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(text))
@@ -102,12 +120,16 @@ def _number(text: str | None) -> float | None:
 
 
 class ConcurrencyLimit:
-    """The number of requests in flight: slow start, then additive increase; at least 1, at most `most`.
+    """The number of requests in flight, from 1 to `most`: slow start, then additive increase.
 
     It is cut once per burst of overload.
     """
 
-    FIRST, FAST, CUT = 32.0, 2.0, 0.7
+    FIRST = 32.0
+    # By how much one reply raises the limit during the slow start.
+    FAST = 2.0
+    # The factor of one cut; benchmarks/rate_limit.py measures it.
+    CUT = 0.7
 
     def __init__(self, most: int) -> None:
         self.most = float(most)
@@ -117,32 +139,47 @@ class ConcurrencyLimit:
 
     def answered(self) -> None:
         """Note a reply that came while at least half the limit was in flight."""
-        step = self.FAST if self._slow_start else max(1.0, self.most / 64) / self.now
+        if self._slow_start:
+            step = self.FAST
+        else:
+            # The replies to one round of requests raise it by this increment together.
+            increment = max(1.0, self.most / 64)
+            step = increment / self.now
         self.now = min(self.most, self.now + step)
 
     def overloaded(self, sent: float, now: float) -> bool:
-        """Cut for an overload of a request sent at `sent`; return False if an earlier cut covers it."""
+        """Cut after an overload; return False if a cut since `sent` covers the request."""
         if sent <= self._cut_at:
             return False
-        self.now, self._slow_start, self._cut_at = max(1.0, self.now * self.CUT), False, now
+        self.now = max(1.0, self.now * self.CUT)
+        self._slow_start = False
+        self._cut_at = now
         return True
 
 
 class SendRate:
-    """The rate for a server that refuses with a bare 429: additive increase, multiplicative decrease.
+    """The rate for a server with bare 429s: additive increase, multiplicative decrease.
 
-    A 429 sets it to `CUT` times the replies per second since the last one, pauses excluded. It then grows by a constant
-    amount per second and is back after `SECONDS`. If more than `DROPS` cuts in a row each find a lower rate, the
-    refusals do not depend on the rate: the limit is lifted.
+    A 429 sets it to `CUT` times the replies per second since the last one, pauses excluded. It then
+    grows by a constant amount per second and is restored after `SECONDS`. If more than `DROPS` cuts
+    in a row each measure a lower rate, the refusals do not depend on the rate, and the limit is
+    removed.
     """
 
-    CUT, SECONDS, DROPS = 0.8, 20.0, 2
+    CUT = 0.8
+    SECONDS = 20.0
+    DROPS = 2
 
     def __init__(self) -> None:
         self.bucket: Bucket | None = None
-        self._replies = self._cuts = 0
+        self._replies = 0
+        self._cuts = 0
         self._limited_at = float("-inf")
-        self._start = self._step = self._paused = self._rate = 0.0
+        self._paused = 0.0
+        # The rate at the last 429, the rate after the cut, and its growth per second.
+        self._rate = 0.0
+        self._start = 0.0
+        self._growth = 0.0
 
     def answered(self) -> None:
         self._replies += 1
@@ -153,27 +190,38 @@ class SendRate:
 
     def limited(self, now: float) -> None:
         """Lower the rate after a refusal to a part of the replies per second since the last one."""
-        seconds, replies = now - self._limited_at - self._paused, self._replies
-        if seconds < 1.0 or replies < 2:  # too little to tell a rate from a burst
+        seconds = now - self._limited_at - self._paused
+        # Fewer replies do not show a rate: they may be a burst.
+        if seconds < 1.0 or self._replies < 2:
             return
-        rate = replies / seconds
+        rate = self._replies / seconds
         self._cuts = self._cuts + 1 if 0 < rate < self._rate else 0
-        self._limited_at, self._replies, self._paused, self._rate = now, 0, 0.0, rate
+        self._limited_at = now
+        self._replies = 0
+        self._paused = 0.0
+        self._rate = rate
         if self._cuts > self.DROPS:
-            self.bucket, self._cuts, self._rate, self._limited_at = None, 0, 0.0, float("-inf")
+            self.bucket = None
+            self._cuts = 0
+            self._rate = 0.0
+            self._limited_at = float("-inf")
         elif rate:
-            self._start, self._step = self.CUT * rate, (1 - self.CUT) * rate / self.SECONDS
+            self._start = self.CUT * rate
+            self._growth = (1 - self.CUT) * rate / self.SECONDS
             self.bucket = Bucket(self._start, max(1.0, rate / 10))
 
     def wait(self, now: float) -> float:
         if self.bucket is None:
             return 0.0
-        self.bucket.rate = self._start + self._step * (now - self._limited_at)
+        self.bucket.rate = self._start + self._growth * (now - self._limited_at)
         return self.bucket.wait(1.0, now)
 
 
 class Permit(NamedTuple):
-    """Permission to send one request: its time, the tokens charged, and the requests and tokens sent before."""
+    """Permission to send one request.
+
+    `at` is its time, `cost` the tokens charged, and `before` the requests and tokens sent earlier.
+    """
 
     at: float
     cost: float
@@ -191,32 +239,41 @@ class _Waiter:
 class RateLimiter:
     """Decides when the next request of one judge is sent, in one event loop at a time.
 
-    `concurrency` is the maximum in flight, `rpm` and `tpm` the maximum of requests and tokens per minute. Tokens are
-    estimated before a request and corrected by its reply. `refusals` counts the bursts of 429s since the last reply.
+    `concurrency` is the maximum in flight, `rpm` and `tpm` are the maximum of requests and tokens
+    per minute. Tokens are estimated before a request and corrected by its reply. `refusals` counts
+    the bursts of 429s since the last reply.
     """
 
     def __init__(self, concurrency: int, rpm: int | None = None, tpm: int | None = None) -> None:
         self.limit = ConcurrencyLimit(concurrency)
-        self.flying = self.refusals = 0
+        self.flying = 0
+        self.refusals = 0
         self._buckets: dict[_Limit, Bucket] = {}
         if rpm is not None:
             self._buckets["user", "requests"] = per_minute(rpm)
         if tpm is not None:
             self._buckets["user", "tokens"] = Bucket(tpm / _MINUTE, tpm / _MINUTE)
         self._rate = SendRate()
+        # Tokens that the server counts for each estimated one; 0 until a reply shows it.
         self._ratio = 0.0
+        # Requests and tokens sent so far.
         self._sent = (0.0, 0.0)
+        # For each kind, the requests sent before the one whose headers were used last.
         self._headers_as_of = [-1.0, -1.0]
         self._queue: deque[_Waiter] = deque()
         self._timer: asyncio.TimerHandle | None = None
-        self._resume_at = self._last = float("-inf")
+        self._resume_at = float("-inf")
+        self._last = float("-inf")
 
     async def acquire(self, request: Request) -> Permit:
         """Wait for permission to send. Return every permit with `on_success` or `on_failure`."""
-        cost, now = 0.0, asyncio.get_running_loop().time()
-        if any(kind == "tokens" for _, kind in self._buckets):  # else nobody limits tokens
+        now = asyncio.get_running_loop().time()
+        cost = 0.0
+        # Estimating takes time, and is only needed if there is a limit of tokens.
+        if any(kind == "tokens" for _, kind in self._buckets):
             cost = budget.estimate_request(request) * (self._ratio or 1.0)
-        if not self._queue and self.flying < int(self.limit.now) and self._delay(cost, now) <= 0:
+        has_room = not self._queue and self.flying < int(self.limit.now)
+        if has_room and self._delay(cost, now) <= 0:
             return self._grant(cost, now)
         waiter = _Waiter(cost)
         self._queue.append(waiter)
@@ -234,6 +291,7 @@ class RateLimiter:
     def on_success(self, permit: Permit, request: Request, response: Response) -> None:
         """Take a permit back, and learn from the reply."""
         now = asyncio.get_running_loop().time()
+        # A reply while the server has little to do does not show that it could do more.
         if self.flying * 2 >= self.limit.now:
             self.limit.answered()
         self._rate.answered()
@@ -241,8 +299,10 @@ class RateLimiter:
         used = response.usage.prompt_tokens + response.usage.completion_tokens
         if permit.cost and used:
             ratio = used / budget.estimate_request(request)
+            # An exponential moving average of the ratios.
             self._ratio = self._ratio + 0.1 * (ratio - self._ratio) if self._ratio else ratio
-            if (bucket := self._buckets.get(("user", "tokens"))) is not None:
+            bucket = self._buckets.get(("user", "tokens"))
+            if bucket is not None:
                 bucket.level += permit.cost - used
         if response.limits:
             self._update_from_headers(permit, response.limits, now)
@@ -251,18 +311,11 @@ class RateLimiter:
     def on_failure(self, permit: Permit, error: BaseException) -> None:
         """Take a permit back, and slow down if the server is overloaded."""
         now = asyncio.get_running_loop().time()
-        overload = (
-            error
-            if isinstance(error, Transient) and (error.status in _BUSY or error.billed)
-            else None
-        )
-        if (
-            overload is not None
-            and self.limit.overloaded(permit.at, now)
-            and overload.status == 429
-        ):
-            self.refusals += 1
-            self._rate.limited(now)
+        if isinstance(error, Transient) and (error.status in _BUSY_STATUSES or error.billed):
+            is_first_of_burst = self.limit.overloaded(permit.at, now)
+            if is_first_of_burst and error.status == 429:
+                self.refusals += 1
+                self._rate.limited(now)
         self._release()
 
     def pause_until(self, until: float) -> None:
@@ -295,7 +348,8 @@ class RateLimiter:
             self._timer.cancel()
             self._timer = None
         while self._queue and self.flying < int(self.limit.now):
-            if (delay := self._delay(self._queue[0].cost, now)) > 0:
+            delay = self._delay(self._queue[0].cost, now)
+            if delay > 0:
                 self._timer = loop.call_at(now + delay, self._release_waiters)
                 return
             waiter = self._queue.popleft()
@@ -305,32 +359,32 @@ class RateLimiter:
     def _delay(self, cost: float, now: float) -> float:
         """Return the seconds until a request of `cost` tokens may be sent."""
         delay = self._rate.wait(now)
-        if now < self._resume_at + _REOPENING:  # not all at once, when it goes on
-            delay = max(
-                delay, self._resume_at - now, self._last + _REOPENING / self.limit.now - now
-            )
+        if now < self._resume_at + _REOPENING:
+            next_turn = self._last + _REOPENING / self.limit.now
+            delay = max(delay, self._resume_at - now, next_turn - now)
         for (source, kind), bucket in self._buckets.items():
             wait = bucket.wait(cost if kind == "tokens" else 1.0, now)
-            delay = max(
-                delay, wait if source == "user" else min(wait, self._last + _MAX_HEADER_WAIT - now)
-            )
+            if source == "server":
+                wait = min(wait, self._last + _MAX_HEADER_WAIT - now)
+            delay = max(delay, wait)
         return delay
 
     def _update_from_headers(self, permit: Permit, limits: Mapping[str, str], now: float) -> None:
         """Set the server's buckets by its headers, less what was sent since their request."""
-        for place, kind in enumerate(_KINDS):
-            news = parse_headers(limits, kind)
-            if news is None or permit.before[0] < self._headers_as_of[place]:
+        requests_before = permit.before[0]
+        for index, kind in enumerate(_KINDS):
+            headers = parse_headers(limits, kind)
+            # Replies overtake each other: headers of an earlier request are out of date.
+            if headers is None or requests_before < self._headers_as_of[index]:
                 continue
-            self._headers_as_of[place] = permit.before[0]
-            if news.remaining >= news.limit or not news.reset:
+            self._headers_as_of[index] = requests_before
+            # A full limit does not show how quickly it is refilled.
+            if headers.remaining >= headers.limit or not headers.reset:
                 continue
-            rate = (news.limit - news.remaining) / news.reset
-            cost = permit.cost if place else 1.0
-            level = (
-                news.remaining
-                - (self._sent[place] - permit.before[place] - cost)
-                + rate * (now - permit.at)
-            )
-            bucket = self._buckets.setdefault(("server", kind), Bucket(rate, news.limit))
-            bucket.set(level, rate, news.limit, now)
+            rate = (headers.limit - headers.remaining) / headers.reset
+            cost = permit.cost if kind == "tokens" else 1.0
+            sent_since = self._sent[index] - permit.before[index] - cost
+            refilled = rate * (now - permit.at)
+            level = headers.remaining - sent_since + refilled
+            bucket = self._buckets.setdefault(("server", kind), Bucket(rate, headers.limit))
+            bucket.set(level, rate, headers.limit, now)

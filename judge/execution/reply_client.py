@@ -1,23 +1,24 @@
 """The only way to a model: a stack of layers, each of which asks the next one.
 
-From the outside in, and why in this order:
+From the outside in, with the reason for the order:
 
     Remembered     (only for a checklist) its questions share a reply, also without a cache
-    Deduplicated   of equal requests at the same time one goes on
-    Cached         what is stored waits for nothing and is paid for
-    Bundled        draws that are not stored travel together
-    Leading        the first message on a long source goes ahead
+    Deduplicated   only one of equal simultaneous requests continues
+    Cached         a stored reply needs no waiting and no budget
+    Bundled        draws that are not stored are sent in one message
+    Leading        the first message about a long source is sent before the others
     Counted        a message counts once, however often it is tried
-    (an engine)    the Batch API answers instead of what follows
-    FirstAlone     what the first message teaches is learned before the others are sent
-    Deadline       it ends the waiting in all that follows
-    Retried        each try waits for its turn and is paid
+    (an engine)    the Batch API replaces the layers below
+    FirstAlone     the first message shows what the server accepts before the others are sent
+    Deadline       it ends the waiting in all layers below
+    Retried        each try waits for the rate limit and is paid
     Limited        the rate limit of the server and of the user
-    Budgeted       what waits for its turn reserves no money
-    Stored         a reply is stored and recorded before another request takes its place
+    Budgeted       a message that waits for the rate limit reserves no budget
+    Stored         a reply is stored and recorded before another request is sent in its place
     Sending        the provider
 
-Whoever asks knows no layer: judgments, metrics, generated systems, claims and suites call `ReplyClient.ask`.
+Callers know no layer: judgments, metrics, generated systems, claims and suites call
+`ReplyClient.ask`.
 """
 
 from __future__ import annotations
@@ -50,15 +51,15 @@ from judge.execution.rate_limit import RateLimiter
 
 T = TypeVar("T")
 Answer = Response | ProviderError
+# The most draws of one message. If a server returns fewer, the next messages ask for fewer.
 _MOST_DRAWS = 100
-"""The most draws of one message; a server that gives fewer says so."""
 
 
 @dataclass(frozen=True, slots=True)
 class SendingOptions:
-    """How requests are sent: how patiently and quickly, for how much money, and until when.
+    """How requests are sent: rate limit, retries, budget and deadline.
 
-    `deadline` is a time of the event loop's clock. `sleep` can be replaced, so that tests do not wait.
+    `deadline` is a time of the event loop's clock. Tests replace `sleep`, so that they do not wait.
     """
 
     limiter: RateLimiter
@@ -83,7 +84,7 @@ def sending_layers(
 
 
 class ReplyClient:
-    """Asks one model, and answers from the cache what has been answered before.
+    """Asks one model, and returns stored replies from the cache.
 
     `sends` sends a message that no layer above it answers: `sending_layers`, or an engine. One
     message asks for at most `most_draws`.
@@ -114,7 +115,7 @@ class ReplyClient:
         return again
 
     def for_one_text(self) -> ReplyClient:
-        """Return a client for the questions about one text, which share replies even if nothing is stored."""
+        """Return a client for the questions about one text, which share replies without a cache."""
         remembering = copy(self)
         remembering._top = Remembered(self._top)
         return remembering
@@ -122,7 +123,8 @@ class ReplyClient:
     async def ask(self, request: Request) -> Response:
         """Return the response to a request for one reply.
 
-        Raises ProviderError, Reached at the limit of money or time, and StorageError if replies cannot be kept.
+        Raises ProviderError, Reached at the budget or deadline, and StorageError if replies cannot
+        be stored.
         """
         return await self._top.ask(request)
 
@@ -147,7 +149,7 @@ class ReplyClient:
             return error
 
     async def _answer_or_stop(self, request: Request) -> Answer | RunStopped:
-        """Return an answer; if the run is stopping, what is in flight for the other requests is still waited for."""
+        """Return an answer, or RunStopped, so that requests in flight are still waited for."""
         try:
             return await self._answer(request)
         except RunStopped as stopped:
@@ -166,7 +168,7 @@ class ReplyClient:
         return responses
 
     def shares(self, requests: Sequence[Request]) -> bool:
-        """Whether equal requests are in flight for all of these, or were answered in this run."""
+        """Return whether all of these have equal requests in flight, or answered in this run."""
         return all(
             self._deduplicated.is_in_flight(request) or self._store.has_new(request)
             for request in requests

@@ -31,8 +31,8 @@ class EngineContext:
     """What an engine may need.
 
     `folder` is that of the cache, None without one. `deadline` is a time of the event loop's clock.
-    `workers` is the number of worker processes, by default the engine's own choice. `store` puts the
-    reply to a message into the cache, and returns when it is on disk.
+    `workers` is the number of worker processes, by default the engine's own choice. `store` puts
+    the reply to a message into the cache, and returns when it is on disk.
     """
 
     provider: Provider
@@ -55,7 +55,10 @@ class Engine(Protocol):
 
     @classmethod
     def open(cls, context: EngineContext) -> Engine:
-        """Return the engine for one judge, and start nothing. Raises ConfigError if it cannot run."""
+        """Return the engine for one judge, and start nothing.
+
+        Raises ConfigError if it cannot run.
+        """
         ...
 
     def layer(self, sending: MakeLayer) -> Layer:

@@ -35,8 +35,8 @@ from judge.providers import Capabilities
 from judge.providers.batches import Batch, BatchApi
 from judge.providers.pricing import BATCH
 
-# Seconds between two tries, or two looks: the first wait, the longest one, and the growth as long as
-# no batch ends.
+# Seconds between two tries, or two looks: the first wait, the longest one, and the growth as long
+# as no batch ends.
 _FIRST_WAIT = 1.0
 _MAX_WAIT = 60.0
 _WAIT_GROWTH = 1.5
@@ -192,13 +192,16 @@ class BatchEngine:
 
     @classmethod
     def open(cls, context: EngineContext) -> Self:
-        """Return the engine of a run. Raises ConfigError without a Batch API, or without a cache."""
+        """Return the engine of a run.
+
+        Raises ConfigError without a Batch API, or without a cache.
+        """
         provider = context.provider
         batches = Capabilities.of(provider).batches
         if batches is None:
             raise ConfigError(
-                f"--engine batch: {provider.name}/{provider.model} has no Batch API, which only chat "
-                "endpoints have; leave the option out"
+                f"--engine batch: {provider.name}/{provider.model} has no Batch API, which only "
+                "chat endpoints have; leave the option out"
             )
         if context.folder is None:
             raise ConfigError(
@@ -379,7 +382,7 @@ class BatchEngine:
             rest.extendleft(reversed(self._take_back(job)))
 
     def _pack(self, rest: deque[Request], file: IO[bytes]) -> BatchJob:
-        """Take requests off `rest` into a job, as many as a file may have and the budget pays for."""
+        """Take requests off `rest` into a job, as many as fit into a file and the budget."""
         job = self.store.new()
         size = 0
         tokens = 0

@@ -39,8 +39,8 @@ _ALL_WAIT = 30.0
 _ONE_WAIT = 300.0
 # Requests that an actor takes at once. The run's own limits decide how many there are.
 _MAX_CONCURRENCY = 10_000
-# Deaths in a row after which a worker is left out: after the first answer of the run, and before it.
-# A request that crashes its worker is abandoned before that.
+# Deaths in a row after which a worker is left out: after the first answer of the run, and before
+# it. A request that crashes its worker is abandoned before that.
 _MAX_DEATHS = 12
 _MAX_FIRST_DEATHS = 3
 # A worker gets no more requests of its groups if it has twice as many as the least busy one, and
@@ -91,8 +91,8 @@ _started = False
 def connect(processes: int) -> None:
     """Connect, or start a cluster on this machine if $RAY_ADDRESS names none; blocks for seconds.
 
-    An existing connection is used, and left open at the end. Raises ConfigError. Each call needs one
-    call of `disconnect`.
+    An existing connection is used, and left open at the end. Raises ConfigError. Each call needs
+    one call of `disconnect`.
     """
     global _users, _started
     with _lock:
@@ -205,7 +205,8 @@ async def answer(provider: Provider, request: Request, lesson: bytes) -> bytes:
     reply: Response | JudgeError
     before = Capabilities.of(provider).shared_state
     if lesson:
-        before = provider.shared_state = pickle.loads(lesson)  # type: ignore[attr-defined]  # noqa: S301
+        before = pickle.loads(lesson)  # noqa: S301  (from the process of the run)
+        provider.shared_state = before  # type: ignore[attr-defined]
     try:
         reply = await provider.complete(request)
     except JudgeError as error:
@@ -342,7 +343,8 @@ class RayEngine:
         """Start the workers, and return when at least one is ready.
 
         Raises ConfigError if a worker that is ready by then cannot do this run's work. If a later
-        one cannot, it stops the run before the first answer, and is left out with a remark after it.
+        one cannot, it stops the run before the first answer, and is left out with a remark after
+        it.
         """
         before = self._counts.batch_status
         self._counts.batch_status = _STARTING
@@ -406,7 +408,8 @@ class RayEngine:
 
     def _leave_out(self, worker: _Worker, error: BaseException) -> None:
         self._workers.remove(worker)
-        # The others continue without a node on which workers die: Ray lists a lost node for a while.
+        # The others continue without a node on which workers die: Ray lists a lost node for a
+        # while.
         if self._workers and (self._answered or isinstance(error, Refused)):
             self._counts.remarks.append(f"A Ray worker was left out: {error}")
         elif isinstance(error, JudgeError):
@@ -415,7 +418,10 @@ class RayEngine:
             self._failure = Refused(f"{error!r}", stops="always")
 
     async def _open(self, worker: _Worker) -> None:
-        """Give a worker an actor, and another after each that dies. Raises ConfigError and Refused."""
+        """Give a worker an actor, and another after each that dies.
+
+        Raises ConfigError and Refused.
+        """
         if worker.actor is not None:
             await self._bury(worker)
         while True:

@@ -1,6 +1,6 @@
 """The layers of a `ReplyClient`, each with one method: `ask` a request, and return its response.
 
-A layer is given the next one, which it asks. `reply_client` says in which order they are, and why.
+A layer gets the next one, which it asks. `reply_client` has their order and its reasons.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The first request of a run goes alone."""
+"""Send the first request of a run alone."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from judge.execution.layers import Layer
 
 
 class FirstAlone:
-    """Holds all requests until the first one is answered: what it teaches is learned once.
+    """Holds all requests until the first one is answered.
 
-    That is a parameter that the server refuses, or a wrong key: if the first error ends the run, nothing is sent after
-    it, and all others raise it, too.
+    So a parameter that the server refuses, or a wrong key, is found once. If the first error ends
+    the run, nothing is sent after it, and all other requests raise it, too.
     """
 
     def __init__(self, following: Layer) -> None:
@@ -25,6 +25,7 @@ class FirstAlone:
     async def ask(self, request: Request) -> Response:
         if not self._learned:
             async with self._first:
+                # Another request may have been the first one meanwhile.
                 if not self._learned:
                     return await self._ask_first(request)
         if self._end is not None:

@@ -1,4 +1,4 @@
-"""Each try of a request is paid from the budget."""
+"""Pay each try of a request from the budget."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from judge.execution.layers import Layer, RunStopped
 
 
 class Budgeted:
-    """Reserves the most that a request can cost before it is sent, and commits what it did cost.
+    """Reserves the maximum cost of a request before it is sent, and commits the real cost.
 
-    Raises BudgetReached if that is more than is left.
+    Raises BudgetReached if the budget has not enough left.
     """
 
     def __init__(self, following: Layer, ledger: BudgetLedger) -> None:
@@ -21,7 +21,8 @@ class Budgeted:
         reserved = await self._ledger.reserve(request)
         try:
             response = await self._following.ask(request)
-        except RunStopped:  # it was not sent
+        except RunStopped:
+            # The request was not sent.
             self._ledger.release(reserved)
             raise
         except BaseException as error:

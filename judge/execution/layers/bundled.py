@@ -1,4 +1,4 @@
-"""Draws of one prompt are asked for in one message, as many as the server gives at once."""
+"""Ask for several draws of one prompt in one message."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from judge.execution.per_turn import PerTurn
 
 @dataclass(slots=True, eq=False)
 class _Bundle:
-    """The draws of one prompt that travel together; `answers` has a future for each but the first, who sends it."""
+    """The draws of one prompt in one message.
+
+    The caller of the first draw sends it; `answers` has a future for each other draw.
+    """
 
     draws: list[Request]
     answers: list[asyncio.Future[Response | None]]
@@ -29,27 +32,31 @@ class _Bundle:
         return answer
 
     def hand_out(self, replies: Sequence[Response]) -> None:
-        """Give each draw but the first its reply, None if the server gave fewer."""
+        """Give each draw but the first its reply, None if the server returned fewer."""
         for answer, reply in zip_longest(self.answers, replies):
             if not answer.done():
                 answer.set_result(reply)
 
     def give_up(self, error: BaseException) -> None:
-        """Give the other draws an error; if only the first one gave up, whoever still wants them has to ask."""
+        """Give the other draws an error.
+
+        If only the caller of the first draw was cancelled, the others have to ask themselves.
+        """
         if not isinstance(error, ProviderError | RunStopped):
             self.hand_out([])
             return
         for answer in self.answers:
             if not answer.done():
                 answer.set_exception(error)
-                answer.exception()  # whoever asked may have been cancelled
+                # asyncio warns of an exception that nobody retrieves: the caller may be cancelled.
+                answer.exception()
 
 
 class Bundled:
-    """Asks for draws that come in the same turn of the event loop with one message and the parameter `n`.
+    """Asks for the draws of one turn of the event loop with one message and the parameter `n`.
 
-    Each draw has its own reply, and the first one the usage. `largest` is the most draws of a message: the server may
-    give fewer than it was asked for, and then the others are asked for again, in smaller bundles.
+    Each draw has its own reply, and the first one the usage. `largest` is the most draws of a
+    message. If the server returns fewer, the missing ones are requested again in smaller bundles.
     """
 
     def __init__(self, following: Layer, largest: int) -> None:
@@ -59,27 +66,32 @@ class Bundled:
 
     async def ask(self, request: Request) -> Response:
         while True:
-            place = await self._join(request)
-            if isinstance(place, _Bundle):
-                return await self._send(place)
-            if (response := await place) is not None:
+            joined = await self._join(request)
+            if isinstance(joined, _Bundle):
+                return await self._send(joined)
+            response = await joined
+            if response is not None:
                 return response
 
     def _form_bundles(
         self, requests: Sequence[Request]
     ) -> list[_Bundle | asyncio.Future[Response | None]]:
-        """Return for each request the bundle that it has to send, or a future of its reply, None if there is none."""
+        """Return for each request the bundle that it has to send, or the future of its reply.
+
+        The reply is None if the server returned too few draws.
+        """
         last_bundles: dict[tuple[str, ...], _Bundle] = {}
-        places: list[_Bundle | asyncio.Future[Response | None]] = []
+        joined: list[_Bundle | asyncio.Future[Response | None]] = []
         for request in requests:
             prompt = _prompt_of(request)
             bundle = last_bundles.get(prompt)
             if bundle is not None and self._has_room(bundle, request):
-                places.append(bundle.add(request))
+                joined.append(bundle.add(request))
             else:
-                last_bundles[prompt] = bundle = _Bundle([request], [])
-                places.append(bundle)
-        return places
+                bundle = _Bundle([request], [])
+                last_bundles[prompt] = bundle
+                joined.append(bundle)
+        return joined
 
     def _has_room(self, bundle: _Bundle, request: Request) -> bool:
         follows = request.draw == bundle.draws[-1].draw + 1

@@ -1,4 +1,4 @@
-"""Replies are stored and recorded as they arrive, and a stored reply is not asked for again."""
+"""Store and record replies as they arrive, and answer with stored replies."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ from judge.execution.layers.draws import draws_of, replies_of
 from judge.execution.per_turn import PerTurn
 from judge.providers.recording import Recorder
 
+# Seconds in which replies are gathered for one transaction. A transaction takes longer than writing
+# a reply (docs/decisions/0060-a-reply-is-written-within-ten-milliseconds.md).
 _PAUSE = 0.005
-"""Seconds in which replies are gathered for one transaction, which takes longer than writing a reply."""
 
 
 class ReplyStore:
-    """The cache of a run, and the recording if it makes one, read and written for many requests at once.
+    """The cache of a run, and its recording if there is one, for many requests at once.
 
-    A request without an endpoint is never stored, as its replies may be of anything. If a reply cannot be kept, it is
-    used all the same, and the next request raises the StorageError before it is sent. What is found in the cache is
-    recorded, too.
+    A request without an endpoint is never stored, because another model may answer it next time. If
+    a reply cannot be stored, it is used nevertheless, and the next request raises the StorageError
+    before it is sent. Replies from the cache are recorded, too.
     """
 
     def __init__(self, cache: Cache, recorder: Recorder | None = None) -> None:
@@ -36,7 +37,7 @@ class ReplyStore:
     async def get_all(
         self, requests: Sequence[Request], *, only_new: bool = False
     ) -> list[Response | None]:
-        """Return the stored reply to each request, with `only_new` only if this run has stored it."""
+        """Return the stored reply to each request; with `only_new`, only those of this run."""
         keys = tuple(request.key() for request in requests if request.endpoint)
         if only_new:
             keys = tuple(key for key in keys if key in self._new)
@@ -49,7 +50,7 @@ class ReplyStore:
             self._recorder.add(request, response)
 
     async def put(self, message: Request, response: Response) -> None:
-        """Keep the reply to each draw of a message. They survive the end of this process once this returns."""
+        """Store the reply to each draw of a message. After that they survive this process."""
         draws = draws_of(message)
         replies = list(zip(draws, replies_of(message, response), strict=False))
         try:
@@ -65,11 +66,11 @@ class ReplyStore:
             self._failed = error
 
     def has_new(self, request: Request) -> bool:
-        """Whether this run has stored the reply to an equal request."""
+        """Return whether this run has stored the reply to an equal request."""
         return request.key() in self._new
 
     def check(self) -> None:
-        """Raise the StorageError of an earlier reply that could not be kept."""
+        """Raise the StorageError of an earlier reply that could not be stored."""
         if self._failed is not None:
             raise self._failed
 
@@ -80,8 +81,8 @@ class ReplyStore:
         self._failed = None
 
     def _read_all(self, keys_of_each: Sequence[tuple[str, ...]]) -> list[dict[str, Response]]:
-        every = dict.fromkeys(key for keys in keys_of_each for key in keys)
-        stored = self._cache.get_many(list(every))
+        unique_keys = dict.fromkeys(chain.from_iterable(keys_of_each))
+        stored = self._cache.get_many(list(unique_keys))
         return [stored] * len(keys_of_each)
 
     def _write_all(self, replies: Sequence[list[tuple[Request, Response]]]) -> list[None]:
@@ -92,7 +93,7 @@ class ReplyStore:
 
 
 class Cached:
-    """Answers from the store what it has.
+    """Answers with stored replies.
 
     With `only_new`, a reply counts only if this run has stored it: older ones are replaced.
     """
@@ -115,7 +116,11 @@ class Cached:
 
 
 class Stored:
-    """Stores and records each reply before it is returned, so that no more replies can be lost than are in flight."""
+    """Stores and records each reply before it is returned.
+
+    So no more replies can be lost than there are requests in flight
+    (docs/decisions/0021-a-place-is-free-when-its-reply-is-on-disk.md).
+    """
 
     def __init__(self, following: Layer, store: ReplyStore) -> None:
         self._following = following

@@ -1,4 +1,4 @@
-"""Messages and answers are counted for the display and for run.json."""
+"""Count messages and answers for the display and for run.json."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from judge.execution.progress import JudgeProgress
 
 
 class Counted:
-    """Counts what was answered and what was given up, with the tokens that it took."""
+    """Counts the answered and the abandoned messages, and the tokens used."""
 
     def __init__(self, following: Layer, counts: JudgeProgress) -> None:
         self._following = following

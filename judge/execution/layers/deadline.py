@@ -1,4 +1,4 @@
-"""Nothing is asked from the deadline on, and what is under way is let go."""
+"""Send nothing after the deadline, and cancel the requests in flight."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ class Deadline:
             async with clock:
                 return await self._following.ask(request)
         except TimeoutError:
+            # The time-out of a single request is another error.
             if clock.expired():
                 raise DeadlineReached(_TIME_IS_UP) from None
             raise

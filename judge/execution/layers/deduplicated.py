@@ -1,4 +1,4 @@
-"""Equal requests at the same time are sent once."""
+"""Send equal simultaneous requests once."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from judge.execution.layers import Layer, RunStopped
 
 
 class Deduplicated:
-    """Gives the answer to a request, a reply or an error, to all who ask the same meanwhile."""
+    """Returns the answer to a request, a reply or an error, to all equal requests meanwhile."""
 
     def __init__(self, following: Layer) -> None:
         self._following = following
@@ -19,11 +19,14 @@ class Deduplicated:
         self._announced: set[str] = set()
 
     def announce(self, requests: Iterable[Request]) -> None:
-        """Note that requests come next: several that one judgment needs start only in the next turn of the loop."""
+        """Note the requests that come next.
+
+        If a judgment needs several, they start only in the next turn of the event loop.
+        """
         self._announced.update(request.key() for request in requests)
 
     def is_in_flight(self, request: Request) -> bool:
-        """Whether an equal request waits for its answer, or is about to."""
+        """Return whether an equal request waits for its answer, or will soon."""
         return request.key() in self._in_flight or request.key() in self._announced
 
     async def ask(self, request: Request) -> Response:
@@ -31,14 +34,17 @@ class Deduplicated:
         self._announced.discard(key)
         while (other := self._in_flight.get(key)) is not None:
             await asyncio.wait([other])
-            if not other.cancelled():  # else nobody asks any more
+            # If the other caller was cancelled, this one has to ask.
+            if not other.cancelled():
                 return other.result()
-        answer = self._in_flight[key] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
+        self._in_flight[key] = answer
         try:
             response = await self._following.ask(request)
         except (ProviderError, RunStopped) as error:
             answer.set_exception(error)
-            answer.exception()  # nobody else may have asked
+            # asyncio warns of an exception that nobody retrieves: there may be no other caller.
+            answer.exception()
             raise
         except BaseException:
             answer.cancel()

@@ -1,4 +1,4 @@
-"""A message may ask for several draws of one prompt: how they are put together, and taken apart again."""
+"""Combine several draws of one prompt into a message, and separate its replies."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from judge.core.records import Request, Response, Usage
 
 
 def as_message(draws: Sequence[Request]) -> Request:
-    """Return the message that asks for draws of one prompt, whose numbers follow each other."""
+    """Return the message that asks for draws of one prompt with consecutive numbers."""
     first = draws[0]
     if len(draws) == 1:
         return first
@@ -29,7 +29,7 @@ def draws_of(message: Request) -> list[Request]:
 
 
 def replies_of(message: Request, response: Response) -> list[Response]:
-    """Return the reply to each draw, as many as the server gave; the first has the usage.
+    """Return the reply to each draw, as many as the server returned; the first has the usage.
 
     A response without any choice is the reply to every draw.
     """

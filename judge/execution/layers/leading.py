@@ -1,6 +1,6 @@
-"""Of the requests on one long source the first goes ahead, so that the provider can cache what all begin with.
+"""Send the first request about a long source ahead, so that the provider caches the common prefix.
 
-A prefix is in a provider's cache once a first request with it was answered, not before.
+A prefix is in a provider's cache only after the first request with it was answered.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from judge.execution.layers import Layer
 
 SHORTEST = 1_024
 """Tokens of the shortest prefix that providers cache."""
+# How long a provider caches a prefix at least after its last use (OpenAI: 5 to 10 minutes).
 _WARM_SECONDS = 300.0
-"""How long a provider keeps a prefix at least after it was last used."""
 _ID_LENGTH = 32
 _estimate = lru_cache(4_096)(budget.estimate_tokens)
 
@@ -25,26 +25,35 @@ _estimate = lru_cache(4_096)(budget.estimate_tokens)
 def prefix(
     messages: tuple[Message, ...], source: str | None, examples: Sequence[Example] = ()
 ) -> tuple[str, int]:
-    """Return the group of a prompt, and the number of characters that all prompts of the group begin with.
+    """Return the group of a prompt, and the length of the prefix that its prompts share.
 
-    They end with the source or, if that is short, with the criterion's examples. ("", 0) if they are too few to cache.
+    The prefix ends with the source or, if that is short, with the criterion's examples. ("", 0) if
+    it is too short for a provider's cache.
     """
-    text, body = messages[0]["content"], (source or "").strip()
-    start = 0
+    text = messages[0]["content"]
+    body = (source or "").strip()
+    end = 0
     for example in examples:
-        if (place := text.find(example.output, start)) >= 0:
-            start = place + len(example.output)
-    end, known = start, 0
-    if len(body) >= SHORTEST // 2 and (place := text.find(body, start)) >= 0:
-        start, end, known = place, place + len(body), _estimate(body)
-    if end < SHORTEST or known + _estimate(text[:start]) < SHORTEST:
+        position = text.find(example.output, end)
+        if position >= 0:
+            end = position + len(example.output)
+    tokens_of_body = 0
+    before_body = end
+    position = text.find(body, end) if len(body) >= SHORTEST // 2 else -1
+    if position >= 0:
+        before_body = position
+        end = position + len(body)
+        # Cached, because many prompts have the same source.
+        tokens_of_body = _estimate(body)
+    # A token has at least one character, so a shorter text needs no estimate.
+    if end < SHORTEST or tokens_of_body + _estimate(text[:before_body]) < SHORTEST:
         return "", 0
     digest = hashlib.sha256(text[:end].encode("utf-8", "surrogatepass")).hexdigest()
     return digest[:_ID_LENGTH], end
 
 
 class Leading:
-    """Holds requests with a common prefix until the first of them is answered, or given up."""
+    """Holds requests with a common prefix until the first of them is answered, or abandoned."""
 
     def __init__(self, following: Layer) -> None:
         self._following = following
@@ -59,7 +68,8 @@ class Leading:
             await leader.wait()
         if self._is_warm(group):
             return await self._answered(request, group)
-        leader = self._leaders[group] = asyncio.Event()
+        leader = asyncio.Event()
+        self._leaders[group] = leader
         try:
             return await self._answered(request, group)
         finally:

@@ -1,4 +1,4 @@
-"""Requests wait for their turn under the rate limit, and the server's answers set that limit."""
+"""Let requests wait for the rate limit, which the server's answers set."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from judge.execution.rate_limit import RateLimiter, seconds_until_reset
 
 
 class Limited:
-    """Asks when the rate limiter allows it. Retry-After is honoured here: it holds all requests back.
+    """Asks when the rate limiter allows it. Retry-After pauses all requests.
 
-    A 429 without it holds them until the limits that its headers name are full again.
+    A 429 without it pauses them until the limits in its headers are full again.
     """
 
     def __init__(self, following: Layer, limiter: RateLimiter, counts: JudgeProgress) -> None:
@@ -33,19 +33,19 @@ class Limited:
             response = await self._following.ask(request)
         except BaseException as error:
             if isinstance(error, Transient):
-                self._pause_as_told(error)
+                self._pause_as_requested(error)
             self._limiter.on_failure(permit, error)
             raise
         self._limiter.on_success(permit, request, response)
         return response
 
     def pause(self, seconds: float) -> None:
-        """Send nothing for this many seconds, and tell the display."""
+        """Send nothing for this many seconds, and let the display show that."""
         self._limiter.pause_until(asyncio.get_running_loop().time() + seconds)
         until = time.monotonic() + seconds
         self._counts.paused_until = max(self._counts.paused_until, until)
 
-    def _pause_as_told(self, error: Transient) -> None:
+    def _pause_as_requested(self, error: Transient) -> None:
         wait = error.retry_after
         if wait is None and error.status == 429:
             wait = seconds_until_reset(error.limits)

@@ -1,4 +1,4 @@
-"""The questions about one text share a reply, also if nothing is stored."""
+"""Let the questions about one text share a reply, even if nothing is stored."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from judge.execution.layers import Layer
 
 
 class Remembered:
-    """Answers a request that was answered before. It is made for one text, and forgotten with it."""
+    """Answers a request that was answered before. Each text has an instance of its own."""
 
     def __init__(self, following: Layer) -> None:
         self._following = following

@@ -1,4 +1,4 @@
-"""Requests that met a transient error are sent again."""
+"""Retry requests after a transient error."""
 
 from __future__ import annotations
 
@@ -21,12 +21,13 @@ _YEAR = 31_536_000.0
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """How patient to be.
+    """How often and how long to retry.
 
-    `attempts` tries for errors, but only `first_contact` of them while the endpoint has never answered and
-    cannot be connected to. A rate limit (429) is waited out instead. It stops the run after `patience` seconds without
-    any reply, or `first_patience` if there has never been one. Waits grow as `base`·2ⁿ up to `cap` seconds, drawn
-    uniformly from zero (full jitter).
+    There are `attempts` tries, but only `first_contact` of them if the endpoint has never answered
+    and is unreachable. After a rate limit (429) the number is not limited. It stops the run after
+    `patience` seconds without any reply, or `first_patience` if there was never one. Waits are
+    drawn uniformly from zero to `base`·2ⁿ, at most `cap` seconds (full jitter, as in Amazon's
+    "Exponential backoff and jitter").
     """
 
     attempts: int = 6
@@ -38,12 +39,12 @@ class Policy:
 
 
 class Retried:
-    """Asks again after a transient error, under a policy; each try waits for its turn and is paid.
+    """Retries after a transient error; each try waits for the rate limit and is paid.
 
-    The first success proves the endpoint: from then on an endpoint in trouble fails single requests, and no longer the
-    run. `sleep` can be replaced, so that tests do not wait.
+    The first success proves the endpoint. After that, an endpoint in trouble fails single requests,
+    and no longer the run. Tests replace `sleep`, so that they do not wait.
 
-    Raises Refused at once, and the last Transient when patience is at an end.
+    Raises Refused at once, and the last Transient when the policy ends the retries.
     """
 
     def __init__(
@@ -75,12 +76,17 @@ class Retried:
         return response
 
     async def _ask_again(self, request: Request, first: ProviderError) -> Response:
-        """Do all that follows a first error. Apart, because tenacity takes time even if nothing fails."""
-        failed, started = [first], asyncio.get_running_loop().time()
+        """Retry after a first error.
+
+        A separate method, because tenacity takes time even if nothing fails.
+        """
+        started = asyncio.get_running_loop().time()
+        first_errors = [first]
 
         async def attempt() -> Response:
-            if failed:
-                raise failed.pop()
+            # The first attempt has happened already.
+            if first_errors:
+                raise first_errors.pop()
             return await self._following.ask(request)
 
         def is_hopeless(state: RetryCallState) -> bool:
@@ -101,7 +107,7 @@ class Retried:
             raise
 
     def _judge_last_error(self, error: ProviderError, started: float) -> None:
-        """Say in the error that is left whether it ends the run."""
+        """Set whether the last error ends the run."""
         if isinstance(error, Transient):
             self._explain(error, started)
         if error.stops == "if_first":
@@ -117,7 +123,7 @@ class Retried:
         return attempts >= self._policy.attempts
 
     def _explain(self, error: Transient, started: float) -> None:
-        """Say in the last error, if it ends the run, how long the server was waited for, or wants to be."""
+        """Add the waiting time to the last error, if that ends the run."""
         if self._asks_for_too_long(error):
             seconds = error.retry_after or 0.0
             length = "more than a year" if seconds > _YEAR else duration(seconds)
@@ -144,8 +150,10 @@ class Retried:
     def _seconds_to_wait(self, state: RetryCallState) -> float:
         error = _error(state)
         failures = state.attempt_number
-        if error.status == 429:  # of a burst of refusals each request counts only one
+        if error.status == 429:
+            # All requests of a burst are refused together, which counts as one refusal.
             failures = min(failures, self._limiter.refusals)
+        # More doublings would only overflow: the cap is far below.
         doublings = min(max(failures, 1) - 1, 16)
         spread = min(self._policy.cap, self._policy.base * 2**doublings)
         return (error.retry_after or 0.0) + self._random.uniform(0.0, spread)

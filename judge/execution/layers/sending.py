@@ -1,4 +1,4 @@
-"""The last layer: a request is sent, once."""
+"""The last layer: send a request once."""
 
 from __future__ import annotations
 
