@@ -399,8 +399,9 @@ def _of_text(text: str, name: str, path: str, language: str) -> Criterion:
     )
     # A digest covers examples in the header; of examples in a file the header has only its name.
     in_header = examples if isinstance(header.examples, list) else ()
-    said = replace(criterion, examples=in_header).told
-    criterion = replace(criterion, layouts=read_layouts(criterion), examples=examples, said=said)
+    header_content = replace(criterion, examples=in_header).told
+    layouts = read_layouts(criterion)
+    criterion = replace(criterion, layouts=layouts, examples=examples, said=header_content)
     bodies = template_bodies(criterion).values()
     if criterion.question and not any("this.question" in body for body in bodies):
         raise CriterionError(
@@ -558,8 +559,8 @@ def _check_template_header(criterion: Criterion) -> None:
     )
     # Those parts of `told` are the scale, the steps and the reply.
     compared = slice(2, 6)
-    told = of_header.told[compared]
-    if told not in (criterion.told[compared], criterion.said[compared]):
+    content = of_header.told[compared]
+    if content not in (criterion.told[compared], criterion.said[compared]):
         raise CriterionError(
             f"{criterion.path}: the header of its template says another scale, steps or reply than "
             "the Criterion has; judge.load_criterion(text=..., name=...) makes one of a text with "

@@ -143,7 +143,7 @@ class Renderer:
             material, question = self._fill_template(variables | absent)
         except RenderError as error:
             raise CriterionError(
-                f"{error.place or self._criterion.path}: {error} {subject}"
+                f"{error.location or self._criterion.path}: {error} {subject}"
             ) from error
         message = {"role": "user", "content": material}
         return Prompt(sample.item, sample.system, self._criterion.name, (message,), question)
@@ -345,7 +345,7 @@ def layout_renderer(criterion: Criterion, name: str) -> Callable[..., str]:
         try:
             return sandbox.render(templates, variables).strip()
         except RenderError as error:
-            raise CriterionError(f"{error.place or file}: {error}") from error
+            raise CriterionError(f"{error.location or file}: {error}") from error
 
     return render
 
@@ -419,5 +419,5 @@ class PromptFile:
             location = f"{item.where}: " if item.where else ""
             subject = f"{location}item {one_line(item.item, 40)!r}"
             raise ConfigError(
-                f"{error.place or self.path}: {error} ({subject}; the prompt can read: {columns})"
+                f"{error.location or self.path}: {error} ({subject}; the prompt can read: {columns})"
             ) from error

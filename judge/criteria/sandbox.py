@@ -69,11 +69,11 @@ _WIDTH = re.compile(r"\d+")
 
 
 class RenderError(Exception):
-    """A template failed, with the reason. `place` is `file:line`, "" if that is unknown."""
+    """A template failed, with the reason. `location` is `file:line`, "" if that is unknown."""
 
-    def __init__(self, reason: str, place: str = "") -> None:
+    def __init__(self, reason: str, location: str = "") -> None:
         super().__init__(reason)
-        self.place = place
+        self.location = location
 
 
 class Templates(NamedTuple):
@@ -345,18 +345,18 @@ def render(templates: Templates, variables: Mapping[str, Any]) -> str:
         reason = _LIMITS.get(type(error)) or str(error) or type(error).__name__
         if isinstance(error, TemplateNotFound):
             reason = f"no template {error} here"
-        raise RenderError(reason, _place_in_template(templates, error)) from error
+        raise RenderError(reason, _location_in_template(templates, error)) from error
     return "".join(pieces)
 
 
-def _place_in_template(templates: Templates, error: BaseException) -> str:
+def _location_in_template(templates: Templates, error: BaseException) -> str:
     """Return `file:line` of the innermost template in a traceback, "" if there is none."""
     labels = {label for _, _, label in templates.texts}
-    place = ""
+    location = ""
     trace = error.__traceback__
     while trace:
         file = trace.tb_frame.f_code.co_filename
         if file in labels:
-            place = f"{file}:{trace.tb_lineno}"
+            location = f"{file}:{trace.tb_lineno}"
         trace = trace.tb_next
-    return place
+    return location

@@ -33,7 +33,7 @@ _GEMINI_NAMES = {
     "frequency_penalty": "frequencyPenalty",
     "presence_penalty": "presencePenalty",
 }
-# `_generation` translates the effort and the format; Gemini refuses the others.
+# `_generation` translates the effort and the format; the others are left out.
 _OTHER_PARAMETERS = ("logprobs", "reasoning_effort", "response_format", "top_logprobs", "user")
 # Reasoning tokens of Gemini 2 by effort, as the OpenAI-compatible address translates it.
 _THINKING_BUDGETS = {"none": 0, "minimal": 1024, "low": 1024, "medium": 8192}

@@ -32,11 +32,11 @@ class Deduplicated:
     async def ask(self, request: Request) -> Response:
         key = request.key()
         self._announced.discard(key)
-        while (other := self._in_flight.get(key)) is not None:
-            await asyncio.wait([other])
+        while (in_flight := self._in_flight.get(key)) is not None:
+            await asyncio.wait([in_flight])
             # If the other caller was cancelled, this one has to ask.
-            if not other.cancelled():
-                return other.result()
+            if not in_flight.cancelled():
+                return in_flight.result()
         answer: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
         self._in_flight[key] = answer
         try:
