@@ -3,7 +3,7 @@
 It uses diskcache, whose defaults would lose replies (1 GiB, then silent eviction) and run code from
 the file (values may be pickles, CVE-2025-69872; its JSONDisk still unpickles). Here values are JSON
 text, a pickle is never read, nothing is evicted, and writes are grouped into transactions
-(docs/decisions/0041-the-cache-through-diskcaches-public-api.md).
+(docs/decisions/0021-a-reply-counts-once-it-is-on-disk.md).
 """
 
 from __future__ import annotations

@@ -419,5 +419,6 @@ class PromptFile:
             location = f"{item.where}: " if item.where else ""
             subject = f"{location}item {one_line(item.item, 40)!r}"
             raise ConfigError(
-                f"{error.location or self.path}: {error} ({subject}; the prompt can read: {columns})"
+                f"{error.location or self.path}: {error} "
+                f"({subject}; the prompt can read: {columns})"
             ) from error

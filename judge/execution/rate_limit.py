@@ -2,7 +2,7 @@
 
 Each judge has one `RateLimiter`. It learns from replies, their `x-ratelimit-*` headers, 429s and
 time-outs, respects `--rpm` and `--tpm`, and pauses all requests if the server asks one to wait. See
-docs/decisions/0039-additive-increase-multiplicative-decrease.md.
+docs/decisions/0039-additive-increase-multiplicative-decrease-and-the-servers-headers.md.
 """
 
 from __future__ import annotations

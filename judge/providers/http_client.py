@@ -3,9 +3,9 @@
 The official SDK's client supplies authentication, headers and its aiohttp transport. Requests go
 straight to that transport, because the SDK's own path (parameter transform, copied options,
 response models) takes several times the CPU of everything else
-(docs/decisions/0037-requests-use-the-transport-of-openai-2-or-3.md). `judge.execution.layers.retried` decides about retries.
-Redirects are not followed, so that a text only goes to the host that was named. A reply takes at
-most `MAX_REPLY_BYTES` of memory.
+(docs/decisions/0037-requests-use-the-transport-of-openai-2-or-3.md).
+`judge.execution.layers.retried` decides about retries. Redirects are not followed, so that a text
+only goes to the host that was named. A reply takes at most `MAX_REPLY_BYTES` of memory.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Batch APIs as an engine: the first request online, the others in files, leftovers online.
 
 Each step of a job (packed, uploaded, created) is on disk before the next, so that a killed run
-resumes its jobs (docs/decisions/0023-a-batch-is-found-by-its-name.md).
+resumes its jobs (docs/decisions/0023-a-batch-is-identified-by-its-name.md).
 """
 
 from __future__ import annotations

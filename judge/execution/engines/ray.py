@@ -1,7 +1,7 @@
 """The Ray engine: the run stays in this process, and an actor on each worker sends its requests.
 
 All judges of this process share one connection to the cluster: the first opens it and the last
-closes it. See docs/decisions/0044-a-plain-actor-for-each-ray-worker.md.
+closes it. See docs/decisions/0044-ray-workers-are-plain-actors-that-send-requests.md.
 """
 
 from __future__ import annotations

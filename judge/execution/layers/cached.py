@@ -14,7 +14,7 @@ from judge.execution.per_turn import PerTurn
 from judge.providers.recording import Recorder
 
 # Seconds in which replies are gathered for one transaction. A transaction takes longer than writing
-# a reply (docs/decisions/0060-a-reply-is-written-within-ten-milliseconds.md).
+# a reply (docs/decisions/0021-a-reply-counts-once-it-is-on-disk.md).
 _PAUSE = 0.005
 
 
@@ -119,7 +119,7 @@ class Stored:
     """Stores and records each reply before it is returned.
 
     So no more replies can be lost than there are requests in flight
-    (docs/decisions/0021-a-place-is-free-when-its-reply-is-on-disk.md).
+    (docs/decisions/0021-a-reply-counts-once-it-is-on-disk.md).
     """
 
     def __init__(self, following: Layer, store: ReplyStore) -> None:
