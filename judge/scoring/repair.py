@@ -1,6 +1,6 @@
 """Ask once more, for the score alone, after a reply that has none.
 
-See docs/decisions/0065-one-question-for-the-score-alone.md.
+See docs/decisions/0064-a-reply-is-paid-once-with-a-score-or-without.md.
 """
 
 from __future__ import annotations
