@@ -174,6 +174,7 @@ class Judging:
             async with asyncio.TaskGroup() as tasks:
                 await self._start_tasks(judgments, tasks)
         except BaseExceptionGroup as errors:
+            # Callers handle single errors and know no groups.
             raise errors.exceptions[0] from None
 
     async def _start_tasks(self, judgments: Sequence[Judgment], tasks: asyncio.TaskGroup) -> None:

@@ -29,6 +29,7 @@ class PerTurn(Generic[Argument, Result]):
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Result] = loop.create_future()
         self._waiting.append((argument, future))
+        # The first argument of a turn schedules the call for all of them.
         if len(self._waiting) == 1:
             if self._seconds:
                 loop.call_later(self._seconds, self.work_off)

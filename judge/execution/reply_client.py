@@ -108,6 +108,7 @@ class ReplyClient:
     @cached_property
     def asking_again(self) -> ReplyClient:
         """A client that replaces the replies which were stored before this run."""
+        # A shallow copy shares the layers below, with their limits and counts.
         again = copy(self)
         again._cached = Cached(self._bundled, self._store, only_new=True)
         again._deduplicated = Deduplicated(again._cached)
@@ -132,6 +133,7 @@ class ReplyClient:
         """Return the responses to requests, or why there is none. Raises what ends the run."""
         if len(requests) == 1:
             return [await self._answer(requests[0])]
+        # Otherwise another judgment would not see in this turn of the loop that they are sent.
         self._deduplicated.announce(requests)
         answers: list[Answer] = []
         for answer in await gather(self._answer_or_stop(request) for request in requests):
@@ -184,5 +186,6 @@ async def gather(coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(coroutine) for coroutine in coroutines]
     except BaseExceptionGroup as errors:
+        # Callers handle single errors and know no groups.
         raise errors.exceptions[0] from None
     return [task.result() for task in tasks]

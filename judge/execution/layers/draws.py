@@ -38,6 +38,7 @@ def replies_of(message: Request, response: Response) -> list[Response]:
         return [response]
     if not response.choices:
         return [response] * number
+    # A request for one draw cannot lack replies.
     unmet = tuple(name for name in response.unmet if name != "n")
     replies = [
         replace(response, choices=(choice,), unmet=unmet, usage=Usage())

@@ -32,6 +32,7 @@ class Limited:
         try:
             response = await self._following.ask(request)
         except BaseException as error:
+            # Every permit has to be returned, also after a cancellation.
             if isinstance(error, Transient):
                 self._pause_as_requested(error)
             self._limiter.on_failure(permit, error)

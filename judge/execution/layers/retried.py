@@ -62,6 +62,7 @@ class Retried:
         self._limiter = limiter
         self._counts = counts
         self._sleep = sleep
+        # Seeded, so that the waits can be reproduced.
         self._random = random.Random(seed)  # noqa: S311  (spreads load; no secret)
         self._proven = False
         self._last_success = float("-inf")
