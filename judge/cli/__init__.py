@@ -25,7 +25,8 @@ from judge.core.version import __version__
 class CommandRow(NamedTuple):
     """A command under a heading of `judge --help`.
 
-    `target` is `module:attribute`. `synonyms` are words that people try instead of the command's name.
+    `target` is `module:attribute`. `synonyms` are words that people try instead of the command's
+    name.
     """
 
     heading: str

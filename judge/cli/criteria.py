@@ -321,6 +321,7 @@ def criteria_steps(file: str, *, replace: bool, **options: Any) -> None:
     from judge.config import load_config
 
     steps = draft_steps(file, load_config(given=options), replace=replace)
+    # A model wrote them, so control characters are escaped.
     for number, step in enumerate(steps, 1):
         print_untrusted(f"{number}. {step}")
     click.echo(f"written into {file}; read them before you judge with them", err=True)

@@ -211,7 +211,7 @@ class Command(click.Command):
                 arguments.append(parameter)
             else:
                 own_options.append(parameter)
-        # A command's own option of the same name replaces that of a run.
+        # A command's own option replaces the run's option of the same name.
         inherited = [
             run_option
             for run_option in run_options(self.takes, self.only)
@@ -399,6 +399,7 @@ def _run_option(field: config.Option) -> Option:
         "engine": lambda: plugins.names("engines"),
     }
     kind = field.kinds[0]
+    # Other values stay texts, which `RunConfig` reads like the values of a run.yaml.
     click_type: Any = None
     if kind is Path:
         click_type = PATH
@@ -440,8 +441,10 @@ def _read_run_options(typed_values: Mapping[str, Any]) -> dict[str, Any]:
     if "criteria" in options:
         from judge.config import criterion_entries
 
+        # A criterion may be a sentence with commas in it.
         texts = options["criteria"]
         options["criteria"] = [entry for text in texts for entry in criterion_entries(text)]
+    # click gives a tuple for an option that may be repeated.
     for name, value in options.items():
         if isinstance(value, tuple):
             options[name] = ",".join(value) if name in _COMMA_SEPARATED else list(value)

@@ -108,6 +108,7 @@ def report_command(
         result = result.where(**where)
     if failures_as is not None:
         result = failures_as_worst(result)
+    # An export has the selected rows only, like the report.
     write_exports(result, check_exports(export))
     if item is not None:
         print_report(item_of(result, item, system), format, full=True, output=output)

@@ -262,7 +262,7 @@ def run_interruptibly(
     try:
         return asyncio.run(wait_for_in_flight(work(progress, display), progress))
     except (KeyboardInterrupt, asyncio.CancelledError):
-        # A batch goes on at the provider, and the same command fetches its replies.
+        # A batch continues at the provider, and the same command fetches its replies.
         waiting = ""
         if progress.awaited:
             waiting = f" Still in progress at the provider: {progress.awaited}."

@@ -150,8 +150,8 @@ def print_report(
 ) -> None:
     """Print the report of a result: on the console its summary, or with `full` everything.
 
-    `folder` is that of the run: it replaces RUN in the suggested commands, and its page is named in
-    the last line. With `output`, write the report to this file and print its path.
+    `folder` is the run's folder. It replaces RUN in the suggested commands, and the last line names
+    its page. With `output`, write the report to this file and print its path.
     """
     from judge.core import plugins
     from judge.core.format import no_ansi
@@ -159,6 +159,7 @@ def print_report(
     document = plugins.document(finished)
     if folder is not None and format == "console":
         document = _with_folder(document, folder)
+    # Neither a file nor a pipe has colours, nor a terminal for which NO_COLOR is set.
     colour = output is None and sys.stdout.isatty() and not no_ansi()
     text = plugins.write(document, format, full=full, wide=wide, colour=colour)
     if output is not None:

@@ -104,6 +104,7 @@ def suites_command(
         "out": out,
     }
     try:
+        # An unknown format is an error before anything is paid.
         if format not in _FORMATS:
             plugins.load("formats", format)
         outcomes = _run(suites, options, quiet=quiet)

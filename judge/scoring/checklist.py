@@ -76,8 +76,9 @@ def collect(
 ) -> Callable[[Row], None]:
     """Return a function that takes rows and emits one row per checklist and text.
 
-    It emits that row as soon as all parts have theirs. `judged` are the criteria with their samples;
-    rows of criteria that are no parts pass unchanged. `suffix` ends the names of the columns.
+    It emits that row as soon as all parts have theirs. `judged` are the criteria with their
+    samples; rows of criteria that are no parts pass unchanged. `suffix` ends the names of the
+    columns.
     """
     column_and_number: dict[str, tuple[str, int]] = {}
     open_checklists: dict[tuple[str, str, str], _OpenChecklist] = {}
@@ -202,7 +203,7 @@ def split(row: Row) -> list[Row]:
             row.item,
             row.system,
             row.column,
-            # Only a reply has a method: without a reply, the request failed as that of the text.
+            # Only a reply has a method. Without one, the request failed, at the stage of the text.
             stage="parse" if provenance.method else stage,
             error=answer.error,
             message=provenance.note or "",

@@ -110,7 +110,7 @@ def from_probabilities(shares: Mapping[str, float], scale: Scale) -> ScoreDistri
 
 
 _MAX_SUM = 1.05
-"""The largest sum of rounded probabilities: those of ten labels, with two decimals each."""
+"""The largest sum of ten labels' probabilities that are rounded to two decimals."""
 _MAX_LISTED = 1.01
 """The largest sum of a token's listed probabilities that is still rounding."""
 
@@ -306,7 +306,7 @@ def _read_beginning(spellings: _Spellings, text: str) -> _Reading:
 
 
 def _longer_spellings(entries: _LabelBySpelling, beginning: str) -> list[tuple[str, float]]:
-    """Return the labels and values whose spelling begins so and goes on."""
+    """Return the labels and values whose spelling begins with this text and is longer."""
     return [
         entry
         for spelling, entry in entries.items()

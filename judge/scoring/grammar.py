@@ -81,7 +81,7 @@ class Grammar:
 
     `spellings` and `prose_spellings` are the spellings of the labels in the requested form and in
     prose. `truth` maps "true" and "false" to labels. `name` is the pattern of the score's name,
-    `alone` that of a text that is the score, and `ending` that of the last line `Score: 4`.
+    `alone` matches a text that is the score, and `ending` the last line `Score: 4`.
     `plain_score` and `title` are the patterns of a score and of the criterion's title in prose.
     `is_pair`: the labels are two texts. `longest` limits the characters of a score with everything
     around it, `expected` lists the labels for error messages, and `cite` says that the reply has a
@@ -130,14 +130,16 @@ def grammar_of(scale: Scale, title: str, cite: bool) -> Grammar:
     # Words of a title may be joined by other marks: "Source-based relevance", "source_based".
     titled = r"[\W_]{1,4}".join(map(re.escape, title_words))
     name = _name_pattern(titled)
+    alone = _alone_pattern(spellings, name, is_pair=is_pair, any_name=not title)
+    ending = _ending_pattern(spellings, name, is_pair=is_pair)
     longest_label = max(map(len, scale.labels), default=0)
     return Grammar(
         spellings=spellings,
         prose_spellings=prose_spellings,
         truth={} if is_pair else _truth_labels(scale),
         name=_compiled(name),
-        alone=_compiled(_alone_pattern(spellings, name, is_pair=is_pair, any_name=not title)),
-        ending=_compiled(_ending_pattern(spellings, name, is_pair=is_pair)),
+        alone=_compiled(alone),
+        ending=_compiled(ending),
         plain_score=_score_pattern(prose_spellings, is_pair=is_pair, in_prose=True),
         title=titled or _NEVER,
         is_pair=is_pair,
@@ -216,7 +218,7 @@ def _alone_pattern(spellings: LabelIndex, name: str, *, is_pair: bool, any_name:
 def _ending_pattern(spellings: LabelIndex, name: str, *, is_pair: bool) -> str:
     """Return the pattern of a reply's end that gives the score by its name.
 
-    The name begins a line, stands in a box ("[RESULT] 4"), or begins a sentence within a line.
+    The name begins a line, is in a box ("[RESULT] 4"), or begins a sentence within a line.
     """
     line = rf"(?:^|(?<=\n)){MARK}{_FENCE}{_BULLET}{MARK}"
     box = r"(?<=[\[【〔])|[〈<]"

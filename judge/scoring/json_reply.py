@@ -139,7 +139,7 @@ class _ObjectReader:
     """What was read of an object so far, token by token.
 
     `expected` says what may come next, `before` is the mark of the last token, and `opened` has the
-    brackets that are not closed. `key` and `value_start` are those of the current member.
+    brackets that are not closed. `key` and `value_start` belong to the current member.
     """
 
     text: str

@@ -219,10 +219,7 @@ def _find_beside_quotes(
 def _find(
     text: str, start: int, reply: ReplyKind, grammar: Grammar, judged: str | None, *, strict: bool
 ) -> ParsedScore:
-    """Return the score of a reply, of which the part before `start` is thinking.
-
-    Raises ParseError.
-    """
+    """Return the score of a reply. The part before `start` is thinking. Raises ParseError."""
     is_object = OBJECT.match(text, start) is not None
     try:
         score = _find_strictly(text, start, reply, grammar)

@@ -38,7 +38,7 @@ from judge.scoring.strategies import (
 from judge.scoring.written_score import ParsedScore
 
 _NOT_REPAIRED = ("refusal", "content_filter", "abort")
-"""Finish reasons after which no question for the score alone is asked."""
+"""Finish reasons after which judge does not ask again."""
 _LONGEST_THINKING = 4_000
 """Characters of a reply's thinking that are sent back, from its end."""
 

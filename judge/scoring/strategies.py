@@ -71,7 +71,7 @@ _ROUNDING = 0.001
 With no tolerance, a trace of "-" beside "3" on a scale from -3 would cost 20 draws (decision 54).
 """
 _AFTER_REASON = "probabilities given one reason that the judge wrote first"
-# "top_p=0.9": a parameter that a signature can show as it is
+# "top_p=0.9": a parameter that a signature shows unchanged
 _PLAIN_PARAMETER = re.compile(r"[\w.-]{1,40}=[\w.+-]{1,40}")
 # "4", "-3"
 _INTEGER = re.compile("0|-?[1-9][0-9]*")
@@ -564,7 +564,7 @@ def average_draws(
         messages.append(f"{unanswered} of {requested} draws were not answered")
     readings = {score.reading for score in parsed}
     likeliest = [score for score in parsed if score.label == weights.argmax]
-    # The most frequent quotation of the likeliest label stands for all draws (decision 77).
+    # Of several quotations, the most frequent one of the likeliest label counts (decision 77).
     quote_counts = Counter(score.quote for score in likeliest if score.quote)
     provenance = _provenance(
         "samples",

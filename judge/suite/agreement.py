@@ -254,20 +254,20 @@ def agreement_change(
     return AgreementChange(shift.before.value, shift.after.value, shift.change, level)
 
 
-def decide_agreement(agreement: AgreementChange, p: float | None, moved: str) -> Decision:
+def decide_agreement(agreement: AgreementChange, p_value: float | None, moved: str) -> Decision:
     """Fail only if the scores correlate significantly worse with people.
 
-    `p` is after Holm. Without a test, as over all texts, the interval decides. `moved` describes
-    how the scores moved.
+    `p_value` is after Holm. Without a test, as over all texts, the interval decides. `moved`
+    describes how the scores moved.
     """
     estimate = agreement.estimate
     unit = UNITS[agreement.level]
     status: Status = "passed"
-    if _is_significant(estimate, p):
+    if _is_significant(estimate, p_value):
         status = "failed" if estimate.value < 0 else "passed"
-        tested = f" ({format_p(p)})" if p is not None else ""
+        tested = f" ({format_p(p_value)})" if p_value is not None else ""
         reason = f"agrees {'better' if estimate.value > 0 else 'worse'} with people{tested}"
-    elif estimate.n < MIN_ITEMS or (p is None and not _has_interval(estimate)):
+    elif estimate.n < MIN_ITEMS or (p_value is None and not _has_interval(estimate)):
         status = "undecided"
         reason = f"too few {unit}s: at least {MIN_ITEMS} needed"
     else:
@@ -288,10 +288,10 @@ def _has_interval(estimate: Estimate) -> bool:
     return estimate.low is not None and estimate.high is not None
 
 
-def _is_significant(estimate: Estimate, p: float | None) -> bool:
-    """Return whether a test, or else the interval, shows a change."""
-    if p is not None:
-        return p < ALPHA
+def _is_significant(estimate: Estimate, p_value: float | None) -> bool:
+    """Return whether the test shows a change or, without a test, the interval."""
+    if p_value is not None:
+        return p_value < ALPHA
     if estimate.low is None or estimate.high is None:
         return False
     return not estimate.low <= 0 <= estimate.high

@@ -28,7 +28,7 @@ from judge.suite.schema import Suite
 from judge.table import RUN, Table, split_rows
 
 PAIRS = "pairs"
-"""The folder of pairwise comparisons inside that of a suite's run."""
+"""The folder of pairwise comparisons in the folder of a suite's run."""
 _PAGES = ("report.html", "report.md")
 
 
@@ -338,13 +338,13 @@ def compare_with_baseline(
 
 
 def _decide_by_agreement(
-    agreement: AgreementChange, p: float | None, scores: Decision
+    agreement: AgreementChange, p_value: float | None, scores: Decision
 ) -> Decision | None:
     """Decide by the agreement with people; None if the decision on the `scores` is to stand.
 
     Worse scores count if the agreement is undecided.
     """
-    decision = decide_agreement(agreement, p, scores.found)
+    decision = decide_agreement(agreement, p_value, scores.found)
     # Too few ratings must not excuse scores that are significantly worse.
     if decision.status == "undecided" and scores.status == "failed":
         return None
@@ -413,52 +413,59 @@ def _mean_change(
     # With fewer items, the draws of these texts are tested.
     if row is None or len(items) < MIN_ITEMS:
         return _MeanChange(runs, mean(items, 0.0)[0])
-    sd = float(item_values(items).std(ddof=1))
-    return _MeanChange(runs, MeanTest(row.estimate, sd, "item", items=len(items)))
+    deviation = float(item_values(items).std(ddof=1))
+    return _MeanChange(runs, MeanTest(row.estimate, deviation, "item", items=len(items)))
 
 
-def _decide_scores(change: _MeanChange | Undecidable, p: float | None) -> Decision:
-    """Decide whether the scores got worse; `p` is after Holm, None without a test."""
+def _decide_scores(change: _MeanChange | Undecidable, p_value: float | None) -> Decision:
+    """Decide whether the scores got worse; `p_value` is after Holm, None without a test."""
     if isinstance(change, Undecidable):
         status: Status = "undecided" if isinstance(change, Rescaled) else "error"
         return Decision(status, change.message, "no comparison")
-    test = change.test
+    mean_test = change.test
     column = change.runs.after.column
-    outcome = _outcome_of_scores(change, p)
+    outcome = _outcome_of_scores(change, p_value)
     decimals = places(column)
     return Decision(
         outcome.status,
-        joined(outcome.reason, test.alike if test.estimate.value else "", change.runs.some),
-        format_change(test.estimate, decimals),
-        estimate=test.estimate,
+        joined(
+            outcome.reason, mean_test.alike if mean_test.estimate.value else "", change.runs.some
+        ),
+        format_change(mean_test.estimate, decimals),
+        estimate=mean_test.estimate,
         before=number(change.runs.mean_before(), decimals),
     )
 
 
-def _outcome_of_scores(change: _MeanChange, p: float | None) -> Decision:
+def _outcome_of_scores(change: _MeanChange, p_value: float | None) -> Decision:
     """Return the status of a mean difference, and the reason."""
-    test = change.test
-    estimate = test.estimate
+    mean_test = change.test
+    estimate = mean_test.estimate
     changed = change.runs.changed()
     if (
         not estimate.value
         and estimate.low == estimate.high
-        and (not changed or not test.too_few_reason)
+        and (not changed or not mean_test.too_few_reason)
     ):
         return Decision("passed", f"mean the same; {changed}" if changed else "the same")
-    is_untested = test.unit == "draw" and p is None
+    is_untested = mean_test.unit == "draw" and p_value is None
     # Without a test, as with exact probabilities, a change counts only if likeliest labels flipped.
     counts = not is_untested or "flipped" in changed
-    if test.direction and (p is None or p < ALPHA) and counts and not test.too_few_reason:
-        tested = "" if p is None else f" ({format_p(p)})"
+    if (
+        mean_test.direction
+        and (p_value is None or p_value < ALPHA)
+        and counts
+        and not mean_test.too_few_reason
+    ):
+        tested = "" if p_value is None else f" ({format_p(p_value)})"
         worse_direction = 1 if change.runs.after.column.better == "lower" else -1
-        if test.direction == worse_direction:
+        if mean_test.direction == worse_direction:
             return Decision("failed", f"worse{tested}; same texts: the judge changed")
         return Decision("passed", f"better{tested}")
-    if test.too_few_reason or is_untested:
-        reason = test.too_few_reason or f"no test on fewer than {MIN_ITEMS} items"
+    if mean_test.too_few_reason or is_untested:
+        reason = mean_test.too_few_reason or f"no test on fewer than {MIN_ITEMS} items"
         return Decision("undecided", joined(reason, changed))
-    with_p = replace(test, estimate=replace(estimate, p=p))
+    with_p = replace(mean_test, estimate=replace(estimate, p=p_value))
     return Decision("passed", f"no significant change{with_p.items_needed}")
 
 
@@ -466,13 +473,14 @@ def _outcome_of_scores(change: _MeanChange, p: float | None) -> Decision:
 class _SystemChange:
     """The change of a system's scores on a column.
 
-    `worsening` is below 0 if it is significantly worse, above 0 if significantly better, else 0.
+    `worsening` is below 0 if it is significantly worse, above 0 if significantly better, and 0 if
+    there is no significant change.
     """
 
     worsening: float
     row: MeanChange
     estimate: Estimate
-    p: float
+    p_value: float
 
 
 def compare_changed_texts(suite: Suite, result: Result, runs: Runs) -> list[Verdict]:
@@ -537,7 +545,7 @@ def _decide_system(change: _SystemChange, decimals: int, *, without_shift: bool)
         judge = f"{signed(change.row.estimate.value, decimals)}, of which the judge {shift}"
     return Decision(
         status,
-        f"{one_line(change.row.system)}: {outcome} ({format_p(change.p)}); {judge}",
+        f"{one_line(change.row.system)}: {outcome} ({format_p(change.p_value)}); {judge}",
         format_change(change.estimate, decimals),
         estimate=change.estimate,
     )

@@ -213,20 +213,22 @@ class Verdict(Decision):
         return self.kind if self.kind in ("limit", "baseline") else "case"
 
 
-def decide_limit(test: MeanTest, sign: int, beyond: str, limit: str) -> Decision:
+def decide_limit(mean_test: MeanTest, sign: int, beyond: str, limit: str) -> Decision:
     """Decide whether a mean is on the side `sign` of a limit.
 
     `limit` is the limit's name, and `beyond` names the other side.
     """
-    if test.too_few_reason:
-        return Decision("undecided", test.too_few_reason)
-    if test.rare_scores:
-        return Decision("undecided", f"{test.rare_scores} {limit}{test.items_needed}")
-    if test.significant_direction == -sign:
-        return Decision("failed", f"{beyond}{test.tested}")
+    if mean_test.too_few_reason:
+        return Decision("undecided", mean_test.too_few_reason)
+    if mean_test.rare_scores:
+        return Decision("undecided", f"{mean_test.rare_scores} {limit}{mean_test.items_needed}")
+    if mean_test.significant_direction == -sign:
+        return Decision("failed", f"{beyond}{mean_test.tested}")
     # Part of the interval is beyond the limit, so the data do not show on which side the mean is.
-    if min(sign * end for end in test.ends) < -NEAR:
-        return Decision("undecided", f"no significant difference from {limit}{test.items_needed}")
+    if min(sign * end for end in mean_test.ends) < -NEAR:
+        return Decision(
+            "undecided", f"no significant difference from {limit}{mean_test.items_needed}"
+        )
     return Decision("passed")
 
 
@@ -348,7 +350,7 @@ class Case(Keys):
 
     def mistake(self, message: str, *keys: str) -> NoReturn:
         """Raise an error about the value at `keys`."""
-        # `YamlSource` finds the line of the keys; a ValueError would only have that of the case.
+        # `YamlSource` finds the line of the keys. A ValueError would only lead to the case's line.
         raise PydanticCustomError(MISTAKE, "{message}", {"message": message, "keys": keys})
 
     def located(self, criterion: str, line: int, locations: Mapping[str, str]) -> Self:
@@ -452,14 +454,14 @@ class Case(Keys):
         """Decide from the scores. Raises Undecidable if there is nothing to decide from."""
 
 
-def _check_known(column: str, names: Sequence[str], known: Collection[str]) -> None:
+def _check_known(column: str, names: Sequence[str], known_names: Collection[str]) -> None:
     """Raise ConfigError for an item or system that the data lack."""
     for name in names:
-        if name not in known:
-            nearest = get_close_matches(name, known, n=1)
-            suggestions = list(dict.fromkeys([*nearest, *known]))[:_MOST_NAMES]
+        if name not in known_names:
+            nearest = get_close_matches(name, known_names, n=1)
+            suggestions = list(dict.fromkeys([*nearest, *known_names]))[:_MOST_NAMES]
             message = unknown_name_message(column, name, suggestions)
-            unlisted = len(known) - len(suggestions)
+            unlisted = len(known_names) - len(suggestions)
             if unlisted > 0:
                 message += f"; {unlisted:,} more"
             raise ConfigError(message)

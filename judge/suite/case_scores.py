@@ -119,7 +119,7 @@ class CaseScores:
             row = row_by_column.get(judge.name)
             if isinstance(row, Score):
                 judged.append((row, judge))
-        # With a judge's score missing, the mean is of fewer judges and stands for itself.
+        # With a judge's score missing, the panel's mean is over fewer judges and counts itself.
         if judged and len(judged) == len(self.judges):
             return judged
         return [(score, self.column)]

@@ -110,7 +110,8 @@ def limits(
 def _judged_rows(table: Table) -> list[Row]:
     """Return the rows that a judge produced.
 
-    Not a panel's own, which follow from those of its judges, and not the ties of equal texts.
+    A panel's own rows are left out, because they follow from the rows of its judges, and so are the
+    ties of equal texts.
     """
     # A panel has a column for each judge and its own; the own one has the criterion's name.
     criteria_of_panels = {column.criterion for column in table.columns if column.judge}
@@ -159,14 +160,13 @@ def evaluate_case(
 ) -> Verdict:
     """Return the verdict on a case about `texts` (item and system).
 
-    The scores are those of `result`, or of `ranked` if the case compares pairs. `passed` if the
-    whole interval is inside the expectation, `failed` if it is outside, else `undecided`, which
-    counts as the case or its kind says (see `Suite`). With one text, the interval is over its draws
-    or bounds unseen probability; a single reply decides by its value. From six items on it is over
-    items, with fewer over all draws (`judge.suite.mean_tests`). Shares of labels and flips are
-    counted, pass rates have Wilson's interval. A text without a score is an `error`, never met;
-    among several texts it is left out and named if `failures` allows that many. `seed` is for
-    resampling.
+    The scores are in `result`, or in `ranked` if the case compares pairs. `passed` if the whole
+    interval is inside the expectation, `failed` if it is outside, else `undecided`, which counts as
+    the case or its kind says (see `Suite`). With one text, the interval is over its draws or bounds
+    unseen probability; a single reply decides by its value. From six items on it is over items,
+    with fewer over all draws (`judge.suite.mean_tests`). Shares of labels and flips are counted,
+    pass rates have Wilson's interval. A text without a score is an `error`, never met; among
+    several texts it is left out and named if `failures` allows that many. `seed` is for resampling.
     """
     context = CaseContext(case.stem(), texts, result, ranked, baseline, seed)
     try:

@@ -109,13 +109,13 @@ class Label(Case):
                 hits += 1
             elif top:
                 others.append(f"{one_line(item, 40)} {one_line(system, 30)}: {display_name(top)}")
-        n = len(shares_by_text)
-        met = hits >= self.expect.share * n - NEAR
+        total = len(shares_by_text)
+        met = hits >= self.expect.share * total - NEAR
         return Decision(
             "passed" if met else "failed",
             joined("" if met else first_names(others), lacking),
-            f"{hits:,} of {n:,} ({percent(hits / n)})",
-            estimate=wilson_interval(hits, n),
+            f"{hits:,} of {total:,} ({percent(hits / total)})",
+            estimate=wilson_interval(hits, total),
             detail=detail,
         )
 
@@ -391,14 +391,14 @@ class Order(Case):
         """
         limits = (even + self.margin, even)
         margin, zero = mean(items, *limits, seed=context.seed)
-        # One item stands for itself, and is decided over its draws.
+        # One item is no sample of others, so its draws decide.
         if len(items) == 1:
             return _LeadTests(margin, zero)
         if len(items) < MIN_ITEMS:
             few = f"no test on fewer than {MIN_ITEMS} items"
             return _LeadTests(replace(margin, no_evidence=few), replace(zero, no_evidence=few))
         if context.pairwise:
-            # The interval is that of a share; p comes from the sign-flip test all the same.
+            # The interval is the one of a share; p still comes from the sign-flip test.
             bounded = mean_on_scale(items, *limits, low=0.0, high=1.0, seed=context.seed)
             return _LeadTests(
                 _with_p(bounded[0], margin.estimate.p), _with_p(bounded[1], zero.estimate.p)
@@ -458,27 +458,27 @@ class _LeadTests:
     zero: MeanTest
 
 
-def _with_p(test: MeanTest, p: float | None) -> MeanTest:
-    return replace(test, estimate=replace(test.estimate, p=p))
+def _with_p(mean_test: MeanTest, p: float | None) -> MeanTest:
+    return replace(mean_test, estimate=replace(mean_test.estimate, p=p))
 
 
-def _side(test: MeanTest) -> int:
+def _side(mean_test: MeanTest) -> int:
     """Return 1 if above the limit, −1 if not above it, 0 if undecided.
 
     A single reply decides by its value, and so does a difference that is the same in all of six
     items or more. Texts that all score the same are undecided, and so are two to five items.
     """
-    estimate = test.estimate
-    if test.too_few_reason or test.rare_scores:
+    estimate = mean_test.estimate
+    if mean_test.too_few_reason or mean_test.rare_scores:
         return 0
     is_constant = estimate.low == estimate.high
-    if is_constant and abs(estimate.value) <= NEAR and not test.single:
+    if is_constant and abs(estimate.value) <= NEAR and not mean_test.single:
         return 0
-    if test.single or (is_constant and estimate.value <= NEAR):
+    if mean_test.single or (is_constant and estimate.value <= NEAR):
         return 1 if estimate.value > NEAR else -1
-    if test.significant_direction > 0 and test.untested_reason:
+    if mean_test.significant_direction > 0 and mean_test.untested_reason:
         return 0
-    return test.significant_direction
+    return mean_test.significant_direction
 
 
 class Moves(AnyOf):
@@ -535,7 +535,9 @@ class Drift(Case):
         limits = self._mean_limits(case_scores)
         bounds = [-limit.sign * limit.size for limit in limits]
         still, *tests = mean(runs.items(), 0.0, *bounds, seed=context.seed)
-        decisions = [_decide_mean(test, limit) for test, limit in zip(tests, limits, strict=True)]
+        decisions = [
+            _decide_mean(mean_test, limit) for mean_test, limit in zip(tests, limits, strict=True)
+        ]
         decimals = places(case_scores.column)
         estimate = still.estimate
         measured: list[str] = []
@@ -584,21 +586,23 @@ class _MeanLimit:
     verb: str
 
 
-def _decide_mean(test: MeanTest, limit: _MeanLimit) -> Decision:
+def _decide_mean(mean_test: MeanTest, limit: _MeanLimit) -> Decision:
     """Decide whether the mean stays within a limit, given its test against `−sign · size`."""
-    if test.too_few_reason:
-        return Decision("undecided", test.too_few_reason)
+    if mean_test.too_few_reason:
+        return Decision("undecided", mean_test.too_few_reason)
     beyond = f"{limit.verb} by more than {short(limit.size)}"
-    return decide_limit(test, limit.sign, beyond, f"a change of {short(-limit.sign * limit.size)}")
+    return decide_limit(
+        mean_test, limit.sign, beyond, f"a change of {short(-limit.sign * limit.size)}"
+    )
 
 
 def _decide_flips(runs: PairedRuns, max_flips: float) -> Decision:
     """Decide whether few enough likeliest labels changed."""
     flips = runs.flips()
-    n = len(runs.texts)
-    measured = f"{len(flips):,} of {n:,} flipped ({percent(len(flips) / n)})"
-    estimate = wilson_interval(len(flips), n)
-    if len(flips) <= max_flips * n + NEAR:
+    total = len(runs.texts)
+    measured = f"{len(flips):,} of {total:,} flipped ({percent(len(flips) / total)})"
+    estimate = wilson_interval(len(flips), total)
+    if len(flips) <= max_flips * total + NEAR:
         return Decision("passed", found=measured, estimate=estimate)
     names = [f"{display_name(item)} ({display_name(system)})" for item, system in flips]
     reason = f"more than {percentage(max_flips)} flipped: {first_names(names)}"

@@ -164,14 +164,14 @@ def _located_cases(
     listed = options.get("criteria") or ()
     score_columns = options.get("score_columns", ())
     named = [case.criterion for case in spec.cases if case.criterion]
-    known = list(dict.fromkeys([*(listed or named), *score_columns]))
+    known_criteria = list(dict.fromkeys([*(listed or named), *score_columns]))
     folder = suite_file.path.parent
     absent = [name for name in listed if is_file(name) and not (folder / name).is_file()]
     for name in absent:
         suite_file.report(f"criteria: {name}: no such file{nearby(folder / name)}", "criteria")
     cases: list[Expectation] = []
     for number, case in enumerate(spec.cases):
-        criterion = _criterion_of(case, known, suite_file, number, sure=not absent)
+        criterion = _criterion_of(case, known_criteria, suite_file, number, sure=not absent)
         if not case.texts and "data" not in options:
             suite_file.report(
                 "no texts: write text: {output: ...} in the case, or data: with a file at the top",
@@ -190,37 +190,37 @@ def _located_cases(
             suite_file.report(
                 f"criteria: no case is about {name}; write one, or leave it out", "criteria"
             )
-    names = _unique_names(cases, suite_file)
+    case_names = _unique_names(cases, suite_file)
     return tuple(
-        case.model_copy(update={"name": name}) for case, name in zip(cases, names, strict=True)
+        case.model_copy(update={"name": name}) for case, name in zip(cases, case_names, strict=True)
     )
 
 
 def _unique_names(cases: Sequence[Expectation], suite_file: YamlSource) -> list[str]:
     """Return a unique name for each case: its own, or the sentence of its expectation."""
-    names = [" ".join(case.name.split()) for case in cases]
+    case_names = [" ".join(case.name.split()) for case in cases]
     for position, case in enumerate(cases):
-        name = names[position]
+        name = case_names[position]
         if not name:
-            names[position] = _numbered(case.describe(), names)
+            case_names[position] = _numbered(case.describe(), case_names)
             continue
-        first = names.index(name)
+        first = case_names.index(name)
         if first < position:
             message = f"name: {one_line(name)!r} is already the case at line {cases[first].line}"
             suite_file.add(f"{message}; names must be unique", case.line)
-    return names
+    return case_names
 
 
-def _numbered(sentence: str, names: Collection[str]) -> str:
+def _numbered(sentence: str, case_names: Collection[str]) -> str:
     """Return a sentence with the first number that makes it unique: `sentence (2)`."""
-    if sentence not in names:
+    if sentence not in case_names:
         return sentence
     numbered = (f"{sentence} ({number})" for number in count(2))
-    return next(candidate for candidate in numbered if candidate not in names)
+    return next(candidate for candidate in numbered if candidate not in case_names)
 
 
 def _criterion_of(
-    case: Case, known: list[str], suite_file: YamlSource, number: int, *, sure: bool
+    case: Case, known_criteria: list[str], suite_file: YamlSource, number: int, *, sure: bool
 ) -> str:
     """Return a case's criterion as the file's list or another case writes it.
 
@@ -229,16 +229,16 @@ def _criterion_of(
     """
     name = case.criterion
     if not name:
-        if len(known) == 1:
-            return known[0]
-        more = f"; criteria are {', '.join(known)}" if known else ""
+        if len(known_criteria) == 1:
+            return known_criteria[0]
+        more = f"; criteria are {', '.join(known_criteria)}" if known_criteria else ""
         message = f"no criterion: write criterion: and a name, a file or a sentence{more}"
         suite_file.report(message, "cases", number)
         return ""
-    if name in known:
+    if name in known_criteria:
         return name
     # The first of two files with one stem is meant, so it overwrites the others.
-    criterion_by_stem = {name_of(candidate): candidate for candidate in reversed(known)}
+    criterion_by_stem = {name_of(candidate): candidate for candidate in reversed(known_criteria)}
     if name in criterion_by_stem:
         return criterion_by_stem[name]
     if sure:
@@ -288,7 +288,7 @@ def read(suite: Suite) -> list[Sample]:
 
 
 def language(suite: Suite, data: Sequence[Sample]) -> str:
-    """Return the language of the prompts: the suite's, else that of the texts."""
+    """Return the language of the prompts: the suite's or, if it names none, the texts' language."""
     rows = [*data, *(sample for case in suite.cases for sample in case.texts)]
     return str(suite.options.get("language") or text.language_of(rows))
 
@@ -397,7 +397,7 @@ def collect_samples(
         keys = tuple(sample.key for sample in texts)
         texts_by_case[case.name] = keys
         sample_by_text[criterion.pairwise].update(zip(keys, texts, strict=True))
-        # One run judges the texts of all cases, but each criterion only those of its own.
+        # One run judges the texts of all cases, but each criterion only the texts of its own.
         texts_by_criterion[criterion.pairwise][criterion.name] |= {*keys}
     mistakes.raise_if_any()
     judged: dict[bool, JudgedTexts] = {}

@@ -29,7 +29,7 @@ _T_STEPS = 5
 class MeanTest:
     """A mean over `items` minus a limit.
 
-    `estimate` has `low` and `high` (None for single replies) and `n` of `unit`s. `sd` is the
+    `estimate` has `low` and `high` (None for single replies) and `n` of `unit`s. `deviation` is the
     standard deviation of one unit: an item's value, or a draw. `single`: a single reply is among
     the scores, so that there is no interval. `no_evidence` says why the items show nothing,
     whatever their mean. `rare_scores` says which scores that no item has could move the mean across
@@ -37,7 +37,7 @@ class MeanTest:
     """
 
     estimate: Estimate
-    sd: float | None
+    deviation: float | None
     unit: Literal["item", "draw"]
     single: bool = False
     items: int = 1
@@ -115,13 +115,13 @@ class MeanTest:
     def items_needed(self) -> str:
         """` (needs about 400 items)`, if the mean is as estimated.
 
-        Else the p-value or what is missing.
+        If no number of items can be given, the p-value or the reason.
         """
         estimate = self.estimate
         if self.needed is not None:
             return needs(self.needed, estimate.n, self.unit) or self.tested
-        if self.sd and estimate.value:
-            needed = Spread(estimate.n, estimate.value, self.sd).needed()
+        if self.deviation and estimate.value:
+            needed = Spread(estimate.n, estimate.value, self.deviation).needed()
             return needs(needed, estimate.n, self.unit) or self.tested
         # More draws or items would not narrow these bounds.
         if self.unit == "draw" and estimate.p is None and estimate.high != estimate.low:
@@ -151,12 +151,12 @@ def sum_minus_limit(parts: Parts, limit: float = 0.0, items: int = 1) -> MeanTes
     low = fsum(lows) - limit - spread.half_width
     high = fsum(highs) - limit + spread.half_width
     method = "bounds, whatever was not seen of the probability"
-    sd = None
+    deviation = None
     if n > 1:
         method = f"95% interval over {n} draws, Student's t"
-        sd = sqrt(spread.variance * n)
+        deviation = sqrt(spread.variance * n)
     estimate = Estimate("value", value, min(low, value), max(high, value), n, method, spread.p)
-    return MeanTest(estimate, sd, "draw", items=items)
+    return MeanTest(estimate, deviation, "draw", items=items)
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,9 +209,9 @@ def mean(items: Sequence[Parts], *limits: float, seed: int = 0) -> list[MeanTest
         return [sum_minus_limit(parts, limit, len(items)) for limit in limits]
     scores = item_values(items)
     differences = np.round(scores[None, :] - np.array(limits)[:, None], _DECIMALS)
-    sd = float(scores.std(ddof=1))
+    deviation = float(scores.std(ddof=1))
     return [
-        MeanTest(estimate, sd, "item", items=len(items))
+        MeanTest(estimate, deviation, "item", items=len(items))
         for estimate in mean_differences(differences, seed=seed)
         if estimate is not None
     ]
@@ -239,7 +239,7 @@ def mean_on_scale(
         no_evidence = f"{plural(len(items), 'item')}: at least {fewest} needed"
     elif estimate.low is None:
         no_evidence = estimate.method
-    sd = float(scores.std(ddof=1)) if len(items) > 1 else 0.0
+    deviation = float(scores.std(ddof=1)) if len(items) > 1 else 0.0
     tests: list[MeanTest] = []
     for limit in limits:
         moved = replace(
@@ -248,26 +248,28 @@ def mean_on_scale(
             low=None if estimate.low is None else estimate.low - limit,
             high=None if estimate.high is None else estimate.high - limit,
         )
-        test = MeanTest(moved, sd, "item", items=len(items), no_evidence=no_evidence)
+        mean_test = MeanTest(moved, deviation, "item", items=len(items), no_evidence=no_evidence)
         # Only an end of the scale beyond the limit could pull the mean across it.
         end_beyond = low if estimate.value > limit else high
         if end_beyond is not None and not no_evidence:
             needed = None
             if low is not None and high is not None:
                 needed = _items_on_scale(scores, limit, end_beyond, high - low)
-            rare_scores = _rare_scores(scores, test, limit, end_beyond, seed=seed)
-            test = replace(test, rare_scores=rare_scores, needed=needed)
-        tests.append(test)
+            rare_scores = _rare_scores(scores, mean_test, limit, end_beyond, seed=seed)
+            mean_test = replace(mean_test, rare_scores=rare_scores, needed=needed)
+        tests.append(mean_test)
     return tests
 
 
-def _rare_scores(scores: Floats, test: MeanTest, limit: float, end: float, *, seed: int) -> str:
+def _rare_scores(
+    scores: Floats, mean_test: MeanTest, limit: float, end: float, *, seed: int
+) -> str:
     """Say which scores at an `end` of the scale could move the mean across the limit, "" if none.
 
     The mean is significantly above or below the limit, but too few items show that there are no
     more such scores.
     """
-    if not test.direction or chance_beyond(scores, limit, end, seed=seed) < ALPHA / 2:
+    if not mean_test.direction or chance_beyond(scores, limit, end, seed=seed) < ALPHA / 2:
         return ""
     side = "above" if end < limit else "below"
     if end in scores:

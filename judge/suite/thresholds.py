@@ -124,13 +124,13 @@ class ScoreRange(Case):
         tests = self._tests(items, column, context.seed)
         estimate = self._estimate(items, tests, column)
         decisions: list[Decision] = []
-        for test, (end, sign) in zip(tests, self.expect.ends, strict=True):
+        for mean_test, (end, sign) in zip(tests, self.expect.ends, strict=True):
             if end == (column.low if sign > 0 else column.high):
                 # No score is beyond the end of the scale.
                 decisions.append(Decision("passed"))
             else:
                 beyond = f"{'below' if sign > 0 else 'above'} {short(end)}"
-                decisions.append(decide_limit(test, sign, beyond, short(end)))
+                decisions.append(decide_limit(mean_test, sign, beyond, short(end)))
         decision = worst(decisions)
         is_lone = len(context.texts) == 1
         flakiness = Flakiness()
@@ -245,12 +245,12 @@ class Passes(Case):
         if len(context.texts) == 1:
             # One text is decided within the uncertainty of its replies; several are counted.
             return ScoreRange(expect=Range(min=case_scores.column.pass_at)).decide(context)
-        n = passed + len(below)
+        total = passed + len(below)
         return Decision(
             "failed" if below else "passed",
             joined(first_names(below), lacking),
-            f"{passed:,} of {n:,} ({percent(passed / n)})",
-            estimate=wilson_interval(passed, n),
+            f"{passed:,} of {total:,} ({percent(passed / total)})",
+            estimate=wilson_interval(passed, total),
             detail=detail,
         )
 
@@ -301,12 +301,12 @@ class PassRate(Case):
         minimum = self.pass_rate.min
         lacking, detail = case_scores.missing_texts(context.texts)
         items = item_means(context.texts, case_scores.passes, case_scores.source_items)
-        (test,) = mean_on_scale(
+        (mean_test,) = mean_on_scale(
             items, minimum, low=0.0, high=1.0, fewest=_FEWEST_OF_SHARE, seed=context.seed
         )
         estimate = mean_estimate(item_values(items), 0.0, 1.0, fewest=_FEWEST_OF_SHARE)
         limit = percentage(minimum)
-        decision = decide_limit(test, 1, f"below {limit}", limit)
+        decision = decide_limit(mean_test, 1, f"below {limit}", limit)
         return replace(
             decision,
             reason=joined(decision.reason, lacking),

@@ -133,27 +133,31 @@ def forms(score_pattern: str, mark: str, title_pattern: str) -> Forms:
     boxed = rf"[(\[【〔〈<「*]*+\s*+{name}\s*+[)\]】〕〉>」*]*+"
     label = rf"{_BULLET}{mark}{_BULLET}{here}{boxed}{_SCALE_OF}"
 
+    bracketed = rf"{_BULLET}[\[【〔〈<]\s*+{name}\s*+[\]】〕〉>]\s*+"
+    name_and_score = rf"\s*+(?:(?:{label}){_SEPARATOR}|{bracketed}){_BRACKETS}SCORE"
+    # "Final score: 4/5 (clear)", "・スコア：4", "Puntuación = 4"
+    named = rf"{name_and_score}{_CLOSES}{_COPULA}(?={_REASON})"
+    # "4", "**4/5**", "[[A]]", "→ 4点", "満点です。"
+    bare = rf"\s*+{_BULLET}{mark}SCORE{mark}{_COPULA}[\s.!。、,*)\]}}]*+{_STOP}\Z"
+    # "2 - the wording is poor", "4 The text is clear."
+    opening = rf"\s*+{mark}SCORE{_CLOSES}{_COPULA}(?:{_REASON}|\s++{_SENTENCE_OPENER})"
+    # <score>4</score>
+    tag = rf"<\s*+(?P<tag>{_TAG}|TITLE)\s*+>\s*+{mark}SCORE{mark}</\s*+(?P=tag)\s*+>"
+
     def compiled(pattern: str) -> re.Pattern[str]:
         pattern = pattern.replace("TITLE", title_pattern).replace("SCORE", score_pattern)
         return re.compile(pattern, re.IGNORECASE)
 
-    bracketed = rf"{_BULLET}[\[【〔〈<]\s*+{name}\s*+[\]】〕〉>]\s*+"
     return Forms(
-        # "Final score: 4/5 (clear)", "・スコア：4", "Puntuación = 4"
-        named=compiled(
-            rf"\s*+(?:(?:{label}){_SEPARATOR}|{bracketed}){_BRACKETS}"
-            rf"SCORE{_CLOSES}{_COPULA}(?={_REASON})"
-        ),
-        # The same with anything behind it: another score in this form makes prose doubtful.
-        loosely_named=compiled(rf"\s*+(?:(?:{label}){_SEPARATOR}|{bracketed}){_BRACKETS}SCORE"),
-        # "4", "**4/5**", "[[A]]", "→ 4点", "満点です。"
-        bare=compiled(rf"\s*+{_BULLET}{mark}SCORE{mark}{_COPULA}[\s.!。、,*)\]}}]*+{_STOP}\Z"),
-        # "2 - the wording is poor", "4 The text is clear."
-        opening=compiled(rf"\s*+{mark}SCORE{_CLOSES}{_COPULA}(?:{_REASON}|\s++{_SENTENCE_OPENER})"),
+        named=compiled(named),
+        # With anything behind it: another score in this form makes prose doubtful.
+        loosely_named=compiled(name_and_score),
+        bare=compiled(bare),
+        opening=compiled(opening),
         cell=compiled(rf"{mark}SCORE{mark}\Z"),
         name=compiled(rf"{mark}(?:{name}){mark}\Z"),
         tags=(
-            compiled(rf"<\s*+(?P<tag>{_TAG}|TITLE)\s*+>\s*+{mark}SCORE{mark}</\s*+(?P=tag)\s*+>"),
+            compiled(tag),
             compiled(rf"{BOX}\s*+SCORE\s*+\}}"),
             compiled(r"\[\[\s*+SCORE\s*+\]\]"),
         ),
