@@ -91,6 +91,7 @@ def _show_completion(ctx: click.Context, option: click.Parameter, shell: str | N
 @click.pass_context
 def app(ctx: click.Context) -> None:
     """Which of these texts is better, by how much, and how sure are we?"""
+    # Messages then name options as they are typed: --max-tokens, not max_tokens.
     ctx.with_resource(speaking_to("command line"))
 
 

@@ -155,6 +155,7 @@ output_option = option(
 
 def _print_full_help(ctx: click.Context, option: click.Parameter, is_set: bool) -> None:
     """Print the help with all options, and exit."""
+    # A shell that completes a line parses it, too (`resilient_parsing`).
     if is_set and not ctx.resilient_parsing:
         ctx.meta[_HELP_ALL] = True
         click.echo(ctx.get_help())
@@ -162,6 +163,7 @@ def _print_full_help(ctx: click.Context, option: click.Parameter, is_set: bool) 
 
 
 def _help_all_option(*, hidden: bool = False) -> Option:
+    # Eager, so that a missing argument is no error.
     return Option(
         ["--help-all"],
         help="Show all options.",
@@ -369,6 +371,7 @@ def run_options(command: config.Command, only: tuple[str, ...] = ()) -> tuple[Op
     return _run_options(command, kind, only)
 
 
+# click asks a command for its options several times.
 @cache
 def _run_options(
     command: config.Command, kind: type[config.RunConfig], only: tuple[str, ...]

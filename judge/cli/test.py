@@ -110,6 +110,7 @@ def suites_command(
         outcomes = _run(suites, options, quiet=quiet)
     except JudgeError as error:
         # A CI job reads the reports, so they have to show the error, too.
+        # The first error is the one to report, even if the reports cannot be written either.
         with suppress(StorageError):
             _write_reports(_failed_outcomes(suites[0], error), junit, markdown)
         raise

@@ -315,6 +315,7 @@ def compare_with_baseline(
         agreement = agreement_change(result, baseline, name, criteria=len(rated), seed=seed)
         if agreement is not None:
             agreements[name] = agreement
+    # Among many criteria, one may be significant by chance: hence Holm's correction.
     adjusted = holm([agreement.estimate.p for agreement in agreements.values()])
     agreement_p = dict(zip(agreements, adjusted, strict=True))
     verdicts: list[Verdict] = []

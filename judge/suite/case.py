@@ -91,6 +91,7 @@ def _parse_columns(columns: Any) -> dict[str, Any]:
     if not isinstance(columns, dict):
         raise ValueError("write the columns of a text, such as {source: ..., output: ...}")
     for name, value in columns.items():
+        # The case itself is the item, and the key of the text is its system.
         if name in ("item", "system", "human"):
             raise ValueError(
                 f"{name} is a column of the data; write the columns that the criterion's template "
@@ -317,6 +318,7 @@ class Case(Keys):
     @classmethod
     def matches(cls, keys: Mapping[str, Any]) -> bool:
         """Return whether a case with these keys is of this class."""
+        # A key without a value (`drift:`) selects nothing.
         return any(keys.get(name) is not None for name in required_keys(cls))
 
     @model_validator(mode="after")

@@ -85,6 +85,7 @@ class CaseScores:
 
     def score(self, item: str, system: str, rival: str = "") -> Score | None:
         """Return the deciding score, None if there is none."""
+        # A failed judgment has a row, but no score.
         row = self.rows.get((item, system, rival), {}).get(self.column.name)
         return row if isinstance(row, Score) else None
 
@@ -193,6 +194,7 @@ class CaseScores:
         mean_shares: dict[str, float] = {}
         for label in self.column.labels:
             if any(label in distribution for distribution in distributions):
+                # A judge that gave a label no probability counts as 0.
                 total = fsum(distribution.get(label, 0.0) for distribution in distributions)
                 mean_shares[label] = total / len(distributions)
         return mean_shares

@@ -76,9 +76,11 @@ def evidence_of(score: Score, value_by_label: Mapping[str, float]) -> ScoreEvide
     """Return a score as evidence. A score without a judge has no uncertainty."""
     value = score.value
     provenance = score.provenance
+    # Metrics, and equal texts that no judge compared, have exact values.
     if provenance.method not in _JUDGED:
         return ScoreEvidence(value, value, value)
     if provenance.method != "samples":
+        # One label, or a panel's vote, says nothing about how certain it is.
         if provenance.method in ("single", "panel") or None in (provenance.low, provenance.high):
             return ScoreEvidence(value, None, None)
         return ScoreEvidence(value, provenance.low, provenance.high)

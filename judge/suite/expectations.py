@@ -217,6 +217,7 @@ class Order(Case):
             self.mistake("better and worse name the systems; leave system out", "system")
 
     def inline(self) -> Mapping[str, Mapping[str, Any]]:
+        # Both sides share the columns of `text`, such as the source.
         return {
             name: self.text | columns
             for name, columns in self._sides.items()
@@ -508,6 +509,7 @@ class Drift(Case):
 
     @property
     def bounds_mean(self) -> bool:
+        # A case about some texts leaves the mean of all to the comparison with the baseline.
         limits_mean = self.drift.max_shift is not None or self.drift.max_drop is not None
         return limits_mean and not (self.item or self.system or self.texts)
 
@@ -534,6 +536,7 @@ class Drift(Case):
         runs = pair_runs(context.baseline, case_scores, context.criterion, context.texts)
         limits = self._mean_limits(case_scores)
         bounds = [-limit.sign * limit.size for limit in limits]
+        # The first test is against no change; the verdict shows its estimate.
         still, *tests = mean(runs.items(), 0.0, *bounds, seed=context.seed)
         decisions = [
             _decide_mean(mean_test, limit) for mean_test, limit in zip(tests, limits, strict=True)

@@ -155,6 +155,7 @@ def sum_minus_limit(parts: Parts, limit: float = 0.0, items: int = 1) -> MeanTes
     if n > 1:
         method = f"95% interval over {n} draws, Student's t"
         deviation = sqrt(spread.variance * n)
+    # A value by token probabilities may lie outside its bounds by a thousandth of the scale.
     estimate = Estimate("value", value, min(low, value), max(high, value), n, method, spread.p)
     return MeanTest(estimate, deviation, "draw", items=items)
 

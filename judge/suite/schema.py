@@ -47,6 +47,7 @@ _SHARE = re.compile(r"(\d+(?:\.\d+)?) ?%")
 
 def _parse_share(value: Any) -> tuple[float, bool]:
     """Parse a number of judgments or a share (0–1) of them; also return whether it is a share."""
+    # `yes` is a truth value to YAML, and a bool is an int to Python.
     if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
         return min(value, sys.maxsize), False
     match = _SHARE.fullmatch(value.strip()) if isinstance(value, str) else None

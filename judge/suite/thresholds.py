@@ -266,6 +266,7 @@ def _require_pass_at(criterion: Criterion, hint: str = "") -> None:
 class LeastShare(Keys):
     """The least share of the texts that pass."""
 
+    # That all texts pass is `expect: pass`.
     min: Annotated[Number, Field(gt=0, lt=1)] = Field(
         description="Share of the texts that pass, at least."
     )
