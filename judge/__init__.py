@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from judge.core.records import Sample as Sample
     from judge.core.records import Scale as Scale
     from judge.core.records import Score as Score
+    from judge.core.signature import Signature as Signature
     from judge.execution.progress import Progress as Progress
     from judge.providers import Provider as Provider
     from judge.providers.scripted import ScriptedProvider as ScriptedProvider
@@ -98,6 +99,7 @@ _NAMES = {
         "ProviderError Reached Refused StorageError Transient"
     ),
     "judge.core.records": "Column Criterion Estimate Example Failure Provenance Sample Scale Score",
+    "judge.core.signature": "Signature",
     "judge.execution.progress": "Progress",
     "judge.providers": "Provider",
     "judge.providers.scripted": "ScriptedProvider",

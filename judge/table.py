@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from heapq import merge
 from itertools import compress
@@ -22,6 +22,7 @@ from pydantic import TypeAdapter
 
 from judge.core.errors import StorageError
 from judge.core.files import describe_error, store
+from judge.core.format import to_json
 from judge.core.parquet import refuse_bomb, texts_of
 from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.core.stored_records import from_columns, json_cell, schema, to_row
@@ -62,7 +63,7 @@ def _score_row(row: Row) -> dict[str, Any]:
 
 
 def _about_samples(columns: Iterable[Column]) -> dict[str, Any]:
-    return {"columns": [asdict(c) for c in columns], "info": {}}
+    return {"columns": [to_json(column) for column in columns], "info": {}}
 
 
 def _parquet(
@@ -166,7 +167,7 @@ class Table:
     @property
     def signatures(self) -> dict[str, str]:
         """The signature of each column: what is needed to get the same numbers again."""
-        return {column.name: column.signature for column in self.columns}
+        return {column.name: str(column.signature) for column in self.columns}
 
     @cached_property
     def systems(self) -> tuple[str, ...]:

@@ -69,7 +69,7 @@ def test_the_public_face_is_this_and_no_more() -> None:
         "ParseError", "ProviderError", "Reached", "Refused", "StorageError", "Transient",
         "Column", "Comparison", "Criterion", "CriterionDiff", "Estimate", "Example", "Failure", "Forecast", "JudgeCard",
         "Outcomes", "Progress", "Provenance", "Provider", "Ranking", "Result", "RunComparison", "RunInfo", "RunPower",
-        "Sample", "Scale", "Score", "ScriptedProvider", "Slices", "Table", "Validation", "__version__",
+        "Sample", "Scale", "Score", "ScriptedProvider", "Signature", "Slices", "Table", "Validation", "__version__",
         "audit", "audit_async", "compare", "diff", "evaluate", "evaluate_async",
         "load_criterion", "load_result", "load_samples", "metrics", "plan", "rank", "rank_async", "render", "slices",
         "test", "test_async", "validate",

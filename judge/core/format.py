@@ -11,6 +11,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from judge.core.records import whole
+from judge.core.signature import Signature
 
 UNNAMED_SYSTEM = "system"
 """The system's name in data without a column `system`."""
@@ -185,7 +186,7 @@ def to_json(value: Any) -> Any:
         return {str(to_json(str(key))): to_json(part) for key, part in value.items()}
     if isinstance(value, list | tuple):
         return [to_json(part) for part in value]
-    if is_dataclass(value):
+    if is_dataclass(value) and not isinstance(value, Signature):
         return {field.name: to_json(getattr(value, field.name)) for field in fields(value)}
     if value is None or isinstance(value, bool | int):
         return value

@@ -58,7 +58,6 @@ FORMATS = {
 REPORTS = {
     "plot": "judge.report.renderers.svg:plot",
     "png": "judge.report.renderers.svg:png",
-    "worst_texts": "judge.report.views.lowest:worst_texts",
 }
 """What writes a result. Results are below reports, so they load these by name and import none."""
 _BUILT_IN: dict[Kind, dict[str, str]] = {

@@ -17,6 +17,7 @@ from pathlib import PurePath
 from typing import Any, Literal
 
 from judge.core.errors import ParseError
+from judge.core.signature import Signature
 
 ReplyKind = Literal["score", "score_then_reason", "reason_then_score"]
 Form = Literal["text", "json", "decision", "merged"]
@@ -667,7 +668,7 @@ class Column:
 
     name: str
     kind: Literal["criterion", "metric"]
-    signature: str
+    signature: Signature
     low: float | None = None
     high: float | None = None
     labels: tuple[str, ...] = ()
@@ -690,6 +691,15 @@ class Column:
         if value > self.pass_at:
             return True
         return isclose(value, self.pass_at, rel_tol=_ROUNDING, abs_tol=_ROUNDING)
+
+    def share(self, value: float) -> float | None:
+        """Return a value as a share of the scale: 0 the worse end, 1 the better one; None without a scale."""
+        if self.low is None or self.high is None or self.high <= self.low:
+            return None
+        share = (value - self.low) / (self.high - self.low)
+        if self.better == "lower":
+            share = 1 - share
+        return min(1.0, max(0.0, share))
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from typing import Any, ClassVar, TypedDict
 from judge import text
 from judge.core.errors import ConfigError, DataError, MissingExtra
 from judge.core.records import Column, Failure, Provenance, Sample, Score, whole
+from judge.core.signature import Signature, join_names
 from judge.metrics import MetricResult, Note
 from judge.metrics.base import BaseMetric, setting
 from judge.metrics.common import (
@@ -29,7 +30,6 @@ from judge.metrics.common import (
     choice_option,
     choices_option,
     form_note,
-    joined,
     list_function,
     reference_count,
     tokenizer_note,
@@ -127,7 +127,7 @@ class Tokens(BaseMetric):
 
     def signed_tokens(self, tokenizers: Iterable[str]) -> tuple[str, str]:
         """Return the signature parts for case and tokenizers, as sacrebleu writes them."""
-        signed = joined(str(_scorer(name).tokenizer.signature()) for name in tokenizers)
+        signed = join_names(str(_scorer(name).tokenizer.signature()) for name in tokenizers)
         return f"case={'lc' if self.lowercase else 'mixed'}", f"tok={signed}"
 
 
@@ -163,22 +163,15 @@ class Settings(Tokens):
             hits, total, counts[0], counts[1], self.smooth, None, self.effective_order, order
         )
 
-    def signature(self, tokenizers: Iterable[str]) -> str:
+    def signed_options(self, tokenizers: Iterable[str]) -> list[str]:
         """Return the parts that follow the number of references in sacrebleu's signature, in its order."""
         case, tok = self.signed_tokens(tokenizers)
-        parts = [
-            case,
-            self.signed_effective_order,
-            tok,
-            f"smooth={_SMOOTH_SIGNATURES[self.smooth]}",
-        ]
-        return "|".join(
-            [
-                *parts,
-                *([] if self.max_order == 4 else [f"order={self.max_order}"]),
-                signed_version(),
-            ]
-        )
+        smooth = f"smooth={_SMOOTH_SIGNATURES[self.smooth]}"
+        parts = [case, self.signed_effective_order, tok, smooth]
+        if self.max_order != 4:
+            parts.append(f"order={self.max_order}")
+        parts.append(signed_version())
+        return parts
 
     @property
     def signed_effective_order(self) -> str:
@@ -191,20 +184,12 @@ class DiversitySettings(Settings):
 
     effective_order: bool = True
 
-    def signature(self, tokenizers: Iterable[str]) -> str:
+    def signed_options(self, tokenizers: Iterable[str]) -> list[str]:
         """Return the signature's parts, in the order of all metrics of diversity."""
         case, tok = self.signed_tokens(tokenizers)
+        order = f"order={self.max_order}"
         smooth = f"smooth={_SMOOTH_SIGNATURES[self.smooth]}"
-        return "|".join(
-            [
-                self.signed_effective_order,
-                f"order={self.max_order}",
-                case,
-                tok,
-                smooth,
-                signed_version(),
-            ]
-        )
+        return [self.signed_effective_order, order, case, tok, smooth, signed_version()]
 
 
 def signed_version() -> str:
@@ -295,7 +280,7 @@ class Bleu(Parts, ReferenceMetric):
             self.compare(
                 samples,
                 partial(prepare, part),
-                self.signature,
+                self.signed_options,
                 name=name,
                 high=1.0 if part == "bp" else None,
             )
@@ -351,12 +336,18 @@ class CorpusBleu(Parts):
             if compared:
                 used.add(tokenizer)
                 left_out += len(own_samples) - len(compared)
-        signature = f"nrefs={reference_count(samples)}|bs={_RESAMPLES}|seed={self._seed}|{self.signature(used)}"
+        parts = [
+            "corpus",
+            f"nrefs={reference_count(samples)}",
+            f"bs={_RESAMPLES}",
+            f"seed={self._seed}",
+            *self.signed_options(used),
+        ]
         columns = tuple(
             Column(
                 name,
                 "metric",
-                f"{name}|corpus|{signature}",
+                Signature(name, *parts),
                 low=0.0,
                 high=1.0 if part == "bp" else 100.0,
             )

@@ -64,15 +64,21 @@ class Chrf(ReferenceMetric):
         ):
             block = [pair for _, pair in sized]
             values |= zip(block, self._values(block), strict=True)
+        case = "lc" if self.lowercase else "mixed"
         parts = [
-            f"case={'lc' if self.lowercase else 'mixed'}|eff=yes|nc={self.char_order}|nw={self.word_order}|space=no",
-            *([] if self.beta == 2 else [f"beta={format_number(self.beta)}"]),
-            f"sacrebleu {version('sacrebleu')}",
+            f"case={case}",
+            "eff=yes",
+            f"nc={self.char_order}",
+            f"nw={self.word_order}",
+            "space=no",
         ]
+        if self.beta != 2:
+            parts.append(f"beta={format_number(self.beta)}")
+        parts.append(f"sacrebleu {version('sacrebleu')}")
         return self.compare(
             samples,
             lambda targets, used: lambda output: values[targets, output],
-            lambda used: "|".join(parts),
+            lambda used: parts,
         )
 
     def _values(self, pairs: Sequence[Pair]) -> list[float]:

@@ -95,9 +95,16 @@ class Cider(WordMetric):
 
             return rate
 
-        def sign(used: set[str]) -> str:
-            options = f"n={self.max_order}|sigma={format_number(self.sigma)}|{'stem' if self.stem else 'nostem'}"
-            return f"items={items}|{options}|{signed_words(used)}|refs=mean|judge {__version__}"
+        def sign(used: set[str]) -> list[str]:
+            return [
+                f"items={items}",
+                f"n={self.max_order}",
+                f"sigma={format_number(self.sigma)}",
+                "stem" if self.stem else "nostem",
+                *signed_words(used),
+                "refs=mean",
+                f"judge {__version__}",
+            ]
 
         return self.compare(samples, prepare, sign, level="D")
 

@@ -16,6 +16,7 @@ from judge import text
 from judge.core.errors import ConfigError, DataError
 from judge.core.messages import option
 from judge.core.records import Column, Failure, Provenance, Sample, Score
+from judge.core.signature import Signature, join_names
 from judge.metrics.base import BaseMetric, Metric, MetricResult, Note, setting
 
 Entry = TypeVar("Entry")
@@ -65,20 +66,16 @@ def reference_count(samples: Sequence[Sample]) -> str:
     return "var" if len(counts) > 1 else str(*counts) if counts else "-"
 
 
-def joined(used: Iterable[str]) -> str:
-    """Join names for signatures: `en+ja`, English first; `-` for none."""
-    return "+".join(sorted(set(used), key=lambda name: (name not in ("en", "13a"), name))) or "-"
-
-
 def format_number(value: float) -> str:
     """Write a whole number for signatures without decimals: `0.9`, `2`, `0.1234567`."""
     short = f"{value:g}"
     return short if float(short) == value else repr(value)
 
 
-def signed_words(tokenizers: Iterable[str]) -> str:
+def signed_words(tokenizers: Iterable[str]) -> tuple[str, str]:
     """Return the parts of a signature for tokenizers of `text.words`, and for the Unicode form that it cuts."""
-    return f"tok={joined(map(text.signature, tokenizers))}|form=nfkc"
+    names = join_names(map(text.signature, tokenizers))
+    return f"tok={names}", "form=nfkc"
 
 
 def tokenizer_note(
@@ -287,11 +284,7 @@ def values(metric: Metric, samples: Sequence[Sample]) -> Values:
         if isinstance(row, Failure):
             raise DataError(row.message)
         numbers.append(row.value)
-    parts = (part.partition("=") for part in result.columns[0].signature.split("|"))
-    tokenizers = next(
-        (value.split("+") for name, _, value in parts if name == "tok" and value != "-"), []
-    )
-    return Values(numbers, tuple(tokenizers))
+    return Values(numbers, result.columns[0].signature.names("tok"))
 
 
 Parameters = ParamSpec("Parameters")
@@ -382,7 +375,7 @@ class ReferenceMetric(BaseMetric):
         self,
         samples: Sequence[Sample],
         prepare: Callable[[tuple[str, ...], set[str]], Rate],
-        sign: Callable[[set[str]], str],
+        sign: Callable[[set[str]], Sequence[str]],
         *,
         level: str = "sentence",
         name: str | None = None,
@@ -390,14 +383,17 @@ class ReferenceMetric(BaseMetric):
     ) -> MetricResult:
         """Return one row per sample, see `by_references`.
 
-        `prepare` and what it returns add the tokenizers that they use to a set. `sign` makes the end of the signature
-        from it. `name` and `high` are the column's if they are not the metric's.
+        `prepare` and what it returns add the tokenizers that they use to a set. `sign` makes the signature's last
+        parts from it. `name` and `high` are the column's if they are not the metric's.
         """
         used: set[str] = set()
         name = name or self.name
         rows = by_references(samples, name, lambda targets: prepare(targets, used))
-        signed = f"{name}|{level}|nrefs={reference_count(samples)}|{sign(used)}"
-        column = Column(name, "metric", signed, low=0.0, high=high or self.high, better=self.better)
+        nrefs = f"nrefs={reference_count(samples)}"
+        signature = Signature(name, level, nrefs, *sign(used))
+        column = Column(
+            name, "metric", signature, low=0.0, high=high or self.high, better=self.better
+        )
         return MetricResult((column,), rows, self.notes(samples, used))
 
     def notes(self, samples: Sequence[Sample], used: Collection[str]) -> tuple[str | Note, ...]:

@@ -38,9 +38,10 @@ class ExactMatch(ReferenceMetric):
                 return lambda output: float(any(target in form(output) for target in forms))
             return lambda output: float(form(output) in forms)
 
-        def sign(used: set[str]) -> str:
+        def sign(used: set[str]) -> list[str]:
             kind = "contains" if self.contains else "equals"
-            return f"{kind}|case={'lc' if self.ignore_case else 'mixed'}|judge {__version__}"
+            case = "lc" if self.ignore_case else "mixed"
+            return [kind, f"case={case}", f"judge {__version__}"]
 
         return self.compare(samples, prepare, sign)
 

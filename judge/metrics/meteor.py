@@ -94,14 +94,19 @@ class Meteor(WordMetric):
 
             return rate
 
-        def sign(used: set[str]) -> str:
-            options = "|".join(
-                f"{key}={format_number(getattr(self, key))}" for key in ("alpha", "beta", "gamma")
-            )
+        def sign(used: set[str]) -> list[str]:
             stages = "stages=exact+stem"
             if synonyms:
                 stages += f"+wordnet{_reader().get_version()}-nltk{version('nltk')}"
-            return f"{stages}|{options}|{signed_words(used)}|refs=best|judge {__version__}"
+            return [
+                stages,
+                f"alpha={format_number(self.alpha)}",
+                f"beta={format_number(self.beta)}",
+                f"gamma={format_number(self.gamma)}",
+                *signed_words(used),
+                "refs=best",
+                f"judge {__version__}",
+            ]
 
         return self.compare(samples, prepare, sign)
 

@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from judge.core.errors import ConfigError
 from judge.core.records import Column, Sample
+from judge.core.signature import Signature
 from judge.metrics import MetricResult
 from judge.metrics.base import BaseMetric, setting
 from judge.metrics.claims import Claims
@@ -65,7 +66,6 @@ class Nli(BaseMetric):
         claims = Claims(unit="sentence", verify=self._encoder, value="mean", most=1_000)
         result = claims.score([replace(sample, references=()) for sample in samples])
         rows = tuple(replace(row, column=self.name) for row in result.rows)
-        column = Column(
-            self.name, "metric", f"{self.name}|mean|{self._encoder.signature}", low=0.0, high=1.0
-        )
+        signature = Signature(self.name, "mean", self._encoder.signature)
+        column = Column(self.name, "metric", signature, low=0.0, high=1.0)
         return MetricResult((column,), rows, result.notes)

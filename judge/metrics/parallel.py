@@ -12,9 +12,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from judge.core.errors import ConfigError
-from judge.core.records import Sample
+from judge.core.records import Column, Sample
+from judge.core.signature import Signature
 from judge.metrics.base import Metric, MetricResult, Note, Tell, no_progress
-from judge.metrics.common import joined
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -96,12 +96,7 @@ def merge_results(results: Sequence[MetricResult]) -> MetricResult:
     """
     columns = []
     for same_columns in zip(*(result.columns for result in results), strict=True):
-        signatures = list(dict.fromkeys(column.signature for column in same_columns))
-        split = [signature.split("|") for signature in signatures]
-        if len(set(map(len, split))) > 1:  # of a third-party metric
-            signature = " & ".join(signatures)
-        else:
-            signature = "|".join(map(_merge_signature_part, zip(*split, strict=True)))
+        signature = Signature.merged(map(_signature_of, same_columns))
         columns.append(replace(same_columns[0], signature=signature))
     notes: dict[tuple[str, str], str | Note] = {}
     for note in (note for result in results for note in result.notes):
@@ -120,17 +115,14 @@ def merge_results(results: Sequence[MetricResult]) -> MetricResult:
     )
 
 
-def _merge_signature_part(values: Sequence[str]) -> str:
-    """Merge one part of several signatures: `tok=en` and `tok=ja` give `tok=en+ja`; different numbers give `var`.
-
-    `-` means that a part of the data used none; it is dropped if another part used one.
-    """
-    key, equals, _ = values[0].partition("=")
-    names = {name for value in values for name in value.partition("=")[2].split("+")} - {"-"}
-    if not equals or len(set(values)) == 1:
-        return " & ".join(dict.fromkeys(values))
-    differ = len(names) > 1 and any(name == "var" or name.isdigit() for name in names)
-    return f"{key}={'var' if differ else joined(names)}"
+def _signature_of(column: Column) -> Signature:
+    """Return the signature of a column. Raise ConfigError if a metric of another package gives it as text."""
+    if not isinstance(column.signature, Signature):
+        raise ConfigError(
+            f"the metric with the column {column.name} is wrong: the signature of a column is a judge.Signature, "
+            f"such as Signature({column.name!r}, 'key=value'), not {column.signature!r:.60}"
+        )
+    return column.signature
 
 
 # In the other processes

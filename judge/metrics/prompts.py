@@ -15,12 +15,13 @@ from typing import Any, ClassVar
 from jinja2 import DictLoader, Template
 
 from judge.core import yaml_lines
+from judge.core.signature import join_names
 from judge.criteria import builtin_prompts
 from judge.criteria.header import front_matter, template_body
 from judge.criteria.sandbox import Sandbox
 from judge.criteria.template import read_text
 from judge.metrics.base import Ask, ModelError, ModelQuestion
-from judge.metrics.common import choice_option, joined
+from judge.metrics.common import choice_option
 from judge.text import detect_language
 
 _LAYOUT = "text.jinja"
@@ -83,7 +84,7 @@ class Stage:
     def signature(self) -> str:
         """Return `model:language@digest` with the given language, or those of the texts so far."""
         digests = (f"{language}@{self.prompt(language).digest[:6]}" for language in self._used)
-        return f"{self._ask.signature or 'llm'}:{joined(digests)}"
+        return f"{self._ask.signature or 'llm'}:{join_names(digests)}"
 
     def prompt(self, language: str | None = None) -> Prompt:
         """Return the prompt in a language."""

@@ -10,13 +10,13 @@ from typing import ClassVar, Literal
 
 from judge import text
 from judge.core.records import Sample
+from judge.core.signature import join_names
 from judge.metrics import MetricResult, Note
 from judge.metrics.common import (
     CannotScore,
     Rate,
     ReferenceMetric,
     all_texts,
-    joined,
     list_function,
 )
 
@@ -82,17 +82,18 @@ class Ter(ReferenceMetric):
 
             return rate
 
-        def sign(used: set[str]) -> str:
-            norm, asian = (
-                (joined(answers) for answers in zip(*map(str.split, used), strict=True))
-                if used
-                else "--"
-            )
-            case, punct = "mixed" if self.case_sensitive else "lc", _yes_or_no(not self.no_punct)
-            version_signed = f"sacrebleu {version('sacrebleu')}"
-            return (
-                f"case={case}|tok=tercom|norm={norm}|punct={punct}|asian={asian}|{version_signed}"
-            )
+        def sign(used: set[str]) -> list[str]:
+            case = "mixed" if self.case_sensitive else "lc"
+            norm = join_names(answers.split()[0] for answers in used)
+            asian = join_names(answers.split()[1] for answers in used)
+            return [
+                f"case={case}",
+                "tok=tercom",
+                f"norm={norm}",
+                f"punct={_yes_or_no(not self.no_punct)}",
+                f"asian={asian}",
+                f"sacrebleu {version('sacrebleu')}",
+            ]
 
         return self.compare(samples, prepare, sign)
 

@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 from judge import text
 from judge.core.errors import DataError
 from judge.core.records import ABSTAINED, Column, Failure, Provenance, Sample, Score, fold
+from judge.core.signature import Signature
 from judge.core.version import __version__
 from judge.metrics import MetricResult
 from judge.metrics.base import BaseMetric, setting
@@ -455,12 +456,12 @@ class Stats(BaseMetric):
             else:  # a share of nothing: nothing lacks support
                 number = float(name in _HIGHER if value is None else value)
                 rows.append(Score(sample.item, sample.system, column, number, Provenance("metric")))
-        signed = f"{signed_words(used)}|judge {__version__}"
+        parts = ["text", *signed_words(used), f"judge {__version__}"]
         columns = tuple(
             Column(
                 f"stats_{name}",
                 "metric",
-                f"stats_{name}|text|{signed}",
+                Signature(f"stats_{name}", *parts),
                 low=0.0,
                 high=None if name in _UNBOUNDED else 1.0,
                 better="higher" if name in _HIGHER else "lower" if name in _LOWER else "",

@@ -119,14 +119,6 @@ def decimal_places(column: Column, values: Iterable[float]) -> int:
     return decimals([end for end in ends if end is not None] if None not in ends else values)
 
 
-def share_of_scale(column: Column, value: float) -> float | None:
-    """Return the value as a share of its scale, 0 the worse end and 1 the better one; None without a scale."""
-    if column.low is None or column.high is None or column.high <= column.low:
-        return None
-    share = (value - column.low) / (column.high - column.low)
-    return min(1.0, max(0.0, 1 - share if column.better == "lower" else share))
-
-
 def in_words(column: Column) -> bool:
     """Return whether the labels of the column's scale are words, such as `pass` and `fail`."""
     return bool(column.values) and not _numeric(column.labels)

@@ -84,7 +84,7 @@ def _event(row: Score | Failure, columns: dict[str, Column], response: Any) -> d
         "gen_ai.evaluation.name": row.column,
         "gen_ai.response.id": response if isinstance(response, str) else None,
         "judge.rival": row.rival,
-        "judge.signature": column.signature if column else None,
+        "judge.signature": str(column.signature) if column else None,
     }
     if isinstance(row, Failure):
         return attributes | {"error.type": row.error, "gen_ai.evaluation.explanation": row.message}

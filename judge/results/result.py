@@ -40,6 +40,7 @@ from judge.results.rated_criteria import flat, read
 from judge.results.run_info import RunInfo
 from judge.results.stored_info import FORMAT, check_square, read_run, refused_run
 from judge.results.tracking import Outlets
+from judge.results.worst_texts import worst_texts
 from judge.stats import human_agreement
 from judge.stats.analyze import Overall, analyze, overall, pass_columns, pass_table
 from judge.stats.bootstrap import Bootstrap, item_means
@@ -281,7 +282,7 @@ class Result(Outlets):
             scores = sorted(self.table.column_scores(column), key=lambda score: score.value)
             lowest = scores[: -n - 1 : -1] if known[column].better == "lower" else scores[:n]
         else:
-            lowest = [score for _, score, _ in plugins.report("worst_texts")(self, n)]
+            lowest = [text.score for text in worst_texts(self.table, n)]
         samples = {sample.key: sample for sample in self.table.samples}
         names = ["item", "system", "column", "score", "reason", "output"]
         rows = [

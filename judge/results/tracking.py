@@ -102,7 +102,7 @@ def parameters(result: Any, prefix: str = "") -> Iterator[tuple[str, str]]:
     data = result.info.data
     yield f"{prefix}judge/data", data.sha256 or data.path
     for column in result.table.columns:
-        yield names.name("signature", column.name), column.signature[:_LONGEST_VALUE]
+        yield names.name("signature", column.name), str(column.signature)[:_LONGEST_VALUE]
 
 
 class _Names:

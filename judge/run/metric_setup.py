@@ -17,6 +17,7 @@ from judge.core.criterion_entry import name_of
 from judge.core.errors import ConfigError, DataError, JudgeError
 from judge.core.messages import option
 from judge.core.records import Column, Failure, Provenance, Sample, Score
+from judge.core.signature import Signature
 from judge.metrics.base import Ask, BaseMetric, Metric, MetricContext, MetricResult
 from judge.metrics.common import failure
 
@@ -137,7 +138,7 @@ class ScoreColumns(BaseMetric):
             Column(
                 name,
                 "metric",
-                f"{name}|external{'|lower is better' * (better == 'lower')}",
+                Signature.external(name, lower_is_better=better == "lower"),
                 better=better,
             )
             for name, better in self.columns.items()

@@ -17,6 +17,7 @@ from judge.core.errors import CriterionError, DataError
 from judge.core.format import cut_middle, dollars, listed, plural
 from judge.core.messages import option
 from judge.core.records import Column, Criterion, Prompt, Usage
+from judge.core.signature import Signature
 from judge.core.version import __version__
 from judge.criteria import is_packaged, shared_layout, template_texts
 from judge.execution.budget import BudgetLedger
@@ -229,7 +230,7 @@ def signed_column(
 ) -> Column:
     """Return the column of a criterion by one judge. Its signature has what is needed to reproduce it."""
     config, settings = prepared.plans[judge], prepared.settings[judge]
-    parts = [f"{criterion.name}@{criterion.digest[:6]}", signed(provider)]
+    parts = [signed(provider)]
     if provider.decides:
         parts.append("decisions")
     else:
@@ -267,7 +268,7 @@ def signed_column(
     return Column(
         criterion.name + suffix,
         "criterion",
-        "|".join(parts),
+        Signature(f"{criterion.name}@{criterion.digest[:6]}", *parts),
         **_scale_of_column(criterion),
         criterion=criterion.name,
         judge=judge if suffix else "",

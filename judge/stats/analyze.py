@@ -13,6 +13,7 @@ from statistics import fmean, median, multimode
 
 from judge.core.format import listed
 from judge.core.records import IDENTICAL, Column, Estimate, Failure, Provenance, Sample, Score
+from judge.core.signature import Signature
 from judge.stats.agreement import alpha, repeats, values_by_label
 from judge.stats.bootstrap import Bootstrap, item_means, one_thread
 from judge.stats.calibration import Calibrated, calibrate
@@ -46,8 +47,9 @@ class Overall:
     @property
     def column(self) -> Column:
         """The column of these values."""
-        signature = " + ".join(f"{share:.4g} {name}" for name, share in self.weights.items())
-        return Column(NAME, "criterion", f"{NAME}|{signature}|0–1", 0.0, 1.0, criterion=NAME)
+        weights = " + ".join(f"{share:.4g} {name}" for name, share in self.weights.items())
+        signature = Signature(NAME, weights, "0–1")
+        return Column(NAME, "criterion", signature, 0.0, 1.0, criterion=NAME)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,22 +114,25 @@ def _shares_of_scale(table: Table, column: Column) -> dict[tuple[str, str], floa
 
 def pass_columns(columns: Iterable[Column]) -> dict[str, Column]:
     """Return the columns of pass rates by the names of their criteria's columns."""
-    return {
-        column.name: Column(
-            f"{column.name} pass rate",
-            "criterion",
-            f"pass rate, value >= {column.pass_at:g}|{column.signature}",
-            0.0,
-            1.0,
-            labels=("fail", "pass"),
-            criterion=column.criterion,
-            judge=column.judge,
-            weight=0.0,
-            values=(0.0, 1.0),
-        )
-        for column in columns
-        if column.pass_at is not None
-    }
+    return {column.name: _pass_column(column) for column in columns if column.pass_at is not None}
+
+
+def _pass_column(column: Column) -> Column:
+    """Return the column with 1 for each text that reaches the criterion's `pass_at`, and 0 for each other one."""
+    scored = column.signature
+    rule = f"pass rate, value >= {column.pass_at:g}"
+    return Column(
+        f"{column.name} pass rate",
+        "criterion",
+        Signature(rule, scored.name, *scored.parts),
+        0.0,
+        1.0,
+        labels=("fail", "pass"),
+        values=(0.0, 1.0),
+        criterion=column.criterion,
+        judge=column.judge,
+        weight=0.0,
+    )
 
 
 def pass_table(table: Table) -> Table:
@@ -158,13 +163,12 @@ def judged_columns(columns: Iterable[Column]) -> dict[str, list[Column]]:
 
 
 def panel_column(judges: Sequence[Column]) -> Column:
-    """Return the column of a panel's values on one criterion.
-
-    Its signature contains the judges' signatures.
-    """
-    signatures = "; ".join(column.signature for column in judges)
-    signature = f"{judges[0].panel} of {len(judges)} judges: {signatures}"
-    return replace(judges[0], name=judges[0].criterion, signature=signature, judge="")
+    """Return the column of a panel's values on one criterion. Its signature contains the judges' signatures."""
+    first = judges[0]
+    joined = Signature.joined([column.signature for column in judges], "; ")
+    panel = f"{first.panel} of {len(judges)} judges"
+    signature = Signature(f"{panel}: {joined.name}", *joined.parts)
+    return replace(first, name=first.criterion, signature=signature, judge="")
 
 
 def panel_rows(columns: Sequence[Column], rows: Iterable[Row]) -> list[Row]:

@@ -21,6 +21,7 @@ from judge.core import plugins
 from judge.core.format import first_names
 from judge.core.messages import option
 from judge.core.records import Column, Estimate, Failure, Sample, Score
+from judge.core.signature import Signature
 from judge.core.version import __version__
 from judge.data import ledger
 from judge.data.ratings import Ratings
@@ -134,7 +135,7 @@ class RatedColumn:
     """
 
     name: str
-    signature: str
+    signature: Signature
     values: Values
     criterion: str = ""
     scale: Column | None = None
@@ -276,14 +277,14 @@ def baselines_without_judge(
     names = "+".join(sorted({text.signature(name) for name in tokenizers.values()}))
     columns = []
     for column in table.columns:
-        if column.signature.startswith(f"{column.name}|external"):
+        if column.signature.is_external:
             external = column_from_table(column, table, column.name)
             if column.better == "lower":
                 values = {key: -value for key, value in external.values.items()}
                 external = replace(external, name=f"{column.name} reversed", values=values)
             columns.append(external)
     # Whether people prefer long or short texts depends on the data.
-    signature = f"words|tok={names}|judge {__version__}"
+    signature = Signature("words", f"tok={names}", f"judge {__version__}")
     columns.append(RatedColumn("length", signature, lengths, directed=False))
     rouge = {column.name: column for column in table.columns if column.name in _ROUGE}
     if rouge:
@@ -393,7 +394,7 @@ def _rated(
         Row(
             column.name,
             "judge" if place < len(judged) else "baseline",
-            column.signature,
+            str(column.signature),
             against.correlate(values),
             failed=_failed(column, texts, values, ratings),
         )

@@ -44,7 +44,7 @@ def columns(result: Result) -> dict[str, Column]:
     for column in result.table.columns:
         # The columns of a panel's judges have a judge; the panel's own has none.
         is_criterion = column.kind == "criterion" and not column.judge
-        is_external = column.signature.startswith(f"{column.name}|external")
+        is_external = column.signature.is_external
         if is_criterion or is_external:
             deciding[column.criterion or column.name] = column
     return deciding

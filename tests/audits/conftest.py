@@ -11,6 +11,7 @@ import pytest
 
 from judge.commands.audit.card import ORIGINAL, AuditData
 from judge.core.records import Column, Failure, Provenance, Sample, Score
+from judge.core.signature import Signature
 from judge.table import Table
 
 LABELS = ("1", "2", "3", "4", "5")
@@ -24,7 +25,10 @@ NEUTRAL = ("duplicated text", "copied lead")
 
 def column(name: str = "c", **fields: Any) -> Column:
     return Column(
-        name, "criterion", f"{name}@1", **({"low": 1.0, "high": 5.0, "labels": LABELS} | fields)
+        name,
+        "criterion",
+        Signature(f"{name}@1"),
+        **({"low": 1.0, "high": 5.0, "labels": LABELS} | fields),
     )
 
 

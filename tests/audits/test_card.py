@@ -17,6 +17,7 @@ from judge.commands.audit.card import ORIGINAL, AuditData, BiasFinding, JudgeCar
 from judge.core.errors import ConfigError
 from judge.core.format import escape_controls
 from judge.core.records import Column, Estimate, Sample
+from judge.core.signature import Signature
 from judge.stats.bootstrap import wilson_interval
 from judge.table import Table
 
@@ -104,7 +105,9 @@ def card() -> JudgeCard:
             "a new probe", "coherence", HOSTILE, 0.5, "share", estimate=wilson_interval(20, 40)
         ),
     )
-    columns = {name: Column(name, "criterion", "", 1.0, 5.0) for name in ("coherence", WIDE)}
+    columns = {
+        name: Column(name, "criterion", Signature(), 1.0, 5.0) for name in ("coherence", WIDE)
+    }
     ends = {name: {"low": 1.0, "high": 5.0, "better": "higher"} for name in columns}
     return JudgeCard(
         title=f"Judge card: openai/small {HOSTILE}", cells=cells, findings=findings, attacks=attacks,
@@ -227,7 +230,9 @@ def test_the_use_of_each_label_is_for_programs(card: JudgeCard) -> None:
 
 
 def said(*cells: SensitivityCell, better: str = "higher", attack: bool = False) -> tuple[str, ...]:
-    columns = {name: Column(name, "criterion", "", 1.0, 5.0, better=better) for name in ("c", "d")}  # type: ignore[arg-type]
+    columns = {
+        name: Column(name, "criterion", Signature(), 1.0, 5.0, better=better) for name in ("c", "d")
+    }  # type: ignore[arg-type]
     return summarize(() if attack else cells, cells if attack else (), (), columns)
 
 
@@ -473,7 +478,9 @@ def test_no_evidence_at_all_is_a_card_that_can_be_shown() -> None:
 
 
 def test_a_criterion_whose_column_has_another_name_is_called_by_its_own(make: Any) -> None:
-    column = Column("extractive_support", "criterion", "", -3.0, 3.0, criterion="consistency")
+    column = Column(
+        "extractive_support", "criterion", Signature(), -3.0, 3.0, criterion="consistency"
+    )
     changed = make.table({ORIGINAL: [1.0, 1, 1], "swapped number": [1.0, 1, 1]}, column)
     evidence = replace(make.evidence(changed), columns={"consistency": column}, natural=changed)
     card = build_card(evidence, {"swapped number": "consistency"}, (), ("copied lead",))

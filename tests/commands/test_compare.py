@@ -155,18 +155,14 @@ def test_another_tokenizer_is_a_warning() -> None:
     assert judge.compare(char, char).notes == ()
 
 
-def test_a_panels_mean_is_not_signed_twice() -> None:
-    judges = [
-        [graded("3", "3", model=name) for name in names] for names in (("a", "b"), ("a", "b"))
-    ]
+@pytest.mark.parametrize("panel", ["mean", "median", "majority"])
+def test_the_column_of_a_panel_repeats_no_change_of_its_judges(panel: str) -> None:
     before, after = (
-        run(providers, weighting=way)
-        for providers, way in zip(judges, ("auto", "single"), strict=True)
-    )  # type: ignore[arg-type]
-    assert change(judge.compare(before, after), "weighting").columns == (
-        "relevance/a",
-        "relevance/b",
+        run([graded("3", "3", model=name) for name in "ab"], weighting=weighting, panel=panel)  # type: ignore[arg-type]
+        for weighting in ("auto", "single")
     )
+    changes = judge.compare(before, after).changes
+    assert {change.columns for change in changes} == {("relevance/a", "relevance/b")}
 
 
 def test_warnings_of_one_run_have_its_name() -> None:

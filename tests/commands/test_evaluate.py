@@ -27,6 +27,7 @@ from judge.core.errors import (
     StorageError,
 )
 from judge.core.records import Column, Provenance, Request, Response, Score
+from judge.core.signature import Signature
 from judge.execution.progress import Progress
 from judge.metrics import BaseMetric, MetricResult
 from judge.providers.scripted import Reply, ScriptedProvider
@@ -355,7 +356,7 @@ def test_a_metric_that_is_no_number_is_a_failure(provider: ScriptedProvider) -> 
                 Score(s.item, s.system, "strange", v, Provenance("metric"))
                 for s, v in zip(samples, values, strict=True)
             ]
-            return MetricResult((Column("strange", "metric", "strange"),), tuple(rows))
+            return MetricResult((Column("strange", "metric", Signature("strange")),), tuple(rows))
 
     prepared = prepare(load_config(given={"criteria": [], "metrics": ["bleu"]}), ROWS)
     prepared = replace(prepared, metrics={"strange": Strange()})
@@ -377,7 +378,7 @@ def test_a_metric_with_wrong_rows_is_named(change: Any, said: str) -> None:
     class Odd(BaseMetric):
         def score(self, samples: Any) -> MetricResult:
             rows = [Score(s.item, s.system, "odd", 0.5, Provenance("metric")) for s in samples]
-            return MetricResult((Column("odd", "metric", "odd"),), tuple(change(rows)))
+            return MetricResult((Column("odd", "metric", Signature("odd")),), tuple(change(rows)))
 
     prepared = prepare(load_config(given={"criteria": [], "metrics": ["bleu"]}), ROWS)
     prepared = replace(prepared, metrics={"mine": Odd()})
@@ -553,7 +554,7 @@ def test_metrics_that_ask_no_judge_are_measured_while_requests_are_in_flight() -
         def score(self, samples: Any) -> MetricResult:
             measured.set()
             return MetricResult(
-                (Column("length", "metric", "length"),),
+                (Column("length", "metric", Signature("length")),),
                 tuple(
                     Score(s.item, s.system, "length", float(len(s.output)), Provenance("length"))
                     for s in samples

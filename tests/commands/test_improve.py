@@ -23,6 +23,7 @@ from judge.commands.improve.record import Improvement, choose_wording, measure_g
 from judge.config import load_config
 from judge.core.errors import BudgetReached, ConfigError, CriterionError, DataError
 from judge.core.records import Request, Sample
+from judge.core.signature import Signature
 from judge.criteria import load
 from judge.data import ledger
 from judge.providers.scripted import Reply, ScriptedProvider
@@ -179,7 +180,12 @@ def test_judges_at_random_gain_in_at_most_5_percent(systems: int) -> None:
         ]
         columns = [
             RatedColumn(
-                "", "", {row.key: float(r.randint(1, 5)) for row in rows}, "x", None, frozenset()
+                "",
+                Signature(),
+                {row.key: float(r.randint(1, 5)) for row in rows},
+                "x",
+                None,
+                frozenset(),
             )
             for _ in range(5)
         ]

@@ -196,7 +196,7 @@ def test_the_same_model_with_other_settings_is_a_panel(
     result = run(chat_server, model=[{"name": "m"} | own for own in judges])
     assert list(result.info.judges) == names
     assert [c.judge for c in result.table.columns] == ["", *names]
-    signatures = {c.signature for c in result.table.columns}
+    signatures = {str(c.signature) for c in result.table.columns}
     assert len(signatures) == len(names) + 1
     assert len(chat_server.bodies) == len(ROWS) * len(names)
     assert not result.failures

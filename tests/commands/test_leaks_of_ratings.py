@@ -18,6 +18,7 @@ import judge
 from judge.commands.criteria_diff.command import criterion_shifts
 from judge.core.errors import ConfigError, DataError
 from judge.core.records import Column, Provenance, Sample, Score, seen_digest
+from judge.core.signature import Signature
 from judge.data import ledger
 from judge.providers.scripted import ScriptedProvider
 from judge.report.views.disagreements import of_result
@@ -276,7 +277,9 @@ def test_an_estimate_with_leaked_examples_is_refused(
         s for s in texts if (" ".join(str(s.source).split()), " ".join(s.output.split())) in shown
     ]
     digests = tuple(sorted({seen_digest(samples[n].source, samples[n].output) for n in examples}))
-    column = Column("coherence", "criterion", "s", 1.0, 5.0, criterion="coherence", seen=digests)
+    column = Column(
+        "coherence", "criterion", Signature("s"), 1.0, 5.0, criterion="coherence", seen=digests
+    )
     values = np.random.default_rng(0).integers(1, 6, len(texts)).tolist()
     scores = [
         Score(*s.key, "coherence", value, Provenance("single"))

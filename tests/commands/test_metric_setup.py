@@ -15,6 +15,7 @@ from judge.config import load_config
 from judge.core import plugins
 from judge.core.errors import ConfigError
 from judge.core.records import Column, Sample
+from judge.core.signature import Signature
 from judge.execution.questions import DeferredClient
 from judge.metrics import BaseMetric, MetricContext, MetricResult
 from judge.metrics.base import setting
@@ -37,7 +38,7 @@ class Asking(BaseMetric):
     vowels: str = setting("aeiou", text_option)
 
     def score(self, samples: list[Sample]) -> MetricResult:
-        return MetricResult((Column("asking", "metric", "asking|1"),), ())
+        return MetricResult((Column("asking", "metric", Signature("asking", "1")),), ())
 
 
 @pytest.fixture
@@ -90,7 +91,7 @@ def test_a_class_of_another_package_that_is_no_metric_is_named(
 
 def test_options_reach_the_metric() -> None:
     (column,) = made(metrics=["chrf"], set={"chrf": {"word_order": 2}})["chrf"].score([]).columns
-    assert "|nw=2|" in column.signature
+    assert "|nw=2|" in str(column.signature)
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ import judge
 from judge.config import load_config
 from judge.core.errors import ConfigError, Refused
 from judge.core.records import IDENTICAL, Column, Failure, Provenance, Score
+from judge.core.signature import Signature
 from judge.providers.scripted import Reply, ScriptedProvider
 from judge.run.preparation import prepare
 from judge.stats import analyze
@@ -26,7 +27,9 @@ ROWS = [
 ]
 
 
-COLUMNS = [Column(f"c/{name}", "criterion", name, criterion="c", judge=name) for name in "ab"]
+COLUMNS = [
+    Column(f"c/{name}", "criterion", Signature(name), criterion="c", judge=name) for name in "ab"
+]
 
 
 def scale(low: int) -> Any:
@@ -106,7 +109,16 @@ def panel_of(n: int, panel: Any, scale: str = "1–5") -> list[Column]:
     names = [f"judge {k}" for k in range(n)]
     return [
         Column(
-            f"c/{name}", "criterion", name, 1.0, 5.0, labels, "c", name, values=values, panel=panel
+            f"c/{name}",
+            "criterion",
+            Signature(name),
+            1.0,
+            5.0,
+            labels,
+            "c",
+            name,
+            values=values,
+            panel=panel,
         )
         for name in names
     ]
@@ -169,7 +181,7 @@ def test_how_a_panel_combines_its_judges(
         len(votes),
     )
     assert note is None or (row.provenance.note or "").endswith(note.removeprefix("…"))
-    assert analyze.panel_column(columns).signature.startswith(
+    assert str(analyze.panel_column(columns).signature).startswith(
         f"{panel} of {len(votes)} judges: {A}; {B}"
     )
     assert isinstance(analyze.panel_rows(columns, rows[1:])[0], Failure)

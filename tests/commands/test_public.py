@@ -61,7 +61,7 @@ def test_a_function_is_a_judge_and_the_report_says_so(
     result = run(frame, solved)
     assert {(s.item, s.value) for s in result.table.scores} == {("30", 3.0), ("10", 1.0)}
     assert {s.provenance.method for s in result.table.scores} == {"single"}
-    assert "function/graded" in result.table.columns[0].signature
+    assert "function/graded" in str(result.table.columns[0].signature)
     assert "Python function graded" in result.report()
     assert "no model was asked" not in result.report()
 

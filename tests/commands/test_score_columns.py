@@ -26,8 +26,12 @@ def test_they_are_compared_like_metrics_and_signed_external(tmp_path: Path) -> N
         ROWS, [], metrics=[], score_columns=["comet", "wer=lower"], out=tmp_path / "r"
     )
     comet, wer = judge.load_result(tmp_path / "r").table.columns
-    assert (comet.signature, comet.better, comet.kind) == ("comet|external", "higher", "metric")
-    assert (wer.signature, wer.better) == ("wer|external|lower is better", "lower")
+    assert (str(comet.signature), comet.better, comet.kind) == (
+        "comet|external",
+        "higher",
+        "metric",
+    )
+    assert (str(wer.signature), wer.better) == ("wer|external|lower is better", "lower")
     assert result.estimates["b", "comet"].value == pytest.approx((0.5 + 0.4) / 2)
     assert {comparison.column for comparison in result.comparisons} == {"comet", "wer"}
     assert [(f.item, f.system, f.error, f.message) for f in result.failures] == [

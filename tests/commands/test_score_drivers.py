@@ -10,6 +10,7 @@ import pytest
 
 import judge
 from judge.core.records import Column, Sample
+from judge.core.signature import Signature
 from judge.data import samples
 from judge.providers.scripted import ScriptedProvider
 from judge.stats.analyze import analyze
@@ -71,7 +72,9 @@ def test_people_rate_consistency_by_copying_on_summeval(shared_data: Callable[[s
     rows = samples.load(
         shared_data("summeval.jsonl"), mapping={"item": "doc_id", "output": "summary"}
     )
-    found = analyze(rows, [Column("consistency", "criterion", "")], [], looks=looks(rows)).drivers
+    found = analyze(
+        rows, [Column("consistency", "criterion", Signature())], [], looks=looks(rows)
+    ).drivers
     by_judge, by_people = found
     assert by_judge.note == "fewer than 10 texts"
     assert (by_people.within, by_people.texts, by_people.items) == (True, 1600, 100)

@@ -15,6 +15,7 @@ import judge
 from judge.commands.slices.statistics import slice_means
 from judge.core.errors import ConfigError
 from judge.core.records import Column, Request
+from judge.core.signature import Signature
 from judge.results.result import Result
 
 CRITERION = {"name": "clear", "question": "Is the text clear?", "show": []}
@@ -75,7 +76,7 @@ def test_a_slice_that_contradicts_the_whole_is_named() -> None:
 @pytest.mark.slow
 def test_without_a_difference_few_runs_have_a_marked_slice() -> None:
     # 5% of data without any difference may have a mark: more than 6 of 40 have a probability below 0.4%.
-    column = Column("clear", "criterion", "", 1.0, 5.0, ("1", "5"), values=(1.0, 5.0))
+    column = Column("clear", "criterion", Signature(), 1.0, 5.0, ("1", "5"), values=(1.0, 5.0))
     inside = {name: np.arange(30) % 3 == place for place, name in enumerate(CHANNELS)}
     marked = 0
     for seed in range(40):
@@ -87,7 +88,7 @@ def test_without_a_difference_few_runs_have_a_marked_slice() -> None:
 
 def test_missing_values_are_no_trouble_and_an_unfinished_run_is_named() -> None:
     # 5 of 6 items in each slice have a value, so many permutations leave too few in one of them
-    column = Column("clear", "criterion", "", 1.0, 5.0, ("1", "5"), values=(1.0, 5.0))
+    column = Column("clear", "criterion", Signature(), 1.0, 5.0, ("1", "5"), values=(1.0, 5.0))
     values = np.array([[1.0, 2.0, 1.0, 2.0, 1.0, np.nan, 4.0, 5.0, 4.0, 5.0, 4.0, np.nan]])
     inside = {"x": np.arange(12) < 6, "y": np.arange(12) >= 6}
     means = slice_means({"clear": (column, values)}, ["a"], inside, n_permutations=500)

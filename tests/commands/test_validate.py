@@ -17,6 +17,7 @@ import judge
 from judge.commands.validate.record import Validation
 from judge.core.errors import ConfigError, DataError, StorageError
 from judge.core.records import Column, Provenance, Sample, Score
+from judge.core.signature import Signature
 from judge.metrics import parallel
 from judge.providers.scripted import ScriptedProvider
 from judge.results.rated_criteria import flat, read
@@ -146,7 +147,7 @@ def test_the_rouge_of_a_run_is_the_baseline_as_it_was_measured(
     (baseline,) = [
         row for row in of(judge.validate(result, n_resamples=10)).baselines if row.name == "ROUGE-1"
     ]
-    assert baseline.signature == result.table.columns[-1].signature
+    assert baseline.signature == str(result.table.columns[-1].signature)
 
 
 def test_without_references_there_is_no_rouge() -> None:
@@ -445,7 +446,7 @@ def test_samples_given_as_such_keep_their_ratings() -> None:
 def test_a_baseline_with_few_items_is_not_compared() -> None:
     result = judged(rows(items=24))
     few = {f"i{n}" for n in range(4)}
-    held = Column("bleurt", "metric", "bleurt|external")
+    held = Column("bleurt", "metric", Signature("bleurt", "external"))
     scores = [
         Score(s.item, s.system, held.name, float(GRADES[s.system]), Provenance("external"))
         for s in result.table.samples

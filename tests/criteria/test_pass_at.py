@@ -8,6 +8,7 @@ import pytest
 
 from judge.core.errors import CriterionError
 from judge.core.records import Column
+from judge.core.signature import Signature
 from judge.criteria import finalize, load
 
 NUMBERS, WORDS = "scale: [1, 5]", "scale: {labels: [bad, fair, good], values: [0, 1, 2]}"
@@ -118,5 +119,8 @@ def test_the_prompt_and_its_digest_do_not_know_it() -> None:
 )
 def test_rounding_fails_no_value(pass_at: float | None, value: float, passes: bool | None) -> None:
     assert (
-        Column("polite", "criterion", "polite@1", 1.0, 5.0, pass_at=pass_at).passes(value) is passes
+        Column("polite", "criterion", Signature("polite@1"), 1.0, 5.0, pass_at=pass_at).passes(
+            value
+        )
+        is passes
     )

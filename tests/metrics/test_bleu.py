@@ -140,7 +140,7 @@ def test_tokenizer_by_script(output: str, reference: str, tokenizer: str, needed
     scorer = BLEU(effective_order=True, tokenize=tokenizer)
     theirs = scorer.sentence_score(output, [reference]).score
     assert value(output, reference) == pytest.approx(theirs, abs=1e-9)
-    signature = Bleu().score([sample(output, reference)]).columns[0].signature
+    signature = str(Bleu().score([sample(output, reference)]).columns[0].signature)
     assert f"|tok={scorer.tokenizer_signature}|" in signature
 
 
@@ -158,7 +158,7 @@ def test_signature_is_sacrebleus_own() -> None:
     theirs.sentence_score("x", ["y", "z"])
     metric = Bleu(smooth="floor", lowercase=True)
     (column,) = metric.score([sample("x", "y", " ", "z"), sample("w")]).columns
-    name, kind, *parts, version = column.signature.split("|")
+    name, kind, *parts, version = str(column.signature).split("|")
     assert (name, kind) == ("bleu", "sentence")
     assert "|".join([*parts, version]).replace("=", ":").replace("sacrebleu ", "version:") == str(
         theirs.get_signature()
@@ -168,11 +168,11 @@ def test_signature_is_sacrebleus_own() -> None:
 def test_signature_of_mixed_data(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(text, "installed", lambda name: name in ("en", "zh"))
     (column,) = Bleu().score([sample("x", "y"), sample("버스", "버스", "배")]).columns
-    assert column.signature.startswith(
+    assert str(column.signature).startswith(
         "bleu|sentence|nrefs=var|case=mixed|eff=yes|tok=13a+char|smooth=exp|"
     )
     (column,) = Bleu(max_order=2).score([sample("x", "y")]).columns
-    assert "|smooth=exp|order=2|sacrebleu " in column.signature
+    assert "|smooth=exp|order=2|sacrebleu " in str(column.signature)
 
 
 def test_tokenized_stops_are_not_complained_of(caplog: pytest.LogCaptureFixture) -> None:
@@ -328,7 +328,7 @@ def test_signatures_stay_what_they_are(
         for item in "12"
     ]
     (column,) = plugins.load("metrics", name)(**options).score(texts).columns
-    assert column.signature == f"{signature}|sacrebleu {version('sacrebleu')}"
+    assert str(column.signature) == f"{signature}|sacrebleu {version('sacrebleu')}"
 
 
 def test_one_tokenizer_for_a_system() -> None:
@@ -338,7 +338,7 @@ def test_one_tokenizer_for_a_system() -> None:
         for x in ("渡轮下午很晚才到达港口", "渡轮下午两点到达港口", "a small boat sank")
     ]
     (column,) = CorpusBleu().score(samples).columns
-    assert "|tok=zh|" in column.signature
+    assert "|tok=zh|" in str(column.signature)
 
 
 def test_corpus_without_any_longest_ngram_is_no_number() -> None:

@@ -150,7 +150,7 @@ def test_signature() -> None:
     result = Cider(stem=True, sigma=4).score([*samples(), Sample("9", "a", "x")])
     (column,) = result.columns
     assert (column.name, column.low, column.high, column.better) == ("cider", 0.0, 10.0, "higher")
-    assert column.signature.startswith(
+    assert str(column.signature).startswith(
         "cider|D|nrefs=var|items=4|n=4|sigma=4|stem|tok=en|form=nfkc|refs=mean|judge "
     )
     assert Cider().score([]).rows == ()

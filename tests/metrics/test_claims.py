@@ -25,6 +25,7 @@ from judge.core.records import (
     Score,
     Usage,
 )
+from judge.core.signature import Signature
 from judge.criteria.sandbox import fenced
 from judge.metrics import MetricResult, prompts
 from judge.metrics.base import MetricContext, ModelError, ModelQuestion
@@ -151,7 +152,7 @@ def test_the_mean_probability_instead_of_a_share() -> None:
         [Sample("1", "a", "p q r s", source="x")]
     )
     assert rows_of(result) == {"claims_precision": [0.375]}
-    assert "|mean|" in result.columns[0].signature
+    assert "|mean|" in str(result.columns[0].signature)
 
 
 def test_the_rows_carry_the_claims_with_their_places_and_evidence() -> None:
@@ -221,14 +222,14 @@ def test_in_each_language(language: str) -> None:
     assert rows_of(result) == {
         key: [1.0] for key in ("claims_precision", "claims_recall", "claims_f1")
     }
-    assert f":{language}@" in result.columns[0].signature
+    assert f":{language}@" in str(result.columns[0].signature)
     for prompt in ask.prompts:
         name = "split" if is_split(prompt) else "verify"
         before = prompts.load(language, "qags", "themes").render(text=whole)
         assert prompt.startswith(before[: before.index(whole) + len(whole)]), (
             "a provider's cache serves the text"
         )
-        assert prompts.load(language, "claims", name).digest[:6] in result.columns[0].signature
+        assert prompts.load(language, "claims", name).digest[:6] in str(result.columns[0].signature)
 
 
 def test_texts_of_several_languages_get_prompts_of_their_own() -> None:
@@ -238,12 +239,12 @@ def test_texts_of_several_languages_get_prompts_of_their_own() -> None:
     samples = [
         Sample(str(n), "a", whole, source=whole) for n, whole in enumerate(LANGUAGES.values())
     ]
-    signature = Claims(context=MetricContext(ask=ask)).score(samples).columns[0].signature
+    signature = str(Claims(context=MetricContext(ask=ask)).score(samples).columns[0].signature)
     assert re.findall(r"(\w\w)@", signature) == ["en", "ja", "ko", "zh"] * 2
     assert (
         len({re.sub(r"<.*?>.*?</.*?>", "", prompt, flags=re.DOTALL) for prompt in ask.prompts}) == 8
     )
-    forced = (
+    forced = str(
         Claims(context=MetricContext(ask=ask), language="ko").score(samples).columns[0].signature
     )
     assert set(re.findall(r"(\w\w)@", forced)) == {"ko"}
@@ -572,7 +573,7 @@ def test_a_run_has_exact_means_with_the_intervals_of_any_column_and_asks_equal_t
         )
     bounds = {"low": 0.0, "high": 1.0}
     columns = [
-        Column(name, "metric", name, **bounds)
+        Column(name, "metric", Signature(name), **bounds)
         for name in ("claims_precision", "claims_recall", "claims_f1")
     ]
     rows = [Score(*key, value, Provenance("metric")) for key, value in values.items()]

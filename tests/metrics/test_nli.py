@@ -324,8 +324,8 @@ class TestMetric:
         ]
         assert [claim.probability for claim in kept] == each
         assert (column.name, column.low, column.high, column.better) == ("nli", 0.0, 1.0, "higher")
-        assert column.signature.startswith(f"nli|mean|{Path(bert).name}@")
-        assert "|label=entailment|window=350|torch " in column.signature
+        assert str(column.signature).startswith(f"nli|mean|{Path(bert).name}@")
+        assert "|label=entailment|window=350|torch " in str(column.signature)
 
     def test_what_cannot_be_measured_is_a_failure(self, bert: str) -> None:
         samples = [
@@ -355,7 +355,7 @@ class TestMetric:
         assert row.value == pytest.approx(sum(value >= 0.4 for value in each) / 3)
         assert 0 < row.value < 1, "the threshold tells nothing apart: nothing was tested"
         assert [claim.probability for claim in claims.decode(row.provenance.raw)] == each
-        assert f"|verify={Path(bert).name}@" in result.columns[0].signature
+        assert f"|verify={Path(bert).name}@" in str(result.columns[0].signature)
 
     @pytest.mark.parametrize(
         ("options", "why"),

@@ -10,6 +10,7 @@ import pytest
 
 from judge.core.errors import ConfigError
 from judge.core.records import Column, Provenance, Sample, Score
+from judge.core.signature import Signature
 from judge.metrics import BaseMetric, MetricResult, Note, parallel
 from judge.metrics.bleu import Bleu
 from judge.metrics.chrf import Chrf
@@ -34,7 +35,9 @@ class Length(BaseMetric):
             for s in samples
         ]
         column = Column(
-            "length", "metric", f"length|tok=t{len(samples)}|nrefs={len(self.sizes)}|judge 1"
+            "length",
+            "metric",
+            Signature("length", f"tok=t{len(samples)}", f"nrefs={len(self.sizes)}", "judge 1"),
         )
         note = Note("length", len(self.sizes) - 1, len(samples), "are odd")
         return MetricResult((column,), tuple(rows), ("the same", note))
@@ -71,11 +74,19 @@ def test_no_samples_are_one_empty_part() -> None:
 
 def test_signatures_and_notes_are_put_together() -> None:
     found = parallel.score_in_parallel(Length(), SAMPLES)
-    assert found.columns[0].signature == "length|tok=t200+t500|nrefs=var|judge 1"
+    assert str(found.columns[0].signature) == "length|tok=t200+t500|nrefs=var|judge 1"
     assert found.notes == ("the same", "length: 3 of 1,200 texts are odd"), (
         "the first part has none, and counts"
     )
     assert parallel.score_in_parallel(Length(), SAMPLES[:500]).notes == ("the same",)
+
+
+def test_a_signature_as_text_is_an_error_of_the_metric() -> None:
+    column = Column("mine", "metric", "mine|v1")  # type: ignore[arg-type]
+    with pytest.raises(
+        ConfigError, match=r"column mine .* a judge\.Signature, such as Signature\('mine'"
+    ):
+        parallel.merge_results([MetricResult((column,), ())])
 
 
 def test_work_ends_where_telling_raises() -> None:
@@ -101,11 +112,14 @@ def test_work_ends_where_telling_raises() -> None:
     ],
 )
 def test_merged_signature(signatures: list[str], expected: str) -> None:
-    column = Column("a", "metric", "", low=0.0, high=1.0)
+    column = Column("a", "metric", Signature(), low=0.0, high=1.0)
     results = [
-        MetricResult((replace(column, signature=signature),), ()) for signature in signatures
+        MetricResult((replace(column, signature=Signature.parse(signature)),), ())
+        for signature in signatures
     ]
-    assert parallel.merge_results(results).columns == (replace(column, signature=expected),)
+    assert parallel.merge_results(results).columns == (
+        replace(column, signature=Signature.parse(expected)),
+    )
 
 
 def test_a_process_that_is_killed_is_said() -> None:

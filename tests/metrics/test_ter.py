@@ -87,7 +87,7 @@ def test_characters_by_script(output: str, reference: str, asian: bool) -> None:
     (row,) = result.rows
     assert isinstance(row, Score)
     assert row.value == scorer.sentence_score(output, [reference]).score < 100
-    name, kind, *parts, version = result.columns[0].signature.split("|")
+    name, kind, *parts, version = str(result.columns[0].signature).split("|")
     assert (name, kind, result.columns[0].better, result.columns[0].high) == (
         "ter",
         "sentence",
@@ -104,7 +104,7 @@ def test_signature_of_mixed_data() -> None:
         Sample("2", "a", "船", references=("船は",)),
     ]
     (column,) = Ter().score(samples).columns
-    assert "|norm=no+yes|punct=yes|asian=no+yes|" in column.signature
+    assert "|norm=no+yes|punct=yes|asian=no+yes|" in str(column.signature)
 
 
 def test_references_of_punctuation_alone_are_a_failure() -> None:

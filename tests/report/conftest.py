@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from judge.core.records import IDENTICAL, Column, Estimate, Failure, Provenance, Sample, Score
+from judge.core.signature import Signature
 from judge.results.result import Result
 from judge.results.run_info import read
 from judge.stats.analyze import analyze
@@ -24,11 +25,11 @@ HOW = "95% Wilson interval with Student's t over items"
 
 LABELS = ("1", "2", "3", "4", "5")
 COLUMNS = (
-    Column("rougeL", "metric", "rougeL|f|stem|tok=en|refs=max", 0.0, 1.0),
+    Column("rougeL", "metric", Signature("rougeL", "f", "stem", "tok=en", "refs=max"), 0.0, 1.0),
     Column(
         "coherence",
         "criterion",
-        "coherence@3f2a91|openai/small|t=0|logprobs|judge 0.1.0",
+        Signature("coherence@3f2a91", "openai/small", "t=0", "logprobs", "judge 0.1.0"),
         1.0,
         5.0,
         LABELS,
@@ -36,12 +37,12 @@ COLUMNS = (
     Column(
         "一貫性",
         "criterion",
-        "一貫性@77aa01|openai/small|t=0|single|judge 0.1.0",
+        Signature("一貫性@77aa01", "openai/small", "t=0", "single", "judge 0.1.0"),
         1.0,
         3.0,
         ("1", "2", "3"),
     ),
-    Column("length", "metric", "length|characters"),
+    Column("length", "metric", Signature("length", "characters")),
 )
 ITEMS = {
     "doc-1": (
@@ -276,7 +277,7 @@ def ranking() -> Result:
     column = Column(
         "overall",
         "criterion",
-        "overall@51cc02|openai/small-judge|auto|orders=2",
+        Signature("overall@51cc02", "openai/small-judge", "auto", "orders=2"),
         0.0,
         1.0,
         ("A", "B"),
@@ -305,10 +306,12 @@ def panel() -> Result:
     """Two judges on one criterion: draws that are replies alone and draws with reasons, a failure, and alpha."""
     scale = (1.0, 5.0, LABELS)
     columns = (
-        Column("rougeL", "metric", "rougeL"),
-        Column("fluency", "criterion", "mean of 2 judges", *scale, criterion="fluency"),
-        Column("fluency/a", "criterion", "a", *scale, criterion="fluency", judge="a"),
-        Column("fluency/org/b", "criterion", "b", *scale, criterion="fluency", judge="org/b"),
+        Column("rougeL", "metric", Signature("rougeL")),
+        Column("fluency", "criterion", Signature("mean of 2 judges"), *scale, criterion="fluency"),
+        Column("fluency/a", "criterion", Signature("a"), *scale, criterion="fluency", judge="a"),
+        Column(
+            "fluency/org/b", "criterion", Signature("b"), *scale, criterion="fluency", judge="org/b"
+        ),
     )
     samples = (
         Sample("i", "s", "An output."),
@@ -391,9 +394,9 @@ def tested() -> Result:
     `fluency` and from one in `overall`, none is in `style` and in `delta`, of which the lowest is best.
     """
     columns = (
-        Column("delta", "metric", "delta", better="lower"),
-        Column("fluency", "criterion", "fluency@1", 1.0, 5.0, LABELS),
-        Column("style", "criterion", "style@1", 1.0, 5.0, LABELS),
+        Column("delta", "metric", Signature("delta"), better="lower"),
+        Column("fluency", "criterion", Signature("fluency@1"), 1.0, 5.0, LABELS),
+        Column("style", "criterion", Signature("style@1"), 1.0, 5.0, LABELS),
     )
     bonus = {"good": 2.0, "=fair": 0.5, "poor": 0.0}
     samples = tuple(

@@ -19,6 +19,7 @@ from scipy import stats
 from judge.commands.validate.record import Validation
 from judge.core import plugins
 from judge.core.records import Column, Estimate, Provenance, Sample, Score
+from judge.core.signature import Signature
 from judge.report.document import Document, Table
 from judge.stats.bootstrap import Bootstrap
 from judge.stats.coefficients import Level, of_pair
@@ -27,7 +28,7 @@ from judge.stats.human_agreement import Rated, RatedColumn, Row, people
 from judge.table import Table as Data
 
 CRITERION = "tone"
-SCALE = Column(CRITERION, "criterion", f"{CRITERION}|x", 1.0, 5.0)
+SCALE = Column(CRITERION, "criterion", Signature(CRITERION, "x"), 1.0, 5.0)
 NEAR = 0.0015  # ends that the report may round to the other side of 0
 NUMBERS = r"\(([+−]?[\d.]+)(?: \[(.+?), (.+?)\])?\)"
 """`(+0.310 [0.200, 0.400])`"""
@@ -100,7 +101,7 @@ def rated(drawn: Drawn) -> Rated:
         )
         for item, system in drawn.texts
     )
-    columns = tuple(Column(name, "metric", f"{name}|external") for name in drawn.metrics)
+    columns = tuple(Column(name, "metric", Signature(name, "external")) for name in drawn.metrics)
     scores = tuple(
         Score(*key, name, value, Provenance("external"))
         for name, frame in drawn.metrics.items()
@@ -110,7 +111,7 @@ def rated(drawn: Drawn) -> Rated:
     for name, frame in drawn.judges.items():
         values = cells(frame)
         rows = {key: Score(*key, name, v, Provenance("single")) for key, v in values.items()}
-        judges.append(RatedColumn(name, name, values, CRITERION, SCALE, scores=rows))
+        judges.append(RatedColumn(name, Signature(name), values, CRITERION, SCALE, scores=rows))
     (one,) = people(Data(samples, columns, scores), judges, Bootstrap(20), measure=False)
     return one
 

@@ -13,6 +13,7 @@ import judge
 from judge.core import plugins
 from judge.core.format import escape_controls
 from judge.core.records import Column, Failure, Provenance, Request, Sample, Score
+from judge.core.signature import Signature
 from judge.report import document as blocks
 from judge.report.charts import Bar, Panel, intervals, scale
 from judge.report.document import Cell, Document, Section
@@ -80,9 +81,9 @@ def run() -> Result:
     """Two systems on four items: judge, ROUGE and mass such that every order is another one."""
     scale = (1.0, 5.0, ("1", "2", "3", "4", "5"))
     columns = (
-        Column("fluency", "criterion", "", *scale),
-        Column("relevance", "criterion", "", *scale),
-        Column("rougeL", "metric", "", 0.0, 1.0),
+        Column("fluency", "criterion", Signature(), *scale),
+        Column("relevance", "criterion", Signature(), *scale),
+        Column("rougeL", "metric", Signature(), 0.0, 1.0),
     )
     values = {
         # of a and b: fluency, relevance, rougeL, and the mass that fluency has
@@ -230,7 +231,9 @@ def test_items_are_ordered_by_any_score(run: Result, opened: Opened) -> None:
 
 
 def test_a_scale_of_words_is_shown_in_words(opened: Opened) -> None:
-    column = Column("polite", "criterion", "", 0.0, 1.0, ("pass", "fail"), values=(1.0, 0.0))
+    column = Column(
+        "polite", "criterion", Signature(), 0.0, 1.0, ("pass", "fail"), values=(1.0, 0.0)
+    )
     samples = tuple(Sample(item, "s", "A text.") for item in ("good", "bad"))
     scores = tuple(
         Score(s.item, "s", "polite", v, Provenance("single"))
@@ -523,10 +526,10 @@ def test_the_summary_fits_the_first_screen(opened: Opened, tested: Result) -> No
 def many() -> Result:
     """16 systems on 12 items, with 4 criteria and 4 metrics."""
     columns = [
-        Column(f"criterion {k}", "criterion", "", 1.0, 5.0, ("1", "2", "3", "4", "5"))
+        Column(f"criterion {k}", "criterion", Signature(), 1.0, 5.0, ("1", "2", "3", "4", "5"))
         for k in range(4)
     ]
-    columns += [Column(f"metric{k}", "metric", "", 0.0, 1.0) for k in range(4)]
+    columns += [Column(f"metric{k}", "metric", Signature(), 0.0, 1.0) for k in range(4)]
     samples = tuple(
         Sample(f"item {k}", f"system {n}", f"text {k} of {n}") for k in range(12) for n in range(16)
     )

@@ -13,6 +13,7 @@ from rich.cells import cell_len
 from judge.core import plugins
 from judge.core.claims import Claim, Span, encode
 from judge.core.records import Column, Provenance, Sample, Score
+from judge.core.signature import Signature
 from judge.report.views import items
 from judge.report.views.item_scores import checked_claims, marked
 from judge.results.item import item_of
@@ -21,8 +22,12 @@ from judge.results.run_info import RunInfo
 from judge.stats.bootstrap import item_means
 from judge.table import Table
 
-COLUMN = Column("claims_precision", "metric", "claims_precision|nli|threshold=0.5", 0.0, 1.0)
-RECALL = replace(COLUMN, name="claims_recall", signature="claims_recall|nli|threshold=0.5")
+COLUMN = Column(
+    "claims_precision", "metric", Signature("claims_precision", "nli", "threshold=0.5"), 0.0, 1.0
+)
+RECALL = replace(
+    COLUMN, name="claims_recall", signature=Signature("claims_recall", "nli", "threshold=0.5")
+)
 SOURCE = (
     "The council met on Monday. It voted to mend the <old> bridge. 市議会は橋を直すことを決めた。"
 )
@@ -103,7 +108,10 @@ def test_a_claim_is_supported_from_the_threshold_of_the_signature() -> None:
         ("x|threshold=1e-07|y", 3),
     ):
         assert (
-            sum(c.supported for c in checked(raw, replace(COLUMN, signature=signature)))
+            sum(
+                c.supported
+                for c in checked(raw, replace(COLUMN, signature=Signature.parse(signature)))
+            )
             == supported
         )
 
@@ -268,7 +276,7 @@ def test_a_run_whose_claims_are_all_supported_says_so() -> None:
 
 
 def test_sentences_checked_by_nli_show_too(result: Result) -> None:
-    column = replace(COLUMN, name="nli", signature="nli|mean")
+    column = replace(COLUMN, name="nli", signature=Signature("nli", "mean"))
     scores = tuple(replace(s, column="nli") for s in result.table.scores if s.column == COLUMN.name)
     table = Table(result.table.samples, (column,), scores)
     html = page(Result(table, item_means(table)))

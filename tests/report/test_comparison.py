@@ -12,6 +12,7 @@ import pytest
 from judge.commands.compare.view import finding
 from judge.core import plugins
 from judge.core.records import Column, Failure, Provenance, Sample, Score
+from judge.core.signature import Signature
 from judge.report.document import Details, Document, Table
 from judge.results.comparison import Change, RunComparison
 from judge.results.result import Result
@@ -19,7 +20,7 @@ from judge.stats.run_differences import compare_runs
 from judge.table import Table as ScoreTable
 
 FORMATS = ("console", "markdown", "html", "latex", "csv", "json")
-C = Column("c", "criterion", "c@1", 1.0, 5.0)
+C = Column("c", "criterion", Signature("c@1"), 1.0, 5.0)
 MADE = Provenance("single")
 
 
@@ -173,7 +174,7 @@ def made(values: dict[str, list[float | None]], column: Column = C) -> Result:
 LOW: list[float | None] = [1, 2, 1, 2, 1, 2, 1, 2]
 HIGH: list[float | None] = [2, 3, 2, 3, 2, 3, 2, 3]
 SAME = "All texts are the same in both runs, so the judge changed, not the systems."
-PASS = Column("c", "criterion", "c@1", 0.0, 1.0, ("fail", "pass"), values=(0.0, 1.0))
+PASS = Column("c", "criterion", Signature("c@1"), 0.0, 1.0, ("fail", "pass"), values=(0.0, 1.0))
 
 
 @pytest.mark.parametrize(
@@ -267,7 +268,7 @@ def test_many_systems_are_limited_in_the_summary_only() -> None:
 
 
 def test_values_of_all_texts_together_have_no_test() -> None:
-    column = Column("bleu", "metric", "bleu")
+    column = Column("bleu", "metric", Signature("bleu"))
     base = made({"x": LOW}, column)
     one, other = (
         Result(

@@ -20,6 +20,7 @@ from scipy.stats import t as student
 
 from judge.commands.compare.view import finding
 from judge.core.records import Column, Provenance, Sample, Score
+from judge.core.signature import Signature
 from judge.results.comparison import RunComparison
 from judge.results.result import Result
 from judge.stats.run_differences import compare_runs
@@ -50,9 +51,11 @@ class Drawn:
     def _run(self, values: Mapping[str, np.ndarray], *, edited: bool) -> Result:
         cells = list(product(range(self.edited.shape[0]), range(self.edited.shape[1])))
         columns = tuple(
-            Column(name, "metric", name, 0.0, 1.0)
+            Column(name, "metric", Signature(name), 0.0, 1.0)
             if name == "rouge1"
-            else Column(name, "criterion", name, 1.0, 5.0, ("1", "2", "3", "4", "5"), name)
+            else Column(
+                name, "criterion", Signature(name), 1.0, 5.0, ("1", "2", "3", "4", "5"), name
+            )
             for name in values
         )
         samples = tuple(

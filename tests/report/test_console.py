@@ -8,6 +8,7 @@ from rich.cells import cell_len
 
 from judge.core import plugins
 from judge.core.records import Column, Estimate, Sample
+from judge.core.signature import Signature
 from judge.report.document import Bar, Cell, Document, Excerpt, Excerpts
 from judge.report.document import Column as Head
 from judge.report.document import Table as Shown
@@ -39,7 +40,9 @@ def test_the_full_report_leaves_out_charts_whose_values_stand_in_tables(
 
 
 def _wide_result(columns: int) -> Result:
-    names = tuple(Column(f"criterion_{k}", "criterion", "", 1.0, 5.0) for k in range(columns))
+    names = tuple(
+        Column(f"criterion_{k}", "criterion", Signature(), 1.0, 5.0) for k in range(columns)
+    )
     systems = ["한국어-요약-모델-이름이-아주-긴-시스템", "b"]
     table = Table(tuple(Sample("i", s, "o") for s in systems), names, ())
     estimates = {

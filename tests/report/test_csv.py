@@ -9,6 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from judge.core.records import Column, Estimate, Sample
+from judge.core.signature import Signature
 from judge.report.renderers.csv import escape
 from judge.results.result import Result
 from judge.table import Table
@@ -84,7 +85,7 @@ def test_what_was_put_before_a_text_can_be_taken_away(text: str) -> None:
 @given(st.text("=+-@'a\",; \t\r\n\x00\x0b\x0c\x1b\x7f\x85\xa0\u200b\u2028\ufeff", max_size=8))
 @example("\r=1+1")
 def test_a_name_is_one_inert_cell_wherever_lines_or_cells_may_end(name: str) -> None:
-    sample, column = Sample("i", name or "s", "x"), Column(f"{name}c", "metric", "s")
+    sample, column = Sample("i", name or "s", "x"), Column(f"{name}c", "metric", Signature("s"))
     result = Result(
         Table((sample,), (column,), ()),
         {(sample.system, column.name): Estimate("mean", 1, 0, 2, 1, "m")},
@@ -105,7 +106,7 @@ def test_a_name_is_one_inert_cell_wherever_lines_or_cells_may_end(name: str) -> 
 def test_names_are_made_inert_and_numbers_are_not() -> None:
     sample, column = (
         Sample("i", "=cmd|'/c calc'!A0", "x"),
-        Column("-delta", "metric", '+sig, "q"\n'),
+        Column("-delta", "metric", Signature('+sig, "q"\n')),
     )
     below = {(sample.system, column.name): Estimate("mean", -0.5, -1.5, 0.25, 1, "m")}
     (_, row) = csv.reader(StringIO(Result(Table((sample,), (column,), ()), below).report("csv")))

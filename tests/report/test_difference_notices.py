@@ -11,13 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judge.core.records import Column, Provenance, Sample, Score
+from judge.core.signature import Signature
 from judge.report.views.difference_notices import few_items_notice
 from judge.results.result import Result
 from judge.results.run_info import JudgeInfo, RunInfo
 from judge.stats.analyze import analyze
 from judge.stats.system_differences import compare
 
-QUALITY = Column("quality", "criterion", "q@1", 1.0, 5.0)
+QUALITY = Column("quality", "criterion", Signature("q@1"), 1.0, 5.0)
 
 
 def made(scores: pd.DataFrame) -> tuple[Result, Any]:

@@ -10,6 +10,7 @@ import pytest
 import judge
 from judge.core import plugins
 from judge.core.records import Column, Provenance, Sample, Score
+from judge.core.signature import Signature
 from judge.report import document as blocks
 from judge.report.document import Document, Section
 from judge.report.renderers import console, markdown
@@ -22,14 +23,20 @@ HOSTILE = "<img src=x onerror=alert(1)> | `a` \x1b[31m"
 SCALE = Column(
     "polite",
     "criterion",
-    "polite@1|small|judge 1",
+    Signature("polite@1", "small", "judge 1"),
     1.0,
     5.0,
     ("1", "2", "3", "4", "5"),
     values=(1, 2, 3, 4, 5),
 )
 FLAG = Column(
-    "safe", "criterion", "safe@1|small|judge 1", 0.0, 1.0, ("fail", "pass"), values=(0, 1)
+    "safe",
+    "criterion",
+    Signature("safe@1", "small", "judge 1"),
+    0.0,
+    1.0,
+    ("fail", "pass"),
+    values=(0, 1),
 )
 VOTES = {"new": (1, 2, 2, 4, 5, 3), "old": (5, 4, 3, 3, 1, 2)}
 SCORES = {"new": (4, 2.4, 2, 4, 3, 3), "old": (4, 4, 3, 1, 3, 2)}

@@ -9,6 +9,7 @@ import judge
 from judge.cli import app
 from judge.core.errors import ConfigError
 from judge.core.records import Column, Failure, Provenance, Sample, Score
+from judge.core.signature import Signature
 from judge.report.views.failure_notice import failure_notice
 from judge.report.views.finding import finding
 from judge.report.views.ranking_failure_notice import ranking_failure_notice
@@ -23,7 +24,7 @@ FIVE = (1.0, 5.0, ("1", "2", "3", "4", "5"))
 
 def run_with(failed: dict[str, range], better: str = "higher", n: int = 12) -> Result:
     """Two systems on 12 items: `a` is better wherever its judgment did not fail."""
-    column = Column("fluency", "criterion", "fluency", *FIVE, "fluency", better=better)
+    column = Column("fluency", "criterion", Signature("fluency"), *FIVE, "fluency", better=better)
     samples = [Sample(f"i{k}", system, "text") for k in range(n) for system in "ab"]
     worst_first = -1 if better == "lower" else 1
     rows: list[Score | Failure] = []
@@ -93,7 +94,7 @@ def test_a_report_may_count_failures_as_the_worst_score(tmp_path: Path) -> None:
 
 def ranking_with(values: list[float | None], against: str = "") -> Result:
     """A ranking of `a` and `b`: the preference for `a` on each item, None if the comparison failed."""
-    column = Column("quality", "criterion", "q@1", 0.0, 1.0)
+    column = Column("quality", "criterion", Signature("q@1"), 0.0, 1.0)
     samples = [Sample(f"i{k}", name, "text") for k in range(len(values)) for name in "ab"]
     rows: list[Score | Failure] = []
     for k, value in enumerate(values):

@@ -15,6 +15,7 @@ import judge
 from judge.cli import app
 from judge.config import RunConfig
 from judge.core.records import Column, Failure, Provenance, Sample, Score
+from judge.core.signature import Signature
 from judge.report.views.columns import main_comparison
 from judge.report.views.finding import finding
 from judge.results.result import Result
@@ -31,9 +32,9 @@ def made(
     """A run from values by system, column and item."""
     names = list(dict.fromkeys(name for columns in values.values() for name in columns))
     columns = [
-        Column(name, "metric", name, better="lower")
+        Column(name, "metric", Signature(name), better="lower")
         if better.get(name) == "lower"
-        else Column(name, "criterion", name, *SCALE)
+        else Column(name, "criterion", Signature(name), *SCALE)
         for name in names
     ]
     samples = [
@@ -241,7 +242,7 @@ def test_a_system_that_only_a_metric_ranks_first_is_named() -> None:
         "rouge1": [0.8 + k / 100 for k in range(16)],
     }
     result = made({"good": good, "copy": copy})
-    metric = Column("rouge1", "metric", "rouge1", 0.0, 1.0)
+    metric = Column("rouge1", "metric", Signature("rouge1"), 0.0, 1.0)
     columns = [metric if column.name == "rouge1" else column for column in result.table.columns]
     analysis = analyze(result.table.samples, columns, result.table.rows())
     result = Result(
@@ -278,7 +279,9 @@ def test_without_a_comparison_the_mean_or_the_reason_is_given(
 
 def test_a_pass_fail_scale_reads_as_a_share() -> None:
     result = made(of(a=[1.0, 0.0, 1.0, 1.0] * 4))
-    column = Column("fluency", "criterion", "f", 0.0, 1.0, ("pass", "fail"), values=(1.0, 0.0))
+    column = Column(
+        "fluency", "criterion", Signature("f"), 0.0, 1.0, ("pass", "fail"), values=(1.0, 0.0)
+    )
     analysis = analyze(result.table.samples, [column], result.table.rows())
     (sentence,) = finding(
         Result(analysis.table, analysis.estimates, comparisons=analysis.comparisons)
@@ -330,7 +333,7 @@ def test_failures_of_comparisons_and_of_metrics_count_too(result: Result) -> Non
         "No judgment succeeded (4 ParseError)",
         "There is nothing to compare.",
     )
-    column = Column("chrf", "metric", "")
+    column = Column("chrf", "metric", Signature())
     failures = tuple(
         Failure(s.item, s.system, "chrf", "metric", "DataError", "no") for s in result.table.samples
     )
@@ -344,7 +347,13 @@ def test_failures_of_comparisons_and_of_metrics_count_too(result: Result) -> Non
 
 def test_a_mean_on_a_scale_of_words_names_its_ends() -> None:
     column = Column(
-        "tone", "criterion", "", 0.0, 2.0, ("rude", "plain", "polite"), values=(0.0, 1.0, 2.0)
+        "tone",
+        "criterion",
+        Signature(),
+        0.0,
+        2.0,
+        ("rude", "plain", "polite"),
+        values=(0.0, 1.0, 2.0),
     )
     samples = tuple(Sample(str(k), "a", "text") for k in range(8))
     scores = tuple(
@@ -430,7 +439,8 @@ def test_equal_win_rates_have_no_winner(
 ) -> None:
     names = "abc" if "ac bc" in preferred.values() else "ab"
     columns = [
-        Column(name, "criterion", name, 0.0, 1.0) for name in dict.fromkeys(("better", *preferred))
+        Column(name, "criterion", Signature(name), 0.0, 1.0)
+        for name in dict.fromkeys(("better", *preferred))
     ]
     rows = [
         Score(
@@ -453,7 +463,7 @@ def test_equal_win_rates_have_no_winner(
 
 def by_place(value_of_first: dict[str, list[float]], against: str = "") -> Result:
     """A ranking of a, b and c by a judge that looks at the place: its value for the text shown first, pair by pair."""
-    columns = [Column(name, "criterion", name, 0.0, 1.0) for name in value_of_first]
+    columns = [Column(name, "criterion", Signature(name), 0.0, 1.0) for name in value_of_first]
     pairs = [("i1", "a", "b"), ("i1", "a", "c"), ("i1", "b", "c"), ("i2", "a", "b")]
     rows = [
         Score(item, *systems, value, Provenance("single"), rival)
@@ -590,7 +600,7 @@ def test_a_metric_disagrees_only_if_its_first_systems_are_others(
             for name, mean in means.items()
         }
     )
-    metric = Column("rouge1", "metric", "rouge1", 0.0, 1.0)
+    metric = Column("rouge1", "metric", Signature("rouge1"), 0.0, 1.0)
     columns = [metric if column.name == "rouge1" else column for column in result.table.columns]
     analysis = analyze(result.table.samples, columns, result.table.rows())
     text = " ".join(

@@ -18,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judge.core.records import Column, Provenance, Sample, Score
+from judge.core.signature import Signature
 from judge.report.views.finding import finding
 from judge.results.result import Result
 from judge.stats.analyze import analyze
@@ -36,9 +37,9 @@ LIST = r"s\d+(?:, s\d+)*(?:(?: and| or) s\d+)?"
 def run_of(values: Values) -> Result:
     """Return a run with these values; `rouge1` is a metric, all others are criteria from 1 to 5."""
     columns = [
-        Column(name, "metric", name, 0.0, 1.0)
+        Column(name, "metric", Signature(name), 0.0, 1.0)
         if name == "rouge1"
-        else Column(name, "criterion", name, 1.0, 5.0, ("1", "2", "3", "4", "5"), name)
+        else Column(name, "criterion", Signature(name), 1.0, 5.0, ("1", "2", "3", "4", "5"), name)
         for name in values
     ]
     n_systems, n_items = next(iter(values.values())).shape

@@ -8,12 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judge.core.records import IDENTICAL, Column, Failure, Provenance, Score
+from judge.core.signature import Signature
 from judge.report.views.item_scores import Pair, build_finding, compared
 from judge.results.result import Result
 from judge.stats.pairwise import rankings
 
 LABELS = ("1", "2", "3", "4", "5")
-COLUMN = Column("c", "criterion", "c", 1.0, 5.0, LABELS)
+COLUMN = Column("c", "criterion", Signature("c"), 1.0, 5.0, LABELS)
 
 
 def _score(provenance: Provenance) -> Score:

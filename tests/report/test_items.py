@@ -10,6 +10,7 @@ import pytest
 
 from judge.core import plugins
 from judge.core.records import ABSTAINED, Column, Failure, Provenance, Sample, Score
+from judge.core.signature import Signature
 from judge.report.views import items
 from judge.report.views.items import Items
 from judge.results.item import item_of
@@ -27,7 +28,7 @@ def browsed(result: Result) -> Items:
 
 def scored(values: dict[str, dict[str, float | None]], **column: object) -> Result:
     """A result of one criterion, with values by item and system; None has failed."""
-    columns = (Column("fluency", "criterion", "fluency", *SCALE, **column),)  # type: ignore[arg-type]
+    columns = (Column("fluency", "criterion", Signature("fluency"), *SCALE, **column),)  # type: ignore[arg-type]
     samples = tuple(
         Sample(item, system, "A text.") for item, found in values.items() for system in found
     )
@@ -84,7 +85,10 @@ def test_equal_lowest_scores_are_ordered_by_the_texts_mean(result: Result) -> No
 
 
 def test_without_criteria_the_first_metric_orders_the_items() -> None:
-    columns = (Column("words", "metric", "", better=""), Column("rouge1", "metric", ""))
+    columns = (
+        Column("words", "metric", Signature(), better=""),
+        Column("rouge1", "metric", Signature()),
+    )
     samples = tuple(Sample(f"i{k}", "s", "x") for k in range(3))
     scores = tuple(
         Score(s.item, "s", c.name, v, Provenance("metric"))
@@ -169,7 +173,7 @@ def test_a_panel_has_a_measure_for_each_judge(panel: Result) -> None:
 
 def test_metrics_that_failed_for_the_same_reason_share_an_entry() -> None:
     names = ("rouge1", "rouge2", "rougeL", "bleu")
-    columns = tuple(Column(name, "metric", name) for name in names)
+    columns = tuple(Column(name, "metric", Signature(name)) for name in names)
     failures = tuple(
         Failure("1", "a", name, "metric", "NoReference", "there is no reference") for name in names
     )
@@ -181,8 +185,8 @@ def test_metrics_that_failed_for_the_same_reason_share_an_entry() -> None:
 def test_an_abstention_of_a_metric_is_no_failure() -> None:
     samples = tuple(Sample(f"i{k}", "s", "A text.") for k in range(3))
     columns = (
-        Column("fluency", "criterion", "fluency", *SCALE),
-        Column("surface", "metric", "surface"),
+        Column("fluency", "criterion", Signature("fluency"), *SCALE),
+        Column("surface", "metric", Signature("surface")),
     )
     scores = tuple(Score(f"i{k}", "s", "fluency", 4.0, Provenance("single")) for k in (0, 1))
     failures = (
@@ -240,7 +244,9 @@ def test_a_link_names_its_state() -> None:
 
 
 def test_an_item_has_a_row_for_each_judgment_with_its_reason() -> None:
-    columns = tuple(Column(name, "criterion", name, *SCALE) for name in ("fluency", "style"))
+    columns = tuple(
+        Column(name, "criterion", Signature(name), *SCALE) for name in ("fluency", "style")
+    )
     scores = (
         Score("1", "a", "fluency", 4.0, Provenance("single", argmax="4", reason="It reads well.")),
     )
@@ -262,7 +268,9 @@ def test_an_item_has_all_its_generations_or_one() -> None:
     scores = tuple(
         Score(text.item, "a", "fluency", 4.0, Provenance("single", argmax="4")) for text in texts
     )
-    result = Result(Table(texts, (Column("fluency", "criterion", "fluency", *SCALE),), scores), {})
+    result = Result(
+        Table(texts, (Column("fluency", "criterion", Signature("fluency"), *SCALE),), scores), {}
+    )
     document = plugins.document(item_of(result, "1"))
     assert [section.title for section in document.sections] == ["a (1)", "a (2)"]
     assert [row["item"] for row in document.records] == ["1 (1)", "1 (2)"]

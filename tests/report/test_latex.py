@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judge.core.records import Column, Estimate, Sample
+from judge.core.signature import Signature
 from judge.report.renderers.latex import escape
 from judge.results.result import Result
 from judge.results.run_info import RunInfo
@@ -90,7 +91,7 @@ def test_the_best_is_bold_and_marked(tested: Result) -> None:
 
 
 def test_many_columns_of_few_systems_stand_below_each_other(tested: Result) -> None:
-    columns = tuple(Column(f"c_{k}", "metric", "", better="lower") for k in range(9))
+    columns = tuple(Column(f"c_{k}", "metric", Signature(), better="lower") for k in range(9))
     estimates = {("good", "c_3"): Estimate("mean", 1.5, 1.0, 2.0, 12, "m")}
     text = render(Result(replace(tested.table, columns=columns, scores=()), estimates))
     assert "\\begin{tabular}{lrrr}\n\\toprule\n & poor & good & =fair \\\\\n" in text
@@ -99,7 +100,7 @@ def test_many_columns_of_few_systems_stand_below_each_other(tested: Result) -> N
 
 
 def _one(system: str, better: str, *ends: float | None) -> str:
-    sample, column = Sample("i", system, "x"), Column("error", "metric", "", better=better)  # type: ignore[arg-type]
+    sample, column = Sample("i", system, "x"), Column("error", "metric", Signature(), better=better)  # type: ignore[arg-type]
     low, high = ends[1:]
     estimates = {(system, "error"): Estimate("mean", ends[0] or 0.0, low, high, 1, "m")}
     return render(Result(Table((sample,), (column,), ()), estimates))
@@ -122,7 +123,10 @@ def _narrow(columns: Sequence[str]) -> str:
         for name in columns
     }
     return render(
-        Result(Table(samples, tuple(Column(name, "metric", "") for name in columns), ()), estimates)
+        Result(
+            Table(samples, tuple(Column(name, "metric", Signature()) for name in columns), ()),
+            estimates,
+        )
     )
 
 

@@ -5,11 +5,12 @@ from dataclasses import replace
 
 from judge.core import plugins
 from judge.core.records import Column, Provenance, Sample, Score
+from judge.core.signature import Signature
 from judge.report.document import Block
 from judge.report.document import Table as Shown
 from judge.report.views.leaderboard import _in_printed_order, build_leaderboard
-from judge.report.views.lowest import worst_texts
 from judge.results.result import Result
+from judge.results.worst_texts import worst_texts
 from judge.stats.bootstrap import item_means
 from judge.stats.system_differences import Comparison, Rank, compare
 from judge.table import Table
@@ -88,8 +89,8 @@ def test_only_a_significantly_best_system_is_marked(tested: Result) -> None:
 
 
 def test_the_short_table_has_the_criteria_and_one_reference_metric(tested: Result) -> None:
-    metric = Column("rouge1", "metric", "rouge1", 0.0, 1.0)
-    other = Column("bleu", "metric", "bleu", 0.0, 100.0)
+    metric = Column("rouge1", "metric", Signature("rouge1"), 0.0, 1.0)
+    other = Column("bleu", "metric", Signature("bleu"), 0.0, 100.0)
     scores = [Score(s.item, s.system, c.name, 0.25, Provenance("metric")) for s in tested.table.samples
               for c in (metric, other)]  # fmt: skip
     table = replace(
@@ -116,7 +117,9 @@ def test_the_short_table_has_the_criteria_and_one_reference_metric(tested: Resul
 
 
 def test_a_pass_fail_scale_shows_shares_not_numbers() -> None:
-    column = Column("helpful", "criterion", "h", 0.0, 1.0, ("no", "yes"), values=(0.0, 1.0))
+    column = Column(
+        "helpful", "criterion", Signature("h"), 0.0, 1.0, ("no", "yes"), values=(0.0, 1.0)
+    )
     samples = tuple(Sample(f"i{k}", "s", "o") for k in range(8))
     scores = tuple(
         Score(f"i{k}", "s", "helpful", float(k < 6), Provenance("single")) for k in range(8)
@@ -127,15 +130,15 @@ def test_a_pass_fail_scale_shows_shares_not_numbers() -> None:
     assert row[1].text == "75%"
     assert re.fullmatch(r"\[\d+, \d+\]", row[1].note)
     assert "0.75" not in result.report()
-    ((share, score, _),) = worst_texts(result, 1)
-    assert (share, score.value) == (0.0, 0.0)
+    (lowest,) = worst_texts(result.table, 1)
+    assert (lowest.share, lowest.score.value) == (0.0, 0.0)
     assert "helpful no" in result.report()
 
 
 def test_the_worst_texts_are_ordered_by_share_of_the_scale() -> None:
     columns = (
-        Column("a", "criterion", "a", 1.0, 5.0),
-        Column("b", "criterion", "b", 0.0, 10.0, better="lower"),
+        Column("a", "criterion", Signature("a"), 1.0, 5.0),
+        Column("b", "criterion", Signature("b"), 0.0, 10.0, better="lower"),
     )
     values = {
         ("i0", "a"): 2.0,
@@ -149,10 +152,11 @@ def test_the_worst_texts_are_ordered_by_share_of_the_scale() -> None:
         Score(item, "s", name, value, Provenance("single"))
         for (item, name), value in values.items()
     )
-    result = Result(Table(samples, columns, scores))
-    assert [(round(share, 2), s.item, s.column) for share, s, _ in worst_texts(result, 5)] == [
-        (0.1, "i1", "b"), (0.25, "i0", "a"), (0.5, "i2", "a"),
-    ]  # fmt: skip
+    table = Table(samples, columns, scores)
+    lowest = [
+        (round(text.share, 2), text.score.item, text.score.column) for text in worst_texts(table, 5)
+    ]
+    assert lowest == [(0.1, "i1", "b"), (0.25, "i0", "a"), (0.5, "i2", "a")]
 
 
 def test_a_system_without_a_rank_comes_last(tested: Result) -> None:
@@ -175,7 +179,7 @@ def test_the_caption_names_the_second_method_too(result: Result) -> None:
 
 def test_the_lowest_is_best_if_lower_is_better() -> None:
     texts = [Sample(str(k), s, "o") for k in range(12) for s in ("a", "b")]
-    column = Column("ter", "metric", "ter", better="lower")
+    column = Column("ter", "metric", Signature("ter"), better="lower")
     scores = tuple(
         Score(
             x.item,
@@ -202,7 +206,7 @@ def test_a_column_without_a_comparison_is_explained(tested: Result) -> None:
     added = tuple(Score(s.item, s.system, "same", 1.0, Provenance("metric")) for s in table.samples)
     more = replace(
         table,
-        columns=(*table.columns, Column("same", "metric", "same")),
+        columns=(*table.columns, Column("same", "metric", Signature("same"))),
         scores=(*table.scores, *added),
     )
     result = replace(
@@ -214,8 +218,8 @@ def test_a_column_without_a_comparison_is_explained(tested: Result) -> None:
 def test_values_of_all_texts_together_are_named_and_not_marked() -> None:
     samples = tuple(Sample(i, s, "o") for s in ("a", "b") for i in ("1", "2"))
     columns = (
-        Column("ter", "metric", "ter", better="lower"),
-        Column("all", "metric", "all", low=0.0, high=1.0),
+        Column("ter", "metric", Signature("ter"), better="lower"),
+        Column("all", "metric", Signature("all"), low=0.0, high=1.0),
     )
     scores = [
         Score(x.item, x.system, "ter", {"a": 40.0, "b": 20.0}[x.system], Provenance("metric"))

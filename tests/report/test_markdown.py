@@ -11,6 +11,7 @@ from markdown_it import MarkdownIt
 from judge.core import plugins
 from judge.core.format import one_line
 from judge.core.records import Column, Estimate, Failure, Sample
+from judge.core.signature import Signature
 from judge.report.document import Cell, Document
 from judge.report.document import Column as Head
 from judge.report.document import Table as Shown
@@ -111,7 +112,8 @@ def test_a_run_without_ratings_says_nothing_of_people(tested: Result) -> None:
 def _large(systems: int, columns: int, failures: int, name: str) -> Result:
     """So many systems and columns whose names begin with `name`, and kinds of failure."""
     found = tuple(
-        Column(f"{name}c{k}", "criterion", f"{name}{k}|" * 9, 1.0, 5.0) for k in range(columns)
+        Column(f"{name}c{k}", "criterion", Signature(f"{name}{k}|" * 9), 1.0, 5.0)
+        for k in range(columns)
     )
     samples = tuple(Sample("i", f"{name}s{k}", "text") for k in range(systems))
     failed = tuple(Failure("i", "s", "c", "parse", f"{name}{k}", name * 9) for k in range(failures))
@@ -160,7 +162,9 @@ def test_rows_and_columns_that_were_cut_are_counted() -> None:
 def test_rankings_of_many_columns_fit_too() -> None:
     names = [f"system-{k}" for k in range(40)]
     samples = tuple(Sample("i", name, name) for name in names)
-    columns = tuple(Column(f"c{k}", "criterion", f"c{k}", 0.0, 1.0, ("A", "B")) for k in range(60))
+    columns = tuple(
+        Column(f"c{k}", "criterion", Signature(f"c{k}"), 0.0, 1.0, ("A", "B")) for k in range(60)
+    )
     found = rankings((), (), names, [column.name for column in columns])
     text = render(Result(Table(samples, columns, ()), {}, RunInfo(), rankings=found))
     assert len(text) <= LIMIT

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from judge.core.records import Column, Provenance, Sample, Score
+from judge.core.signature import Signature
 from judge.report.views.provenance import build_provenance
 from judge.results.result import Result
 from judge.results.run_info import BudgetInfo, DataInfo, RunInfo, read
@@ -146,7 +147,7 @@ def test_scores_that_rest_on_little_are_counted() -> None:
         Score(f"i{k}", "s", "c", 3.0, Provenance(how, mass)) for k, (how, mass) in enumerate(made)
     )
     samples = tuple(Sample(score.item, "s", "o") for score in scores)
-    table = Table(samples, (Column("c", "criterion", "c"),), scores)
+    table = Table(samples, (Column("c", "criterion", Signature("c")),), scores)
     (banner,) = build_provenance(Result(table)).banners
     assert banner.startswith(
         "2 of 3 scores by token probabilities have less than 90% of the probability on the scale"

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from judge.core.records import Column, Failure, Provenance, Sample, Score
+from judge.core.signature import Signature
 from judge.report.views.item_scores import Line, qags_table, question_table
 from judge.results.result import Result
 from judge.stats.bootstrap import item_means
@@ -19,7 +20,7 @@ LINES = [
     ["tram", "", "", "", {}, "Refused: no \x1b[31mmoney"],
 ]
 RAW = json.dumps({"qags": LINES})
-COLUMN = Column("qags_f1", "metric", "qags_f1|judge 1", low=0.0, high=1.0)
+COLUMN = Column("qags_f1", "metric", Signature("qags_f1", "judge 1"), low=0.0, high=1.0)
 
 
 @pytest.fixture
@@ -103,15 +104,20 @@ def test_a_broken_working_says_nothing(raw: str) -> None:
 
 
 def test_only_what_qags_wrote_is_read() -> None:
-    assert lines(RAW, Column("fluency", "criterion", "fluency|m")) == ()
-    assert lines(RAW, Column("qags_f1", "criterion", "qags_f1|m")) == ()
-    assert lines(RAW, Column("rougeL", "metric", "rougeL")) == ()
+    assert lines(RAW, Column("fluency", "criterion", Signature("fluency", "m"))) == ()
+    assert lines(RAW, Column("qags_f1", "criterion", Signature("qags_f1", "m"))) == ()
+    assert lines(RAW, Column("rougeL", "metric", Signature("rougeL"))) == ()
 
 
 def test_a_judge_s_reply_cannot_forge_a_working_or_break_the_page() -> None:
     columns = (
         Column(
-            "fluency", "criterion", "fluency|m", low=1.0, high=5.0, labels=("1", "2", "3", "4", "5")
+            "fluency",
+            "criterion",
+            Signature("fluency", "m"),
+            low=1.0,
+            high=5.0,
+            labels=("1", "2", "3", "4", "5"),
         ),
     )
     for raw in (RAW, '{"qags": 4}'):

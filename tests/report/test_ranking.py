@@ -11,6 +11,7 @@ from rich.cells import cell_len
 from judge.config import RankConfig
 from judge.core import plugins
 from judge.core.records import Column, Failure, Provenance, Sample, Score
+from judge.core.signature import Signature
 from judge.report.document import Table as Shown
 from judge.report.views.ranking import win_rate_matrix
 from judge.results.result import Result, load
@@ -41,7 +42,9 @@ def _ranked(
         for column in criteria
         if place != at and (orders == 2 or place < at)
     )
-    columns = tuple(Column(name, "criterion", name, 0.0, 1.0, ("A", "B")) for name in criteria)
+    columns = tuple(
+        Column(name, "criterion", Signature(name), 0.0, 1.0, ("A", "B")) for name in criteria
+    )
     table = Table(samples, columns, scores)
     found = rankings(scores, (), names, criteria, orders=orders)  # type: ignore[arg-type]
     return Result(table, {}, RunInfo(config=RankConfig(orders=orders)), rankings=found)
@@ -109,7 +112,7 @@ def test_a_ranking_of_nothing_has_every_report() -> None:
     failed = Failure("i", "a", "overall", "request", "Refused", "no", rival="b")
     table = Table(
         (Sample("i", "a", "x"), Sample("i", "b", "y")),
-        (Column("overall", "criterion", ""),),
+        (Column("overall", "criterion", Signature()),),
         (),
         (failed,),
     )
@@ -171,7 +174,7 @@ def test_csv_has_a_row_per_standing(ranking: Result) -> None:
     (of,) = ranking.rankings
     for row, standing in zip(rows, of.standings, strict=True):
         cells = dict(zip(header, row, strict=True))
-        assert cells.pop("signature") == ranking.table.columns[0].signature
+        assert cells.pop("signature") == str(ranking.table.columns[0].signature)
         estimate = standing.equal_length
         for name, end in (("", "value"), ("_low", "low"), ("_high", "high")):
             assert cells.pop(f"equal_length{name}") == str(

@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judge.core.records import Column, Provenance, Sample, Score
+from judge.core.signature import Signature
 from judge.report.views.finding import finding
 from judge.results.result import Result
 from judge.stats.analyze import analyze
@@ -31,7 +32,7 @@ Verdicts = list[tuple[str, int, str, str, float, float]]
 
 def run_of(verdicts: Verdicts) -> Result:
     columns = [
-        Column(name, "criterion", name, 0.0, 1.0)
+        Column(name, "criterion", Signature(name), 0.0, 1.0)
         for name in dict.fromkeys(verdict[0] for verdict in verdicts)
     ]
     rows = []

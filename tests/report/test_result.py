@@ -11,6 +11,7 @@ import pytest
 from judge import __version__
 from judge.core.errors import ConfigError, StorageError
 from judge.core.records import Column, Provenance, Sample, Score
+from judge.core.signature import Signature
 from judge.results.result import Result, load
 from judge.results.run_info import JudgeInfo, RunInfo
 from judge.stats.bootstrap import item_means
@@ -39,7 +40,9 @@ def test_run_json_is_strict_json_with_signatures(result: Result, tmp_path: Path)
     result.save(tmp_path)
     run = json.loads((tmp_path / "run.json").read_text("utf-8"), parse_constant=pytest.fail)
     assert run["info"] == result.info.to_json()
-    assert [c["signature"] for c in run["columns"]] == [c.signature for c in result.table.columns]
+    assert [c["signature"] for c in run["columns"]] == [
+        str(c.signature) for c in result.table.columns
+    ]
     first = {
         "system": "lead",
         "column": "coherence",
@@ -202,7 +205,9 @@ def test_tables_of_other_texts_are_refused(result: Result, tmp_path: Path, file:
 
 
 def test_texts_of_another_run_are_refused(result: Result, tmp_path: Path) -> None:
-    signed = tuple(replace(column, signature="another") for column in result.table.columns)
+    signed = tuple(
+        replace(column, signature=Signature("another")) for column in result.table.columns
+    )
     fewer = tuple(s for s in result.table.samples if s.system != "lead")
     kept = tuple(s for s in result.table.scores if s.system != "lead")
     others: tuple[dict[str, Any], ...] = (
@@ -251,7 +256,7 @@ def test_an_empty_result_has_every_report() -> None:
 def test_a_number_json_cannot_hold_is_null_in_run_json(tmp_path: Path) -> None:
     table = Table(
         (Sample("i", "s", "o"),),
-        (Column("m", "metric", "m"),),
+        (Column("m", "metric", Signature("m")),),
         (Score("i", "s", "m", 1.0, Provenance("metric")),),
     )
     learned = {"m": JudgeInfo(learned={"other": float("nan")})}

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from judge.core.records import Column, Provenance, Sample, Score
+from judge.core.signature import Signature
 from judge.providers.server_capabilities import RequestAdapter
 from judge.report.views.provenance import build_provenance
 from judge.report.views.servers import refusals, server_notes
@@ -87,7 +88,7 @@ def scored(methods: list[str], **judge: Any) -> Result:
         Score(sample.item, "s", "c", 3.0, Provenance(method))
         for sample, method in zip(samples, methods, strict=True)
     )
-    table = Table(samples, (Column("c", "criterion", "c"),), scores)
+    table = Table(samples, (Column("c", "criterion", Signature("c")),), scores)
     return Result(table, {}, RunInfo(judges={"gpt": JudgeInfo(**judge)}))
 
 
@@ -144,7 +145,9 @@ def test_other_lacks_follow_in_a_sentence_of_their_own() -> None:
 
 
 def test_each_judge_of_a_panel_says_how_its_own_scores_were_made() -> None:
-    columns = [Column(f"c/{judge}", "criterion", "c", judge=judge) for judge in ("a", "b")]
+    columns = [
+        Column(f"c/{judge}", "criterion", Signature("c"), judge=judge) for judge in ("a", "b")
+    ]
     scores = [
         Score("i", "s", "c/a", 3.0, Provenance("samples")),
         Score("i", "s", "c/b", 3.0, Provenance("logprobs")),

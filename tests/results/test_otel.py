@@ -54,7 +54,7 @@ def test_a_text_is_a_span_and_a_value_an_event(result: judge.Result) -> None:
         "pass",
         "resp-1",
     )
-    assert clear["judge.signature"] == result.table.columns[0].signature
+    assert clear["judge.signature"] == str(result.table.columns[0].signature)
     (failed,) = [
         values(event["attributes"]) for event in second["events"] if "error.type" in str(event)
     ]

@@ -43,7 +43,7 @@ def test_each_number_has_a_name_of_its_own(result: judge.Result) -> None:
     assert named["run1.judge/failed"] == 0
     signatures = dict(tracking.parameters(result))
     assert signatures["judge/signature/chrf"] == next(
-        c.signature for c in result.table.columns if c.name == "chrf"
+        str(c.signature) for c in result.table.columns if c.name == "chrf"
     )
 
 

@@ -19,6 +19,7 @@ from judge.cache.disk import DiskCache
 from judge.config import RankConfig, load_config
 from judge.core.errors import JudgeError
 from judge.core.records import Choice, Column, Provenance, Response, Sample, Scale, Score
+from judge.core.signature import Signature
 from judge.criteria.render import Renderer
 from judge.data import samples
 from judge.providers.recording import RecordingFile
@@ -130,7 +131,7 @@ def test_recordings(tmp_path: Path, data: bytes) -> None:
 @given(name=st.sampled_from(["run.json", SCORES, SAMPLES]), data=BYTES, at=st.integers(0, 5_000))
 def test_runs_with_a_damaged_file(tmp_path: Path, name: str, data: bytes, at: int) -> None:
     folder = tmp_path / "run"
-    column = Column("x", "criterion", "x@1")
+    column = Column("x", "criterion", Signature("x@1"))
     score = Score("a", "s", "x", 4.0, Provenance("single"))
     Table((Sample("a", "s", "An output."),), (column,), (score,)).save(folder)
     path = folder / name

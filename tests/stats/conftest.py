@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from judge.core.records import Column, Provenance, Sample, Score
+from judge.core.signature import Signature
 from judge.table import Table
 
 
@@ -16,7 +17,7 @@ def metric_table() -> Callable[..., Table]:
     """Makes a table of values by column, then system; None for a text without a score."""
 
     def make(values: dict[str, dict[str, list[float | None]]], **fields: Any) -> Table:
-        columns = tuple(Column(name, "metric", name, **fields) for name in values)
+        columns = tuple(Column(name, "metric", Signature(name), **fields) for name in values)
         systems = {system: len(row) for column in values.values() for system, row in column.items()}
         samples = tuple(
             Sample(f"i{k}", system, "text") for system, n in systems.items() for k in range(n)

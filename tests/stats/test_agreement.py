@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 from judge.core.records import Column, Provenance, Sample, Score
+from judge.core.signature import Signature
 from judge.stats.agreement import alpha
 from judge.stats.bootstrap import Bootstrap
 from judge.table import Table
@@ -33,7 +34,9 @@ def _table(ratings: Ratings, systems: int = 1) -> tuple[Table, list[str]]:
         if value is not None
     )
     samples = tuple(Sample(item, system, "text") for item, system in units)
-    return Table(samples, tuple(Column(name, "criterion", name) for name in names), scores), names
+    return Table(
+        samples, tuple(Column(name, "criterion", Signature(name)) for name in names), scores
+    ), names
 
 
 def test_the_published_example() -> None:
@@ -137,7 +140,7 @@ def test_comparisons_are_units_of_their_own_and_equal_texts_are_none() -> None:
         Score("i2", *ends, Provenance("identical", n=0), rival="b")
         for ends in (("a", "c@0", 0.5), ("a", "c@1", 0.5))
     ]
-    columns = tuple(Column(name, "criterion", name) for name in ("c@0", "c@1"))
+    columns = tuple(Column(name, "criterion", Signature(name)) for name in ("c@0", "c@1"))
     found = alpha(Table(samples, columns, (*scores, *ties)), ["c@0", "c@1"])
     assert found is not None
     theirs = evalica.alpha(pd.DataFrame([[1, 0, 1, 0], [1, 1, 1, 0]]), "interval").alpha

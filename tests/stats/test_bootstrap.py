@@ -12,6 +12,7 @@ from scipy.stats import norm
 from scipy.stats import t as student
 
 from judge.core.records import Column, Estimate, Provenance, Sample, Score
+from judge.core.signature import Signature
 from judge.stats import bootstrap as module
 from judge.stats.bootstrap import Bootstrap, Resampled, item_means, mean_estimate
 from judge.table import Table
@@ -143,7 +144,11 @@ def test_a_value_of_all_texts_is_its_own_estimate() -> None:
     made = Provenance("metric", low=0.3, high=0.6, n=2, note="95% percentile bootstrap")
     scores = (Score("1", "s", "m", 1.0, Provenance("metric")), Score("", "s", "all", 0.5, made))
     found = item_means(
-        Table(samples, (Column("all", "metric", "all"), Column("m", "metric", "m")), scores)
+        Table(
+            samples,
+            (Column("all", "metric", Signature("all")), Column("m", "metric", Signature("m"))),
+            scores,
+        )
     )
     assert found["s", "all"] == Estimate("whole", 0.5, 0.3, 0.6, 2, "95% percentile bootstrap")
     assert found["s", "m"].n == 1

@@ -8,15 +8,16 @@ import numpy as np
 import pytest
 
 from judge.core.records import Column
+from judge.core.signature import Signature
 from judge.stats.bootstrap import Bootstrap
 from judge.stats.calibration import calibration, edges, levels
 
 NAN = np.nan
-FIVE = Column("c", "criterion", "c", 1.0, 5.0, ("1", "2", "3", "4", "5"))
+FIVE = Column("c", "criterion", Signature("c"), 1.0, 5.0, ("1", "2", "3", "4", "5"))
 
 
 def column(low: float | None, high: float | None, *labels: str) -> Column:
-    return Column("c", "criterion", "c", low, high, labels)
+    return Column("c", "criterion", Signature("c"), low, high, labels)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pytest
 from scipy import stats
 
 from judge.core.records import Column, Provenance, Sample, Score
+from judge.core.signature import Signature
 from judge.stats.bootstrap import Bootstrap
 from judge.stats.coefficients import COEFFICIENTS, LEVELS
 from judge.stats.correlation import MOST, CorrelationWithRatings, Matrix, matrices
@@ -22,7 +23,7 @@ NAN = np.nan
 def table(values: Any, columns: Any = None) -> Table:
     """A table from values, columns × items × systems; NaN has no score."""
     number, items, systems = np.shape(values)
-    columns = columns or [Column(f"c{c}", "metric", f"c{c}") for c in range(number)]
+    columns = columns or [Column(f"c{c}", "metric", Signature(f"c{c}")) for c in range(number)]
     samples = tuple(Sample(f"i{i}", f"s{s}", "text") for i in range(items) for s in range(systems))
     scores = tuple(
         Score(f"i{i}", f"s{s}", columns[c].name, float(value), MADE)
@@ -114,11 +115,11 @@ def test_of_many_texts_spearman_over_all_of_them_is_scipys_with_a_linear_interva
 
 def test_criteria_come_first_a_panels_mean_before_its_judges_and_no_more_than_24() -> None:
     values = data(columns=MOST + 3, items=4)
-    columns = [Column(f"m{k}", "metric", "m") for k in range(MOST)]
+    columns = [Column(f"m{k}", "metric", Signature("m")) for k in range(MOST)]
     columns[3:3] = [
-        Column("tone@a", "criterion", "a", criterion="tone", judge="a"),
-        Column("tone@b", "criterion", "b", criterion="tone", judge="b"),
-        Column("tone", "criterion", "mean", criterion="tone"),
+        Column("tone@a", "criterion", Signature("a"), criterion="tone", judge="a"),
+        Column("tone@b", "criterion", Signature("b"), criterion="tone", judge="b"),
+        Column("tone", "criterion", Signature("mean"), criterion="tone"),
     ]
     found = matrices(table(values, columns), Bootstrap(5))
     assert found[0].names[:4] == ("tone", "tone@a", "tone@b", "m0")

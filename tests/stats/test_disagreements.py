@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
 from judge.core.records import Column, Provenance, Sample, Score
+from judge.core.signature import Signature
 from judge.data.ratings import read_ratings
 from judge.stats.bootstrap import Bootstrap
 from judge.stats.disagreements import Disagreements, disagreements
@@ -25,7 +26,7 @@ FEW = Bootstrap(n_resamples=50)
 COLUMN = Column(
     "polite",
     "criterion",
-    "s",
+    Signature("s"),
     1.0,
     5.0,
     ("1", "2", "3", "4", "5"),

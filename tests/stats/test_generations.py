@@ -13,11 +13,12 @@ import pytest
 import judge
 from judge.core.errors import DataError
 from judge.core.records import Column, Provenance, Sample, Score
+from judge.core.signature import Signature
 from judge.results.result import Result
 from judge.stats.bootstrap import item_means, mean_estimate
 from judge.table import Table
 
-COLUMN = Column("clear", "criterion", "", None, None, values=())
+COLUMN = Column("clear", "criterion", Signature(), None, None, values=())
 
 
 def table(values: np.ndarray[Any, Any], systems: str = "a") -> Table:

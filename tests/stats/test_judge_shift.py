@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from judge.core.records import Column, Provenance, Sample, Score
+from judge.core.signature import Signature
 from judge.stats.run_differences import MeanChange, Runs, compare_runs, split_change
 from judge.table import Table
 
@@ -148,7 +149,7 @@ def test_the_parts_sum_to_the_change_of_any_rows(seed: int) -> None:
 
 # Two runs
 
-C = Column("c", "criterion", "c@1", 1.0, 5.0, criterion="c")
+C = Column("c", "criterion", Signature("c@1"), 1.0, 5.0, criterion="c")
 Values = dict[str, list[float]]
 
 
@@ -227,7 +228,7 @@ def test_if_the_judge_did_not_move_the_change_and_its_test_are_the_systems() -> 
 
 
 def test_metrics_have_no_judge() -> None:
-    metric = Column("c", "metric", "c")
+    metric = Column("c", "metric", Signature("c"))
     runs = compare_runs(
         table(BEFORE, column=metric), table(dict.fromkeys(SYSTEMS, HIGHER), {"new": "x"}, metric)
     )

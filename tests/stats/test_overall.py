@@ -6,14 +6,22 @@ import numpy as np
 import pytest
 
 from judge.core.records import Column, Failure, Provenance, Sample, Score
+from judge.core.signature import Signature
 from judge.stats.analyze import NAME, Overall, overall
 from judge.table import Table
 
 SINGLE = Provenance("single")
-CLEAR = Column("clear", "criterion", "clear", 1.0, 5.0, criterion="clear")
-RIGHT = Column("right", "criterion", "right", 0.0, 1.0, criterion="right", weight=3.0)
+CLEAR = Column("clear", "criterion", Signature("clear"), 1.0, 5.0, criterion="clear")
+RIGHT = Column("right", "criterion", Signature("right"), 0.0, 1.0, criterion="right", weight=3.0)
 WRONG = Column(
-    "wrong", "criterion", "wrong", 0.0, 10.0, criterion="wrong", better="lower", weight=2.0
+    "wrong",
+    "criterion",
+    Signature("wrong"),
+    0.0,
+    10.0,
+    criterion="wrong",
+    better="lower",
+    weight=2.0,
 )
 
 
@@ -45,7 +53,7 @@ def test_it_is_the_weighted_mean_of_values_from_the_bad_end_to_the_good_one() ->
     assert _values(table) == pytest.approx([0.75 / 6 + 1.0 / 2 + 0.8 / 3, 0.0, 1.0])
     (column,) = table.columns
     assert (column.name, column.low, column.high, column.better) == ("overall", 0.0, 1.0, "higher")
-    assert column.signature == "overall|0.1667 clear + 0.5 right + 0.3333 wrong|0–1"
+    assert str(column.signature) == "overall|0.1667 clear + 0.5 right + 0.3333 wrong|0–1"
 
 
 def test_a_text_counts_that_has_all() -> None:
@@ -63,12 +71,12 @@ def test_a_text_counts_that_has_all() -> None:
     "columns",
     [
         (CLEAR,),
-        (CLEAR, Column("rougeL", "metric", "rougeL", 0.0, 1.0)),
+        (CLEAR, Column("rougeL", "metric", Signature("rougeL"), 0.0, 1.0)),
         (CLEAR, replace(RIGHT, weight=0.0)),
         (CLEAR, replace(RIGHT, judge="x")),
         (CLEAR, replace(RIGHT, low=None, high=None)),
         (CLEAR, replace(RIGHT, low=1.0)),
-        (CLEAR, RIGHT, Column("overall", "criterion", "overall", 0.0, 1.0)),
+        (CLEAR, RIGHT, Column("overall", "criterion", Signature("overall"), 0.0, 1.0)),
     ],
 )
 def test_where_there_is_none(columns: tuple[Column, ...]) -> None:

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judge.core.records import Column, Provenance, Sample, Score, seen_digest
+from judge.core.signature import Signature
 from judge.data.ratings import PairRating, Preference
 from judge.report.views.preferences import blocks, sentences
 from judge.stats.bootstrap import Bootstrap
@@ -26,7 +27,7 @@ from judge.table import Table
 ITEMS, SYSTEMS = [f"i{n}" for n in range(6)], ("a", "b", "c")
 PAIRS = [(item, *pair) for item in ITEMS for pair in combinations(SYSTEMS, 2)]
 SIGN = {"first": 1, "tie": 0, "second": -1}
-COLUMN = Column("overall", "criterion", "overall|x", low=0.0, high=1.0)
+COLUMN = Column("overall", "criterion", Signature("overall", "x"), low=0.0, high=1.0)
 sides = st.lists(
     st.sampled_from(["first", "tie", "second"]), min_size=len(PAIRS), max_size=len(PAIRS)
 )

@@ -10,14 +10,19 @@ from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
 from judge.core.records import Column, Failure, Provenance, Sample, Score
+from judge.core.signature import Signature
 from judge.results.result import Result
 from judge.stats.analyze import pass_table
 from judge.stats.bootstrap import item_means
 from judge.stats.system_differences import compare
 from judge.table import Table
 
-POLITE = Column("polite", "criterion", "polite@1", 1.0, 5.0, criterion="polite", pass_at=3.8)
-SOLVED = Column("solved", "criterion", "solved@1", 0.0, 1.0, criterion="solved", pass_at=1.0)
+POLITE = Column(
+    "polite", "criterion", Signature("polite@1"), 1.0, 5.0, criterion="polite", pass_at=3.8
+)
+SOLVED = Column(
+    "solved", "criterion", Signature("solved@1"), 0.0, 1.0, criterion="solved", pass_at=1.0
+)
 MADE = Provenance("single")
 Values = dict[str, list[float | None]]
 
@@ -40,7 +45,9 @@ def table(column: Column, values: Values) -> Table:
         for item, system, v in rows
         if v is None
     )
-    return Table(samples, (column, Column("length", "metric", "length")), scores, failures)
+    return Table(
+        samples, (column, Column("length", "metric", Signature("length"))), scores, failures
+    )
 
 
 @given(st.lists(st.one_of(st.none(), st.floats(1, 5), st.just(3.8)), min_size=1, max_size=40))
@@ -73,7 +80,7 @@ def test_of_a_scale_of_0_and_1_it_is_the_mean(row: list[float]) -> None:
 
 
 def test_a_column_without_a_least_value_has_none() -> None:
-    made = table(Column("polite", "criterion", "polite@1", 1.0, 5.0), {"s": [1.0, 5.0]})
+    made = table(Column("polite", "criterion", Signature("polite@1"), 1.0, 5.0), {"s": [1.0, 5.0]})
     assert Result(made).pass_rates == {}
     assert pass_table(made).columns == ()
 

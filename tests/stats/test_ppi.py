@@ -12,13 +12,14 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from judge.core.records import Column, Provenance, Sample, Score
+from judge.core.signature import Signature
 from judge.stats.bootstrap import Floats
 from judge.stats.calibration import MIN_RATED_ITEMS, Calibrated, Powered, calibrate, powered
 from judge.stats.paired_differences import holm
 from judge.table import Table
 
 MADE = Provenance("single")
-COLUMN = Column("c", "criterion", "c@1", 1.0, 5.0, criterion="c")
+COLUMN = Column("c", "criterion", Signature("c@1"), 1.0, 5.0, criterion="c")
 
 
 def drawn(
@@ -308,9 +309,9 @@ def test_items_that_were_drawn_at_random_are_not(systems: tuple[str, ...]) -> No
 def test_of_a_panel_the_mean_counts_and_of_other_columns_none() -> None:
     columns = (
         COLUMN,
-        Column("c/a", "criterion", "a", 1.0, 5.0, criterion="c", judge="a"),
-        Column("d", "criterion", "d@1", 1.0, 5.0, criterion="d"),
-        Column("rouge", "metric", "rouge", criterion="c"),
+        Column("c/a", "criterion", Signature("a"), 1.0, 5.0, criterion="c", judge="a"),
+        Column("d", "criterion", Signature("d@1"), 1.0, 5.0, criterion="d"),
+        Column("rouge", "metric", Signature("rouge"), criterion="c"),
     )
     assert [one.column for one in calibrate(table(columns=columns))] == ["c"]
 

@@ -10,14 +10,15 @@ import pytest
 from scipy import stats
 
 from judge.core.records import Column, Failure, Provenance, Sample, Score
+from judge.core.signature import Signature
 from judge.stats.paired_differences import holm, mean_differences
 from judge.stats.run_differences import MeanChange, Runs, compare_runs
 from judge.table import Table
 
 MADE = Provenance("single")
-C = Column("c", "criterion", "c@1", 1.0, 5.0, criterion="c")
-D = Column("d", "criterion", "d@1", 1.0, 3.0, criterion="d")
-M = Column("m", "metric", "m")
+C = Column("c", "criterion", Signature("c@1"), 1.0, 5.0, criterion="c")
+D = Column("d", "criterion", Signature("d@1"), 1.0, 3.0, criterion="d")
+M = Column("m", "metric", Signature("m"))
 Values = dict[tuple[str, str], list[float | None]]
 
 
@@ -225,7 +226,7 @@ def test_items_that_moved_furthest_by_shares_of_their_scales() -> None:
 
 
 def test_a_panels_judges_do_not_count_twice_among_the_items() -> None:
-    judge = Column("c/a", "criterion", "a", 1.0, 5.0, criterion="c", judge="a")
+    judge = Column("c/a", "criterion", Signature("a"), 1.0, 5.0, criterion="c", judge="a")
     values: Values = {("x", "c"): [1, 1], ("x", "c/a"): [1, 1]}
     before = table(values, columns=(C, judge))
     after = table({**values, ("x", "c/a"): [5, 1]}, columns=(C, judge))

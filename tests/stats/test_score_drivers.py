@@ -9,13 +9,14 @@ from hypothesis import strategies as st
 from scipy.stats import pearsonr
 
 from judge.core.records import Column, Estimate, Provenance, Sample, Score
+from judge.core.signature import Signature
 from judge.stats.analyze import analyze
 from judge.stats.bootstrap import Bootstrap, Floats
 from judge.stats.score_drivers import NAMES, Drivers, Text, TextFeatures, drivers
 from judge.table import Table
 
 SINGLE = Provenance("single")
-COLUMN = Column("c", "criterion", "c@1", 1.0, 5.0, criterion="c")
+COLUMN = Column("c", "criterion", Signature("c@1"), 1.0, 5.0, criterion="c")
 Rows = list[list[float | None]]
 
 

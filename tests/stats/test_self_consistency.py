@@ -6,6 +6,7 @@ from collections import Counter
 import pytest
 
 from judge.core.records import Column, Provenance, Sample, Scale, Score
+from judge.core.signature import Signature
 from judge.scoring.expectation import from_samples
 from judge.stats.agreement import repeats
 from judge.table import Table
@@ -25,7 +26,9 @@ def _score(item: str, draws: list[str | None], scale: Scale, system: str = "s") 
 
 
 def _table(scale: Scale, *scores: Score) -> Table:
-    column = Column("c", "criterion", "c", scale.low, scale.high, scale.labels, criterion="c")
+    column = Column(
+        "c", "criterion", Signature("c"), scale.low, scale.high, scale.labels, criterion="c"
+    )
     samples = tuple(
         Sample(i, s, "") for i, s in dict.fromkeys((score.item, score.system) for score in scores)
     )
@@ -75,7 +78,7 @@ def test_one_draw_other_ways_and_metrics_have_none() -> None:
     weighed = Score("1", "s", "c", 4.5, Provenance("logprobs", 1.0, {"4": 0.5, "5": 0.5}))
     assert repeats(_table(FIVE, weighed)) == {}
     assert repeats(_table(FIVE, _score("1", ["4", None], FIVE))) == {}
-    column = Column("c", "metric", "c")
+    column = Column("c", "metric", Signature("c"))
     assert (
         repeats(Table((Sample("1", "s", ""),), (column,), (_score("1", list("45"), FIVE),))) == {}
     )

@@ -10,6 +10,7 @@ import pytest
 from scipy import stats as scipy_stats
 
 from judge.core.records import Column, Failure, Provenance, Sample, Score
+from judge.core.signature import Signature
 from judge.stats import analyze
 from judge.stats import system_differences as module
 from judge.stats.paired_differences import holm
@@ -120,7 +121,7 @@ def test_columns_without_a_better_end_or_of_all_texts_are_left_out(metric_table:
     )
     both = Table(
         table.samples,
-        (*table.columns, Column("length", "metric", "length", better="")),
+        (*table.columns, Column("length", "metric", Signature("length"), better="")),
         (
             *table.scores,
             Score("", "a", "all", 0.5, METRIC),
@@ -223,10 +224,12 @@ def test_equal_systems_are_not_told_apart(only: Make) -> None:
 def test_where_everything_failed() -> None:
     samples = (Sample("i", "a", "x"), Sample("i", "b", "y"))
     failures = tuple(Failure("i", name, "c", "parse", "ParseError", "no score") for name in "ab")
-    found = compare(Table(samples, (Column("c", "criterion", "c", 1.0, 5.0),), (), failures))
+    found = compare(
+        Table(samples, (Column("c", "criterion", Signature("c"), 1.0, 5.0),), (), failures)
+    )
     assert found == (Comparison("c", note="no text has a value"),)
     assert compare(Table((), (), ())) == ()
-    assert compare(Table((), (Column("c", "criterion", "c"),), ())) == (
+    assert compare(Table((), (Column("c", "criterion", Signature("c")),), ())) == (
         Comparison("c", note="no text has a value"),
     )
 
@@ -325,7 +328,9 @@ def test_the_seed_decides(metric_table: Make) -> None:
 
 
 def test_a_panels_mean_and_its_judges_are_columns_of_their_own() -> None:
-    columns = [Column(f"c/{j}", "criterion", j, 1.0, 5.0, criterion="c", judge=j) for j in "xy"]
+    columns = [
+        Column(f"c/{j}", "criterion", Signature(j), 1.0, 5.0, criterion="c", judge=j) for j in "xy"
+    ]
     values = {j: _scores({"a": 0.0, "b": -1.0}, 30, seed) for seed, j in enumerate("xy")}
     rows = [
         Score(f"i{k}", system, f"c/{j}", value, Provenance("single"))
@@ -346,7 +351,7 @@ def test_a_panels_mean_and_its_judges_are_columns_of_their_own() -> None:
 
 def test_comparisons_of_two_texts_have_none() -> None:
     samples = (Sample("i", "a", "x"), Sample("i", "b", "y"))
-    column = Column("overall", "criterion", "overall", 0.0, 1.0)
+    column = Column("overall", "criterion", Signature("overall"), 0.0, 1.0)
     won = Score("i", "a", "overall", 1.0, Provenance("single"), "b")
     lost = Failure("i", "b", "overall", "parse", "ParseError", "no label", rival="a")
     assert compare(Table(samples, (column,), (won,), (lost,))) == ()

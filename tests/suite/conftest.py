@@ -11,6 +11,7 @@ import pytest
 from pydantic import TypeAdapter
 
 from judge.core.records import Column, Failure, Provenance, Sample, Score
+from judge.core.signature import Signature
 from judge.results.comparison import Change, RunComparison
 from judge.results.result import Result
 from judge.results.run_info import JudgeInfo, RunInfo
@@ -24,7 +25,14 @@ from judge.suite.schema import Suite
 LABELS = ("1", "2", "3", "4", "5")
 FIVE = (1.0, 2.0, 3.0, 4.0, 5.0)
 RELEVANCE = Column(
-    "relevance", "criterion", "relevance@1", 1.0, 5.0, LABELS, criterion="relevance", values=FIVE
+    "relevance",
+    "criterion",
+    Signature("relevance@1"),
+    1.0,
+    5.0,
+    LABELS,
+    criterion="relevance",
+    values=FIVE,
 )
 
 

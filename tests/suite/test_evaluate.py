@@ -16,6 +16,7 @@ from scipy import stats
 
 from judge.core.budget import Budget
 from judge.core.records import IDENTICAL, Column, Failure, Provenance, Score
+from judge.core.signature import Signature
 from judge.stats.bootstrap import item_means
 from judge.stats.paired_differences import mean_differences
 from judge.stats.run_differences import compare_runs
@@ -30,7 +31,7 @@ ONE = [("i", "s")]
 AB = Column(
     "relevance",
     "criterion",
-    "relevance@2|orders=2",
+    Signature("relevance@2", "orders=2"),
     0.0,
     1.0,
     ("B", "A"),
@@ -235,7 +236,15 @@ def test_the_mean_is_over_items_not_over_texts(made: Any) -> None:
 LABELS = ("1", "2", "3", "4", "5")
 FIVE = tuple(map(float, LABELS))
 PASSING = Column(
-    "relevance", "criterion", "r@1", 1.0, 5.0, LABELS, "relevance", values=FIVE, pass_at=3.8
+    "relevance",
+    "criterion",
+    Signature("r@1"),
+    1.0,
+    5.0,
+    LABELS,
+    "relevance",
+    values=FIVE,
+    pass_at=3.8,
 )
 
 
@@ -1028,7 +1037,9 @@ def panel(made: Any, *draws_of_judges: Mapping[str, int], panel: Any = "mean") -
         made.drawn(draws, *ONE[0], column=c)
         for draws, c in zip(draws_of_judges, judges, strict=True)
     ]
-    return made.result(*rows, columns=(replace(column, signature=f"{panel} of 2 judges"), *judges))
+    return made.result(
+        *rows, columns=(replace(column, signature=Signature(f"{panel} of 2 judges")), *judges)
+    )
 
 
 def test_a_panels_mean_decides_with_the_draws_of_its_judges(made: Any) -> None:
@@ -1174,7 +1185,7 @@ def test_tokens_and_cost_are_compared_as_they_are(made: Any) -> None:
 
 def test_a_failed_panel_counts_once_for_each_judge_that_failed(made: Any) -> None:
     judges = [replace(made.column, name=f"relevance/{name}", judge=name) for name in ("x", "y")]
-    mean = replace(made.column, signature="mean of 2 judges")
+    mean = replace(made.column, signature=Signature("mean of 2 judges"))
     rows: list[Score | Failure] = [
         made.single("4", "i", "s", column=judges[0]),
         made.failed("i", "s", column=judges[1]),

@@ -13,13 +13,21 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from judge.core.records import Column, Provenance, Score
+from judge.core.signature import Signature
 from judge.suite.evidence import evidence_of, flip_probability, label_margin, shares
 from judge.suite.mean_tests import sum_minus_limit
 from judge.suite.thresholds import Range
 
 FIVE = {str(n): float(n) for n in range(1, 6)}
 PASS = Column(
-    "ok", "criterion", "ok@1", 0.0, 1.0, ("fail", "pass"), criterion="ok", values=(0.0, 1.0)
+    "ok",
+    "criterion",
+    Signature("ok@1"),
+    0.0,
+    1.0,
+    ("fail", "pass"),
+    criterion="ok",
+    values=(0.0, 1.0),
 )
 some_draws = st.dictionaries(st.sampled_from(list(FIVE)), st.integers(1, 12), min_size=2)
 

@@ -13,6 +13,7 @@ from pydantic import TypeAdapter
 from scipy import optimize, stats
 
 from judge.core.records import Column
+from judge.core.signature import Signature
 from judge.stats.bounded_mean import chance_beyond
 from judge.suite.case import Verdict
 from judge.suite.evaluate import evaluate_case
@@ -22,7 +23,7 @@ LABELS = ("1", "2", "3", "4", "5")
 RATED = Column(
     "relevance",
     "criterion",
-    "r@1",
+    Signature("r@1"),
     1.0,
     5.0,
     LABELS,

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from judge.core.errors import StorageError
 from judge.core.files import store
 from judge.core.records import Column, Failure, Provenance, Sample, Score
+from judge.core.signature import Signature
 from judge.results.result import load
 from judge.table import Table
 
@@ -23,8 +24,8 @@ WEIGHED = Provenance(
 )
 METRIC = Provenance("metric")
 COLUMNS = (
-    Column("fluency", "criterion", "fluency@1", 1.0, 5.0, ("1", "2", "3", "4", "5")),
-    Column("bleu", "metric", "b"),
+    Column("fluency", "criterion", Signature("fluency@1"), 1.0, 5.0, ("1", "2", "3", "4", "5")),
+    Column("bleu", "metric", Signature("b")),
 )
 SAMPLES = (
     Sample(
@@ -133,7 +134,7 @@ def test_a_wide_comparison_has_the_values_that_both_texts_have() -> None:
         Sample("i", system, "o", extra={"topic": "tram", "writer": system}) for system in "ab"
     )
     pairs = (Score("i", "a", "better", 1.0, METRIC, rival="b"),)
-    table = Table(samples, (Column("better", "criterion", "s"),), pairs)
+    table = Table(samples, (Column("better", "criterion", Signature("s")),), pairs)
     (row,) = table.to_frame(wide=True).to_dict("records")
     assert (row["system"], row["rival"], row["topic"], row["writer"]) == ("a", "b", "tram", None)
 

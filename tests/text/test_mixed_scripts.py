@@ -118,7 +118,7 @@ def test_the_signature_names_the_tokenizer_of_every_row(rows: list[tuple[str, st
         Sample(str(n), "a", output, references=(target,)) for n, (output, target) in enumerate(rows)
     ]
     (column,) = metric.score(samples).columns
-    signed = next(part for part in column.signature.split("|") if part.startswith("tok="))
+    signed = next(part for part in str(column.signature).split("|") if part.startswith("tok="))
     used = {text.signature(text.tokenizer_for(row)) for row in rows}
     assert {*signed.removeprefix("tok=").split("+")} == used
 

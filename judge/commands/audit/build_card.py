@@ -390,7 +390,7 @@ def _info(evidence: AuditData, seed: int) -> dict[str, Any]:
         "language": evidence.language,
         "criteria": {
             name: {
-                "column": column.name, "signature": column.signature, "low": column.low, "high": column.high,
+                "column": column.name, "signature": str(column.signature), "low": column.low, "high": column.high,
                 "labels": list(column.labels), "better": column.better,
             }
             for name, column in evidence.columns.items()

@@ -25,6 +25,7 @@ from judge.commands.audit.card import (
 from judge.commands.audit.probes import LABEL
 from judge.core.format import minus, number, plural
 from judge.core.records import Column, Estimate
+from judge.core.signature import Signature
 from judge.report import document
 from judge.report.document import (
     Block,
@@ -68,7 +69,7 @@ def view(card: JudgeCard) -> Document:
         name: Column(
             name,
             "criterion",
-            "",
+            Signature(),
             scale.get("low"),
             scale.get("high"),
             better=scale.get("better", "higher"),
@@ -76,7 +77,8 @@ def view(card: JudgeCard) -> Document:
         for name, scale in (card.info.get("criteria") or {}).items()
     }
     columns = {
-        c.criterion: Column(c.criterion, "criterion", "") for c in (*card.cells, *card.attacks)
+        c.criterion: Column(c.criterion, "criterion", Signature())
+        for c in (*card.cells, *card.attacks)
     } | columns
     info, sections = card.info, list(_sections(card, columns))
     damage = [

@@ -12,14 +12,16 @@ from judge.core.errors import ConfigError
 from judge.core.format import first_names, one_line
 from judge.core.messages import command
 from judge.core.records import Column
+from judge.core.signature import Signature
 from judge.report.views.provenance import build_provenance
 from judge.results.comparison import Change, RunComparison
 from judge.results.result import Result
 from judge.results.run_info import DataInfo
+from judge.stats.analyze import judged_columns
 from judge.stats.run_differences import compare_runs
 
 _WEIGHTINGS = ("auto", "logprobs", "decisions", "samples", "single")
-_PART_NAMES = {
+_SETTING_NAMES = {
     "t": "temperature",
     "judge": "judge version",
     "tok": "tokenizer",
@@ -102,18 +104,20 @@ def changed_settings(before: Result, after: Result) -> Iterator[Change]:
     if before.info.data.sha256 != after.info.data.sha256:
         yield Change("data", _describe_data(before.info.data), _describe_data(after.info.data))
     changed: dict[tuple[str, str, str], list[str]] = {}
-    columns = {column.name: column for column in before.table.columns}
+    columns = _own_columns(before)
     for column in after.table.columns:
-        # the mean of a panel is left out: its judges have the differences
-        if column.name in columns and not columns[column.name].signature.startswith("mean of "):
-            old_parts, new_parts = _signature_parts(columns[column.name]), _signature_parts(column)
-            for part in dict.fromkeys([*old_parts, *new_parts]):
-                if old_parts.get(part) != new_parts.get(part):
-                    change = part, old_parts.get(part, _MISSING), new_parts.get(part, _MISSING)
-                    changed.setdefault(change, []).append(column.name)
-    for (part, old, new), names in changed.items():
+        if column.name not in columns:
+            continue
+        had_settings = _settings(columns[column.name])
+        has_settings = _settings(column)
+        for setting in dict.fromkeys([*had_settings, *has_settings]):
+            old = had_settings.get(setting, _MISSING)
+            new = has_settings.get(setting, _MISSING)
+            if old != new:
+                changed.setdefault((setting, old, new), []).append(column.name)
+    for (setting, old, new), names in changed.items():
         diff: list[str] = []
-        if part == "prompt":
+        if setting == "prompt":
             criterion = columns[names[0]].criterion or names[0]
             had = _templates(before, criterion)
             has = _templates(after, criterion)
@@ -123,13 +127,23 @@ def changed_settings(before: Result, after: Result) -> Iterator[Change]:
                 diff += unified_diff(
                     lines, new_lines, f"{file} (before)", f"{file} (after)", lineterm=""
                 )
-        yield Change(part, old, new, tuple(names), tuple(diff))
+        yield Change(setting, old, new, tuple(names), tuple(diff))
     for name, judge in before.info.judges.items():
         if name in after.info.judges:  # one name may be answered by different models
             old = ", ".join(judge.served_by)
             new = ", ".join(after.info.judges[name].served_by)
             if old and new and old != new:
                 yield Change(f"model behind {name}", old, new)
+
+
+def _own_columns(result: Result) -> dict[str, Column]:
+    """Return the columns by name. A panel's are left out, because its judges' columns have the differences."""
+    panels = judged_columns(result.table.columns)
+    return {
+        column.name: column
+        for column in result.table.columns
+        if column.judge or column.criterion not in panels
+    }
 
 
 def _templates(result: Result, criterion: str) -> Mapping[str, str]:
@@ -143,22 +157,21 @@ def _describe_data(data: DataInfo) -> str:
     return data.path or "not from a file"
 
 
-def _signature_parts(column: Column) -> dict[str, str]:
-    """Split a signature into named parts: `coherence@3f2a91|openai/small|t=0|logprobs|judge 0.1.0`."""
-    first, *rest = column.signature.split("|")
-    named, at, digest = first.partition("@")
-    parts = (
-        {"prompt": digest}
-        if at
-        else {}
-        if named in (column.name, column.criterion)
-        else {"metric": named}
-    )
-    if column.kind == "criterion" and rest and "/" in rest[0]:
-        parts["model"] = rest.pop(0)
-    for part in rest:
-        name, mark, value = part.partition("=" if "=" in part else " ")
-        if part in _WEIGHTINGS:
-            name, value = "weighting", part
-        parts[_PART_NAMES.get(name, name)] = value if mark or part in _WEIGHTINGS else "yes"
-    return parts
+def _settings(column: Column) -> dict[str, str]:
+    """Return the settings behind a column, by the names that readers know."""
+    signature = column.signature
+    settings: dict[str, str] = {}
+    if signature.digest:
+        settings["prompt"] = signature.digest
+    elif signature.name not in (column.name, column.criterion):
+        settings["metric"] = signature.name
+    others = signature
+    if column.kind == "criterion" and signature.model:
+        settings["model"] = signature.model
+        others = Signature(signature.name, *signature.parts[1:])
+    for name, value in others.settings.items():
+        if name in _WEIGHTINGS:
+            settings["weighting"] = name
+        else:
+            settings[_SETTING_NAMES.get(name, name)] = value
+    return settings

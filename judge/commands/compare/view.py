@@ -20,6 +20,7 @@ from judge.core.format import (
 )
 from judge.core.records import Column as Measured
 from judge.core.records import Estimate, Failure
+from judge.core.signature import Signature
 from judge.report import charts
 from judge.report.document import (
     ARROWS,
@@ -276,7 +277,8 @@ def _means(comparison: RunComparison) -> list[_Mean]:
     for row in comparison.runs.means:
         values.setdefault(row.column, []).extend((row.before, row.after))
     columns = {
-        name: comparison.columns.get(name) or Measured(name, "metric", "") for name in values
+        name: comparison.columns.get(name) or Measured(name, "metric", Signature())
+        for name in values
     }
     places = {
         name: 3 if name == OVERALL else decimal_places(columns[name], values[name])
@@ -613,7 +615,7 @@ def _shift_text(comparison: RunComparison, shift: Shift) -> str:
 
 
 def _values(comparison: RunComparison, shift: Shift) -> str:
-    column = comparison.columns.get(shift.column) or Measured(shift.column, "metric", "")
+    column = comparison.columns.get(shift.column) or Measured(shift.column, "metric", Signature())
     places = decimal_places(column, [shift.before, shift.after])
     return " → ".join(score_text(column, value, places) for value in (shift.before, shift.after))
 

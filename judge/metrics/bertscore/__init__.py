@@ -17,6 +17,7 @@ from threadpoolctl import threadpool_limits
 from judge.core import huggingface
 from judge.core.errors import ConfigError
 from judge.core.records import Column, Failure, Provenance, Sample, Score
+from judge.core.signature import Signature
 from judge.metrics import MetricResult
 from judge.metrics.base import MetricContext, ModelError, Tell, no_progress
 from judge.metrics.bertscore import models
@@ -429,20 +430,8 @@ class BertScore(Options):
                 "(long: cut is what bert-score does)"
             )
             notes.append(f"bertscore: {many} {measured.limit} tokens: {done}.")
-        letters = {_F: "f", _P: "p", _R: "r"}
-        plain = [  # cosines have no lower end
-            Column(
-                name,
-                "metric",
-                f"{name}|{letters[name]}|{_signature(self, measured, samples)}",
-                high=1.0,
-            )
-            for name in (_F, _P, _R)
-        ]
-        ends = f"low={format_number(self.low)}|high={format_number(self.high)}"
-        signature = f"{_CORRECTED}|f|{ends}|{_signature(self, measured, samples, scaled=False)}"
-        corrected = Column(_CORRECTED, "metric", signature, low=0.0, high=1.0)
-        return MetricResult((*plain, corrected), tuple(rows), tuple(notes))
+        signed = _columns(self, measured, reference_count(samples))
+        return MetricResult(signed, tuple(rows), tuple(notes))
 
 
 def score(
@@ -475,22 +464,29 @@ def score(
     return values
 
 
-def _signature(
-    options: Options, measured: Measured, samples: Sequence[Sample], *, scaled: bool = True
-) -> str:
-    rescale = (
-        [f"rescale={measured.baseline.signed if measured.baseline else 'no'}"] if scaled else []
-    )
-    device = [f"device={options.device}"] if options.device else []
-    parts = [
+def _columns(options: Options, measured: Measured, nrefs: str) -> tuple[Column, ...]:
+    """Return the columns of F, precision, recall and corrected F; `nrefs` is the number of references."""
+    rescale = f"rescale={measured.baseline.signed if measured.baseline else 'no'}"
+    model = [
         measured.model.signed,
         f"layer={measured.model.layer}",
         f"idf={options.idf_signed}",
-        *rescale,
     ]
-    parts += [
-        f"nrefs={reference_count(samples)}",
+    texts = [
+        f"nrefs={nrefs}",
         "refs=max",
         f"long={options.long}{measured.limit or ''}",
+        options.precision,
     ]
-    return "|".join([*parts, options.precision, *device, runtime(options)])
+    if options.device:
+        texts.append(f"device={options.device}")
+    texts.append(runtime(options))
+    columns = []
+    for name, letter in ((_F, "f"), (_P, "p"), (_R, "r")):
+        signature = Signature(name, letter, *model, rescale, *texts)
+        # Cosines have no lower end.
+        columns.append(Column(name, "metric", signature, high=1.0))
+    ends = [f"low={format_number(options.low)}", f"high={format_number(options.high)}"]
+    signature = Signature(_CORRECTED, "f", *ends, *model, *texts)
+    columns.append(Column(_CORRECTED, "metric", signature, low=0.0, high=1.0))
+    return tuple(columns)

@@ -17,6 +17,7 @@ from judge.core.claims import Claim, Span, decode, encode
 from judge.core.errors import ConfigError, DataError
 from judge.core.format import one_line, plural
 from judge.core.records import Column, Failure, Provenance, Sample, Score
+from judge.core.signature import Signature
 from judge.core.version import __version__
 from judge.metrics import MetricResult, Note, prompts
 from judge.metrics.base import Ask, BaseMetric, ModelError, no_progress, setting
@@ -183,7 +184,13 @@ class Claims(BaseMetric):
         columns = COLUMNS if any(references(sample) for sample in samples) else COLUMNS[:1]
         by = f" by {splitter.signature}" if splitter else ""
         of = f"threshold={format_number(self.threshold)}" if self.value == "share" else "mean"
-        signature = f"unit={self.unit}{by}|verify={verifier.signature}|{of}|most={self.most}|judge {__version__}"
+        signed = [
+            f"unit={self.unit}{by}",
+            f"verify={verifier.signature}",
+            of,
+            f"most={self.most}",
+            f"judge {__version__}",
+        ]
         claimed = [each for _, each in listed if not isinstance(each, ModelError)]
         many = f"have more than {self.most} claims, of which {self.most} count, spread evenly: raise claims.most"
         unplaced = (
@@ -200,7 +207,8 @@ class Claims(BaseMetric):
         )
         return MetricResult(
             tuple(
-                Column(name, "metric", f"{name}|{signature}", low=0.0, high=1.0) for name in columns
+                Column(name, "metric", Signature(name, *signed), low=0.0, high=1.0)
+                for name in columns
             ),
             tuple(
                 row

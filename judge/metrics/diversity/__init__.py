@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, Unpack
 from judge.core.errors import ConfigError, DataError
 from judge.core.format import plural
 from judge.core.records import Column, Failure, Provenance, Sample, Score
+from judge.core.signature import Signature
 from judge.metrics import MetricResult
 from judge.metrics.base import setting
 from judge.metrics.bleu import (
@@ -103,9 +104,9 @@ class Distinct(Tokens):
                         )
                     )
         case, tok = self.signed_tokens(system_cut.name for system_cut in cuts.values())
-        signature = f"system|per={self.per}|{case}|{tok}|{signed_version()}"
+        parts = ["system", f"per={self.per}", case, tok, signed_version()]
         columns = tuple(
-            Column(f"distinct{n}", "metric", f"distinct{n}|{signature}", low=0.0, high=1.0)
+            Column(f"distinct{n}", "metric", Signature(f"distinct{n}", *parts), low=0.0, high=1.0)
             for n in numbers
         )
         notes = ngrams.notes(
@@ -188,10 +189,11 @@ class SelfBleu(DiversitySettings):
                         system, _SELF_BLEU, _mean(means), n=len(own_cut.corpus.lengths), note=note
                     )
                 )
-        by_source = "|groups=source" if self.groups == "source" else ""
-        signature = (
-            f"{_SELF_BLEU}|system{by_source}|{self.signature(each.name for each in cuts.values())}"
-        )
+        parts = ["system"]
+        if self.groups == "source":
+            parts.append("groups=source")
+        parts += self.signed_options(each.name for each in cuts.values())
+        signature = Signature(_SELF_BLEU, *parts)
         column = Column(_SELF_BLEU, "metric", signature, low=0.0, high=100.0, better="lower")
         notes = ngrams.notes(
             _SELF_BLEU, cuts, "each counts 0, which makes the system look more diverse"
@@ -299,7 +301,7 @@ class SourceBleu(DiversitySettings):
             rows.append(
                 Score(sample.item, sample.system, _SOURCE_BLEU, number, Provenance("metric"))
             )
-        signature = f"{_SOURCE_BLEU}|sentence|{self.signature(sorted(names))}"
+        signature = Signature(_SOURCE_BLEU, "sentence", *self.signed_options(sorted(names)))
         column = Column(_SOURCE_BLEU, "metric", signature, low=0.0, high=100.0, better="")
         compared = [(sample.output, [sample.source]) for sample in samples if sample.source]
         strings = (string for output, sources in compared for string in (output, *sources))
@@ -371,12 +373,12 @@ class PairwiseBleu(DiversitySettings):
                 ]
         notes = ngrams.notes(_NAMES[0], cuts, "each of their pairs counts 0")
         grouping = "+".join(sorted(kinds)) or self.groups or "system"
-        shared = self.signature(system_cut.name for system_cut in cuts.values())
+        shared = self.signed_options(system_cut.name for system_cut in cuts.values())
         columns = tuple(
             Column(
                 name,
                 "metric",
-                f"{name}|{form}|groups={grouping}|{shared}",
+                Signature(name, form, f"groups={grouping}", *shared),
                 low=0.0,
                 high=100.0,
                 better="lower",

@@ -15,6 +15,7 @@ from judge import text
 from judge.core import huggingface
 from judge.core.errors import ConfigError
 from judge.core.records import Column, Failure, Provenance, Sample, Score
+from judge.core.signature import Signature
 from judge.core.version import __version__
 from judge.metrics import MetricResult, prompts
 from judge.metrics.base import BaseMetric, ModelError, no_progress, setting
@@ -237,15 +238,12 @@ class Qags(BaseMetric):
             outcomes.append(by_sample[n] if n in by_sample else Outcome(trouble=trouble))
         columns = []
         for name in self.similarity:
-            column, filtered = f"qags_{name}", ["consistent"] if self.consistent else []
-            parts = [
-                column,
-                stages.signature,
-                f"most={self.most}",
-                *filtered,
-                f"similarity={alike.signature(name)}",
-            ]
-            signature = "|".join([*parts, f"judge {__version__}"])
+            column = f"qags_{name}"
+            parts = [*stages.signed, f"most={self.most}"]
+            if self.consistent:
+                parts.append("consistent")
+            parts += [f"similarity={alike.signature(name)}", f"judge {__version__}"]
+            signature = Signature(column, *parts)
             low = None if name == "bertscore" else 0.0  # a cosine has no lower end
             columns.append(Column(column, "metric", signature, low=low, high=1.0))
         return outcomes, tuple(columns)

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, Protocol
 from judge import text
 from judge.core.format import plural
 from judge.core.records import Sample, Score
+from judge.core.signature import BAR, Signature
 from judge.metrics import bertscore, chrf, rouge
 from judge.metrics.base import MetricContext, Tell
 from judge.metrics.base import ModelError as ModelError
@@ -91,7 +92,7 @@ class Similarities:
         self._rouge = rouge.Rouge(types=[name for name in _ROUGE if name in self.names] or "rouge1")
         self._tokenizers: set[str] = set()
         self._units: set[str] = set()
-        self._signed_bert = ""
+        self._signed_bert: tuple[str, ...] = ()
 
     def check(self, samples: Sequence[Sample]) -> None:
         """Raise ConfigError if BERTScore's model does not know the words of any output and its source."""
@@ -128,7 +129,7 @@ class Similarities:
                 for n, (source, output) in enumerate(distinct)
             ]
             result = self._bert.score(samples)
-            self._signed_bert = _bertscore_signature(result.columns[0].signature)
+            self._signed_bert = _signed_bertscore(result.columns[0].signature)
             for score in result.rows:
                 if isinstance(score, Score) and score.column in _BERTSCORE_COLUMNS:
                     more[distinct[int(score.item)]][_BERTSCORE_COLUMNS[score.column]] = score.value
@@ -154,22 +155,25 @@ class Similarities:
                 values[kind.name] = same if isinstance(scored, CannotScore) else scored.fmeasure
         return values
 
-    def signature(self, name: str) -> str:
+    def signature(self, name: str) -> Signature:
         """Return what computed the similarity of this name in the calls of `compare` so far."""
         if self._bert and name in _BERT:
-            span = f"low={self._low:g}|high={self._high:g}|" if name == "corrected" else ""
+            ends = [f"low={self._low:g}", f"high={self._high:g}"] if name == "corrected" else []
             # Without answers nothing has been compared.
-            signed = self._signed_bert or _bertscore_signature(
+            signed = self._signed_bert or _signed_bertscore(
                 self._bert.score([]).columns[0].signature
             )
-            return f"{name}|{span}{signed}"
-        rouge_words = "+".join(map(text.signature, sorted(self._tokenizers or {"en"})))
-        parts = {
-            "exact": "",
-            "chrf": f"|case=lc|nc=6|nw=0|space=no|beta=1|sacrebleu {version('sacrebleu')}",
-            "f1": f"|tok={'+'.join(sorted(self._units or {'squad'}))}",
-        }
-        return name + parts.get(name, f"|f|stem|tok={rouge_words}")
+            return Signature(name, *ends, *signed)
+        if name == "exact":
+            return Signature(name)
+        if name == "f1":
+            units = sorted(self._units or {"squad"})
+            return Signature(name, f"tok={'+'.join(units)}")
+        if name == "chrf":
+            scorer = f"sacrebleu {version('sacrebleu')}"
+            return Signature(name, "case=lc", "nc=6", "nw=0", "space=no", "beta=1", scorer)
+        tokenizers = map(text.signature, sorted(self._tokenizers or {"en"}))
+        return Signature(name, "f", "stem", f"tok={'+'.join(tokenizers)}")
 
 
 _CUTS = {"squad": str.split}
@@ -181,10 +185,10 @@ def _unit(pair: Pair, tokenizer: str) -> str:
     return "char" if any(map(_CJK, pair)) else units.get(tokenizer, "char")
 
 
-def _bertscore_signature(signature: str) -> str:
-    """Remove from BERTScore's signature what does not apply to answers: column name and letter, references."""
-    parts = signature.split("|")[2:]
-    return "|".join(part for part in parts if not part.startswith(("nrefs=", "refs=", "rescale=")))
+def _signed_bertscore(signature: Signature) -> tuple[str, ...]:
+    """Return the parts of BERTScore's signature that apply to answers: not the value's letter, nor references."""
+    value, *_ = signature.parts
+    return signature.without(value, "nrefs", "refs", "rescale")
 
 
 def checked(option: str, names: Any) -> tuple[str, ...]:
@@ -299,11 +303,12 @@ class Stages(NamedTuple):
     answers: Answers
 
     @property
-    def signature(self) -> str:
-        """Return `themes=…|questions=…|answers=…` with the signatures that the stages have after their calls."""
-        return "|".join(
-            f"{name}={stage.signature.replace('|', ' ')}" for name, stage in self._asdict().items()
-        )
+    def signed(self) -> list[str]:
+        """Return `themes=…`, `questions=…` and `answers=…`, with the signatures that stages have after their calls."""
+        # The signature of a model has several parts; a stage is one part.
+        return [
+            f"{name}={stage.signature.replace(BAR, ' ')}" for name, stage in self._asdict().items()
+        ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,7 @@ from typing import Any, ClassVar, NamedTuple, TypedDict, Unpack
 from judge import text
 from judge.core.errors import ConfigError
 from judge.core.records import Column, Failure, Provenance, Sample, Score
+from judge.core.signature import Signature
 from judge.core.version import __version__
 from judge.metrics import MetricResult
 from judge.metrics.base import BaseMetric, setting
@@ -331,9 +332,11 @@ class Rouge(BaseMetric):
 
     def _column(self, column: _ValueColumn, used: Collection[str], references: str) -> Column:
         name, kind, value = column
-        tokens = f"tok={self.preset if used else '-'}" if self.preset else signed_words(used)
-        if self.package:
-            tokens = tokens.removesuffix("|form=nfkc")
+        if self.preset:
+            tokens = [f"tok={self.preset}" if used else "tok=-"]
+        else:
+            tok, form = signed_words(used)
+            tokens = [tok] if self.package else [tok, form]
         stems = (
             "no"
             if not self.stem or self.preset == PLTRDY
@@ -341,7 +344,7 @@ class Rouge(BaseMetric):
             if {*text.ENGLISH, SCRIPT} & {*used}
             else "-"
         )
-        parts = [name, value, f"nrefs={references}", f"stem={stems}", tokens]
+        parts = [value, f"nrefs={references}", f"stem={stems}", *tokens]
         if (kind.by_sentence and self.preset != PLTRDY) or (self.script and kind.family == "w"):
             parts.append("sent=lines-or-stops")
         parts.append(f"refs={self.combination.removesuffix('_f')}")
@@ -365,7 +368,8 @@ class Rouge(BaseMetric):
             if self.package
             else f"judge {__version__}"
         )
-        return Column(name, "metric", "|".join([*parts, maker]), low=0.0, high=1.0)
+        signature = Signature(name, *parts, maker)
+        return Column(name, "metric", signature, low=0.0, high=1.0)
 
 
 class RougeScores(dict[str, list[RougeScore | Failure]]):

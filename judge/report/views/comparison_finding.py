@@ -13,7 +13,7 @@ from itertools import pairwise
 from judge.core.format import first_names, format_interval, format_p, plural, signed
 from judge.core.format import listed as sentence_list
 from judge.core.records import Column
-from judge.report.format import column_title, mean_text, share_label, share_of_scale
+from judge.report.format import column_title, mean_text, share_label
 from judge.report.views.columns import (
     change_text,
     compared_columns,
@@ -347,7 +347,7 @@ def _lowest_criterion(result: Result, system: str) -> str:
         if column.kind == "criterion"
         and not column.judge
         and (estimate := result.estimates.get((system, column.name)))
-        if (share := share_of_scale(column, estimate.value)) is not None
+        if (share := column.share(estimate.value)) is not None
     ]
     if not means:
         return ""

@@ -279,9 +279,7 @@ def agreement_chart(rated: Rated, level: Level = "document") -> Chart:
 def agreement_tiles(result: Result) -> Iterator[Tile]:
     """Yield the agreement of the judge and of a reference metric with people, on the main criterion."""
     if rated := main_agreement(result):
-        raters = (
-            f"your {rated.rater.signature.partition(' ')[0]} raters" if rated.rater else "people"
-        )
+        raters = f"your {rated.rater.signature}" if rated.rater else "people"
         charted = charted_rows(rated, usable_level(rated, "document"))
         for _, e in [pair for pair in charted if pair[0].kind == "judge"][:1]:
             label = f"agreement of the judge with {raters} ({rated.criterion})"

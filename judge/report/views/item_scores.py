@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,17 +13,18 @@ from pydantic import BeforeValidator, TypeAdapter, ValidationError
 from judge.core.claims import Span, decode
 from judge.core.format import minus, number, one_line, plural
 from judge.core.records import ABSTAINED, IDENTICAL, Column, Failure, Provenance, Sample, Score
+from judge.core.signature import Signature
 from judge.report.document import Table, text_table
-from judge.report.format import pass_text, score_text, share_of_scale
+from judge.report.format import pass_text, score_text
 from judge.scoring.parse import split_replies
 from judge.stats.pairwise import TIE, verdict
 
 _BRIEF = 24  # characters of a reply that fits beside others
-PREFERENCE = Column("preference", "criterion", "", 0.0, 1.0)
+PREFERENCE = Column("preference", "criterion", Signature("preference"), 0.0, 1.0)
 CLAIMS, REFERENCE_CLAIMS = ("claims_precision", "nli"), "claims_recall"
 CLAIM_HEADS = ("support", "claim", "most similar sentence")
 _MAX_SENTENCE = 300  # characters of a sentence
-_THRESHOLD = re.compile(r"\|threshold=(\d+(?:\.\d+)?(?:e-?\d+)?)(?:\||$)")
+_THRESHOLD = 0.5  # of a verifier whose signature has none
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ def build_finding(row: Score | Failure, column: Column, places: int = 2, **names
             shares.append(
                 f"{minus(label)}: {part:.0%}" if part >= 0.005 else f"{minus(label)}: <1%"
             )
-    share = share_of_scale(column, row.value) if column.better else None
+    share = column.share(row.value) if column.better else None
     text, failing = score_text(column, row.value, places), column.passes(row.value) is False
     return Finding(
         value=text,
@@ -163,7 +163,7 @@ class CheckedClaim:
 
 def support_threshold(column: Column) -> float:
     """Return the least probability (0–1) at which a claim is supported: the signature's, 0.5 if it has none."""
-    return float(found[1]) if (found := _THRESHOLD.search(column.signature)) else 0.5
+    return float(column.signature.settings.get("threshold", _THRESHOLD))
 
 
 def checked_claims(

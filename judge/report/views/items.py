@@ -13,8 +13,9 @@ from urllib.parse import quote, urlencode
 
 from judge.core.format import escape_controls, minus, number
 from judge.core.records import Column, Failure, Sample, Score
+from judge.core.signature import Signature
 from judge.report.document import ItemBrowser
-from judge.report.format import column_title, in_words, score_text, share_of_scale
+from judge.report.format import column_title, in_words, score_text
 from judge.report.views.columns import groups, in_display_order, places
 from judge.report.views.item_scores import (
     CLAIMS,
@@ -148,7 +149,7 @@ class Measure:
     def share(self, text: Text) -> float | None:
         """Return the text's place on the scale, from 0 (worst) to 1 (best)."""
         value = self.values.get(text)
-        return None if value is None or value is False else share_of_scale(self.column, value)
+        return None if value is None or value is False else self.column.share(value)
 
     def data(self, outputs: Sequence[Text]) -> dict[str, Any]:
         """Return what the page's script reads, with a value for each output. Four digits are enough to sort by."""
@@ -350,7 +351,7 @@ def _spreads(measures: Sequence[Measure]) -> list[Measure]:
         for text in judged[0].values:
             numbers = [scores[text] for scores in known if text in scores]
             values[text] = max(numbers) - min(numbers) if len(numbers) == len(judged) else None
-        column = Column(spread_name(criterion), "metric", "", 0.0, width, better="lower")
+        column = Column(spread_name(criterion), "metric", Signature(), 0.0, width, better="lower")
         spreads.append(Measure(f"{column_title(criterion)}: judges apart", column, 2, values))
     return spreads
 
@@ -374,7 +375,7 @@ def _people_gaps(measures: Sequence[Measure], samples: Sequence[Sample]) -> Iter
         width = (column.high or 0.0) - (column.low or 0.0)
         yield Measure(
             gap_name(measure.name),
-            Column(gap_name(name), "metric", "", -width, width, better=""),
+            Column(gap_name(name), "metric", Signature(), -width, width, better=""),
             2,
             values,
         )
@@ -409,7 +410,12 @@ def _ranked(result: Result) -> Items:
         wins = replace(PREFERENCE, name=f"{column}: preferred")
         preferred.append(Measure(f"{label}: preferred", wins, 2, shares))
         most = Column(
-            f"{column}: flips", "criterion", "", 0.0, max([1.0, *counts.values()]), better="lower"
+            f"{column}: flips",
+            "criterion",
+            Signature(),
+            0.0,
+            max([1.0, *counts.values()]),
+            better="lower",
         )
         flips.append(Measure(f"{label}: flips", most, 0, counts, leads=True, per_item=True))
     measures = [*preferred, *flips]

@@ -33,7 +33,6 @@ from judge.report.format import (
     pass_text,
     scale_text,
     share_label,
-    share_of_scale,
 )
 from judge.report.views import items, panel, provenance
 from judge.report.views.calibration import calibration_blocks
@@ -62,10 +61,11 @@ from judge.report.views.human_agreement import (
     main_agreement,
     people_blocks,
 )
-from judge.report.views.lowest import NEUTRAL, excerpt, worst_texts
+from judge.report.views.lowest import NEUTRAL, excerpt
 from judge.report.views.matrices import correlation_blocks, difference_blocks
 from judge.report.views.summary import Mark, Row, means_data
 from judge.results.result import Result, failure_counts
+from judge.results.worst_texts import worst_texts
 from judge.stats.analyze import pass_table
 from judge.stats.bootstrap import MIN_INTERVAL_ITEMS
 from judge.stats.system_differences import Comparison, Rank, compare
@@ -268,8 +268,8 @@ def _summary(result: Result, board: Leaderboard, lost: int) -> Iterator[Block]:
     yield Tiles(tuple(tiles))
     if board.systems:
         yield _short_table(result, board)
-    if lowest := worst_texts(result, _EXCERPTS):
-        yield Excerpts("Lowest", tuple(excerpt(result, *text) for text in lowest))
+    if lowest := worst_texts(result.table, _EXCERPTS):
+        yield Excerpts("Lowest", tuple(excerpt(result, text) for text in lowest))
     yield from checklist_summary(result)
     yield from claims_summary(result)
     if rated := main_agreement(result):
@@ -334,11 +334,7 @@ def _short_table(result: Result, board: Leaderboard) -> Table:
             for group in board.groups
             if group.columns[0].kind == "metric"
         }
-        external = [
-            name
-            for name, column in metrics.items()
-            if column.signature.startswith(f"{name}|external")
-        ]
+        external = [name for name, column in metrics.items() if column.signature.is_external]
         reference = next(
             (metrics[name] for name in (*external, *REFERENCE_METRICS) if name in metrics), None
         )
@@ -388,8 +384,8 @@ def _short_cell(result: Result, board: Leaderboard, row: Row, column: Column, *,
     if row.mean is None:
         return Cell("–", tone="muted", title=f"no score in {row.total} texts")
     cell = _cell(result, column, row)
-    share = share_of_scale(column, row.mean)
-    ends = [None if end is None else share_of_scale(column, end) for end in (row.low, row.high)]
+    share = column.share(row.mean)
+    ends = [None if end is None else column.share(end) for end in (row.low, row.high)]
     low, high = sorted(end for end in ends if end is not None) if None not in ends else (None, None)
     text = cell.text if share_label(column) or abs(row.mean) >= 100 else number(row.mean, 2)
     score = next((name for name, rate in board.rates.items() if rate == column), column.name)
@@ -510,8 +506,8 @@ def _next_commands(result: Result, board: Leaderboard) -> Iterator[str]:
         first = [*closest[:2]] if (closest := closest_pair(result)) else []
     if len(first) > 1 and closest_pair(result):
         yield f"judge plan RUN --pair {quote(f'{first[0]},{first[1]}')}"
-    if lowest := worst_texts(result, 1):
-        yield f"judge report RUN --item {quote(lowest[0][1].item)}"
+    if lowest := worst_texts(result.table, 1):
+        yield f"judge report RUN --item {quote(lowest[0].score.item)}"
 
 
 def count_texts(result: Result, *, generations: bool = True) -> Counter[str]:
@@ -541,7 +537,7 @@ def _records(result: Result, board: Leaderboard) -> Iterator[Mapping[str, Any]]:
             )
             known = {
                 **asdict(board.rows[system, column.name]),
-                **{"kind": column.kind, "signature": column.signature},
+                **{"kind": column.kind, "signature": str(column.signature)},
                 **dict(zip(("rank", "rank_low", "rank_high"), place, strict=True)),
             }
             yield {name: known[name] for name in _FIELDS}

@@ -133,13 +133,13 @@ def build_provenance(result: Result) -> Provenance:
             (
                 one_line(c.name),
                 _joined(
-                    c.signature,
+                    str(c.signature),
                     f"({_method_counts(n)})" if (n := methods.get(c.name)) else "",
                     sep=" ",
                 ),
             )
             for c in columns
-            if c.signature
+            if str(c.signature)
         ),
     )
 

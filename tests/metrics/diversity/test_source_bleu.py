@@ -52,7 +52,7 @@ def test_script_of_the_source_picks_the_tokenizer(output: str, source: str, lang
     assert isinstance(second, Score)
     assert (first.value, second.value) == (pytest.approx(theirs, abs=1e-9), pytest.approx(100))
     signed = "+".join(sorted(["13a", BLEU(tokenize=name).tokenizer.signature()]))
-    assert f"|tok={signed}|smooth=exp|sacrebleu " in result.columns[0].signature
+    assert f"|tok={signed}|smooth=exp|sacrebleu " in str(result.columns[0].signature)
 
 
 def test_rows_and_column() -> None:
@@ -70,7 +70,7 @@ def test_rows_and_column() -> None:
     assert second == Score("1", "b", "source_bleu", 0.0, Provenance("metric"))
     (column,) = result.columns
     assert (column.low, column.high, column.better) == (0.0, 100.0, "")
-    assert column.signature.startswith(
+    assert str(column.signature).startswith(
         "source_bleu|sentence|eff=yes|order=1|case=mixed|tok=13a|smooth=exp|sacrebleu "
     )
     assert SourceBleu.rowwise

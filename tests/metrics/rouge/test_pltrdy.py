@@ -56,7 +56,9 @@ def test_signature_case_form_and_spaces() -> None:
         0.5,
     ]  # read as it is
     for column in result.columns:
-        assert "|p|nrefs=1|stem=no|tok=pltrdy|refs=best|preset=pltrdy|judge " in column.signature
+        assert "|p|nrefs=1|stem=no|tok=pltrdy|refs=best|preset=pltrdy|judge " in str(
+            column.signature
+        )
     (note,) = metric.score([Sample("1", "a", "渡轮下午才到港口", references=("渡轮到港口",))]).notes
     assert (
         str(note)

@@ -85,7 +85,7 @@ def test_columns_say_what_they_are() -> None:
     assert (novel.low, novel.high, novel.better) == (0, 1, "")
     assert defects.better == "lower"
     assert columns["stats_number_support"].better == "higher"
-    assert novel.signature.startswith("stats_novel2|text|tok=en|form=nfkc|judge ")
+    assert str(novel.signature).startswith("stats_novel2|text|tok=en|form=nfkc|judge ")
 
 
 def test_the_tokenizer_that_is_asked_for_is_used() -> None:
@@ -100,7 +100,7 @@ def test_the_tokenizer_that_is_asked_for_is_used() -> None:
         [Sample("1", "a", "船は港へ着いた。", "船は港へ着いた。")]
     )
     name = "ja" if text.installed("ja") else "char"
-    assert f"|tok={text.signature(name)}|" in by_script.columns[0].signature
+    assert f"|tok={text.signature(name)}|" in str(by_script.columns[0].signature)
     assert [note.some for note in by_script.notes if isinstance(note, Note)] == [0]
 
 
