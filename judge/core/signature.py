@@ -87,31 +87,31 @@ class Signature:
         return tuple(part for part in self.parts if _setting(part)[0] not in keys)
 
     @classmethod
-    def joined(cls, signatures: Sequence[Signature], mark: str) -> Signature:
-        """Return one signature that has several signatures one after another, with a mark between them."""
-        return cls(mark.join(map(str, signatures)))
-
-    @classmethod
-    def merged(cls, signatures: Iterable[Signature]) -> Signature:
-        """Return the signature of a column that was computed in parts, each with its own signature.
-
-        It names everything that any part used: `tok=en` and `tok=ja` give `tok=en+ja`.
-        """
-        distinct = list(dict.fromkeys(signatures))
-        lengths = {len(signature.parts) for signature in distinct}
-        if len(lengths) > 1:
-            # Only a metric of another package may have signatures of different lengths.
-            return cls.joined(distinct, " & ")
-        rows = [(signature.name, *signature.parts) for signature in distinct]
-        return cls(*map(_merge_part, zip(*rows, strict=True)))
-
-    @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         """Have pydantic read a signature from the text in a file."""
         # Imported here, because records need nothing but the standard library.
         from pydantic_core import core_schema
 
         return core_schema.no_info_after_validator_function(cls.parse, core_schema.str_schema())
+
+
+def join_signatures(signatures: Sequence[Signature], mark: str) -> Signature:
+    """Return one signature that has several signatures one after another, with a mark between them."""
+    return Signature(mark.join(map(str, signatures)))
+
+
+def merge_signatures(signatures: Iterable[Signature]) -> Signature:
+    """Return the signature of a column that was computed in parts, each with its own signature.
+
+    It names everything that any part used: `tok=en` and `tok=ja` give `tok=en+ja`.
+    """
+    distinct = list(dict.fromkeys(signatures))
+    lengths = {len(signature.parts) for signature in distinct}
+    if len(lengths) > 1:
+        # Only a metric of another package may have signatures of different lengths.
+        return join_signatures(distinct, " & ")
+    rows = [(signature.name, *signature.parts) for signature in distinct]
+    return Signature(*map(_merge_part, zip(*rows, strict=True)))
 
 
 def join_names(used: Iterable[str]) -> str:

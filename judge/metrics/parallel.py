@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from judge.core.errors import ConfigError
 from judge.core.records import Column, Sample
-from judge.core.signature import Signature
+from judge.core.signature import Signature, merge_signatures
 from judge.metrics.base import Metric, MetricResult, Note, Tell, no_progress
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def merge_results(results: Sequence[MetricResult]) -> MetricResult:
     """
     columns = []
     for same_columns in zip(*(result.columns for result in results), strict=True):
-        signature = Signature.merged(map(_signature_of, same_columns))
+        signature = merge_signatures(map(_signature_of, same_columns))
         columns.append(replace(same_columns[0], signature=signature))
     notes: dict[tuple[str, str], str | Note] = {}
     for note in (note for result in results for note in result.notes):

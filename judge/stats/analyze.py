@@ -13,7 +13,7 @@ from statistics import fmean, median, multimode
 
 from judge.core.format import listed
 from judge.core.records import IDENTICAL, Column, Estimate, Failure, Provenance, Sample, Score
-from judge.core.signature import Signature
+from judge.core.signature import Signature, join_signatures
 from judge.stats.agreement import alpha, repeats, values_by_label
 from judge.stats.bootstrap import Bootstrap, item_means, one_thread
 from judge.stats.calibration import Calibrated, calibrate
@@ -165,7 +165,7 @@ def judged_columns(columns: Iterable[Column]) -> dict[str, list[Column]]:
 def panel_column(judges: Sequence[Column]) -> Column:
     """Return the column of a panel's values on one criterion. Its signature contains the judges' signatures."""
     first = judges[0]
-    joined = Signature.joined([column.signature for column in judges], "; ")
+    joined = join_signatures([column.signature for column in judges], "; ")
     panel = f"{first.panel} of {len(judges)} judges"
     signature = Signature(f"{panel}: {joined.name}", *joined.parts)
     return replace(first, name=first.criterion, signature=signature, judge="")
