@@ -35,6 +35,7 @@ TASKS = {
         "Sample",
         "Table",
         "Column",
+        "Signature",
         "Score",
         "Failure",
         "Provenance",
@@ -45,7 +46,7 @@ TASKS = {
 ERRORS = "Errors"
 
 # Classes that users create; of all others they read the fields.
-CREATED = {"Sample", "Scale", "ScriptedProvider"}
+CREATED = {"Sample", "Scale", "ScriptedProvider", "Signature"}
 
 # Their fields are described on these pages.
 DESCRIBED = {
