@@ -17,7 +17,7 @@ examples: $(VENV)/.installed  ## all examples that need no extra, into runs/exam
 	set -e; for name in compare_systems claims summaries_ja summaries_ko summaries_zh custom_criterion human_calibration prompt_change qags_en qags_ja; do \
 	  $(BIN)/judge run examples/$$name/run.yaml --out runs/examples/$$name --overwrite --quiet; done
 	$(BIN)/python examples/quickstart/quickstart.py
-	$(BIN)/judge validate runs/examples/human_calibration --level item
+	$(BIN)/judge validate runs/examples/human_calibration --level all-texts
 	$(BIN)/judge rank examples/pairwise/run.yaml --out runs/examples/pairwise --overwrite --quiet
 	$(BIN)/judge test examples/regression/grounded.judge.yaml --out runs/examples/regression
 	$(BIN)/judge test examples/prompt_change/complete.judge.yaml

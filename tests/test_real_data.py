@@ -303,7 +303,7 @@ def test_a_suite_says_of_recorded_gpt_4_what_its_replies_say(
         "base_url": server.url, "model": "gpt-4-0314:rts", "weighting": "single", "reply": "reason_then_score",
         "cache": False, "baseline": "before",
         "cases": [
-            {"name": "people", "human": {"spearman": {"min": 0.1}, "level": "item"}, "undecided": "pass"},
+            {"name": "people", "human": {"spearman": {"min": 0.1}, "level": "all-texts"}, "undecided": "pass"},
             {"name": "order", "better": "M22", "worse": "M11", "undecided": "pass"},
             {"name": "flips", "drift": {"max_flips": 0}},
         ],

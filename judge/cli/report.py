@@ -192,10 +192,10 @@ def compare_command(
 )
 @option(
     "--level",
-    "document (within items), item (all texts) or system (means).",
-    default="document",
+    "within-items, all-texts or systems (means).",
+    default="within-items",
     metavar="NAME",
-    known=("document", "item", "system"),
+    known=("within-items", "all-texts", "systems"),
 )
 @option(
     "--epsilon",

@@ -24,7 +24,7 @@ from judge.stats.raters import Rater
 
 @dataclass(frozen=True, slots=True)
 class Correlated:
-    """A correlation with people's ratings; `n` counts items (level document), texts (item) or systems (system)."""
+    """A correlation with people's ratings; `n` counts items (level within-items), texts (all-texts) or systems (systems)."""
 
     level: Level
     coefficient: Coefficient

@@ -22,7 +22,7 @@ from judge.stats.bootstrap import Floats, Ints, Statistic
 
 Coefficient = Literal["spearman", "kendall", "pearson"]
 COEFFICIENTS: tuple[Coefficient, ...] = get_args(Coefficient)
-Level = Literal["document", "item", "system"]
+Level = Literal["within-items", "all-texts", "systems"]
 """The three levels.
 
 `document`: between the systems of an item, averaged over items (as in G-Eval); `item`: over all
@@ -438,9 +438,9 @@ def coefficients(
     `columns` are columns × items × systems, missing in the same places.
     """
     first, second = np.array(pairs).T
-    if level == "document":
+    if level == "within-items":
         return mean(between(columns, name)[:, first, second])
-    if level == "item":
+    if level == "all-texts":
         return pooled(columns, pairs, name, exact=exact)
     number = (~np.isnan(columns[0])).astype(np.float64)
     # One product for all columns: items × (columns · systems).

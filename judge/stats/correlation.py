@@ -54,13 +54,13 @@ from judge.table import Table, matrix
 
 Values = Mapping[tuple[str, str], float]
 """By item and system."""
-UNITS: Mapping[Level, str] = {"document": "item", "item": "text", "system": "system"}
+UNITS: Mapping[Level, str] = {"within-items": "item", "all-texts": "text", "systems": "system"}
 """The unit of an estimate's `n`."""
 NAMES = {"spearman": "Spearman's rho", "kendall": "Kendall's tau-b", "pearson": "Pearson's r"}
 OVER = {
-    "document": "between the systems of an item, mean over items",
-    "item": "over all texts",
-    "system": "between the systems' means",
+    "within-items": "between the systems of an item, mean over items",
+    "all-texts": "over all texts",
+    "systems": "between the systems' means",
 }
 MIN_CORRELATION_ITEMS = 3  # texts or systems: with two, every coefficient is 1 or −1
 CONCLUSIVE = 5
@@ -69,18 +69,18 @@ CONCLUSIVE = 5
 Four match the order of their ratings, or its reverse, by chance in one of twelve cases.
 """
 FEWEST_ITEMS: Mapping[Level, int] = {
-    "document": MIN_INTERVAL_ITEMS,
-    "item": MIN_INTERVAL_ITEMS,
-    "system": 50,
+    "within-items": MIN_INTERVAL_ITEMS,
+    "all-texts": MIN_INTERVAL_ITEMS,
+    "systems": 50,
 }
 """Fewer items choose no candidate (`selection`)."""
-INTERVAL_ITEMS: Mapping[Level, int] = {"document": MIN_INTERVAL_ITEMS, "item": 10}
+INTERVAL_ITEMS: Mapping[Level, int] = {"within-items": MIN_INTERVAL_ITEMS, "all-texts": 10}
 """Fewer items have no interval.
 
 Over all texts, one of 5 items held its level in 68–89% (`benchmarks/claims.py`). Systems' means
 have none.
 """
-INTERVAL_ITEMS_OF_JUDGES: Mapping[Level, int] = {**INTERVAL_ITEMS, "item": 20}
+INTERVAL_ITEMS_OF_JUDGES: Mapping[Level, int] = {**INTERVAL_ITEMS, "all-texts": 20}
 """The same for the difference of two judges.
 
 With fewer items, equally good judges differ too often over all texts, if most ratings are the best
@@ -117,7 +117,7 @@ def usual_level(rated: Iterable[Sample]) -> Level:
     With two texts, every coefficient within an item is 1 or −1.
     """
     texts = [*Counter(sample.item for sample in rated).values()]
-    return "document" if texts and median(texts) >= MIN_CORRELATION_ITEMS else "item"
+    return "within-items" if texts and median(texts) >= MIN_CORRELATION_ITEMS else "all-texts"
 
 
 def criterion(column: Column) -> str:
@@ -129,7 +129,7 @@ class CorrelationWithRatings:
     """Correlate columns with the same ratings, on the same resamples.
 
     Values and ratings are items × systems with NaN for missing values; a text counts if it has
-    both. At level `document` intervals are those of a mean over items. At level `item` they are
+    both. At level `within-items` intervals are those of a mean over items. At level `item` they are
     percentile intervals over resampled items with all their texts (for tau-b, see `pooled`),
     without resamples that have no value. Below INTERVAL_ITEMS and at level `system` there is none.
     Each statistic is computed once.
@@ -165,7 +165,7 @@ class CorrelationWithRatings:
         """Return the coefficient of `values` minus that of `other_values`.
 
         Texts count if they have both and a rating. None if undefined, and between the means of
-        fewer than five systems. At level `document` it is the mean over items in which both are
+        fewer than five systems. At level `within-items` it is the mean over items in which both are
         defined. Pearson's at the other levels has the p of Williams' test, which assumes
         independent texts (or systems).
 
@@ -183,10 +183,10 @@ class CorrelationWithRatings:
         if _reason_undefined([pair], level) or _reason_undefined([other_pair], level):
             return None
         n = _sample_size([pair, other_pair], level)
-        if level == "system" and n < CONCLUSIVE:
+        if level == "systems" and n < CONCLUSIVE:
             return None
         method = f"difference of {NAMES[coefficient]} {OVER[level]}"
-        if level == "document":
+        if level == "within-items":
             by_item = within(*pair, coefficient) - within(*other_pair, coefficient)
             return _difference_within_items(by_item, method, bootstrap.confidence)
         key = (level, coefficient)
@@ -199,7 +199,7 @@ class CorrelationWithRatings:
         )
         if estimate is None:
             return None
-        if level == "item" and n_intervals is not None:
+        if level == "all-texts" and n_intervals is not None:
             used = known.any(axis=1)
             without = _without_each(values[used], ratings[used], key)
             other_without = _without_each(other_values[used], ratings[used], key)
@@ -222,7 +222,7 @@ class CorrelationWithRatings:
         `document` has the p of a sign-flip test over the items' coefficients; the other levels use
         the interval.
         """
-        if level != "document":
+        if level != "within-items":
             return self.difference(after, before, level)
         coefficients_after = within(after, self._ratings, "spearman")
         coefficients_before = within(before, self._ratings, "spearman")
@@ -242,7 +242,7 @@ def _draw(statistic: Statistic, known: Bools, key: Key, bootstrap: Bootstrap) ->
     """Return a statistic of the `known` texts, with resamples if its level has intervals."""
     level, _ = key
     n_items = int(known.any(axis=1).sum())
-    if level == "system":  # without an interval (NO_SYSTEM_INTERVAL), nobody reads the resamples
+    if level == "systems":  # without an interval (NO_SYSTEM_INTERVAL), nobody reads the resamples
         return bootstrap.observed(statistic, len(known), n_items)
     return bootstrap.resampled(statistic, len(known), n_items)
 
@@ -271,7 +271,7 @@ def jackknife_interval(value: float, without: Floats, confidence: float) -> Inte
     items.
     """
     n = len(without)
-    if n < INTERVAL_ITEMS_OF_JUDGES["item"] or np.isnan(without).any():
+    if n < INTERVAL_ITEMS_OF_JUDGES["all-texts"] or np.isnan(without).any():
         return Interval(None, None, too_few(n))
     deviations = without - without.mean()
     squares = float((deviations**2).sum()) if np.ptp(without) else 0.0
@@ -369,7 +369,7 @@ def change_in_agreement(
 def rater_correlation(votes: Floats, bootstrap: Bootstrap) -> Correlation:
     """Correlate each rater with the mean of the others, and average over raters.
 
-    At level `document` the average is within items. `votes` are raters × items × systems, NaN for
+    At level `within-items` the average is within items. `votes` are raters × items × systems, NaN for
     missing ratings. See `CorrelationWithRatings` for the rest.
     """
     voted = ~np.isnan(votes)
@@ -401,14 +401,14 @@ def _correlation(
         if reason:
             lacking[level] = reason
     sizes = {level: _sample_size(pairs, level) for level in LEVELS}
-    left_out = _items_left_out(pairs, sizes["document"])
+    left_out = _items_left_out(pairs, sizes["within-items"])
     estimates: dict[Key, Estimate] = {}
     for level, name in product(LEVELS, COEFFICIENTS):
         if level in lacking:
             continue
         method = f"{subject}{NAMES[name]} {OVER[level]}"
         estimate: Estimate | None
-        if level == "document":
+        if level == "within-items":
             by_item = average([within(*pair, name) for pair in pairs])
             estimate = _mean_over_items(name, by_item, method + left_out, bootstrap.confidence)
         else:
@@ -418,7 +418,7 @@ def _correlation(
             )
         if estimate is not None:
             estimates[level, name] = estimate
-    return Correlation(sizes["item"], estimates, lacking)
+    return Correlation(sizes["all-texts"], estimates, lacking)
 
 
 def _items_left_out(pairs: Sequence[Pair], n_used: int) -> str:
@@ -444,7 +444,7 @@ def _resampled_estimate(
 
     Between systems it is the value alone.
     """
-    if level != "system":
+    if level != "systems":
         return bootstrap.estimate(name, drawn, n, method, INTERVAL_ITEMS[level])
     if np.isnan(drawn.value):
         return None
@@ -462,11 +462,11 @@ def _mean_over_items(name: str, by_item: Floats, method: str, confidence: float)
 
 def _sample_size(pairs: Sequence[Pair], level: Level) -> int:
     """Return the number of items, texts or systems that a level compares."""
-    if level == "document":
+    if level == "within-items":
         by_item = average([within(*pair, "spearman") for pair in pairs])
         return int((~np.isnan(by_item)).sum())
     known = _complete_texts(pairs)
-    return int(known.sum() if level == "item" else known.any(axis=0).sum())
+    return int(known.sum() if level == "all-texts" else known.any(axis=0).sum())
 
 
 def _complete_texts(pairs: Sequence[Pair]) -> Bools:
@@ -487,9 +487,9 @@ def _reason_undefined(pairs: Sequence[Pair], level: Level) -> str:
     reason = _too_few(known, level)
     if reason:
         return reason
-    if level == "system" and known.any(axis=0).sum() > _MAX_SYSTEMS:
+    if level == "systems" and known.any(axis=0).sum() > _MAX_SYSTEMS:
         return f"there are more than {_MAX_SYSTEMS} systems"
-    if level == "document" and not _sample_size(pairs, level):
+    if level == "within-items" and not _sample_size(pairs, level):
         return "in no item do both the values and the ratings differ between texts"
     return ""
 
@@ -505,13 +505,13 @@ def _too_few(known: Bools, level: Level) -> str:
 
     Return nothing if they are enough.
     """
-    if level == "item":
+    if level == "all-texts":
         n = known.sum()
         units = "texts"
     else:
         n = known.any(axis=0).sum()
         units = "systems"
-    least = 2 if level == "document" else MIN_CORRELATION_ITEMS
+    least = 2 if level == "within-items" else MIN_CORRELATION_ITEMS
     return f"there are fewer than {least} {units}" if n < least else ""
 
 
@@ -619,9 +619,9 @@ def _matrix(
     if empty:
         notes.append(empty)
     elif constant:
-        in_items = " in each item" if level == "document" else ""
+        in_items = " in each item" if level == "within-items" else ""
         notes.append(f"all values are equal{in_items}: {', '.join(constant)}")
-    interval = _WITHIN_ITEMS if level == "document" else str(bootstrap)
+    interval = _WITHIN_ITEMS if level == "within-items" else str(bootstrap)
     return Matrix(
         level,
         coefficient,
@@ -669,7 +669,7 @@ def _cells(
         within_group = positions.reshape(-1, 2)
         # A column with itself has no interval.
         differ = [index for index, (first, second) in enumerate(pairs) if first != second]
-        if key[0] == "document":
+        if key[0] == "within-items":
             group = _within_items_of_group(columns, within_group, key[1], differ, bootstrap)
         else:
             group = _over_texts_of_group(columns, within_group, key, differ, bootstrap)
@@ -722,15 +722,15 @@ def _over_texts_of_group(
     low = np.full(len(pairs), np.nan)
     high = np.full(len(pairs), np.nan)
     n_items = int(known.any(axis=1).sum())
-    if level == "item" and n_items >= INTERVAL_ITEMS[level]:
+    if level == "all-texts" and n_items >= INTERVAL_ITEMS[level]:
         low[differ], high[differ] = bootstrap.interval(drawn[:, differ], n_items)
-    n = known.sum() if level == "item" else known.any(axis=0).sum()
+    n = known.sum() if level == "all-texts" else known.any(axis=0).sum()
     return _CellsOfPairs(observed, low, high, np.asarray(n))
 
 
 def _reason_empty(known: Bools, level: Level, coefficient: Coefficient) -> str:
     """Return why a matrix is empty, from which texts have values; nothing if it is not."""
     n_systems = known.any(axis=0).sum()
-    if level != "item" and coefficient == "kendall" and n_systems > _MAX_TAU_SYSTEMS:
+    if level != "all-texts" and coefficient == "kendall" and n_systems > _MAX_TAU_SYSTEMS:
         return f"tau-b of more than {_MAX_TAU_SYSTEMS} systems is not computed"
     return _too_few(known, level)

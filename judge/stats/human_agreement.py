@@ -88,7 +88,7 @@ class Versus:
     """The correlation with people of one judge minus that of another at a level, on the texts of both.
 
     The intervals of a level hold together with 95%, for all pairs of judges. `pearson` has the p of Williams' test with
-    Holm's correction over these pairs, except at level document, for which there is no such test.
+    Holm's correction over these pairs, except at level `within-items`, for which there is no such test.
     """
 
     judge: str
@@ -500,7 +500,7 @@ def _failed(
 def _too_few_items(baseline: Floats, judges: Sequence[Floats], ratings: Floats) -> dict[Level, str]:
     """Return by level why a baseline has values for too few of the items that the judges (or else people) have.
 
-    Too few are less than half of them, or fewer than 10 if they have 10 or more. At level document only items in which
+    Too few are less than half of them, or fewer than 10 if they have 10 or more. At level `within-items` only items in which
     both sides differ between texts count.
     """
     reasons: dict[Level, str] = {}
@@ -517,7 +517,7 @@ def _too_few_items(baseline: Floats, judges: Sequence[Floats], ratings: Floats) 
 
 def _count_items(values: Floats, ratings: Floats, level: Level) -> int:
     """Return the number of items that can be compared at this level."""
-    if level == "document":
+    if level == "within-items":
         return int((~np.isnan(within(*paired(values, ratings), "spearman"))).sum())
     return int((~np.isnan(values) & ~np.isnan(ratings)).any(axis=1).sum())
 

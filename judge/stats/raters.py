@@ -135,10 +135,10 @@ def _against(own: Floats, others: Floats, bootstrap: Bootstrap) -> _AgainstOther
         return _AgainstOthers()
     spearman = None
     if n_texts >= _MIN_SPEARMAN_TEXTS:
-        statistic = of_pair(own_ratings, other_ratings, "item", "spearman")
+        statistic = of_pair(own_ratings, other_ratings, "all-texts", "spearman")
         n_items = int(rated.any(axis=1).sum())
         resampled = bootstrap.resampled(statistic, len(own), n_items)
-        method = f"{NAMES['spearman']} {OVER['item']}"
+        method = f"{NAMES['spearman']} {OVER['all-texts']}"
         spearman = bootstrap.estimate("spearman", resampled, n_texts, method)
     both = np.stack([own_ratings, other_ratings])
     agreement = agree(both, ("alpha_interval",), bootstrap)

@@ -28,13 +28,13 @@ class Selection:
 
 @one_thread
 def select(
-    values: Floats, ratings: Floats, level: Level = "document", *, failed: Bools | None = None
+    values: Floats, ratings: Floats, level: Level = "within-items", *, failed: Bools | None = None
 ) -> Selection:
     """Choose among candidates by their Spearman with people's ratings.
 
     `values` are candidates × items × systems, `ratings` items × systems. A text counts if it has a
     rating and a value of every candidate, or if it `failed` (a mask like `values`): with the
-    candidate's mean value, which gains nothing. At level `document`, items with equal ratings do
+    candidate's mean value, which gains nothing. At level `within-items`, items with equal ratings do
     not count, and a candidate that gives all texts of an item the same value has 0 there. Of equal
     candidates the first is chosen.
 
@@ -55,7 +55,7 @@ def select(
 
 def _shortage(ratings: Floats, items: int, level: Level) -> str:
     """Describe the items that a choice needs, and how many usable `items` there are."""
-    if level == "document":
+    if level == "within-items":
         rated = int(_vary(ratings).sum())
         kind = "items whose ratings differ between texts"
     else:
@@ -92,11 +92,11 @@ def _constant(values: Floats, ratings: Floats, failed: Bools | None) -> str:
 def fill_failed(values: Floats, failed: Bools, level: Level) -> Floats:
     """Return the values (candidates × items × systems) with a candidate's mean at its failed texts.
 
-    These then count for nothing. At level `document` it is the mean within the item, because that
+    These then count for nothing. At level `within-items` it is the mean within the item, because that
     of all texts is an opinion on the item's order.
     """
     scored = np.where(failed, np.nan, values)
-    axes = -1 if level == "document" else (-2, -1)
+    axes = -1 if level == "within-items" else (-2, -1)
     number_scored = (~np.isnan(scored)).sum(axis=axes, keepdims=True)
     mean_scored = share(np.nansum(scored, axis=axes, keepdims=True), number_scored)
     # Without any score in the item, all its texts get the same value.
@@ -117,7 +117,7 @@ def _statistic(
     columns = rounded(np.concatenate([values, ratings[None]]))
     complete = np.where(np.isnan(columns).any(axis=0), np.nan, columns)
     complete_ratings = complete[-1]
-    if level == "document":
+    if level == "within-items":
         varying = complete[:, _vary(complete_ratings)]
         by_item = between(varying, "spearman")[:, :n_candidates, n_candidates]
         # A candidate that gives all texts of an item the same value has 0 there.

@@ -47,9 +47,9 @@ from judge.table import matrix
 DECIMALS = 2
 """Decimals of a coefficient."""
 _OVER: Mapping[Level, str] = {
-    "document": "within items",
-    "item": "over all texts",
-    "system": "between systems' means",
+    "within-items": "within items",
+    "all-texts": "over all texts",
+    "systems": "between systems' means",
 }
 
 
@@ -69,8 +69,8 @@ class Coefficients(AnyOf):
     pearson: Minimum | None = None
     level: Level | None = Field(
         default=None,
-        description="document: within items (default if most items have three rated texts or "
-        "more); item: over all texts (otherwise the default); system: between the systems' means.",
+        description="within-items (default if most items have three rated texts or more), "
+        "all-texts (otherwise the default) or systems: between the systems' means.",
     )
 
     @property
@@ -192,7 +192,7 @@ def _decide_coefficient(estimate: Estimate, minimum: float, level: Level, items:
         return Decision("failed", f"{estimate.name} below {short(minimum)}")
     n = estimate.n
     unit = UNITS[level]
-    if level == "system":
+    if level == "systems":
         # The interval between systems' means is resampled over items, so more items narrow it.
         n = items
         unit = "item"

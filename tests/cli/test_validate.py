@@ -61,15 +61,17 @@ def test_a_plan_is_carried_out_first(judge: Callable[..., Any]) -> None:
     assert (done.code, done.err) == (0, "")
     (one,) = json.loads(done.out)["criteria"]
     assert [row["name"] for row in one["rows"] if row["kind"] == "judge"] == ["replies.yaml"]
-    (method, *_) = (c["method"] for c in one["rows"][0]["correlations"] if c["level"] == "item")
+    (method, *_) = (
+        c["method"] for c in one["rows"][0]["correlations"] if c["level"] == "all-texts"
+    )
     assert method.endswith("items: too few for an interval")
     assert '"seed": 3' in Path("r/run.json").read_text(encoding="utf-8")
 
 
 def test_levels_and_formats(judge: Callable[..., Any]) -> None:
     judge("run", "data.jsonl", *SCRIPTED, "--out", "r", "--quiet")
-    assert "between the systems' means" in judge("validate", "r", "--level", "system").out
-    between = " ".join(judge("validate", "r", "--level", "system", "--full").out.split())
+    assert "between the systems' means" in judge("validate", "r", "--level", "systems").out
+    between = " ".join(judge("validate", "r", "--level", "systems", "--full").out.split())
     assert "Without [low, high]: no interval: noise in the systems' means" in between
     assert (
         "| replies.yaml | 1.000 \\[0.078, 1.000\\] |"
@@ -79,10 +81,10 @@ def test_levels_and_formats(judge: Callable[..., Any]) -> None:
     correlations = found["criteria"][0]["rows"][0]["correlations"]
     assert {(c["level"], c["coefficient"]) for c in correlations} == {
         (level, name)
-        for level in ("document", "item", "system")
+        for level in ("within-items", "all-texts", "systems")
         for name in ("spearman", "kendall", "pearson")
     }
-    assert all("too few for" in c["method"] for c in correlations if c["level"] == "item")
+    assert all("too few for" in c["method"] for c in correlations if c["level"] == "all-texts")
 
 
 def test_the_judges_of_two_runs_are_compared(judge: Callable[..., Any]) -> None:

@@ -286,7 +286,7 @@ def test_agreement_is_spearmans_before_and_after_with_an_exact_test_over_items(
 ) -> None:
     before, after = table("5432", "2345", "3152"), table("1234", "2345", "3152")
     scores = judged(write, before, after).judged
-    assert (scores.rating, scores.level) == ("kind", "document")
+    assert (scores.rating, scores.level) == ("kind", "within-items")
     rho = [
         [
             spearmanr([int(side[f"{s}{n}"]) for s in "xyz"], [HUMAN[s][n] for s in "xyz"]).statistic
@@ -311,7 +311,7 @@ def test_agreement_is_spearmans_before_and_after_with_an_exact_test_over_items(
         )
         for side in (before, after)
     ]
-    (whole,) = [agreement for agreement in scores.agreement if agreement.level == "item"]
+    (whole,) = [agreement for agreement in scores.agreement if agreement.level == "all-texts"]
     assert [whole.before.value, whole.after.value] == pytest.approx(
         [one.statistic for one in every]
     )
@@ -321,7 +321,7 @@ def test_with_two_texts_an_item_the_verdict_is_about_all_texts(write: Write) -> 
     rows = [row for row in ROWS if row["system"] != "z"]
     model = grades(table("4321", "5432", "1111"), LOW)
     comparison = diff(*pair(write), rows, model=model, weighting="single", cache=False)
-    assert comparison.judged.leading.level == "item"
+    assert comparison.judged.leading.level == "all-texts"
     assert "people: Spearman changes by +1.691, 8 texts" in " ".join(comparison.report().split())
 
 

@@ -189,7 +189,7 @@ def test_judges_at_random_gain_in_at_most_5_percent(systems: int) -> None:
             )
             for _ in range(5)
         ]
-        level = "document" if systems > 1 else "item"
+        level = "within-items" if systems > 1 else "all-texts"
         training, testing = rows[: 10 * systems], rows[10 * systems :]
         best = choose_wording(training, "x", columns, level).chosen
         gain = (

@@ -98,7 +98,7 @@ def suite(data: Any, name: str, **options: Any) -> Any:
     (folder / "data.jsonl").write_text("\n".join(map(json.dumps, data)), encoding="utf-8")
     (folder / "a.judge.yaml").write_text(
         "data: data.jsonl\ncriteria: [polite.jinja]\nweighting: single\n"
-        "cases: [{criterion: polite.jinja, human: {spearman: {min: 0.1}, level: item}}]\n",
+        "cases: [{criterion: polite.jinja, human: {spearman: {min: 0.1}, level: all-texts}}]\n",
         encoding="utf-8",
     )
     model = ScriptedProvider(answer, model="grader")

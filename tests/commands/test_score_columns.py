@@ -56,7 +56,7 @@ def test_they_are_correlated_with_a_judge_and_validated() -> None:
     assert re.search(r"fluency +comet\n", result.report("console"))  # the metric beside the judge
     (rated,) = judge.validate(result).rated
     rho = {
-        row.name: row.correlation.estimates["document", "spearman"].value
+        row.name: row.correlation.estimates["within-items", "spearman"].value
         for row in rated.baselines[:2]
     }
     assert rho == {"comet": 1.0, "wer reversed": 1.0}  # the order that people gave

@@ -845,7 +845,7 @@ data: {json.dumps(str(shared_data("summeval_smoke.jsonl")))}
 map: {{item: doc_id, output: summary}}
 weighting: single
 cases:
-  - {{name: people, criterion: relevance, human: {{spearman: {{min: 0.3}}, level: item}}, undecided: pass}}
+  - {{name: people, criterion: relevance, human: {{spearman: {{min: 0.3}}, level: all-texts}}, undecided: pass}}
   - {{name: best, criterion: relevance, item: {best["doc_id"]}, system: {best["system"]}, expect: {{min: 4}}}}
   - {{name: worst, criterion: relevance, item: {worst["doc_id"]}, system: {worst["system"]}, expect: {{max: 3}}}}
 """

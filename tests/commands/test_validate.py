@@ -94,11 +94,11 @@ def test_a_judge_is_compared_with_baselines() -> None:
     assert names(rated) == {"judges": ["grader"], "baselines": baselines}
     assert rated.texts == 18
     (own,) = rated.judges
-    assert own.correlation.estimates["document", "spearman"].value == 1.0
+    assert own.correlation.estimates["within-items", "spearman"].value == 1.0
     assert own.signature.startswith("relevance@")
-    length = rated.baselines[0].correlation.estimates["document", "spearman"]
+    length = rated.baselines[0].correlation.estimates["within-items", "spearman"]
     assert (length.value, length.n) == (-1.0, 6)
-    difference = rated.differences["grader", "length", "document"]
+    difference = rated.differences["grader", "length", "within-items"]
     assert (difference.value, difference.high) == (2.0, 2.0)
     assert difference.low == pytest.approx(
         4 * 6 / (6 + stats.t.ppf(0.975, 5) ** 2) - 2
@@ -112,7 +112,7 @@ def test_one_rater_is_compared_with_the_mean_of_the_others() -> None:
     rated = of(usual())
     assert rated.no_rater == ""
     assert rated.rater.signature == "3 raters"
-    found = rated.rater.correlation.estimates["document", "kendall"]
+    found = rated.rater.correlation.estimates["within-items", "kendall"]
     pairs = (([5, 4, 1], [4.5, 3.5, 2]), ([5, 3, 2], [4.5, 4, 1]), ([4, 4], [5, 3.5]))
     expected = [stats.kendalltau(one, others)[0] for one, others in pairs[:2]]
     assert found.value == pytest.approx(sum(expected) / 2)  # the third does not vary where it rated
@@ -216,7 +216,7 @@ def test_failures_on_texts_that_people_rate_differently_are_a_warning() -> None:
     assert failed.ratings == pytest.approx((7 * 1.5 + 11 / 3) / 8)
     assert failed.scored_ratings == pytest.approx((8 * 14 / 3 + 7 * 11 / 3 + 1.5) / 16)
     assert failed.p == 2 / 2**7  # signs of the seven items with failures
-    assert own.correlation.estimates["document", "spearman"].value == 1.0
+    assert own.correlation.estimates["within-items", "spearman"].value == 1.0
     note = (
         "relevance: 8 of 24 judgments by shy failed. People's mean rating of these texts is 1.77, of the scored ones "
         "4.03 (p = 0.016)."
@@ -274,7 +274,7 @@ def test_another_scale_has_neither(factor: float, ends: str) -> None:
     (own,) = of(found).judges
     why = f"people rated from {ends}, the judge on a scale of 1 to 5"
     assert (own.calibration, own.agreement.estimates, own.no_calibration) == (None, {}, why)
-    assert own.correlation.estimates["document", "spearman"].value == 1.0
+    assert own.correlation.estimates["within-items", "spearman"].value == 1.0
     assert f"No agreement and calibration for grader: {why}." in found.report("markdown").replace(
         "\\", ""
     )
@@ -313,14 +313,16 @@ def test_every_two_judges_of_a_panel_are_held_against_each_other() -> None:
         ("panel mean", "grader"), ("panel mean", "fickle"), ("grader", "fickle"),
     }  # fmt: skip
     (within,) = (
-        v for v in rated.versus if (v.judge, v.other, v.level) == ("grader", "fickle", "document")
+        v
+        for v in rated.versus
+        if (v.judge, v.other, v.level) == ("grader", "fickle", "within-items")
     )
     assert within.spearman.value == pytest.approx(
         1 + np.sqrt(3) / 2
     )  # ranks 3, 2, 1 with 1, 1, 2: −√3/2
     assert within.pearson.p is None
     (over,) = (
-        v for v in rated.versus if (v.judge, v.other, v.level) == ("grader", "fickle", "item")
+        v for v in rated.versus if (v.judge, v.other, v.level) == ("grader", "fickle", "all-texts")
     )
     assert over.pearson.p < 1e-6
 
@@ -334,7 +336,7 @@ def test_the_judges_of_two_runs_are_held_against_each_other(tmp_path: Path) -> N
     found = judge.validate(tmp_path / "a", tmp_path / "b", n_resamples=50)
     names_ = [f"grader ({tmp_path / name})" for name in "ab"]
     assert names(of(found))["judges"] == names_
-    told = json.loads(found.report("json"))["criteria"][0]["sentences"]["document"]
+    told = json.loads(found.report("json"))["criteria"][0]["sentences"]["within-items"]
     assert (
         f"{names_[0]}: no significant difference from {names_[1]} (+1.866 [−0.220, 1.996])." in told
     )
@@ -457,8 +459,10 @@ def test_a_baseline_with_few_items_is_not_compared() -> None:
     )
     found = judge.validate(replace(result, table=table))
     (baseline,) = [row for row in of(found).baselines if row.name == "bleurt"]
-    assert baseline.correlation.estimates["document", "spearman"].value == 1.0
-    assert baseline.few["document"] == "it has values for 4 of 24 items, too few for a comparison"
+    assert baseline.correlation.estimates["within-items", "spearman"].value == 1.0
+    assert (
+        baseline.few["within-items"] == "it has values for 4 of 24 items, too few for a comparison"
+    )
     assert not any(baseline == "bleurt" for _, baseline, _ in of(found).differences)
     said = found.report("markdown")
     assert "Not compared with the judges: bleurt: it has values for 4 of 24 items" in said
@@ -467,14 +471,15 @@ def test_a_baseline_with_few_items_is_not_compared() -> None:
 
 
 def test_tables_for_a_paper_are_at_the_level() -> None:
-    paper = judge.validate(judged(rows()), level="item").report("latex")
+    paper = judge.validate(judged(rows()), level="all-texts").report("latex")
     for row in of(judge.validate(judged(rows()))).rows:
         assert (
-            f"{row.correlation.estimates['item', 'spearman'].value:.3f}".removeprefix("-") in paper
+            f"{row.correlation.estimates['all-texts', 'spearman'].value:.3f}".removeprefix("-")
+            in paper
         )
     assert "correlation with people over all texts" in paper
-    with pytest.raises(ConfigError, match=r"--level: .* did you mean 'item'"):
-        judge.validate(judged(rows()), level="items")
+    with pytest.raises(ConfigError, match="--level: 'document' is called within-items"):
+        judge.validate(judged(rows()), level="document")
 
 
 def test_a_rating_off_the_scale_is_named() -> None:

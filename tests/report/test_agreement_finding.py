@@ -219,7 +219,7 @@ def validation(drawn: Drawn) -> tuple[Rated, Document]:
 
 def usable(one: Rated) -> bool:
     """Whether the report is at the level of the independent reading."""
-    return any(("document", "spearman") in row.correlation.estimates for row in one.rows)
+    return any(("within-items", "spearman") in row.correlation.estimates for row in one.rows)
 
 
 def check_stars(drawn: Drawn, document: Document) -> None:
@@ -273,7 +273,7 @@ def pieces(text: str) -> list[tuple[str, str]]:
 def check_comparisons(drawn: Drawn, document: Document) -> None:
     defined = [name for name, values in drawn.judges.items() if len(by_item(values, drawn.ratings))]
     tests = max(1, len(list(combinations(defined, 2))))
-    told = document.data["criteria"][0]["sentences"]["document"]
+    told = document.data["criteria"][0]["sentences"]["within-items"]
     by_judge = {name: leads(drawn, name) for name in drawn.judges}
     for sentence in told:
         name, _, text = sentence.removesuffix(".").partition(": ")
@@ -352,17 +352,17 @@ def estimate(value: float, low: float | None, high: float | None, n: int = 12) -
 
 
 def criterion(own: Estimate, name: str = "tone", **leads_over: Estimate) -> Rated:
-    judge = Row("m", "judge", "m", Correlation(36, {("document", "spearman"): own}, {}))
+    judge = Row("m", "judge", "m", Correlation(36, {("within-items", "spearman"): own}, {}))
     baselines = tuple(
         Row(
             each,
             "baseline",
             each,
-            Correlation(36, {("document", "spearman"): estimate(0, -0.1, 0.1)}, {}),
+            Correlation(36, {("within-items", "spearman"): estimate(0, -0.1, 0.1)}, {}),
         )
         for each in leads_over
     )
-    differences = {("m", each, "document"): e for each, e in leads_over.items()}
+    differences = {("m", each, "within-items"): e for each, e in leads_over.items()}
     return Rated(name, 36, (judge,), baselines, None, "", differences)
 
 
@@ -469,7 +469,7 @@ def test_the_best_of_six_equal_judges_is_not_significantly_better() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("level", ["document", "item"])
+@pytest.mark.parametrize("level", ["within-items", "all-texts"])
 def test_equal_judges_seldom_differ(level: Level) -> None:
     """Of six, the best one by its correlation is compared with each other one."""
     random = np.random.default_rng(1)

@@ -188,9 +188,9 @@ def test_nothing_is_shown_if_nothing_was_compared(result: Result) -> None:
 def test_every_level_has_its_correlations(tested: Result) -> None:
     charts = list(correlation_blocks(tested))
     assert [chart.name for chart in charts] == [
-        "correlations-document",
-        "correlations-item",
-        "correlations-system",
+        "correlations-within-items",
+        "correlations-all-texts",
+        "correlations-systems",
     ]
     spearman = {
         matrix.level: matrix for matrix in tested.matrices if matrix.coefficient == "spearman"
@@ -206,7 +206,7 @@ def test_a_correlation_has_its_interval_and_sign(tested: Result) -> None:
     ends = ((None, -0.75), (-0.75, None)), ((None, -0.25), (-0.25, None))
     size = ((9, 8), (8, 9))
     matrix = Matrix(
-        "document",
+        "within-items",
         "spearman",
         ("a", "b"),
         ((1.0, -0.5), (-0.5, 1.0)),

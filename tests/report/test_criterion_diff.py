@@ -71,9 +71,9 @@ def found(result: Result) -> CriterionDiff:
         flips=(FlipCount("likeliest label", 5, 8), FlipCount("order of systems", 0, 0)),
         rating="一貫性",
         agreement=(
-            agreed("document", shift(0.1211, 0.0312, 0.2345, 0.0034)),
-            agreed("item", shift(0.01, -0.2, 0.3), n=36),
-            agreed("system", None, n=3),
+            agreed("within-items", shift(0.1211, 0.0312, 0.2345, 0.0034)),
+            agreed("all-texts", shift(0.01, -0.2, 0.3), n=36),
+            agreed("systems", None, n=3),
         ),
     )
     criterion = Criterion("a", "", Scale.integers(1, 5), path="a.jinja")
@@ -210,12 +210,12 @@ def finding(found: CriterionDiff, **judged: Any) -> list[str]:
 def test_the_verdict_on_agreement(
     found: CriterionDiff, difference: Estimate, sentence: str
 ) -> None:
-    assert finding(found, agreement=(agreed("document", difference),))[0] == sentence
+    assert finding(found, agreement=(agreed("within-items", difference),))[0] == sentence
 
 
 @pytest.mark.parametrize(("low", "significant"), [(0.0004, False), (0.0006, True), (-0.1, False)])
 def test_over_all_texts_the_rounded_interval_decides(low: float, significant: bool) -> None:
-    assert agreed("item", shift(0.1, low, 0.2)).is_significant is significant
+    assert agreed("all-texts", shift(0.1, low, 0.2)).is_significant is significant
 
 
 def test_a_change_in_scores_is_decided_by_the_test(found: CriterionDiff) -> None:
@@ -230,7 +230,7 @@ def test_a_change_in_scores_is_decided_by_the_test(found: CriterionDiff) -> None
 
 
 def test_without_agreement_the_scores_come_first(found: CriterionDiff) -> None:
-    assert finding(found, agreement=(agreed("document", None),))[0].startswith(
+    assert finding(found, agreement=(agreed("within-items", None),))[0].startswith(
         "No significant change in scores"
     )
     assert finding(found, agreement=(), no_agreement="No ratings")[1:] == ["No ratings."]

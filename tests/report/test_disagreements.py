@@ -68,7 +68,7 @@ def made(*columns: Column) -> Result:
 
 def report(result: Result, best: str, *, linked: bool = False) -> Document:
     found = tuple(
-        disagreements.blocks(disagreements.of_result(result), best, "document", linked=linked)
+        disagreements.blocks(disagreements.of_result(result), best, "within-items", linked=linked)
     )
     return Document("Gaps", sections=(Section("people", "Against people", lambda: found),))
 

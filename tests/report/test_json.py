@@ -145,7 +145,11 @@ def test_all_that_a_result_may_hold_is_in_it(
         assert (first["system"], first["adjusted"]) == (found.system, found.adjusted)
         assert first["estimate"]["p"] == found.estimate.p
     assert document["overall"]["weights"] == {"fluency": 0.5, "style": 0.5}
-    assert {matrix["level"] for matrix in document["matrices"]} == {"document", "item", "system"}
+    assert {matrix["level"] for matrix in document["matrices"]} == {
+        "within-items",
+        "all-texts",
+        "systems",
+    }
     assert [row["value"] for row in document["repeats"]] == [0.5]
     assert [row["alpha"] for row in _valid(panel.report("json"))["agreement"]] == [0.8125]
     assert _valid(ranking.report("json"))["rankings"][0]["pairs"] == 8

@@ -125,7 +125,7 @@ def test_matrices_that_are_not_square_are_refused(
     cells = {key: [[None, None], [None, None]] for key in ("values", "low", "high")}
     square = {
         "names": ["a", "b"],
-        "level": "item",
+        "level": "all-texts",
         "coefficient": "spearman",
         **cells,
         "n": [[1, 1], [1, 1]],

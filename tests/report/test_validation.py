@@ -47,7 +47,7 @@ def row(
     name: str, kind: Any, value: float, *, texts: int = 36, levels: Any = LEVELS, why: str = ""
 ) -> Row:
     """A row with about this value in all the levels; the others lack it for a reason."""
-    sizes = {"document": 12, "item": texts, "system": 3}
+    sizes = {"within-items": 12, "all-texts": texts, "systems": 3}
     found = {
         (level, coefficient): estimate(
             value - k / 10, value - 0.2, value + 0.1, sizes[level], coefficient
@@ -85,13 +85,15 @@ def calibration(bias: float = -0.4) -> Calibration:
 def versus(one: str, other: str, value: float, p: float = 0.0004) -> tuple[Versus, ...]:
     found = estimate(value, value - 0.1, value + 0.1, name="difference")
     tested = replace(found, p=p, method="difference", test="Williams' test, t(33) = 4.00")
-    return Versus(one, other, "document", found, found), Versus(one, other, "item", found, tested)
+    return Versus(one, other, "within-items", found, found), Versus(
+        one, other, "all-texts", found, tested
+    )
 
 
 def rated(differences: dict[str, Estimate], **fields: Any) -> Rated:
     """A criterion with one judge and these differences at level document."""
     baselines = tuple(row(name, "baseline", 0.2) for name in differences)
-    keyed = {("small-judge", name, "document"): one for name, one in differences.items()}
+    keyed = {("small-judge", name, "within-items"): one for name, one in differences.items()}
     judges = (row("small-judge", "judge", 0.6),)
     made = {
         "judges": judges,
@@ -143,14 +145,14 @@ def validation() -> Validation:
         ),
         "",
         {
-            ("panel mean", "bleurt", "document"): estimate(0.25, -0.05, 0.4, 10),
-            ("panel mean", "length", "document"): estimate(0.7, 0.5, 0.9),
-            ("panel mean", "ROUGE-1", "document"): estimate(0.4, 0.3, 0.5),
+            ("panel mean", "bleurt", "within-items"): estimate(0.25, -0.05, 0.4, 10),
+            ("panel mean", "length", "within-items"): estimate(0.7, 0.5, 0.9),
+            ("panel mean", "ROUGE-1", "within-items"): estimate(0.4, 0.3, 0.5),
         },
         versus("small-judge", "panel mean", -0.05),
         raters=(RATER, replace(RATER, rater="ben", alpha=None, repeated=0)),
     )
-    pooled = {"levels": ("item",), "why": "one system alone has values and ratings"}
+    pooled = {"levels": ("all-texts",), "why": "one system alone has values and ratings"}
     second = Rated(
         "一貫性|<b>",
         12,
@@ -205,7 +207,7 @@ def test_only_a_terminal_gets_escape_codes(validation: Validation) -> None:
     assert "\x1b[1m" in validation.report(colour=True)
 
 
-def sentences(rated: Rated, level: str = "document") -> list[str]:
+def sentences(rated: Rated, level: str = "within-items") -> list[str]:
     told: list[str] = json.loads(Validation("t", (rated,)).report("json"))["criteria"][0][
         "sentences"
     ][level]
@@ -286,15 +288,15 @@ def test_the_finding(differences: list[dict[str, Estimate]], finding: list[str])
 
 @pytest.mark.parametrize("systems", [4, 5])
 def test_means_of_few_systems_are_not_compared(systems: int) -> None:
-    means = {("system", name): estimate(-0.9, -1.0, -0.8, systems, name) for name in COEFFICIENTS}
+    means = {("systems", name): estimate(-0.9, -1.0, -0.8, systems, name) for name in COEFFICIENTS}
     judges, baselines = (
         (replace(row(name, kind, 0.6), correlation=Correlation(36, means, {})),)
         for name, kind in (("small-judge", "judge"), ("length", "baseline"))
     )
     one = rated({}, judges=judges, baselines=baselines)
     few = "4 systems are too few to compare correlations of means; 5 are needed"
-    assert (sentences(one, "system") == [f"{few}."]) is (systems == 4)
-    finding, *_ = plugins.document(Validation("t", (one,), level="system")).finding
+    assert (sentences(one, "systems") == [f"{few}."]) is (systems == 4)
+    finding, *_ = plugins.document(Validation("t", (one,), level="systems")).finding
     assert finding == (few if systems == 4 else "small-judge ranks against people on coherence")
 
 

@@ -66,7 +66,7 @@ SUITE = {
     "cases": [
         {"name": "order", "better": "a", "worse": "b", "margin": 0.25, "undecided": "pass"},
         {"name": "one", "item": "i1", "system": "a", "expect": {"min": 1}},
-        {"name": "people", "human": {"spearman": {"min": 0.1}, "level": "item"}},
+        {"name": "people", "human": {"spearman": {"min": 0.1}, "level": "all-texts"}},
         {"name": "text", "text": {"output": "Text 1", "source": "s"}, "expect": {"max": 2}},
     ],
 }  # fmt: skip

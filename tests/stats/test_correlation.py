@@ -74,7 +74,7 @@ def test_each_row_has_scipys_coefficient_ties_and_gaps_included(
 def test_over_all_texts_it_is_scipys(coefficient: Coefficient) -> None:
     x, y = data(30, 7)
     for one, other in ((x, y), (y, x)):
-        found = of_pair(one, other, "item", coefficient)(np.ones((1, 30)))
+        found = of_pair(one, other, "all-texts", coefficient)(np.ones((1, 30)))
         assert found == pytest.approx([scipys(x, y, coefficient)])
 
 
@@ -84,7 +84,7 @@ def test_a_resample_over_all_texts_is_computed_anew(coefficient: Coefficient) ->
     (counts,) = resample_weights(30, 20, 0)
     drawn = [np.repeat(np.arange(30), row.astype(int)) for row in counts]
     expected = [scipys(x[rows], y[rows], coefficient) for rows in drawn]
-    assert of_pair(x, y, "item", coefficient)(counts) == pytest.approx(expected)
+    assert of_pair(x, y, "all-texts", coefficient)(counts) == pytest.approx(expected)
 
 
 def test_tau_is_linear_and_still_has_the_interval_of_a_whole_bootstrap() -> None:
@@ -92,9 +92,9 @@ def test_tau_is_linear_and_still_has_the_interval_of_a_whole_bootstrap() -> None
     (counts,) = resample_weights(60, 400, 0)
     drawn = [np.repeat(np.arange(60), row.astype(int)) for row in counts]
     whole = np.quantile([scipys(x[rows], y[rows], "kendall") for rows in drawn], (0.025, 0.975))
-    assert np.quantile(of_pair(x, y, "item", "kendall")(counts), (0.025, 0.975)) == pytest.approx(
-        whole, abs=0.006
-    )
+    assert np.quantile(
+        of_pair(x, y, "all-texts", "kendall")(counts), (0.025, 0.975)
+    ) == pytest.approx(whole, abs=0.006)
 
 
 def test_spearman_that_is_linear_in_the_draws_has_scipys_value_and_the_interval_of_ranking_anew() -> (
@@ -102,7 +102,7 @@ def test_spearman_that_is_linear_in_the_draws_has_scipys_value_and_the_interval_
 ):
     x, y = data(120, 6)
     counts = np.concatenate(list(resample_weights(120, 600, 0)))
-    anew, linear = (of_pair(x, y, "item", "spearman", exact=n) for n in (1000, 0))
+    anew, linear = (of_pair(x, y, "all-texts", "spearman", exact=n) for n in (1000, 0))
     assert linear(np.ones((1, 120))) == pytest.approx([scipys(x, y, "spearman")])
     ends = [np.quantile(statistic(counts), (0.025, 0.975)) for statistic in (anew, linear)]
     assert ends[1] == pytest.approx(ends[0], abs=0.006)
@@ -115,9 +115,9 @@ def test_tau_of_many_different_values_is_exact_and_binned_for_the_interval_alone
     y += x
     counts = np.concatenate(list(resample_weights(200, 400, 0)))
     monkeypatch.setattr(module, "_MAX_CELLS", 10_000_000)
-    exact = of_pair(x, y, "item", "kendall")
+    exact = of_pair(x, y, "all-texts", "kendall")
     monkeypatch.setattr(module, "_MAX_CELLS", 1_000)
-    binned = of_pair(x, y, "item", "kendall")
+    binned = of_pair(x, y, "all-texts", "kendall")
     for statistic in (exact, binned):
         assert statistic(np.ones((1, 200))) == pytest.approx([scipys(x, y, "kendall")], abs=1e-12)
     ends = [np.quantile(statistic(counts), (0.025, 0.975)) for statistic in (exact, binned)]
@@ -135,7 +135,7 @@ def test_between_systems_it_is_that_of_the_drawn_means(coefficient: Coefficient)
         scipys(np.nanmean(x[rows], axis=0), np.nanmean(y[rows], axis=0), coefficient)
         for rows in drawn
     ]
-    assert of_pair(x, y, "system", coefficient)(counts) == pytest.approx(expected)
+    assert of_pair(x, y, "systems", coefficient)(counts) == pytest.approx(expected)
 
 
 @given(arrays.arrays(np.int64, (5, 6), elements=st.integers(3, 15)))
@@ -143,7 +143,7 @@ def test_systems_whose_ratings_have_the_same_sum_are_tied(thirds: Any) -> None:
     """Ratings are means of three raters: sums of thirds differ in floating point, also after rounding."""
     judged = np.tile(np.arange(6.0), (5, 1))
     expected = scipys(judged[0], thirds.sum(axis=0), "spearman")
-    assert of_pair(judged, thirds / 3, "system", "spearman")(np.ones((1, 5))) == pytest.approx(
+    assert of_pair(judged, thirds / 3, "systems", "spearman")(np.ones((1, 5))) == pytest.approx(
         [expected], nan_ok=True
     )
 
@@ -155,7 +155,7 @@ def test_estimates_of_all_levels_say_what_they_are_over() -> None:
     texts = int((~np.isnan(x + y)).sum())
     assert found.texts == texts
     by_item = [scipys(one, other, "kendall") for one, other in zip(x, y, strict=True)]
-    tau = found.estimates["document", "kendall"]
+    tau = found.estimates["within-items", "kendall"]
     assert (tau.value, tau.n) == (
         pytest.approx(np.nanmean(by_item)),
         int((~np.isnan(by_item)).sum()),
@@ -165,9 +165,9 @@ def test_estimates_of_all_levels_say_what_they_are_over() -> None:
         "Kendall's tau-b between the systems of an item, mean over items; "
     )
     assert tau.method.endswith("; 95% Wilson interval with Student's t over items")
-    pooled = found.estimates["item", "kendall"].method
+    pooled = found.estimates["all-texts", "kendall"].method
     assert pooled.endswith("; 95% expanded percentile bootstrap over items, 200 resamples, seed 0")
-    bounded = [e for (level, _), e in found.estimates.items() if level != "system"]
+    bounded = [e for (level, _), e in found.estimates.items() if level != "systems"]
     assert all(
         e.low is not None and e.high is not None and e.low < e.value < e.high for e in bounded
     )
@@ -176,7 +176,9 @@ def test_estimates_of_all_levels_say_what_they_are_over() -> None:
 def test_items_that_say_nothing_are_left_out_and_counted() -> None:
     ratings = np.array([[1, 2, 3], [4, 4, 4], [2, NAN, NAN], [1, 3, 2.0], [NAN, NAN, NAN]])
     scores = np.array([[1, 2, 3], [1, 2, 3], [1, 2, 3], [1, 3, 2.0], [1, 2, 3]])
-    found = CorrelationWithRatings(ratings, FEW).correlate(scores).estimates["document", "spearman"]
+    found = (
+        CorrelationWithRatings(ratings, FEW).correlate(scores).estimates["within-items", "spearman"]
+    )
     assert (found.value, found.n) == (1.0, 2)
     assert (
         "; left out of 4: 1 in which values or ratings do not vary and 1 of one text; "
@@ -190,7 +192,7 @@ def test_draws_come_back_with_the_seed_and_only_with_it() -> None:
         CorrelationWithRatings(y, Bootstrap(100, seed)).correlate(x).estimates for seed in (1, 1, 2)
     )
     assert one == again
-    assert one["item", "spearman"].low != other["item", "spearman"].low
+    assert one["all-texts", "spearman"].low != other["all-texts", "spearman"].low
 
 
 @pytest.mark.parametrize(
@@ -241,7 +243,7 @@ def test_one_item_has_no_interval() -> None:
         assert "1 item: too few for an interval" in estimate.method or (
             "between the systems' means; no interval: " in estimate.method
         )
-    assert found["document", "spearman"].value == pytest.approx(0.5)
+    assert found["within-items", "spearman"].value == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize(("varying", "bounded"), [(4, False), (5, True)])
@@ -250,14 +252,14 @@ def test_within_items_an_interval_needs_five_items_that_vary(varying: int, bound
     ratings = np.array([*random.normal(size=(varying, 4)), *np.full((30, 4), 4.0)])
     scores, other = random.normal(size=(2, varying + 30, 4))
     against = CorrelationWithRatings(ratings, FEW)
-    found = against.correlate(scores).estimates["document", "spearman"]
+    found = against.correlate(scores).estimates["within-items", "spearman"]
     assert (found.n, found.low is not None) == (varying, bounded)
-    difference = against.difference(scores, other, "document")
+    difference = against.difference(scores, other, "within-items")
     assert difference is not None
     assert (difference.n, difference.low is not None) == (varying, bounded)
     if bounded:
         alone = CorrelationWithRatings(ratings[:varying], FEW).correlate(scores[:varying])
-        narrow, wide = found, alone.estimates["document", "spearman"]
+        narrow, wide = found, alone.estimates["within-items", "spearman"]
         assert narrow.high - narrow.low == pytest.approx(wide.high - wide.low, rel=0.25)
 
 
@@ -267,11 +269,11 @@ def test_a_difference_is_on_the_texts_that_both_have() -> None:
     shared = np.where(np.isnan(x + z), NAN, y)
     of = [within(side, shared, "spearman") for side in (x, z)]
     against = CorrelationWithRatings(y, FEW)
-    found = against.difference(x, z, "document")
+    found = against.difference(x, z, "within-items")
     assert found is not None
     assert found.value == pytest.approx(np.nanmean(of[0] - of[1]))
     assert found.n == int((~np.isnan(of[0] - of[1])).sum())
-    levels: tuple[Level, ...] = ("item", "system")
+    levels: tuple[Level, ...] = ("all-texts", "systems")
     for level in levels:
         other = against.difference(x, z, level)
         sides = [of_pair(side, shared, level, "spearman") for side in (x, z)]
@@ -279,7 +281,7 @@ def test_a_difference_is_on_the_texts_that_both_have() -> None:
         assert other.value == pytest.approx(
             sides[0](np.ones((1, 50)))[0] - sides[1](np.ones((1, 50)))[0]
         )
-        if level == "system":
+        if level == "systems":
             assert (other.low, other.high) == (None, None)
             continue
         ends = FEW.interval(
@@ -315,10 +317,12 @@ def test_a_column_does_not_differ_from_itself_but_from_noise(level: Any) -> None
     against = CorrelationWithRatings(y, FEW)
     same = against.difference(x, x, level)
     assert same is not None
-    assert (same.value, same.low, same.high) == ((0, 0, 0) if level == "item" else (0, None, None))
+    assert (same.value, same.low, same.high) == (
+        (0, 0, 0) if level == "all-texts" else (0, None, None)
+    )
     better = against.difference(y, np.random.default_rng(1).normal(size=x.shape), level)
     assert better is not None
-    if level == "system":
+    if level == "systems":
         assert better.value > 0
         return
     assert better.low is not None
@@ -330,8 +334,8 @@ def test_between_the_means_of_systems_there_is_no_interval(items: int) -> None:
     x, y = data(items, 6, missing=0)
     against = CorrelationWithRatings(y, FEW)
     for estimate in (
-        against.correlate(x).estimates["system", "spearman"],
-        against.difference(x, x[::-1], "system"),
+        against.correlate(x).estimates["systems", "spearman"],
+        against.difference(x, x[::-1], "systems"),
     ):
         assert estimate is not None
         assert (estimate.low, estimate.high) == (None, None)
@@ -342,10 +346,10 @@ def test_between_the_means_of_systems_there_is_no_interval(items: int) -> None:
 def test_between_the_means_of_few_systems_nothing_is_compared(systems: int, said: bool) -> None:
     x, y = data(40, systems)
     against = CorrelationWithRatings(y, FEW)
-    assert against.correlate(x).estimates["system", "spearman"].n == systems
+    assert against.correlate(x).estimates["systems", "spearman"].n == systems
     for coefficient in COEFFICIENTS:
-        assert (against.difference(x, x[::-1], "system", coefficient) is not None) is said
-    assert against.difference(x, x[::-1], "item") is not None
+        assert (against.difference(x, x[::-1], "systems", coefficient) is not None) is said
+    assert against.difference(x, x[::-1], "all-texts") is not None
 
 
 def test_there_is_no_difference_where_one_is_undefined() -> None:
@@ -375,11 +379,11 @@ def test_each_rater_is_left_out_once() -> None:
         ]
     )
     values = [np.mean(item[~np.isnan(item)]) for item in each.T if not np.isnan(item).all()]
-    assert found.estimates["document", "spearman"].value == pytest.approx(np.mean(values))
-    assert found.estimates["document", "spearman"].n == len(values)
+    assert found.estimates["within-items", "spearman"].value == pytest.approx(np.mean(values))
+    assert found.estimates["within-items", "spearman"].n == len(values)
     of_all = [scipys(votes[k], others[k], "pearson") for k in range(3)]
-    assert found.estimates["item", "pearson"].value == pytest.approx(np.mean(of_all))
-    assert found.estimates["item", "pearson"].method.startswith(
+    assert found.estimates["all-texts", "pearson"].value == pytest.approx(np.mean(of_all))
+    assert found.estimates["all-texts", "pearson"].method.startswith(
         "one of 3 raters against the mean of the others, averaged: Pearson's r over all texts; 95%"
     )
 
@@ -417,11 +421,11 @@ def test_the_published_rows_of_rouge_on_summeval(shared_data: Callable[[str], Pa
             of_document = [
                 published["doc_level"][f"{criterion}_{c}"] for c in ("spearman", "kendall")
             ]
-            assert [found["document", c].value for c in ("spearman", "kendall")] == pytest.approx(
-                of_document, abs=0.002
-            )
-            assert found["document", "spearman"].n == 100 - constant
-            for level, key in (("item", "sample"), ("system", "system")):
+            assert [
+                found["within-items", c].value for c in ("spearman", "kendall")
+            ] == pytest.approx(of_document, abs=0.002)
+            assert found["within-items", "spearman"].n == 100 - constant
+            for level, key in (("all-texts", "sample"), ("systems", "system")):
                 told = gold[f"{name}_f_stem_mean11"][f"{key}_level_pearson_spearman_kendall"][
                     criterion
                 ]
@@ -470,20 +474,22 @@ BEFORE = {key: value if key[0] in ("i0", "i3", "i4") else -value for key, value 
 def test_by_level_on_the_texts_of_both() -> None:
     before = {key: value for key, value in BEFORE.items() if key != ("i0", "x")}
     found, lacking = change_in_agreement(RATED, "kind", before, AFTER)
-    assert (list(found), lacking) == (["document", "item", "system"], "")
+    assert (list(found), lacking) == (["within-items", "all-texts", "systems"], "")
     both = [(before[key], AFTER[key]) for key in before]
-    assert found["item"].before.value == pytest.approx(
+    assert found["all-texts"].before.value == pytest.approx(
         spearmanr(*zip(*both, strict=True)).statistic
     )
-    assert (found["item"].before.n, found["item"].after.value) == (17, pytest.approx(1.0))
-    document = found["document"]
+    assert (found["all-texts"].before.n, found["all-texts"].after.value) == (17, pytest.approx(1.0))
+    document = found["within-items"]
     assert (document.before.value, document.after.value) == (pytest.approx(0.0), pytest.approx(1.0))
     assert document.change is not None
     assert document.change.value == pytest.approx(1.0)
     assert document.change.p == pytest.approx(
         0.25
     )  # three items turned, none the other way: 2 / 2³
-    assert list(change_in_agreement(RATED, "kind", before, AFTER, levels=("item",))[0]) == ["item"]
+    assert list(change_in_agreement(RATED, "kind", before, AFTER, levels=("all-texts",))[0]) == [
+        "all-texts"
+    ]
 
 
 def test_the_seed_is_that_of_the_resamples() -> None:
@@ -498,8 +504,8 @@ def test_the_seed_is_that_of_the_resamples() -> None:
         for run in (BEFORE, AFTER)
     )
     one, same, other = (
-        change_in_agreement(rated, "kind", before, after, levels=("item",), seed=seed)[0][
-            "item"
+        change_in_agreement(rated, "kind", before, after, levels=("all-texts",), seed=seed)[0][
+            "all-texts"
         ].change
         for seed in (1, 1, 2)
     )

@@ -68,7 +68,7 @@ def test_every_two_columns_have_what_they_have_alone(missing: float) -> None:
             assert matrix.n[one][other] == expected.n
             interval = (
                 "95% Wilson interval with Student's t over items"
-                if matrix.level == "document"
+                if matrix.level == "within-items"
                 else Bootstrap(60, 5)
             )
             assert matrix.method.endswith(f"; {interval}")
@@ -78,7 +78,7 @@ def test_systems_with_equal_sums_are_tied() -> None:
     thirds = np.array([[5, 10, 8, 13, 12], [12, 10, 7, 6, 8], [10, 7, 4, 4, 3]])
     assert thirds.sum(axis=0).tolist() == [27, 27, 19, 23, 23]
     matrix = of(
-        matrices(table([thirds / 3, np.tile(np.arange(5.0), (3, 1))]), Bootstrap(5)), "system"
+        matrices(table([thirds / 3, np.tile(np.arange(5.0), (3, 1))]), Bootstrap(5)), "systems"
     )
     assert matrix.values[0][1] == pytest.approx(
         stats.spearmanr(thirds.sum(axis=0), range(5)).statistic
@@ -97,7 +97,7 @@ def test_they_are_symmetric_and_one_on_the_diagonal() -> None:
 
 def test_of_many_texts_spearman_over_all_of_them_is_scipys_with_a_linear_interval() -> None:
     values = data(columns=2, items=120, systems=6)
-    matrix = of(matrices(table(values), Bootstrap(300)), "item")
+    matrix = of(matrices(table(values), Bootstrap(300)), "all-texts")
     assert matrix.n[0][1] == 720
     assert matrix.values[0][1] == pytest.approx(
         stats.spearmanr(values[0].ravel(), values[1].ravel()).statistic
@@ -105,7 +105,7 @@ def test_of_many_texts_spearman_over_all_of_them_is_scipys_with_a_linear_interva
     anew = (
         CorrelationWithRatings(values[1], Bootstrap(300))
         .correlate(values[0])
-        .estimates["item", "spearman"]
+        .estimates["all-texts", "spearman"]
     )
     assert (matrix.low[0][1], matrix.high[0][1]) == (
         pytest.approx(anew.low, abs=0.01),
@@ -146,13 +146,13 @@ def test_what_cannot_be_computed_is_said(
 ) -> None:
     values = np.random.default_rng(0).normal(size=shape)
     found = matrices(table(values), Bootstrap(20))
-    for level, note in (("document", document), ("item", item), ("system", system)):
+    for level, note in (("within-items", document), ("all-texts", item), ("systems", system)):
         matrix = of(found, level)
         assert matrix.note.endswith(note)
         assert bool(matrix.note) == bool(note)
         assert (matrix.values[0][1] is None) == bool(note)
         # One item has no interval, and neither have systems' means.
-        bounded = not note and shape[1] > 1 and level != "system"
+        bounded = not note and shape[1] > 1 and level != "systems"
         assert (matrix.low[0][1] is not None) == bounded
 
 
@@ -161,13 +161,13 @@ def test_a_constant_column_has_no_value_and_is_named() -> None:
     values[1] = 2.0
     values[2] = values[2].mean(axis=1, keepdims=True)  # the same for all systems of an item
     found = matrices(table(values), Bootstrap(20))
-    assert of(found, "document").note == "all values are equal in each item: c1, c2"
-    assert of(found, "item").note == "all values are equal: c1"
+    assert of(found, "within-items").note == "all values are equal in each item: c1, c2"
+    assert of(found, "all-texts").note == "all values are equal: c1"
     few = data(columns=2)
     few[0, 4:] = 2.0
-    assert of(matrices(table(few), Bootstrap(20)), "document").low[0][1] is None  # 4 items vary
-    assert of(found, "item").values[0][1] is None
-    assert of(found, "item").values[0][2] is not None
+    assert of(matrices(table(few), Bootstrap(20)), "within-items").low[0][1] is None  # 4 items vary
+    assert of(found, "all-texts").values[0][1] is None
+    assert of(found, "all-texts").values[0][2] is not None
 
 
 def test_columns_that_share_no_text_have_no_value() -> None:
@@ -183,10 +183,12 @@ def test_columns_that_share_no_text_have_no_value() -> None:
 
 def test_of_very_many_systems_all_but_tau_is_computed() -> None:
     found = matrices(table(data(columns=2, items=3, systems=400)), Bootstrap(20))
-    assert of(found, "document", "kendall").note == "tau-b of more than 64 systems is not computed"
-    assert of(found, "system", "kendall").values[0][1] is None
+    assert (
+        of(found, "within-items", "kendall").note == "tau-b of more than 64 systems is not computed"
+    )
+    assert of(found, "systems", "kendall").values[0][1] is None
     assert all(of(found, level, "spearman").values[0][1] is not None for level in LEVELS)
-    assert of(found, "item", "kendall").values[0][1] is not None
+    assert of(found, "all-texts", "kendall").values[0][1] is not None
 
 
 def test_values_of_all_texts_together_and_comparisons_have_none() -> None:

@@ -67,24 +67,24 @@ def test_too_few_items_say_how_many_are_needed():
         DataError, match=r"at least 5 items whose ratings differ between texts; there are 4"
     ):
         select(*judged([0.5, 0.6], 4))
-    with pytest.raises(DataError, match="level system needs at least 50"):
-        select(*judged([0.5, 0.6], 20), "system")
+    with pytest.raises(DataError, match="level systems needs at least 50"):
+        select(*judged([0.5, 0.6], 20), "systems")
 
 
 def test_candidate_without_a_correlation_is_never_chosen():
     values, ratings = judged([0.5, 0.4], 30)
     values[0] = 3.0
-    found = select(values, ratings, "item")
+    found = select(values, ratings, "all-texts")
     assert (found.chosen, found.values[0]) == (1, None)
     with pytest.raises(DataError, match="values are all equal"):
-        select(values[:1], ratings, "item")
+        select(values[:1], ratings, "all-texts")
     with pytest.raises(DataError, match="people's ratings are all equal"):
-        select(values[1:], np.full_like(ratings, 3.0), "item")
+        select(values[1:], np.full_like(ratings, 3.0), "all-texts")
 
 
 @pytest.mark.parametrize(
     ("level", "kind"),
-    [("document", "items whose ratings differ between texts"), ("item", "rated items")],
+    [("within-items", "items whose ratings differ between texts"), ("all-texts", "rated items")],
 )
 def test_the_ratings_are_not_blamed_if_candidates_lack_values(level, kind):
     values, ratings = judged([0.5, 0.6], 20)

@@ -676,7 +676,7 @@ def test_agreement_within_items_is_the_level_where_there_are_several_systems(mad
     result = made.result(*rows, human=human)
     within, between, over = (
         verdict(agreeing({"kendall": 0.8}, level), list(human), result)
-        for level in (None, "system", "item")
+        for level in (None, "systems", "all-texts")
     )
     assert (within.status, within.reason) == ("passed", "within items, of 40 items")
     assert (between.status, between.reason) == (
@@ -695,7 +695,7 @@ def test_agreement_on_a_few_items_is_undecided(
     human = {key: float(k) for k, key in enumerate(texts(items, *systems))}
     rows = [made.weighed({"1": 1 - k / 20, "5": k / 20}, *key) for k, key in enumerate(human)]
     found = verdict(
-        agreeing({"spearman": 0.4}, "item"), list(human), made.result(*rows, human=human)
+        agreeing({"spearman": 0.4}, "all-texts"), list(human), made.result(*rows, human=human)
     )
     assert found.status == ("passed" if enough else "undecided")
     few = (

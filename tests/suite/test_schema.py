@@ -59,7 +59,11 @@ GOOD: list[dict[str, Any]] = [
             {**ORDER, "text": {"source": "s"}, "better": {"output": "x"}, "worse": {"output": "y"}}
         ]
     },
-    {"cases": [{"criterion": "relevance", "human": {"spearman": {"min": 0.4}, "level": "item"}}]},
+    {
+        "cases": [
+            {"criterion": "relevance", "human": {"spearman": {"min": 0.4}, "level": "all-texts"}}
+        ]
+    },
     {
         "cases": [
             {"criterion": "relevance", "drift": {"max_shift": 0, "max_drop": 0.1, "max_flips": 1}}
@@ -106,7 +110,7 @@ BAD: list[dict[str, Any]] = [
     {"cases": [{**CASE, "expect": {"label": "a", "share": 2}}]},
     {"cases": [{**CASE, **ORDER}]},
     {"cases": [{"criterion": "relevance", "better": "a"}]},
-    {"cases": [{"criterion": "relevance", "human": {"level": "item"}}]},
+    {"cases": [{"criterion": "relevance", "human": {"level": "all-texts"}}]},
     {"cases": [{"criterion": "relevance", "human": {"kendall": {"min": 2}}}]},
     {"cases": [{"criterion": "relevance", "drift": {}}]},
     {"cases": [CASE], "limits": {"cots": "1usd"}},

@@ -56,7 +56,7 @@ class FlipCount:
 class Agreement:
     """Spearman's correlation with people's ratings at a level, before and after, and the difference, on shared texts.
 
-    At level document, `difference` is the mean over items of the differences in rho, with the p of a sign-flip test; at
+    At level `within-items`, `difference` is the mean over items of the differences in rho, with the p of a sign-flip test; at
     the other levels it has only an interval. It is None if it is undefined.
     """
 
@@ -93,7 +93,7 @@ class Judged:
     rating: str = ""
     agreement: tuple[Agreement, ...] = ()
     no_agreement: str = ""
-    level: Level = "document"
+    level: Level = "within-items"
 
     @property
     def leading(self) -> Agreement | None:

@@ -189,12 +189,12 @@ def _split(
 ) -> tuple[list[Sample], list[Sample]]:
     """Split the rated texts by items, at random. No text of the testing part is in the training part.
 
-    At level document, items whose texts have equal ratings say nothing and are left out. Raises DataError for too few.
+    At level `within-items`, items whose texts have equal ratings say nothing and are left out. Raises DataError for too few.
     """
     values: dict[str, set[float]] = {}
     for sample in rated:
         values.setdefault(sample.item, set()).add(sample.human[rating])
-    items = sorted(item for item, own in values.items() if len(own) > 1 or level != "document")
+    items = sorted(item for item, own in values.items() if len(own) > 1 or level != "within-items")
     random.Random(seed).shuffle(items)  # noqa: S311  (a split; no secret)
     chosen = set(items[: min(max(len(items) // _SHARE, MIN_RATED_ITEMS), _MOST_TRAINING)])
     others = set(items) - chosen
@@ -204,7 +204,7 @@ def _split(
     testing = [sample for sample in unseen if rating in sample.human]
     tested = len({sample.item for sample in testing})
     if min(len(chosen), tested) < MIN_RATED_ITEMS:
-        equal = " whose texts differ in their ratings" if level == "document" else ""
+        equal = " whose texts differ in their ratings" if level == "within-items" else ""
         found = f"{plural(len(items), 'item')} with ratings of {rating}{equal}: too few"
         if len(items) >= 2 * MIN_RATED_ITEMS:
             found = (
@@ -349,7 +349,7 @@ async def _revise(
 def _largest_disagreements(plan: ImprovementPlan, present: Result) -> list[Case]:
     """Return the texts whose ranks by judge and people differ most: those too high, then those too low.
 
-    At level document, ranks are those within an item.
+    At level `within-items`, ranks are those within an item.
     """
     from scipy.stats import rankdata
 
@@ -358,7 +358,7 @@ def _largest_disagreements(plan: ImprovementPlan, present: Result) -> list[Case]
     scored = [sample for sample in plan.training if sample.key in scores]
     groups: dict[str, list[Sample]] = {}
     for sample in scored:
-        groups.setdefault(sample.item if plan.level == "document" else "", []).append(sample)
+        groups.setdefault(sample.item if plan.level == "within-items" else "", []).append(sample)
     gaps: dict[tuple[str, str], float] = {}
     for group in groups.values():
         sides = [scores[s.key].value for s in group], [s.human[plan.rating] for s in group]

@@ -105,14 +105,14 @@ def measure_gain(
 ) -> Agreement | None:
     """Return the agreement of two columns (before, after) with people, or None if it is undefined.
 
-    A failed text has the column's mean (`fill_failed`). At level `document`, an item counts if its ratings differ, and
+    A failed text has the column's mean (`fill_failed`). At level `within-items`, an item counts if its ratings differ, and
     equal scores have a Spearman of 0 there: who gives all texts the same score gains nothing. The test is that of
     `mean_differences`. At level `item` it is the interval of `CorrelationWithRatings`.
     """
     values, failed, ratings = _arrays(rated, rating, columns)
     old, new = fill_failed(values, failed, level)
     ratings = np.where(np.isnan(old) | np.isnan(new), np.nan, ratings)
-    if level != "document":
+    if level != "within-items":
         against = CorrelationWithRatings(ratings, Bootstrap(seed=seed))
         before, after = (
             against.correlate(side).estimates.get((level, "spearman")) for side in (old, new)

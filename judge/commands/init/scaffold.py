@@ -159,7 +159,7 @@ def _suggest_cases(criterion: Criterion, samples: Sequence[Sample]) -> Iterator[
     varies = len({sample.human[rating] for sample in rated}) > 1
     if varies_within or (varies and len(rated) >= _MIN_RATED):
         # Without two texts of an item that differ, there is no correlation within items.
-        level = usual_level(rated) if varies_within else "item"
+        level = usual_level(rated) if varies_within else "all-texts"
         yield _SuggestedCase(
             "agrees with human ratings at all: raise it to the result of a run",
             {"human": {"spearman": {"min": 0}, "level": level}},

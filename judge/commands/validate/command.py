@@ -48,7 +48,7 @@ def validate(
     n_resamples: int = 1000,
     calibrate: bool = False,
     where: Values | None = None,
-    level: str = "document",
+    level: str = "within-items",
     ratings: RatingSource | None = None,
     epsilon: float = EPSILON,
 ) -> Validation:

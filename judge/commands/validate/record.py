@@ -29,7 +29,7 @@ class Validation(plugins.Reported):
     rated: tuple[Rated, ...]
     notes: tuple[str, ...] = ()
     calibrated: tuple[Calibrated, ...] = ()
-    level: Level = "document"
+    level: Level = "within-items"
     preferences: tuple[PreferenceAgreement, ...] = ()
     disagreements: tuple[Disagreements, ...] = ()
 
@@ -41,9 +41,14 @@ class Validation(plugins.Reported):
         return f"<Validation: {named}>"
 
 
+_FORMER_LEVELS = {"document": "within-items", "item": "all-texts", "system": "systems"}
+
+
 def check_level(level: str) -> Level:
     """Return the level. Raises ConfigError if it is unknown."""
     for known in LEVELS:
         if level == known:
             return known
+    if level in _FORMER_LEVELS:
+        raise ConfigError(f"--level: {level!r} is called {_FORMER_LEVELS[level]}")
     raise ConfigError(f"--level: {plugins.unknown_name_message('level', level, list(LEVELS))}")

@@ -61,7 +61,7 @@ class Lead:
     def side(self) -> Side:
         e = self.difference
         # Only at this level does `n` count the items, each with a difference of its own.
-        if self.level == "document" and e.low is None and e.n >= (self.fewest or 0):
+        if self.level == "within-items" and e.low is None and e.n >= (self.fewest or 0):
             return Side.UNTESTED if e.value else Side.EQUAL
         return side(e)
 
@@ -81,8 +81,8 @@ def spearman(row: Row | None, level: Level) -> Estimate | None:
 
 
 def usable_level(rated: Rated, level: Level) -> Level:
-    """Return the level, or "item" if only that has values."""
-    candidates: tuple[Level, ...] = (level, "item")
+    """Return the level, or "all-texts" if only that has values."""
+    candidates: tuple[Level, ...] = (level, "all-texts")
     for candidate in candidates:
         if any((candidate, "spearman") in row.correlation.estimates for row in rated.rows):
             return candidate
@@ -92,7 +92,7 @@ def usable_level(rated: Rated, level: Level) -> Level:
 def too_few_systems(rated: Rated, level: Level) -> str:
     """Return why correlations between the systems' means cannot be compared, or ""."""
     n = max((e.n for row in rated.rows if (e := spearman(row, level))), default=CONCLUSIVE)
-    if level != "system" or n >= CONCLUSIVE:
+    if level != "systems" or n >= CONCLUSIVE:
         return ""
     return f"{plural(n, 'system')} are too few to compare correlations of means; {CONCLUSIVE} are needed"
 

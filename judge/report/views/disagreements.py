@@ -78,7 +78,7 @@ def _of_judge(
     yield from (_confusion_table(d, d.confusion) for d in compared if d.confusion)
     rows, correlations = [], dict[str, None]()
     for d in (d for d in compared if d.raters):
-        usable = level if any(level in rater.spearman for rater in d.raters) else "item"
+        usable = level if any(level in rater.spearman for rater in d.raters) else "all-texts"
         correlations[OVER[usable]] = None
         for rater in d.raters:
             points = estimate_cell(rater.difference, 2, signed)

@@ -106,11 +106,13 @@ def people_blocks(result: Result) -> tuple[Block, ...]:
     """Make the section on human ratings in the report of a run; empty if people rated no criterion of its judges."""
     if not result.rated:
         return ()
-    finding = Paragraph(f"{next(finding_sentences(result.rated, 'document'))}.", "strong")
-    notes = (Notice(note) for rated in result.rated for note in failure_notes(rated, "document"))
-    best = best_judge([rated for rated in result.rated if rated.judges], "document")
-    gaps = disagreements.blocks(disagreements.of_result(result), best, "document", linked=True)
-    return (finding, *notes, *gaps, *criteria_blocks(result.rated, "document"))
+    finding = Paragraph(f"{next(finding_sentences(result.rated, 'within-items'))}.", "strong")
+    notes = (
+        Notice(note) for rated in result.rated for note in failure_notes(rated, "within-items")
+    )
+    best = best_judge([rated for rated in result.rated if rated.judges], "within-items")
+    gaps = disagreements.blocks(disagreements.of_result(result), best, "within-items", linked=True)
+    return (finding, *notes, *gaps, *criteria_blocks(result.rated, "within-items"))
 
 
 def criteria_blocks(criteria: Sequence[Rated], level: Level) -> Iterator[Block]:
@@ -143,7 +145,7 @@ def _criterion_blocks(rated: Rated, level: Level) -> Iterator[Block]:
         tone: Tone = "" if row.kind == "judge" else "muted"
         label = {"judge": row.name, "baseline": f"{row.name} (baseline)", "rater": "one rater"}
         cells = [estimate_cell(estimate, PLACES, tone=tone) for estimate in estimates]
-        texts = None if usable == "item" else row.correlation.texts
+        texts = None if usable == "all-texts" else row.correlation.texts
         n = next((e.n for e in estimates if e), None)
         rows.append((Cell(label[row.kind], tone=tone), *cells, failed_cell(row), n, texts))
     yield table(
@@ -246,7 +248,7 @@ def main_agreement(result: Result) -> Rated | None:
         (
             rated
             for rated in result.rated
-            if rated.judges and charted_rows(rated, usable_level(rated, "document"))
+            if rated.judges and charted_rows(rated, usable_level(rated, "within-items"))
         ),
         None,
     )
@@ -257,7 +259,7 @@ def charted_rows(rated: Rated, level: Level) -> list[tuple[Row, Estimate]]:
     return [(row, e) for row in rows if level not in row.few and (e := spearman(row, level))]
 
 
-def agreement_chart(rated: Rated, level: Level = "document") -> Chart:
+def agreement_chart(rated: Rated, level: Level = "within-items") -> Chart:
     """Draw Spearman's correlation with people on a criterion: the judges, one rater and the baselines."""
     drawn = {
         "one rater" if row.kind == "rater" else row.name: charts.Bar(
@@ -280,7 +282,7 @@ def agreement_tiles(result: Result) -> Iterator[Tile]:
     """Yield the agreement of the judge and of a reference metric with people, on the main criterion."""
     if rated := main_agreement(result):
         raters = f"your {rated.rater.signature}" if rated.rater else "people"
-        charted = charted_rows(rated, usable_level(rated, "document"))
+        charted = charted_rows(rated, usable_level(rated, "within-items"))
         for _, e in [pair for pair in charted if pair[0].kind == "judge"][:1]:
             label = f"agreement of the judge with {raters} ({rated.criterion})"
             yield Tile(f"ρ {number(e.value, 2)}", label, link="people")

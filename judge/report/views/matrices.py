@@ -25,9 +25,9 @@ from judge.stats.system_differences import Comparison
 
 _MAX_PAIRS = 30  # in a table; if there are more, only those with the best system
 _TITLES: Mapping[Level, str] = {
-    "item": "all texts",
-    "document": "within items",
-    "system": "between systems",
+    "all-texts": "all texts",
+    "within-items": "within items",
+    "systems": "between systems",
 }
 
 

@@ -90,7 +90,7 @@ def test_cases_follow_from_ratings(begun: Begun) -> None:
     _, suite, asked = begun(RATED)
     assert suite.options["criteria"] == ("relevance",)
     assert [(expected(case), case.item, case.system) for case in suite.cases] == [
-        (agreement("item"), (), ()),
+        (agreement("all-texts"), (), ()),
         ({"better": "x", "worse": "y"}, (), ()),
     ]
     assert len(asked.judged[False].samples) == len(RATED)
@@ -115,11 +115,11 @@ def test_the_level_is_over_texts_where_ratings_differ_between_items_alone(begun:
     _, suite, _ = begun(
         _rows({(i, s): {"relevance": n} for n, i in enumerate("abc", 2) for s in "xy"})
     )
-    assert expected(suite.cases[0]) == agreement("item")
+    assert expected(suite.cases[0]) == agreement("all-texts")
     _, suite, _ = begun(
         _rows({(i, s): {"relevance": n} for i in "abc" for n, s in enumerate("xyz", 2)})
     )
-    assert expected(suite.cases[0]) == agreement("document")
+    assert expected(suite.cases[0]) == agreement("within-items")
 
 
 def test_without_ratings_there_is_a_case_that_holds(begun: Begun) -> None:
@@ -214,7 +214,7 @@ def test_whatever_items_and_systems_are_called(
     )
     suite = load(path)
     assert [expected(case) for case in suite.cases[:2]] == [
-        agreement("item"),
+        agreement("all-texts"),
         {"better": system, "worse": "other"},
     ]
     assert collect_samples(suite, rows, RELEVANCE).judged[False].samples == tuple(rows)
@@ -232,4 +232,4 @@ def test_summeval(shared_data: Callable[[str], Path]) -> None:
         means = frame.human.map(lambda human, name=name: human[name]).groupby(frame.system).mean()
         order = f"criterion: {name}\n    better: {means.idxmax()}\n    worse: {means.idxmin()}\n"
         assert order in text
-    assert text.count("human: {spearman: {min: 0}, level: document}") == 4
+    assert text.count("human: {spearman: {min: 0}, level: within-items}") == 4
