@@ -1,4 +1,7 @@
-"""The one table of languages; a text's language by its script, its words without a dictionary, and its sentences."""
+"""The table of languages, and functions that tell a text's language, words and sentences.
+
+The language is told by the script.
+"""
 
 from __future__ import annotations
 
@@ -23,15 +26,16 @@ HANGUL = "\u1100-\u11ff\u3131-\u318e\ua960-\ua97f\uac00-\ud7ff\uffa0-\uffdc"
 class Language:
     """A language that judge has prompts, a tokenizer and rules for sentences for.
 
-    `tokenizers` are names of `text.tokenizer`, the usual one first; `bleu` is sacrebleu's name of its own.
-    `letters` are those of its script, as in a class of a regular expression; empty for an alphabet, whose words are
-    counted instead. `own_letters` tell it from another language of the same script: a tenth of its letters at least.
-    A single text with fewer than `least` letters, or words of an alphabet, does not tell its language. `spaced` says
-    whether white space parts its words.
+    `tokenizers` are names of `text.tokenizer`, the usual one first; `bleu` is sacrebleu's name of
+    its own. `letters` are those of its script, as in a class of a regular expression; empty for an
+    alphabet, whose words are counted instead. `own_letters` tell it from another language of the
+    same script: a tenth of its letters at least. A single text with fewer than `least` letters, or
+    words of an alphabet, does not tell its language. `spaced` says whether white space parts its
+    words.
 
-    `stops` end a sentence without white space after them, and so does a full stop after one of the letters `final`.
-    What stands between `quotes` (pairs of marks) stays in its sentence, which goes on after them with what the regular
-    expression `goes_on` matches.
+    `stops` end a sentence without white space after them, and so does a full stop after one of the
+    letters `final`. What stands between `quotes` (pairs of marks) stays in its sentence, which goes
+    on after them with what the regular expression `goes_on` matches.
 
     `yes_no` are the answers to a question, as people write them.
     """
@@ -59,23 +63,45 @@ class Language:
 _TABLE = (
     Language("en", "English", ("en",), "13a", least=5, quotes=(("“", "”"),)),
     Language(
-        "ja", "Japanese", ("ja",), "ja-mecab", HAN + KANA, KANA, spaced=False, stops="。！？｡",
-        quotes=(("「", "」"), ("『", "』"), ("（", "）")), goes_on="[とのをにがは]|って|など",
+        "ja",
+        "Japanese",
+        ("ja",),
+        "ja-mecab",
+        letters=HAN + KANA,
+        own_letters=KANA,
+        spaced=False,
+        stops="。！？｡",
+        quotes=(("「", "」"), ("『", "』"), ("（", "）")),
+        goes_on="[とのをにがは]|って|など",  # particles
         yes_no=("はい", "いいえ"),
     ),
     Language(
-        "ko", "Korean", ("ko",), "ko-mecab", HANGUL, final="다요죠까",
-        goes_on=r"이?라[고는며]|이?라면서|하[고며]\s|[고며]\s", yes_no=("예", "아니요"),
+        "ko",
+        "Korean",
+        ("ko",),
+        "ko-mecab",
+        letters=HANGUL,
+        final="다요죠까",
+        goes_on=r"이?라[고는며]|이?라면서|하[고며]\s|[고며]\s",  # verbs of saying
+        yes_no=("예", "아니요"),
     ),
     Language(
-        "zh", "Chinese", ("zh", "zh-words"), "zh", HAN, least=20, spaced=False, stops="。！？｡", quotes=(("（", "）"),),
+        "zh",
+        "Chinese",
+        ("zh", "zh-words"),
+        "zh",
+        letters=HAN,
+        least=20,
+        spaced=False,
+        stops="。！？｡",
+        quotes=(("（", "）"),),
         yes_no=("是", "否"),
         goes_on=(  # who speaks, and a verb of saying that is no part of 听说, 知道, 小说, 疑问 …
             r"[^\s。！？…，,：:“”「」『』]{0,9}?(?<![听聽据據传傳虽雖小知味街轨軌难難学學疑访訪顾顧])"
             r"(?:[说說问問道喊叫答]|回答)[道着著完了]?(?=[。，,：:；！？]|\Z)"
         ),
     ),
-)  # fmt: skip
+)
 LANGUAGES: Mapping[str, Language] = {language.code: language for language in _TABLE}
 """The languages by code (ISO 639-1). `en` stands for every alphabet that has no row of its own."""
 DEFAULT_LANGUAGE = "en"
@@ -88,13 +114,14 @@ else:
     """A code in the table, as a type whose values are known: options check and list them."""
 _BY_SCRIPT = tuple(language for language in _TABLE if language.letters)
 
-# \w lacks the marks that Arabic, Hebrew, Indic and Tibetan words are written with, which would cut them in pieces.
+# \w lacks the marks that Arabic, Hebrew, Indic and Tibetan words are written with, which would cut
+# them in pieces.
 MARKS = (
     "\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u064b-\u065f"
     "\u0670\u0900-\u0963\u0971-\u0dff\u0f71-\u0fbc"
 )
-# Thai, Lao, Burmese and Khmer put no space between words. A cluster is a consonant with its vowels and marks: Thai and
-# Lao vowels before and after it, and consonants that are written below it.
+# Thai, Lao, Burmese and Khmer put no space between words. A cluster is a consonant with its vowels
+# and marks: Thai and Lao vowels before and after it, and consonants that are written below it.
 CLUSTERED = (
     "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ece\u0edc-\u0edf\u1000-\u103f\u1050-\u109d\u1780-\u17d3"
 )
@@ -109,17 +136,23 @@ _LETTERS_OF = {
     for letters in (row.letters, row.own_letters)
     if letters
 }
+# A token as `tokens` says: 中, ไทย as two clusters, naïve.
 _TOKEN = re.compile(f"[{SCRIPTS}]|{CLUSTER}|(?:[^\\W{SCRIPTS}{CLUSTERED}][{MARKS}]*)+")
+# A word with its marks, in any script: naïve, หนึ่ง, x2.
 _WORD = re.compile(f"(?:[^\\W_][{MARKS}{CLUSTERED}]*)+")
+# A word of an alphabet, without digits and scripts of `_BY_SCRIPT`: the GPT of GPT와.
 _OTHER_WORD = re.compile(f"(?:[^\\W\\d_{SCRIPTS}{CLUSTERED}][{MARKS}]*)+")
+# A character or cluster of a script without spaces: 中, or กา.
 _UNSPACED = re.compile(f"[{HAN}{KANA}]|{CLUSTER}")
+# A word of a script with spaces: naïve, 가나.
 _SPACED_WORD = re.compile(f"(?:[^\\W\\d_{HAN}{KANA}{CLUSTERED}][{MARKS}]*)+")
-
+# The same, or a number: 1990.
 _SPACED_WORD_OR_NUMBER = re.compile(f"(?:[^\\W_{HAN}{KANA}{CLUSTERED}][{MARKS}]*)+")
 
 _CJK = re.compile(f"[{SCRIPTS}]").search
 _TWO_LETTERS = frozenset(("CJK", "KANA", "HANGUL"))
-_BEYOND_ASCII = re.compile(r"[^\W\d_\x00-\x7f]").search
+_BEYOND_ASCII = re.compile(r"[^\W\d_\x00-\x7f]").search  # é, п
+# A run without full-width punctuation, such as the text between ， and ！.
 _NO_WIDE_MARKS = re.compile("[^！-／：-＠［-｀｛-･]+")
 
 
@@ -128,7 +161,8 @@ def _set(words: str) -> frozenset[str]:
 
 
 _ENGLISH = _set(  # words that few other languages have
-    "the and that with from this which their they have been would could there who what when she its our your these "
+    "the and that with from this which their they have been would could there who what when she "
+    "its our your these "
     "those about than because not you were how his him said"
 )
 
@@ -138,21 +172,23 @@ _OWN_SHARE = 0.1  # Japanese prose has about half of kana; a の in a Chinese ti
 
 
 def detect_language(texts: Iterable[str]) -> str:
-    """Return the code of the language of most of the words, by script; `en` stands for Latin or any other script.
+    """Return the code of the language of most of the words, by script.
 
-    Two characters of Han or kana count as a word, so that a sentence full of Latin names keeps its language; a word of
-    Korean ends at white space. Hangul is Korean; Han is Japanese if a tenth of the Han and kana is kana or
-    `han_writing` says so, else Chinese. Looks at the first 2,000 characters of each text, 200,000 in all. No letters at
-    all: `en`.
+    `en` stands for Latin or any other script. Two characters of Han or kana count as a word, so
+    that a sentence full of Latin names keeps its language; a word of Korean ends at white space.
+    Hangul is Korean; Han is Japanese if a tenth of the Han and kana is kana or `han_writing` says
+    so, else Chinese. Looks at the first 2,000 characters of each text, 200,000 in all. No letters
+    at all: `en`.
     """
     return _most_written(_beginnings(texts))[0]
 
 
 def is_unspaced(texts: Iterable[str]) -> bool:
-    """Return whether most of the texts is in a script without spaces between words, so that they cut nothing.
+    """Return whether most of the texts is in a script without spaces between words.
 
-    These are Han, kana, Thai, Lao, Burmese and Khmer; two characters or clusters count as a word. Reads as much as
-    `detect_language`, which is `en` for the last four.
+    Such scripts cut no words at spaces. These are Han, kana, Thai, Lao, Burmese and Khmer; two
+    characters or clusters count as a word. Reads as much as `detect_language`, which is `en` for
+    the last four.
     """
     text = _beginnings(texts)
     text = normal(text) if _UNSPACED.search(text) else ""
@@ -160,43 +196,55 @@ def is_unspaced(texts: Iterable[str]) -> bool:
 
 
 def _beginnings(texts: Iterable[str]) -> str:
-    seen, room = [], _LOOK_AT
+    """Return the first characters of each text, up to `_LOOK_AT` in all."""
+    beginnings: list[str] = []
+    remaining = _LOOK_AT
     for text in texts:
-        seen.append(text[: min(room, _LOOK_AT_EACH)])
-        room -= len(seen[-1])
-        if room <= 0:
+        beginning = text[: min(remaining, _LOOK_AT_EACH)]
+        beginnings.append(beginning)
+        remaining -= len(beginning)
+        if remaining <= 0:
             break
-    return "\n".join(seen)
+    return "\n".join(beginnings)
 
 
 @cache
 def _frequent_characters() -> dict[str, frozenset[str]]:
-    """Return the frequent Han characters (level 1) of JIS X 0208 (shinjitai), GB 2312 and Big5, by kind of writing."""
-    rows = {
-        "ja": ("euc_jp", 0xB0, 0xCF),
-        "Simplified": ("gb2312", 0xB0, 0xD7),
-        "Traditional": ("big5", 0xA4, 0xC6),
-    }
+    """Return the frequent Han characters by kind of writing.
+
+    These are level 1 of JIS X 0208 (shinjitai), GB 2312 and Big5.
+    """
     return {
-        writing: frozenset("".join(bytes((row, cell)).decode(codec, "ignore") for row in range(first, last + 1)
-                                   for cell in range(0x40, 0xFF)))
-        for writing, (codec, first, last) in rows.items()
-    }  # fmt: skip
+        "ja": _characters_in_rows("euc_jp", 0xB0, 0xCF),
+        "Simplified": _characters_in_rows("gb2312", 0xB0, 0xD7),
+        "Traditional": _characters_in_rows("big5", 0xA4, 0xC6),
+    }
+
+
+def _characters_in_rows(codec: str, first: int, last: int) -> frozenset[str]:
+    """Return the characters that a two-byte encoding has in these rows (its first bytes)."""
+    characters: set[str] = set()
+    for row in range(first, last + 1):
+        for cell in range(0x40, 0xFF):
+            # Some cells are empty.
+            characters.update(bytes((row, cell)).decode(codec, "ignore"))
+    return frozenset(characters)
 
 
 def han_writing(text: str) -> str:
-    """Return whose Han characters a text has: `ja`, `Simplified` or `Traditional` Chinese; "" if it may be either.
+    """Return whose Han characters a text has: `ja`, `Simplified` or `Traditional` Chinese.
 
-    It is the standard that lacks the fewest of them among its frequent characters.
+    It is the standard that lacks the fewest of them among its frequent characters; "" if it may be
+    either kind of Chinese or Japanese.
     """
-    counts = Counter(
-        _LETTERS_OF[HAN].findall(text.replace("々", ""))
-    )  # in no standard's frequent ones
-    rare = {
-        writing: sum(n for character, n in counts.items() if character not in frequent)
-        for writing, frequent in _frequent_characters().items()
-    }
-    likely = [writing for writing, n in rare.items() if n == min(rare.values())]
+    # 々 is in no standard's frequent characters.
+    numbers = Counter(_LETTERS_OF[HAN].findall(text.replace("々", "")))
+    number_rare: dict[str, int] = {}
+    for writing, frequent in _frequent_characters().items():
+        rare = [number for character, number in numbers.items() if character not in frequent]
+        number_rare[writing] = sum(rare)
+    fewest = min(number_rare.values())
+    likely = [writing for writing, number in number_rare.items() if number == fewest]
     return likely[0] if len(likely) == 1 or "ja" not in likely else ""
 
 
@@ -204,35 +252,38 @@ def han_writing(text: str) -> str:
 def _form_letters() -> dict[str, frozenset[str]]:
     """Return the frequent characters that only one of the two forms of Chinese writes.
 
-    They are the frequent characters of GB 2312 that Big5 lacks altogether, and the reverse: 们 这 国, and 們 這 國.
+    They are the frequent characters of GB 2312 that Big5 lacks altogether, and the reverse: 们 这 国,
+    and 們 這 國.
     """
-    own = {"Simplified": "big5", "Traditional": "gb2312"}
-    forms = {}
-    for writing, other in own.items():
-        lacking = (
-            char for char in _frequent_characters()[writing] if not char.encode(other, "ignore")
-        )
-        forms[writing] = frozenset(lacking)
+    other_codec = {"Simplified": "big5", "Traditional": "gb2312"}
+    forms: dict[str, frozenset[str]] = {}
+    for writing, codec in other_codec.items():
+        frequent = _frequent_characters()[writing]
+        forms[writing] = frozenset(char for char in frequent if not char.encode(codec, "ignore"))
     return forms
 
 
 def han_form(text: str) -> str:
-    """Return `Simplified` or `Traditional`, the form of most characters that only one form of Chinese writes.
+    """Return `Simplified` or `Traditional`, the form of Chinese of most telling characters.
 
-    "" if no or as many characters of either form occur: 中文 is the same in both. Characters that merged in Simplified
-    Chinese but are written in both (后, 里, 面, 干) do not tell. The text has to be Chinese: 国 is Japanese as well.
+    Only characters that one form alone writes count. "" if no or as many characters of either form
+    occur: 中文 is the same in both. Characters that merged in Simplified Chinese but are written in
+    both (后, 里, 面, 干) do not tell. The text has to be Chinese: 国 is Japanese as well.
     """
-    counts = {
-        form: sum(map(letters.__contains__, text)) for form, letters in _form_letters().items()
-    }
-    simplified, traditional = counts["Simplified"], counts["Traditional"]
+    simplified_letters = _form_letters()["Simplified"]
+    traditional_letters = _form_letters()["Traditional"]
+    simplified = sum(character in simplified_letters for character in text)
+    traditional = sum(character in traditional_letters for character in text)
     if simplified == traditional:
         return ""
     return "Simplified" if simplified > traditional else "Traditional"
 
 
 def html_language(code: str, text: str) -> str:
-    """Return the `lang` attribute of a text in a language: browsers choose the forms of Han characters by it."""
+    """Return the `lang` attribute of a text in a language.
+
+    Browsers choose the forms of Han characters by it.
+    """
     return "zh-Hant" if code == "zh" and han_form(text) == "Traditional" else code
 
 
@@ -244,49 +295,63 @@ def language_of(samples: Iterable[Sample]) -> str:
 
 
 def detect_language_or_none(text: str) -> str | None:
-    """Return the code of one text's language, None if it is too short to tell: Latin names, a headline without kana.
+    """Return the code of one text's language, None if it is too short to tell.
 
-    It takes five words, ten characters of Japanese or Korean, or 20 of Chinese that are not Japanese as well.
+    Too short are Latin names, or a headline without kana. It takes five words, ten characters of
+    Japanese or Korean, or 20 of Chinese that are not Japanese as well.
     """
-    code, count = _most_written(text[:_LOOK_AT_EACH])
-    undecided = LANGUAGES[code].letters == HAN and not han_writing(text[:_LOOK_AT_EACH])
-    return code if count >= LANGUAGES[code].least and not undecided else None
+    beginning = text[:_LOOK_AT_EACH]
+    code, count = _most_written(beginning)
+    language = LANGUAGES[code]
+    if count < language.least:
+        return None
+    may_be_japanese = language.letters == HAN and not han_writing(beginning)
+    return None if may_be_japanese else code
 
 
 def _most_written(text: str) -> tuple[str, int]:
-    """Return the language that most words of a text are in, and how many letters (of an alphabet, words) it has."""
+    """Return the language that most words of a text are in, and how many letters it has.
+
+    For an alphabet, words are counted instead.
+    """
     text = normal(text)
     words = _words_by_language(text)
     code = max(words, key=words.__getitem__)
-    row = LANGUAGES[code]
-    return code, len(_LETTERS_OF[row.letters].findall(text)) if row.letters else int(words[code])
+    letters = LANGUAGES[code].letters
+    if letters:
+        return code, len(_LETTERS_OF[letters].findall(text))
+    return code, int(words[code])
 
 
 def word_shares(texts: Iterable[str]) -> dict[str, float]:
-    """Return the share of the words, 0-1, that are in each language by their script, the largest first.
+    """Return the share (0-1) of the words in each language by their script, largest first.
 
     Reads and counts as `detect_language` does. Empty without any word.
     """
     words = _words_by_language(normal(_beginnings(texts)))
-    in_all = sum(words.values())
-    ordered = sorted(words.items(), key=lambda item: -item[1])
-    return {code: count / in_all for code, count in ordered if count}
+    all_words = sum(words.values())
+    largest_first = sorted(words.items(), key=lambda item: -item[1])
+    return {code: number / all_words for code, number in largest_first if number}
 
 
 def count_words(text: str) -> float:
-    """Return the number of words of a text, so that translations of one text have about the same number.
+    """Return the number of words of a text.
 
-    Two letters of Han or kana, or two clusters of Thai, Lao, Burmese or Khmer, count as a word; numbers are words.
+    Translations of one text have about the same number. Two letters of Han or kana, or two clusters
+    of Thai, Lao, Burmese or Khmer, count as a word; numbers are words.
     """
     text = normal(text)
-    return len(_UNSPACED.findall(text)) / 2 + len(_SPACED_WORD_OR_NUMBER.findall(text))
+    unspaced = len(_UNSPACED.findall(text))
+    spaced = len(_SPACED_WORD_OR_NUMBER.findall(text))
+    return unspaced / 2 + spaced
 
 
 def _words_by_language(text: str) -> dict[str, float]:
-    """Count the words of each language by script; of equal counts, the language of a script of its own comes first.
+    """Count the words of each language by script.
 
-    A word of Korean is what stands between white space and has a Hangul letter, so `GPT와` is one. Two letters of
-    Chinese or Japanese are a word.
+    Of equal counts, the language with a script of its own comes first. A word of Korean is bounded
+    by white space and has a Hangul letter, so `GPT와` is one. Two letters of Chinese or Japanese are
+    a word.
     """
     if text.isascii():
         return {DEFAULT_LANGUAGE: len(_OTHER_WORD.findall(text))}
@@ -294,36 +359,39 @@ def _words_by_language(text: str) -> dict[str, float]:
     words: dict[str, float] = {}
     rest = text
     for row in _BY_SCRIPT:
-        has_own_letters = (
-            not row.own_letters or letters[row.own_letters] >= _OWN_SHARE * letters[row.letters]
-        )
-        is_japanese = row.letters == HAN and "ja" in words
-        if (
-            not letters[row.letters]
-            or is_japanese
-            or not (has_own_letters or han_writing(text) == row.code)
-        ):
+        already_japanese = row.letters == HAN and "ja" in words
+        if not letters[row.letters] or already_japanese or not _is_written(row, letters, text):
             continue
         if row.spaced:
+            has_letter = _LETTERS_OF[row.letters].search
             parts = rest.split()
-            own = [part for part in parts if _LETTERS_OF[row.letters].search(part)]
-            words[row.code] = len(own)
-            rest = " ".join(part for part in parts if not _LETTERS_OF[row.letters].search(part))
+            words[row.code] = sum(bool(has_letter(part)) for part in parts)
+            rest = " ".join(part for part in parts if not has_letter(part))
         else:
             words[row.code] = letters[row.letters] / 2
     words[DEFAULT_LANGUAGE] = len(_OTHER_WORD.findall(rest))
     return words
 
 
-def is_cjk(text: str) -> bool:
-    """Return whether more than half of the letters are beyond a-z, so that ROUGE's English rules do not suit them.
+def _is_written(row: Language, letters: Mapping[str, int], text: str) -> bool:
+    """Return whether a text is in this language and not another one of the same script."""
+    if not row.own_letters or letters[row.own_letters] >= _OWN_SHARE * letters[row.letters]:
+        return True
+    return han_writing(text) == row.code
 
-    True for Chinese, Japanese and Korean, and as well for Cyrillic, Greek, Arabic and other scripts.
+
+def is_cjk(text: str) -> bool:
+    """Return whether more than half of the letters are beyond a-z.
+
+    ROUGE's English rules do not suit such a text. True for Chinese, Japanese and Korean, and as
+    well for Cyrillic, Greek, Arabic and other scripts.
     """
     if text.isascii():
         return False
-    letters = [letter for letter in unicodedata.normalize("NFKC", text).lower() if letter.isalpha()]
-    return 2 * sum(map(str.isascii, letters)) < len(letters)
+    lowered = unicodedata.normalize("NFKC", text).lower()
+    letters = [letter for letter in lowered if letter.isalpha()]
+    number_ascii = sum(letter.isascii() for letter in letters)
+    return 2 * number_ascii < len(letters)
 
 
 def has_letter_beyond_ascii(text: str) -> bool:
@@ -332,7 +400,7 @@ def has_letter_beyond_ascii(text: str) -> bool:
 
 
 def is_latin(text: str) -> bool:
-    """Return whether all letters and digits of a text are Latin ones, with or without diacritics."""
+    """Return whether all letters and digits are Latin ones, with or without diacritics."""
     if text.isascii():
         return True
     letters = {letter for letter in unicodedata.normalize("NFKC", text) if letter.isalnum()}
@@ -340,16 +408,18 @@ def is_latin(text: str) -> bool:
 
 
 def main_script(text: str) -> str:
-    """Return the script of most of a text, as the first word of Unicode's names: LATIN, CYRILLIC, CJK, KANA, HANGUL …
+    """Return the script of most of a text, as the first word of Unicode's names.
 
-    A character of Han, kana or Hangul counts as two letters. "" for a text without letters.
+    These are LATIN, CYRILLIC, CJK, KANA, HANGUL … A character of Han, kana or Hangul counts as two
+    letters. "" for a text without letters.
     """
     if text.isascii():
         return "LATIN" if any(map(str.isalpha, text)) else ""
     counts: Counter[str] = Counter()
     for letter, number in Counter(unicodedata.normalize("NFKC", text)).items():
-        if letter.isalpha() and (script := script_of(letter)):
-            counts[script] += number * (2 if script in _TWO_LETTERS else 1)
+        script = script_of(letter) if letter.isalpha() else ""
+        if script:
+            counts[script] += 2 * number if script in _TWO_LETTERS else number
     return max(counts, key=counts.__getitem__) if counts else ""
 
 
@@ -362,21 +432,25 @@ def script_of(letter: str) -> str:
 
 
 def is_english(text: str) -> bool:
-    """Return whether no more words of a text have letters beyond a-z than are English function words.
+    """Return whether no more words have letters beyond a-z than are English function words.
 
-    True for any text in a-z alone. False for Latin letters with diacritics if the text does not look English.
+    True for any text in a-z alone. False for Latin letters with diacritics if the text does not
+    look English.
     """
     text = unicodedata.normalize("NFKC", text).lower()
     if not _BEYOND_ASCII(text):
         return True
     words = _OTHER_WORD.findall(text)
-    return sum(not word.isascii() for word in words) <= sum(map(_ENGLISH.__contains__, words))
+    with_other_letters = sum(not word.isascii() for word in words)
+    english = sum(word in _ENGLISH for word in words)
+    return with_other_letters <= english
 
 
 def normal(text: str) -> str:
     """Return a text in Unicode's form NFKC, in which equal letters are equal.
 
-    With letters of Chinese, Japanese or Korean, full-width punctuation stays, because it ends their sentences.
+    With letters of Chinese, Japanese or Korean, full-width punctuation stays, because it ends their
+    sentences.
     """
     if text.isascii():
         return text
@@ -387,50 +461,65 @@ def normal(text: str) -> str:
 
 
 def cut_words(text: str) -> list[str]:
-    """Return the lower-cased words of a text after NFKC: runs of letters and digits in any script, with their marks."""
+    """Return the lower-cased words of a text after NFKC.
+
+    These are runs of letters and digits in any script, with their marks.
+    """
     return _WORD.findall(unicodedata.normalize("NFKC", text).lower())
 
 
 def tokens(text: str) -> list[str]:
-    """Return lower-cased tokens for any script: each Han, kana or Hangul character, each cluster, other words whole.
+    """Return lower-cased tokens for any script.
 
-    A cluster of Thai, Lao, Burmese or Khmer is a consonant with its vowels and marks. Normalised by NFKC first.
-    Punctuation, symbols and emoji are no tokens.
+    Each Han, kana or Hangul character and each cluster is a token; other words are whole. A cluster
+    of Thai, Lao, Burmese or Khmer is a consonant with its vowels and marks. Normalised by NFKC
+    first. Punctuation, symbols and emoji are no tokens.
     """
     return _TOKEN.findall(unicodedata.normalize("NFKC", text).lower())
 
 
-_TOKENIZED = re.compile(r"\s\.(\s|$)").search
-_STANDING_STOP = re.compile(r"(?<=\s[.!?])\s+")
+_TOKENIZED = re.compile(r"\s\.(\s|$)").search  # "It rained . We left ."
+_STANDING_STOP = re.compile(r"(?<=\s[.!?])\s+")  # the space after " . "
 
 _QUOTES = "\"'”’»›"
 _CLOSERS = _QUOTES + "」』】》〉〕）］｝)\\]}"
 
 
 _WIDE = "".join(dict.fromkeys(mark for row in _TABLE for mark in row.stops))
-# What ends a sentence between two letters of a script.
-_TIGHT = "|".join(
-    rf"(?<=[{row.letters}]){'[!?]' if row.spaced else '[.!?]'}+(?=[{row.letters}])"
-    + (rf"|(?<=[{row.final}])\.(?=[{row.letters}])" if row.final else "")
-    for row in _BY_SCRIPT
-)
-# French puts a space before the mark that closes a quotation: « Bonjour ! » dit-il. In »Halt!« it would be the opening.
+
+
+def _tight_stop(row: Language) -> str:
+    """Return what ends a sentence between two letters of a script: 他来了.我走了, 갔다.그는."""
+    stops = "[!?]" if row.spaced else "[.!?]"
+    pattern = rf"(?<=[{row.letters}]){stops}+(?=[{row.letters}])"
+    if row.final:
+        pattern += rf"|(?<=[{row.final}])\.(?=[{row.letters}])"
+    return pattern
+
+
+_TIGHT = "|".join(_tight_stop(row) for row in _BY_SCRIPT)
+# French puts a space before the mark that closes a quotation: « Bonjour ! » dit-il. In »Halt!« it
+# would be the opening.
 _SPACED_CLOSER = r"[»›”](?=[\s.,;:!?…)\]]|\Z)"
 _FRENCH_CLOSER = rf"[ \u00a0\u202f]{_SPACED_CLOSER}"
-# Where a sentence may end: stops, what closes quotes or brackets after them, white space. Stops that no word or number
-# holds need no white space, and others need none between letters of Chinese, Japanese or Korean.
+# Where a sentence may end: stops, what closes quotes or brackets after them, white space. Stops
+# that no word or number holds need no white space, and others need none between letters of Chinese,
+# Japanese or Korean.
 _CANDIDATE = re.compile(
     rf"(?P<wide>(?:[{_WIDE}]|．(?![0-9０-９]))[.!?{_WIDE}]*[{_CLOSERS}]*\s*)"
     rf"|(?P<danda>[।॥۔።။។]+[{_CLOSERS}]*\s*)"
     rf"|(?P<tight>{_TIGHT})"
-    # read once: the runs may be long
-    rf"|(?P<spaced>(?<![.!?…؟։‼⁇⁈⁉])[.!?…؟։‼⁇⁈⁉]++[{_CLOSERS}]*+(?:{_FRENCH_CLOSER})?+\s+(?!{_SPACED_CLOSER}))"
+    # Possessive, so that each mark is read once: the runs may be long.
+    r"|(?P<spaced>(?<![.!?…؟։‼⁇⁈⁉])[.!?…؟։‼⁇⁈⁉]++"
+    rf"[{_CLOSERS}]*+(?:{_FRENCH_CLOSER})?+\s+(?!{_SPACED_CLOSER}))"
 )
 _OPENS = {closing: opening for row in _TABLE for opening, closing in row.quotes}
+# A mark that opens or closes: 「, ）, “.
 _BRACKET = re.compile(f"[{''.join((*_OPENS.values(), *_OPENS))}]")
 
-# What follows a quotation or bracket inside a sentence: a comma, Japanese or Korean particles, Korean verbs of saying.
-# A name that ends in a stop, and the particle after it: モーニング娘。が来日した, けいおん！の曲, 乙女。のように.
+# What follows a quotation or bracket inside a sentence: a comma, Japanese or Korean particles,
+# Korean verbs of saying. A name that ends in a stop, and the particle after it: モーニング娘。が来日した,
+# けいおん！の曲, 乙女。のように.
 _NOUN = "々〆\u30a1-\u30fa\u30fc\u4e00-\u9fffA-Za-z0-9"
 _PARTICLES = (
     "を|にも|には|への|との|からの",
@@ -442,48 +531,61 @@ _PARTICLE = f"(?:{'|'.join(_PARTICLES)})"
 _NAME_GOES_ON = re.compile(f"(?<=[{_NOUN}][。．｡]){_PARTICLE}|(?<=[！？!?]){_PARTICLE}").match
 _TOGETHER = "「『（"  # what keeps its sentences together, whatever the stops
 _GOES_ON = re.compile("|".join(["[、，,]", *(row.goes_on for row in _TABLE if row.goes_on)])).match
-_DAY = re.compile(r"\d{1,2}\.").match  # of a date that follows
-_DATE = re.compile(r"\d{4}\.\s?\d{1,2}\.\s?\d{1,2}\Z").search
-_LIST_MARK = re.compile(r"[(\[]?(?:\d{1,3}|[^\W\d_]|[ivxIVX]{1,4})").fullmatch
-_LAST_WORD = re.compile(r"[^\s\"'“‘«(\[]+\Z").search
-_NEXT_WORD = re.compile(r"[\"'“‘«(\[]*([\w’']*)").match
+_DAY = re.compile(r"\d{1,2}\.").match  # the 5. of "3. 5. 2024"
+_DATE = re.compile(r"\d{4}\.\s?\d{1,2}\.\s?\d{1,2}\Z").search  # 2024. 5. 3
+_LIST_MARK = re.compile(r"[(\[]?(?:\d{1,3}|[^\W\d_]|[ivxIVX]{1,4})").fullmatch  # 12, (b, iv
+_LAST_WORD = re.compile(r"[^\s\"'“‘«(\[]+\Z").search  # the Dr of "(Dr"
+_NEXT_WORD = re.compile(r"[\"'“‘«(\[]*([\w’']*)").match  # the It's of “It's
 _DOTTED = re.compile(r"(?:[^\W\d_]{1,2}\.-?)+[^\W\d_]{1,2}").fullmatch  # U.S, J.-C
-_SPACED = re.compile(
-    r"(?:^|[\s(])(?:[^\W\d_]|[A-Z]{2})\. [^\W\d_]{1,2}\Z"
-).search  # z. B, p. ex, EE. UU
-_SHORT = re.compile(r"[^\W\d_]{1,2}\.").match
+# z. B, p. ex, EE. UU
+_SPACED = re.compile(r"(?:^|[\s(])(?:[^\W\d_]|[A-Z]{2})\. [^\W\d_]{1,2}\Z").search
+_SHORT = re.compile(r"[^\W\d_]{1,2}\.").match  # B., UU.
+# A German ordinal: am 3, der 2; not "I am 3".
 _ORDINAL = re.compile(
-    r"(?:^|[\s(])(?:(?<!\bI )am|im|vom|zum|zur|beim|ins|der|die|das|dem|den|des|bis|ab|seit)\s\d{1,3}\Z",
+    r"(?:^|[\s(])(?:(?<!\bI )am|im|vom|zum|zur|beim|ins|der|die|das|dem|den|des|bis|ab|seit)"
+    r"\s\d{1,3}\Z",
     re.IGNORECASE,
 ).search
 
 
 _NEVER_LAST = _set(
-    "mr mrs ms messrs mx mme mlle sra srta dra dr prof sen rep gov pres gen lt col maj sgt cpl capt cmdr adm rev hon "
-    "vs cf e.g i.e viz al approx aprox bzw bspw vgl evtl ggf inkl exkl zzgl sog bzgl insb hrsg hr hrn frl mgr c.-à-d "
+    "mr mrs ms messrs mx mme mlle sra srta dra dr prof sen rep gov pres gen lt col maj sgt cpl "
+    "capt cmdr adm rev hon "
+    "vs cf e.g i.e viz al approx aprox bzw bspw vgl evtl ggf inkl exkl zzgl sog bzgl insb hrsg "
+    "hr hrn frl mgr c.-à-d "
     "sig dott avv ud uds bijv dhr mevr f.eks"
 )
 _NEVER_LAST_SMALL = _set("ca av env apr geb")  # CA and Apr. may end a sentence
 _BEFORE_NUMBERS = _set(
     "no nos vol vols pp p fig figs eq eqs sec ch art nr abs bd kap abb tab núm pág págs chap kl"
 )
-_AFTER_ORDINALS = _set(  # of dates in German, Danish, Norwegian, Czech and Finnish, and of German centuries
-    "januar jänner februar märz mai juni juli oktober dezember marts maj desember ledna února března dubna května "
-    "června července srpna září října listopadu prosince tammikuuta helmikuuta maaliskuuta huhtikuuta toukokuuta "
-    "kesäkuuta heinäkuuta elokuuta syyskuuta lokakuuta marraskuuta joulukuuta jahrhundert jahrhunderts weltkrieg"
+_AFTER_ORDINALS = (
+    _set(  # of dates in German, Danish, Norwegian, Czech and Finnish, and of German centuries
+        "januar jänner februar märz mai juni juli oktober dezember marts maj desember ledna února "
+        "března dubna května "
+        "června července srpna září října listopadu prosince tammikuuta helmikuuta maaliskuuta "
+        "huhtikuuta toukokuuta "
+        "kesäkuuta heinäkuuta elokuuta syyskuuta lokakuuta marraskuuta joulukuuta jahrhundert "
+        "jahrhunderts weltkrieg"
+    )
 )
 _AFTER_ORDINALS_SMALL = _set(
     "mars april august september november december"
 )  # English writes them with a capital
 _OFTEN_LAST = _set(  # written with a capital
-    "jr sr st mt ft ave blvd rd inc ltd co corp bros llc plc dept univ assn jan feb mar apr jun jul aug sep sept oct "
+    "jr sr st mt ft ave blvd rd inc ltd co corp bros llc plc dept univ assn jan feb mar apr jun "
+    "jul aug sep sept oct "
     "nov dec mon tue tues wed thu thur thurs fri sat sun"
 )
 _STARTERS = _set(  # words that begin a sentence far more often than a name
-    "a an the this that these those he she it we they you i his her its our their my your there here in on at by for "
-    "from with after before when while as if but and or so yet then however although though because since what who "
+    "a an the this that these those he she it we they you i his her its our their my your there "
+    "here in on at by for "
+    "from with after before when while as if but and or so yet then however although though "
+    "because since what who "
     "why how where which some many most all not one two both each every another"
 )
+_GERMAN_OFTEN_LAST = _set("mio mrd str usw jh")
+_LONGEST_BEFORE = 40  # characters before a stop; no abbreviation is longer
 _STARTERS_AFTER_MIO = _STARTERS | _set("der die das ein eine er sie es wir im am")
 _STARTERS_AFTER_EE_UU = _set(
     "el la los las un una en por para con no se su al este esta pero y como cuando"
@@ -491,39 +593,51 @@ _STARTERS_AFTER_EE_UU = _set(
 
 
 def sentences(text: str) -> list[str]:
-    """The text's lines, or where it is a single line, its sentences; none of them empty, nothing but white space lost.
+    """Return the text's lines or, if it is a single line, its sentences.
 
-    In a tokenized text, where ` . ` stands alone, only a . ! ? that does so ends a sentence: `U.S. ` does not.
-    Elsewhere the stops of Latin, Greek, Cyrillic, Arabic, Indic, Ethiopic, Chinese, Japanese and Korean text do, with
-    the quotes and brackets that they close. A full stop does not after a title (`Dr.`), an initial (`J.`), a list's
-    number, in a date (`2024. 5. 3.`, `am 3. Mai`) or an abbreviation of European languages (`z. B.`); after `U.S.`,
-    `Inc.`, `Jan.` and their like it does where the next word is one that begins sentences (`The`). Three dots do unless
-    a small letter follows. 「」, 『』, （） and “” keep what is between them together where the stops are Chinese or
-    Japanese.
+    None of them is empty, and nothing but white space is lost. In a tokenized text, in which ` . `
+    stands alone, only a . ! ? that does so ends a sentence: `U.S. ` does not. In other texts the
+    stops of Latin, Greek, Cyrillic, Arabic, Indic, Ethiopic, Chinese, Japanese and Korean text end
+    one, with the quotes and brackets that they close. A full stop does not after a title (`Dr.`),
+    an initial (`J.`), a list's number, in a date (`2024. 5. 3.`, `am 3. Mai`) or an abbreviation of
+    European languages (`z. B.`); after `U.S.`, `Inc.`, `Jan.` and their like it does if the next
+    word is one that begins sentences (`The`). Three dots do unless a small letter follows. 「」, 『』,
+    （） and “” keep the text between them together if the stops are Chinese or Japanese.
     """
     text = text.strip()
-    parts = text.split("\n")  # and at no other line break, as rouge-score has it
-    if len(parts) == 1 and _TOKENIZED(text):
+    lines = text.split("\n")  # and at no other line break, as rouge-score has it
+    if len(lines) > 1:
+        parts = lines
+    elif _TOKENIZED(text):
         parts = _STANDING_STOP.split(text)
-    elif len(parts) == 1:
-        parts, start, held = [], 0, _quoted_spans(text)
-        for match in _CANDIDATE.finditer(text):
-            if _stop_ends(text, start, match, held):
-                parts.append(text[start : match.end()])
-                start = match.end()
-        parts.append(text[start:])
+    else:
+        parts = _parts_after_stops(text)
     return [part.strip() for part in parts if part.strip()]
 
 
+def _parts_after_stops(line: str) -> list[str]:
+    """Cut a stripped line after each stop that ends a sentence."""
+    quoted = _quoted_spans(line)
+    parts: list[str] = []
+    start = 0
+    for match in _CANDIDATE.finditer(line):
+        if _stop_ends(line, start, match, quoted):
+            parts.append(line[start : match.end()])
+            start = match.end()
+    parts.append(line[start:])
+    return parts
+
+
 def sentence_spans(whole: str) -> list[tuple[int, int]]:
-    """Return the places of the sentences of each line, in order, without white space around them."""
-    places, end = [], 0
+    """Return where the sentences of each line start and end, without white space around."""
+    spans: list[tuple[int, int]] = []
+    end = 0
     for line in whole.split("\n"):
         for sentence in sentences(line):
             start = whole.index(sentence, end)
             end = start + len(sentence)
-            places.append((start, end))
-    return places
+            spans.append((start, end))
+    return spans
 
 
 def _quoted_spans(line: str) -> list[tuple[int, int]]:
@@ -531,68 +645,101 @@ def _quoted_spans(line: str) -> list[tuple[int, int]]:
     spans: list[tuple[int, int]] = []
     still_open: list[tuple[str, int]] = []
     for match in _BRACKET.finditer(line):
-        mark, place = match.group(), match.start()
+        mark = match.group()
+        position = match.start()
         if mark not in _OPENS:
-            still_open.append((mark, place))
+            still_open.append((mark, position))
         elif still_open and still_open[-1][0] == _OPENS[mark]:
-            _, opened = still_open.pop()
-            while spans and spans[-1][0] > opened:
+            _, start = still_open.pop()
+            # Only the outermost spans count: drop those inside this one.
+            while spans and spans[-1][0] > start:
                 spans.pop()
-            spans.append((opened, place))
+            spans.append((start, position))
     return spans
 
 
-def _stop_ends(line: str, start: int, match: re.Match[str], held: list[tuple[int, int]]) -> bool:
-    """Return whether a stop ends a sentence; one that needs no white space after it, not inside what is `held`."""
-    mark, end = match.group().rstrip(), match.end()
-    around = bisect(held, (match.start(), 0)) - 1
-    inside = around >= 0 and held[around][1] >= end
+def _stop_ends(line: str, start: int, match: re.Match[str], quoted: list[tuple[int, int]]) -> bool:
+    """Return whether a stop ends a sentence.
+
+    A stop that needs no white space after it does not inside the spans that are `quoted`.
+    """
+    mark = match.group().rstrip()
+    end = match.end()
+    around = bisect(quoted, (match.start(), 0)) - 1
+    inside = around >= 0 and quoted[around][1] >= end
     if match.lastgroup != "spaced":
-        goes_on = (mark[-1] in _CLOSERS and _GOES_ON(line, end)) or _NAME_GOES_ON(line, end)
+        closed = mark[-1] in _CLOSERS
+        goes_on = (closed and _GOES_ON(line, end)) or _NAME_GOES_ON(line, end)
         return not inside and not goes_on
-    if inside and line[held[around][0]] in _TOGETHER:
+    if inside and line[quoted[around][0]] in _TOGETHER:
         return False  # （p. 3）
-    small = line[end].islower()  # the line is stripped: something follows
+    small_follows = line[end].islower()  # the line is stripped: something follows
     if mark[-1] in _CLOSERS:
-        return not (small and mark[-1] in _QUOTES) and not _GOES_ON(line, end)
+        quotation_goes_on = small_follows and mark[-1] in _QUOTES
+        return not quotation_goes_on and not _GOES_ON(line, end)
     if "..." in mark or "…" in mark:
-        return not small
+        return not small_follows
     return mark != "." or not _abbreviates(line, start, match.start(), end)
 
 
 def _abbreviates(line: str, start: int, stop: int, end: int) -> bool:
-    """Return whether the full stop at `stop` belongs to the word or number before it and ends no sentence."""
-    before = line[max(start, stop - 40) : stop]
-    last = _LAST_WORD(before)
-    if last is None:
+    """Return whether the full stop at `stop` belongs to the word or number before it.
+
+    Such a stop ends no sentence.
+    """
+    before = line[max(start, stop - _LONGEST_BEFORE) : stop]
+    last_word = _LAST_WORD(before)
+    if last_word is None:
         return False
-    word = last.group()
-    if _LIST_MARK(line[start:stop]) or (word.isdecimal() and _DAY(line, end)) or _DATE(before):
+    word = last_word.group()
+    if _LIST_MARK(line[start:stop]) or _DATE(before):
+        return True
+    if word.isdecimal() and _DAY(line, end):
         return True
     next_word = _NEXT_WORD(line, end)
     following = next_word.group(1) if next_word else ""
-    small = word.lower()
     if word.isdecimal():
-        months = following in _AFTER_ORDINALS_SMALL or following.lower() in _AFTER_ORDINALS
-        return bool(_ORDINAL(before)) or (len(word) <= 2 and months)
-    capitals = len(word) == 2 and word.isupper()
-    if (len(word) == 1 or capitals) and _SHORT(line, end):
+        return _is_ordinal(word, before, following)
+    two_capitals = len(word) == 2 and word.isupper()
+    if (len(word) == 1 or two_capitals) and _SHORT(line, end):
+        return True  # the first stop of z. B., J. R., EE. UU.
+    if _is_never_last(word):
         return True
-    if (
-        (small in _NEVER_LAST and word != "maj") or word in _NEVER_LAST_SMALL or word == "MM"
-    ):  # maj is May in Danish
-        return True
+    lower = word.lower()
     spaced = _SPACED(before)
-    if small in _BEFORE_NUMBERS and not spaced:
+    if lower in _BEFORE_NUMBERS and not spaced:
         return following[:1].isdecimal()
-    named = word[0].isupper() and (len(word) == 1 or small in _OFTEN_LAST)
-    abroad = belongs_to_word(word, before, following)
-    if abroad is not None:
-        return abroad
-    german = small in ("mio", "mrd", "str", "usw", "jh")
-    if spaced or named or german or small in ("etc", "ph.d") or _DOTTED(word):
-        starters = (
-            _STARTERS_AFTER_MIO if german else _STARTERS_AFTER_EE_UU if capitals else _STARTERS
-        )
-        return not (following[:1].isupper() and following.lower() in starters)
-    return False
+    in_other_language = belongs_to_word(word, before, following)
+    if in_other_language is not None:
+        return in_other_language
+    if lower in _GERMAN_OFTEN_LAST:
+        starters = _STARTERS_AFTER_MIO
+    elif spaced or _is_often_last(word):
+        starters = _STARTERS_AFTER_EE_UU if two_capitals else _STARTERS
+    else:
+        return False
+    starts_sentence = following[:1].isupper() and following.lower() in starters
+    return not starts_sentence
+
+
+def _is_ordinal(number: str, before: str, following: str) -> bool:
+    """Return whether a number with a full stop is an ordinal: am 3. Mai, 19. Jahrhundert."""
+    if _ORDINAL(before):
+        return True
+    is_month = following in _AFTER_ORDINALS_SMALL or following.lower() in _AFTER_ORDINALS
+    return len(number) <= 2 and is_month
+
+
+def _is_never_last(word: str) -> bool:
+    """Return whether an abbreviation is followed by a name or number: Dr., vs., MM."""
+    if word.lower() in _NEVER_LAST:
+        return word != "maj"  # May in Danish; Maj. is a title
+    return word in _NEVER_LAST_SMALL or word == "MM"
+
+
+def _is_often_last(word: str) -> bool:
+    """Return whether a word is an abbreviation that may end a sentence: J., Inc., etc., U.S."""
+    lower = word.lower()
+    if word[0].isupper() and (len(word) == 1 or lower in _OFTEN_LAST):
+        return True
+    return lower in ("etc", "ph.d") or _DOTTED(word) is not None

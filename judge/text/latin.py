@@ -20,7 +20,8 @@ _ENGLISH = _set(
     "such than that the their them then there these they this those time to two up us was we "
     "were what when where which while who why will with would year you your"
 )
-# Frequent words of other languages that English texts hardly have. A word that is in the list above is left out here.
+# Frequent words of other languages that English texts hardly have. A word that is in the list above
+# is left out here.
 _FUNCTION_WORDS = {
     "French": (
         "le les des du une est et dans sur pour pas qui que avec sont ont cette ces mais aux "
@@ -41,7 +42,8 @@ _FUNCTION_WORDS = {
         "questa oggi ieri più anche ma si le molto fa tutto stato quando"
     ),
     "Romanian": (
-        "și este în din pe cu care nu sunt pentru mai un la de să au fost cel cea acest azi ieri foarte"
+        "și este în din pe cu care nu sunt pentru mai un la de să au fost cel cea acest azi "
+        "ieri foarte"
     ),
     "Catalan": "els les amb és una dels aquest aquesta però també ha avui molt que",
     "German": (
@@ -54,10 +56,12 @@ _FUNCTION_WORDS = {
         "vandaag gisteren zeer deze maar uit nog dit wij zij ik je"
     ),
     "Swedish": (
-        "och att det som en ett är på av för med den inte har om vi jag de idag igår mycket från eller"
+        "och att det som en ett är på av för med den inte har om vi jag de idag igår mycket "
+        "från eller"
     ),
     "Danish and Norwegian": (
-        "og det som en et er på av af for med den ikke til har jeg vi de dag går fra eller meget blev ble"
+        "og det som en et er på av af for med den ikke til har jeg vi de dag går fra eller "
+        "meget blev ble"
     ),
     "Finnish": ("ja on ei se että oli ovat mutta kun myös hän tänään eilen hyvin joka tämä mukaan"),
     "Estonian": "ja ei et oli aga kui ka see on täna eile väga",
@@ -69,7 +73,8 @@ _FUNCTION_WORDS = {
         "je se na že to do si ve by ale jak dnes včera velmi byl bylo a jsou sa som dnes včera"
     ),
     "Croatian, Serbian and Slovene": (
-        "je na da se su za od sa ne danas jučer juče jako bio bila koji kao ali pa iz za so danes včeraj zelo bil bila"
+        "je na da se su za od sa ne danas jučer juče jako bio bila koji kao ali pa iz za so "
+        "danes včeraj zelo bil bila"
     ),
     "Lithuanian": "ir yra kad su į iš bet tai buvo šiandien vakar labai ne jo",
     "Latvian": "un ir ka ar no uz tas bija šodien vakar ļoti par kas",
@@ -89,32 +94,35 @@ _FUNCTION_WORDS = {
     "Esperanto": "la kaj estas de en ne al kun por ke mi hodiaŭ hieraŭ tre",
     "Irish and Welsh": "agus an na ar is yn mae ac ei wedi inniu heddiw",
 }
-_OTHER = frozenset(word for words in _FUNCTION_WORDS.values() for word in words.split()) - _ENGLISH
+_FOREIGN = _set(" ".join(_FUNCTION_WORDS.values())) - _ENGLISH
 # Parts of names that English texts keep: Rio de Janeiro, Vincent van Gogh, Los Angeles.
 _OF_NAMES = _set(
-    "al bin da das de del della den der des di do dos du e el ibn la las le les lo los na no och san santa te ten ter "
+    "al bin da das de del della den der des di do dos du e el ibn la las le les lo los na no "
+    "och san santa te ten ter "
     "und van vom von y zu zum zur"
 )
 _FEWEST = 2  # words: one alone may be a name or a loan
 
 
 def latin_language(text: str) -> Literal["English", "other", "unknown"]:
-    """Return whether a text in Latin letters is in English; `unknown` for names, numbers and texts too short to tell.
+    """Return whether a text in Latin letters is in English.
 
-    Another language has more of its function words, and of words with letters beyond a-z, than English ones, and at
-    least two different ones. Function words that are parts of names do not decide alone, nor do words with a capital
-    inside a text.
+    The result is `unknown` for names, numbers and texts too short to tell. Another language has
+    more of its function words, and of words with letters beyond a-z, than English ones, and at
+    least two different ones. Function words that are parts of names do not decide alone, nor do
+    words with a capital inside a text.
     """
     words = [word.replace("’", "'") for word in _WORD(unicodedata.normalize("NFKC", text))]
-    english = sum(word.lower() in _ENGLISH for word in words)
+    number_english = sum(word.lower() in _ENGLISH for word in words)
     # A capital begins the text, or a name: Los Angeles, El Paso.
-    counted = [word for place, word in enumerate(words) if place == 0 or word.islower()]
-    of_others = [word.lower() for word in counted if word.lower() in _OTHER]
-    in_names = sum(word in _OF_NAMES for word in of_others)
-    evidence = of_others + [
-        word.lower() for word in words if not word.isascii() and word.lower() not in _OTHER
+    counted = [word for index, word in enumerate(words) if index == 0 or word.islower()]
+    foreign = [word.lower() for word in counted if word.lower() in _FOREIGN]
+    number_in_names = sum(word in _OF_NAMES for word in foreign)
+    with_diacritics = [
+        word.lower() for word in words if not word.isascii() and word.lower() not in _FOREIGN
     ]
-    has_own_word = len(of_others) > in_names
-    if has_own_word and len({*evidence}) >= _FEWEST and len(evidence) > english:
+    evidence = foreign + with_diacritics
+    has_own_word = len(foreign) > number_in_names
+    if has_own_word and len(set(evidence)) >= _FEWEST and len(evidence) > number_english:
         return "other"
-    return "English" if english >= _FEWEST else "unknown"
+    return "English" if number_english >= _FEWEST else "unknown"

@@ -1,4 +1,4 @@
-"""Tokenizers by name. Those of other packages are loaded when first asked for, once a process."""
+"""Tokenizers by name. Those of other packages are loaded at their first use in a process."""
 
 from __future__ import annotations
 
@@ -39,9 +39,10 @@ _CJK = "'textjudge[cjk]'"
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A tokenizer of other packages: `load` imports `modules`, `sign` takes the versions of `packages`.
+    """A tokenizer of other packages.
 
-    Texts are analysed in pieces of at most `most` characters.
+    `load` imports `modules`, `sign` takes the versions of `packages`. Texts are analysed in pieces
+    of at most `most` characters.
     """
 
     load: Callable[[], Analyse]
@@ -53,15 +54,16 @@ class Tool:
 
     @property
     def installed(self) -> bool:
-        """Whether its packages are there; imports none."""
-        return all(map(find_spec, self.modules))
+        """Whether its packages are installed; imports none."""
+        return all(find_spec(module) for module in self.modules)
 
-    def lacking(self, what: str) -> MissingExtra:
-        """The error where `what` ("the tokenizer 'ja' needs") its packages."""
-        return MissingExtra(f"{what} {' and '.join(self.modules)}: pip install {self.pip}")
+    def missing(self, subject: str) -> MissingExtra:
+        """Return the error for missing packages; `subject` is "the tokenizer 'ja' needs"."""
+        return MissingExtra(f"{subject} {' and '.join(self.modules)}: pip install {self.pip}")
 
 
 def _en(text: str) -> list[str]:
+    """Cut like rouge-score, or like `en-all` if the text has letters of other scripts."""
     lowered = text.lower()
     if _NOT_LATIN(lowered):
         return _EN_WORD.findall(lowered)
@@ -73,6 +75,7 @@ def _en_all(text: str) -> list[str]:
 
 
 def _zh(text: str) -> list[str]:
+    """Cut like sacrebleu's `zh`."""
     text = _ZH.sub(r" \g<0> ", text.strip())
     for rule, cut in _ZH_13A:
         text = rule.sub(cut, text)
@@ -84,13 +87,13 @@ def _mecab(module: str, dictionary: str) -> Analyse:
 
     def analyse(text: str) -> Iterable[tuple[str, list[str]]]:
         # A NUL ends a text in C: what follows would be lost.
-        lines = (line.partition("\t") for line in tagger.parse(text.replace("\0", " ")).split("\n"))
-        return (
-            (token, tags.split(","))
-            for surface, tab, tags in lines
-            if tab
-            for token in surface.split()
-        )
+        output = tagger.parse(text.replace("\0", " "))
+        tokens_with_tags: list[tuple[str, list[str]]] = []
+        for line in output.split("\n"):
+            surface, tab, tags = line.partition("\t")  # "日本\t名詞,固有名詞,…", and at last "EOS"
+            if tab:
+                tokens_with_tags += [(token, tags.split(",")) for token in surface.split()]
+        return tokens_with_tags
 
     return analyse
 
@@ -105,10 +108,14 @@ def _sudachi() -> Analyse:
     import_module("sudachidict_core")
     dictionary = sudachi.Dictionary(dict="core")
     make = getattr(dictionary, "tokenizer", None) or dictionary.create  # the name before 0.7
-    tool, mode = make(), sudachi.SplitMode.C
-    return lambda text: (
-        (part.surface(), part.part_of_speech()) for part in tool.tokenize(text, mode)
-    )
+    sudachi_tokenizer = make()
+    longest_units = sudachi.SplitMode.C
+
+    def analyse(text: str) -> Iterable[tuple[str, Any]]:
+        for part in sudachi_tokenizer.tokenize(text, longest_units):
+            yield part.surface(), part.part_of_speech()
+
+    return analyse
 
 
 def _kiwi() -> Analyse:
@@ -116,24 +123,30 @@ def _kiwi() -> Analyse:
     return lambda text: ((token.form, token) for token in kiwi.tokenize(text))
 
 
+# ASCII letters and digits stay, and every other byte becomes a space: "a-b" is "a b".
 _EN = bytes(code if code < 128 and chr(code).isalnum() else 32 for code in range(256))
-# A letter or digit that is in none of Unicode's blocks of Latin letters.
+# A letter or digit that is in none of Unicode's blocks of Latin letters: п, 가, but not ü.
 _NOT_LATIN = re.compile(
     "[^\\W_\x00-\u02ff\u1d00-\u1dbf\u1e00-\u1eff\u2c60-\u2c7f\ua720-\ua7ff\uab30-\uab6f]"
 ).search
-# rouge-score ends a word at every letter beyond a-z. So does this, but the letter stays on the word:
-# "müller" is "mü", "ller"; "über" is whole; "lg가" is "lg", "가"; "паром" is whole, as no a-z is near.
+# rouge-score ends a word at every letter beyond a-z. So does this, but the letter stays on the
+# word: "müller" is "mü", "ller"; "über" is whole; "lg가" is "lg", "가"; "паром" is whole, as no a-z
+# is near.
 _ASCII_RUN = rf"[a-z0-9]+[{MARKS}]*"
 _OTHER_RUN = rf"(?:[^\W_a-z0-9{SCRIPTS}{CLUSTERED}][{MARKS}]*+)"
 _EN_WORD = re.compile(
-    rf"[{SCRIPTS}]|{CLUSTER}|{_OTHER_RUN}++(?:{_ASCII_RUN}{_OTHER_RUN}*+)?|{_ASCII_RUN}{_OTHER_RUN}*+"
+    rf"[{SCRIPTS}]|{CLUSTER}"
+    rf"|{_OTHER_RUN}++(?:{_ASCII_RUN}{_OTHER_RUN}*+)?|{_ASCII_RUN}{_OTHER_RUN}*+"
 )
-# What sacrebleu's `zh` sets apart, one character a token. Its U+20000-2A6D6 is written so that U+2001-2A6D is read.
+# The characters that sacrebleu's `zh` sets apart, one a token: 中, 。. It writes U+20000-2A6D6 so
+# that U+2001-2A6D is read.
 _ZH = re.compile(
-    "[\u2001-\u2a6d\u2e80-\u2eff\u2f00-\u2fdf\u2ff0-\u303f\u3100-\u312f\u31a0-\u31bf\u31c0-\u31ef\u3200-\u4db5"
-    "\u4e00-\u9fbb\uf900-\ufa2d\ufa30-\ufa6a\ufa70-\ufad9\ufe10-\ufe1f\ufe30-\ufe4f\uff00-\uffef]"
+    "[\u2001-\u2a6d\u2e80-\u2eff\u2f00-\u2fdf\u2ff0-\u303f\u3100-\u312f\u31a0-\u31bf"
+    "\u31c0-\u31ef\u3200-\u4db5\u4e00-\u9fbb\uf900-\ufa2d\ufa30-\ufa6a\ufa70-\ufad9"
+    "\ufe10-\ufe1f\ufe30-\ufe4f\uff00-\uffef]"
 )
-# ASCII punctuation but . , - ' apart; . and , unless between digits; - after a digit.
+# Spaces around ASCII punctuation but . , - ', around . and , unless between digits (3.5), and
+# around - after a digit (1-2): "a(b)" becomes "a ( b ) ".
 _ZH_13A = [
     (re.compile(r"""[!-&(-+:-@\[-`{-~/]"""), r" \g<0> "),
     (re.compile(r"([^0-9])([.,])"), r"\1 \2 "),
@@ -141,9 +154,15 @@ _ZH_13A = [
     (re.compile(r"([0-9])-"), r"\1 - "),
 ]
 _BUILT_IN: Mapping[str, Tokenizer] = {
-    "en": _en, "en-all": _en_all, "words": cut_words, "char": tokens, "spaces": str.split, "zh": _zh,
-}  # fmt: skip
-_MECAB = 20_000  # it gives up on some texts of 250,000 characters, and its time grows with a run's square
+    "en": _en,
+    "en-all": _en_all,
+    "words": cut_words,
+    "char": tokens,
+    "spaces": str.split,
+    "zh": _zh,
+}
+# MeCab gives up on some texts of 250,000 characters, and its time grows with a run's square.
+_MECAB = 20_000
 TOOLS: Mapping[str, Tool] = {
     "ja": Tool(
         partial(_mecab, "MeCab", "ipadic"),
@@ -180,35 +199,51 @@ TOOLS: Mapping[str, Tool] = {
     ),
 }
 TOKENIZERS: tuple[str, ...] = (
-    "en", "words", "char", "spaces", "ja", "ko", "zh", "zh-words", "sudachi", "kiwi", "en-all",
-)  # fmt: skip
+    "en",
+    "words",
+    "char",
+    "spaces",
+    "ja",
+    "ko",
+    "zh",
+    "zh-words",
+    "sudachi",
+    "kiwi",
+    "en-all",
+)
 ENGLISH: tuple[str, ...] = ("en", "en-all")
 """The tokenizers of English, whose words have stems and synonyms."""
 
-_WITH_LETTER = re.compile(r"[^\W_]").search
+_WITH_LETTER = re.compile(r"[^\W_]").search  # a letter or a digit: "a-", but not "--"
 LOCK = RLock()
-"""Held while a tool works: MeCab's and Sudachi's hold the text they are at."""
+"""Held while a tool runs: MeCab and Sudachi keep the current text and are not thread-safe."""
 _loaded: dict[str, Analyse] = {}
 
 
 def tokenizer(name: str) -> Tokenizer:
-    """The function that cuts a text of any length into tokens, none of them empty or blank. It can be pickled.
+    """Return the function that cuts a text of any length into tokens. It can be pickled.
 
-    - `en`: rouge-score's rules without stemming: lower-case runs of a-z and 0-9. A text that is all in Latin letters
-      loses those with diacritics, as in rouge-score; one with letters of other scripts is cut by `en-all`.
-    - `en-all`: as `en`, but another letter stays on the run that it ends; letters of scripts without spaces and of
-      Korean are tokens of their own.
-    - `words`: `cut_words`, for alphabets other than English; `char`: `tokens`, for scripts without spaces.
-    - `spaces`: what stands between white space, with case and punctuation.
-    - `ja`, `ko`: MeCab with ipadic, mecab-ko with its dictionary: what sacrebleu's `ja-mecab` and `ko-mecab` give
-      for texts of up to 20,000 characters; longer ones are cut after a stop.
+    No token is empty or blank.
+
+    - `en`: rouge-score's rules without stemming: lower-case runs of a-z and 0-9. A text that is all
+      in Latin letters loses those with diacritics, as in rouge-score; one with letters of other
+      scripts is cut by `en-all`.
+    - `en-all`: as `en`, but another letter stays on the run that it ends; letters of Korean and of
+      scripts without spaces are tokens of their own.
+    - `words`: `cut_words`, for alphabets other than English; `char`: `tokens`, for scripts without
+      spaces.
+    - `spaces`: cut at white space, with case and punctuation.
+    - `ja`, `ko`: MeCab with ipadic, mecab-ko with its dictionary: what sacrebleu's `ja-mecab` and
+      `ko-mecab` give for texts of up to 20,000 characters; longer ones are cut after a stop.
     - `zh`: sacrebleu's `zh`: each Chinese character or punctuation mark, other words whole.
     - `zh-words`: the words of rjieba, by dictionary alone (jieba with `HMM=False`).
-    - `sudachi`: SudachiPy's longest units (mode C) with the core dictionary; `kiwi`: kiwipiepy's morphemes.
+    - `sudachi`: SudachiPy's longest units (mode C) with the core dictionary; `kiwi`: kiwipiepy's
+      morphemes.
 
-    All but `en`, `words` and `char` keep case and punctuation. A lone surrogate counts as U+FFFD where the tool cannot
-    hold it, a NUL as a space where it ends the text. Loads the tool's dictionary at the first call in a process; may
-    be used by several threads. Raises ConfigError for an unknown name and MissingExtra where packages are missing.
+    All but `en`, `words` and `char` keep case and punctuation. A lone surrogate counts as U+FFFD if
+    the tool cannot hold it, a NUL as a space if it ends the text. Loads the tool's dictionary at
+    the first call in a process; may be used by several threads. Raises ConfigError for an unknown
+    name and MissingExtra for missing packages.
     """
     if name in _BUILT_IN:
         return _BUILT_IN[name]
@@ -219,9 +254,10 @@ def tokenizer(name: str) -> Tokenizer:
 def words(name: str) -> Tokenizer:
     """As `tokenizer` after NFKC, lower-cased and without tokens that hold no letter and no digit.
 
-    Every letter and every decimal digit of the text belongs to a token, but for Latin letters with diacritics in an
-    English text by `en`, which gives for a text in NFC what rouge-score does. There and in `en-all`, symbols such as ™
-    and ½ stay separators. `spaces` keeps case and all tokens.
+    Every letter and every decimal digit of the text belongs to a token, but for Latin letters with
+    diacritics in an English text by `en`, which gives for a text in NFC what rouge-score does.
+    There and in `en-all`, symbols such as ™ and ½ stay separators. `spaces` keeps case and all
+    tokens.
     """
     return partial(_words, name, tokenizer(name))
 
@@ -229,60 +265,63 @@ def words(name: str) -> Tokenizer:
 def _words(name: str, cut: Tokenizer, text: str) -> list[str]:
     if name in ENGLISH and not text.isascii():
         text = unicodedata.normalize("NFC", text)
-        # rouge-score reads neither m² nor Acme™ as a word that ends in a digit or letter of the symbol's NFKC form.
-        text = text.translate(
-            {ord(mark): " " for mark in {*text} if _is_compatibility_symbol(mark)}
-        )
-    tokens = cut(unicodedata.normalize("NFKC", text))
-    return (
-        tokens
-        if name in (*ENGLISH, "spaces")
-        else [token.lower() for token in tokens if _WITH_LETTER(token)]
-    )
+        # rouge-score reads neither m² nor Acme™ as a word that ends in a digit or letter of the
+        # symbol's NFKC form.
+        symbols = [mark for mark in set(text) if _is_compatibility_symbol(mark)]
+        text = text.translate({ord(symbol): " " for symbol in symbols})
+    all_tokens = cut(unicodedata.normalize("NFKC", text))
+    if name in ENGLISH or name == "spaces":
+        return all_tokens
+    return [token.lower() for token in all_tokens if _WITH_LETTER(token)]
 
 
 def _is_compatibility_symbol(mark: str) -> bool:
-    """Return whether NFKC would make letters or digits of a symbol: true for ™ and ½, false for é, Ⅳ and ३."""
+    """Return whether NFKC would make letters or digits of a symbol.
+
+    True for ™ and ½, false for é, Ⅳ and ३.
+    """
     if mark.isascii() or mark.isalpha() or mark.isdecimal():
         return False
-    is_written_number = unicodedata.category(mark) in (
-        "Nl",
-        "Mn",
-        "Mc",
-    )  # Ⅳ; a vowel sign of an Indic word
-    return not is_written_number and unicodedata.normalize("NFKC", mark) != mark
+    # Ⅳ; a vowel sign of an Indic word.
+    if unicodedata.category(mark) in ("Nl", "Mn", "Mc"):
+        return False
+    return unicodedata.normalize("NFKC", mark) != mark
 
 
 def installed(name: str) -> bool:
-    """Return whether a tokenizer's packages are installed; imports none. Raises ConfigError for an unknown name."""
+    """Return whether a tokenizer's packages are installed; imports none.
+
+    Raises ConfigError for an unknown name.
+    """
     return name in _BUILT_IN or _find_tool(name).installed
 
 
 def tokenizer_for(parts: Sequence[str]) -> str:
     """Return the name of a tokenizer that suits all the parts.
 
-    `en` for letters a-z, and for other Latin letters in English (`is_english`); `en-all` where letters of other scripts
-    are among them. Where more than half of the letters of
-    a part are not a-z, the `language` of such parts if it is `zh`, `ja` or `ko` and installed, else `char` for scripts
+    `en` for letters a-z, and for other Latin letters in English (`is_english`); `en-all` if letters
+    of other scripts are among them. If more than half of the letters of a part are not a-z: the
+    language of such parts if it is `zh`, `ja` or `ko` and installed, else `char` for scripts
     without spaces. Otherwise `words`.
     """
-    if all(map(str.isascii, parts)):
+    if all(part.isascii() for part in parts):
         return "en"
-    unreadable = [part for part in parts if is_cjk(part)]
-    language = detect_language(unreadable)
+    mostly_foreign = [part for part in parts if is_cjk(part)]
+    language = detect_language(mostly_foreign)
     if language != "en":
         return language if installed(language) else "char"
-    if any(is_unspaced([part]) for part in unreadable):
+    if any(is_unspaced([part]) for part in mostly_foreign):
         return "char"
-    if unreadable or not is_english("\n".join(parts)):
+    if mostly_foreign or not is_english("\n".join(parts)):
         return "words"
-    return "en" if all(map(is_latin, parts)) else "en-all"
+    return "en" if all(is_latin(part) for part in parts) else "en-all"
 
 
 def signature(name: str) -> str:
-    """Return a tokenizer's part of a column's signature: its name, and the versions that decide its tokens.
+    """Return a tokenizer's part of a column's signature.
 
-    Raises ConfigError for an unknown name and MissingExtra where packages are missing.
+    It is the name, and the versions that decide its tokens. Raises ConfigError for an unknown name
+    and MissingExtra where packages are missing.
     """
     if name in _BUILT_IN:
         return name
@@ -315,10 +354,16 @@ def _tokenize(name: str, text: str) -> list[str]:
         analyse = load(name)
         size = TOOLS[name].most
         # Parts of at most this size, after a stop or else after white space if possible.
-        parts = rf"(?s:.{{1,{size}}}\Z|.{{1,{size - 1}}}[。！？.!?\n]|.{{1,{size - 1}}}\s|.{{1,{size}}})"
-        pieces = re.findall(parts, whole(text))
-        return [token for piece in pieces for token, _ in analyse(piece) if not token.isspace()]
+        whole_text = rf".{{1,{size}}}\Z"
+        after_stop = rf".{{1,{size - 1}}}[。！？.!?\n]"
+        after_space = rf".{{1,{size - 1}}}\s"
+        anywhere = rf".{{1,{size}}}"
+        parts = rf"(?s:{whole_text}|{after_stop}|{after_space}|{anywhere})"
+        all_tokens: list[str] = []
+        for piece in re.findall(parts, whole(text)):
+            all_tokens += [token for token, _ in analyse(piece) if not token.isspace()]
+        return all_tokens
 
 
 def _missing_packages(name: str) -> MissingExtra:
-    return TOOLS[name].lacking(f"the tokenizer {name!r} needs")
+    return TOOLS[name].missing(f"the tokenizer {name!r} needs")

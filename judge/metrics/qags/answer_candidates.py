@@ -169,7 +169,7 @@ def _tool(name: str) -> Tool:
     """Return the packages of a tagger. Raises MissingExtra if they are not installed."""
     tool = TOOLS[_TAGGERS[name][0]]
     if not tool.installed:
-        raise tool.lacking(f"qags: the nouns of {name!r} need")
+        raise tool.missing(f"qags: the nouns of {name!r} need")
     return tool
 
 
