@@ -18,7 +18,10 @@ _CLOSING = ("]", ")", "}")
 _EMPTY_NAMES = ("nan", "NaN", "NA", "NaT", "null")
 """Names that are no value. pandas writes the first ones, JSON the last one."""
 _WRAPPERS = ("array", "float64", "float32", "int64", "int32", "bool_", "str_")
-"""Functions of numpy that stand around a value: `np.float64(4.0)`, `array(['a', 'b'], dtype=object)`."""
+"""Functions of numpy around a value.
+
+They are written `np.float64(4.0)`, `array(['a', 'b'], dtype=object)`.
+"""
 
 
 class NoValue(ValueError):
@@ -44,16 +47,20 @@ def packed_value(text: str) -> Any:
 
 
 def packed_texts(text: str) -> list[str] | None:
-    """Return the texts of a cell that holds a list of texts; None if it is a text. Gaps are left out."""
+    """Return the texts of a cell that holds a list of texts; None if it is a text.
+
+    Gaps are left out.
+    """
     try:
         value = packed_value(text)
     except NoValue:
         return None
-    if not isinstance(value, list) or not all(
-        part is None or isinstance(part, str) for part in value
-    ):
+    if not isinstance(value, list):
         return None
-    return [part for part in value if part is not None]
+    texts = [part for part in value if part is not None]
+    if not all(isinstance(text, str) for text in texts):
+        return None
+    return texts
 
 
 def _with_commas(text: str) -> str:
@@ -75,6 +82,7 @@ def _with_commas(text: str) -> str:
 
 
 def _tokens(text: str) -> Iterator[tokenize.TokenInfo]:
+    """Yield the tokens without those of line breaks and indents."""
     layout = (tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type not in layout:

@@ -23,7 +23,8 @@ def read_sheet(path: Path, name: str) -> Iterator[tuple[int, list[str]]]:
         import openpyxl
     except ImportError as error:
         raise MissingExtra(
-            f"{name}: an Excel file needs the package openpyxl: pip install 'textjudge[excel]', or save it as CSV UTF-8"
+            f"{name}: an Excel file needs the package openpyxl: pip install 'textjudge[excel]', or "
+            "save it as CSV UTF-8"
         ) from error
     try:
         with zipfile.ZipFile(path) as packed:

@@ -1,12 +1,12 @@
-"""The ledger against leaks: a rating that was used to make a criterion's prompt counts in no estimate.
+"""The ledger against leaks.
 
-A text is known again by its content (`Sample.digests`). `withhold` leaves used ratings out when rated texts meet their
+A rating that was used to make a criterion's prompt counts in no estimate. A text is known again by
+its content (`Sample.digests`). `withhold` leaves used ratings out when rated texts meet their
 criteria; `check` refuses those that are left; `notes` counts them.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -32,7 +32,8 @@ def withhold(samples: Iterable[Sample], seen: Seen) -> Iterator[Sample]:
     """Yield the samples without the ratings that were used; `Sample.withheld` has their names."""
     seen = {name: digests for name, digests in seen.items() if digests}
     for sample in samples:
-        if used := _used(sample, seen):
+        used = _used(sample, seen)
+        if used:
             human = {name: rating for name, rating in sample.human.items() if name not in used}
             ratings = {name: votes for name, votes in sample.ratings.items() if name not in used}
             raters = {name: names for name, names in sample.raters.items() if name not in used}
@@ -48,30 +49,36 @@ def withhold(samples: Iterable[Sample], seen: Seen) -> Iterator[Sample]:
 
 def check(samples: Iterable[Sample], seen: Seen) -> None:
     """Raise DataError if a sample has a rating that was used."""
-    used = [(name, sample) for sample in (samples if seen else ()) for name in _used(sample, seen)]
+    if not seen:
+        return
+    used = [(name, sample) for sample in samples for name in _used(sample, seen)]
     if used:
         name, first = used[0]
+        location = first.where or text_name(first.item, first.system)
         raise DataError(
-            f"{name}: ratings of {plural(len(used), 'text')} used to make the prompt, which no estimate may use "
-            f"(the first: {first.where or text_name(first.item, first.system)}). Leave them out of `human`, or let "
-            "judge do so: run it on the data again"
+            f"{name}: ratings of {plural(len(used), 'text')} used to make the prompt, which no "
+            f"estimate may use (the first: {location}). Leave them out of `human`, or let judge do "
+            "so: run it on the data again"
         )
 
 
 def excluded(samples: Iterable[Sample], name: str) -> str:
     """Return `6 texts excluded: ...`, or "" if no rating of this name was withheld."""
-    n = sum(name in sample.withheld for sample in samples)
-    return f"{plural(n, 'text')} excluded: used to make the prompt" if n else ""
+    number = sum(name in sample.withheld for sample in samples)
+    return f"{plural(number, 'text')} excluded: used to make the prompt" if number else ""
 
 
 def notes(samples: Sequence[Sample]) -> list[str]:
     """Return a sentence for each criterion with withheld ratings."""
     names = dict.fromkeys(name for sample in samples for name in sample.withheld)
     rated = {name for sample in samples for name in sample.human}
-    return [
-        f"{name}: {excluded(samples, name)}.{'' if name in rated else ' No rating is left.'}"
-        for name in names
-    ]
+    sentences: list[str] = []
+    for name in names:
+        sentence = f"{name}: {excluded(samples, name)}."
+        if name not in rated:
+            sentence += " No rating is left."
+        sentences.append(sentence)
+    return sentences
 
 
 def overlap(
@@ -83,18 +90,20 @@ def overlap(
 
     `wanted` has the texts (item, system) that each criterion judges; None means all.
     """
-    counts = Counter(
-        name
-        for name, digests in seen.items()
-        for sample in (samples if digests else ())
-        if wanted is None or sample.key in wanted.get(name, ())
-        if not sample.digests.isdisjoint(digests)
-    )
-    return [
-        f"{name}: {n:,} of the judged texts {'is' if n == 1 else 'are'} also an example in its prompt or helped to "
-        "write it; the score may only repeat that."
-        for name, n in counts.items()
-    ]
+    sentences: list[str] = []
+    for name, digests in seen.items():
+        judged = None if wanted is None else wanted.get(name, ())
+        number = sum(
+            (judged is None or sample.key in judged) and not sample.digests.isdisjoint(digests)
+            for sample in (samples if digests else ())
+        )
+        if number:
+            are = "is" if number == 1 else "are"
+            sentences.append(
+                f"{name}: {number:,} of the judged texts {are} also an example in its prompt or "
+                "helped to write it; the score may only repeat that."
+            )
+    return sentences
 
 
 def _used(sample: Sample, seen: Seen) -> tuple[str, ...]:

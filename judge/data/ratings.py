@@ -1,16 +1,14 @@
 """People's ratings in a file of their own, such as `judge label` writes.
 
-`read_ratings` reads the file, `join_ratings` gives the ratings to the texts they are about, and `pair_names` finds the
-ratings of a criterion that is a variant of another one.
+`read_ratings` reads the file, `join_ratings` gives the ratings to the texts they are about, and
+`pair_names` finds the ratings of a criterion that is a variant of another one.
 
 `to_long` reads these forms of a sheet, all as one row per rating:
 
-| form | columns |
-|---|---|
-| one row per rating | item, system, rater, criterion, value |
-| a column per criterion | item, system, rater, relevance, coherence |
-| a column per rater | item, system, relevance_anna, relevance_ben; if there is one criterion, also anna, ben |
-| a column per system and rater | item, a_relevance_anna, b_relevance_anna |
+| form | columns | |---|---| | one row per rating | item, system, rater, criterion, value | | a
+column per criterion | item, system, rater, relevance, coherence | | a column per rater | item,
+system, relevance_anna, relevance_ben; if there is one criterion, also anna, ben | | a column per
+system and rater | item, a_relevance_anna, b_relevance_anna |
 
 A sheet without raters has one rating per text and criterion, perhaps a mean.
 """
@@ -24,7 +22,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from judge.core.errors import DataError
 from judge.core.format import one_line, text_name
@@ -38,7 +36,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Ends = tuple[float, float]
-_NAMED = 3
+_NAMED = 3  # texts in a message
 Preference = Literal["first", "second", "tie"]
 
 
@@ -46,9 +44,9 @@ Preference = Literal["first", "second", "tie"]
 class Rating:
     """One rating of a text by a person.
 
-    `value` is a number, or a label of the criterion's scale. `repeat` marks a second rating of the same text by the
-    same rater: it shows how consistent the rater is and counts in no mean. `where` is the row, such as
-    `ratings.jsonl:7`.
+    `value` is a number, or a label of the criterion's scale. `repeat` marks a second rating of the
+    same text by the same rater: it shows how consistent the rater is and counts in no mean. `where`
+    is the row, such as `ratings.jsonl:7`.
     """
 
     item: str
@@ -63,7 +61,7 @@ class Rating:
 
 @dataclass(frozen=True, slots=True)
 class PairRating:
-    """One person's preference between the texts of two systems, `first` and `second`, for an item."""
+    """One person's preference between the texts of the systems `first` and `second` for an item."""
 
     item: str
     first: str
@@ -77,16 +75,19 @@ class PairRating:
 
 
 def stated(preferences: Iterable[PairRating]) -> tuple[PairRating, ...]:
-    """Return the preferences that count: a pair that a person rated again shows how steady that person is."""
-    return tuple(each for each in preferences if not each.repeat)
+    """Return the preferences that count.
+
+    A pair that a person rated again does not: it shows how consistent that person is.
+    """
+    return tuple(preference for preference in preferences if not preference.repeat)
 
 
 @dataclass(frozen=True, slots=True)
 class Ratings:
-    """The ratings of a file: of texts (`single`) and of pairs of texts (`pairs`), in the order of the file.
+    """The ratings of a file, in its order.
 
-    `form` is the form of the file, `replaced` counts ratings that a later row changed, `unread` are columns that hold
-    no rating.
+    They are of texts (`single`) and of pairs of texts (`pairs`). `form` is the form of the file,
+    `replaced` counts ratings that a later row changed, `unread` are columns that hold no rating.
     """
 
     single: tuple[Rating, ...] = ()
@@ -112,11 +113,9 @@ class Ratings:
 
 def source_name(source: RatingSource) -> str:
     """Return how messages call the place of ratings: a file's path, or what it is in Python."""
-    return (
-        str(source)
-        if isinstance(source, str | PathLike)
-        else f"the {type(source).__name__} of ratings"
-    )
+    if isinstance(source, str | PathLike):
+        return str(source)
+    return f"the {type(source).__name__} of ratings"
 
 
 def read_ratings(source: RatingSource, known: Known | None = None) -> Ratings:
@@ -124,45 +123,103 @@ def read_ratings(source: RatingSource, known: Known | None = None) -> Ratings:
 
     The source is a file, a DataFrame or an iterable of mappings.
 
-    A later rating of the same text, criterion and rater replaces an earlier one. With one row per rating, a row has
-    `first` and `second` in place of `system` if it compares two texts, and `repeat` and `comment` are optional. A row
-    whose value is null takes the rating back. Raises DataError, with file and line.
+    A later rating of the same text, criterion and rater replaces an earlier one. With one row per
+    rating, a row has `first` and `second` in place of `system` if it compares two texts, and
+    `repeat` and `comment` are optional. A row whose value is null takes the rating back. Raises
+    DataError, with file and line.
     """
-    found: dict[tuple[Any, ...], Rating | PairRating | None] = {}
+    rating_by_key: dict[_Key, Rating | PairRating | None] = {}
     replaced = 0
     raw = [row for row in rows(source) if isinstance(row, RawRow)]
     sheet = to_long(raw, source_name(source), known or Known())
     for where, cells in sheet.rows:
-        compares = "first" in cells
-        names = ("item", *(("first", "second") if compares else ("system",)), "rater", "criterion")
-        if lacking := [
-            n for n in names if n not in cells or (n != "rater" and not str(cells[n]).strip())
-        ]:
-            raise DataError(
-                f"{where}: a rating has no {lacking[0]}; it needs {', '.join(names)} and value"
-            )
-        key = [  # 7.0, as a table with gaps has it, is 7
-            str(int(cell) if isinstance(cell, float) and cell.is_integer() else cell).strip()
-            for cell in map(cells.__getitem__, names)
-        ]
-        repeat = str(cells.get("repeat", "")).lower() in ("true", "1")
-        value = cells.get("value")
-        if compares and value not in (None, "first", "second", "tie"):
-            raise DataError(
-                f"{where}: value is {one_line(str(value), 40)!r}; a preference is first, second or tie"
-            )
-        kind: Any = PairRating if compares else Rating
-        rating = None if value is None else kind(
-            *key, value if compares else parse(value), repeat, str(cells.get("comment", "")), where,
-        )  # fmt: skip
-        former = found.get((*key, repeat))
-        replaced += rating is not None and former is not None and former.value != rating.value
-        found[(*key, repeat)] = rating
-    kept = [rating for rating in found.values() if rating is not None]
+        key = _key(cells, where)
+        rating = _read_rating(cells, key, where)
+        former = rating_by_key.get(key)
+        if rating is not None and former is not None and former.value != rating.value:
+            replaced += 1
+        rating_by_key[key] = rating
+    ratings = list(rating_by_key.values())
     return Ratings(
-        tuple(r for r in kept if isinstance(r, Rating)), tuple(r for r in kept if isinstance(r, PairRating)),
-        sheet.form, replaced, sheet.unread,
-    )  # fmt: skip
+        single=tuple(rating for rating in ratings if isinstance(rating, Rating)),
+        pairs=tuple(rating for rating in ratings if isinstance(rating, PairRating)),
+        form=sheet.form,
+        replaced=replaced,
+        unread=sheet.unread,
+    )
+
+
+class _Key(NamedTuple):
+    """What a rating is about; a preference has two systems."""
+
+    item: str
+    systems: tuple[str, ...]
+    rater: str
+    criterion: str
+    repeat: bool
+
+
+def _key(cells: Mapping[str, Any], where: str) -> _Key:
+    """Return what the row of a rating is about. Raises DataError for a name that is missing."""
+    systems = ("first", "second") if "first" in cells else ("system",)
+    columns = ("item", *systems, "rater", "criterion")
+    for column in columns:
+        # The rater may be blank: nobody said who rated.
+        if column not in cells or (column != "rater" and not str(cells[column]).strip()):
+            raise DataError(
+                f"{where}: a rating has no {column}; it needs {', '.join(columns)} and value"
+            )
+    return _Key(
+        item=_name(cells["item"]),
+        systems=tuple(_name(cells[column]) for column in systems),
+        rater=_name(cells["rater"]),
+        criterion=_name(cells["criterion"]),
+        repeat=str(cells.get("repeat", "")).lower() in ("true", "1"),
+    )
+
+
+def _name(cell: Any) -> str:
+    """Return a cell as a name: 7.0, as a table with gaps has it, is 7."""
+    if isinstance(cell, float) and cell.is_integer():
+        cell = int(cell)
+    return str(cell).strip()
+
+
+def _read_rating(cells: Mapping[str, Any], key: _Key, where: str) -> Rating | PairRating | None:
+    """Return the rating of a row, None if it takes a rating back. Raises DataError."""
+    value = cells.get("value")
+    comment = str(cells.get("comment", ""))
+    if "first" not in cells:
+        if value is None:
+            return None
+        (system,) = key.systems
+        return Rating(
+            key.item,
+            system,
+            key.rater,
+            key.criterion,
+            value=parse(value),
+            repeat=key.repeat,
+            comment=comment,
+            where=where,
+        )
+    if value not in (None, "first", "second", "tie"):
+        shown = one_line(str(value), 40)
+        raise DataError(f"{where}: value is {shown!r}; a preference is first, second or tie")
+    if value is None:
+        return None
+    first, second = key.systems
+    return PairRating(
+        key.item,
+        first,
+        second,
+        key.rater,
+        key.criterion,
+        value=value,
+        repeat=key.repeat,
+        comment=comment,
+        where=where,
+    )
 
 
 def join_ratings(
@@ -170,73 +227,100 @@ def join_ratings(
     ratings: Sequence[Rating],
     values: Mapping[str, Mapping[str, float]] | None = None,
 ) -> list[Sample]:
-    """Return the samples with these ratings as `human`, `ratings` and `raters`; other ratings of these criteria go.
+    """Return the samples with these ratings as `human`, `ratings` and `raters`.
 
-    `values` has the value of each label, by criterion. A rater without a name is not listed. Raises DataError for a
-    rating of a text that is not there, and for one that is neither a number nor a label.
+    They replace other ratings of these criteria. `values` has the value of each label, by
+    criterion. A rater without a name is not listed. Raises DataError for a rating of a text that is
+    not there, and for one that is neither a number nor a label.
     """
-    raters: dict[str, dict[str, None]] = {}
-    given: dict[tuple[str, str], dict[str, dict[str, float]]] = {}
-    for rating in ratings:
-        if not rating.repeat:
-            raters.setdefault(rating.criterion, {})[rating.rater] = None
-            by_criterion = given.setdefault((rating.item, rating.system), {})
-            by_criterion.setdefault(rating.criterion, {})[rating.rater] = _number(
-                rating, values or {}
-            )
-    names = {criterion: tuple(by_rater) for criterion, by_rater in raters.items()}
-    joined = []
+    names = _raters_by_criterion(ratings)
+    votes_by_text = _votes_by_text(ratings, values or {})
+    joined: list[Sample] = []
     for sample in samples:
-        own = given.pop(sample.key, {})
-        votes = {
-            n: tuple(row.get(rater) for rater in names[n])
-            for n, row in own.items()
-            if names[n] != ("",)
-        }
-        means = {name: fmean(by_rater.values()) for name, by_rater in own.items()}
-        raters_of = _others(sample.raters, names) | {name: names[name] for name in votes}
-        human, single = _others(sample.human, names) | means, _others(sample.ratings, names) | votes
-        joined.append(replace(sample, human=human, ratings=single, raters=raters_of))
-    if given:
-        first = next(rating for rating in ratings if (rating.item, rating.system) in given)
-        texts = ", ".join(text_name(*sample.key) for sample in joined[:_NAMED])
-        near = difflib.get_close_matches(first.item, {sample.item for sample in joined}, n=1)
-        hint = f"; did you mean item {near[0]!r}?" if near else ""
-        raise DataError(
-            f"{first.where}: no text of item {first.item!r} and system {first.system!r} is in the data (it has "
-            f"{texts}, …){hint}"
+        by_criterion = votes_by_text.pop(sample.key, {})
+        means = {name: fmean(by_rater.values()) for name, by_rater in by_criterion.items()}
+        votes: dict[str, tuple[float | None, ...]] = {}
+        for name, by_rater in by_criterion.items():
+            if names[name] != ("",):  # a rater without a name is not listed
+                votes[name] = tuple(by_rater.get(rater) for rater in names[name])
+        raters = {name: names[name] for name in votes}
+        rated = replace(
+            sample,
+            human=_without_criteria(sample.human, names) | means,
+            ratings=_without_criteria(sample.ratings, names) | votes,
+            raters=_without_criteria(sample.raters, names) | raters,
         )
+        joined.append(rated)
+    for rating in ratings:
+        if (rating.item, rating.system) in votes_by_text:
+            raise DataError(_problem_of_unknown_text(rating, joined))
     return joined
 
 
-def _others(ratings: Mapping[str, T], names: Collection[str]) -> dict[str, T]:
-    return {name: each for name, each in ratings.items() if name not in names}
+def _raters_by_criterion(ratings: Sequence[Rating]) -> dict[str, tuple[str, ...]]:
+    """Return the raters of each criterion, in the order of their first rating."""
+    raters: dict[str, dict[str, None]] = {}
+    for rating in ratings:
+        if not rating.repeat:
+            raters.setdefault(rating.criterion, {})[rating.rater] = None
+    return {criterion: tuple(names) for criterion, names in raters.items()}
+
+
+def _votes_by_text(
+    ratings: Sequence[Rating], values: Mapping[str, Mapping[str, float]]
+) -> dict[tuple[str, str], dict[str, dict[str, float]]]:
+    """Return the ratings as numbers by text, criterion and rater, without repeated ones."""
+    votes: dict[tuple[str, str], dict[str, dict[str, float]]] = {}
+    for rating in ratings:
+        if not rating.repeat:
+            by_criterion = votes.setdefault((rating.item, rating.system), {})
+            by_rater = by_criterion.setdefault(rating.criterion, {})
+            by_rater[rating.rater] = _number(rating, values)
+    return votes
+
+
+def _problem_of_unknown_text(rating: Rating, samples: Sequence[Sample]) -> str:
+    """Say that the text of a rating is not in the data, and suggest a similar item."""
+    texts = ", ".join(text_name(*sample.key) for sample in samples[:_NAMED])
+    near = difflib.get_close_matches(rating.item, {sample.item for sample in samples}, n=1)
+    hint = f"; did you mean item {near[0]!r}?" if near else ""
+    return (
+        f"{rating.where}: no text of item {rating.item!r} and system {rating.system!r} is in the "
+        f"data (it has {texts}, …){hint}"
+    )
+
+
+def _without_criteria(ratings: Mapping[str, T], names: Collection[str]) -> dict[str, T]:
+    return {name: value for name, value in ratings.items() if name not in names}
 
 
 def base_name(criterion: str) -> str:
-    """Return the name of which a criterion's is a variant: `fluency` for `fluency_5` and `fluency_v2`."""
+    """Return the name without a version: `fluency` for `fluency_5`, `fluency_v2`, `fluency-1_2`."""
     return re.sub(r"[_-]v?\d+([_-]\d+)*$", "", criterion)
 
 
 def pair_names(
     samples: Sequence[Sample], scales: Mapping[str, Ends]
 ) -> tuple[dict[str, str], list[str]]:
-    """Return by criterion the name of its ratings, if people rated `fluency` and the criterion is `fluency_5`.
+    """Return the name of each criterion's ratings, if it is that of another variant.
 
-    `scales` has the ends of each criterion's scale. The ratings must be within the scale, and not already be those of
-    a criterion of their own name. The notes say which names belong together, and which do not for their scale.
+    People may have rated `fluency`, and the criterion is `fluency_5`. `scales` has the ends of each
+    criterion's scale. The ratings must be within the scale, and not already be those of a criterion
+    of their own name. The notes say which names belong together, and which do not for their scale.
     """
-    rated: dict[str, list[float]] = {}
+    votes_by_name: dict[str, list[float]] = {}
     for sample in samples:
         for name, mean in sample.human.items():
             votes = [vote for vote in sample.ratings.get(name, ()) if vote is not None]
-            rated.setdefault(name, []).extend(votes or [mean])
-    pairs, notes = {}, []
+            votes_by_name.setdefault(name, []).extend(votes or [mean])
+    pairs: dict[str, str] = {}
+    notes: list[str] = []
     for criterion, (low, high) in scales.items():
         base = base_name(criterion)
-        if criterion in rated or base not in rated:
+        if criterion in votes_by_name or base not in votes_by_name:
             continue
-        least, most = min(rated[base]), max(rated[base])
+        least = min(votes_by_name[base])
+        most = max(votes_by_name[base])
         if base in scales and scales[base][0] <= least and most <= scales[base][1]:
             continue
         if low <= least and most <= high:
@@ -244,8 +328,8 @@ def pair_names(
             notes.append(f"{criterion} is compared with people's ratings of {base}.")
         else:
             notes.append(
-                f"People rated {base} from {least:g} to {most:g}. That is outside the scale of {criterion}, {low:g} to "
-                f"{high:g}, so they are not compared."
+                f"People rated {base} from {least:g} to {most:g}. That is outside the scale of "
+                f"{criterion}, {low:g} to {high:g}, so they are not compared."
             )
     return pairs, notes
 
@@ -253,28 +337,36 @@ def pair_names(
 def renamed(
     samples: Iterable[Sample], pairs: Mapping[str, str], criteria: Collection[str]
 ) -> Iterator[Sample]:
-    """Yield the samples with the ratings of `pairs` under the criterion's name; a name of one of `criteria` stays."""
+    """Yield the samples with the ratings of `pairs` under the criterion's name.
 
-    def again(ratings: Mapping[str, T]) -> dict[str, T]:
-        copied = {criterion: ratings[base] for criterion, base in pairs.items() if base in ratings}
-        return {
-            name: each
-            for name, each in ratings.items()
+    A name of one of `criteria` stays.
+    """
+
+    def with_new_names(ratings: Mapping[str, T]) -> dict[str, T]:
+        by_name = {
+            name: value
+            for name, value in ratings.items()
             if name in criteria or name not in pairs.values()
-        } | copied
+        }
+        for criterion, base in pairs.items():
+            if base in ratings:
+                by_name[criterion] = ratings[base]
+        return by_name
 
     for sample in samples:
-        if pairs:
-            sample = replace(
-                sample,
-                human=again(sample.human),
-                ratings=again(sample.ratings),
-                raters=again(sample.raters),
-            )
-        yield sample
+        if not pairs:
+            yield sample
+            continue
+        yield replace(
+            sample,
+            human=with_new_names(sample.human),
+            ratings=with_new_names(sample.ratings),
+            raters=with_new_names(sample.raters),
+        )
 
 
 def _number(rating: Rating, values: Mapping[str, Mapping[str, float]]) -> float:
+    """Return a rating's value, or that of its label. Raises DataError."""
     if isinstance(rating.value, float) and math.isfinite(rating.value):
         return rating.value
     labels = values.get(rating.criterion, {})
@@ -299,15 +391,16 @@ _ROLES = {
 _OTHERS = ("first", "second", "repeat", "seconds", "comment")
 _TEXTS = ("source", "output", "references", "reference", *ALIASES)
 _SEPARATORS = "_.- "
-_SHOWN = 8
+_SHOWN = 8  # names in a message
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
     """What the columns of a sheet may be about.
 
-    `criteria` are those of the run, `others` further names of criteria, `systems` those of the texts. `columns` are the
-    columns of the data that hold `item` and `system`, if they have other names there.
+    `criteria` are those of the run, `others` further names of criteria, `systems` those of the
+    texts. `columns` are the columns of the data that hold `item` and `system`, if they have other
+    names there.
     """
 
     criteria: Sequence[str] = ()
@@ -318,7 +411,10 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """A sheet as one row per rating: the place and the cells of each. `unread` are columns with no rating."""
+    """A sheet as one row per rating: the place and the cells of each.
+
+    `unread` are columns with no rating.
+    """
 
     form: str
     rows: Sequence[tuple[str, Mapping[str, Any]]]
@@ -334,57 +430,78 @@ class _Column:
     system: str
 
     def __str__(self) -> str:
-        by = f" by {self.rater}" if self.rater else ""
-        return f"{self.criterion}{by}{f' of system {self.system}' if self.system else ''}"
+        by_rater = f" by {self.rater}" if self.rater else ""
+        of_system = f" of system {self.system}" if self.system else ""
+        return f"{self.criterion}{by_rater}{of_system}"
 
 
 def to_long(raw: Sequence[RawRow], name: str, known: Known) -> Sheet:
-    """Return the sheet `name` as one row per rating. Raises DataError for columns with no form, or with several."""
+    """Return the sheet `name` as one row per rating.
+
+    Raises DataError for columns with no form, or with several.
+    """
     columns = list(dict.fromkeys(column for row in raw for column in row.cells))
     role_of = _roles(columns, known)
-    roles = {*role_of.values()}
-    sheet = [
-        (
-            row.where,
-            {
-                role_of.get(c, c): cell
-                for c, cell in row.cells.items()
-                if not is_missing(cell, row.flat)
-            },
-        )
-        for row in raw
-    ]
-    usual = {} if "rater" in roles else {"rater": ""}
-    usual |= (
-        {"system": known.systems[0]} if "system" not in roles and len(known.systems) == 1 else {}
-    )
+    roles = set(role_of.values())
+    sheet_rows = [(row.where, _cells_by_role(row, role_of)) for row in raw]
+    implied = {} if "rater" in roles else {"rater": ""}
+    if "system" not in roles and len(known.systems) == 1:
+        implied["system"] = known.systems[0]
     if "first" in roles or not columns or {"criterion", "value"} <= roles:
-        return Sheet("one row per rating", [(where, usual | cells) for where, cells in sheet])
+        return Sheet(
+            "one row per rating", [(where, implied | cells) for where, cells in sheet_rows]
+        )
     free = [
         column for column in columns if column not in role_of and column.casefold() not in _TEXTS
     ]
-    kinds = {
-        column: {type(parse(cells[column])) for _, cells in sheet if column in cells}
-        for column in free
-    }
-    numbers = [column for column in free if kinds[column] == {float}]
+    numeric = [column for column in free if _is_numeric(column, sheet_rows)]
     systems = () if "system" in roles or len(known.systems) < 2 else known.systems
-    read = _read_columns(free, numbers, known, systems, name, has_rater="rater" in roles)
+    read = _read_columns(free, numeric, known, systems, name, has_rater="rater" in roles)
     if not read and "value" in roles and len(known.criteria) == 1:
-        usual["criterion"] = known.criteria[0]
-        return Sheet("one row per rating", [(where, usual | cells) for where, cells in sheet])
+        implied["criterion"] = known.criteria[0]
+        return Sheet(
+            "one row per rating", [(where, implied | cells) for where, cells in sheet_rows]
+        )
     if "item" not in roles or not read:
         raise DataError(
             f"{name}: {_problem(roles, known, systems)} (columns: {', '.join(columns)})"
         )
-    return Sheet(
-        "a column per system and rater" if systems
-        else "a row per text and rater, a column per criterion" if "rater" in roles
-        else "a row per text, a column per rater" if any(column.rater for column in read.values())
-        else "a row per text, a column per criterion",
-        [(where, row) for where, cells in sheet for row in _unfolded(usual | cells, read)],
-        tuple(column for column in free if column not in read),
-    )  # fmt: skip
+    long_rows = [
+        (where, row) for where, cells in sheet_rows for row in _unfolded(implied | cells, read)
+    ]
+    unread = tuple(column for column in free if column not in read)
+    form = _form_of_sheet(read, of_systems=bool(systems), has_rater="rater" in roles)
+    return Sheet(form, long_rows, unread)
+
+
+_SheetRows = Sequence[tuple[str, Mapping[str, Any]]]
+"""The location and the cells of each row."""
+
+
+def _cells_by_role(row: RawRow, role_of: Mapping[str, str]) -> dict[str, Any]:
+    """Return the cells of a row under our names, without missing ones."""
+    return {
+        role_of.get(column, column): cell
+        for column, cell in row.cells.items()
+        if not is_missing(cell, row.flat)
+    }
+
+
+def _is_numeric(column: str, sheet_rows: _SheetRows) -> bool:
+    """Return whether a column has a cell, and all its cells are numbers."""
+    kinds = {type(parse(cells[column])) for _, cells in sheet_rows if column in cells}
+    return kinds == {float}
+
+
+def _form_of_sheet(read: Mapping[str, _Column], *, of_systems: bool, has_rater: bool) -> str:
+    """Return the name of a sheet's form, which has several ratings in a row."""
+    if of_systems:
+        return "a column per system and rater"
+    if has_rater:
+        return "a row per text and rater, a column per criterion"
+    if any(column.rater for column in read.values()):
+        return "a row per text, a column per rater"
+    return "a row per text, a column per criterion"
 
 
 def _roles(columns: Sequence[str], known: Known) -> dict[str, str]:
@@ -408,36 +525,50 @@ def _read_columns(
     *,
     has_rater: bool,
 ) -> dict[str, _Column]:
-    """Return what the columns with ratings hold. Columns of raters alone need a single criterion, and numbers."""
+    """Return what the columns with ratings hold.
+
+    Columns of raters alone need a single criterion, and numbers.
+    """
     criteria = [*known.criteria, *known.others]
-    read = {column: _meanings(column, criteria, systems) for column in columns}
-    if not any(read.values()) and len(known.criteria) == 1 and not has_rater:
-        of_raters = {
-            column: _without(column, systems) if systems else [(column, "")] for column in numbers
+    meanings_by_column = {column: _meanings(column, criteria, systems) for column in columns}
+    any_meaning = any(meanings_by_column.values())
+    if not any_meaning and len(known.criteria) == 1 and not has_rater:
+        meanings_by_column = {
+            column: _meanings_of_rater(column, known.criteria[0], systems) for column in numbers
         }
-        read = {
-            column: {_Column(known.criteria[0], *each) for each in of_raters[column]}
-            for column in numbers
-        }
-    found = {}
-    for column, meanings in read.items():
+    read: dict[str, _Column] = {}
+    for column, meanings in meanings_by_column.items():
         if len(meanings) > 1:
-            either = " or ".join(sorted(map(str, meanings)))
+            either = " or ".join(sorted(str(meaning) for meaning in meanings))
             raise DataError(
                 f"{name}: column {column!r} may be {either}; rename it in the form {_form(systems)}"
             )
-        if meanings and not (has_rater and next(iter(meanings)).rater):
-            found[column] = next(iter(meanings))
-    for column, meaning in found.items():
-        if not meaning.rater and not has_rater:
-            beside = [c for c, m in found.items() if m.rater and m.system in ("", meaning.system)
-                      and m.criterion == meaning.criterion]  # fmt: skip
-            if beside:
+        for meaning in meanings:
+            if not (has_rater and meaning.rater):
+                read[column] = meaning
+    if not has_rater:
+        _refuse_means(read, systems, name)
+    return read
+
+
+def _meanings_of_rater(column: str, criterion: str, systems: Sequence[str]) -> set[_Column]:
+    """Return what a column may hold that names a rater, and a system if there are several."""
+    names = _without(column, systems) if systems else [(column, "")]
+    return {_Column(criterion, rater, system) for rater, system in names}
+
+
+def _refuse_means(read: Mapping[str, _Column], systems: Sequence[str], name: str) -> None:
+    """Raise DataError for a column without a rater beside columns of raters: perhaps their mean."""
+    for column, meaning in read.items():
+        if meaning.rater:
+            continue
+        for rater_column, of_rater in read.items():
+            same_system = of_rater.system in ("", meaning.system)
+            if of_rater.rater and same_system and of_rater.criterion == meaning.criterion:
                 raise DataError(
-                    f"{name}: column {column!r} names no rater, and {beside[0]!r} does; leave it out if it is a mean, "
-                    f"or rename it in the form {_form(systems)}"
+                    f"{name}: column {column!r} names no rater, and {rater_column!r} does; leave "
+                    f"it out if it is a mean, or rename it in the form {_form(systems)}"
                 )
-    return found
 
 
 def _form(systems: Sequence[str]) -> str:
@@ -445,32 +576,29 @@ def _form(systems: Sequence[str]) -> str:
 
 
 def _meanings(column: str, criteria: Sequence[str], systems: Sequence[str]) -> set[_Column]:
-    """Return what a column may hold: those that leave the shortest name of a rater."""
-    found = set()
+    """Return what a column may hold: the meanings that leave the shortest name of a rater."""
+    meanings: set[_Column] = set()
     for rest, criterion in _without(column, criteria):
-        found |= {
-            _Column(criterion, rater, s)
-            for rater, s in (_without(rest, systems) if systems else [(rest, "")])
-        }
+        meanings |= _meanings_of_rater(rest, criterion, systems)
     for rest, system in _without(column, systems):
-        found |= {
-            _Column(criterion, rater, system) for rater, criterion in _without(rest, criteria)
-        }
-    shortest = min((len(meaning.rater) for meaning in found), default=0)
-    return {meaning for meaning in found if len(meaning.rater) == shortest}
+        for rater, criterion in _without(rest, criteria):
+            meanings.add(_Column(criterion, rater, system))
+    shortest = min((len(meaning.rater) for meaning in meanings), default=0)
+    return {meaning for meaning in meanings if len(meaning.rater) == shortest}
 
 
 def _without(text: str, names: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Yield the text without each of the names that it starts or ends with, and the name."""
     folded = text.casefold()
     for name in dict.fromkeys(names):
-        n = len(name)
-        if folded == name.casefold():
+        folded_name = name.casefold()
+        size = len(name)
+        if folded == folded_name:
             yield "", name
-        elif folded.startswith(name.casefold()) and text[n] in _SEPARATORS:
-            yield text[n + 1 :].strip(), name
-        elif folded.endswith(name.casefold()) and text[-n - 1] in _SEPARATORS:
-            yield text[: -n - 1].strip(), name
+        elif folded.startswith(folded_name) and text[size] in _SEPARATORS:
+            yield text[size + 1 :].strip(), name
+        elif folded.endswith(folded_name) and text[-size - 1] in _SEPARATORS:
+            yield text[: -size - 1].strip(), name
 
 
 def parse(value: Any) -> float | str:
@@ -487,10 +615,14 @@ def _unfolded(cells: Mapping[str, Any], read: Mapping[str, _Column]) -> Iterator
         role: cell for role, cell in cells.items() if role in ("item", "system", "rater", "repeat")
     }
     for column, meaning in read.items():
-        if cells.get(column, "") != "":
-            named = {"rater": meaning.rater, "system": meaning.system}
-            own = {role: name for role, name in named.items() if name}
-            yield {**about, **own, "criterion": meaning.criterion, "value": cells[column]}
+        if cells.get(column, "") == "":
+            continue
+        row = {**about, "criterion": meaning.criterion, "value": cells[column]}
+        if meaning.rater:
+            row["rater"] = meaning.rater
+        if meaning.system:
+            row["system"] = meaning.system
+        yield row
 
 
 def _problem(roles: set[str], known: Known, systems: Sequence[str]) -> str:
@@ -499,9 +631,12 @@ def _problem(roles: set[str], known: Known, systems: Sequence[str]) -> str:
         return "no column item, which says the text's item"
     criteria = list(dict.fromkeys([*known.criteria, *known.others]))
     example = "_".join([*systems[:1], *(criteria or ["CRITERION"])[:1], "anna"])
-    names = (
-        f"the criteria are {', '.join(criteria[:_SHOWN])}" if criteria else "no criterion is known"
-    )
+    names = "no criterion is known"
+    if criteria:
+        names = f"the criteria are {', '.join(criteria[:_SHOWN])}"
     if systems:
         names += f", the systems {', '.join(systems[:_SHOWN])}"
-    return f"no column has ratings; write item, system, rater, criterion, value, or columns like {example!r}; {names}"
+    return (
+        "no column has ratings; write item, system, rater, criterion, value, or columns like "
+        f"{example!r}; {names}"
+    )

@@ -1,6 +1,7 @@
 """Read rows from files, data frames and iterables, one at a time; errors name file and line.
 
-The data may be one file or many shards, in a folder or matching a pattern, read in the order of their names.
+The data may be one file or many shards, in a folder or matching a pattern, read in the order of
+their names.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from dataclasses import fields, replace
 from itertools import chain, islice
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from judge.core.errors import DataError
 from judge.core.parquet import refuse_bomb
@@ -26,14 +27,20 @@ from judge.core.records import Sample, whole_value
 from judge.data.excel import read_sheet
 from judge.data.separators import SEPARATORS, find_separator, stated_separator
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 _TRIED_LINES = 200
 """Lines of a table by which its separator is found."""
 
 
 class RawRow(NamedTuple):
-    """One row as it was read. `flat` rows come from a text table, which has neither lists nor nulls.
+    """One row as it was read.
 
-    A cell of a `packed` row may hold a list as text: of a text table, or of a data frame that was read from one.
+    `flat` rows come from a text table, which has neither lists nor nulls.
+
+    A cell of a `packed` row may hold a list as text: of a text table, or of a data frame that was
+    read from one.
     """
 
     where: str
@@ -43,7 +50,9 @@ class RawRow(NamedTuple):
 
 
 def rows(data: Any) -> Iterator[RawRow | Sample]:
-    """Yield the rows of a path, a pandas DataFrame or an iterable of mappings and Samples. Raises DataError.
+    """Yield the rows of a path, a pandas DataFrame or an iterable of mappings and Samples.
+
+    Raises DataError.
 
     Lone surrogates, which JSON and Python allow and no file can hold, are U+FFFD from here on.
     """
@@ -52,54 +61,74 @@ def rows(data: Any) -> Iterator[RawRow | Sample]:
             if isinstance(row, RawRow):
                 yield row._replace(cells=whole_value(row.cells))
             else:
-                texts = {f.name: whole_value(getattr(row, f.name)) for f in fields(row)}
-                changed = any(texts[name] != getattr(row, name) for name in texts)
-                yield replace(row, **texts) if changed else row
+                yield _whole(row)
         except RecursionError:
             where = row.where or f"row {number}"
             raise DataError(f"{where}: a list or an object is nested too deeply") from None
 
 
+def _whole(sample: Sample) -> Sample:
+    """Return the sample without lone surrogates; itself if it has none."""
+    changed: dict[str, Any] = {}
+    for field in fields(sample):
+        value = getattr(sample, field.name)
+        whole = whole_value(value)
+        if whole != value:
+            changed[field.name] = whole
+    return replace(sample, **changed) if changed else sample
+
+
 def _rows(data: Any) -> Iterator[RawRow | Sample]:
     """Yield the rows as they are written."""
-    pandas: Any = sys.modules.get("pandas")
+    pandas: Any = sys.modules.get("pandas")  # who has a DataFrame has imported pandas
     if isinstance(data, str | PathLike):
-        paths = files(data)
-        for path, name in paths:  # before any is read
-            if path.suffix.lower() not in SUFFIXES:
-                raise DataError(
-                    f"{name}: {unknown_name_message('suffix', path.suffix, list(SUFFIXES))}"
-                )
-        for path, name in paths:
-            try:
-                yield from _READERS[path.suffix.lower()](path, name)
-            except OSError as error:
-                raise DataError(f"{name}: cannot be read: {error.strerror or error}") from error
+        yield from _rows_of_files(data)
     elif pandas and isinstance(data, pandas.DataFrame):
-        names = [str(name) for name in data.columns]
-        _refuse_duplicate_columns(names, "the data")
-        for number, values in enumerate(data.itertuples(index=False, name=None), 1):
-            cells = {
-                name: None
-                if pandas.api.types.is_scalar(value) and pandas.isna(value)
-                else _plain_value(value)
-                for name, value in zip(names, values, strict=True)
-            }
-            yield RawRow(f"row {number}", cells, packed=True)
+        yield from _rows_of_frame(data)
     elif isinstance(data, Mapping) or not isinstance(data, Iterable):
         raise DataError(
             f"data is {type_name(data)}, not a path, a DataFrame or an iterable of mappings"
         )
     else:
-        for number, row in enumerate(data, 1):
-            if isinstance(row, Mapping):
-                yield RawRow(
-                    f"row {number}", {str(name): _plain_value(value) for name, value in row.items()}
-                )
-            elif isinstance(row, Sample | RawRow):
-                yield row
-            else:
-                raise DataError(f"row {number} is {type_name(row)}, not a mapping or a Sample")
+        yield from _rows_of_iterable(data)
+
+
+def _rows_of_files(data: str | PathLike[str]) -> Iterator[RawRow]:
+    paths = files(data)
+    for path, name in paths:  # before any is read
+        if path.suffix.lower() not in SUFFIXES:
+            problem = unknown_name_message("suffix", path.suffix, list(SUFFIXES))
+            raise DataError(f"{name}: {problem}")
+    for path, name in paths:
+        read = _READERS[path.suffix.lower()]
+        try:
+            yield from read(path, name)
+        except OSError as error:
+            raise DataError(f"{name}: cannot be read: {error.strerror or error}") from error
+
+
+def _rows_of_frame(frame: pd.DataFrame) -> Iterator[RawRow]:
+    import pandas
+
+    names = [str(name) for name in frame.columns]
+    _refuse_duplicate_columns(names, "the data")
+    for number, values in enumerate(frame.itertuples(index=False, name=None), 1):
+        cells: dict[str, Any] = {}
+        for name, value in zip(names, values, strict=True):
+            is_gap = pandas.api.types.is_scalar(value) and pandas.isna(value)
+            cells[name] = None if is_gap else _plain_value(value)
+        yield RawRow(f"row {number}", cells, packed=True)
+
+
+def _rows_of_iterable(data: Iterable[Any]) -> Iterator[RawRow | Sample]:
+    for number, row in enumerate(data, 1):
+        if isinstance(row, Mapping):
+            cells = {str(name): _plain_value(value) for name, value in row.items()}
+            yield RawRow(f"row {number}", cells)
+        elif isinstance(row, Sample | RawRow):
+            yield row
+        else:
+            raise DataError(f"row {number} is {type_name(row)}, not a mapping or a Sample")
 
 
 def _plain_value(value: Any) -> Any:
@@ -131,7 +160,10 @@ def parsed(text: str | bytes, where: str) -> Any:
 
 
 def _problem(error: json.JSONDecodeError) -> str:
-    """Return what is wrong, without the "at" before the place: `Unterminated string starting at`."""
+    """Return what is wrong, without the "at" before the position.
+
+    JSON's own message is `Unterminated string starting at`.
+    """
     return error.msg.removesuffix(" at").removesuffix(" starting")
 
 
@@ -163,10 +195,12 @@ def _json(path: Path, name: str) -> Iterator[RawRow]:
 
 
 def _csv(path: Path, name: str) -> Iterator[RawRow]:
-    """Yield the rows of a .csv or .tsv, located by their first line. Columns without a name are left out."""
-    limit = csv.field_size_limit(
-        2**31 - 1
-    )  # the default, 131,072 characters, is short of a long source
+    """Yield the rows of a .csv or .tsv, located by their first line.
+
+    Columns without a name are left out.
+    """
+    # The default, 131,072 characters, is short of a long source.
+    former_limit = csv.field_size_limit(2**31 - 1)
     lines = (line for _, line in _lines(path, name))
     start = 1
     try:
@@ -183,20 +217,33 @@ def _csv(path: Path, name: str) -> Iterator[RawRow]:
         _refuse_duplicate_columns(header, f"{name}:{start}")
         start = table.line_num + skipped + 1
         for cells in table:
-            if cells and len(cells) != len(header):
-                between = f"; the separator is a {SEPARATORS.get(separator, separator)}"
-                raise DataError(
-                    f"{name}:{start}: {len(cells)} cells under {len(header)} columns{between}"
-                )
             if cells:
+                where = f"{name}:{start}"
+                _refuse_other_length(cells, header, where, separator)
                 row = {column: cell for column, cell in zip(header, cells, strict=True) if column}
-                yield RawRow(f"{name}:{start}", row, flat=True, packed=True)
+                yield RawRow(where, row, flat=True, packed=True)
+            # A cell may have line breaks, so that a row does not take one line.
             start = table.line_num + skipped + 1
     except csv.Error as error:
-        hint = "a cell with quotes, separators or line breaks in it must be quoted, and its own quotes doubled"
+        hint = (
+            "a cell with quotes, separators or line breaks in it must be quoted, and its own "
+            "quotes doubled"
+        )
         raise DataError(f"{name}:{start}: {error}: {hint}") from error
     finally:
-        csv.field_size_limit(limit)
+        csv.field_size_limit(former_limit)
+
+
+def _refuse_other_length(
+    cells: Sequence[str], header: Sequence[str], where: str, separator: str
+) -> None:
+    """Raise DataError unless a row has as many cells as the header."""
+    if len(cells) != len(header):
+        separator_name = SEPARATORS.get(separator, separator)
+        raise DataError(
+            f"{where}: {len(cells)} cells under {len(header)} columns; the separator is a "
+            f"{separator_name}"
+        )
 
 
 def _excel(path: Path, name: str) -> Iterator[RawRow]:
@@ -209,13 +256,15 @@ def _excel(path: Path, name: str) -> Iterator[RawRow]:
             continue
         if any(cells[len(header) :]):
             raise DataError(f"{name} row {number}: {len(cells)} cells under {len(header)} columns")
+        # Empty cells at the end of a row are missing, or more than there are columns.
         padded = [*cells, *[""] * (len(header) - len(cells))]
         row = {column: cell for column, cell in zip(header, padded, strict=False) if column}
         yield RawRow(f"{name} row {number}", row, flat=True, packed=True)
 
 
 def _refuse_duplicate_columns(names: Sequence[str], where: str) -> None:
-    if twins := [name for name in dict.fromkeys(names) if name and names.count(name) > 1]:
+    twins = [name for name in dict.fromkeys(names) if name and names.count(name) > 1]
+    if twins:
         raise DataError(f"{where}: two columns are called {twins[0]!r}")
 
 
@@ -227,11 +276,11 @@ def _parquet(path: Path, name: str) -> Iterator[RawRow]:
         with pq.ParquetFile(path) as file:
             refuse_bomb(file, path.stat().st_size)
             _refuse_duplicate_columns(file.schema_arrow.names, name)
-            batches = (
-                batch.to_pylist(maps_as_pydicts="strict") for batch in file.iter_batches(1024)
-            )
-            for number, cells in enumerate((row for rows in batches for row in rows), 1):
-                yield RawRow(f"{name} row {number}", cells)
+            number = 0
+            for batch in file.iter_batches(1024):
+                for cells in batch.to_pylist(maps_as_pydicts="strict"):
+                    number += 1
+                    yield RawRow(f"{name} row {number}", cells)
     except MemoryError as error:
         raise DataError(f"{name}: takes more memory to read than there is") from error
     # A map with one key twice, a text that is not UTF-8, a date or duration beyond Python's.
@@ -240,20 +289,28 @@ def _parquet(path: Path, name: str) -> Iterator[RawRow]:
 
 
 _READERS: dict[str, Callable[[Path, str], Iterator[RawRow]]] = {
-    ".jsonl": _jsonl, ".ndjson": _jsonl, ".json": _json, ".csv": _csv, ".tsv": _csv, ".xlsx": _excel,
+    ".jsonl": _jsonl,
+    ".ndjson": _jsonl,
+    ".json": _json,
+    ".csv": _csv,
+    ".tsv": _csv,
+    ".xlsx": _excel,
     ".parquet": _parquet,
-}  # fmt: skip
+}
 
 
 def is_missing(value: Any, flat: bool = False) -> bool:
     """Return whether a cell is empty: null, NaN or, in a text table, the empty string."""
-    return (
-        value is None or (isinstance(value, float) and math.isnan(value)) or (flat and value == "")
-    )
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return True
+    return bool(flat and value == "")
 
 
 def is_empty(value: Any) -> bool:
-    """Return whether a value says nothing: no value, a blank text, or a list or mapping without a member."""
+    """Return whether a value says nothing.
+
+    These are no value, a blank text, or a list or mapping without a member.
+    """
     if isinstance(value, str):
         return not value or value.isspace()
     return is_missing(value) or (isinstance(value, list | tuple | dict) and not value)
@@ -272,74 +329,92 @@ SUFFIXES = tuple(_READERS)
 """Of the files that are data."""
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".zip")
 _ADDRESS = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+:/{1,2}(?=[^/])")
-"""The slashes of an address are one in a `Path`. A single letter is a drive."""
+"""Such as s3://bucket. The slashes of an address are one in a `Path`.
+
+A single letter is a drive.
+"""
 _RUN_FILES = ("run.json", "scores.parquet")
 """What makes a folder that of a run."""
 
 
 def files(data: str | PathLike[str]) -> list[tuple[Path, str]]:
-    """Return the files of a path, each with its name in messages: one file, or a folder's or pattern's, sorted.
+    """Return the files of a path, each with its name in messages.
 
-    A folder gives its files of the kinds that can be read, except hidden ones; its subfolders are not
-    read. A pattern (`*`, `?`, `[...]`, `**` for any folders) gives every file that matches, except hidden ones;
-    an existing file with exactly this name gives itself. Raises DataError if there is no file, for the folder of a run,
-    for a folder with compressed data, and for an address.
+    A path is one file, a folder or a pattern; the files of the last two are sorted. A folder gives
+    its files of the kinds that can be read, except hidden ones; its subfolders are not read. A
+    pattern (`*`, `?`, `[...]`, `**` for any folders) gives every file that matches, except hidden
+    ones; an existing file with exactly this name gives itself. Raises DataError if there is no
+    file, for the folder of a run, for a folder with compressed data, and for an address.
     """
     if is_address(data):
         # The whole address is not repeated: it may have a password or a signature.
         raise DataError(
-            f"{str(data).partition(':')[0]}://…: only local files are read: download it, or load it with "
-            "pandas.read_parquet(url) or pandas.read_csv(url) and give judge.evaluate the data frame"
+            f"{str(data).partition(':')[0]}://…: only local files are read: download it, or load "
+            "it with pandas.read_parquet(url) or pandas.read_csv(url) and give judge.evaluate the "
+            "data frame"
         )
-    path, name = Path(data), str(data)
+    path = Path(data)
+    name = str(data)
     try:
         if path.is_dir():
-            if _is_run(path):
-                raise DataError(
-                    f"{name}: this is the folder of a run and no data; name the data that it was made of"
-                )
-            for file in sorted(path.iterdir()):
-                compressed = (
-                    file.suffix.lower() in _COMPRESSED
-                    and Path(file.stem).suffix.lower() in SUFFIXES
-                )
-                if compressed and file.name[0] != ".":
-                    raise DataError(
-                        f"{name}: {file.name} is compressed: unpack it, or name the files to read by a pattern"
-                    )
-            if shards := sorted(_shards(path)):
-                return [(file, str(file)) for file in shards]
-            deep = f"its subfolders are read as '{path}/**/*.csv'"
-            raise DataError(
-                f"{name}: no data in this folder (known: {', '.join(SUFFIXES)}); {deep}"
-            )
+            return _files_of_folder(path, name)
         if path.exists():
             return [(path, name)]
         if _is_pattern(path):
-            root = _existing_part(path)
-            try:
-                matching = {
-                    file for file in root.glob(str(path.relative_to(root))) if file.is_file()
-                }
-            except ValueError as error:
-                raise DataError(f"{name}: {error}") from error
-            hidden = {
-                file
-                for file in matching
-                if any(part[0] == "." for part in file.relative_to(root).parts)
-            }
-            if visible := sorted(matching - hidden):
-                return [(file, str(file)) for file in visible]
-            raise DataError(
-                f"{name}: no file has such a name in {root.resolve() if root == Path() else root}"
-            )
+            return _files_of_pattern(path, name)
         raise DataError(f"{name}: no such file{nearby(path)}")
     except OSError as error:
         raise DataError(f"{name}: cannot be read: {error.strerror or error}") from error
 
 
+def _files_of_folder(folder: Path, name: str) -> list[tuple[Path, str]]:
+    """Return the data files of a folder. Raises DataError."""
+    if _is_run(folder):
+        raise DataError(
+            f"{name}: this is the folder of a run and no data; name the data that it was made of"
+        )
+    for file in sorted(folder.iterdir()):
+        # Without this, a folder of part-1.csv and part-2.csv.gz would give half of its data.
+        if file.name[0] != "." and _is_compressed_data(file):
+            raise DataError(
+                f"{name}: {file.name} is compressed: unpack it, or name the files to read by a "
+                "pattern"
+            )
+    shards = sorted(_shards(folder))
+    if not shards:
+        deep = f"its subfolders are read as '{folder}/**/*.csv'"
+        known = ", ".join(SUFFIXES)
+        raise DataError(f"{name}: no data in this folder (known: {known}); {deep}")
+    return [(file, str(file)) for file in shards]
+
+
+def _is_compressed_data(file: Path) -> bool:
+    """Return whether a file's name is that of compressed data, such as part-2.csv.gz."""
+    inner_suffix = Path(file.stem).suffix.lower()
+    return file.suffix.lower() in _COMPRESSED and inner_suffix in SUFFIXES
+
+
+def _files_of_pattern(path: Path, name: str) -> list[tuple[Path, str]]:
+    """Return the files that match a pattern, without hidden ones. Raises DataError."""
+    root = _existing_part(path)
+    try:
+        matching = {file for file in root.glob(str(path.relative_to(root))) if file.is_file()}
+    except ValueError as error:
+        raise DataError(f"{name}: {error}") from error
+    visible = sorted(file for file in matching if not _is_hidden(file.relative_to(root)))
+    if not visible:
+        folder = root.resolve() if root == Path() else root
+        raise DataError(f"{name}: no file has such a name in {folder}")
+    return [(file, str(file)) for file in visible]
+
+
+def _is_hidden(file: Path) -> bool:
+    """Return whether a file or one of its folders is hidden."""
+    return any(part[0] == "." for part in file.parts)
+
+
 def is_address(data: object) -> bool:
-    """Return whether this is an address such as `s3://bucket/data.csv`, and no path of this machine."""
+    """Return whether this is an address and no path of this machine: `s3://bucket/data.csv`."""
     return _ADDRESS.match(str(data)) is not None
 
 
@@ -356,11 +431,12 @@ def is_data(path: Path) -> bool:
 
 
 def content_hash(data: str | PathLike[str]) -> str:
-    """Return the sha256 of a file, in hex; for several files the sha256 of the lines of their digests, by name.
+    """Return the sha256 of a file, in hex.
 
-    Raises DataError if a file cannot be read.
+    For several files it is that of the lines of their digests, by name. Raises DataError if a file
+    cannot be read.
     """
-    digests = []
+    digests: list[str] = []
     for path, name in files(data):
         try:
             with path.open("rb") as file:
@@ -373,7 +449,10 @@ def content_hash(data: str | PathLike[str]) -> str:
 
 
 def dataset_name(data: str | PathLike[str]) -> str:
-    """Return the name for results: a file's name without its suffix, or the name of the shards' folder."""
+    """Return the name for results.
+
+    It is a file's name without its suffix, or the name of the shards' folder.
+    """
     path = Path(data)
     if path.is_dir() or (_is_pattern(path) and not path.exists()):
         return _existing_part(path).resolve().name or "data"
@@ -394,5 +473,8 @@ def _is_run(folder: Path) -> bool:
 
 
 def _existing_part(path: Path) -> Path:
-    """Return the longest part of a path that exists: a name with brackets is not always a pattern."""
+    """Return the longest part of a path that exists.
+
+    A name with brackets is not always a pattern.
+    """
     return next(parent for parent in (path, *path.parents) if parent.exists())

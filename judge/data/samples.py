@@ -1,7 +1,7 @@
 """Turn rows into `Sample`s, and keep those that a filter selects; errors name file and line.
 
-Long form has one row per item and system, wide form one column per system. Files are read row by row, and shards one
-after the other.
+Long form has one row per item and system, wide form one column per system. Files are read row by
+row, and shards one after the other.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ Values = Mapping[str, Value | Sequence[Value]]
 
 Mapped = Mapping[str, str | Sequence[str]]
 """The data's column for each of ours; of people's ratings also several, one for each rater."""
-_MOST_NAMED, _MOST_REMEMBERED = 10, 1_000  # values of a column: named, and remembered
+_MOST_NAMED = 10  # values of a column in a message
+_MOST_REMEMBERED = 1_000  # values of a column, so that a column of texts does not fill the memory
 
 
 class RowFilter:
@@ -55,10 +56,11 @@ class RowFilter:
     """
 
     def __init__(self, conditions: Values, mapping: Mapped) -> None:
-        self._conditions, self._wanted = conditions, _values_by_column(conditions)
+        self._conditions = conditions
+        self._required = _values_by_column(conditions)
         self._renamed = {old: new for new, old in mapping.items() if isinstance(old, str)}
         self._columns: dict[str, None] = {}
-        self._seen = {name: Counter[str]() for name in self._wanted}
+        self._seen = {name: Counter[str]() for name in self._required}
         self._matched = False
 
     def __call__(self, sample: Sample) -> bool:
@@ -66,33 +68,45 @@ class RowFilter:
         own = {"item": sample.source_item, "system": sample.system}
         self._columns.update(dict.fromkeys((*own, *sample.extra)))
         fits = True
-        for name, wanted in self._wanted.items():
+        for name, required in self._required.items():
             column = name if name in sample.extra else self._renamed.get(name, name)
-            value, seen = _text(own.get(column, sample.extra.get(column))), self._seen[name]
+            value = _text(own.get(column, sample.extra.get(column)))
+            seen = self._seen[name]
             if value is not None and (value in seen or len(seen) < _MOST_REMEMBERED):
                 seen[value] += 1
-            fits &= value in wanted
+            if value not in required:
+                fits = False  # the other columns' values are still counted
         self._matched |= fits
         return fits
 
     def check(self) -> None:
-        """Raise DataError for a column or a value that no row had, or if no row met all conditions."""
-        for name, wanted in self._wanted.items() if self._columns else ():
-            if not (seen := self._seen[name]):
+        """Raise DataError if no row had a column or value, or if no row met all conditions."""
+        if not self._columns:  # no row at all is another error
+            return
+        for name, required in self._required.items():
+            seen = self._seen[name]
+            if not seen:
                 problem = unknown_name_message("column", name, list(self._columns))
-                raise DataError(f"{option('where', {name: wanted[0]})}: {problem}")
-            if absent := [value for value in wanted if value not in seen]:
-                there = ", ".join(
-                    f"{value!r} ({count:,})" for value, count in seen.most_common(_MOST_NAMED)
-                )
-                more = f" and {len(seen) - _MOST_NAMED:,} more" if len(seen) > _MOST_NAMED else ""
-                raise DataError(
-                    f"{option('where', {name: absent[0]})}: no row has it; {name} is {there}{more}"
-                )
-        if self._columns and not self._matched:
+                raise DataError(f"{option('where', {name: required[0]})}: {problem}")
+            absent = [value for value in required if value not in seen]
+            if absent:
+                known = _list_of_values(seen)
+                condition = option("where", {name: absent[0]})
+                raise DataError(f"{condition}: no row has it; {name} is {known}")
+        if not self._matched:
+            conditions = describe_filter(self._conditions)
             raise DataError(
-                f"{option('where')} {describe_filter(self._conditions)}: each is there, and no row has all of them"
+                f"{option('where')} {conditions}: each is there, and no row has all of them"
             )
+
+
+def _list_of_values(seen: Counter[str]) -> str:
+    """Return the commonest values of a column with how often each occurs."""
+    commonest = seen.most_common(_MOST_NAMED)
+    listed = ", ".join(f"{value!r} ({count:,})" for value, count in commonest)
+    if len(seen) > _MOST_NAMED:
+        return f"{listed} and {len(seen) - _MOST_NAMED:,} more"
+    return listed
 
 
 def filter_rows(samples: Iterable[Sample], conditions: Values, mapping: Mapped) -> list[Sample]:
@@ -112,14 +126,12 @@ def describe_filter(conditions: Values) -> str:
 
 def _values_by_column(conditions: Values) -> dict[str, list[str]]:
     """Return the values as text, by column."""
-    value_lists = {
-        name: [value] if isinstance(value, Value) else list(value)
-        for name, value in conditions.items()
-    }
-    return {
-        name: [text for value in values if (text := _text(value)) is not None]
-        for name, values in value_lists.items()
-    }
+    texts_by_column: dict[str, list[str]] = {}
+    for name, value in conditions.items():
+        values = [value] if isinstance(value, Value) else list(value)
+        texts = [_text(each_value) for each_value in values]
+        texts_by_column[name] = [text for text in texts if text is not None]
+    return texts_by_column
 
 
 def _text(value: Any) -> str | None:
@@ -132,15 +144,30 @@ def _text(value: Any) -> str | None:
 
 
 __all__ = [
-    "FIELDS", "Mapped", "Values", "content_hash", "dataset_name", "describe_filter", "files", "filter_rows", "is_data",
-    "load", "stream",
-]  # fmt: skip
+    "FIELDS",
+    "Mapped",
+    "Values",
+    "content_hash",
+    "dataset_name",
+    "describe_filter",
+    "files",
+    "filter_rows",
+    "is_data",
+    "load",
+    "stream",
+]
 
 FIELDS = ("item", "system", "output", "source", "references", "human", "generation")
 RATING = "rating"
-"""What people's ratings are called in a mapping: `rating.coherence`, or `rating` for ratings without a criterion."""
+"""The name of people's ratings in a mapping.
+
+It is `rating.coherence`, or `rating` for ratings without a criterion.
+"""
 _RATED_CELL = "human"
-"""What a cell of people's ratings is called in a row: `human.coherence`, or `human` with one or more ratings in it."""
+"""The name of a cell of people's ratings in a row.
+
+It is `human.coherence`, or `human` with one or more ratings in it.
+"""
 SYSTEM = "{system}"
 """Stands for the system's name in a mapped column of wide data."""
 _GUESSES = {
@@ -165,9 +192,10 @@ def load(
     systems: Sequence[str] = (),
     where: Values | None = None,
 ) -> list[Sample]:
-    """Return the samples of a file (.jsonl, .ndjson, .json, .csv, .tsv, .xlsx, .parquet), a DataFrame or an iterable.
+    """Return the samples of a file, a DataFrame or an iterable.
 
-    The arguments are those of `judge.load_samples`, where `mapping` is called `map`.
+    A file is a .jsonl, .ndjson, .json, .csv, .tsv, .xlsx or .parquet. The arguments are those of
+    `judge.load_samples`, where `mapping` is called `map`.
 
     Raises DataError, with file and line, for invalid data and for two rows of one item and system.
     """
@@ -186,27 +214,19 @@ def stream(
 
     `scores` are columns that belong to one text, as ratings do.
     """
-    if systems and (clash := [field for field in ("output", "system") if field in mapping]):
+    clash = [field for field in ("output", "system") if field in mapping]
+    if systems and clash:
         raise DataError(
-            f"systems names one output column per system, so that {clash[0]!r} cannot be mapped as well"
+            f"systems names one output column per system, so that {clash[0]!r} cannot be mapped as "
+            "well"
         )
-    mappings: list[Mapped] = [
-        {
-            new: old.replace(SYSTEM, system)
-            if isinstance(old, str)
-            else [each.replace(SYSTEM, system) for each in old]
-            for new, old in mapping.items()
-        }
-        for system in systems
-    ] or [mapping]
-    first: dict[int, str] = {}
+    mappings: list[Mapped] = [mapping]
+    if systems:
+        mappings = [_mapping_of_system(mapping, system) for system in systems]
+    location_by_text: dict[int, str] = {}
     columns: dict[str, None] = {}
     row_filter = RowFilter(where or {}, mapping)
-    raters = {
-        new.removeprefix(f"{RATING}."): names
-        for new, old in mapping.items()
-        if not isinstance(old, str) and (names := _rater_names(new.removeprefix(f"{RATING}."), old))
-    }
+    raters = _raters_of_mapping(mapping)
     for number, row in enumerate(rows(data), 1):
         if isinstance(row, Sample):
             samples = [_with_plain_names(row)]
@@ -214,47 +234,85 @@ def stream(
             columns.update(dict.fromkeys(row.cells))
             samples = _row_samples(row, number, mappings, systems, scores, raters=raters)
         for sample in filter(row_filter, samples):
-            place = sample.where or f"row {number}"
-            key = hash(sample.key)  # 64 bits in place of names: 10 million rows have no collision
-            if key in first:
-                other_columns = option("map", {"item": "COLUMN", "system": "COLUMN"})
-                raise DataError(
-                    f"{place}: {text_name(sample.item, sample.system)} is already at {first[key]}; "
-                    f"each pair of item and system may come once ({other_columns} names other columns; a column "
-                    "`generation` numbers several outputs)"
-                )
-            first[key] = place
+            location = sample.where or f"row {number}"
+            # 64 bits instead of names: 10 million rows have no collision.
+            key = hash(sample.key)
+            if key in location_by_text:
+                raise DataError(f"{location}: {_problem_of_twins(sample, location_by_text[key])}")
+            location_by_text[key] = location
             yield sample
     row_filter.check()
     name = str(data) if isinstance(data, str | PathLike) else "the data"
-    if not first:
+    if not location_by_text:
         raise DataError(f"{name}: no rows")
     for old in _mapped_columns(mappings):
         if columns and old not in columns:
             raise DataError(f"{name}: {unknown_name_message('column', old, list(columns))}")
 
 
+def _mapping_of_system(mapping: Mapped, system: str) -> Mapped:
+    """Return the mapping with the system's name for `{system}`."""
+    mapping_of_system: dict[str, str | Sequence[str]] = {}
+    for new, old in mapping.items():
+        if isinstance(old, str):
+            mapping_of_system[new] = old.replace(SYSTEM, system)
+        else:
+            mapping_of_system[new] = [column.replace(SYSTEM, system) for column in old]
+    return mapping_of_system
+
+
+def _raters_of_mapping(mapping: Mapped) -> dict[str, tuple[str, ...]]:
+    """Return the raters of each criterion that is mapped to a column for each rater."""
+    raters: dict[str, tuple[str, ...]] = {}
+    for new, old in mapping.items():
+        criterion = new.removeprefix(f"{RATING}.")
+        names = () if isinstance(old, str) else _rater_names(criterion, old)
+        if names:
+            raters[criterion] = names
+    return raters
+
+
+def _problem_of_twins(sample: Sample, location: str) -> str:
+    """Say that a text of the same item and system is already in the data, at this location."""
+    other_columns = option("map", {"item": "COLUMN", "system": "COLUMN"})
+    return (
+        f"{text_name(sample.item, sample.system)} is already at {location}; each pair of item and "
+        f"system may come once ({other_columns} names other columns; a column `generation` numbers "
+        "several outputs)"
+    )
+
+
 # Rows to samples
 
 
 def _cell_name(field: str) -> str:
-    """Return what the cell of a mapping's field is called: `human.coherence` for `rating.coherence`."""
+    """Return the name of the cell of a mapping's field.
+
+    It is `human.coherence` for `rating.coherence`.
+    """
     return _RATED_CELL if field == RATING else _dotted_cell_name(field)
 
 
 def _dotted_cell_name(column: str) -> str:
     """Return what a data column is called as a cell: only `rating.NAME` differs.
 
-    A column that is just called `rating` may hold anything, such as the stars of a review, and keeps its name.
+    A column that is just called `rating` may hold anything, such as the stars of a review, and
+    keeps its name.
     """
     _, dot, criterion = column.partition(f"{RATING}.")
     return f"{_RATED_CELL}.{criterion}" if dot and column.startswith(f"{RATING}.") else column
 
 
 def _with_plain_names(sample: Sample) -> Sample:
-    """Return the sample with the names of item and system as every other reader has them: without blanks around."""
-    item, system = sample.item.strip(), sample.system.strip()
-    return sample if (item, system) == sample.key else replace(sample, item=item, system=system)
+    """Return the sample with the names of its item and system without blanks around them.
+
+    Every other reader has them so.
+    """
+    item = sample.item.strip()
+    system = sample.system.strip()
+    if (item, system) == sample.key:
+        return sample
+    return replace(sample, item=item, system=system)
 
 
 def _row_samples(
@@ -272,54 +330,84 @@ def _row_samples(
     unmapped = {
         _dotted_cell_name(name): value for name, value in row.cells.items() if name not in consumed
     }
-    renamed = []
-    for mapping in mappings:
-        cells = unmapped.copy()
-        for new, old in mapping.items():
-            field = _cell_name(new)
-            if isinstance(old, str):
-                cells |= {field: row.cells[old]} if old in row.cells else {}
-            elif any(column in row.cells for column in old):
-                cells[field] = [row.cells.get(column) for column in old]
-        for alias, name in ALIASES.items():
-            if alias in cells and _is_meant(alias, name, cells, mapping):
-                cells[name] = cells[alias]
-        renamed.append(cells)
-    _check_complete(row, renamed[0], mappings, systems)
-    made = []
-    for column, cells in zip(systems or ("output",), renamed, strict=True):
+    cells_by_system = [_renamed_cells(row, unmapped, mapping) for mapping in mappings]
+    _check_complete(row, cells_by_system[0], mappings, systems)
+    samples: list[Sample] = []
+    output_columns = systems or ("output",)
+    for column, cells in zip(output_columns, cells_by_system, strict=True):
         present = {name: value for name, value in cells.items() if not is_missing(value, row.flat)}
         if len(mappings) > 1:
             _check_own(row, present, mappings, systems, scores)
-        output, source = row.cells[column] if systems else cells["output"], present.get("source")
-        if is_missing(output):
-            raise DataError(
-                f"{row.where}: {column} is null: write an empty string if the system wrote nothing"
-            )
-        for name, text in {column: output, "source": source}.items():
-            if text is not None and not isinstance(text, str):
-                raise DataError(f"{row.where}: {name} is {type_name(text)}, not text")
+        output = row.cells[column] if systems else cells["output"]
+        _check_texts(row, column, output, present.get("source"))
         item = _name(cells.get("item", number), "item", row.where)
-        system = (
-            column.strip()
-            if systems
-            else _name(cells.get("system", UNNAMED_SYSTEM), "system", row.where)
-        )
-        cluster = item if "generation" in present else ""
-        item = (
-            f"{item} ({_name(present['generation'], 'generation', row.where)})" if cluster else item
-        )
+        system = column.strip() if systems else _system_of(cells, row.where)
+        cluster = ""
+        if "generation" in present:
+            cluster = item
+            item = f"{item} ({_name(present['generation'], 'generation', row.where)})"
         human, votes = _human(present, row.where)
-        extra = {n: v for n, v in present.items() if n not in FIELDS and not n.startswith("human.")}
-        if row.packed and isinstance(single := extra.get("reference"), str):
-            extra["reference"] = packed_texts(single) or single
-        made.append(
-            Sample(
-                item, system, output, source, _references(present, row), human, extra, row.where, votes,
-                raters={name: names for name, names in raters.items() if name in votes}, cluster=cluster,
-            )
-        )  # fmt: skip
-    return made
+        sample = Sample(
+            item,
+            system,
+            output,
+            present.get("source"),
+            references=_references(present, row),
+            human=human,
+            extra=_own_columns(present, row),
+            where=row.where,
+            ratings=votes,
+            raters={name: names for name, names in raters.items() if name in votes},
+            cluster=cluster,
+        )
+        samples.append(sample)
+    return samples
+
+
+def _system_of(cells: Mapping[str, Any], where: str) -> str:
+    """Return the system of a row in long form."""
+    return _name(cells.get("system", UNNAMED_SYSTEM), "system", where)
+
+
+def _renamed_cells(row: RawRow, unmapped: Mapping[str, Any], mapping: Mapped) -> dict[str, Any]:
+    """Return a row's cells by our fields; `unmapped` are those that the mapping does not name."""
+    cells = dict(unmapped)
+    for new, old in mapping.items():
+        field = _cell_name(new)
+        if isinstance(old, str):
+            if old in row.cells:
+                cells[field] = row.cells[old]
+        elif any(column in row.cells for column in old):
+            cells[field] = [row.cells.get(column) for column in old]
+    for alias, name in ALIASES.items():
+        if alias in cells and _is_meant(alias, name, cells, mapping):
+            cells[name] = cells[alias]
+    return cells
+
+
+def _check_texts(row: RawRow, column: str, output: Any, source: Any) -> None:
+    """Raise DataError unless the output is a text, and the source one if there is any."""
+    if is_missing(output):
+        raise DataError(
+            f"{row.where}: {column} is null: write an empty string if the system wrote nothing"
+        )
+    if not isinstance(output, str):
+        raise DataError(f"{row.where}: {column} is {type_name(output)}, not text")
+    if source is not None and not isinstance(source, str):
+        raise DataError(f"{row.where}: source is {type_name(source)}, not text")
+
+
+def _own_columns(present: Mapping[str, Any], row: RawRow) -> dict[str, Any]:
+    """Return the data's own columns, for which judge has no use."""
+    columns = {
+        name: value
+        for name, value in present.items()
+        if name not in FIELDS and not name.startswith("human.")
+    }
+    reference = columns.get("reference")
+    if row.packed and isinstance(reference, str):
+        columns["reference"] = packed_texts(reference) or reference
+    return columns
 
 
 def _rater_names(criterion: str, columns: Sequence[str]) -> tuple[str, ...]:
@@ -333,21 +421,27 @@ def _rater_names(criterion: str, columns: Sequence[str]) -> tuple[str, ...]:
 
 
 def _is_meant(alias: str, name: str, cells: Mapping[str, Any], mapping: Mapped) -> bool:
-    """Return whether a column fills a field of another name: if the mapping says so, or if nothing else does."""
+    """Return whether a column fills a field of another name.
+
+    It does if the mapping says so, or if nothing else fills the field.
+    """
     if alias in mapping:
         return name not in mapping
     return name not in cells and not (name == "references" and "reference" in cells)
 
 
 def guessed_columns(sample: Sample, mapping: Mapped) -> dict[str, str]:
-    """Return the fields of a sample that columns of other names filled without a mapping, by column."""
+    """Return the fields that columns of other names filled without a mapping, by column."""
     guessed: dict[str, str] = {}
     for alias, name in ALIASES.items():
         if alias in sample.extra and alias not in mapping:
             cell = RawRow(sample.where, {name: sample.extra[alias]}, flat=True, packed=True)
             with suppress(DataError):
-                value = _references(cell.cells, cell) if name == "references" else cell.cells[name]
-                guessed |= {alias: name} if value == getattr(sample, name) else {}
+                value = cell.cells[name]
+                if name == "references":
+                    value = _references(cell.cells, cell)
+                if value == getattr(sample, name):
+                    guessed[alias] = name
     return guessed
 
 
@@ -374,76 +468,106 @@ def _check_own(
         if new not in scores:
             other = f"put the ratings into a file of their own ({option('ratings', 'FILE')})"
         raise DataError(
-            f"{row.where}: every system ({option('systems', systems)}) would get {column!r} as its {name}; name each "
-            f"system's own column, such as {example}, or {other}"
+            f"{row.where}: every system ({option('systems', systems)}) would get {column!r} as its "
+            f"{name}; name each system's own column, such as {example}, or {other}"
         )
 
 
 def _mapped_columns(mappings: Sequence[Mapped]) -> Iterator[str]:
     """Yield every column of the data that a mapping names."""
-    for old in (old for mapping in mappings for old in mapping.values()):
-        yield from (old,) if isinstance(old, str) else old
+    for mapping in mappings:
+        for old in mapping.values():
+            if isinstance(old, str):
+                yield old
+            else:
+                yield from old
 
 
 def _check_complete(
     row: RawRow, cells: Mapping[str, Any], mappings: Sequence[Mapped], systems: Sequence[str]
 ) -> None:
-    """Raise DataError for a row that lacks a named column, or in long form `output`, or `item` beside a `system`.
+    """Raise DataError for a row that lacks a named column or a necessary field.
 
-    The message lists everything that is missing. In a text table every row must have every named column, elsewhere only
-    those of item, system and output.
+    Necessary is `output` in long form, and `item` beside a `system`. The message lists everything
+    that is missing. In a text table every row must have every named column, elsewhere only those of
+    item, system and output.
     """
     mapping = mappings[0]
-    misspelt = {new: near for new in mapping if (near := _intended_field(new))}
-    named = (
-        _mapped_columns(mappings) if row.flat else map(mapping.get, ("item", "system", "output"))
-    )
-    lacking = []
-    for name in dict.fromkeys((*named, *systems)):
-        if name and name not in row.cells:
+    problems: list[str] = []
+    for name in _required_columns(row, mappings, systems):
+        if name not in row.cells:
             similar = difflib.get_close_matches(name, list(row.cells), n=1)
-            lacking.append(
-                f"no column {name!r}" + (f", did you mean {similar[0]!r}?" if similar else "")
-            )
-    lacking += [
-        f"{new!r} in the mapping: did you mean {meant!r}?" for new, meant in misspelt.items()
-    ]
-    fields = () if systems else ("item", "output") if "system" in cells else ("output",)
-    missing = [
-        name for name in fields if name not in cells and name not in {*mapping, *misspelt.values()}
-    ]
+            hint = f", did you mean {similar[0]!r}?" if similar else ""
+            problems.append(f"no column {name!r}{hint}")
+    intended_by_misspelt: dict[str, str] = {}
+    for new in mapping:
+        intended = _intended_field(new)
+        if intended:
+            intended_by_misspelt[new] = intended
+            problems.append(f"{new!r} in the mapping: did you mean {intended!r}?")
+    mentioned = {*cells, *mapping, *intended_by_misspelt.values()}
+    missing = [name for name in _necessary_fields(cells, systems) if name not in mentioned]
     if missing:
-        guesses = {
-            name: next((guess for guess in _GUESSES[name] if guess in cells), "COLUMN")
-            for name in missing
-        }
-        wide_form = (
-            f", or {option('systems', ['A', 'B'])} where columns A and B hold systems' outputs"
-        )
-        wide_form = "" if "system" in cells else wide_form
-        lacking.append(
-            f"no column {' and none '.join(missing)}: add {option('map', guesses)}{wide_form}"
-        )
-    if lacking:
-        raise DataError(f"{row.where}: {'; '.join(lacking)} (columns: {', '.join(row.cells)})")
+        problems.append(_problem_of_missing(missing, cells))
+    if problems:
+        raise DataError(f"{row.where}: {'; '.join(problems)} (columns: {', '.join(row.cells)})")
+
+
+def _required_columns(
+    row: RawRow, mappings: Sequence[Mapped], systems: Sequence[str]
+) -> Iterator[str]:
+    """Yield the columns that a row must have, each once."""
+    names: list[Any] = []
+    if row.flat:
+        names += _mapped_columns(mappings)
+    else:
+        names += [mappings[0].get(field) for field in ("item", "system", "output")]
+    for name in dict.fromkeys((*names, *systems)):
+        if name:
+            yield name
+
+
+def _necessary_fields(cells: Mapping[str, Any], systems: Sequence[str]) -> tuple[str, ...]:
+    if systems:  # in wide form the outputs are the systems' columns, and rows are numbered
+        return ()
+    return ("item", "output") if "system" in cells else ("output",)
+
+
+def _problem_of_missing(missing: Sequence[str], cells: Mapping[str, Any]) -> str:
+    """Say which fields are missing, and which options name their columns."""
+    guesses: dict[str, str] = {}
+    for name in missing:
+        similar = [guess for guess in _GUESSES[name] if guess in cells]
+        guesses[name] = similar[0] if similar else "COLUMN"
+    problem = f"no column {' and none '.join(missing)}: add {option('map', guesses)}"
+    if "system" in cells:
+        return problem
+    wide_form = option("systems", ["A", "B"])
+    return f"{problem}, or {wide_form} where columns A and B hold systems' outputs"
 
 
 @cache
 def _intended_field(new: str) -> str:
-    """Return the field that a misspelt key of a mapping was probably meant for, else the empty string."""
+    """Return the field that a misspelt key of a mapping was probably meant for.
+
+    Return the empty string if there is none.
+    """
     field, dot, rest = new.partition(".")
     if field == _RATED_CELL:
         return RATING + dot + rest
     if new in FIELDS or new == "reference" or field == RATING or new.removesuffix("s") in FIELDS:
         return ""
-    near = difflib.get_close_matches(
-        field, (RATING,) if dot else FIELDS, n=1, cutoff=0.75 if dot else 0.85
-    )
+    fields = (RATING,) if dot else FIELDS
+    cutoff = 0.75 if dot else 0.85  # with a dot after it, a word is hardly anything else
+    near = difflib.get_close_matches(field, fields, n=1, cutoff=cutoff)
     return near[0] + dot + rest if near else ""
 
 
 def _name(value: Any, field: str, where: str) -> str:
-    """Return an item's or system's name as text: 7 and 7.0 (as pandas reads a column with gaps) are both 7."""
+    """Return an item's or system's name as text.
+
+    7 and 7.0 (as pandas reads a column with gaps) are both 7.
+    """
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if not isinstance(value, str | int) or isinstance(value, bool) or not str(value).strip():
@@ -454,7 +578,10 @@ def _name(value: Any, field: str, where: str) -> str:
 
 
 def _references(cells: Mapping[str, Any], row: RawRow) -> tuple[str, ...]:
-    """Return `references`, or else `reference`: a text or a list of texts, in a text table also a list in its cell."""
+    """Return `references`, or else `reference`.
+
+    It is a text or a list of texts, in a text table also a list in its cell.
+    """
     field = "references" if "references" in cells else "reference"
     value = cells.get(field, ())
     if row.packed and isinstance(value, str):
@@ -477,38 +604,45 @@ def _references(cells: Mapping[str, Any], row: RawRow) -> tuple[str, ...]:
 def _human(
     cells: Mapping[str, Any], where: str
 ) -> tuple[dict[str, float], dict[str, tuple[float | None, ...]]]:
-    """Return human ratings by name (the mean of several raters), and the single ratings of several raters."""
+    """Return human ratings by name, and the single ratings of several raters.
+
+    With several raters, the human rating is their mean.
+    """
     cell = _unpack(cells.get("human", {}), f"{where}: human")
     ratings = dict(cell) if isinstance(cell, Mapping) else {"overall": cell}
-    ratings |= {
-        name.removeprefix("human."): value
-        for name, value in cells.items()
-        if name.startswith("human.")
-    }
+    for name, value in cells.items():
+        if name.startswith("human."):
+            ratings[name.removeprefix("human.")] = value
     human: dict[str, float] = {}
     votes: dict[str, tuple[float | None, ...]] = {}
-    for name, value in ratings.items():
+    for name, packed in ratings.items():
         label = f"{where}: human rating {str(name)!r}"
-        value = _unpack(value, label)
-        several = isinstance(value, list | tuple)
-        numbers = (
-            [_rating(vote, label, n) for n, vote in enumerate(value, 1)]
-            if several
-            else [_rating(value, label)]
-        )
-        if known_ratings := [vote for vote in numbers if vote is not None]:
-            human[str(name).strip()] = fmean(known_ratings)
-            votes |= {str(name).strip(): tuple(numbers)} if several else {}
+        value = _unpack(packed, label)
+        criterion = str(name).strip()
+        if isinstance(value, list | tuple):
+            numbers = [_rating(vote, label, rater) for rater, vote in enumerate(value, 1)]
+        else:
+            numbers = [_rating(value, label)]
+        known_ratings = [number for number in numbers if number is not None]
+        if known_ratings:
+            human[criterion] = fmean(known_ratings)
+            if isinstance(value, list | tuple):
+                votes[criterion] = tuple(numbers)
     return human, votes
 
 
 def _unpack(value: Any, label: str) -> Any:
-    """Return a cell's object or list, of JSON or Python, an array as a list, and anything else unchanged."""
+    """Return a cell's object or list, of JSON or Python; anything else unchanged.
+
+    An array becomes a list. Raises DataError for damaged JSON.
+    """
     if isinstance(value, str) and value.lstrip().startswith(("{", "[", "(")):
         try:
             return packed_value(value)
         except NoValue:
-            return value if value.lstrip().startswith("(") else parsed(value, label)
+            if value.lstrip().startswith("("):  # no JSON begins so: it is a text in brackets
+                return value
+            return parsed(value, label)
     return value.tolist() if hasattr(value, "tolist") else value
 
 

@@ -1,4 +1,7 @@
-"""The separator of a table of text: Excel writes semicolons in many countries, and tabs into a .csv."""
+"""The separator of a table of text.
+
+Excel writes semicolons in many countries, and tabs into a .csv.
+"""
 
 from __future__ import annotations
 
@@ -29,13 +32,14 @@ def find_separator(lines: Sequence[str], usual: str) -> str:
     usual_columns, usual_fits = fits[usual]
     if usual_columns > 1 and usual_fits:
         return usual
-    others = {
-        separator: columns for separator, (columns, fit) in fits.items() if fit and columns > 1
+    several = {separator: columns for separator, (columns, _) in fits.items() if columns > 1}
+    candidates = {
+        separator: columns for separator, columns in several.items() if fits[separator][1]
     }
-    if not others and usual_columns < 2 and usual == ",":
+    if not candidates and usual_columns < 2 and usual == ",":
         # A row is wrong with any separator: the message about it names the header's columns.
-        others = {separator: columns for separator, (columns, _) in fits.items() if columns > 1}
-    return max(others, key=lambda separator: others[separator], default=usual)
+        candidates = several
+    return max(candidates, key=lambda separator: candidates[separator], default=usual)
 
 
 def _columns(lines: Sequence[str], separator: str) -> tuple[int, bool]:

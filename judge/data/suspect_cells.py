@@ -1,4 +1,7 @@
-"""Texts that look like something else: a missing value, or sentences with a corpus's marks between them."""
+"""Texts that look like something else.
+
+These are missing values, or sentences with a corpus's marks between them.
+"""
 
 from __future__ import annotations
 
@@ -15,17 +18,21 @@ MISSING = frozenset((
     "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>",
     "N/A", "NA", "NULL", "NaN", "NaT", "None", "n/a", "nan", "null",
 ))  # fmt: skip
-"""What pandas, R, Excel and databases write for a missing value: pandas.read_csv reads them as one."""
+"""How pandas, R, Excel and databases write a missing value; pandas.read_csv reads them as one."""
 SENTENCE_MARKS = ("<q>", "<n>")
 """Marks between sentences in the outputs of known systems: <q> of PreSumm, <n> of PEGASUS."""
 
 
 def split_sentences(samples: Iterable[Sample], marks: Sequence[str]) -> Iterator[Sample]:
-    """Yield the samples with a line break for each of the marks in their texts, and no blanks around it."""
+    """Yield the samples with a line break for each of the marks in their texts.
+
+    Blanks around a mark go.
+    """
     if not marks:
         yield from samples
         return
-    mark = re.compile(rf"[ \t]*(?:{'|'.join(map(re.escape, marks))})[ \t]*")
+    any_mark = "|".join(re.escape(mark) for mark in marks)
+    mark = re.compile(rf"[ \t]*(?:{any_mark})[ \t]*")  # "one <q> two"
     for sample in samples:
         source = None if sample.source is None else mark.sub("\n", sample.source)
         references = tuple(mark.sub("\n", reference) for reference in sample.references)
@@ -34,7 +41,10 @@ def split_sentences(samples: Iterable[Sample], marks: Sequence[str]) -> Iterator
 
 
 def notes(samples: Sequence[Sample]) -> list[str]:
-    """Say how many texts look like missing values or hold marks of sentences, and what to do about them."""
+    """Say how many texts look suspect, and what to do about them.
+
+    They look like missing values, or hold marks of sentences.
+    """
     return [*_missing_notes(samples), *_mark_notes(samples)]
 
 
@@ -52,25 +62,27 @@ def _missing_notes(samples: Sequence[Sample]) -> Iterator[str]:
     total = counts.total()
     subject = "1 text is" if total == 1 else f"{total:,} texts are"
     yield (
-        f"{subject} nothing but a word for a missing value, and scored as texts: {listed}, the first at {first}. "
-        "Leave the cells empty if they are missing."
+        f"{subject} nothing but a word for a missing value, and scored as texts: {listed}, the "
+        f"first at {first}. Leave the cells empty if they are missing."
     )
 
 
 def _mark_notes(samples: Sequence[Sample]) -> Iterator[str]:
     for mark in SENTENCE_MARKS:
-        closing = mark.replace("<", "</")  # of HTML: <q>a quotation</q>
-        marked = [
-            sample
-            for sample in samples
-            if any(mark in text and closing not in text for text in _texts(sample))
-        ]
+        marked = sum(_has_mark(sample, mark) for sample in samples)
         if marked:
             typed = mark if in_python() else f"'{mark}'"
             yield (
-                f"{mark} is read as a word in the texts of {len(marked):,} of {len(samples):,} rows; if it stands "
-                f"between sentences, {option('sentence_marks', typed)} reads it as a line break."
+                f"{mark} is read as a word in the texts of {marked:,} of {len(samples):,} rows; if "
+                f"it stands between sentences, {option('sentence_marks', typed)} reads it as a "
+                "line break."
             )
+
+
+def _has_mark(sample: Sample, mark: str) -> bool:
+    """Return whether a text has a mark between sentences."""
+    closing = mark.replace("<", "</")  # of HTML: <q>a quotation</q>
+    return any(mark in text and closing not in text for text in _texts(sample))
 
 
 def _texts(sample: Sample) -> Iterator[str]:
