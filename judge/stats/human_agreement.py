@@ -1,7 +1,8 @@
-"""Correlate judges, baselines and human raters with the mean of people's ratings, criterion by criterion.
+"""Correlate judges, baselines and human raters with the mean of people's ratings.
 
-`people` compares all of them; `of_run` does so for a run's own report. `baselines_without_judge` are the columns that a
-judge has to beat. `out_of_scale` and `unknown_criteria` check the ratings themselves.
+Each criterion is compared by itself. `people` compares all of them; `of_run` does so for a run's
+own report. `baselines_without_judge` are the columns that a judge has to beat. `out_of_scale` and
+`unknown_criteria` check the ratings themselves.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from judge.data.ratings import Ratings
 from judge.metrics import parallel
 from judge.stats.agreement import Agreement, Measure, agree
 from judge.stats.alt_test import AltTest, alt_test
-from judge.stats.bootstrap import Bootstrap, Floats, one_thread
+from judge.stats.bootstrap import Bools, Bootstrap, Floats, one_thread
 from judge.stats.calibration import Calibration, calibration, edges, levels
 from judge.stats.coefficients import LEVELS, Level, paired, within
 from judge.stats.correlation import (
@@ -47,9 +48,9 @@ from judge.table import Table, matrix
 class FailedJudgments:
     """The `n` of `of` rated texts for which a column has a failure and no score.
 
-    `ratings` and `scored_ratings` are people's means of these texts and of those with a score (None without any). `p`
-    tests whether people rate them alike: sign flips over items of Σ (failed − share failed) · (rating − mean), None for
-    one item.
+    `ratings` and `scored_ratings` are people's means of these texts and of those with a score (None
+    without any). `p` tests whether people rate them alike: sign flips over items of Σ (failed −
+    share failed) · (rating − mean), None for one item.
     """
 
     n: int
@@ -63,10 +64,11 @@ class FailedJudgments:
 class Row:
     """The correlation of a judge's column, a baseline or one human rater with people's ratings.
 
-    A judge also has its `agreement` with people's mean (for kappa both are rounded to the scale) and its `calibration`,
-    or else `no_calibration` says why not. A rater's `agreement` is that of all raters with one another. `few` says by
-    level why a baseline has too few values to be compared with. `failed` is None if no rated text failed. `alt_test` is
-    None for all but judges, if it was not asked for, and if the judge's scale is not people's. `directed` is false for a
+    A judge also has its `agreement` with people's mean (for kappa both are rounded to the scale)
+    and its `calibration`, or else `no_calibration` says why not. A rater's `agreement` is that of
+    all raters with one another. `few` says by level why a baseline has too few values to be
+    compared with. `failed` is None if no rated text failed. `alt_test` is None for all but judges,
+    if it was not asked for, and if the judge's scale is not people's. `directed` is false for a
     baseline without a better direction.
     """
 
@@ -85,10 +87,11 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Versus:
-    """The correlation with people of one judge minus that of another at a level, on the texts of both.
+    """The correlation with people of one judge minus that of another at a level.
 
-    The intervals of a level hold together with 95%, for all pairs of judges. `pearson` has the p of Williams' test with
-    Holm's correction over these pairs, except at level `within-items`, for which there is no such test.
+    Texts count if they have values of both. The intervals of a level hold together with 95%, for
+    all pairs of judges. `pearson` has the p of Williams' test with Holm's correction over these
+    pairs, except at level `within-items`, for which there is no such test.
     """
 
     judge: str
@@ -102,11 +105,11 @@ class Versus:
 class Rated:
     """One criterion that people rated on `texts` texts.
 
-    `rater` is each rater against the mean of the others, or else `no_rater` says why there is none. `differences` are
-    Spearman of a judge minus that of a baseline, by (judge, baseline, level), if defined. `reversed` are those from a
-    baseline without a better direction, if it agrees better with people with the reverse sign. `versus` has every pair.
-    `excluded` counts the ratings that were used to make a prompt (`judge.data.ledger`). `raters` are the people, if
-    asked for.
+    `rater` is each rater against the mean of the others, or else `no_rater` says why there is none.
+    `differences` are Spearman of a judge minus that of a baseline, by (judge, baseline, level), if
+    defined. `reversed` are those from a baseline without a better direction, if it agrees better
+    with people with the reverse sign. `versus` has every pair. `excluded` counts the ratings that
+    were used to make a prompt (`judge.data.ledger`). `raters` are the people, if asked for.
     """
 
     criterion: str
@@ -123,15 +126,17 @@ class Rated:
 
     @property
     def rows(self) -> tuple[Row, ...]:
-        return (*self.judges, *self.baselines, *([self.rater] if self.rater else []))
+        """All rows: judges, baselines, and the raters' if there is one."""
+        compared = (*self.judges, *self.baselines)
+        return (*compared, self.rater) if self.rater else compared
 
 
 @dataclass(frozen=True, slots=True)
 class RatedColumn:
     """A judge's column, which has a `criterion` and a `scale`, or a baseline.
 
-    `failed` are the texts (item, system) for which it has a failure; `scores` has the rows behind a judge's values.
-    `directed` says whether higher values are better; if not, neither end is.
+    `failed` are the texts (item, system) for which it has a failure; `scores` has the rows behind a
+    judge's values. `directed` says whether higher values are better; if not, neither end is.
     """
 
     name: str
@@ -159,7 +164,7 @@ def column_from_metric(column: Column, rows: Iterable[Score | Failure], name: st
     return RatedColumn(name, column.signature, values, column.criterion, scale, failed, scores)
 
 
-_NAMED = 3
+_NAMED = 3  # ratings outside the scale in a message; as few may be typing errors
 _STRAY = 0.1  # share of ratings; if more are outside, people used another scale
 
 Ends = tuple[float, float]
@@ -172,37 +177,43 @@ def another_scale(outside: int, n: int) -> bool:
 
 def votes_on(sample: Sample, name: str) -> list[float]:
     """Return each rater's rating, or else people's mean."""
-    return [
-        vote for vote in sample.ratings.get(name) or (sample.human.get(name),) if vote is not None
-    ]
+    votes = sample.ratings.get(name) or (sample.human.get(name),)
+    return [vote for vote in votes if vote is not None]
 
 
 def on_scale(samples: Sequence[Sample], name: str, low: float, high: float) -> list[Sample]:
     """Return the samples without the ratings of a criterion that are outside its scale.
 
-    No rating of it is left if people used another scale. A text whose only rating goes stays, unrated.
+    No rating of it is left if people used another scale. A text whose only rating goes stays,
+    unrated.
     """
     votes = [vote for sample in samples for vote in votes_on(sample, name)]
-    other = another_scale(sum(not low <= vote <= high for vote in votes), len(votes))
-    kept = []
+    outside = sum(not low <= vote <= high for vote in votes)
+    if another_scale(outside, len(votes)):
+        return [_with_votes(sample, name, []) for sample in samples]
+    cleaned: list[Sample] = []
     for sample in samples:
-        own = votes_on(sample, name)
-        good = [vote for vote in own if low <= vote <= high and not other]
-        if len(good) < len(own):
-            human = {key: mean for key, mean in sample.human.items() if key != name}
-            listed = [vote if vote in good else None for vote in sample.ratings.get(name, ())]
-            mean = {name: sum(good) / len(good)} if good else {}
-            sample = replace(
-                sample, human=human | mean, ratings={**sample.ratings, name: tuple(listed)}
-            )
-        kept.append(sample)
-    return kept
+        usable = [vote for vote in votes_on(sample, name) if low <= vote <= high]
+        cleaned.append(_with_votes(sample, name, usable))
+    return cleaned
+
+
+def _with_votes(sample: Sample, name: str, usable: Collection[float]) -> Sample:
+    """Return the sample with only the usable ratings of a criterion; itself if all are."""
+    if len(usable) == len(votes_on(sample, name)):
+        return sample
+    human = {key: mean for key, mean in sample.human.items() if key != name}
+    if usable:
+        human[name] = sum(usable) / len(usable)
+    votes = [vote if vote in usable else None for vote in sample.ratings.get(name, ())]
+    return replace(sample, human=human, ratings={**sample.ratings, name: tuple(votes)})
 
 
 def out_of_scale(samples: Sequence[Sample], scales: Mapping[str, Ends]) -> Iterator[str]:
-    """Yield a sentence per criterion that has single ratings outside its scale (`low`, `high`), with their rows.
+    """Yield a sentence per criterion that has ratings outside its scale, with their rows.
 
-    Each rater's rating counts. If more than a tenth and more than three ratings are outside, people used another scale.
+    A scale is from `low` to `high`. Each rater's rating counts. If more than a tenth and more than
+    three ratings are outside, people used another scale.
     """
     for name, (low, high) in scales.items():
         rated = [(sample, vote) for sample in samples for vote in votes_on(sample, name)]
@@ -210,16 +221,17 @@ def out_of_scale(samples: Sequence[Sample], scales: Mapping[str, Ends]) -> Itera
         if another_scale(len(outside), len(rated)):
             votes = [vote for _, vote in rated]
             yield (
-                f"People rated {name} from {min(votes):g} to {max(votes):g}, and its scale is {low:g} to {high:g}: "
-                "correlations hold, but there is no agreement, calibration or list of disagreements."
+                f"People rated {name} from {min(votes):g} to {max(votes):g}, and its scale is "
+                f"{low:g} to {high:g}: correlations hold, but there is no agreement, calibration "
+                "or list of disagreements."
             )
         elif outside:
             rows = [
                 f"{vote:g} at {sample.where or ', '.join(sample.key)}" for sample, vote in outside
             ]
             yield (
-                f"Ratings of {name} outside its scale, {low:g} to {high:g}: {first_names(rows, _NAMED)}. "
-                "Only correlations count them."
+                f"Ratings of {name} outside its scale, {low:g} to {high:g}: "
+                f"{first_names(rows, _NAMED)}. Only correlations count them."
             )
 
 
@@ -229,38 +241,41 @@ def rated_names(samples: Iterable[Sample]) -> tuple[str, ...]:
 
 
 def did_you_mean(ratings: Iterable[str], criteria: Collection[str]) -> str:
-    """Return ` Did you mean solved for sovled?` if a criterion is nearly called like ratings, or ""."""
-    near = {
-        name: close[0]
-        for name in ratings
-        if (close := difflib.get_close_matches(name, criteria, n=1))
-    }
-    return "".join(f" Did you mean {meant} for {name}?" for name, meant in near.items())
+    """Return a question for each name of ratings that is nearly that of a criterion.
+
+    It is ` Did you mean solved for sovled?`; "" without any.
+    """
+    questions: list[str] = []
+    for name in ratings:
+        near = difflib.get_close_matches(name, criteria, n=1)
+        if near:
+            questions.append(f" Did you mean {near[0]} for {name}?")
+    return "".join(questions)
 
 
 def unknown_criteria(
     ratings: Iterable[str], criteria: Sequence[str], sheet: str | PathLike[str] | None = None
 ) -> str:
-    """Return a message if the names of ratings are those of none of the criteria; "" if there are none, or one is.
+    """Return a message if no criterion is called like one of the ratings.
 
-    `sheet` is the file of the ratings, if they are not in the data.
+    Return "" if there are no ratings, or if one belongs to a criterion. `sheet` is the file of the
+    ratings, if they are not in the data.
     """
     names = list(dict.fromkeys(ratings))
     if not names or not criteria or set(names) & set(criteria):
         return ""
     example = option("map", {f"rating.{criteria[0]}": "COLUMN"})
-    fix = (
-        f"Rename them in {fspath(sheet)}."
-        if sheet
-        else f"{example} names the ratings of a criterion."
-    )
+    fix = f"{example} names the ratings of a criterion."
+    if sheet:
+        fix = f"Rename them in {fspath(sheet)}."
     return (
-        f"People rated {', '.join(names)}, but the run judged {', '.join(criteria)}, so no judge is compared with "
-        f"them.{did_you_mean(names, criteria)} {fix}"
+        f"People rated {', '.join(names)}, but the run judged {', '.join(criteria)}, so no judge "
+        f"is compared with them.{did_you_mean(names, criteria)} {fix}"
     )
 
 
-# Papers on summaries compare sentence by sentence. `ROUGE-L` is the heading of rougeL, which does not.
+# Papers on summaries compare sentence by sentence. `ROUGE-L` is the heading of rougeL, which does
+# not.
 _ROUGE = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeLsum": "ROUGE-Lsum"}
 
 
@@ -269,13 +284,13 @@ def baselines_without_judge(
 ) -> list[RatedColumn]:
     """Return scores from elsewhere, the length in words, and ROUGE with references.
 
-    ROUGE is the table's own, if it has it, else it is measured if `measure` is true: the stemmed F, averaged over
-    references.
+    ROUGE is the table's own, if it has it, else it is measured if `measure` is true: the stemmed F,
+    averaged over references.
     """
     tokenizers = {sample.output: text.tokenizer_for([sample.output]) for sample in samples}
     lengths = {s.key: float(len(text.words(tokenizers[s.output])(s.output))) for s in samples}
     names = "+".join(sorted({text.signature(name) for name in tokenizers.values()}))
-    columns = []
+    columns: list[RatedColumn] = []
     for column in table.columns:
         if column.signature.is_external:
             external = column_from_table(column, table, column.name)
@@ -286,23 +301,25 @@ def baselines_without_judge(
     # Whether people prefer long or short texts depends on the data.
     signature = Signature("words", f"tok={names}", f"judge {__version__}")
     columns.append(RatedColumn("length", signature, lengths, directed=False))
-    rouge = {column.name: column for column in table.columns if column.name in _ROUGE}
-    if rouge:
-        columns += [
-            column_from_table(column, table, _ROUGE[name]) for name, column in rouge.items()
-        ]
-    elif measure and any(sample.references for sample in samples):
-        scored = parallel.score_in_parallel(
-            plugins.load("metrics", "rouge")(types=list(_ROUGE), multi="mean"), samples
-        )
-        columns += [
-            column_from_metric(column, scored.rows, _ROUGE[column.name])
-            for column in scored.columns
-        ]
-    return columns
+    return [*columns, *_rouge_columns(table, samples, measure=measure)]
 
 
-_FEWEST, _SHARE = 10, 0.5  # items, and share of the judges' items, that a baseline needs
+def _rouge_columns(table: Table, samples: Sequence[Sample], *, measure: bool) -> list[RatedColumn]:
+    """Return the table's own ROUGE, or else, with `measure` and references, that of the samples."""
+    own = [column for column in table.columns if column.name in _ROUGE]
+    if own:
+        return [column_from_table(column, table, _ROUGE[column.name]) for column in own]
+    if not measure or not any(sample.references for sample in samples):
+        return []
+    rouge = plugins.load("metrics", "rouge")(types=list(_ROUGE), multi="mean")
+    scored = parallel.score_in_parallel(rouge, samples)
+    return [
+        column_from_metric(column, scored.rows, _ROUGE[column.name]) for column in scored.columns
+    ]
+
+
+_FEWEST = 10  # items that a baseline needs, if the judges have as many
+_SHARE = 0.5  # of the judges' items, that a baseline needs
 _KAPPA: tuple[Measure, ...] = ("kappa_quadratic", "kappa_linear")
 
 
@@ -316,38 +333,32 @@ def people(
     epsilon: float | None = None,
     sheet: Ratings | None = None,
 ) -> tuple[Rated, ...]:
-    """Compare the judges' columns with people's ratings on this table's texts, for every criterion that people rated.
+    """Compare the judges' columns with people's ratings on this table's texts.
 
-    With `measure`, baselines that the table lacks are computed. With `epsilon`, judges have the alternative annotator
-    test, and the raters a table, to which `sheet`, the file of the ratings, adds repeated ratings. Raises DataError for
-    a rating that a judge's criterion has seen.
+    There is a result for every criterion that people rated. With `measure`, baselines that the
+    table lacks are computed. With `epsilon`, judges have the alternative annotator test, and the
+    raters a table, to which `sheet`, the file of the ratings, adds repeated ratings. Raises
+    DataError for a rating that a judge's criterion has seen.
     """
     ledger.check(table.samples, ledger.seen_by(judge.scale for judge in judges if judge.scale))
     samples = [sample for sample in table.samples if sample.human]
-    criteria = rated_names(samples)
-    below = baselines_without_judge(table, samples, measure=measure)
-    return tuple(
-        replace(
-            _rated(
-                name,
-                samples,
-                [judge for judge in judges if judge.criterion == name],
-                below,
-                bootstrap,
-                epsilon=epsilon,
-            ),
-            raters=() if epsilon is None else raters(samples, name, bootstrap, sheet),
-            excluded=sum(name in sample.withheld for sample in table.samples),
-        )
-        for name in criteria
-    )
+    baselines = baselines_without_judge(table, samples, measure=measure)
+    compared: list[Rated] = []
+    for name in rated_names(samples):
+        judges_on_name = [judge for judge in judges if judge.criterion == name]
+        rated = _rated(name, samples, judges_on_name, baselines, bootstrap, epsilon=epsilon)
+        each_rater = () if epsilon is None else raters(samples, name, bootstrap, sheet)
+        excluded = sum(name in sample.withheld for sample in table.samples)
+        compared.append(replace(rated, raters=each_rater, excluded=excluded))
+    return tuple(compared)
 
 
 def of_run(table: Table, model: str, seed: int) -> tuple[Rated, ...]:
-    """Return the comparison for a run's own report; empty if people rated no criterion that a judge scored.
+    """Return the comparison for a run's own report.
 
-    ROUGE is a baseline only if the run measured it: a run computes no metric that its user did not choose. `judge
-    validate` computes it.
+    It is empty if people rated no criterion that a judge scored. ROUGE is a baseline only if the
+    run measured it: a run computes no metric that its user did not choose. `judge validate`
+    computes it.
     """
     judges = judges_of(table, model)
     rated = {name for sample in table.samples for name in sample.human}
@@ -357,22 +368,27 @@ def of_run(table: Table, model: str, seed: int) -> tuple[Rated, ...]:
 
 
 def judges_of(table: Table, model: str) -> list[RatedColumn]:
-    """Return the judges' columns: a panel's and its judges', or each criterion's under the model's name."""
+    """Return the judges' columns: a panel's and its judges', or each criterion's.
+
+    Those without a panel are under the model's name.
+    """
     columns = [column for column in table.columns if column.kind == "criterion"]
     panels = {column.criterion for column in columns if column.judge}
-    judges = []
+    judges: list[RatedColumn] = []
     for column in columns:
-        name = (
-            column.judge
-            or (f"panel {column.panel}" if criterion(column) in panels else model)
-            or criterion(column)
-        )
-        judges.append(
-            replace(
-                column_from_table(column, table, name), criterion=criterion(column), scale=column
-            )
-        )
+        name = _judge_name(column, model, has_panel=criterion(column) in panels)
+        rated_column = column_from_table(column, table, name)
+        judges.append(replace(rated_column, criterion=criterion(column), scale=column))
     return judges
+
+
+def _judge_name(column: Column, model: str, *, has_panel: bool) -> str:
+    """Return the name of a judge's column: its judge, panel, model or criterion."""
+    if column.judge:
+        return column.judge
+    if has_panel:
+        return f"panel {column.panel}"
+    return model or criterion(column)
 
 
 def _rated(
@@ -386,54 +402,90 @@ def _rated(
 ) -> Rated:
     """Compare every column with the ratings of one criterion, on the texts that have one."""
     texts = [sample for sample in samples if name in sample.human]
-    ratings = matrix(texts, {s.key: s.human[name] for s in texts})
+    ratings = matrix(texts, {sample.key: sample.human[name] for sample in texts})
     judged = [(column, matrix(texts, column.values)) for column in judges]
-    below = [(column, matrix(texts, column.values)) for column in baselines]
     against = CorrelationWithRatings(ratings, bootstrap)
-    rows = [
-        Row(
-            column.name,
-            "judge" if place < len(judged) else "baseline",
-            str(column.signature),
-            against.correlate(values),
-            failed=_failed(column, texts, values, ratings),
-        )
-        for place, (column, values) in enumerate((*judged, *below))
+    judge_rows = [
+        _row(column, "judge", texts, values, ratings, against=against) for column, values in judged
     ]
-    votes = votes_of(texts, name)
-    rater, no_rater = _rater_row(votes, bootstrap)
-    few = {
-        baseline.name: _too_few_items(others, [values for _, values in judged], ratings)
-        for baseline, others in below
-    }
-    differences: dict[tuple[str, str, Level], Estimate] = {}
-    reversed_differences: dict[tuple[str, str, Level], Estimate] = {}
-    for (judge, values), (baseline, others), level in product(judged, below, LEVELS):
-        difference = against.difference(values, others, level)
-        if level in few[baseline.name] or difference is None:
-            continue
-        key = judge.name, baseline.name, level
-        differences[key] = difference
-        reverse = None if baseline.directed else against.difference(values, -others, level)
-        if reverse is not None and reverse.value < difference.value:
-            reversed_differences[key] = reverse
+    measured: list[tuple[RatedColumn, Floats]] = []
+    baseline_rows: list[Row] = []
+    judge_values = [values for _, values in judged]
+    for column in baselines:
+        values = matrix(texts, column.values)
+        measured.append((column, values))
+        row = _row(column, "baseline", texts, values, ratings, against=against)
+        few = _too_few_items(values, judge_values, ratings)
+        baseline_rows.append(replace(row, few=few, directed=column.directed))
+    rater, no_rater = _rater_row(votes_of(texts, name), bootstrap)
+    differences = _differences(judged, measured, baseline_rows, against)
+    compared_rows = [
+        _compared(column, row, values, texts, bootstrap, epsilon=epsilon)
+        for (column, values), row in zip(judged, judge_rows, strict=True)
+    ]
     return Rated(
         name,
         len(texts),
-        tuple(
-            _compared(column, row, values, texts, bootstrap, epsilon=epsilon)
-            for (column, values), row in zip(judged, rows, strict=False)
-        ),
-        tuple(
-            replace(row, few=few[row.name], directed=column.directed)
-            for (column, _), row in zip(below, rows[len(judged) :], strict=True)
-        ),
-        rater,
-        no_rater,
-        differences,
-        _compare_judges(judged, rows[: len(judged)], against),
-        reversed=reversed_differences,
+        judges=tuple(compared_rows),
+        baselines=tuple(baseline_rows),
+        rater=rater,
+        no_rater=no_rater,
+        differences=differences.plain,
+        versus=_compare_judges(judged, judge_rows, against),
+        reversed=differences.reversed,
     )
+
+
+def _row(
+    column: RatedColumn,
+    kind: Literal["judge", "baseline"],
+    texts: Sequence[Sample],
+    values: Floats,
+    ratings: Floats,
+    *,
+    against: CorrelationWithRatings,
+) -> Row:
+    """Correlate one column with the ratings."""
+    return Row(
+        column.name,
+        kind,
+        str(column.signature),
+        against.correlate(values),
+        failed=_failed(column, texts, values, ratings),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Differences:
+    """Judges minus baselines by (judge, baseline, level), and minus the reverse of a baseline."""
+
+    plain: dict[tuple[str, str, Level], Estimate]
+    reversed: dict[tuple[str, str, Level], Estimate]
+
+
+def _differences(
+    judged: Sequence[tuple[RatedColumn, Floats]],
+    measured: Sequence[tuple[RatedColumn, Floats]],
+    baseline_rows: Sequence[Row],
+    against: CorrelationWithRatings,
+) -> _Differences:
+    """Compare every judge with every baseline that has enough values, at every level."""
+    few_by_baseline = {row.name: row.few for row in baseline_rows}
+    differences = _Differences({}, {})
+    for (judge, values), (baseline, baseline_values) in product(judged, measured):
+        for level in LEVELS:
+            difference = against.difference(values, baseline_values, level)
+            if level in few_by_baseline[baseline.name] or difference is None:
+                continue
+            key = (judge.name, baseline.name, level)
+            differences.plain[key] = difference
+            if baseline.directed:
+                continue
+            # A baseline without a better direction counts in the one that suits it.
+            reverse = against.difference(values, -baseline_values, level)
+            if reverse is not None and reverse.value < difference.value:
+                differences.reversed[key] = reverse
+    return differences
 
 
 def _compare_judges(
@@ -443,32 +495,34 @@ def _compare_judges(
 ) -> tuple[Versus, ...]:
     """Compare every two judges at every level.
 
-    Reports compare the judge that looks best with each other one, which selects from all pairs. So the intervals and
-    tests of a level are corrected for all pairs of the judges that have a coefficient there.
+    Reports compare the judge that looks best with each other one, which selects from all pairs. So
+    the intervals and tests of a level are corrected for all pairs of the judges that have a
+    coefficient there.
     """
     compared: list[Versus] = []
     for level in LEVELS:
         known = sum((level, "spearman") in row.correlation.estimates for row in rows)
         n_pairs = comb(known, 2)
-        of_level = []
-        for (judge, values), (other, others) in combinations(judged, 2):
-            spearman = against.difference(values, others, level, n_intervals=n_pairs)
+        at_level: list[Versus] = []
+        for (judge, values), (other_judge, other_values) in combinations(judged, 2):
+            spearman = against.difference(values, other_values, level, n_intervals=n_pairs)
             if spearman is not None:
-                pearson = against.difference(values, others, level, "pearson", n_pairs)
-                of_level.append(Versus(judge.name, other.name, level, spearman, pearson))
-        compared += _holm_of_williams(of_level)
+                pearson = against.difference(values, other_values, level, "pearson", n_pairs)
+                at_level.append(Versus(judge.name, other_judge.name, level, spearman, pearson))
+        compared += _holm_of_williams(at_level)
     return tuple(compared)
 
 
 def _holm_of_williams(compared: Sequence[Versus]) -> list[Versus]:
     """Correct the p of Williams' tests for their number."""
-    adjusted = holm([each.pearson.p if each.pearson else None for each in compared])
-    corrected = []
-    for each, p in zip(compared, adjusted, strict=True):
-        if each.pearson is not None and p is not None and len(compared) > 1:
-            test = f"{each.pearson.test}, Holm's correction"
-            each = replace(each, pearson=replace(each.pearson, p=p, test=test))
-        corrected.append(each)
+    adjusted = holm([versus.pearson.p if versus.pearson else None for versus in compared])
+    corrected: list[Versus] = []
+    for versus, p in zip(compared, adjusted, strict=True):
+        pearson = versus.pearson
+        if pearson is not None and p is not None and len(compared) > 1:
+            test = f"{pearson.test}, Holm's correction"
+            versus = replace(versus, pearson=replace(pearson, p=p, test=test))
+        corrected.append(versus)
     return corrected
 
 
@@ -476,42 +530,58 @@ def _failed(
     column: RatedColumn, texts: Sequence[Sample], values: Floats, ratings: Floats
 ) -> FailedJudgments | None:
     """Compare people's ratings of the failed and of the scored texts."""
-    missing = np.isnan(values) & ~np.isnan(matrix(texts, dict.fromkeys(column.failed, 0.0)))
+    has_failure = ~np.isnan(matrix(texts, dict.fromkeys(column.failed, 0.0)))
+    missing = np.isnan(values) & has_failure
     if not missing.any():
         return None
     scored = ~np.isnan(values)
-    judged, p = missing | scored, np.nan
+    judged = missing | scored
+    p: float | None = None
+    scored_ratings: float | None = None
     if scored.any():
-        away = np.where(
-            judged, (missing - missing[judged].mean()) * (ratings - ratings[judged].mean()), 0.0
-        )
-        p = float(
-            sign_flip(np.where(judged.any(axis=1), away.sum(axis=1), np.nan)[None], seed=0).p[0]
-        )
+        p = _p_of_failures(missing, judged, ratings)
+        scored_ratings = float(ratings[scored].mean())
     return FailedJudgments(
-        int(missing.sum()),
-        int(judged.sum()),
-        float(ratings[missing].mean()),
-        float(ratings[scored].mean()) if scored.any() else None,
-        None if np.isnan(p) else p,
+        n=int(missing.sum()),
+        of=int(judged.sum()),
+        ratings=float(ratings[missing].mean()),
+        scored_ratings=scored_ratings,
+        p=p,
     )
 
 
-def _too_few_items(baseline: Floats, judges: Sequence[Floats], ratings: Floats) -> dict[Level, str]:
-    """Return by level why a baseline has values for too few of the items that the judges (or else people) have.
+def _p_of_failures(missing: Bools, judged: Bools, ratings: Floats) -> float | None:
+    """Test whether people rate failed and scored texts alike; None for one item.
 
-    Too few are less than half of them, or fewer than 10 if they have 10 or more. At level `within-items` only items in which
-    both sides differ between texts count.
+    Sign flips over items of Σ (failed − share failed) · (rating − mean).
+    """
+    failed_deviation = missing - missing[judged].mean()
+    rating_deviation = ratings - ratings[judged].mean()
+    products = np.where(judged, failed_deviation * rating_deviation, 0.0)
+    by_item = np.where(judged.any(axis=1), products.sum(axis=1), np.nan)
+    p = float(sign_flip(by_item[None], seed=0).p[0])
+    return None if np.isnan(p) else p
+
+
+def _too_few_items(baseline: Floats, judges: Sequence[Floats], ratings: Floats) -> dict[Level, str]:
+    """Return by level why a baseline has values for too few items.
+
+    They are compared with the items that the judges (or else people) have. Too few are less than
+    half of them, or fewer than 10 if they have 10 or more. At level `within-items` only items in
+    which both sides differ between texts count.
     """
     reasons: dict[Level, str] = {}
     for level in LEVELS:
-        most = max(
-            (_count_items(judge_values, ratings, level) for judge_values in judges or [ratings]),
-            default=0,
-        )
-        n = _count_items(baseline, ratings, level)
-        if 0 < n < max(_SHARE * most, _FEWEST if most >= _FEWEST else 0):
-            reasons[level] = f"it has values for {n:,} of {most:,} items, too few for a comparison"
+        sides = judges or [ratings]
+        most = max(_count_items(side, ratings, level) for side in sides)
+        needed = _SHARE * most
+        if most >= _FEWEST:
+            needed = max(needed, _FEWEST)
+        number = _count_items(baseline, ratings, level)
+        if 0 < number < needed:
+            reasons[level] = (
+                f"it has values for {number:,} of {most:,} items, too few for a comparison"
+            )
     return reasons
 
 
@@ -532,57 +602,64 @@ def _compared(
     epsilon: float | None,
 ) -> Row:
     """Add what needs ratings on the judge's scale."""
-    name, scale = judge.criterion, judge.scale
+    name = judge.criterion
+    scale = judge.scale
     if scale is None or scale.low is None or scale.high is None or not scale.low < scale.high:
         return replace(row, no_calibration="its column has no scale")
-    kept = on_scale(texts, name, scale.low, scale.high)
-    ratings = matrix(
-        texts, {sample.key: sample.human[name] for sample in kept if name in sample.human}
-    )
+    usable = on_scale(texts, name, scale.low, scale.high)
+    human = {sample.key: sample.human[name] for sample in usable if name in sample.human}
+    ratings = matrix(texts, human)
     if np.isnan(ratings).all():
         means = [sample.human[name] for sample in texts]
         people = f"people rated from {min(means):g} to {max(means):g}"
-        return replace(
-            row, no_calibration=f"{people}, the judge on a scale of {scale.low:g} to {scale.high:g}"
-        )
-    both, points = np.stack([values, ratings]), levels(scale)
-    agreed = agree(both, ("alpha_interval",), bootstrap)
-    kappa = agree(_nearest(both, points), _KAPPA, bootstrap) if points else Agreement()
-    agreement = Agreement(
-        {**agreed.estimates, **kappa.estimates}, {**agreed.lacking, **kappa.lacking}
-    )
+        own_scale = f"the judge on a scale of {scale.low:g} to {scale.high:g}"
+        return replace(row, no_calibration=f"{people}, {own_scale}")
+    points = levels(scale)
     curve = calibration(values, ratings, edges(scale), bootstrap)
     reason = "" if curve else "no text has both a value and a rating"
+    agreement = _agreement(values, ratings, points, bootstrap)
     row = replace(row, agreement=agreement, calibration=curve, no_calibration=reason)
     if epsilon is None or reason:
         return row
-    votes = votes_of(kept, name)
+    votes = votes_of(usable, name)
     # If people use the labels only, an expected score such as 4.9 would lose every tie.
     if points and np.isin(votes.values[~np.isnan(votes.values)], points).all():
         values = _nearest(values, points)
     return replace(row, alt_test=alt_test(values, votes.values, votes.names, epsilon))
 
 
+def _agreement(
+    values: Floats, ratings: Floats, points: Sequence[float], bootstrap: Bootstrap
+) -> Agreement:
+    """Return alpha of a judge and people's mean, and kappa if the scale has labels (`points`)."""
+    both = np.stack([values, ratings])
+    alpha = agree(both, ("alpha_interval",), bootstrap)
+    if not points:
+        return alpha
+    kappa = agree(_nearest(both, points), _KAPPA, bootstrap)
+    return Agreement({**alpha.estimates, **kappa.estimates}, {**alpha.lacking, **kappa.lacking})
+
+
 def _nearest(values: Floats, points: Sequence[float]) -> Floats:
     """Round values to the nearest of these ascending points; half way is rounded up."""
-    at = np.asarray(points)
-    places = np.searchsorted((at[1:] + at[:-1]) / 2, values, "right")
-    return np.where(np.isnan(values), np.nan, at[places.clip(max=len(at) - 1)])
+    levels_of_scale = np.asarray(points)
+    middles = (levels_of_scale[1:] + levels_of_scale[:-1]) / 2
+    nearest = np.searchsorted(middles, values, "right").clip(max=len(points) - 1)
+    return np.where(np.isnan(values), np.nan, levels_of_scale[nearest])
 
 
 def _rater_row(votes: Votes, bootstrap: Bootstrap) -> tuple[Row | None, str]:
     """Return the correlation of one rater with the others, or why it is unknown."""
-    if not ((~np.isnan(votes.values)).sum(axis=0) > 1).any():
+    ratings_of_text = (~np.isnan(votes.values)).sum(axis=0)
+    if not (ratings_of_text > 1).any():
         shortage = "no text with ratings by two raters" if votes.names else "one rating per text"
-        return (
-            None,
-            f'the data have {shortage}; write every rating, as in "human": {{"relevance": [4, 5, 3]}}',
-        )
-    correlation = rater_correlation(votes.values, bootstrap)
-    return Row(
+        example = '"human": {"relevance": [4, 5, 3]}'
+        return None, f"the data have {shortage}; write every rating, as in {example}"
+    row = Row(
         "rater",
         "rater",
         f"{len(votes.names)} raters",
-        correlation,
+        rater_correlation(votes.values, bootstrap),
         agree(votes.values, bootstrap=bootstrap),
-    ), ""
+    )
+    return row, ""
