@@ -75,6 +75,7 @@ def _with_commas(text: str) -> str:
         if previous is not None and _ends_value(previous) and _starts_value(token, previous):
             gaps.append(previous.end)
         previous = token
+    # From the end, so that the places before stay where they are.
     for row, column in reversed(gaps):
         line = lines[row - 1]
         lines[row - 1] = f"{line[:column]},{line[column:]}"

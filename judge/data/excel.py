@@ -41,6 +41,7 @@ def read_sheet(path: Path, name: str) -> Iterator[tuple[int, list[str]]]:
         sheet.reset_dimensions()  # some programs write wrong ones
         for number, cells in enumerate(sheet.iter_rows(values_only=True), 1):
             texts = [_text(cell) for cell in cells]
+            # An empty row is no row, as in a CSV file.
             if any(texts):
                 yield number, texts
     except IndexError as error:

@@ -84,15 +84,15 @@ def notes(samples: Sequence[Sample]) -> list[str]:
 def overlap(
     samples: Sequence[Sample],
     seen: Seen,
-    wanted: Mapping[str, Collection[tuple[str, str]]] | None = None,
+    judged_texts: Mapping[str, Collection[tuple[str, str]]] | None = None,
 ) -> list[str]:
     """Return a sentence for each criterion that judges texts which were used to make its prompt.
 
-    `wanted` has the texts (item, system) that each criterion judges; None means all.
+    `judged_texts` has the texts (item, system) that each criterion judges; None means all.
     """
     sentences: list[str] = []
     for name, digests in seen.items():
-        judged = None if wanted is None else wanted.get(name, ())
+        judged = None if judged_texts is None else judged_texts.get(name, ())
         number = sum(
             (judged is None or sample.key in judged) and not sample.digests.isdisjoint(digests)
             for sample in (samples if digests else ())

@@ -132,9 +132,9 @@ def read_ratings(source: RatingSource, known: Known | None = None) -> Ratings:
     replaced = 0
     raw = [row for row in rows(source) if isinstance(row, RawRow)]
     sheet = to_long(raw, source_name(source), known or Known())
-    for where, cells in sheet.rows:
-        key = _key(cells, where)
-        rating = _read_rating(cells, key, where)
+    for location, cells in sheet.rows:
+        key = _key(cells, location)
+        rating = _read_rating(cells, key, location)
         former = rating_by_key.get(key)
         if rating is not None and former is not None and former.value != rating.value:
             replaced += 1
@@ -159,7 +159,7 @@ class _Key(NamedTuple):
     repeat: bool
 
 
-def _key(cells: Mapping[str, Any], where: str) -> _Key:
+def _key(cells: Mapping[str, Any], location: str) -> _Key:
     """Return what the row of a rating is about. Raises DataError for a name that is missing."""
     systems = ("first", "second") if "first" in cells else ("system",)
     columns = ("item", *systems, "rater", "criterion")
@@ -167,7 +167,7 @@ def _key(cells: Mapping[str, Any], where: str) -> _Key:
         # The rater may be blank: nobody said who rated.
         if column not in cells or (column != "rater" and not str(cells[column]).strip()):
             raise DataError(
-                f"{where}: a rating has no {column}; it needs {', '.join(columns)} and value"
+                f"{location}: a rating has no {column}; it needs {', '.join(columns)} and value"
             )
     return _Key(
         item=_name(cells["item"]),
@@ -185,7 +185,7 @@ def _name(cell: Any) -> str:
     return str(cell).strip()
 
 
-def _read_rating(cells: Mapping[str, Any], key: _Key, where: str) -> Rating | PairRating | None:
+def _read_rating(cells: Mapping[str, Any], key: _Key, location: str) -> Rating | PairRating | None:
     """Return the rating of a row, None if it takes a rating back. Raises DataError."""
     value = cells.get("value")
     comment = str(cells.get("comment", ""))
@@ -201,11 +201,13 @@ def _read_rating(cells: Mapping[str, Any], key: _Key, where: str) -> Rating | Pa
             value=parse(value),
             repeat=key.repeat,
             comment=comment,
-            where=where,
+            where=location,
         )
     if value not in (None, "first", "second", "tie"):
-        shown = one_line(str(value), 40)
-        raise DataError(f"{where}: value is {shown!r}; a preference is first, second or tie")
+        short_value = one_line(str(value), 40)
+        raise DataError(
+            f"{location}: value is {short_value!r}; a preference is first, second or tie"
+        )
     if value is None:
         return None
     first, second = key.systems
@@ -218,7 +220,7 @@ def _read_rating(cells: Mapping[str, Any], key: _Key, where: str) -> Rating | Pa
         value=value,
         repeat=key.repeat,
         comment=comment,
-        where=where,
+        where=location,
     )
 
 
@@ -321,6 +323,7 @@ def pair_names(
             continue
         least = min(votes_by_name[base])
         most = max(votes_by_name[base])
+        # The ratings are those of another criterion of the run.
         if base in scales and scales[base][0] <= least and most <= scales[base][1]:
             continue
         if low <= least and most <= high:
@@ -449,7 +452,7 @@ def to_long(raw: Sequence[RawRow], name: str, known: Known) -> Sheet:
         implied["system"] = known.systems[0]
     if "first" in roles or not columns or {"criterion", "value"} <= roles:
         return Sheet(
-            "one row per rating", [(where, implied | cells) for where, cells in sheet_rows]
+            "one row per rating", [(location, implied | cells) for location, cells in sheet_rows]
         )
     free = [
         column for column in columns if column not in role_of and column.casefold() not in _TEXTS
@@ -460,14 +463,16 @@ def to_long(raw: Sequence[RawRow], name: str, known: Known) -> Sheet:
     if not read and "value" in roles and len(known.criteria) == 1:
         implied["criterion"] = known.criteria[0]
         return Sheet(
-            "one row per rating", [(where, implied | cells) for where, cells in sheet_rows]
+            "one row per rating", [(location, implied | cells) for location, cells in sheet_rows]
         )
     if "item" not in roles or not read:
         raise DataError(
             f"{name}: {_problem(roles, known, systems)} (columns: {', '.join(columns)})"
         )
     long_rows = [
-        (where, row) for where, cells in sheet_rows for row in _unfolded(implied | cells, read)
+        (location, row)
+        for location, cells in sheet_rows
+        for row in _unfolded(implied | cells, read)
     ]
     unread = tuple(column for column in free if column not in read)
     form = _form_of_sheet(read, of_systems=bool(systems), has_rater="rater" in roles)
@@ -506,6 +511,7 @@ def _form_of_sheet(read: Mapping[str, _Column], *, of_systems: bool, has_rater: 
 
 def _roles(columns: Sequence[str], known: Known) -> dict[str, str]:
     """Return the columns that say what a row is about, with their names here."""
+    # Of columns that differ in upper and lower case only, the first one counts.
     lower = {column.casefold(): column for column in reversed(columns)}
     role_of = {lower[name]: name for name in _OTHERS if name in lower}
     for role, aliases in _ROLES.items():

@@ -63,8 +63,8 @@ def rows(data: Any) -> Iterator[RawRow | Sample]:
             else:
                 yield _whole(row)
         except RecursionError:
-            where = row.where or f"row {number}"
-            raise DataError(f"{where}: a list or an object is nested too deeply") from None
+            location = row.where or f"row {number}"
+            raise DataError(f"{location}: a list or an object is nested too deeply") from None
 
 
 def _whole(sample: Sample) -> Sample:
@@ -140,23 +140,26 @@ def _lines(path: Path, name: str) -> Iterator[tuple[str, str]]:
     """Yield each line with its location; the file is UTF-8 with or without a byte order mark."""
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):
-            where = f"{name}:{number}"
+            location = f"{name}:{number}"
             try:
-                yield where, line.decode("utf-8-sig" if number == 1 else "utf-8")
+                # Excel saves "CSV UTF-8" with a byte order mark.
+                yield location, line.decode("utf-8-sig" if number == 1 else "utf-8")
             except UnicodeDecodeError as error:
                 raise DataError(
-                    f"{where}: not UTF-8 at byte {error.start + 1}: save the file as UTF-8"
+                    f"{location}: not UTF-8 at byte {error.start + 1}: save the file as UTF-8"
                 ) from error
 
 
-def parsed(text: str | bytes, where: str) -> Any:
+def parsed(text: str | bytes, location: str) -> Any:
     """Parse one line of JSON. Raises DataError."""
     try:
         return json.loads(text.rstrip())
     except json.JSONDecodeError as error:
-        raise DataError(f"{where}: not JSON: {_problem(error)} at column {error.colno}") from error
+        raise DataError(
+            f"{location}: not JSON: {_problem(error)} at column {error.colno}"
+        ) from error
     except (ValueError, RecursionError) as error:  # a number of 5,000 digits, a list 5,000 deep
-        raise DataError(f"{where}: not JSON: {error}") from error
+        raise DataError(f"{location}: not JSON: {error}") from error
 
 
 def _problem(error: json.JSONDecodeError) -> str:
@@ -167,16 +170,18 @@ def _problem(error: json.JSONDecodeError) -> str:
     return error.msg.removesuffix(" at").removesuffix(" starting")
 
 
-def _row_of_object(value: Any, where: str) -> RawRow:
+def _row_of_object(value: Any, location: str) -> RawRow:
     if not isinstance(value, dict):
-        raise DataError(f"{where}: is {type_name(value)}, not a JSON object with one row's columns")
-    return RawRow(where, value)
+        raise DataError(
+            f"{location}: is {type_name(value)}, not a JSON object with one row's columns"
+        )
+    return RawRow(location, value)
 
 
 def _jsonl(path: Path, name: str) -> Iterator[RawRow]:
-    for where, line in _lines(path, name):
+    for location, line in _lines(path, name):
         if not line.isspace():
-            yield _row_of_object(parsed(line, where), where)
+            yield _row_of_object(parsed(line, location), location)
 
 
 def _json(path: Path, name: str) -> Iterator[RawRow]:
@@ -218,10 +223,10 @@ def _csv(path: Path, name: str) -> Iterator[RawRow]:
         start = table.line_num + skipped + 1
         for cells in table:
             if cells:
-                where = f"{name}:{start}"
-                _refuse_other_length(cells, header, where, separator)
+                location = f"{name}:{start}"
+                _refuse_other_length(cells, header, location, separator)
                 row = {column: cell for column, cell in zip(header, cells, strict=True) if column}
-                yield RawRow(where, row, flat=True, packed=True)
+                yield RawRow(location, row, flat=True, packed=True)
             # A cell may have line breaks, so that a row does not take one line.
             start = table.line_num + skipped + 1
     except csv.Error as error:
@@ -235,13 +240,13 @@ def _csv(path: Path, name: str) -> Iterator[RawRow]:
 
 
 def _refuse_other_length(
-    cells: Sequence[str], header: Sequence[str], where: str, separator: str
+    cells: Sequence[str], header: Sequence[str], location: str, separator: str
 ) -> None:
     """Raise DataError unless a row has as many cells as the header."""
     if len(cells) != len(header):
         separator_name = SEPARATORS.get(separator, separator)
         raise DataError(
-            f"{where}: {len(cells)} cells under {len(header)} columns; the separator is a "
+            f"{location}: {len(cells)} cells under {len(header)} columns; the separator is a "
             f"{separator_name}"
         )
 
@@ -262,10 +267,10 @@ def _excel(path: Path, name: str) -> Iterator[RawRow]:
         yield RawRow(f"{name} row {number}", row, flat=True, packed=True)
 
 
-def _refuse_duplicate_columns(names: Sequence[str], where: str) -> None:
+def _refuse_duplicate_columns(names: Sequence[str], location: str) -> None:
     twins = [name for name in dict.fromkeys(names) if name and names.count(name) > 1]
     if twins:
-        raise DataError(f"{where}: two columns are called {twins[0]!r}")
+        raise DataError(f"{location}: two columns are called {twins[0]!r}")
 
 
 def _parquet(path: Path, name: str) -> Iterator[RawRow]:
@@ -444,6 +449,7 @@ def content_hash(data: str | PathLike[str]) -> str:
         except OSError as error:
             raise DataError(f"{name}: cannot be read: {error.strerror or error}") from error
     if len(digests) == 1:
+        # This is what sha256sum prints.
         return digests[0]
     return hashlib.sha256("".join(f"{digest}\n" for digest in digests).encode()).hexdigest()
 

@@ -65,12 +65,12 @@ class RowFilter:
 
     def __call__(self, sample: Sample) -> bool:
         """Return whether the sample meets all conditions."""
-        own = {"item": sample.source_item, "system": sample.system}
-        self._columns.update(dict.fromkeys((*own, *sample.extra)))
+        names = {"item": sample.source_item, "system": sample.system}
+        self._columns.update(dict.fromkeys((*names, *sample.extra)))
         fits = True
         for name, required in self._required.items():
             column = name if name in sample.extra else self._renamed.get(name, name)
-            value = _text(own.get(column, sample.extra.get(column)))
+            value = _text(names.get(column, sample.extra.get(column)))
             seen = self._seen[name]
             if value is not None and (value in seen or len(seen) < _MOST_REMEMBERED):
                 seen[value] += 1
@@ -364,9 +364,9 @@ def _row_samples(
     return samples
 
 
-def _system_of(cells: Mapping[str, Any], where: str) -> str:
+def _system_of(cells: Mapping[str, Any], location: str) -> str:
     """Return the system of a row in long form."""
-    return _name(cells.get("system", UNNAMED_SYSTEM), "system", where)
+    return _name(cells.get("system", UNNAMED_SYSTEM), "system", location)
 
 
 def _renamed_cells(row: RawRow, unmapped: Mapping[str, Any], mapping: Mapped) -> dict[str, Any]:
@@ -441,6 +441,7 @@ def guessed_columns(sample: Sample, mapping: Mapped) -> dict[str, str]:
                 if name == "references":
                     value = _references(cell.cells, cell)
                 if value == getattr(sample, name):
+                    # The column filled the field if both have the same value.
                     guessed[alias] = name
     return guessed
 
@@ -464,12 +465,12 @@ def _check_own(
         column = old if isinstance(old, str) else old[0]
         name = f"{RATING}.overall" if new == RATING else new
         example = option("map", {name: f"{SYSTEM}_{name.removeprefix(f'{RATING}.')}"})
-        other = "write one row per text, with its item, system and output"
+        remedy = "write one row per text, with its item, system and output"
         if new not in scores:
-            other = f"put the ratings into a file of their own ({option('ratings', 'FILE')})"
+            remedy = f"put the ratings into a file of their own ({option('ratings', 'FILE')})"
         raise DataError(
             f"{row.where}: every system ({option('systems', systems)}) would get {column!r} as its "
-            f"{name}; name each system's own column, such as {example}, or {other}"
+            f"{name}; name each system's own column, such as {example}, or {remedy}"
         )
 
 
@@ -563,16 +564,17 @@ def _intended_field(new: str) -> str:
     return near[0] + dot + rest if near else ""
 
 
-def _name(value: Any, field: str, where: str) -> str:
+def _name(value: Any, field: str, location: str) -> str:
     """Return an item's or system's name as text.
 
     7 and 7.0 (as pandas reads a column with gaps) are both 7.
     """
     if isinstance(value, float) and value.is_integer():
         value = int(value)
+    # A bool is an int to Python, and no name.
     if not isinstance(value, str | int) or isinstance(value, bool) or not str(value).strip():
         raise DataError(
-            f"{where}: {field} is {type_name(value)}: give each {field} a name or a number"
+            f"{location}: {field} is {type_name(value)}: give each {field} a name or a number"
         )
     return str(value).strip()
 
@@ -602,13 +604,13 @@ def _references(cells: Mapping[str, Any], row: RawRow) -> tuple[str, ...]:
 
 
 def _human(
-    cells: Mapping[str, Any], where: str
+    cells: Mapping[str, Any], location: str
 ) -> tuple[dict[str, float], dict[str, tuple[float | None, ...]]]:
     """Return human ratings by name, and the single ratings of several raters.
 
     With several raters, the human rating is their mean.
     """
-    cell = _unpack(cells.get("human", {}), f"{where}: human")
+    cell = _unpack(cells.get("human", {}), f"{location}: human")
     ratings = dict(cell) if isinstance(cell, Mapping) else {"overall": cell}
     for name, value in cells.items():
         if name.startswith("human."):
@@ -616,7 +618,7 @@ def _human(
     human: dict[str, float] = {}
     votes: dict[str, tuple[float | None, ...]] = {}
     for name, packed in ratings.items():
-        label = f"{where}: human rating {str(name)!r}"
+        label = f"{location}: human rating {str(name)!r}"
         value = _unpack(packed, label)
         criterion = str(name).strip()
         if isinstance(value, list | tuple):
@@ -656,6 +658,7 @@ def _rating(value: Any, label: str, rater: int = 0) -> float | None:
     try:
         number = float(value)
     except (TypeError, ValueError, OverflowError):
+        # Beyond the largest rating, so that it is refused below.
         number = math.inf
     if abs(number) > _LARGEST_RATING:
         by = f" by rater {rater}" if rater else ""

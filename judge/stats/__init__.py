@@ -1,1 +1,4 @@
-"""Compute estimates, intervals and tests from a table of scores. All are seeded; each estimate names its method."""
+"""Compute estimates, intervals and tests from a table of scores.
+
+All are seeded; each estimate names its method.
+"""

@@ -381,6 +381,7 @@ def _kappa_of_pair(first_votes: Floats, second_votes: Floats, power: int) -> Sta
     known = np.stack([first_votes[both], second_votes[both]])
     values, categories = np.unique(known, return_inverse=True)
     first, second = categories.reshape(2, -1)
+    # Weights of Cohen (1968): 1 for linear, 2 for quadratic ones.
     distance = np.abs(values[:, None] - values) ** power
     disagreement = np.bincount(item, distance[first, second], minlength=len(first_votes))
     indicators = np.eye(len(values))

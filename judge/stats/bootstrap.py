@@ -194,6 +194,7 @@ def t_test(t: float, freedom: float) -> float:
 def sums_by_item(item: Ints, values: Floats, n_items: int) -> Floats:
     """Return the sums of `values` (texts × any) over the texts of each item."""
     sums = np.zeros((n_items, *values.shape[1:]))
+    # `sums[item] += values` would add only one of several texts of an item.
     np.add.at(sums, item, values)
     return sums
 
@@ -244,7 +245,7 @@ class Bootstrap:
         return observed, np.concatenate(drawn)
 
     def observed(self, statistic: Statistic, n_items: int, used: int) -> Resampled:
-        """Return a statistic of all items without resamples, for an estimate that has no interval."""
+        """Return a statistic of all items without resamples, for an estimate without interval."""
         value = statistic(np.ones((1, n_items)))[0]
         return Resampled(float(value), np.empty(0), used)
 

@@ -161,6 +161,7 @@ def _sums_by_bin(values: Floats, ratings: Floats, edges: Sequence[float]) -> _Bi
     people_values = ratings[item, system]
     position = np.searchsorted(edges[1:-1], judge_values, "right")
     sums = np.zeros((3, len(values), len(edges) - 1))
+    # `sums[…] += …` would add only one of several texts of an item in a bin.
     np.add.at(sums[0], (item, position), 1.0)
     np.add.at(sums[1], (item, position), judge_values)
     np.add.at(sums[2], (item, position), people_values)

@@ -87,6 +87,7 @@ class _AnswersOfColumn:
         number_answered: dict[str, int] = {}
         for system, values in self.values[question].items():
             answered = [value for value in values if value is not None]
+            # Without an answer there is no share.
             if answered:
                 shares[system] = fmean(answered)
                 number_answered[system] = len(answered)
@@ -104,9 +105,9 @@ def checklists(table: Table) -> tuple[Checklist, ...]:
         answers = answers_by_column.get(column.name)
         if answers is None or not answers.values:
             continue
-        shown = answers.shown_questions()
-        questions = [answers.share(question) for question in shown]
+        shown_questions = answers.shown_questions()
+        questions = [answers.share(question) for question in shown_questions]
         questions.sort(key=lambda question: question.lowest)
-        not_shown = len(answers.values) - len(shown)
+        not_shown = len(answers.values) - len(shown_questions)
         columns.append(Checklist(column.name, tuple(questions), not_shown))
     return tuple(columns)

@@ -93,6 +93,7 @@ def between(columns: Floats, coefficient: Coefficient) -> Floats:
         numbers_in_row *= size
     step = max(1, _MAX_NUMBERS // max(1, numbers_in_row))
     parts: list[Floats] = []
+    # As many rows at once as fit into memory.
     for first in range(0, rows, step):
         features = np.moveaxis(features_of(columns[:, first : first + step]), 0, 1)
         products = features @ np.swapaxes(features, 1, 2)
@@ -480,7 +481,10 @@ def _whole_numbers(values: Floats) -> Floats:
 
 @lru_cache(maxsize=10_000)
 def _denominator(value: float) -> int:
-    """Return the denominator of the fraction that a value is but for rounding; 0 if it is none with a small one."""
+    """Return the denominator of the fraction that a value is but for rounding.
+
+    Return 0 if there is no fraction with a small denominator.
+    """
     fraction = Fraction(value).limit_denominator(_MAX_DENOMINATOR)
     is_near = abs(fraction - Fraction(value)) <= 10 * 0.1**_DECIMALS
     return fraction.denominator if is_near else 0

@@ -174,6 +174,7 @@ class CorrelationWithRatings:
         jackknife's standard error over items, as percentiles are too narrow so far from the middle,
         and needs INTERVAL_ITEMS_OF_JUDGES.
         """
+        # Bonferroni: each interval has its part of the error.
         tail = (1 - self._bootstrap.confidence) / max(1, n_intervals or 1)
         bootstrap = replace(self._bootstrap, confidence=1 - tail)
         known = ~(np.isnan(values) | np.isnan(other_values) | np.isnan(self._ratings))
@@ -231,6 +232,7 @@ class CorrelationWithRatings:
 
     def _drawn(self, values: Floats, known: Bools, key: Key) -> Resampled:
         """Return the coefficient of these values with the ratings, on the known texts."""
+        # Columns that differ by rounding only share their resamples.
         cell = (rounded(values).tobytes(), known.tobytes(), key)
         if cell not in self._resampled:
             statistic = of_pair(values, np.where(known, self._ratings, np.nan), *key)

@@ -139,6 +139,7 @@ def disagreements(
             if sample.key in judge.values
         ]
         gaps = [_gap(judge, sample, comments) for sample in same_scale]
+        # Tied gaps keep the order of the data.
         gaps.sort(key=lambda gap: -round(abs(gap.size), _DIGITS))
         higher = [gap for gap in gaps if round(gap.size, _DIGITS) > 0]
         lower = [gap for gap in gaps if round(gap.size, _DIGITS) < 0]

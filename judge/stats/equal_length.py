@@ -68,6 +68,7 @@ def win_rates(
         for chunk in resample_weights(len(item_names), _RESAMPLES, seed):
             for item_weights in chunk:
                 weights = np.concatenate([item_weights[item], half_ties])
+                # From the best fit, few steps are left.
                 drawn.append(_fit(system, x, y, weights, best)[1:])
         tails = [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2]
         ends = np.quantile(drawn, tails, axis=0)

@@ -156,10 +156,10 @@ def column_from_table(column: Column, table: Table, name: str) -> RatedColumn:
 
 def column_from_metric(column: Column, rows: Iterable[Score | Failure], name: str) -> RatedColumn:
     """Return a column from its rows among those of several columns."""
-    own = [row for row in rows if row.column == column.name]
-    scores = {row.key: row for row in own if isinstance(row, Score)}
+    own_rows = [row for row in rows if row.column == column.name]
+    scores = {row.key: row for row in own_rows if isinstance(row, Score)}
     values = {key: row.value for key, row in scores.items()}
-    failed = frozenset(row.key for row in own if isinstance(row, Failure))
+    failed = frozenset(row.key for row in own_rows if isinstance(row, Failure))
     scale = column if column.kind == "criterion" else None
     return RatedColumn(name, column.signature, values, column.criterion, scale, failed, scores)
 
@@ -295,6 +295,7 @@ def baselines_without_judge(
         if column.signature.is_external:
             external = column_from_table(column, table, column.name)
             if column.better == "lower":
+                # So that a good score correlates positively with ratings, as all others do.
                 values = {key: -value for key, value in external.values.items()}
                 external = replace(external, name=f"{column.name} reversed", values=values)
             columns.append(external)
@@ -306,9 +307,9 @@ def baselines_without_judge(
 
 def _rouge_columns(table: Table, samples: Sequence[Sample], *, measure: bool) -> list[RatedColumn]:
     """Return the table's own ROUGE, or else, with `measure` and references, that of the samples."""
-    own = [column for column in table.columns if column.name in _ROUGE]
-    if own:
-        return [column_from_table(column, table, _ROUGE[column.name]) for column in own]
+    own_columns = [column for column in table.columns if column.name in _ROUGE]
+    if own_columns:
+        return [column_from_table(column, table, _ROUGE[column.name]) for column in own_columns]
     if not measure or not any(sample.references for sample in samples):
         return []
     rouge = plugins.load("metrics", "rouge")(types=list(_ROUGE), multi="mean")

@@ -187,6 +187,7 @@ def best_first(values: Floats, better: Literal["higher", "lower", ""]) -> list[i
     known = ~np.isnan(values)
     number = known.sum(axis=1)
     sums = np.where(known, values, 0.0).sum(axis=1)
+    # Means that differ by rounding only are equal, and keep their order.
     means = np.round(sums / np.maximum(number, 1), PLACES)
     order = np.argsort(means if better == "lower" else -means, kind="stable")
     return [int(row) for row in order if number[row]]

@@ -61,6 +61,7 @@ def verdict(forward: Score | None, backward: Score | None) -> Verdict:
     for_first = _snapped(forward.value)
     for_second = _snapped(backward.value)
     preference = _snapped(TIE + (for_first - for_second) / 2)
+    # About identical texts no judge was asked, so that no answer could change with the order.
     if any(row.provenance.method == IDENTICAL for row in answers):
         return Verdict(preference, tied, None)
     same_side = _side(for_first) == -_side(for_second)
@@ -527,14 +528,14 @@ def mean_over_items(values: Floats, items: np.ndarray[Any, Any]) -> Estimate:
 
 def _standing(sides: _Sides, index: int, column: str, strengths: _Strengths) -> Standing:
     """Return the results of the system with this index."""
-    own = sides.system == index
-    preferred = sides.p[own]
-    by_item = sides.by_item(own)
-    rate = mean_over_items(preferred, sides.item[own])
+    of_system = sides.system == index
+    preferred = sides.p[of_system]
+    by_item = sides.by_item(of_system)
+    rate = mean_over_items(preferred, sides.item[of_system])
     items_agree = np.nanmax(by_item) - np.nanmin(by_item) < _NEAR
     n_agreeing = len(preferred) if items_agree else None
     strength = strengths.with_interval(index, rate.n, n_agreeing)
-    ties = int(sides.tied[own].sum())
+    ties = int(sides.tied[of_system].sum())
     return Standing(
         sides.systems[index],
         column,
@@ -549,7 +550,7 @@ def _standing(sides: _Sides, index: int, column: str, strengths: _Strengths) -> 
         losses=int((preferred < TIE).sum()),
         ties=ties,
         undecided=int((preferred == TIE).sum()) - ties,
-        flip_rate=_mean(sides.flipped[own]),
+        flip_rate=_mean(sides.flipped[of_system]),
         items=rate.n,
     )
 

@@ -136,6 +136,7 @@ class Spread:
             return None
         if surplus(0.0) >= 0:
             return 0.0
+        # Double the difference until it is detectable: the root is below.
         enough = self.sd
         while surplus(enough) < 0:
             enough *= 2
@@ -152,6 +153,7 @@ class Spread:
         def enough(items: int) -> bool:
             return self.power_of(items, difference) >= power
 
+        # Double the items until they are enough, then bisect.
         low = min_items(self.level)
         high = low
         while high < _MAX_ITEMS and not enough(high):

@@ -87,17 +87,17 @@ def raters(
     ]
     table: list[Rater] = []
     for index, rater in enumerate(votes.names):
-        own = votes.values[index]
-        known = own[~np.isnan(own)]
-        if not len(known):
+        own_ratings = votes.values[index]
+        known_ratings = own_ratings[~np.isnan(own_ratings)]
+        if not len(known_ratings):
             continue
         mean_of_others = average(np.delete(votes.values, index, axis=0))
-        against = _against(own, mean_of_others, bootstrap)
+        against = _against(own_ratings, mean_of_others, bootstrap)
         repeated = _repeated([row for row in rows if row.rater == rater])
         row = Rater(
             rater,
-            len(known),
-            float(known.mean()),
+            len(known_ratings),
+            float(known_ratings.mean()),
             spearman=against.spearman,
             alpha=against.alpha,
             repeated=len(repeated),
@@ -126,9 +126,9 @@ class _AgainstOthers:
     alpha: Estimate | None = None
 
 
-def _against(own: Floats, others: Floats, bootstrap: Bootstrap) -> _AgainstOthers:
+def _against(ratings: Floats, mean_of_others: Floats, bootstrap: Bootstrap) -> _AgainstOthers:
     """Compare a rater with the mean of the others (both items × systems)."""
-    own_ratings, other_ratings = paired(own, others)
+    own_ratings, other_ratings = paired(ratings, mean_of_others)
     rated = ~np.isnan(own_ratings)
     n_texts = int(rated.sum())
     if not n_texts:
@@ -137,7 +137,7 @@ def _against(own: Floats, others: Floats, bootstrap: Bootstrap) -> _AgainstOther
     if n_texts >= _MIN_SPEARMAN_TEXTS:
         statistic = of_pair(own_ratings, other_ratings, "all-texts", "spearman")
         n_items = int(rated.any(axis=1).sum())
-        resampled = bootstrap.resampled(statistic, len(own), n_items)
+        resampled = bootstrap.resampled(statistic, len(ratings), n_items)
         method = f"{NAMES['spearman']} {OVER['all-texts']}"
         spearman = bootstrap.estimate("spearman", resampled, n_texts, method)
     both = np.stack([own_ratings, other_ratings])

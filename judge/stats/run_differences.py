@@ -543,6 +543,7 @@ def _items(
 
 def _largest(sizes: Floats, most: int) -> Ints:
     """Return the positions (in the flattened array) of the largest sizes that are not 0."""
+    # Equal sizes keep the order of the data.
     descending: Ints = np.argsort(-sizes, axis=None, kind="stable")
     return descending[: min(most, int(np.count_nonzero(sizes)))]
 
@@ -610,9 +611,9 @@ def split_change(differences: Floats, changed: Bools, rows: slice) -> Split | No
     per_item = np.maximum(cells_of_item, 1)
     shifts = np.where(anchors, differences, 0.0).sum(axis=1) / np.maximum(n_anchors, 1)
     # How much the shift of each system's anchors counts for each of the rows (rows × systems).
-    own = usable[rows, None]
+    has_anchors = usable[rows, None]
     own_anchors = np.eye(len(shifts), dtype=bool)[rows]
-    sources = np.where(own, own_anchors, usable / usable.sum())
+    sources = np.where(has_anchors, own_anchors, usable / usable.sum())
     edited_shares = edited[rows] / per_item
     edited_change = np.where(edited[rows], differences[rows], 0.0).sum(axis=0) / per_item
     total_change = np.where(known[rows], differences[rows], 0.0).sum(axis=0) / per_item
@@ -625,7 +626,7 @@ def split_change(differences: Floats, changed: Bools, rows: slice) -> Split | No
     errors = weights_of_sources @ (deviations / spread)
     items_with_anchor = anchors[weights_of_sources > 0].any(axis=0)
     n_systems = int(usable.sum())
-    between = _variance_between(shifts[usable], weights[~own[:, 0]])
+    between = _variance_between(shifts[usable], weights[~has_anchors[:, 0]])
     anchor_shift = _AnchorShift(errors, items_with_anchor, between, n_systems)
     n_edited = int(edited[rows].any(axis=0).sum())
     judge_change = total_change - edited_change + imputed

@@ -161,6 +161,7 @@ def compare(
     most_pairs = n_systems
     if not against and n_systems <= MOST:
         most_pairs = n_systems * (n_systems - 1) // 2
+    # As many columns at once as fit into memory.
     step = max(1, _MAX_DIFFERENCES // max(1, most_pairs * len(table.items)))
     comparisons: list[Comparison] = []
     for first in range(0, len(columns), step):
