@@ -25,8 +25,8 @@ COEFFICIENTS: tuple[Coefficient, ...] = get_args(Coefficient)
 Level = Literal["within-items", "all-texts", "systems"]
 """The three levels.
 
-`document`: between the systems of an item, averaged over items (as in G-Eval); `item`: over all
-texts; `system`: between system means.
+`within-items`: between the systems of an item, averaged over items (as in G-Eval); `all-texts`:
+over all texts; `systems`: between system means.
 """
 LEVELS: tuple[Level, ...] = get_args(Level)
 Key = tuple[Level, Coefficient]

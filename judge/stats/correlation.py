@@ -112,7 +112,7 @@ class Correlation:
 
 
 def usual_level(rated: Iterable[Sample]) -> Level:
-    """Return `document` if most items have at least three texts, else `item`.
+    """Return `within-items` if most items have at least three texts, else `all-texts`.
 
     With two texts, every coefficient within an item is 1 or −1.
     """
@@ -129,10 +129,10 @@ class CorrelationWithRatings:
     """Correlate columns with the same ratings, on the same resamples.
 
     Values and ratings are items × systems with NaN for missing values; a text counts if it has
-    both. At level `within-items` intervals are those of a mean over items. At level `item` they are
-    percentile intervals over resampled items with all their texts (for tau-b, see `pooled`),
-    without resamples that have no value. Below INTERVAL_ITEMS and at level `system` there is none.
-    Each statistic is computed once.
+    both. At level `within-items` intervals are those of a mean over items. At level `all-texts`
+    they are percentile intervals over resampled items with all their texts (for tau-b, see
+    `pooled`), without resamples that have no value. Below INTERVAL_ITEMS and at level `systems`
+    there is none. Each statistic is computed once.
     """
 
     def __init__(self, ratings: Floats, bootstrap: Bootstrap) -> None:
@@ -143,8 +143,8 @@ class CorrelationWithRatings:
     def correlate(self, values: Floats) -> Correlation:
         """Correlate one column with the ratings.
 
-        `document` is the mean over items with at least two texts in which both sides vary; `method`
-        counts the others. `item` needs three texts, `system` three systems.
+        `within-items` is the mean over items with at least two texts in which both sides vary;
+        `method` counts the others. `all-texts` needs three texts, `systems` three systems.
         """
         pair = paired(values, self._ratings)
         known = ~np.isnan(pair[0])
@@ -220,8 +220,8 @@ class CorrelationWithRatings:
     def change(self, before: Floats, after: Floats, level: Level) -> Estimate | None:
         """Return Spearman after minus before, of one column in two runs, or None if undefined.
 
-        `document` has the p of a sign-flip test over the items' coefficients; the other levels use
-        the interval.
+        `within-items` has the p of a sign-flip test over the items' coefficients; the other levels
+        use the interval.
         """
         if level != "within-items":
             return self.difference(after, before, level)
@@ -371,8 +371,8 @@ def change_in_agreement(
 def rater_correlation(votes: Floats, bootstrap: Bootstrap) -> Correlation:
     """Correlate each rater with the mean of the others, and average over raters.
 
-    At level `within-items` the average is within items. `votes` are raters × items × systems, NaN for
-    missing ratings. See `CorrelationWithRatings` for the rest.
+    At level `within-items` the average is within items. `votes` are raters × items × systems, NaN
+    for missing ratings. See `CorrelationWithRatings` for the rest.
     """
     voted = ~np.isnan(votes)
     known = np.where(voted, votes, 0.0)

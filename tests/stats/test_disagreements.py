@@ -172,7 +172,7 @@ def test_ratings_on_another_scale_have_no_gaps() -> None:
     found = compared(samples, judged({0: 1, 1: 2, 2: 3, 3: 5}))
     assert (found.higher, found.lower, found.confusion) == ((), (), None)
     assert [rater.difference for rater in found.raters] == [None, None]
-    assert [rater.spearman["item"].value for rater in found.raters] == [1, 1]
+    assert [rater.spearman["all-texts"].value for rater in found.raters] == [1, 1]
 
 
 def test_each_rater_is_compared_with_the_judge() -> None:
@@ -184,7 +184,7 @@ def test_each_rater_is_compared_with_the_judge() -> None:
     raters = compared(samples, judged(dict(enumerate(scores)))).raters
     assert [(rater.rater, rater.texts) for rater in raters] == [("ben", 30), ("anna", 29)]
     own = [row[0] for row in votes[1:]]
-    assert raters[1].spearman["item"].value == pytest.approx(spearmanr(scores[1:], own).statistic)
+    assert raters[1].spearman["all-texts"].value == pytest.approx(spearmanr(scores[1:], own).statistic)
     difference = raters[1].difference
     assert difference is not None
     assert difference.value == pytest.approx(np.mean(scores[1:]) - np.mean(own))
