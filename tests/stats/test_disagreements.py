@@ -184,7 +184,9 @@ def test_each_rater_is_compared_with_the_judge() -> None:
     raters = compared(samples, judged(dict(enumerate(scores)))).raters
     assert [(rater.rater, rater.texts) for rater in raters] == [("ben", 30), ("anna", 29)]
     own = [row[0] for row in votes[1:]]
-    assert raters[1].spearman["all-texts"].value == pytest.approx(spearmanr(scores[1:], own).statistic)
+    assert raters[1].spearman["all-texts"].value == pytest.approx(
+        spearmanr(scores[1:], own).statistic
+    )
     difference = raters[1].difference
     assert difference is not None
     assert difference.value == pytest.approx(np.mean(scores[1:]) - np.mean(own))
