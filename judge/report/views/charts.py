@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from judge.core.format import format_interval, number, one_line, percent, plural
+from judge.core.records import Column
 from judge.report.charts import (
     Axis,
     Bar,
@@ -31,103 +32,126 @@ from judge.results.result import Result
 from judge.stats.coefficients import LEVELS
 from judge.stats.correlation import OVER
 from judge.stats.pairwise import Ranking
+from judge.stats.system_differences import Comparison
 
 _MAX_METRICS = 6  # in the chart of metrics against the judge
 
 
 def titles(result: Result) -> dict[str, str]:
     """Return a title for each column: its name, and the judge of a panel."""
-    return {
-        column.name: ", ".join(
-            filter(None, (column_title(group.name), one_line(group.parts[column.name])))
-        )
-        for group in in_display_order(result)
-        for column in group.columns
-    }
+    title_by_column = {}
+    for group in in_display_order(result):
+        for column in group.columns:
+            parts = (column_title(group.name), one_line(group.parts[column.name]))
+            title_by_column[column.name] = ", ".join(filter(None, parts))
+    return title_by_column
 
 
 def means_charts(result: Result) -> Iterator[Chart]:
     """Yield the systems' means with their intervals: a chart per column, named like the column."""
-    heads, compared = titles(result), compared_columns(result)
+    title_by_column = titles(result)
+    compared = compared_columns(result)
     for column in display_columns(result):
-        comparison, decimals = compared.get(column.name), places(result, column)
-        best = comparison.best if comparison else ()
-        apart = marks_against(comparison, column.better) if comparison else {}
+        comparison = compared.get(column.name)
         ranked = [rank.system for rank in comparison.ranks] if comparison else []
-        systems = [*ranked, *(system for system in result.table.systems if system not in ranked)]
-        drawn: list[Bar | None] = []
-        for system in systems:
-            bar = None
-            if e := result.estimates.get((system, column.name)):
-                interval = interval_text(column, e.low, e.high, decimals)
-                text = mean_text(column, e.value, decimals)
-                bar = Bar(
-                    e.value, e.low, e.high, text, _note(system, text, interval, plural(e.n, "text"))
-                )
-            if bar and (best == (system,) or apart.get(system) == "better"):
-                bar = replace(bar, tone="best", text=f"{bar.text}*")
-            elif bar and (apart.get(system) == "worse" or (best and system not in best)):
-                bar = replace(bar, tone="worse")
-            drawn.append(bar)
-        if any(drawn):
-            marks = ["* significantly best"] * (len(best) == 1 < len(ranked))
-            if comparison and "better" in apart.values():
-                marks = [f"* significantly better than {one_line(comparison.against, 30)}"]
-            marks += ["orange: significantly worse"] * any(
-                bar and bar.tone == "worse" for bar in drawn
-            )
-            axis = _around([bar for bar in drawn if bar])
-            low, high = column.low, column.high
-            if column.kind == "criterion" and low is not None and high is not None and low < high:
-                axis = scale(low, high)  # the whole scale
-            panels = [Panel(axis, drawn)]
-            title = f"{heads[column.name]}{ARROWS[column.better]}"
-            yield replace(
-                intervals(column.name, title, systems, panels, caption=" · ".join(marks)),
-                tabled=True,
-            )
+        unranked = [system for system in result.table.systems if system not in ranked]
+        systems = [*ranked, *unranked]
+        drawn = _mean_bars(result, column, systems, comparison)
+        known = [bar for bar in drawn if bar is not None]
+        if not known:
+            continue
+        axis = _around(known)
+        low = column.low
+        high = column.high
+        if column.kind == "criterion" and low is not None and high is not None and low < high:
+            axis = scale(low, high)  # the whole scale
+        caption = " · ".join(_marks(column, comparison, known))
+        title = f"{title_by_column[column.name]}{ARROWS[column.better]}"
+        chart = intervals(column.name, title, systems, [Panel(axis, drawn)], caption=caption)
+        yield replace(chart, tabled=True)
+
+
+def _mean_bars(
+    result: Result, column: Column, systems: Sequence[str], comparison: Comparison | None
+) -> list[Bar | None]:
+    """Return a bar for each system's mean, coloured if it differs significantly; None without."""
+    decimals = places(result, column)
+    best = comparison.best if comparison else ()
+    marks = marks_against(comparison, column.better) if comparison else {}
+    bars_of_systems: list[Bar | None] = []
+    for system in systems:
+        estimate = result.estimates.get((system, column.name))
+        if not estimate:
+            bars_of_systems.append(None)
+            continue
+        interval = interval_text(column, estimate.low, estimate.high, decimals)
+        text = mean_text(column, estimate.value, decimals)
+        note = _note(system, text, interval, plural(estimate.n, "text"))
+        bar = Bar(estimate.value, estimate.low, estimate.high, text, note)
+        is_below_best = bool(best) and system not in best
+        if best == (system,) or marks.get(system) == "better":
+            bar = replace(bar, tone="best", text=f"{bar.text}*")
+        elif marks.get(system) == "worse" or is_below_best:
+            bar = replace(bar, tone="worse")
+        bars_of_systems.append(bar)
+    return bars_of_systems
+
+
+def _marks(column: Column, comparison: Comparison | None, drawn: Sequence[Bar]) -> Iterator[str]:
+    """Explain the marks and colours of a chart of means."""
+    if comparison is not None:
+        if "better" in marks_against(comparison, column.better).values():
+            yield f"* significantly better than {one_line(comparison.against, 30)}"
+        elif len(comparison.best) == 1 < len(comparison.ranks):
+            yield "* significantly best"
+    if any(bar.tone == "worse" for bar in drawn):
+        yield "orange: significantly worse"
 
 
 def distribution_blocks(result: Result) -> Iterator[Chart]:
     """Yield the distribution of each criterion's scores: a histogram per system."""
-    heads = titles(result)
+    title_by_column = titles(result)
     for column in display_columns(result):
+        if column.kind != "criterion":
+            continue
         values: dict[str, list[float]] = {system: [] for system in result.table.systems}
-        for score in result.table.column_scores(column.name) if column.kind == "criterion" else ():
+        for score in result.table.column_scores(column.name):
             values[score.system].append(score.value)
         if any(values.values()):
-            name, title = f"scores-{column.name}", f"Distribution: {heads[column.name]}"
+            title = f"Distribution: {title_by_column[column.name]}"
             labels = dict(zip(column.labels, column.values, strict=False))
-            yield histograms(name, title, values, labels, (column.low, column.high))
+            ends = (column.low, column.high)
+            yield histograms(f"scores-{column.name}", title, values, labels, ends)
 
 
 def ranking_charts(ranking: Ranking, label: str) -> Iterator[Chart]:
     """Yield win rates and strengths with their intervals."""
     rates: dict[str, Bar] = {}
     strengths: dict[str, Bar] = {}
-    for s in ranking.standings:
-        low, high = (None if end is None else 100 * end for end in (s.low, s.high))
-        pairs, text = plural(s.n, "pair"), percent(s.win_rate)
-        note = _note(s.system, text, format_interval(low, high, 1), pairs)
-        rates[s.system] = Bar(100 * s.win_rate, low, high, text, note)
-        if s.strength is not None:
-            low, high, text = s.strength_low, s.strength_high, number(s.strength, 2)
-            note = _note(s.system, text, format_interval(low, high, 2), pairs)
-            strengths[s.system] = Bar(s.strength, low, high, text, note)
+    for standing in ranking.standings:
+        pairs = plural(standing.n, "pair")
+        low = None if standing.low is None else 100 * standing.low
+        high = None if standing.high is None else 100 * standing.high
+        text = percent(standing.win_rate)
+        note = _note(standing.system, text, format_interval(low, high, 1), pairs)
+        rates[standing.system] = Bar(100 * standing.win_rate, low, high, text, note)
+        if standing.strength is not None:
+            low = standing.strength_low
+            high = standing.strength_high
+            text = number(standing.strength, 2)
+            note = _note(standing.system, text, format_interval(low, high, 2), pairs)
+            strengths[standing.system] = Bar(standing.strength, low, high, text, note)
     systems = list(dict.fromkeys([*rates, *ranking.systems]))
-    for name, drawn, axis in (
-        ("win rate", rates, even(0, 100, 25)),
-        ("strength", strengths, _around(list(strengths.values()))),
-    ):
-        if drawn:
-            file, panels = (
-                name.replace(" ", "-"),
-                [Panel(axis, [drawn.get(system) for system in systems])],
-            )
-            title = f"{name.capitalize()}: {label}"
-            yield replace(
-                intervals(f"{file}-{ranking.column}", title, systems, panels), tabled=True
-            )
+    if rates:
+        bars_of_systems = [rates.get(system) for system in systems]
+        panels = [Panel(even(0, 100, 25), bars_of_systems)]
+        chart = intervals(f"win-rate-{ranking.column}", f"Win rate: {label}", systems, panels)
+        yield replace(chart, tabled=True)
+    if strengths:
+        bars_of_systems = [strengths.get(system) for system in systems]
+        panels = [Panel(_around(list(strengths.values())), bars_of_systems)]
+        chart = intervals(f"strength-{ranking.column}", f"Strength: {label}", systems, panels)
+        yield replace(chart, tabled=True)
 
 
 def matrix_chart(table: Table, title: str) -> Chart:
@@ -140,38 +164,52 @@ def matrix_chart(table: Table, title: str) -> Chart:
 
 def metric_chart(result: Result) -> Iterator[Chart]:
     """Yield how strongly each metric correlates with the judge's first column, if both vary."""
+    kinds = {column.name: column.kind for column in result.table.columns}
     matrices = {
         matrix.level: matrix for matrix in result.matrices if matrix.coefficient == "spearman"
     }
-    kinds = {column.name: column.kind for column in result.table.columns}
-    for matrix in (matrices[level] for level in LEVELS if level in matrices):
-        judged = [k for k, name in enumerate(matrix.names) if kinds.get(name) == "criterion"]
-        drawn = {
-            column_title(name): Bar(
-                value, matrix.low[k][judged[0]], matrix.high[k][judged[0]], number(value, 2)
-            )
-            for k, name in enumerate(matrix.names)
-            if judged
-            and kinds.get(name) == "metric"
-            and (value := matrix.values[k][judged[0]]) is not None
-        }
+    for level in LEVELS:
+        if level not in matrices:
+            continue
+        matrix = matrices[level]
+        judged = [
+            place for place, name in enumerate(matrix.names) if kinds.get(name) == "criterion"
+        ]
+        if not judged:
+            continue
+        judge = judged[0]
+        drawn: dict[str, Bar] = {}
+        for index, name in enumerate(matrix.names):
+            value = matrix.values[index][judge]
+            if kinds.get(name) == "metric" and value is not None:
+                low = matrix.low[index][judge]
+                high = matrix.high[index][judge]
+                drawn[column_title(name)] = Bar(value, low, high, number(value, 2))
         if drawn:
-            name = one_line(matrix.names[judged[0]])
-            best = dict(sorted(drawn.items(), key=lambda pair: -abs(pair[1].value))[:_MAX_METRICS])
-            caption = f"Spearman's correlation of each metric with the judge's {name}, {OVER[matrix.level]}."
-            yield bars(
-                "metrics",
-                f"Metrics against the judge ({name})",
-                [*best],
-                [*best.values()],
-                caption=caption,
-            )
+            yield _metric_bars(one_line(matrix.names[judge]), drawn, OVER[matrix.level])
             return
 
 
+def _metric_bars(judged: str, drawn: Mapping[str, Bar], over: str) -> Chart:
+    """Draw the strongest correlations of metrics with a judge's column."""
+    by_strength = sorted(drawn.items(), key=lambda pair: -abs(pair[1].value))
+    strongest = dict(by_strength[:_MAX_METRICS])
+    return bars(
+        "metrics",
+        f"Metrics against the judge ({judged})",
+        [*strongest],
+        [*strongest.values()],
+        caption=f"Spearman's correlation of each metric with the judge's {judged}, {over}.",
+    )
+
+
 def _note(system: str, text: str, interval: str, count: str) -> str:
-    return f"{one_line(system)}: {f'{text} {interval}'.rstrip()}, {count}"
+    """Return the tooltip of a bar: `bart: 4.20 [4.00, 4.40], 20 texts`."""
+    value = f"{text} {interval}".rstrip()
+    return f"{one_line(system)}: {value}, {count}"
 
 
 def _around(drawn: Sequence[Bar]) -> Axis:
-    return around(end for bar in drawn for end in (bar.value, bar.low, bar.high) if end is not None)
+    """Return an axis that holds all values and intervals."""
+    ends = [end for bar in drawn for end in (bar.value, bar.low, bar.high)]
+    return around(end for end in ends if end is not None)

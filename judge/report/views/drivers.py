@@ -2,88 +2,96 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from judge.core.format import listed, percent, signed
+from judge.core.records import Estimate
 from judge.report.charts import Bar, Panel, even, intervals
-from judge.report.document import Block, Cell, Paragraph, table
+from judge.report.document import Block, Cell, Chart, Content, Paragraph, table
 from judge.report.views.columns import estimate_cell, groups, share_cell
 from judge.results.result import Result
 from judge.stats.score_drivers import NAMES, Drivers
 
 _ABOUT = (
-    "A correlation is no proof of bias: a judge may prefer longer texts because they are better. Compare it with that "
-    "of people's ratings, if there are any."
+    "A correlation is no proof of bias: a judge may prefer longer texts because they are better. "
+    "Compare it with that of people's ratings, if there are any."
 )
 _KEY = (
-    "Explained: share of the score variance (R²); by chance: share that random numbers would explain. Other columns: "
-    "Pearson's r. Length: log of the number of words. Copying: share of word pairs from the source. Position: place of "
-    "copied words in the source."
+    "Explained: share of the score variance (R²); by chance: share that random numbers would "
+    "explain. Other columns: Pearson's r. Length: log of the number of words. Copying: share of word "
+    "pairs from the source. Position: place of copied words in the source."
 )
+_Correlations = Mapping[str, Estimate]
+"""The correlations of a column by what it correlates with."""
 
 
 def drivers_blocks(result: Result) -> Iterator[Block]:
-    """Yield how far scores correlate with a text's length, copying and position; nothing if that is not known."""
-    known = {(drivers.column, drivers.people): drivers for drivers in result.drivers}
-    rows: dict[str, Drivers] = {}
-    for group in groups(result):
-        judged = {name: known[name, False] for name in group.parts if (name, False) in known}
-        rows |= {
-            ", ".join(filter(None, (group.name, group.parts[name]))): drivers
-            for name, drivers in judged.items()
-        }
-        if judged and (group.name, True) in known:
-            rows[f"{group.name}, people"] = known[group.name, True]
+    """Yield how far scores correlate with length, copying and position; nothing if unknown."""
+    rows = _rows(result)
     if not any(drivers.each for drivers in rows.values() if not drivers.people):
         return
     yield Paragraph(_ABOUT)
-    each = {
-        name: {driver.name: driver.correlation for driver in drivers.each}
-        for name, drivers in rows.items()
+    correlations = {
+        title: {driver.name: driver.correlation for driver in drivers.each}
+        for title, drivers in rows.items()
     }
-    drawn = {name: correlations for name, correlations in each.items() if correlations}
-    names = [name for name in NAMES if any(name in correlations for correlations in drawn.values())]
-    ends = [
-        end
-        for row in drawn.values()
-        for e in row.values()
-        for end in (e.value, e.low, e.high)
-        if end is not None
+    drawn = {title: by_name for title, by_name in correlations.items() if by_name}
+    measured = {name for by_name in drawn.values() for name in by_name}
+    names = [name for name in NAMES if name in measured]
+    yield _chart(names, drawn)
+    lines = [_line(title, rows[title], correlations[title], names) for title in rows]
+    heads = ("scores", "explained", "by chance", *names, "texts")
+    yield table(heads, lines, _KEY, name="drivers")
+
+
+def _rows(result: Result) -> dict[str, Drivers]:
+    """Return the drivers of each judge's and of people's scores by the heading of their row."""
+    known = {(drivers.column, drivers.people): drivers for drivers in result.drivers}
+    rows: dict[str, Drivers] = {}
+    for group in groups(result):
+        judged = [name for name in group.parts if (name, False) in known]
+        for name in judged:
+            title = ", ".join(filter(None, (group.name, group.parts[name])))
+            rows[title] = known[name, False]
+        if judged and (group.name, True) in known:
+            rows[f"{group.name}, people"] = known[group.name, True]
+    return rows
+
+
+def _chart(names: Sequence[str], drawn: Mapping[str, _Correlations]) -> Chart:
+    """Draw a panel of correlations for each driver, all on the same symmetric axis."""
+    ends = []
+    for by_name in drawn.values():
+        for estimate in by_name.values():
+            ends += [estimate.value, estimate.low, estimate.high]
+    limit = 0.5 if max(abs(end) for end in ends if end is not None) <= 0.5 else 1.0
+    panels = []
+    for name in names:
+        bars: list[Bar | None] = []
+        for by_name in drawn.values():
+            known = by_name.get(name)
+            bar = None
+            if known is not None:
+                bar = Bar(known.value, known.low, known.high, signed(known.value, 2))
+            bars.append(bar)
+        panels.append(Panel(even(-limit, limit, limit), bars, head=name))
+    title = f"Correlation with {listed(names)}"
+    return replace(intervals("drivers", title, [*drawn], panels), tabled=True)
+
+
+def _line(
+    title: str, drivers: Drivers, correlations: _Correlations, names: Sequence[str]
+) -> list[Content]:
+    """Return a row of the table."""
+    chance = None
+    if drivers.chance is not None:
+        chance = Cell(percent(drivers.chance), value=drivers.chance)
+    level = "within items" if drivers.within else "pooled"
+    return [
+        Cell(title, drivers.note, tone="muted" if drivers.people else ""),
+        share_cell(drivers.together),
+        chance,
+        *(estimate_cell(correlations.get(name), 2, signed) for name in names),
+        Cell(f"{drivers.texts:,}", level, value=drivers.texts),
     ]
-    limit = 0.5 if max(map(abs, ends)) <= 0.5 else 1.0
-    panels = [
-        Panel(
-            even(-limit, limit, limit),
-            [
-                Bar(e.value, e.low, e.high, signed(e.value, 2)) if (e := row.get(name)) else None
-                for row in drawn.values()
-            ],
-            head=name,
-        )
-        for name in names
-    ]
-    yield replace(
-        intervals("drivers", f"Correlation with {listed(names)}", [*drawn], panels), tabled=True
-    )
-    yield table(
-        ("scores", "explained", "by chance", *names, "texts"),
-        [
-            (
-                Cell(name, drivers.note, tone="muted" if drivers.people else ""),
-                share_cell(drivers.together),
-                None
-                if drivers.chance is None
-                else Cell(percent(drivers.chance), value=drivers.chance),
-                *(estimate_cell(each[name].get(driver), 2, signed) for driver in names),
-                Cell(
-                    f"{drivers.texts:,}",
-                    "within items" if drivers.within else "pooled",
-                    value=drivers.texts,
-                ),
-            )
-            for name, drivers in rows.items()
-        ],
-        _KEY,
-        name="drivers",
-    )

@@ -1,8 +1,8 @@
-"""One item of a run as a document: its source, and each system's text with its scores, reasons and ratings."""
+"""One item of a run: its source, and each system's text with its scores, reasons and ratings."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from itertools import chain
@@ -20,6 +20,7 @@ from judge.report.document import (
     Paragraph,
     Section,
     Table,
+    Tone,
     text_table,
 )
 from judge.report.format import column_title
@@ -27,6 +28,8 @@ from judge.report.views.columns import places
 from judge.report.views.item_scores import (
     CLAIM_HEADS,
     CLAIMS,
+    CheckedClaim,
+    Finding,
     Line,
     build_finding,
     checked_claims,
@@ -41,107 +44,155 @@ from judge.stats.pairwise import TIE
 _SOURCE = 1_200  # characters of a source
 _MAX_MESSAGE = 20_000  # characters of a message of a prompt; JSON has all
 
+Columns = Mapping[str, Column]
+"""A run's columns by name."""
+Rows = tuple[Score | Failure, ...]
+_RECORD_FIELDS = (
+    "item",
+    "system",
+    "rival",
+    "column",
+    "value",
+    "method",
+    "reading",
+    "reason",
+    "quote",
+    "error",
+    "message",
+)
+
 
 def view(item: ResultItem) -> Document:
     """Lay out an item."""
     columns = {column.name: column for column in item.result.table.columns}
-    failed = sum(isinstance(row, Failure) for rows in item.rows.values() for row in rows) + len(
-        item.unwritten
-    )
-    source = next((sample.source for sample in item.samples if sample.source is not None), None)
-    references = next((sample.references for sample in item.samples if sample.references), ())
-    above: list[Block] = []
-    if source is not None:
-        end = f"… ({len(source):,} characters)" if len(source) > _SOURCE else ""
-        above.append(Paragraph(f"{source[:_SOURCE]}{end}"))
-    if references:
-        above.append(Facts(tuple(("reference", reference) for reference in references)))
-    sections = [Section("source", "Source", partial(tuple, above))] if source or references else []
-    sections += [
-        Section(
-            f"system-{place}",
-            one_line(item.name(sample)),
-            partial(_output_blocks, item, sample, columns),
-        )
-        for place, sample in enumerate(item.samples)
-    ]
-    sections += [
-        Section(f"unwritten-{place}", one_line(item.name(row)), partial(tuple, [text]))
-        for place, row in enumerate({row.key: row for row in item.unwritten}.values())
-        for text in [Paragraph(f"No output. {row.error}: {row.message}")]
-    ]
-    if item.prompts:
-        sections.append(Section("prompts", "Prompts", partial(_prompt_blocks, item)))
+    rows = [*chain.from_iterable(item.rows.values()), *item.unwritten]
+    n_failed = sum(isinstance(row, Failure) for row in rows)
     return Document(
         title=f"Item {one_line(item.item)}",
         scope=plural(len(item.samples), "text"),
         about=(build_provenance(item.result).title,),
-        sections=tuple(sections),
-        footer=(f"{failed:,} failed",) if failed else (),
-        data={
-            "item": item.item,
-            "source": source,
-            "references": references,
-            "outputs": [
-                {
-                    "item": sample.item,
-                    "system": sample.system,
-                    "output": sample.output,
-                    "human": dict(sample.human),
-                    "scores": [_record(row) for row in rows if isinstance(row, Score)],
-                    "failures": [_record(row) for row in rows if isinstance(row, Failure)],
-                    "questions": [asdict(line) for line in _questions(rows, columns)],
-                    "claims": {
-                        row.column: [asdict(claim) for claim in claims]
-                        for row in rows
-                        if (claims := checked_claims(sample, columns[row.column], row))
-                    },
-                }
-                for sample in item.samples
-                for rows in [item.rows[sample.key]]
-            ],
-            "prompts": [_prompt_record(item.samples[0], prompt) for prompt in item.prompts],
-        },
-        records=tuple(
-            _record(row) for row in (*chain.from_iterable(item.rows.values()), *item.unwritten)
-        ),
+        sections=tuple(_sections(item, columns)),
+        footer=(f"{n_failed:,} failed",) if n_failed else (),
+        data=_data(item, columns),
+        records=tuple(_record(row) for row in rows),
     )
 
 
-def _output_blocks(
-    item: ResultItem, sample: Sample, columns: Mapping[str, Column]
-) -> Iterator[Block]:
+def _source(item: ResultItem) -> str | None:
+    """Return the first source that a text of the item has."""
+    return next((sample.source for sample in item.samples if sample.source is not None), None)
+
+
+def _references(item: ResultItem) -> tuple[str, ...]:
+    """Return the first references that a text of the item has."""
+    return next((sample.references for sample in item.samples if sample.references), ())
+
+
+def _sections(item: ResultItem, columns: Columns) -> Iterator[Section]:
+    """Yield the source, a section for each text, the texts that are missing, and the prompts."""
+    if _source(item) is not None or _references(item):
+        yield Section("source", "Source", partial(_source_blocks, item))
+    for index, sample in enumerate(item.samples):
+        title = one_line(item.name(sample))
+        yield Section(f"system-{index}", title, partial(_output_blocks, item, sample, columns))
+    # A text that could not be written has a failure in every column; one of them tells the reason.
+    unwritten = {row.key: row for row in item.unwritten}
+    for index, row in enumerate(unwritten.values()):
+        reason = Paragraph(f"No output. {row.error}: {row.message}")
+        yield Section(f"unwritten-{index}", one_line(item.name(row)), partial(tuple, [reason]))
+    if item.prompts:
+        yield Section("prompts", "Prompts", partial(_prompt_blocks, item))
+
+
+def _source_blocks(item: ResultItem) -> Iterator[Block]:
+    source = _source(item)
+    references = _references(item)
+    if source is not None:
+        end = f"… ({len(source):,} characters)" if len(source) > _SOURCE else ""
+        yield Paragraph(f"{source[:_SOURCE]}{end}")
+    if references:
+        yield Facts(tuple(("reference", reference) for reference in references))
+
+
+def _data(item: ResultItem, columns: Columns) -> dict[str, Any]:
+    """Return what JSON has of an item."""
+    return {
+        "item": item.item,
+        "source": _source(item),
+        "references": _references(item),
+        "outputs": [
+            _output_record(sample, item.rows[sample.key], columns) for sample in item.samples
+        ],
+        "prompts": [_prompt_record(item.samples[0], prompt) for prompt in item.prompts],
+    }
+
+
+def _output_record(sample: Sample, rows: Rows, columns: Columns) -> dict[str, Any]:
+    """Return what JSON has of a text."""
+    claims_by_column: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        claims = checked_claims(sample, columns[row.column], row)
+        if claims:
+            claims_by_column[row.column] = [asdict(claim) for claim in claims]
+    return {
+        "item": sample.item,
+        "system": sample.system,
+        "output": sample.output,
+        "human": dict(sample.human),
+        "scores": [_record(row) for row in rows if isinstance(row, Score)],
+        "failures": [_record(row) for row in rows if isinstance(row, Failure)],
+        "questions": [asdict(line) for line in _questions(rows, columns)],
+        "claims": claims_by_column,
+    }
+
+
+def _output_blocks(item: ResultItem, sample: Sample, columns: Columns) -> Iterator[Block]:
+    """Yield a text with its scores, metrics, ratings, answers, questions and claims."""
     yield Paragraph(sample.output)
     rows = item.rows[sample.key]
-    if scores := [
+    name = item.name(sample)
+    tabled = [
         row for row in rows if columns[row.column].kind == "criterion" or isinstance(row, Failure)
-    ]:
-        yield _score_table(item, scores, columns)
-    metrics = [
-        f"{column_title(row.column)} {number(row.value, places(item.result, columns[row.column]))}"
-        for row in rows
-        if isinstance(row, Score) and columns[row.column].kind == "metric"
     ]
-    ratings = [f"{name} {value:.3g}" for name, value in sample.human.items()]
-    named = (("metrics", metrics), ("human ratings", ratings))
-    facts = tuple((name, " · ".join(values)) for name, values in named if values)
+    if tabled:
+        yield _score_table(item, tabled, columns)
+    facts = _facts(item, sample, columns)
     if facts:
         yield Facts(facts)
-    for row in scores:
-        if answers := build_finding(row, columns[row.column]).answers:
-            name = f"answers-{row.column}-{item.name(sample)}"
-            yield text_table(("answer", column_title(row.column)), answers, name=name)
-    if lines := _questions(rows, columns):
-        yield question_table(lines, f"qags-{item.name(sample)}")
+    for row in tabled:
+        answers = build_finding(row, columns[row.column]).answers
+        if answers:
+            heads = ("answer", column_title(row.column))
+            yield text_table(heads, answers, name=f"answers-{row.column}-{name}")
+    questions = _questions(rows, columns)
+    if questions:
+        yield question_table(questions, f"qags-{name}")
     for row in rows:
-        if claims := checked_claims(sample, columns[row.column], row):
-            cells = [
-                [Cell(text, tone="" if claim.supported else "bad") for text in claim.cells]
-                for claim in claims
-            ]
-            kind = "claim" if row.column in CLAIMS else "reference claim"
-            heads = CLAIM_HEADS[0], kind, CLAIM_HEADS[2]
-            yield text_table(heads, cells, name=f"{row.column}-{item.name(sample)}")
+        claims = checked_claims(sample, columns[row.column], row)
+        if claims:
+            yield _claim_table(claims, row.column, f"{row.column}-{name}")
+
+
+def _facts(item: ResultItem, sample: Sample, columns: Columns) -> tuple[tuple[str, str], ...]:
+    """Return the metrics and the human ratings of a text, one line each."""
+    metrics = []
+    for row in item.rows[sample.key]:
+        column = columns[row.column]
+        if isinstance(row, Score) and column.kind == "metric":
+            value = number(row.value, places(item.result, column))
+            metrics.append(f"{column_title(row.column)} {value}")
+    ratings = [f"{name} {value:.3g}" for name, value in sample.human.items()]
+    values_by_name = {"metrics": metrics, "human ratings": ratings}
+    return tuple((name, " · ".join(values)) for name, values in values_by_name.items() if values)
+
+
+def _claim_table(claims: Sequence[CheckedClaim], column: str, name: str) -> Table:
+    rows = []
+    for claim in claims:
+        tone: Tone = "" if claim.supported else "bad"
+        rows.append([Cell(text, tone=tone) for text in claim.cells])
+    kind = "claim" if column in CLAIMS else "reference claim"
+    return text_table((CLAIM_HEADS[0], kind, CLAIM_HEADS[2]), rows, name=name)
 
 
 def _prompt_blocks(item: ResultItem) -> Iterator[Block]:
@@ -178,58 +229,58 @@ def _prompt_record(sample: Sample, prompt: TextPrompt) -> dict[str, Any]:
     }
 
 
-def _score_table(
-    item: ResultItem, rows: list[Score | Failure], columns: Mapping[str, Column]
-) -> Table:
-    """Return a row per score or failure. In a ranking they compare the system's text, shown first, with another."""
-    compared = any(row.rival for row in rows)
-    heads = (
-        ("criterion", "shown second", "preferred", "reason")
-        if compared
-        else ("criterion", "score", "reason")
-    )
-    cells: list[tuple[Content, ...]] = []
+def _score_table(item: ResultItem, rows: Sequence[Score | Failure], columns: Columns) -> Table:
+    """Return a row per score or failure.
+
+    In a ranking they compare the system's text, shown first, with another one.
+    """
+    is_ranking = any(row.rival for row in rows)
+    heads: tuple[str, ...] = ("criterion", "score", "reason")
+    if is_ranking:
+        heads = ("criterion", "shown second", "preferred", "reason")
+    lines: list[tuple[Content, ...]] = []
     for row in rows:
         column = columns[row.column]
         name = f"{column.criterion} ({column.judge})" if column.judge else column.name
-        rival = [one_line(row.rival)] if compared else []
+        opponent = [one_line(row.rival)] if is_ranking else []
         if isinstance(row, Failure):
-            value, reason = Cell("failed", tone="bad"), f"{row.error}: {row.message}"
+            value = Cell("failed", tone="bad")
+            reason = f"{row.error}: {row.message}"
         else:
             finding = build_finding(row, column, max(2, places(item.result, column)))
-            preferred = one_line(row.system if row.value > TIE else row.rival)
-            comparison = (
-                "tie" if row.value == TIE else f"{preferred} ({max(row.value, 1 - row.value):.0%})"
-            )
-            text = f"{finding.value} ({finding.below})" if finding.below else finding.value
-            value = Cell(comparison if row.rival else text, tone="bad" if finding.below else "")
-            reason = " ".join(
-                filter(None, (finding.reason, finding.quote and f"“{finding.quote}”"))
-            )
-        cells.append((column_title(name), *rival, value, reason))
-    return text_table(heads, cells, name="scores")
+            value = _score_cell(row, finding)
+            quote = f"“{finding.quote}”" if finding.quote else ""
+            reason = " ".join(filter(None, (finding.reason, quote)))
+        lines.append((column_title(name), *opponent, value, reason))
+    return text_table(heads, lines, name="scores")
 
 
-def _questions(
-    rows: tuple[Score | Failure, ...], columns: Mapping[str, Column]
-) -> tuple[Line, ...]:
-    return next(filter(None, (qags_table(columns[row.column], row) for row in rows)), ())
+def _score_cell(row: Score, finding: Finding) -> Cell:
+    """Return a score, or the preferred system of a comparison with the probability of that."""
+    tone: Tone = "bad" if finding.below else ""
+    if not row.rival:
+        text = f"{finding.value} ({finding.below})" if finding.below else finding.value
+        return Cell(text, tone=tone)
+    if row.value == TIE:
+        return Cell("tie", tone=tone)
+    preferred = row.system if row.value > TIE else row.rival
+    probability = max(row.value, 1 - row.value)
+    return Cell(f"{one_line(preferred)} ({probability:.0%})", tone=tone)
+
+
+def _questions(rows: Rows, columns: Columns) -> tuple[Line, ...]:
+    """Return the questions and answers behind the first value of QAGS; none without such a value."""
+    for row in rows:
+        lines = qags_table(columns[row.column], row)
+        if lines:
+            return lines
+    return ()
 
 
 def _record(row: Score | Failure) -> dict[str, Any]:
-    fields = (
-        "item",
-        "system",
-        "rival",
-        "column",
-        "value",
-        "method",
-        "reading",
-        "reason",
-        "quote",
-        "error",
-        "message",
-    )
+    """Return a row as JSON and CSV have it: fields of the row, or else of how it was made."""
     source = row.provenance if isinstance(row, Score) else row
-    answers = {"answers": [asdict(answer) for answer in source.answers]} if source.answers else {}
-    return {name: getattr(row, name, getattr(source, name, None)) for name in fields} | answers
+    record = {name: getattr(row, name, getattr(source, name, None)) for name in _RECORD_FIELDS}
+    if source.answers:
+        record["answers"] = [asdict(answer) for answer in source.answers]
+    return record

@@ -1,4 +1,4 @@
-"""Scores, failures and verdicts as the item browser shows them: value, distribution, method, reason and replies."""
+"""Scores, failures and verdicts as the item browser shows them, with method, reason and replies."""
 
 from __future__ import annotations
 
@@ -20,11 +20,13 @@ from judge.scoring.parse import split_replies
 from judge.stats.pairwise import TIE, verdict
 
 _BRIEF = 24  # characters of a reply that fits beside others
-PREFERENCE = Column("preference", "criterion", Signature("preference"), 0.0, 1.0)
-CLAIMS, REFERENCE_CLAIMS = ("claims_precision", "nli"), "claims_recall"
+PREFERENCE = Column("preference", "criterion", "", 0.0, 1.0)
+CLAIMS = ("claims_precision", "nli")
+REFERENCE_CLAIMS = "claims_recall"
 CLAIM_HEADS = ("support", "claim", "most similar sentence")
 _MAX_SENTENCE = 300  # characters of a sentence
-_THRESHOLD = 0.5  # of a verifier whose signature has none
+# `claims_precision|unit=claim|threshold=0.5|judge 0.2.0`, or `threshold=1e-05`
+_THRESHOLD = re.compile(r"\|threshold=(\d+(?:\.\d+)?(?:e-?\d+)?)(?:\||$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +38,9 @@ class Replies:
     @property
     def brief(self) -> bool:
         """Whether all of them fit on a line."""
-        return (
-            all(len(text) <= _BRIEF and "\n" not in text for text, _ in self.texts)
-            and len(self.texts) <= _BRIEF
-        )
+        if len(self.texts) > _BRIEF:
+            return False
+        return all(len(text) <= _BRIEF and "\n" not in text for text, _ in self.texts)
 
     @property
     def total(self) -> int:
@@ -50,10 +51,11 @@ class Replies:
 class Finding:
     """A score, or the failure to get one (`value` is then empty).
 
-    `shade`, from -1 (worst) to 1 (best), is where the score lies on its scale. `bars` and `shares` are the distribution
-    over the labels, as an SVG path 8 wide per label and 20 high, and in words. `method` says how the score was
-    produced. `answers` are those to a checklist's questions, each with its question; `quote` has the sentence of the
-    texts that decided. `below` says that it does not pass: `below 4`.
+    `shade`, from -1 (worst) to 1 (best), is where the score lies on its scale. `bars` and `shares`
+    are the distribution over the labels, as an SVG path 8 wide per label and 20 high, and in words.
+    `method` says how the score was produced. `answers` are those to a checklist's questions, each
+    with its question; `quote` has the sentence of the texts that decided. `below` says that it does
+    not pass: `below 4`.
     """
 
     name: str
@@ -82,57 +84,77 @@ def build_finding(row: Score | Failure, column: Column, places: int = 2, **names
     names.setdefault("name", column.name)
     if isinstance(row, Failure):
         return Finding(value="", replies=_replies(row), failure=row, answers=_answers(row), **names)
-    p = row.provenance
-    total = sum((p.distribution or {}).values()) or 1.0
-    bars, shares = [], []  # of the mass on the scale, drawn and in words
-    for k, label in enumerate(column.labels or p.distribution or ()):
-        part = (p.distribution or {}).get(label, 0.0) / total
-        if part > 0:
-            bars.append(f"M{8 * k + 4} 20V{min(19, 20 - round(20 * part))}")
-            shares.append(
-                f"{minus(label)}: {part:.0%}" if part >= 0.005 else f"{minus(label)}: <1%"
-            )
-    share = column.share(row.value) if column.better else None
-    text, failing = score_text(column, row.value, places), column.passes(row.value) is False
+    provenance = row.provenance
+    distribution = _drawn_distribution(provenance, column)
+    share = share_of_scale(column, row.value) if column.better else None
+    text = score_text(column, row.value, places)
+    below = ""
+    if column.passes(row.value) is False:
+        # The rounded score may read like the limit: 3.996 is "just below 4".
+        just = "just " if text == pass_text(column) else ""
+        below = f"{just}below {pass_text(column)}"
     return Finding(
         value=text,
-        replies=_replies(p),
+        replies=_replies(provenance),
         shade=None if share is None else round(2 * share - 1, 2),
-        bars="".join(bars),
-        shares=", ".join(shares),
-        labels=len(column.labels or p.distribution or ()),
-        method=_method_text(p, places),
-        reason=p.reason or "",
-        below=f"{'just ' if text == pass_text(column) else ''}below {pass_text(column)}"
-        if failing
-        else "",
-        answers=_answers(p),
-        quote=p.quote or "",
+        bars=distribution.bars,
+        shares=distribution.shares,
+        labels=distribution.n_labels,
+        method=_method_text(provenance, places),
+        reason=provenance.reason or "",
+        below=below,
+        answers=_answers(provenance),
+        quote=provenance.quote or "",
         **names,
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _DrawnDistribution:
+    """The mass on the scale: drawn as an SVG path (`bars`), in words (`shares`), and the labels."""
+
+    bars: str
+    shares: str
+    n_labels: int
+
+
+def _drawn_distribution(provenance: Provenance, column: Column) -> _DrawnDistribution:
+    distribution = provenance.distribution or {}
+    labels = column.labels or tuple(distribution)
+    total = sum(distribution.values()) or 1.0
+    bars = []
+    shares = []
+    for index, label in enumerate(labels):
+        share = distribution.get(label, 0.0) / total
+        if share > 0:
+            top = min(19, 20 - round(20 * share))  # a pixel at least
+            bars.append(f"M{8 * index + 4} 20V{top}")
+            percent = f"{share:.0%}" if share >= 0.005 else "<1%"
+            shares.append(f"{minus(label)}: {percent}")
+    return _DrawnDistribution("".join(bars), ", ".join(shares), len(labels))
+
+
 def _answers(source: Provenance | Failure) -> tuple[tuple[str, str], ...]:
-    """Return the answers of a checklist: a mark, the probability of yes if there is one, and the question."""
-    marked = []
+    """Return the answers of a checklist: a mark, the probability of yes if known, the question."""
+    answers = []
     for answer in source.answers:
-        known = "" if answer.provenance.mass is None else f" {answer.value:.2f}"
-        mark = (
-            "? no answer"
-            if answer.value is None
-            else f"{'✓' if answer.value >= 0.5 else '✗'}{known}"
-        )
+        mark = "? no answer"
+        if answer.value is not None:
+            mark = "✓" if answer.value >= 0.5 else "✗"
+            if answer.provenance.mass is not None:
+                mark = f"{mark} {answer.value:.2f}"
         weight = "" if answer.weight == 1 else f" (weight {answer.weight:g})"
-        marked.append((mark, answer.question + weight))
-    return tuple(marked)
+        answers.append((mark, answer.question + weight))
+    return tuple(answers)
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedClaim:
     """A claim, its probability of support (0–1), and whether that reaches the column's threshold.
 
-    `span` is its place in the output, None if its words are not there or it is a claim of the references. `evidence` is
-    the most similar sentence of the text that it is checked against, "" if there is none.
+    `span` is its position in the output, None if its words are not there or it is a claim of the
+    references. `evidence` is the most similar sentence of the text that it is checked against, "" if
+    there is none.
     """
 
     text: str
@@ -149,11 +171,9 @@ class CheckedClaim:
     def nearest(self) -> str:
         """The most similar sentence of the source, in words."""
         sentence = one_line(self.evidence, _MAX_SENTENCE)
-        return (
-            f"Most similar in the source: “{sentence}”"
-            if sentence
-            else "The source has no similar sentence."
-        )
+        if not sentence:
+            return "The source has no similar sentence."
+        return f"Most similar in the source: “{sentence}”"
 
     @property
     def cells(self) -> tuple[str, str, str]:
@@ -162,40 +182,44 @@ class CheckedClaim:
 
 
 def support_threshold(column: Column) -> float:
-    """Return the least probability (0–1) at which a claim is supported: the signature's, 0.5 if it has none."""
-    return float(column.signature.settings.get("threshold", _THRESHOLD))
+    """Return the least probability (0–1) at which a claim is supported.
+
+    It is the signature's, or 0.5 if it has none.
+    """
+    match = _THRESHOLD.search(column.signature)
+    return float(match[1]) if match else 0.5
 
 
 def checked_claims(
     sample: Sample, column: Column, row: Score | Failure | None
 ) -> tuple[CheckedClaim, ...]:
-    """Return the claims behind a value of `claims_precision` or `nli` (those of the output, checked against the source)
-    or of `claims_recall` (of the references, against the output); none for other columns and for a damaged record.
+    """Return the claims behind a value of `claims_precision`, `nli` or `claims_recall`.
+
+    The first two check the output's claims against the source, the last the references' claims
+    against the output. Other columns and damaged records have none.
     """
-    if (
-        column.kind != "metric"
-        or column.name not in (*CLAIMS, REFERENCE_CLAIMS)
-        or not isinstance(row, Score)
-    ):
+    has_claims = column.kind == "metric" and column.name in (*CLAIMS, REFERENCE_CLAIMS)
+    if not has_claims or not isinstance(row, Score):
         return ()
-    threshold, own = support_threshold(column), column.name in CLAIMS
-    against = (sample.source or "") if own else sample.output
-    return tuple(
-        CheckedClaim(
-            claim.text,
-            claim.probability,
-            claim.probability >= threshold,
-            claim.span if own and claim.span and claim.span.end <= len(sample.output) else None,
-            against[slice(*claim.evidence)] if claim.evidence else "",
-        )
-        for claim in decode(row.provenance.raw)
-    )
+    threshold = support_threshold(column)
+    is_of_output = column.name in CLAIMS
+    against = (sample.source or "") if is_of_output else sample.output
+    checked = []
+    for claim in decode(row.provenance.raw):
+        span = claim.span if is_of_output else None
+        if span is not None and span.end > len(sample.output):
+            span = None  # a damaged record
+        evidence = against[slice(*claim.evidence)] if claim.evidence else ""
+        is_supported = claim.probability >= threshold
+        checked.append(CheckedClaim(claim.text, claim.probability, is_supported, span, evidence))
+    return tuple(checked)
 
 
 class Piece(NamedTuple):
-    """A piece of a text, with the names of the scores that quote it and the unsupported claims that it belongs to.
+    """A piece of a text, with the scores that quote it and the unsupported claims that contain it.
 
-    `ends` are the probabilities of those that end with it: `0.12`.
+    `quoted` has the names of these scores. `ends` are the probabilities of the claims that end with
+    the piece: `0.12`.
     """
 
     text: str
@@ -205,7 +229,7 @@ class Piece(NamedTuple):
 
     @property
     def note(self) -> str:
-        """Each claim's probability, its words if the piece has others, and the most similar sentence."""
+        """Each claim's probability, its words if the piece differs, and the most similar sentence."""
         notes = []
         for claim in self.claims:
             same = claim.text.strip() == self.text.strip()
@@ -221,59 +245,71 @@ def marked(
 
     `quotes` are pairs of a quotation and its name; one that the text does not have is left out.
     """
-    quoted = [
-        (at, at + len(quote), name) for quote, name in quotes if (at := text.find(quote)) >= 0
-    ]
-    placed = [(*claim.span, claim) for claim in claims if claim.span and not claim.supported]
-    cuts = sorted(
-        {0, len(text), *(end for start, stop, _ in [*quoted, *placed] for end in (start, stop))}
-    )
-    return tuple(
-        Piece(
-            text[a:b],
-            " · ".join(
-                dict.fromkeys(name for start, stop, name in quoted if start <= a and b <= stop)
-            ),
-            tuple(claim for start, stop, claim in placed if start <= a and b <= stop),
-            ", ".join(f"{claim.probability:.2f}" for _, stop, claim in placed if stop == b),
-        )
-        for a, b in pairwise(cuts)
-    )
+    quoted: list[tuple[int, int, str]] = []
+    for quote, name in quotes:
+        start = text.find(quote)
+        if start >= 0:
+            quoted.append((start, start + len(quote), name))
+    claimed = [(*claim.span, claim) for claim in claims if claim.span and not claim.supported]
+    cuts = {0, len(text)}
+    for start, end, _ in [*quoted, *claimed]:
+        cuts |= {start, end}
+    pieces = []
+    for at, until in pairwise(sorted(cuts)):
+        names = [name for start, end, name in quoted if start <= at and until <= end]
+        around = [claim for start, end, claim in claimed if start <= at and until <= end]
+        ends = [f"{claim.probability:.2f}" for _, end, claim in claimed if end == until]
+        several = " · ".join(dict.fromkeys(names))
+        pieces.append(Piece(text[at:until], several, tuple(around), ", ".join(ends)))
+    return tuple(pieces)
 
 
 def _replies(source: Provenance | Failure) -> Replies:
-    """Return the stored replies: one, the draws of a score by samples, or a reply and that to the repair question."""
+    """Return the stored replies with their counts.
+
+    A score by samples has its draws, a repaired one the reply and that to the repair question.
+    """
     raw = source.raw or ""
-    several = raw and (source.method == "samples" or source.reading == "repaired")
-    texts = [choice.text for choice in split_replies(raw)] if several else [raw]
-    return Replies(tuple(Counter(text.strip() for text in texts if text.strip()).most_common()))
+    texts = [raw]
+    if raw and (source.method == "samples" or source.reading == "repaired"):
+        texts = [choice.text for choice in split_replies(raw)]
+    stripped = [text.strip() for text in texts]
+    return Replies(tuple(Counter(filter(None, stripped)).most_common()))
 
 
-def _method_text(p: Provenance, places: int) -> str:
+_READINGS = {
+    "prose": "read from a sentence",
+    "repaired": "read from the answer to a repair question",
+}
+
+
+def _method_text(provenance: Provenance, places: int) -> str:
     """Say in a few words how a score was produced."""
-    if p.method in ("panel", IDENTICAL):
-        return p.note or p.method
-    readings = {
-        "prose": "read from a sentence",
-        "repaired": "read from the answer to a repair question",
-    }
-    parts = [p.method, *([readings[p.reading]] if p.reading in readings else [])]
-    if p.method == "samples":
-        draws = round(p.n / p.mass) if p.mass else p.n
-        parts.append(f"{p.n:,} of {draws:,} draws" if draws != p.n else plural(p.n, "draw"))
-    elif p.mass is not None:
-        parts.append(f"mass {p.mass:.2f}")
-    ends = [number(end, places) for end in (p.low, p.high) if end is not None]
+    if provenance.method in ("panel", IDENTICAL):
+        return provenance.note or provenance.method
+    parts: list[str] = [provenance.method]
+    if provenance.reading in _READINGS:
+        parts.append(_READINGS[provenance.reading])
+    mass = provenance.mass
+    n = provenance.n
+    if provenance.method == "samples":
+        n_draws = round(n / mass) if mass else n  # the mass is the share of draws with a score
+        parts.append(plural(n, "draw") if n_draws == n else f"{n:,} of {n_draws:,} draws")
+    elif mass is not None:
+        parts.append(f"mass {mass:.2f}")
+    bounds = [end for end in (provenance.low, provenance.high) if end is not None]
+    ends = [number(end, places) for end in bounds]
     if len(set(ends)) > 1:
         parts.append(f"bounds {'–'.join(ends)}")
-    if p.entropy is not None:
-        parts.append(f"entropy {p.entropy:.2f}")
-    return ", ".join(parts) + (f"; {p.note}" if p.note else "")
+    if provenance.entropy is not None:
+        parts.append(f"entropy {provenance.entropy:.2f}")
+    note = f"; {provenance.note}" if provenance.note else ""
+    return ", ".join(parts) + note
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The answer in one order: the system preferred ("" for a tie), how strongly (0–1), and its finding."""
+    """The answer in one order: the preferred system, "" for a tie, how strongly (0–1), and why."""
 
     first: str
     preferred: str
@@ -283,9 +319,10 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two systems' texts on one item. `verdicts` are those with the `first` and with the `second` system shown first.
+    """Two systems' texts on one item.
 
-    `preference` is the mean preference for the `first` (0–1), None if an order lacks its answer.
+    `verdicts` are those with the `first` and with the `second` system shown first. `preference` is
+    the mean preference for the `first` (0–1), None if an order lacks its answer.
     """
 
     first: str
@@ -309,51 +346,58 @@ class Compared:
 
     def preference(self, system: str) -> float | None:
         """Return the mean preference for a system over its pairs."""
-        pairs = [pair for pair in self.pairs if system in (pair.first, pair.second)]
-        values = [
-            p.preference if p.first == system else 1 - p.preference
-            for p in pairs
-            if p.preference is not None
-        ]
+        values = []
+        for pair in self.pairs:
+            if system in (pair.first, pair.second) and pair.preference is not None:
+                is_first = pair.first == system
+                values.append(pair.preference if is_first else 1 - pair.preference)
         return sum(values) / len(values) if values else None
+
+
+_BothOrders = list[Score | Failure | None]
+"""The rows of a pair: with its first and with its second system shown first."""
 
 
 def compared(
     rows: Sequence[Score | Failure], labels: Mapping[str, str], systems: Sequence[str], orders: int
 ) -> tuple[Compared, ...]:
-    """Group one item's rows by the columns of `labels` and by pair, with both orders of a pair together."""
-    place = {system: at for at, system in enumerate(systems)}
-    by_column: dict[str, dict[tuple[str, str], list[Score | Failure | None]]] = {
-        column: {} for column in labels
-    }
+    """Group one item's rows by the columns of `labels` and by pair, both orders of a pair together."""
+    index_of = {system: index for index, system in enumerate(systems)}
+    by_column: dict[str, dict[tuple[str, str], _BothOrders]] = {column: {} for column in labels}
     for row in rows:
-        if row.column in by_column and {row.system, row.rival} <= place.keys():
-            swapped = place[row.system] > place[row.rival]
-            key = (row.rival, row.system) if swapped else (row.system, row.rival)
-            by_column[row.column].setdefault(key, [None, None])[swapped] = row
-    return tuple(
-        Compared(
-            labels[column],
-            tuple(
-                _pair(*names, pairs[names], orders)
-                for names in sorted(pairs, key=lambda names: (place[names[0]], place[names[1]]))
-            ),
-        )
-        for column, pairs in by_column.items()
-    )
+        if row.column in by_column and {row.system, row.rival} <= index_of.keys():
+            is_swapped = index_of[row.system] > index_of[row.rival]
+            names = (row.rival, row.system) if is_swapped else (row.system, row.rival)
+            answers = by_column[row.column].setdefault(names, [None, None])
+            answers[is_swapped] = row
+
+    def order(names: tuple[str, str]) -> tuple[int, int]:
+        return index_of[names[0]], index_of[names[1]]
+
+    contests = []
+    for column, answers_by_pair in by_column.items():
+        pairs = [
+            _pair(*names, answers_by_pair[names], orders)
+            for names in sorted(answers_by_pair, key=order)
+        ]
+        contests.append(Compared(labels[column], tuple(pairs)))
+    return tuple(contests)
 
 
-def _pair(first: str, second: str, answers: Sequence[Score | Failure | None], orders: int) -> Pair:
+def _pair(first: str, second: str, answers: _BothOrders, orders: int) -> Pair:
     scores = [row if isinstance(row, Score) else None for row in answers]
-    answered = [score for score in scores if score is not None]
-    pair_verdict = verdict(*scores) if answered else None
+    known = [score for score in scores if score is not None]
+    pair_verdict = verdict(*scores) if known else None
+    preference = None
+    if pair_verdict is not None and len(known) >= orders:
+        preference = pair_verdict.preference
     return Pair(
-        first,
-        second,
-        (_verdict(first, second, answers[0]), _verdict(second, first, answers[1])),
-        pair_verdict.preference if pair_verdict and len(answered) >= orders else None,
-        bool(pair_verdict and pair_verdict.flipped),
-        any(score.provenance.method == IDENTICAL for score in answered),
+        first=first,
+        second=second,
+        verdicts=(_verdict(first, second, answers[0]), _verdict(second, first, answers[1])),
+        preference=preference,
+        flipped=pair_verdict is not None and bool(pair_verdict.flipped),
+        identical=any(score.provenance.method == IDENTICAL for score in known),
     )
 
 
@@ -363,16 +407,19 @@ def _verdict(first: str, second: str, row: Score | Failure | None) -> Verdict | 
     finding = build_finding(row, PREFERENCE)
     if isinstance(row, Failure):
         return Verdict(first, "", "", finding)
-    preferred = "" if row.value == TIE else first if row.value > TIE else second
-    return Verdict(first, preferred, number(max(row.value, 1 - row.value), 2), finding)
+    preferred = ""
+    if row.value != TIE:
+        preferred = first if row.value > TIE else second
+    strength = number(max(row.value, 1 - row.value), 2)
+    return Verdict(first, preferred, strength, finding)
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One theme, its question and the two answers; "–" where a text answers nothing.
+    """One theme, its question and the two answers; "–" if a text answers nothing.
 
-    `similarity` is by name, each 0–1 (BERTScore may be below 0); empty if the line does not count, and `left_out` says
-    why.
+    `similarity` is by name, each 0–1 (BERTScore may be below 0). It is empty if the line does not
+    count, and `left_out` says why.
     """
 
     theme: str
@@ -396,8 +443,10 @@ _QAGS = TypeAdapter(dict[Literal["qags"], list[_Stored]])
 
 
 def qags_table(column: Column, row: Score | Failure | None) -> tuple[Line, ...]:
-    """Return the questions behind a value of QAGS; none for other columns and for a damaged record."""
-    raw = row.provenance.raw if isinstance(row, Score) else row.raw if row else ""
+    """Return the questions behind a value of QAGS; none for other columns and damaged records."""
+    raw: str | None = ""
+    if row is not None:
+        raw = row.provenance.raw if isinstance(row, Score) else row.raw
     if not (raw and column.kind == "metric" and column.name.startswith("qags_")):
         return ()
     try:
@@ -416,24 +465,18 @@ def similarities(lines: Sequence[Line]) -> tuple[str, ...]:
 
 
 def question_table(lines: Sequence[Line], name: str) -> Table:
-    """Return the questions of one text, each with both answers and a column per similarity or why it does not count."""
+    """Return the questions of one text, each with both answers and a column per similarity.
+
+    A question that does not count says why.
+    """
     first, *others = similarities(lines) or ("similarity",)
     rows = []
     for line in lines:
-        counted = (
-            line.value(first)
-            if line.similarity
-            else f"not counted: {line.left_out or 'no reason recorded'}"
-        )
-        texts = (
-            line.theme,
-            line.question,
-            line.from_source,
-            line.from_output,
-            counted,
-            *map(line.value, others),
-        )
+        counted = line.value(first)
+        if not line.similarity:
+            counted = f"not counted: {line.left_out or 'no reason recorded'}"
+        answers = (line.from_source, line.from_output)
+        texts = (line.theme, line.question, *answers, counted, *map(line.value, others))
         rows.append(map(one_line, texts))
-    return text_table(
-        ("theme", "question", "from source", "from output", first, *others), rows, name=name
-    )
+    heads = ("theme", "question", "from source", "from output", first, *others)
+    return text_table(heads, rows, name=name)

@@ -1,4 +1,6 @@
-"""The item browser of the page: each item's source, its outputs with scores or pairwise verdicts, the worst item first.
+"""The item browser of the page: each item's source and its outputs, the worst item first.
+
+Outputs have their scores or, in a ranking, their pairwise verdicts.
 
 The page shows up to 2,000 outputs; the other items are in `scores.parquet`.
 """
@@ -48,12 +50,11 @@ Text = tuple[str, str]
 def link(**state: str) -> str:
     """Return the fragment that opens the item browser in a state.
 
-    The keys are `system`, `versus` (a second system, for a comparison side by side), `column`, `item` (to open it),
-    `order` (`high`, `spread` or `name`) and `q` (words to search for).
+    The keys are `system`, `versus` (a second system, for a comparison side by side), `column`,
+    `item` (to open it), `order` (`high`, `spread` or `name`) and `q` (words to search for).
     """
-    return "items?" + urlencode(
-        {k: escape_controls(v) for k, v in state.items() if v}, quote_via=quote
-    )
+    set_keys = {key: escape_controls(value) for key, value in state.items() if value}
+    return "items?" + urlencode(set_keys, quote_via=quote)
 
 
 def browser(result: Result) -> ItemBrowser:
@@ -75,10 +76,11 @@ def _fitting(names: Iterable[str], sizes: Mapping[str, int], most: int) -> froze
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """One system's text with its findings, judgments before metrics. `others` are the further columns judged by.
+    """One system's text with its findings, judgments before metrics.
 
-    `qags` are the questions and answers behind a value of QAGS, `claims` and `reference_claims` the claims behind
-    `claims_precision` or `nli`, and `claims_recall`.
+    `others` are the further columns judged by. `qags` are the questions and answers behind a value
+    of QAGS, `claims` and `reference_claims` the claims behind `claims_precision` or `nli`, and
+    `claims_recall`.
     """
 
     sample: Sample
@@ -97,31 +99,33 @@ class Output:
     @property
     def quotes(self) -> tuple[tuple[str, str], ...]:
         """The quotations behind the scores, each with the criterion and the score."""
-        return tuple(
-            (f.quote, " ".join(filter(None, (f.name, f.judge and f"({f.judge})", f.value))))
-            for f in self.findings
-            if f.quote
-        )
+        quotes = []
+        for finding in self.findings:
+            if finding.quote:
+                judge = f"({finding.judge})" if finding.judge else ""
+                score = " ".join(filter(None, (finding.name, judge, finding.value)))
+                quotes.append((finding.quote, score))
+        return tuple(quotes)
 
     @property
     def pieces(self) -> tuple[Piece, ...]:
-        """The text, cut at the ends of the sentences that a judge quotes and of unsupported claims."""
+        """The text, cut at the ends of quoted sentences and of unsupported claims."""
         return marked(self.sample.output, self.quotes, self.claims)
 
     @property
     def human(self) -> str:
         """People's ratings: `coherence 4`."""
-        return ", ".join(
-            f"{name} {minus(f'{value:.3g}')}" for name, value in self.sample.human.items()
-        )
+        ratings = self.sample.human.items()
+        return ", ".join(f"{name} {minus(f'{value:.3g}')}" for name, value in ratings)
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A column that items can be ordered by, with its values: None if there is none, False if it failed.
+    """A column that items can be ordered by, with its values.
 
-    `leads` marks the columns that order the items unless the reader chooses another one. `per_item` means that all
-    outputs of an item have the same value. `places` are the decimals. `judge` is one of a panel.
+    A value is None if there is none, and False if it failed. `leads` marks the columns that order
+    the items unless the reader chooses another one. `per_item` means that all outputs of an item
+    have the same value. `places` are the decimals. `judge` is one of a panel.
     """
 
     title: str
@@ -152,8 +156,13 @@ class Measure:
         return None if value is None or value is False else self.column.share(value)
 
     def data(self, outputs: Sequence[Text]) -> dict[str, Any]:
-        """Return what the page's script reads, with a value for each output. Four digits are enough to sort by."""
-        values = (self.values.get(text) for text in outputs)
+        """Return what the page's script reads, with a value for each output."""
+        values: list[float | bool | None] = []
+        for text in outputs:
+            value = self.values.get(text)
+            if value is not None and value is not False:
+                value = float(f"{value:.4g}")  # enough to sort by, and shorter
+            values.append(value)
         return {
             "name": self.name,
             "column": self.column.name,
@@ -165,16 +174,16 @@ class Measure:
             "places": self.places,
             "leads": self.leads,
             "item": self.per_item,
-            "values": [
-                value if value is None or value is False else float(f"{value:.4g}")
-                for value in values
-            ],
+            "values": values,
         }
 
 
 @dataclass(frozen=True, slots=True)
 class Lowest:
-    """The lowest score of an item: its text, its place from -1 to 1 on the scale, its system and column."""
+    """The lowest score of an item: its text, its system and its column.
+
+    `shade` is where it lies on the scale, from -1 (worst) to 1 (best).
+    """
 
     text: str
     shade: float
@@ -186,7 +195,8 @@ class Lowest:
 class Item:
     """One item: its source once, every system's output, and their comparisons.
 
-    `others` are the further columns that a criterion read and that all systems share. `failed` counts missing values.
+    `others` are the further columns that a criterion read and that all systems share. `failed`
+    counts missing values.
     """
 
     name: str
@@ -199,13 +209,12 @@ class Item:
     lowest: Lowest | None = None
 
     def source_pieces(self, source: str) -> tuple[Piece, ...]:
-        """A source, cut at the ends of the sentences that a judge quotes from it and not from an output."""
-        quotes = [
-            (quote, f"{output.sample.system}: {name}")
-            for output in self.outputs
-            for quote, name in output.quotes
-            if quote not in output.sample.output
-        ]
+        """A source, cut at the ends of the sentences that a judge quotes from it alone."""
+        quotes = []
+        for output in self.outputs:
+            for quoted, name in output.quotes:
+                if quoted not in output.sample.output:
+                    quotes.append((quoted, f"{output.sample.system}: {name}"))
         return marked(source, quotes)
 
     @property
@@ -237,96 +246,136 @@ class Items:
         outputs = [
             (item.name, output.sample.system) for item in self.items for output in item.outputs
         ]
-        place = {system: k for k, system in enumerate(self.systems)}
+        index_of_system = {system: index for index, system in enumerate(self.systems)}
         return {
             "items": [item.name for item in self.items],
             "failed": [item.failed for item in self.items],
             "systems": self.systems,
-            "system": [place[system] for _, system in outputs],
+            "system": [index_of_system[system] for _, system in outputs],
             "measures": [measure.data(outputs) for measure in self.measures],
         }
 
 
-_Samples = Mapping[str, Sequence[tuple[Sample, tuple[tuple[str, str], ...]]]]
+Pairs = tuple[tuple[str, str], ...]
+"""Names and texts."""
+_Samples = Mapping[str, Sequence[tuple[Sample, Pairs]]]
 """Every item's samples, each with the further data columns that a criterion reads."""
+_TextRows = Mapping[tuple[str, str, str], Score | Failure]
+"""A run's rows by item, system and column."""
 
 
 def _scored(result: Result) -> Items:
     """Lay out a run that scores texts."""
-    table, corpus = result.table, result.table.corpus_columns
-    rows = {(row.item, row.system, row.column): row for row in table.rows()}
-    stored = {column.name for column in table.columns} - corpus
-    shown = {
-        column.name: Measure(
-            column_title(group.name),
-            column,
-            places(result, column),
-            {s.key: _value(column, rows.get((*s.key, column.name))) for s in table.samples},
-            judge=group.parts[column.name] if column.judge else "",
-        )
-        for group in in_display_order(result)
-        for column in group.columns
-        if column.name in stored
-    }
-    leads = [
-        name
-        for name, measure in shown.items()
-        if measure.column.kind == "criterion" and not measure.judge
-    ]
-    leads = leads or [name for name, measure in shown.items() if measure.column.better][:1]
-    measures = []
-    for name, measure in shown.items():
-        column, numbers = measure.column, measure.numbers.values()
-        low = min(numbers, default=None) if column.low is None else column.low
-        high = max(numbers, default=None) if column.high is None else column.high
-        measures.append(
-            replace(measure, column=replace(column, low=low, high=high), leads=name in leads)
-        )
+    rows = {(row.item, row.system, row.column): row for row in result.table.rows()}
+    measure_by_column = _measures_of_columns(result, rows)
+    measures = _with_leads(measure_by_column)
     measures += _spreads(measures)
-    measures += _people_gaps(measures, table.samples)
+    measures += _people_gaps(measures, result.table.samples)
     samples = _samples_by_item(result)
     items = []
     for item, lowest in _worst_first(samples, measures):
-        outputs, lost = [], 0
+        outputs = []
+        n_lost = 0
         for sample, others in samples[item]:
-            rows_of_text = {name: row for name in shown if (row := rows.get((*sample.key, name)))}
-            outputs.append(_output(sample, others, rows_of_text, shown))
-            lost += sum(measure.values[sample.key] is False for measure in shown.values())
-        items.append(_item(item, outputs, lost, lowest))
+            rows_of_text: dict[str, Score | Failure] = {}
+            for name, measure in measure_by_column.items():
+                row = rows.get((*sample.key, name))
+                if row is not None:
+                    rows_of_text[name] = row
+                n_lost += measure.values[sample.key] is False
+            outputs.append(_output(sample, others, rows_of_text, measure_by_column))
+        items.append(_item(item, outputs, n_lost, lowest))
     return _items(result, items, measures, samples)
+
+
+def _measures_of_columns(result: Result, rows: _TextRows) -> dict[str, Measure]:
+    """Return a measure for each column with values of single texts, in the order of the report."""
+    table = result.table
+    stored = {column.name for column in table.columns} - table.corpus_columns
+    measures: dict[str, Measure] = {}
+    for group in in_display_order(result):
+        for column in group.columns:
+            if column.name not in stored:
+                continue
+            values = {
+                sample.key: _value(column, rows.get((*sample.key, column.name)))
+                for sample in table.samples
+            }
+            measures[column.name] = Measure(
+                column_title(group.name),
+                column,
+                places(result, column),
+                values,
+                judge=group.parts[column.name] if column.judge else "",
+            )
+    return measures
+
+
+def _with_leads(measure_by_column: Mapping[str, Measure]) -> list[Measure]:
+    """Return the measures with the ends of their scales; those that order the items are marked.
+
+    These are the criteria, or without any the first column that has a better direction.
+    """
+    leads = [
+        name
+        for name, measure in measure_by_column.items()
+        if measure.column.kind == "criterion" and not measure.judge
+    ]
+    if not leads:
+        directed = [name for name, each in measure_by_column.items() if each.column.better]
+        leads = directed[:1]
+    measures = []
+    for name, measure in measure_by_column.items():
+        column = measure.column
+        numbers = measure.numbers.values()
+        # A metric without a scale is shaded from its lowest to its highest value.
+        low = min(numbers, default=None) if column.low is None else column.low
+        high = max(numbers, default=None) if column.high is None else column.high
+        scaled = replace(column, low=low, high=high)
+        measures.append(replace(measure, column=scaled, leads=name in leads))
+    return measures
 
 
 def _output(
     sample: Sample,
-    others: tuple[tuple[str, str], ...],
+    others: Pairs,
     rows: Mapping[str, Score | Failure],
-    columns: Mapping[str, Measure],
+    measure_by_column: Mapping[str, Measure],
 ) -> Output:
-    findings, metrics = [], []
-    lacking: dict[tuple[str, str], list[Failure]] = {}  # by error and message
+    """Lay out a text with its rows by column. Equal failures of metrics share a finding."""
+    findings: list[Finding] = []
+    metrics: list[tuple[str, str]] = []
+    failures_by_reason: dict[tuple[str, str], list[Failure]] = {}
+    qags: tuple[Line, ...] = ()
+    claims: dict[str, tuple[CheckedClaim, ...]] = {}
     for name, row in rows.items():
-        shown = columns[name]
-        if shown.column.kind == "criterion":
-            names = {"name": shown.title, "judge": shown.judge}
-            findings.append(build_finding(row, shown.column, max(2, shown.places), **names))
+        measure = measure_by_column[name]
+        if measure.column.kind == "criterion":
+            decimals = max(2, measure.places)
+            names = {"name": measure.title, "judge": measure.judge}
+            findings.append(build_finding(row, measure.column, decimals, **names))
         elif isinstance(row, Score):
-            metrics.append((shown.title, number(row.value, shown.places)))
+            metrics.append((measure.title, number(row.value, measure.places)))
         else:
-            lacking.setdefault((row.error, row.message), []).append(row)
-    for failure, *more in lacking.values():
+            failures_by_reason.setdefault((row.error, row.message), []).append(row)
+        qags = qags or qags_table(measure.column, row)
+        claims[name] = checked_claims(sample, measure.column, row)
+    for failure, *more in failures_by_reason.values():
         name = f"{failure.column} and {len(more)} more" if more else failure.column
         findings.append(Finding(name, "", Replies(), failure=failure))
-    qags = next(
-        filter(None, (qags_table(columns[name].column, row) for name, row in rows.items())), ()
-    )
-    claims = {name: checked_claims(sample, columns[name].column, row) for name, row in rows.items()}
-    own = next((claims[name] for name in CLAIMS if claims.get(name)), ())
     return Output(
-        sample, others, tuple(findings), tuple(metrics), qags, own, claims.get(REFERENCE_CLAIMS, ())
+        sample=sample,
+        others=others,
+        findings=tuple(findings),
+        metrics=tuple(metrics),
+        qags=qags,
+        claims=next((claims[name] for name in CLAIMS if claims.get(name)), ()),
+        reference_claims=claims.get(REFERENCE_CLAIMS, ()),
     )
 
 
 def _value(column: Column, row: Score | Failure | None) -> float | bool | None:
+    """Return the value of a row, False if it failed, None if it is missing or a metric declined."""
     if isinstance(row, Score):
         return row.value
     return False if failed(row) and not abstained(column, row) else None
@@ -339,19 +388,21 @@ def spread_name(criterion: str) -> str:
 
 def _spreads(measures: Sequence[Measure]) -> list[Measure]:
     """Return for each criterion of a panel the largest less the smallest value of its judges."""
-    by_criterion: dict[str, list[Measure]] = {}
+    measures_by_criterion: dict[str, list[Measure]] = {}
     for measure in measures:
         if measure.column.judge:
-            by_criterion.setdefault(measure.column.criterion, []).append(measure)
+            measures_by_criterion.setdefault(measure.column.criterion, []).append(measure)
     spreads = []
-    for criterion, judged in by_criterion.items():
-        width = (judged[0].column.high or 0.0) - (judged[0].column.low or 0.0)
+    for criterion, judged in measures_by_criterion.items():
+        scale = judged[0].column
+        width = (scale.high or 0.0) - (scale.low or 0.0)
         values: dict[Text, float | bool | None] = {}
-        known = [measure.numbers for measure in judged]
+        scores_of_judges = [measure.numbers for measure in judged]
         for text in judged[0].values:
-            numbers = [scores[text] for scores in known if text in scores]
-            values[text] = max(numbers) - min(numbers) if len(numbers) == len(judged) else None
-        column = Column(spread_name(criterion), "metric", Signature(), 0.0, width, better="lower")
+            numbers = [scores[text] for scores in scores_of_judges if text in scores]
+            is_complete = len(numbers) == len(judged)
+            values[text] = max(numbers) - min(numbers) if is_complete else None
+        column = Column(spread_name(criterion), "metric", "", 0.0, width, better="lower")
         spreads.append(Measure(f"{column_title(criterion)}: judges apart", column, 2, values))
     return spreads
 
@@ -364,112 +415,151 @@ def gap_name(name: str) -> str:
 def _people_gaps(measures: Sequence[Measure], samples: Sequence[Sample]) -> Iterator[Measure]:
     """Yield for each criterion that people rated on its scale the judge's score minus their mean."""
     for measure in measures:
-        column, name = measure.column, measure.column.criterion or measure.column.name
-        if not measure.leads or not (kept := on_same_scale(column, name, samples)):
+        column = measure.column
+        name = column.criterion or column.name
+        rated = on_same_scale(column, name, samples) if measure.leads else []
+        if not rated:
             continue
-        people = {s.key: s.human[name] for s in kept}
-        values: dict[Text, float | bool | None] = dict.fromkeys(s.key for s in samples)
-        values |= {
-            key: score - people[key] for key, score in measure.numbers.items() if key in people
-        }
+        rating_by_text = {sample.key: sample.human[name] for sample in rated}
+        values: dict[Text, float | bool | None] = dict.fromkeys(sample.key for sample in samples)
+        for text, score in measure.numbers.items():
+            if text in rating_by_text:
+                values[text] = score - rating_by_text[text]
         width = (column.high or 0.0) - (column.low or 0.0)
-        yield Measure(
-            gap_name(measure.name),
-            Column(gap_name(name), "metric", Signature(), -width, width, better=""),
-            2,
-            values,
-        )
+        gaps = Column(gap_name(name), "metric", "", -width, width, better="")
+        yield Measure(gap_name(measure.name), gaps, 2, values)
 
 
 def _ranked(result: Result) -> Items:
     """Lay out a run that compares texts."""
-    rows: dict[str, list[Score | Failure]] = {}
+    rows_by_item: dict[str, list[Score | Failure]] = {}
     for row in result.table.rows():
-        rows.setdefault(row.item, []).append(row)
-    samples = {name: outputs for name, outputs in _samples_by_item(result).items() if name in rows}
-    labels = {
-        name: f"{group.name}: {part}" if part else group.name
-        for group in groups(result)
-        for name, part in group.parts.items()
+        rows_by_item.setdefault(row.item, []).append(row)
+    samples = {
+        name: outputs for name, outputs in _samples_by_item(result).items() if name in rows_by_item
     }
-    labels = {ranking.column: labels[ranking.column] for ranking in result.rankings}
+    labels = _ranking_labels(result)
     orders = result.info.orders or 2
-    comparisons = {
-        name: compared(rows[name], labels, [sample.system for sample, _ in outputs], orders)
-        for name, outputs in samples.items()
-    }
-    preferred, flips = [], []
-    for k, (column, label) in enumerate(labels.items()):
-        texts = [
-            (name, sample.system, comparisons[name][k])
-            for name, outputs in samples.items()
-            for sample, _ in outputs
-        ]
-        shares = {(name, system): contest.preference(system) for name, system, contest in texts}
-        counts = {(name, system): float(contest.flips) for name, system, contest in texts}
-        wins = replace(PREFERENCE, name=f"{column}: preferred")
-        preferred.append(Measure(f"{label}: preferred", wins, 2, shares))
-        most = Column(
-            f"{column}: flips",
-            "criterion",
-            Signature(),
-            0.0,
-            max([1.0, *counts.values()]),
-            better="lower",
-        )
-        flips.append(Measure(f"{label}: flips", most, 0, counts, leads=True, per_item=True))
-    measures = [*preferred, *flips]
+    comparisons: dict[str, tuple[Compared, ...]] = {}
+    for name, outputs in samples.items():
+        systems = [sample.system for sample, _ in outputs]
+        comparisons[name] = compared(rows_by_item[name], labels, systems, orders)
+    measures = _ranking_measures(labels, samples, comparisons)
     order = _worst_first(samples, measures)
-    pairs = {
+    n_pairs = {
         name: sum(len(contest.pairs) for contest in contests)
         for name, contests in comparisons.items()
     }
-    fitting = _fitting([name for name, _ in order], pairs, MOST_PAIRS)
-    items = [
-        replace(
-            _item(
-                name,
-                [Output(*output) for output in samples[name]],
-                sum(map(failed, rows[name])),
-                lowest,
-            ),
-            comparisons=comparisons[name],
-        )
-        for name, lowest in order
-        if name in fitting
-    ]
+    fitting = _fitting([name for name, _ in order], n_pairs, MOST_PAIRS)
+    items = []
+    for name, lowest in order:
+        if name in fitting:
+            outputs_of_item = [Output(sample, others) for sample, others in samples[name]]
+            n_failed = sum(map(failed, rows_by_item[name]))
+            item = _item(name, outputs_of_item, n_failed, lowest)
+            items.append(replace(item, comparisons=comparisons[name]))
     return _items(result, items, measures, samples)
 
 
+def _ranking_labels(result: Result) -> dict[str, str]:
+    """Return the heading of each ranking by its column; that of a panel's judge names the judge."""
+    labels: dict[str, str] = {}
+    for group in groups(result):
+        for name, part in group.parts.items():
+            labels[name] = f"{group.name}: {part}" if part else group.name
+    return {ranking.column: labels[ranking.column] for ranking in result.rankings}
+
+
+def _ranking_measures(
+    labels: Mapping[str, str],
+    samples: _Samples,
+    comparisons: Mapping[str, Sequence[Compared]],
+) -> list[Measure]:
+    """Return for each ranking how often a text was preferred, and its item's flips.
+
+    The flips order the items.
+    """
+    preferences = []
+    flips = []
+    for index, (column, label) in enumerate(labels.items()):
+        shares: dict[Text, float | bool | None] = {}
+        counts: dict[Text, float | bool | None] = {}
+        most_flips = 1.0
+        for name, outputs in samples.items():
+            contest = comparisons[name][index]
+            most_flips = max(most_flips, float(contest.flips))
+            for sample, _ in outputs:
+                shares[name, sample.system] = contest.preference(sample.system)
+                counts[name, sample.system] = float(contest.flips)
+        wins = replace(PREFERENCE, name=f"{column}: preferred")
+        preferences.append(Measure(f"{label}: preferred", wins, 2, shares))
+        scale = Column(f"{column}: flips", "criterion", "", 0.0, most_flips, better="lower")
+        flips.append(Measure(f"{label}: flips", scale, 0, counts, leads=True, per_item=True))
+    return [*preferences, *flips]
+
+
+@dataclass(frozen=True, slots=True)
+class _TextScore:
+    """A score of a text as a share of its scale, from 0 (worst) to 1 (best).
+
+    `mean` is the text's mean share, 0 if one of its scores is missing.
+    """
+
+    share: float
+    mean: float
+    measure: Measure
+    text: Text
+
+
 def _worst_first(samples: _Samples, measures: Sequence[Measure]) -> list[tuple[str, Lowest | None]]:
-    """Return the worst items that fit on the page, by their lowest score, then by the mean of that text's scores."""
+    """Return the worst items that fit on the page.
+
+    They are ordered by their lowest score, then by the mean of that text's scores.
+    """
     leads = [measure for measure in measures if measure.leads]
-    keys: dict[str, tuple[float, float]] = {}
-    lowest: dict[str, Lowest] = {}
+    worst_by_item: dict[str, _TextScore] = {}
     for name, outputs in samples.items():
-        scores = []
+        scores: list[_TextScore] = []
         for sample, _ in outputs:
-            text = (name, sample.system)
-            shares = [
-                (share, measure) for measure in leads if (share := measure.share(text)) is not None
-            ]
-            # A text that lacks a score has no mean.
-            mean = (
-                sum(share for share, _ in shares) / len(shares)
-                if 0 < len(shares) == len(leads)
-                else 0.0
-            )
-            scores += [((share, mean), measure, text) for share, measure in shares]
+            scores += _text_scores((name, sample.system), leads)
         if scores:
-            keys[name], measure, text = min(scores, key=lambda score: score[0])
-            value = score_text(measure.column, float(measure.values[text] or 0), measure.places)
-            system = "" if measure.per_item else text[1]
-            lowest[name] = Lowest(value, round(2 * keys[name][0] - 1, 2), system, measure.name)
-    order = sorted(samples, key=lambda name: keys.get(name, (math.inf, 0)))
-    fitting = _fitting(
-        order, {name: len(outputs) for name, outputs in samples.items()}, MOST_OUTPUTS
+            worst_by_item[name] = min(scores, key=lambda score: (score.share, score.mean))
+
+    def badness(name: str) -> tuple[float, float]:
+        worst = worst_by_item.get(name)
+        return (math.inf, 0.0) if worst is None else (worst.share, worst.mean)
+
+    order = sorted(samples, key=badness)
+    n_outputs = {name: len(outputs) for name, outputs in samples.items()}
+    fitting = _fitting(order, n_outputs, MOST_OUTPUTS)
+    return [(name, _lowest(worst_by_item.get(name))) for name in order if name in fitting]
+
+
+def _text_scores(text: Text, leads: Sequence[Measure]) -> list[_TextScore]:
+    """Return the scores of a text by the measures that order the items."""
+    share_by_measure: list[tuple[Measure, float]] = []
+    for measure in leads:
+        share = measure.share(text)
+        if share is not None:
+            share_by_measure.append((measure, share))
+    mean = 0.0
+    # A text that lacks a score has no mean.
+    if 0 < len(share_by_measure) == len(leads):
+        mean = sum(share for _, share in share_by_measure) / len(leads)
+    return [_TextScore(share, mean, measure, text) for measure, share in share_by_measure]
+
+
+def _lowest(worst: _TextScore | None) -> Lowest | None:
+    if worst is None:
+        return None
+    measure = worst.measure
+    value = float(measure.values[worst.text] or 0)
+    return Lowest(
+        text=score_text(measure.column, value, measure.places),
+        shade=round(2 * worst.share - 1, 2),
+        system="" if measure.per_item else worst.text[1],
+        column=measure.name,
     )
-    return [(name, lowest.get(name)) for name in order if name in fitting]
 
 
 def _items(
@@ -478,42 +568,51 @@ def _items(
     measures: Sequence[Measure],
     samples: _Samples,
 ) -> Items:
-    shown, texts = sum(len(item.outputs) for item in items), sum(map(len, samples.values()))
-    note = (
-        f"These are the {len(items):,} lowest of {len(samples):,} items ({shown:,} of {texts:,} texts). "
-        "All are in scores.parquet."
-        if len(items) < len(samples)
-        else ""
-    )
+    """Put the browser together, with a note if items do not fit."""
+    note = ""
+    if len(items) < len(samples):
+        n_listed = sum(len(item.outputs) for item in items)
+        n_texts = sum(map(len, samples.values()))
+        note = (
+            f"These are the {len(items):,} lowest of {len(samples):,} items "
+            f"({n_listed:,} of {n_texts:,} texts). All are in scores.parquet."
+        )
     return Items(tuple(items), note, result.table.systems, tuple(measures))
 
 
 def _samples_by_item(result: Result) -> _Samples:
-    criteria = result.info.criteria.values()
-    read = {name for criterion in criteria for name in criterion.needs}
-    read -= {"source", "output", "reference", "references", "first", "second"}
-    by_item: dict[str, list[tuple[Sample, tuple[tuple[str, str], ...]]]] = {}
-    for s in result.table.samples:
-        others = tuple(
-            (name, str(s.extra[name])) for name in sorted(read) if s.extra.get(name) is not None
-        )
-        by_item.setdefault(s.item, []).append((s, others))
+    names = {name for criterion in result.info.criteria.values() for name in criterion.needs}
+    # The browser has these in places of their own.
+    names -= {"source", "output", "reference", "references", "first", "second"}
+    by_item: dict[str, list[tuple[Sample, Pairs]]] = {}
+    for sample in result.table.samples:
+        others = []
+        for name in sorted(names):
+            value = sample.extra.get(name)
+            if value is not None:
+                others.append((name, str(value)))
+        by_item.setdefault(sample.item, []).append((sample, tuple(others)))
     return by_item
 
 
-def _item(name: str, outputs: Sequence[Output], lost: int, lowest: Lowest | None) -> Item:
+def _item(name: str, outputs: Sequence[Output], n_lost: int, lowest: Lowest | None) -> Item:
+    """Lay out an item; what all its outputs share is moved from them to the item."""
     shared = tuple(
         pair for pair in outputs[0].others if all(pair in output.others for output in outputs)
     )
+    own_outputs = []
+    for output in outputs:
+        own = tuple(pair for pair in output.others if pair not in shared)
+        own_outputs.append(replace(output, others=own))
     samples = [output.sample for output in outputs]
+    sources = (sample.source for sample in samples if sample.source is not None)
+    references = (sample.references for sample in samples if sample.references)
     return Item(
         name=name,
-        source=next((s.source for s in samples if s.source is not None), None),
-        references=next((s.references for s in samples if s.references), ()),
+        source=next(sources, None),
+        references=next(references, ()),
         others=shared,
-        outputs=tuple(
-            replace(o, others=tuple(p for p in o.others if p not in shared)) for o in outputs
-        ),
-        failed=lost,
+        outputs=tuple(own_outputs),
+        failed=n_lost,
         lowest=lowest,
     )

@@ -85,10 +85,11 @@ _TONES: Mapping[str, Tone] = {"best": "good", "better": "good", "worse": "bad"}
 class Leaderboard:
     """The means of a result. The overall score comes first, then criteria, then metrics.
 
-    `systems` are ordered by the column `ranked_by`, the best first, then those without a value; if nothing was
-    compared, `ranked_by` is empty and they keep the table's order. `rows` has the mean of each system in each column.
-    `against` is the system that all are compared with, "" if every two are. `of_texts` are the columns with a value per
-    text, `rates` those of pass rates, by the names of the columns whose values pass.
+    `systems` are ordered by the column `ranked_by`, the best first, then those without a value; if
+    nothing was compared, `ranked_by` is empty and they keep the table's order. `rows` has the mean
+    of each system in each column. `against` is the system that all are compared with, "" if every
+    two are. `of_texts` are the columns with a value per text, `rates` those of pass rates, by the
+    names of the columns whose values pass.
     """
 
     ranked_by: str
@@ -105,81 +106,110 @@ class Leaderboard:
         return tuple(column for group in self.groups for column in group.columns)
 
     def place(self, system: str) -> str:
-        """Return `1=` for a system that shares the first place: 1 + the number of significantly better systems."""
+        """Return 1 + the number of significantly better systems, such as `1`, or `1=` if shared."""
         if system not in self.ranks:
             return "–"
         low = self.ranks[system].low
-        shared = sum(rank.low == low for rank in self.ranks.values()) > 1
-        return f"{low}{'=' if shared else ''}"
+        n_sharing = sum(rank.low == low for rank in self.ranks.values())
+        return f"{low}=" if n_sharing > 1 else str(low)
 
 
 def _in_printed_order(comparison: Comparison) -> dict[str, Rank]:
-    """Return the ranks in the order of the printed places; within one, the system with the better mean first.
+    """Return the ranks in the order of the printed ranks, then of the means.
 
-    Whoever has few scores comes last within its place.
+    A system with few scores comes last among those of its printed rank.
     """
     partly = comparison.partly_scored
-    ranks = sorted(
-        comparison.ranks,
-        key=lambda rank: (0 if comparison.against else rank.low, rank.system in partly, rank.rank),
-    )
-    return {rank.system: rank for rank in ranks}
+
+    def order(rank: Rank) -> tuple[int, bool, int]:
+        printed = 0 if comparison.against else rank.low
+        return printed, rank.system in partly, rank.rank
+
+    return {rank.system: rank for rank in sorted(comparison.ranks, key=order)}
 
 
 def build_leaderboard(result: Result) -> Leaderboard:
     """Collect the means of a result that scores texts, with their order and marks."""
-    rates, main = shown_pass_rates(result), main_comparison(result)
-    groups = tuple(with_pass_rate(group, rates) for group in in_display_order(result))
-    total, failed = count_texts(result, generations=False), Counter[tuple[str, str]]()
-    for (_, _, name, column_name), n in failure_counts(result).items():
-        failed[name, column_name] += n
+    rates = shown_pass_rates(result)
+    main = main_comparison(result)
     against = main.against if main else ""
+    groups = tuple(with_pass_rate(group, rates) for group in in_display_order(result))
+    columns = [column for group in groups for column in group.columns]
+    rows = _mean_rows(result, columns, rates, _tested_columns(result, rates, against))
+    ranks = _in_printed_order(main) if main and len(main.ranks) > 1 else {}
+    with_values = [column for column in columns if column in result.table.columns]
+    corpus = result.table.corpus_columns
+    return Leaderboard(
+        ranked_by=main.column if main else "",
+        ranks=ranks,
+        systems=tuple(dict.fromkeys([*ranks, *count_texts(result)])),
+        groups=groups,
+        rows=rows,
+        of_texts=tuple(column for column in with_values if column.name not in corpus),
+        against=against,
+        rates=rates,
+    )
+
+
+def _tested_columns(
+    result: Result, rates: Mapping[str, Column], against: str
+) -> dict[str, Comparison]:
+    """Return the comparisons of the systems by column, with those of pass rates."""
     tested = dict(compared_columns(result))
     if rates and tested:
         seed = result.info.config.seed
         passing = compare(pass_table(result.table), seed=seed, against=against)
         tested |= {comparison.column: comparison for comparison in passing}
+    return tested
+
+
+def _marks(comparison: Comparison | None, column: Column) -> dict[str, Mark]:
+    """Return the marks of the systems that differ significantly, or that share the top."""
+    if comparison is None:
+        return {}
+    best: Mark = "best" if len(comparison.best) == 1 else "same"
+    marks: dict[str, Mark] = {**marks_against(comparison, column.better)}
+    marks.update(dict.fromkeys(comparison.best, best))
+    return marks
+
+
+def _mean_rows(
+    result: Result,
+    columns: Sequence[Column],
+    rates: Mapping[str, Column],
+    tested: Mapping[str, Comparison],
+) -> dict[tuple[str, str], Row]:
+    """Return the mean of each system in each column, also of pass rates."""
+    totals = count_texts(result, generations=False)
+    n_failed: Counter[tuple[str, str]] = Counter()
+    for (_, _, system, name), n in failure_counts(result).items():
+        n_failed[system, name] += n
     estimates = dict(result.estimates)
-    estimates |= {
-        (system, rates[name].name): e
-        for (system, name), e in result.pass_rates.items()
-        if name in rates
-    }
-    scores = {rate.name: name for name, rate in rates.items()}
+    for (system, name), estimate in result.pass_rates.items():
+        if name in rates:
+            estimates[system, rates[name].name] = estimate
+    # The failures of a pass rate are those of the scores that it counts.
+    scored_by_rate = {rate.name: name for name, rate in rates.items()}
     rows = {}
-    columns = [column for group in groups for column in group.columns]
     for column in columns:
-        marks: dict[str, Mark] = {}
-        if comparison := tested.get(column.name):
-            best: Mark = "best" if len(comparison.best) == 1 else "same"
-            marks = {
-                **marks_against(comparison, column.better),
-                **dict.fromkeys(comparison.best, best),
-            }
-        for system in total:
-            counts = total[system], failed[system, scores.get(column.name, column.name)]
-            row = Row(system, column.name, None, None, None, 0, *counts, None, "")
-            if e := estimates.get((system, column.name)):
-                mark = marks.get(system, "")
+        marks = _marks(tested.get(column.name), column)
+        scored = scored_by_rate.get(column.name, column.name)
+        for system, total in totals.items():
+            failed = n_failed[system, scored]
+            row = Row(system, column.name, None, None, None, 0, total, failed, None, "")
+            known = estimates.get((system, column.name))
+            if known is not None:
                 row = replace(
-                    row, mean=e.value, low=e.low, high=e.high, n=e.n, method=e.method, mark=mark
+                    row,
+                    mean=known.value,
+                    low=known.low,
+                    high=known.high,
+                    n=known.n,
+                    method=known.method,
+                    mark=marks.get(system, ""),
                 )
             rows[system, column.name] = row
-    ranks = _in_printed_order(main) if main and len(main.ranks) > 1 else {}
-    return Leaderboard(
-        ranked_by=main.column if main else "",
-        ranks=ranks,
-        systems=tuple(dict.fromkeys([*ranks, *total])),
-        groups=groups,
-        rows=rows,
-        of_texts=tuple(
-            c
-            for c in columns
-            if c in result.table.columns and c.name not in result.table.corpus_columns
-        ),
-        against=against,
-        rates=rates,
-    )
+    return rows
 
 
 def _cell(result: Result, column: Column, row: Row, **fields: Any) -> Cell:
@@ -193,86 +223,111 @@ def _cell(result: Result, column: Column, row: Row, **fields: Any) -> Cell:
 
 def view(result: Result) -> Document:
     """Build the report of a run that scores texts."""
-    board, main, info = build_leaderboard(result), main_comparison(result), result.info
+    board = build_leaderboard(result)
     about = provenance.build_provenance(result)
-    lost = sum(kind.count for kind in about.failures) - result.abstained
-    criteria = sum(1 for group in in_display_order(result) if group.columns[0].kind == "criterion")
-    criteria -= result.overall is not None
-    facts = [
-        f"judge {one_line(info.model, _MAX_NAME)}" if info.judges else "no judge",
-        f"{criteria} {'criterion' if criteria == 1 else 'criteria'}" if criteria else "",
-        *dict.fromkeys(
-            (number_of_items(result), plural(sum(count_texts(result).values()), "text"))
-        ),
-        f"{lost:,} failed",
-        info.started[:10],
-    ]
-    noun, succeeded, _ = _made(result, lost)
-    counts = [
-        f"{succeeded:,} {'judged' if noun == 'judgments' else 'measured'}",
-        f"{lost:,} failed",
-    ]
-    if result.abstained:
-        counts.append(f"{result.abstained:,} skipped by metrics")
-    if info.cost is not None and info.cost.usd:
-        writing = provenance.generation_cost(info)
-        counts.append(
-            f"${info.cost.usd:,.2f}" + (f" (generation ${writing:,.2f})" if writing else "")
-        )
+    n_lost = sum(kind.count for kind in about.failures) - result.abstained
+    rows = tuple(board.rows.values())
     return Document(
         title=about.title,
         finding=finding(result),
         scope=number_of_items(result),
-        about=tuple(filter(None, facts)),
-        notices=(
-            *about.banners,
-            *filter(None, [failure_notice(result), few_items_notice(result, main) if main else ""]),
-            *[_UNEVEN] * (len({*count_texts(result, generations=False).values()}) > 1),
-        ),
-        summary=tuple(_summary(result, board, lost)),
+        about=tuple(_facts(result, n_lost)),
+        notices=(*about.banners, *_notices(result)),
+        summary=tuple(_summary(result, board, n_lost)),
         sections=tuple(_sections(result, board)),
-        footer=(
-            ", ".join(counts),
-            *panel.summary_lines(result),
-            *(
-                f"Failed   {provenance.failure_text(kind, 120)}"
-                for kind in about.failures[:1]
-                if lost
-            ),
-        ),
+        footer=tuple(_footer(result, about.failures, n_lost)),
         next=tuple(_next_commands(result, board)),
-        data=means_data(
-            result, board.systems, board.columns, tuple(board.rows.values()), about.failures
-        ),
+        data=means_data(result, board.systems, board.columns, rows, about.failures),
         records=tuple(_records(result, board)),
         header=_FIELDS,
         wide_records=lambda: wide_records(result),
-        tone="good"
-        if main and (0 < len(main.best) < len(main.ranks) or marks_against(main, ""))
-        else "",
-        language=info.language_name,
+        tone="good" if _names_a_winner(result) else "",
+        language=result.info.language_name,
     )
 
 
-def _summary(result: Result, board: Leaderboard, lost: int) -> Iterator[Block]:
+def _facts(result: Result, n_lost: int) -> Iterator[str]:
+    """Yield the judge, the size of the run and its date."""
+    info = result.info
+    yield f"judge {one_line(info.model, _MAX_NAME)}" if info.judges else "no judge"
+    judged = [group for group in in_display_order(result) if group.columns[0].kind == "criterion"]
+    n_criteria = len(judged)
+    if result.overall is not None:  # the overall score is shown like a criterion
+        n_criteria -= 1
+    if n_criteria:
+        yield f"{n_criteria} {'criterion' if n_criteria == 1 else 'criteria'}"
+    texts = plural(sum(count_texts(result).values()), "text")
+    yield from dict.fromkeys([number_of_items(result), texts])
+    yield f"{n_lost:,} failed"
+    if info.started:
+        yield info.started[:10]
+
+
+def _notices(result: Result) -> Iterator[str]:
+    """Yield what weakens the comparison of the systems."""
+    main = main_comparison(result)
+    notices = [failure_notice(result), few_items_notice(result, main) if main else ""]
+    yield from filter(None, notices)
+    sizes = set(count_texts(result, generations=False).values())
+    if len(sizes) > 1:
+        yield _UNEVEN
+
+
+def _footer(
+    result: Result, failures: Sequence[provenance.FailureKind], n_lost: int
+) -> Iterator[str]:
+    """Yield the counts and the cost, the agreement of a panel, and the most common failure."""
+    made = _made(result, n_lost)
+    done = "judged" if made.noun == "judgments" else "measured"
+    counts = [f"{made.succeeded:,} {done}", f"{n_lost:,} failed"]
+    if result.abstained:
+        counts.append(f"{result.abstained:,} skipped by metrics")
+    cost = result.info.cost
+    if cost is not None and cost.usd:
+        writing = provenance.generation_cost(result.info)
+        generation = f" (generation ${writing:,.2f})" if writing else ""
+        counts.append(f"${cost.usd:,.2f}{generation}")
+    yield ", ".join(counts)
+    yield from panel.summary_lines(result)
+    if failures and n_lost:
+        yield f"Failed   {provenance.failure_text(failures[0], 120)}"
+
+
+def _names_a_winner(result: Result) -> bool:
+    """Return whether the finding names a best system, or differences from the opponent of all."""
+    main = main_comparison(result)
+    if main is None:
+        return False
+    return 0 < len(main.best) < len(main.ranks) or bool(marks_against(main, ""))
+
+
+def _summary(result: Result, board: Leaderboard, n_lost: int) -> Iterator[Block]:
     tiles = [*agreement_tiles(result)]
-    if closest := closest_pair(result):
-        first, second, needed = closest
-        label = (
-            f"items needed to separate {one_line(first, 30)} and {one_line(second, 30)} (80% power)"
+    closest = closest_pair(result)
+    if closest:
+        first, second, n_needed = closest
+        pair = f"{one_line(first, 30)} and {one_line(second, 30)}"
+        label = f"items needed to separate {pair} (80% power)"
+        tiles.append(Tile(f"≈ {n_needed:,}", label, link="differences"))
+    made = _made(result, n_lost)
+    tiles.append(
+        Tile(
+            value=f"{made.failed:,} / {made.succeeded + made.failed:,}",
+            label=f"{made.noun} failed",
+            tone="bad" if n_lost else "",
+            link="failures" if n_lost else "",
         )
-        tiles.append(Tile(f"≈ {needed:,}", label, link="differences"))
-    noun, succeeded, failed = _made(result, lost)
-    label, link = f"{noun} failed", "failures" if lost else ""
-    tiles.append(Tile(f"{failed:,} / {succeeded + failed:,}", label, "bad" if lost else "", link))
+    )
     yield Tiles(tuple(tiles))
     if board.systems:
         yield _short_table(result, board)
-    if lowest := worst_texts(result.table, _EXCERPTS):
-        yield Excerpts("Lowest", tuple(excerpt(result, text) for text in lowest))
+    lowest = worst_texts(result, _EXCERPTS)
+    if lowest:
+        yield Excerpts("Lowest", tuple(excerpt(result, *text) for text in lowest))
     yield from checklist_summary(result)
     yield from claims_summary(result)
-    if rated := main_agreement(result):
+    rated = main_agreement(result)
+    if rated:
         yield agreement_chart(rated)
     else:
         yield from metric_chart(result)
@@ -312,68 +367,92 @@ def _sections(result: Result, board: Leaderboard) -> Iterator[Section]:
     yield Section("method", "Method", lambda: provenance.method_blocks(result), folded=True)
 
 
-def _made(result: Result, lost: int) -> tuple[str, int, int]:
-    """Return what was made, how many, and how many failed: judgments, or if there is no judge the metrics' values."""
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """How many judgments, or without a judge values of metrics, succeeded and failed."""
+
+    noun: str
+    succeeded: int
+    failed: int
+
+
+def _made(result: Result, n_lost: int) -> _Made:
     criteria = {column.name for column in result.table.columns if column.kind == "criterion"}
     columns = criteria or {column.name for column in result.table.columns}
-    succeeded = sum(score.column in columns for score in result.table.scores)
+    n_succeeded = sum(score.column in columns for score in result.table.scores)
     if not criteria:
-        return "values", succeeded, lost
-    failed = sum(n for (*_, column), n in failure_counts(result).items() if column in criteria)
-    return "judgments", succeeded, failed
+        return _Made("values", n_succeeded, n_lost)
+    counts = failure_counts(result)
+    n_failed = sum(n for (_, _, _, column), n in counts.items() if column in criteria)
+    return _Made("judgments", n_succeeded, n_failed)
 
 
-def _short_table(result: Result, board: Leaderboard) -> Table:
-    """Rank, system, the overall score with a bar, the criteria, and one metric: scores from elsewhere before ROUGE."""
-    columns = [group.columns[0] for group in board.groups if group.columns[0].kind == "criterion"][
-        :_MAX_CRITERIA
-    ]
+def _short_columns(board: Leaderboard) -> list[Column]:
+    """Return the overall score, the criteria and one metric, or without criteria some metrics.
+
+    Scores from elsewhere come before ROUGE. A column is followed by its pass rate.
+    """
+    first_columns = [group.columns[0] for group in board.groups]
+    judged = [column for column in first_columns if column.kind == "criterion"]
+    columns = judged[:_MAX_CRITERIA]
     if columns:
         metrics = {
             group.name: group.columns[0]
             for group in board.groups
             if group.columns[0].kind == "metric"
         }
-        external = [name for name, column in metrics.items() if column.signature.is_external]
-        reference = next(
-            (metrics[name] for name in (*external, *REFERENCE_METRICS) if name in metrics), None
-        )
-        columns += [reference] if reference else []
-    else:
-        columns = ([column for column in board.columns if column.better] or [*board.columns])[
-            :_MAX_METRICS
+        external = [
+            name
+            for name, column in metrics.items()
+            if column.signature.startswith(f"{name}|external")
         ]
-    columns = [
-        shown for column in columns for shown in (column, board.rates.get(column.name)) if shown
-    ]
-    passing = {
+        preferred = [name for name in (*external, *REFERENCE_METRICS) if name in metrics]
+        if preferred:
+            columns.append(metrics[preferred[0]])
+    else:
+        directed = [column for column in board.columns if column.better]
+        columns = (directed or [*board.columns])[:_MAX_METRICS]
+    with_rates = []
+    for column in columns:
+        with_rates.append(column)
+        if column.name in board.rates:
+            with_rates.append(board.rates[column.name])
+    return with_rates
+
+
+def _short_table(result: Result, board: Leaderboard) -> Table:
+    """Return a row per system: its rank, the overall score with a bar, criteria, one metric."""
+    columns = _short_columns(board)
+    limit_by_rate = {
         board.rates[column.name].name: pass_text(column)
         for column in columns
         if column.name in board.rates
     }
-    heads = [
-        Head("pass", note=f"at {passing[column.name]}", better=column.better)
-        if column.name in passing
-        else Head(column_title(column.name), note=scale_text(column), better=column.better)
-        for column in columns
-    ]
-    ranked = [""] if board.ranks and not board.against else []
+    heads = []
+    for column in columns:
+        if column.name in limit_by_rate:
+            note = f"at {limit_by_rate[column.name]}"
+            heads.append(Head("pass", note=note, better=column.better))
+        else:
+            title = column_title(column.name)
+            heads.append(Head(title, note=scale_text(column), better=column.better))
+    rank_heads = [""] if board.ranks and not board.against else []
     rows = []
     for system in board.systems:
-        place = board.place(system)
-        ranks = [Cell(place, tone="strong" if place in ("1", "1=") else "")] if ranked else []
         cells = [
-            _short_cell(result, board, board.rows[system, c.name], c, bar=k == 0)
-            for k, c in enumerate(columns)
+            _short_cell(result, board, board.rows[system, column.name], column, bar=index == 0)
+            for index, column in enumerate(columns)
         ]
-        rows.append(
-            (*ranks, Cell(one_line(system, _MAX_NAME), link=items.link(system=system)), *cells)
-        )
-    key = _short_key(board, columns, passing)
+        cells.insert(0, Cell(one_line(system, _MAX_NAME), link=items.link(system=system)))
+        if rank_heads:
+            place = board.place(system)
+            tone: Tone = "strong" if place in ("1", "1=") else ""
+            cells.insert(0, Cell(place, tone=tone))
+        rows.append(cells)
     return table(
-        (*ranked, Head("", numeric=False), *heads),
+        (*rank_heads, Head("", numeric=False), *heads),
         rows,
-        key=key,
+        key=_short_key(board, columns, limit_by_rate),
         name="leaderboard",
         sorts=True,
         short=True,
@@ -381,145 +460,184 @@ def _short_table(result: Result, board: Leaderboard) -> Table:
 
 
 def _short_cell(result: Result, board: Leaderboard, row: Row, column: Column, *, bar: bool) -> Cell:
+    """Return a mean with a link to its texts: with a bar, or shaded by its share of the scale."""
     if row.mean is None:
         return Cell("–", tone="muted", title=f"no score in {row.total} texts")
     cell = _cell(result, column, row)
-    share = column.share(row.mean)
-    ends = [None if end is None else column.share(end) for end in (row.low, row.high)]
-    low, high = sorted(end for end in ends if end is not None) if None not in ends else (None, None)
-    text = cell.text if share_label(column) or abs(row.mean) >= 100 else number(row.mean, 2)
-    score = next((name for name, rate in board.rates.items() if rate == column), column.name)
-    shaded = share is not None and column.kind == "criterion" and not bar
+    is_long = bool(share_label(column)) or abs(row.mean) >= 100
+    text = cell.text if is_long else number(row.mean, 2)
+    share = share_of_scale(column, row.mean)
+    shade = None
+    drawn = None
+    if share is not None and bar:
+        drawn = _bar(column, row, share)
+    elif share is not None and column.kind == "criterion":
+        shade = max(-1.0, (share - NEUTRAL) / (1 - NEUTRAL))
+    # A pass rate links to the scores that it counts.
+    scored_by_rate = {rate.name: name for name, rate in board.rates.items()}
+    scored = scored_by_rate.get(column.name, column.name)
+    has_texts = scored in {each.name for each in board.of_texts}
     return replace(
         cell,
         text=f"({row.coverage}) {text}" if row.coverage else text,
         title=" ".join(filter(None, (cell.text, cell.note, f"n = {row.n:,}"))),
-        shade=max(-1.0, (share - NEUTRAL) / (1 - NEUTRAL))
-        if shaded and share is not None
-        else None,
-        bar=Bar(share, low, high) if bar and share is not None else None,
-        link=items.link(system=row.system, column=score)
-        if score in {c.name for c in board.of_texts}
-        else "",
+        shade=shade,
+        bar=drawn,
+        link=items.link(system=row.system, column=scored) if has_texts else "",
     )
 
 
-def _short_key(board: Leaderboard, columns: Sequence[Column], passing: Mapping[str, str]) -> str:
+def _bar(column: Column, row: Row, share: float) -> Bar:
+    """Return the bar of a mean with its interval, if it has one."""
+    if row.low is None or row.high is None:
+        return Bar(share)
+    low = share_of_scale(column, row.low)
+    high = share_of_scale(column, row.high)
+    if low is None or high is None:
+        return Bar(share)
+    # If lower is better, the ends change places.
+    return Bar(share, min(low, high), max(low, high))
+
+
+def _short_key(
+    board: Leaderboard, columns: Sequence[Column], limit_by_rate: Mapping[str, str]
+) -> str:
+    """Explain the marks that the short table has."""
     rows = [board.rows[system, column.name] for system in board.systems for column in columns]
+    parts = []
+    if any(row.mark in _TONES for row in rows):
+        best = "significantly best"
+        if board.against:
+            best = f"significantly different from {one_line(board.against, 30)}"
+        parts.append(f"* {best}")
+    labels = [share_label(column) for column in columns if column.name not in limit_by_rate]
+    shares = [label for label in dict.fromkeys(labels) if label]
+    if shares:
+        parts.append(f"%: mean probability of {' or '.join(shares)}")
+    limits = set(limit_by_rate.values())
+    if len(limits) == 1:
+        parts.append(f"pass: share of texts at {limits.pop()} or better")
+    elif limits:
+        parts.append("pass: share of texts that pass")
     scales = {scale_text(column) for column in columns} - {"", "0–1"}
-    shares = dict.fromkeys(share_label(column) for column in columns if column.name not in passing)
-    shares.pop("", None)
-    least = {*passing.values()}
+    if len(scales) == 1:
+        parts.append(f"criteria {scales.pop()}")
     lower = [column_title(column.name) for column in columns if column.better == "lower"]
-    best = (
-        f"significantly different from {one_line(board.against, 30)}"
-        if board.against
-        else "significantly best"
-    )
-    parts = {
-        f"* {best}": any(row.mark in _TONES for row in rows),
-        f"%: mean probability of {' or '.join(shares)}": shares,
-        f"pass: share of texts {f'at {min(least)} or better' if len(least) == 1 else 'that pass'}": least,
-        f"criteria {min(scales, default='')}": len(scales) == 1,
-        f"lower is better: {', '.join(lower)}": lower,
-        "(a/b) a of b texts have a score": any(row.n and row.coverage for row in rows),
-    }
-    return " · ".join(part for part, needed in parts.items() if needed)
+    if lower:
+        parts.append(f"lower is better: {', '.join(lower)}")
+    if any(row.n and row.coverage for row in rows):
+        parts.append("(a/b) a of b texts have a score")
+    return " · ".join(parts)
 
 
 def _all_scores(result: Result, board: Leaderboard) -> Iterator[Block]:
-    """The means of every column with their intervals, and how they were computed."""
-    heads = [
-        Head(group.parts[column.name] or column.name, group.name if len(group.columns) > 1 else "",
-             better=column.better, note=scale_text(column))
-        for group in board.groups
-        for column in group.columns
-    ]  # fmt: skip
-    ranks = [Head("rank")] if board.ranks else []
+    """Yield the means of every column with their intervals, and how they were computed."""
+    heads = []
+    for group in board.groups:
+        group_name = group.name if len(group.columns) > 1 else ""
+        for column in group.columns:
+            title = group.parts[column.name] or column.name
+            note = scale_text(column)
+            heads.append(Head(title, group_name, better=column.better, note=note))
+    rank_heads = [Head("rank")] if board.ranks else []
     rows = []
     for system in board.systems:
-        cells = []
+        cells = [Cell(one_line(system, _MAX_NAME))]
+        if board.ranks:
+            cells.append(_rank_cell(board.ranks.get(system)))
         for column in board.columns:
             row = board.rows[system, column.name]
             cell = _cell(result, column, row)
-            cells.append(
-                replace(
-                    cell,
-                    note=f"{cell.note} ({row.coverage})".lstrip() if row.coverage else cell.note,
-                )
-            )
-        if board.ranks:
-            rank = board.ranks.get(system)
-            interval = f"[{rank.low}, {rank.high}]" if rank and rank.low < rank.high else ""
-            cells.insert(
-                0,
-                Cell(str(rank.rank) if rank else "–", interval, value=rank.rank if rank else None),
-            )
-        rows.append((Cell(one_line(system, _MAX_NAME)), *cells))
+            if row.coverage:
+                cell = replace(cell, note=f"{cell.note} ({row.coverage})".lstrip())
+            cells.append(cell)
+        rows.append(cells)
     caption = " ".join(_caption(result, board))
-    yield table(("system", *ranks, *heads), rows, caption=caption, name="scores", sorts=True)
+    heads = [*rank_heads, *heads]
+    yield table(("system", *heads), rows, caption=caption, name="scores", sorts=True)
+
+
+def _rank_cell(rank: Rank | None) -> Cell:
+    if rank is None:
+        return Cell("–")
+    interval = f"[{rank.low}, {rank.high}]" if rank.low < rank.high else ""
+    return Cell(str(rank.rank), interval, value=rank.rank)
 
 
 def _caption(result: Result, board: Leaderboard) -> Iterator[str]:
     """Say how the means, intervals, ranks and marks were made, one sentence each."""
-    of_items = [
-        e for (_, name), e in result.estimates.items() if name not in result.table.corpus_columns
-    ]
-    methods = Counter(e.method for e in of_items if e.low is not None and e.low != e.high)
-    yield f"Means over {plural(max((row.total for row in board.rows.values()), default=0), 'item')}."
-    if methods:
-        usual, *others = [name for name, _ in methods.most_common()]
-        yield f"Intervals: {usual}{'; for some columns ' + ', '.join(others) if others else ''}."
-    if any(e.low is None and e.n < MIN_INTERVAL_ITEMS for e in of_items):
-        yield f"Means over fewer than {MIN_INTERVAL_ITEMS} items have no interval."
+    corpus = result.table.corpus_columns
+    n_items = max((row.total for row in board.rows.values()), default=0)
+    yield f"Means over {plural(n_items, 'item')}."
+    yield from _interval_sentences(result)
     if board.ranks:
-        ranges = any(rank.low < rank.high for rank in board.ranks.values())
-        note = "; the range is the 95% interval of the rank" if ranges else ""
+        has_ranges = any(rank.low < rank.high for rank in board.ranks.values())
+        note = "; the range is the 95% interval of the rank" if has_ranges else ""
         yield f"Ranked by {column_title(board.ranked_by)}{note}."
     if any(row.mark in _TONES for row in board.rows.values()):
-        which = (
-            f"different from {one_line(board.against)}"
-            if board.against
-            else "better than every other system"
-        )
+        which = "better than every other system"
+        if board.against:
+            which = f"different from {one_line(board.against)}"
         yield f"* significantly {which} ({TEST_NAME}, p < 0.05 after Holm)."
-    if corpus := [
-        column.name for column in result.table.columns if column.name in result.table.corpus_columns
-    ]:
-        yield f"Computed over all texts of a system together: {', '.join(corpus)}."
+    whole = [column.name for column in result.table.columns if column.name in corpus]
+    if whole:
+        yield f"Computed over all texts of a system together: {', '.join(whole)}."
     if any(row.coverage for row in board.rows.values()):
         yield "(a/b): a of b texts have a score."
-    reasons: dict[str, list[str]] = {}
+    titles_by_note: dict[str, list[str]] = {}
     for name, comparison in compared_columns(result).items():
         if comparison.note:
-            reasons.setdefault(comparison.note, []).append(column_title(name))
-    for why, titles in reasons.items():
-        yield f"{', '.join(titles) if len(titles) <= 4 else f'{len(titles)} columns'}: {why}."
+            titles_by_note.setdefault(comparison.note, []).append(column_title(name))
+    for note, titles in titles_by_note.items():
+        subject = ", ".join(titles) if len(titles) <= 4 else f"{len(titles)} columns"
+        yield f"{subject}: {note}."
+
+
+def _interval_sentences(result: Result) -> Iterator[str]:
+    """Name the methods of the means' intervals, and say why some have none."""
+    corpus = result.table.corpus_columns
+    estimates = [each for (_, name), each in result.estimates.items() if name not in corpus]
+    # Equal ends are those of means without any spread, whose method says so.
+    with_width = [each for each in estimates if each.low is not None and each.low != each.high]
+    methods = Counter(each.method for each in with_width)
+    if methods:
+        usual, *others = [name for name, _ in methods.most_common()]
+        further = f"; for some columns {', '.join(others)}" if others else ""
+        yield f"Intervals: {usual}{further}."
+    if any(each.low is None and each.n < MIN_INTERVAL_ITEMS for each in estimates):
+        yield f"Means over fewer than {MIN_INTERVAL_ITEMS} items have no interval."
 
 
 def _next_commands(result: Result, board: Leaderboard) -> Iterator[str]:
     """Suggest commands; RUN stands for the folder of the run."""
     if any(rated.judges for rated in result.rated):
         yield "judge validate RUN"
-    first = [system for system in board.systems if board.place(system) == "1="]
+    closest = closest_pair(result)
+    leaders = [system for system in board.systems if board.place(system) == "1="]
     if board.against:
-        first = [*closest[:2]] if (closest := closest_pair(result)) else []
-    if len(first) > 1 and closest_pair(result):
-        yield f"judge plan RUN --pair {quote(f'{first[0]},{first[1]}')}"
-    if lowest := worst_texts(result.table, 1):
-        yield f"judge report RUN --item {quote(lowest[0].score.item)}"
+        leaders = list(closest[:2]) if closest else []
+    if len(leaders) > 1 and closest:
+        yield f"judge plan RUN --pair {quote(f'{leaders[0]},{leaders[1]}')}"
+    lowest = worst_texts(result, 1)
+    if lowest:
+        yield f"judge report RUN --item {quote(lowest[0][1].item)}"
 
 
 def count_texts(result: Result, *, generations: bool = True) -> Counter[str]:
     """Count the texts of each system; without `generations`, its items."""
-    texts = ((s.system, s.item if generations else s.source_item) for s in result.table.samples)
-    return Counter(system for system, _ in dict.fromkeys(texts))
+    texts = {
+        (sample.system, sample.item if generations else sample.source_item): None
+        for sample in result.table.samples
+    }
+    return Counter(system for system, _ in texts)
 
 
+# fmt: off
 _FIELDS = (
-    "system", "column", "kind", "mean", "low", "high", "n", "total", "failed", "signature", "rank", "rank_low",
-    "rank_high", "mark",
-)  # fmt: skip
+    "system", "column", "kind", "mean", "low", "high", "n", "total", "failed", "signature", "rank",
+    "rank_low", "rank_high", "mark",
+)
+# fmt: on
 
 
 def _records(result: Result, board: Leaderboard) -> Iterator[Mapping[str, Any]]:
@@ -531,52 +649,66 @@ def _records(result: Result, board: Leaderboard) -> Iterator[Mapping[str, Any]]:
     }
     for column in board.columns:
         for system in board.systems:
-            place = (
-                getattr(ranks.get((column.name, system)), end, None)
-                for end in ("rank", "low", "high")
-            )
-            known = {
-                **asdict(board.rows[system, column.name]),
-                **{"kind": column.kind, "signature": str(column.signature)},
-                **dict(zip(("rank", "rank_low", "rank_high"), place, strict=True)),
-            }
+            rank = ranks.get((column.name, system))
+            known = asdict(board.rows[system, column.name])
+            known["kind"] = column.kind
+            known["signature"] = column.signature
+            known["rank"] = rank.rank if rank else None
+            known["rank_low"] = rank.low if rank else None
+            known["rank_high"] = rank.high if rank else None
             yield {name: known[name] for name in _FIELDS}
 
 
+_WORDS = ("reason", "quote")
+"""The texts of a score that a wide row has."""
+
+
 def wide_records(result: Result) -> tuple[tuple[str, ...], list[dict[str, Any]]]:
-    """Return the keys, and a row per item and system with all scores, their reasons and the failures.
+    """Return the keys, and a row per item and system with all scores, their reasons and failures.
 
     A row ends with the data's own columns; a value that is no text or number is JSON.
     """
-    judged = [column.name for column in result.table.columns if column.kind == "criterion"]
-    words = {
-        f"{name}_{field}": None
-        for name in judged
-        for field in ("reason", "quote")
-        if any(getattr(s.provenance, field) for s in result.table.column_scores(name))
-    }
-    empty: dict[str, Any] = (
-        {column.name: None for column in result.table.columns} | words | {"failures": ""}
-    )
-    values: dict[tuple[str, str], dict[str, Any]] = {
-        s.key: {"item": s.item, "system": s.system, "output": s.output, **empty}
-        for s in result.table.samples
-    }
-    for score in result.table.scores:
-        if (row := values.get(score.key)) is not None and not score.rival:
-            row[score.column] = score.value
-            for field in ("reason", "quote"):
-                if (name := f"{score.column}_{field}") in words:
-                    row[name] = getattr(score.provenance, field)
-    for failure in result.table.failures:
-        if (row := values.get(failure.key)) is not None:
-            row["failures"] += f"{'; ' if row['failures'] else ''}{failure.column}: {failure.error}"
+    stored = result.table
+    word_keys = _word_keys(result)
+    empty: dict[str, Any] = dict.fromkeys([column.name for column in stored.columns])
+    empty |= dict.fromkeys(word_keys)
+    empty["failures"] = ""
+    values: dict[tuple[str, str], dict[str, Any]] = {}
+    for sample in stored.samples:
+        named = {"item": sample.item, "system": sample.system, "output": sample.output}
+        values[sample.key] = {**named, **empty}
+    for score in stored.scores:
+        row = values.get(score.key)
+        if row is None or score.rival:
+            continue
+        row[score.column] = score.value
+        for word in _WORDS:
+            key = f"{score.column}_{word}"
+            if key in word_keys:
+                row[key] = getattr(score.provenance, word)
+    for failure in stored.failures:
+        row = values.get(failure.key)
+        if row is not None:
+            separator = "; " if row["failures"] else ""
+            row["failures"] += f"{separator}{failure.column}: {failure.error}"
     keys = ("item", "system", "output", *empty)
-    own_columns = result.table.own_columns(keys)
-    for sample in result.table.samples:
-        cells = {heading: sample.extra.get(name) for name, heading in own_columns.items()}
-        values[sample.key] |= {
-            heading: json_cell(cell) if isinstance(cell, list | tuple | Mapping) else cell
-            for heading, cell in cells.items()
-        }
+    own_columns = stored.own_columns(keys)
+    for sample in stored.samples:
+        for name, heading in own_columns.items():
+            cell = sample.extra.get(name)
+            is_nested = isinstance(cell, list | tuple | Mapping)
+            values[sample.key][heading] = json_cell(cell) if is_nested else cell
     return (*keys, *own_columns.values()), list(values.values())
+
+
+def _word_keys(result: Result) -> dict[str, None]:
+    """Return the keys of reasons and quotations, of the criteria that have some."""
+    keys: dict[str, None] = {}
+    for column in result.table.columns:
+        if column.kind != "criterion":
+            continue
+        scores = result.table.column_scores(column.name)
+        for word in _WORDS:
+            if any(getattr(score.provenance, word) for score in scores):
+                keys[f"{column.name}_{word}"] = None
+    return keys

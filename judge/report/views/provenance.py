@@ -32,13 +32,23 @@ from judge.report.views.servers import (
     server_notes,
 )
 from judge.results.result import Result, failure_counts
-from judge.results.run_info import FirstPrompt, ModelUse, PromptMessage, Requests, RunInfo
+from judge.results.run_info import (
+    CriterionInfo,
+    FirstPrompt,
+    JudgeInfo,
+    ModelUse,
+    PromptMessage,
+    Requests,
+    RunInfo,
+)
 from judge.scoring.checklist import split
 
 _MIN_MASS = 0.9  # a banner counts the scores with less of the probability on the scale
 _ROUNDING = 1e-9
 UNFINISHED = {
-    "interrupted": "This run was interrupted. What had come back is shown; run the same command again to go on.",
+    "interrupted": (
+        "This run was interrupted. What had come back is shown; run the same command again to go on."
+    ),
     "stopped": "This run was stopped by an error. What had come back is shown.",
 }
 _MAX_SYSTEM = 1_000  # characters
@@ -57,8 +67,11 @@ class FailureKind:
 
 @dataclass(frozen=True, slots=True)
 class Readings:
-    """How many scores of a column were read in the requested form, from a sentence (`prose`), or from the answer to a
-    repair question (`repaired`), and how many judgments had replies without a score (`unread`)."""
+    """How the scores of a column were read.
+
+    They were read in the requested form (`strict`), from a sentence (`prose`), or from the answer to
+    a repair question (`repaired`). `unread` counts judgments whose replies have no score.
+    """
 
     column: str
     strict: int
@@ -69,10 +82,11 @@ class Readings:
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """What every report says beside its numbers. `judges` has what there is to say of each one, by name.
+    """What every report says beside its numbers.
 
-    `banners` go before any number; the first ones say that no model judged. `signed` has the columns' signatures, and
-    for judgments how many scores each method gave.
+    `judges` has the settings and refusals of each one, by name. `banners` go before any number; the
+    first ones say that no model judged. `signed` has the columns' signatures, and for judgments how
+    many scores each method gave.
     """
 
     title: str
@@ -86,62 +100,76 @@ class Provenance:
 
 def build_provenance(result: Result) -> Provenance:
     """Lay out how a result came to be."""
-    info, failures = result.info, _failures(result)
-    judges, remarks = info.judges, []
-    for judge, facts in judges.items():
-        settings = dict(facts.settings)
-        system_message = settings.pop("system_message", "")
-        parts = [
-            f"{name} {value}" for name, value in settings.items() if not isinstance(value, Mapping)
-        ]
-        for mapping in (value for value in settings.values() if isinstance(value, Mapping)):
-            parts += [
-                f"{name} {v if isinstance(v, str) else json.dumps(v)}"
-                for name, v in mapping.items()
-            ]
-        if system_message:
-            parts.append(f"system message: {one_line(str(system_message), _MAX_SYSTEM)}")
-        texts = [
-            one_line(" · ".join(parts)),
-            "; ".join(refusals(facts, scored_instead(result, judge))),
-        ]
-        if len(judges) > 1:
-            texts = [
-                one_line(facts.base_url or facts.provider),
-                *texts,
-                _usage(facts, replayed=facts.provider == "replay"),
-            ]
-        if remark := " · ".join(filter(None, texts)):
-            remarks.append((one_line(str(judge)), remark))
-    path = info.data.path
-    folders = path.replace("\\", "/").split("/")
-    # The name of a pattern includes the folder that it is about.
-    name = "/".join(folders[-2 if "*" in folders[-1] else -1 :]) if path else "Judge report"
-    title = info.config.title or (f"{name}, judged by {info.model}" if info.judges else name)
-    methods = methods_by_column(result)
-    columns = sorted(
-        result.table.columns, key=lambda c: c.kind != "criterion"
-    )  # stable: else the table's order
+    failures = _failures(result)
+    n_lost = sum(kind.count for kind in failures) - result.abstained
     return Provenance(
-        title=one_line(str(title)),
+        title=one_line(str(_title(result.info))),
         banners=tuple(dict.fromkeys(_banners(result))),
         failures=failures,
-        facts=_facts(result, sum(kind.count for kind in failures) - result.abstained),
-        usage=usage_of_run(info),
-        judges=tuple(remarks),
-        signed=tuple(
-            (
-                one_line(c.name),
-                _joined(
-                    str(c.signature),
-                    f"({_method_counts(n)})" if (n := methods.get(c.name)) else "",
-                    sep=" ",
-                ),
-            )
-            for c in columns
-            if str(c.signature)
-        ),
+        facts=_facts(result, n_lost),
+        usage=usage_of_run(result.info),
+        judges=tuple(_judge_remarks(result)),
+        signed=tuple(_signatures(result)),
     )
+
+
+def _title(info: RunInfo) -> str:
+    """Return the run's own title, or its data and judges."""
+    path = info.data.path
+    name = "Judge report"
+    if path:
+        folders = path.replace("\\", "/").split("/")
+        # The name of a pattern includes the folder that it is about.
+        n_parts = 2 if "*" in folders[-1] else 1
+        name = "/".join(folders[-n_parts:])
+    judged = f"{name}, judged by {info.model}" if info.judges else name
+    return info.config.title or judged
+
+
+def _judge_remarks(result: Result) -> Iterator[tuple[str, str]]:
+    """Yield the judges with their settings and what their servers refused, if there is any."""
+    judges = result.info.judges
+    for judge, info in judges.items():
+        refused = "; ".join(refusals(info, scored_instead(result, judge)))
+        texts = [one_line(" · ".join(_settings(info))), refused]
+        if len(judges) > 1:
+            address = one_line(info.base_url or info.provider)
+            usage = _usage(info, replayed=info.provider == "replay")
+            texts = [address, *texts, usage]
+        remark = " · ".join(filter(None, texts))
+        if remark:
+            yield one_line(str(judge)), remark
+
+
+def _settings(info: JudgeInfo) -> Iterator[str]:
+    """Yield the settings that a user chose; those of mappings follow, the system message is last."""
+    settings = dict(info.settings)
+    system_message = settings.pop("system_message", "")
+    mappings = []
+    for name, value in settings.items():
+        if isinstance(value, Mapping):
+            mappings.append(value)
+        else:
+            yield f"{name} {value}"
+    for mapping in mappings:
+        for name, value in mapping.items():
+            text = value if isinstance(value, str) else json.dumps(value)
+            yield f"{name} {text}"
+    if system_message:
+        yield f"system message: {one_line(str(system_message), _MAX_SYSTEM)}"
+
+
+def _signatures(result: Result) -> Iterator[tuple[str, str]]:
+    """Yield the signature of each column, criteria first, with the counts of the methods."""
+    methods = methods_by_column(result)
+    # The sort is stable, so that both kinds keep the order of the table.
+    columns = sorted(result.table.columns, key=lambda column: column.kind != "criterion")
+    for column in columns:
+        if not column.signature:
+            continue
+        counts = methods.get(column.name)
+        text = f"({_method_counts(counts)})" if counts else ""
+        yield one_line(column.name), _joined(column.signature, text, sep=" ")
 
 
 def _banners(result: Result) -> Iterator[str]:
@@ -153,30 +181,46 @@ def _banners(result: Result) -> Iterator[str]:
     yield from map(one_line, info.notes)
     yield from server_notes(result)
     yield from map(one_line, ledger.notes(result.table.samples))
-    judgments = [
-        part for score in result.table.scores for part in split(score) if isinstance(part, Score)
-    ]
-    by_mass = [
-        score.provenance
-        for score in judgments
-        if score.provenance.method in ("logprobs", "decisions")
-    ]
-    masses = [provenance.mass for provenance in by_mass if provenance.mass is not None]
-    if thin := [mass for mass in masses if mass < _MIN_MASS - _ROUNDING]:
+    yield from _thin_scores(result)
+    yield from _readings_in_words(result)
+
+
+def _thin_scores(result: Result) -> Iterator[str]:
+    """Say how many scores have little of the probability on the scale."""
+    masses = []
+    for score in result.table.scores:
+        for part in split(score):
+            if not isinstance(part, Score):
+                continue
+            provenance = part.provenance
+            by_probability = provenance.method in ("logprobs", "decisions")
+            if by_probability and provenance.mass is not None:
+                masses.append(provenance.mass)
+    thin = [mass for mass in masses if mass < _MIN_MASS - _ROUNDING]
+    if thin:
         yield (
-            f"{len(thin):,} of {plural(len(masses), 'score')} by token probabilities have less than {_MIN_MASS:.0%} of "
-            f"the probability on the scale, the least {min(thin):.0%}."
+            f"{len(thin):,} of {plural(len(masses), 'score')} by token probabilities have less "
+            f"than {_MIN_MASS:.0%} of the probability on the scale, the least {min(thin):.0%}."
         )
-    read = readings(result)
-    prose, repaired = sum(r.prose for r in read), sum(r.repaired for r in read)
-    total = sum(r.strict for r in read) + prose + repaired
-    places = ((prose, "read from a sentence"), (repaired, "from the answer to a repair question"))
-    if counts := [f"{count:,} of {total:,} {place}" for count, place in places if count]:
-        yield f"Scores not in the requested form: {', '.join(counts)}."
+
+
+def _readings_in_words(result: Result) -> Iterator[str]:
+    """Say how many scores were not in the requested form."""
+    counts = readings(result)
+    n_prose = sum(each.prose for each in counts)
+    n_repaired = sum(each.repaired for each in counts)
+    total = sum(each.strict for each in counts) + n_prose + n_repaired
+    parts = []
+    if n_prose:
+        parts.append(f"{n_prose:,} of {total:,} read from a sentence")
+    if n_repaired:
+        parts.append(f"{n_repaired:,} of {total:,} from the answer to a repair question")
+    if parts:
+        yield f"Scores not in the requested form: {', '.join(parts)}."
 
 
 def failed(row: Score | Failure | None) -> bool:
-    """Return whether a row is a failure. A failure of a panel is not counted: it follows from its judges'."""
+    """Return whether a row is a failure. A panel's does not count: it follows from its judges'."""
     return isinstance(row, Failure) and row.stage != "panel"
 
 
@@ -187,87 +231,115 @@ def abstained(column: Column, row: Score | Failure | None) -> bool:
 
 def _failures(result: Result) -> tuple[FailureKind, ...]:
     """Count the failures by stage and error, the most common first."""
-    examples = {(f.stage, f.error): f for f in reversed(result.failures) if failed(f)}
-    kinds: dict[tuple[str, str], Counter[str]] = {}
+    examples: dict[tuple[str, str], Failure] = {}
+    for failure in result.failures:
+        if failed(failure):
+            examples.setdefault((failure.stage, failure.error), failure)
+    counts_by_kind: dict[tuple[str, str], Counter[str]] = {}
     for (stage, error, _, column), n in failure_counts(result).items():
         if (stage, error) in examples:
-            kinds.setdefault((stage, error), Counter())[column] += n
-    rows = []
-    for key, columns in kinds.items():
-        failure = examples[key]
-        reply = (
-            f", reply: {failure.raw[:80]!r}" if failure.raw and failure.stage != "metric" else ""
-        )
-        judged = f"{failure.system} against {failure.rival}" if failure.rival else failure.system
-        example = f"{failure.item or 'all texts'}, {judged}: {failure.message}{reply}"
-        rows.append(FailureKind(*key, columns.total(), tuple(columns), example))
-    return tuple(sorted(rows, key=lambda kind: -kind.count))
+            counts_by_kind.setdefault((stage, error), Counter())[column] += n
+    kinds = []
+    for (stage, error), counts in counts_by_kind.items():
+        example = _example(examples[stage, error])
+        kinds.append(FailureKind(stage, error, counts.total(), tuple(counts), example))
+    return tuple(sorted(kinds, key=lambda kind: -kind.count))
+
+
+def _example(failure: Failure) -> str:
+    """Return a failure with its text and the beginning of the reply."""
+    reply = ""
+    if failure.raw and failure.stage != "metric":
+        reply = f", reply: {failure.raw[:80]!r}"
+    judged = failure.system
+    if failure.rival:
+        judged = f"{judged} against {failure.rival}"
+    return f"{failure.item or 'all texts'}, {judged}: {failure.message}{reply}"
 
 
 def readings(result: Result) -> tuple[Readings, ...]:
     """Count how the replies of each judge were read on each criterion.
 
-    Nothing for columns without replies in words, and for those of older runs, which did not store it.
+    Columns without replies in words have no counts, and so have those of older runs, which did not
+    store how a reply was read.
     """
     counts = {
         column.name: Counter[str]() for column in result.table.columns if column.kind == "criterion"
     }
     for row in chain.from_iterable(map(split, result.table.rows())):
-        if row.column in counts:
-            if isinstance(row, Failure):
-                counts[row.column]["unread"] += row.stage == "parse"
-            elif row.provenance.raw or row.provenance.reading:
-                counts[row.column][row.provenance.reading or "unknown"] += 1
-    kinds = ("strict", "prose", "repaired", "unread")
-    return tuple(
-        Readings(name, *(n[kind] for kind in kinds))
-        for name, n in counts.items()
-        if n.total() and not n["unknown"]
-    )
+        if row.column not in counts:
+            continue
+        if isinstance(row, Failure):
+            if row.stage == "parse":
+                counts[row.column]["unread"] += 1
+        elif row.provenance.raw or row.provenance.reading:
+            counts[row.column][row.provenance.reading or "unknown"] += 1
+    read = []
+    for name, by_reading in counts.items():
+        if by_reading.total() and not by_reading["unknown"]:
+            read.append(
+                Readings(
+                    column=name,
+                    strict=by_reading["strict"],
+                    prose=by_reading["prose"],
+                    repaired=by_reading["repaired"],
+                    unread=by_reading["unread"],
+                )
+            )
+    return tuple(read)
 
 
-def _facts(result: Result, lost: int) -> tuple[tuple[str, str], ...]:
-    info, table, abstained = result.info, result.table, result.abstained
-    data, language = info.data, info.language
-    systems = plural(len(table.systems), "system")
-    size = f"{plural(len(table.samples), 'text')}: {plural(len(table.items), 'item')}, {systems}"
-    place, panel = info.base_url or info.provider, len(info.judges) > 1
-    where = "" if panel else f"at {place}" if place else ""
+def _facts(result: Result, n_lost: int) -> tuple[tuple[str, str], ...]:
+    """Return the names and texts of the facts about a run that are known."""
+    info = result.info
+    table_of_run = result.table
+    texts = plural(len(table_of_run.samples), "text")
+    n_items = plural(len(table_of_run.items), "item")
+    systems = plural(len(table_of_run.systems), "system")
+    is_panel = len(info.judges) > 1
+    address = info.base_url or info.provider
+    at = f"at {address}" if address and not is_panel else ""
     methods = sum(methods_by_column(result).values(), Counter[str]())
+    # These are no ways to ask a judge.
     for name in ("panel", IDENTICAL):
         del methods[name]
-    started, spent = info.started, ""
+    weighting = info.config.weighting if info.judges else ""
+    started = info.started
     with suppress(ValueError):
         started = f"{datetime.fromisoformat(started):%Y-%m-%d %H:%M %Z}".rstrip()
-    if info.budget is not None:
-        form = (
-            "${:,.4f} of ${:,.2f} spent"
-            if info.budget.unit == "usd"
-            else "{:,.0f} of {:,.0f} tokens spent"
-        )
-        spent = form.format(info.budget.spent, info.budget.amount)
+    language = info.language
     facts = {
-        "Data": _joined(
-            data.path,
-            f"{data.files:,} files" if data.files > 1 else "",
-            f"sha256 {data.sha256[:12]}" if data.sha256 else "",
-        ),
-        "Texts": size,
-        "Judges" if panel else "Judge": _joined(info.model, where, sep=" "),
+        "Data": _data_fact(info),
+        "Texts": f"{texts}: {n_items}, {systems}",
+        "Judges" if is_panel else "Judge": _joined(info.model, at, sep=" "),
         "Language": f"{language.name} ({language.how})" if language is not None else "",
-        "Weighting": _joined(
-            info.config.weighting if info.judges else "", _method_counts(methods), sep=": "
-        ),
+        "Weighting": _joined(weighting, _method_counts(methods), sep=": "),
         "Started": _joined(started, f"took\u00a0{seconds(info.seconds)}" if started else ""),
         "Status": _joined(
             info.status if info.judge_version else "",
-            f"{lost:,} failed" if lost else "",
-            f"{abstained:,} abstained" if abstained else "",
+            f"{n_lost:,} failed" if n_lost else "",
+            f"{result.abstained:,} abstained" if result.abstained else "",
         ),
-        "Budget": spent,
+        "Budget": _budget_fact(info),
         "Version": f"judge {one_line(info.judge_version)}" if info.judge_version else "",
     }
     return tuple((name, text) for name, text in facts.items() if text)
+
+
+def _data_fact(info: RunInfo) -> str:
+    data = info.data
+    files = f"{data.files:,} files" if data.files > 1 else ""
+    digest = f"sha256 {data.sha256[:12]}" if data.sha256 else ""
+    return _joined(data.path, files, digest)
+
+
+def _budget_fact(info: RunInfo) -> str:
+    budget = info.budget
+    if budget is None:
+        return ""
+    if budget.unit == "usd":
+        return f"${budget.spent:,.4f} of ${budget.amount:,.2f} spent"
+    return f"{budget.spent:,.0f} of {budget.amount:,.0f} tokens spent"
 
 
 def _method_counts(methods: Counter[str]) -> str:
@@ -277,37 +349,46 @@ def _method_counts(methods: Counter[str]) -> str:
 
 def _joined(*parts: Any, sep: str = ", ") -> str:
     """Join the non-empty parts, each on one line; keep no-break spaces."""
-    return sep.join(
-        "\u00a0".join(map(one_line, str(part).split("\u00a0"))) for part in parts if part
-    )
+    lines = []
+    for part in parts:
+        if part:
+            # `one_line` would make a no-break space a plain one.
+            pieces = str(part).split("\u00a0")
+            lines.append("\u00a0".join(map(one_line, pieces)))
+    return sep.join(lines)
 
 
 def usage_of_run(info: RunInfo) -> str:
     """Summarise requests, tokens and cost in one line, and what generation cost."""
     parts = [_usage(info, replayed=info.provider == "replay")]
-    if writing := generation_cost(info):
+    writing = generation_cost(info)
+    if writing:
         parts.append(f"of which generation: ${writing:,.4f}")
     return one_line(" · ".join(filter(None, parts)))
 
 
 def _usage(used: ModelUse, *, replayed: bool) -> str:
     """Summarise requests, tokens and cost in one line."""
-    requests, usage, cost = used.requests, used.usage, used.cost
+    requests = used.requests
+    usage = used.usage
+    cost = used.cost
     parts = []
     if requests != Requests():
         counts = {"read from the recording" if replayed else "sent": requests.sent}
         if requests.answered != requests.sent:
             counts["answered"] = requests.answered
         for kind in ("cached", "shared", "retried", "timeouts", "failed"):
-            if number := getattr(requests, kind):
+            number = getattr(requests, kind)
+            if number:
                 counts[kind] = number
-        parts.append("requests: " + ", ".join(f"{n:,} {kind}" for kind, n in counts.items()))
+        in_words = [f"{n:,} {kind}" for kind, n in counts.items()]
+        parts.append(f"requests: {', '.join(in_words)}")
     if usage != Usage():
         cached = f" ({usage.cached_tokens:,} cached)" if usage.cached_tokens else ""
         thought = f" ({usage.reasoning_tokens:,} reasoning)" if usage.reasoning_tokens else ""
-        parts.append(
-            f"tokens: {usage.prompt_tokens:,} in{cached}, {usage.completion_tokens:,} out{thought}"
-        )
+        tokens_in = f"{usage.prompt_tokens:,} in{cached}"
+        tokens_out = f"{usage.completion_tokens:,} out{thought}"
+        parts.append(f"tokens: {tokens_in}, {tokens_out}")
     if cost is not None:
         price = "unknown"
         if cost.usd is not None:
@@ -317,7 +398,7 @@ def _usage(used: ModelUse, *, replayed: bool) -> str:
 
 
 def generation_cost(info: RunInfo) -> float | None:
-    """Return what the outputs cost that a run's systems wrote, in US dollars; None if it is unknown."""
+    """Return the cost of the outputs that a run generated, in US dollars; None if unknown."""
     costs = [system.cost.usd for system in info.systems.values() if system.cost is not None]
     known = [cost for cost in costs if cost is not None]
     return sum(known) if len(known) == len(costs) else None
@@ -330,14 +411,14 @@ def failure_blocks(result: Result) -> Iterator[Block]:
 
 
 def reading_section(result: Result) -> Iterator[Section]:
-    """Yield a section that counts how the replies were read, unless all scores were read in the requested form."""
-    read = readings(result)
+    """Yield a section that counts how replies were read, unless all had the requested form."""
+    counts = readings(result)
     heads = ("", "as requested", "from a sentence", "repair question", "no score")
-    rows = [
-        (one_line(r.column, 60), *(f"{n:,}" for n in (r.strict, r.prose, r.repaired, r.unread)))
-        for r in read
-    ]
-    if any(r.prose or r.repaired for r in read):
+    rows = []
+    for each in counts:
+        numbers = (each.strict, each.prose, each.repaired, each.unread)
+        rows.append((one_line(each.column, 60), *(f"{n:,}" for n in numbers)))
+    if any(each.prose or each.repaired for each in counts):
         key = "Where judge read the scores. Judgments without a score have failed."
         yield Section(
             "readings",
@@ -379,7 +460,10 @@ def _first_prompts(result: Result) -> Iterator[Block]:
 def method_blocks(result: Result) -> Iterator[Block]:
     """Say how the run was made: data, judge, usage, signatures, prompts and versions."""
     about = build_provenance(result)
-    yield Facts((*about.facts, *([("Usage", about.usage)] if about.usage else [])))
+    facts = list(about.facts)
+    if about.usage:
+        facts.append(("Usage", about.usage))
+    yield Facts(tuple(facts))
     if about.judges:
         yield Heading("Judges" if len(about.judges) > 1 else "Judge")
         yield Facts(about.judges)
@@ -388,21 +472,27 @@ def method_blocks(result: Result) -> Iterator[Block]:
         yield Facts(about.signed)
     yield from _first_prompts(result)
     for name, criterion in result.info.criteria.items():
-        title = one_line(criterion.title or name)
-        digest = criterion.digest[:12]
-        blocks: list[Block] = [Bullets(criterion.steps)] if criterion.steps else []
-        if criterion.examples:
-            shown = (
-                f"{one_line(example.score)}: {one_line(example.output, 200)}"
-                for example in criterion.examples
-            )
-            blocks += [Heading("Examples", 4), Bullets(tuple(shown))]
-        for file, text in criterion.templates.items():
-            blocks += [Heading(one_line(file), 4), Code(text, "jinja")]
+        blocks = tuple(_criterion_blocks(criterion))
         if blocks:
-            yield Details(f"Template: {title} {digest}".rstrip(), tuple(blocks))
-    if versions := result.info.versions:
-        yield Paragraph(
-            ", ".join(f"{one_line(name)} {one_line(number)}" for name, number in versions.items()),
-            "muted",
-        )
+            title = one_line(criterion.title or name)
+            yield Details(f"Template: {title} {criterion.digest[:12]}".rstrip(), blocks)
+    versions = result.info.versions.items()
+    if versions:
+        packages = [f"{one_line(name)} {one_line(number)}" for name, number in versions]
+        yield Paragraph(", ".join(packages), "muted")
+
+
+def _criterion_blocks(criterion: CriterionInfo) -> Iterator[Block]:
+    """Yield the steps, the examples and the templates of a criterion."""
+    if criterion.steps:
+        yield Bullets(criterion.steps)
+    if criterion.examples:
+        yield Heading("Examples", 4)
+        examples = [
+            f"{one_line(example.score)}: {one_line(example.output, 200)}"
+            for example in criterion.examples
+        ]
+        yield Bullets(tuple(examples))
+    for file, text in criterion.templates.items():
+        yield Heading(one_line(file), 4)
+        yield Code(text, "jinja")

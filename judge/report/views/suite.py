@@ -35,13 +35,17 @@ from judge.suite.evaluate import Outcome, Outcomes
 SCHEMA = "judge.test/1"
 _TOP = 6  # failing verdicts in the summary
 _MAX_NAMED = 8  # names in a sentence
-_NAME, _SENTENCE, _REPLY = 80, 500, 1_000  # characters
+_NAME = 80  # characters
+_SENTENCE = 500
+_REPLY = 1_000
 _MARKS: Mapping[Status, tuple[str, Tone]] = {
     "passed": ("✓", "good"),
     "failed": ("✗", "bad"),
     "undecided": ("?", "warning"),
     "error": ("!", "bad"),
 }
+_ESTIMATE_FIELDS = ("value", "low", "high", "n", "p", "method")
+_Pair = tuple[Outcome, Verdict]
 
 
 def view(outcomes: Outcomes) -> Document:
@@ -49,129 +53,166 @@ def view(outcomes: Outcomes) -> Document:
     pairs = [(outcome, verdict) for outcome in outcomes for verdict in outcome.verdicts]
     failing = [(outcome, verdict) for outcome, verdict in pairs if not verdict.met]
     # A gate that passes names what it passed without evidence.
-    named = failing or [
-        (outcome, verdict) for outcome, verdict in pairs if verdict.status == "undecided"
-    ]
+    undecided = [(outcome, verdict) for outcome, verdict in pairs if verdict.status == "undecided"]
+    lines = [_line(outcome, verdict) for outcome, verdict in failing or undecided]
+    is_several = len(outcomes) > 1
+    scope = plural(len(outcomes), "suite")
+    if not is_several:
+        scope = _path(outcomes[0]) if outcomes else ""
+    sections = []
+    for outcome in outcomes:
+        if outcome.verdicts:
+            name = outcome.suite.name
+            make = partial(_blocks, outcome, is_several)
+            sections.append(Section(f"suite-{name}", name if is_several else "Cases", make))
     names = ", ".join(outcome.suite.name for outcome in outcomes)
-    several = len(outcomes) > 1
-    lines = [
-        f"{_MARKS[v.status][0]} {one_line(v.name, _NAME)} ({_path(o)}:{v.line}):\n{_message(v)}"
-        for o, v in named
-    ]
-    paths = shlex.join(dict.fromkeys(_path(outcome) for outcome, _ in failing))
-    accepted = failing and all(verdict.kind in ("baseline", "drift") for _, verdict in failing)
-    options = [*["--update-baseline"] * bool(accepted), *["--full"] * bool(failing)]
     headline, *others = summarize(outcomes)
     return Document(
         title=f"{'✓' if outcomes.passed else '✗'} judge test: {names}",
         finding=(headline, *(f"{sentence}." for sentence in others)),
         tone="good" if outcomes.passed else "bad",
-        scope=plural(len(outcomes), "suite") if several else _path(outcomes[0]) if outcomes else "",
+        scope=scope,
         about=tuple(map(_path, outcomes)),
         notices=tuple(_notices(outcomes)),
         summary=(Bullets(tuple(lines[:_TOP])),) if lines else (),
-        sections=tuple(
-            Section(
-                f"suite-{outcome.suite.name}",
-                outcome.suite.name if several else "Cases",
-                partial(_blocks, outcome, several),
-            )
-            for outcome in outcomes
-            if outcome.verdicts
-        ),
-        footer=(
-            *([f"{len(lines) - _TOP:,} more: --full"] if len(lines) > _TOP else []),
-            f"{len(pairs) - len(failing):,} of {plural(len(pairs), 'check')} passed · "
-            f"{seconds(sum(o.seconds for o in outcomes))}",
-        ),
-        next=tuple(f"judge test {paths} {option}" for option in options),
+        sections=tuple(sections),
+        footer=tuple(_footer(outcomes, pairs, failing, len(lines))),
+        next=tuple(_next_commands(failing)),
         data={
             "schema": SCHEMA,
             "passed": outcomes.passed,
             "summary": ". ".join([headline, *others]),
             "suites": list(map(_data, outcomes)),
         },
-        records=tuple(
-            {"suite": outcome.suite.name, "path": _path(outcome)}
-            | {name: value for name, value in asdict(verdict).items() if name != "estimate"}
-            | {
-                name: getattr(verdict.estimate, name, None)
-                for name in ("value", "low", "high", "n", "p", "method")
-            }
-            for outcome, verdict in pairs
-        ),
+        records=tuple(_record(outcome, verdict) for outcome, verdict in pairs),
         tests=tuple(map(_test_suite, outcomes)),
     )
+
+
+def _line(outcome: Outcome, verdict: Verdict) -> str:
+    """Return a verdict with its place in the suite's file and what was measured."""
+    mark, _ = _MARKS[verdict.status]
+    name = one_line(verdict.name, _NAME)
+    return f"{mark} {name} ({_path(outcome)}:{verdict.line}):\n{_message(verdict)}"
+
+
+def _footer(
+    outcomes: Outcomes, pairs: Sequence[_Pair], failing: Sequence[_Pair], n_lines: int
+) -> Iterator[str]:
+    if n_lines > _TOP:
+        yield f"{n_lines - _TOP:,} more: --full"
+    n_passed = len(pairs) - len(failing)
+    took = seconds(sum(outcome.seconds for outcome in outcomes))
+    yield f"{n_passed:,} of {plural(len(pairs), 'check')} passed · {took}"
+
+
+def _next_commands(failing: Sequence[_Pair]) -> Iterator[str]:
+    """Suggest to accept a change of the baseline, if nothing else fails, or to see everything."""
+    if not failing:
+        return
+    paths = shlex.join(dict.fromkeys(_path(outcome) for outcome, _ in failing))
+    if all(verdict.kind in ("baseline", "drift") for _, verdict in failing):
+        yield f"judge test {paths} --update-baseline"
+    yield f"judge test {paths} --full"
+
+
+def _record(outcome: Outcome, verdict: Verdict) -> dict[str, Any]:
+    """Return a verdict as CSV has it: with its estimate's numbers in columns of their own."""
+    record: dict[str, Any] = {"suite": outcome.suite.name, "path": _path(outcome)}
+    record |= asdict(verdict)
+    del record["estimate"]
+    for name in _ESTIMATE_FIELDS:
+        record[name] = getattr(verdict.estimate, name, None)
+    return record
 
 
 def summarize(outcomes: Sequence[Outcome]) -> list[str]:
     """Summarise outcomes in sentences, failures first: `3 of 12 cases fail: 1 failed, 2 undecided`."""
     verdicts = [verdict for outcome in outcomes for verdict in outcome.verdicts]
     cases = [verdict for verdict in verdicts if verdict.subject == "case"]
-    failing = Counter(verdict.status for verdict in cases if not verdict.met)
-    count = plural(len(cases), "case")
     sentences = []
-    if stuck := sum(bool(outcome.trouble) for outcome in outcomes):
-        sentences.append(f"{plural(stuck, 'suite')} could not run")
-    if failing:
-        kinds = ", ".join(f"{failing[status]:,} {status}" for status in _MARKS if failing[status])
-        verb = "fails" if len(cases) == 1 else "fail"
-        reasons = f": {kinds}" if failing.keys() != {"failed"} else ""
-        sentences.append(f"{failing.total():,} of {count} {verb}{reasons}")
-    missed = [verdict for verdict in verdicts if not verdict.met]
-    limits = [verdict for verdict in missed if verdict.subject == "limit"]
-    compared = [verdict for verdict in missed if verdict.subject == "baseline"]
-    named = {
-        "Limit not met": [verdict.name for verdict in limits if verdict.status == "failed"],
-        "Limit not checked": [verdict.name for verdict in limits if verdict.status != "failed"],
-        "Worse than the baseline": [
-            verdict.criterion for verdict in compared if verdict.status == "failed"
-        ],
-        "Not comparable with the baseline": [
-            verdict.criterion for verdict in compared if verdict.status != "failed"
-        ],
-    }
-    for text, names in named.items():
+    n_stuck = sum(bool(outcome.trouble) for outcome in outcomes)
+    if n_stuck:
+        sentences.append(f"{plural(n_stuck, 'suite')} could not run")
+    has_failing = not all(verdict.met for verdict in cases)
+    if has_failing:
+        sentences.append(_failing_sentence(cases))
+    for subject, names in _missed_names(verdicts).items():
         if names:
-            shown = first_names(dict.fromkeys(names), _MAX_NAMED)
-            sentences.append(f"{text}: {shown}")
-    if cases and not failing:
-        undecided = sum(verdict.status == "undecided" for verdict in cases)
-        all_cases = f"{count} passes" if len(cases) == 1 else f"All {count} pass"
-        sentences.append(all_cases + (f", {undecided:,} of them undecided" if undecided else ""))
+            sentences.append(f"{subject}: {first_names(dict.fromkeys(names), _MAX_NAMED)}")
+    if cases and not has_failing:
+        sentences.append(_passing_sentence(cases))
     return sentences or ["No case was run"]
+
+
+def _failing_sentence(cases: Sequence[Verdict]) -> str:
+    """Return `3 of 12 cases fail: 1 failed, 2 undecided`, without the kinds if all just failed."""
+    counts = Counter(verdict.status for verdict in cases if not verdict.met)
+    verb = "fails" if len(cases) == 1 else "fail"
+    sentence = f"{counts.total():,} of {plural(len(cases), 'case')} {verb}"
+    if counts.keys() == {"failed"}:
+        return sentence
+    kinds = [f"{counts[status]:,} {status}" for status in _MARKS if counts[status]]
+    return f"{sentence}: {', '.join(kinds)}"
+
+
+def _passing_sentence(cases: Sequence[Verdict]) -> str:
+    count = plural(len(cases), "case")
+    sentence = f"{count} passes" if len(cases) == 1 else f"All {count} pass"
+    n_undecided = sum(verdict.status == "undecided" for verdict in cases)
+    return f"{sentence}, {n_undecided:,} of them undecided" if n_undecided else sentence
+
+
+def _missed_names(verdicts: Sequence[Verdict]) -> dict[str, list[str]]:
+    """Return the limits and baselines that are not met, by the beginning of their sentence."""
+    names: dict[str, list[str]] = {
+        "Limit not met": [],
+        "Limit not checked": [],
+        "Worse than the baseline": [],
+        "Not comparable with the baseline": [],
+    }
+    for verdict in verdicts:
+        if verdict.met:
+            continue
+        is_known = verdict.status == "failed"
+        if verdict.subject == "limit":
+            names["Limit not met" if is_known else "Limit not checked"].append(verdict.name)
+        elif verdict.subject == "baseline":
+            subject = "Worse than the baseline"
+            if not is_known:
+                subject = "Not comparable with the baseline"
+            names[subject].append(verdict.criterion)
+    return names
 
 
 def _path(outcome: Outcome) -> str:
     """Return the suite's path, relative if it is below the working directory."""
     path = outcome.suite.path
-    return str(
-        path.absolute().relative_to(Path.cwd())
-        if path.absolute().is_relative_to(Path.cwd())
-        else path
-    )
+    if path.absolute().is_relative_to(Path.cwd()):
+        path = path.absolute().relative_to(Path.cwd())
+    return str(path)
 
 
 def _notices(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    """Yield why suites could not run, their warnings and their notes."""
     for outcome in outcomes:
         suite = f"{outcome.suite.name}: " if len(outcomes) > 1 else ""
         if outcome.trouble:
-            yield (
-                outcome.trouble
-                if str(outcome.suite.path) in outcome.trouble
-                else f"{suite}{outcome.trouble}"
-            )
-        yield from (f"{suite}{text}" for text in (*outcome.warnings, *outcome.notes))
+            names_suite = str(outcome.suite.path) in outcome.trouble
+            yield outcome.trouble if names_suite else f"{suite}{outcome.trouble}"
+        for text in (*outcome.warnings, *outcome.notes):
+            yield f"{suite}{text}"
 
 
 def _message(verdict: Verdict) -> str:
+    """Say what was expected and what was measured."""
     reason = verdict.reason
-    if verdict.status == "error" and verdict.detail.startswith(
-        reason
-    ):  # an error, then its message
+    # The detail of an error begins with its kind, which is the reason, and its message.
+    if verdict.status == "error" and verdict.detail.startswith(reason):
         reason = verdict.detail.partition("\n")[0]
-    measured = ": ".join(filter(None, [verdict.found, reason])) + _counts(verdict)
-    return one_line(f"expected {verdict.expected}, found {measured}", _SENTENCE)
+    measured = ": ".join(filter(None, [verdict.found, reason]))
+    text = f"expected {verdict.expected}, found {measured}{_counts(verdict)}"
+    return one_line(text, _SENTENCE)
 
 
 def _counts(verdict: Verdict) -> str:
@@ -181,40 +222,52 @@ def _counts(verdict: Verdict) -> str:
 # Every verdict
 
 
-def _blocks(outcome: Outcome, several: bool) -> Iterator[Block]:
-    if several:
+def _blocks(outcome: Outcome, is_several: bool) -> Iterator[Block]:
+    """Yield all verdicts of a suite, the details of the failing ones, and the baseline."""
+    if is_several:
         yield Paragraph(". ".join(summarize([outcome])))
-    rows = [
-        (
-            Cell(
-                f"{mark} {v.name}", tone="" if v.met else tone, title=f"{_path(outcome)}:{v.line}"
-            ),
-            v.expected,
-            Cell(v.found, note=f"baseline {v.before}" if v.before else ""),
-            f"{v.reason}{_counts(v)}".lstrip(),
-        )
-        for v in outcome.verdicts
-        for mark, tone in [_MARKS[v.status]]
-    ]
-    key = "✓ passed · ✗ failed · ? undecided · ! error"
-    verdicts = text_table(
-        ("case", "expected", "found", "reason"), rows, key=key, caption="Verdicts.", name="cases"
-    )
-    yield Details(plural(len(outcome.verdicts), "verdict"), (verdicts,))
+    yield Details(plural(len(outcome.verdicts), "verdict"), (_verdict_table(outcome),))
     for verdict in outcome.verdicts:
         if verdict.detail and not verdict.met:
             yield Heading(verdict.name, 4)
             yield Code(verdict.detail[:_REPLY].strip())
-    if outcome.comparison is not None:
-        compared = plugins.document(outcome.comparison)
-        blocks: list[Block] = [Paragraph(sentence) for sentence in compared.finding]
-        blocks += [Notice(notice) for notice in compared.notices]
-        blocks += [
-            block for block in compared.summary if not (isinstance(block, Table) and block.short)
-        ]
-        for section in compared.sections:
-            blocks += [Heading(section.title), *section.blocks]
-        yield Details(f"Against the baseline: {compared.title}", tuple(blocks))
+    if outcome.comparison is None:
+        return
+    compared = plugins.document(outcome.comparison)
+    blocks: list[Block] = [Paragraph(sentence) for sentence in compared.finding]
+    blocks += [Notice(notice) for notice in compared.notices]
+    for block in compared.summary:
+        is_short = isinstance(block, Table) and block.short  # the sections have it in full
+        if not is_short:
+            blocks.append(block)
+    for section in compared.sections:
+        blocks += [Heading(section.title), *section.blocks]
+    yield Details(f"Against the baseline: {compared.title}", tuple(blocks))
+
+
+def _verdict_table(outcome: Outcome) -> Table:
+    rows = []
+    for verdict in outcome.verdicts:
+        mark, tone = _MARKS[verdict.status]
+        if verdict.met:
+            tone = ""
+        place = f"{_path(outcome)}:{verdict.line}"
+        before = f"baseline {verdict.before}" if verdict.before else ""
+        rows.append(
+            (
+                Cell(f"{mark} {verdict.name}", tone=tone, title=place),
+                verdict.expected,
+                Cell(verdict.found, note=before),
+                f"{verdict.reason}{_counts(verdict)}".lstrip(),
+            )
+        )
+    return text_table(
+        ("case", "expected", "found", "reason"),
+        rows,
+        key="✓ passed · ✗ failed · ? undecided · ! error",
+        caption="Verdicts.",
+        name="cases",
+    )
 
 
 # Programs
@@ -238,17 +291,19 @@ def _data(outcome: Outcome) -> dict[str, Any]:
 
 
 def _test_suite(outcome: Outcome) -> TestSuite:
+    """Return a suite for JUnit; one that could not run is a test with an error."""
     path = _path(outcome)
-    cases = [TestCase("suite", "error", outcome.trouble, kind="trouble")] if outcome.trouble else []
+    cases = []
+    if outcome.trouble:
+        cases.append(TestCase("suite", "error", outcome.trouble, kind="trouble"))
     for verdict in outcome.verdicts:
-        status: Literal["passed", "failed", "error"]
-        status = "passed" if verdict.met else "error" if verdict.status == "error" else "failed"
         message = _message(verdict)
-        if status != "passed":
-            message = "\n".join(
-                filter(None, [message, f"{path}:{verdict.line}", verdict.detail[:_REPLY].strip()])
-            )
-        cases.append(
-            TestCase(verdict.name, status, message, kind=verdict.status, line=verdict.line)
-        )
+        status: Literal["passed", "failed", "error"] = "passed"
+        if not verdict.met:
+            status = "error" if verdict.status == "error" else "failed"
+            detail = verdict.detail[:_REPLY].strip()
+            lines = [message, f"{path}:{verdict.line}", detail]
+            message = "\n".join(filter(None, lines))
+        case = TestCase(verdict.name, status, message, kind=verdict.status, line=verdict.line)
+        cases.append(case)
     return TestSuite(outcome.suite.name, tuple(cases), path, outcome.seconds)
