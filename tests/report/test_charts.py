@@ -246,11 +246,11 @@ def test_a_scale_of_words_has_a_bin_per_word() -> None:
 
 
 def test_a_scale_of_many_or_unknown_values_has_ten_bins() -> None:
-    assert bins({str(k): k for k in range(101)}, (0, 100), [])[1][:2] == [
+    assert bins({str(k): k for k in range(101)}, (0, 100), []).labels[:2] == [
         "0.00–10.00",
         "10.00–20.00",
     ]
-    edges, _ = bins({}, (None, None), [2.0, 12.0, 12.0])
+    edges = bins({}, (None, None), [2.0, 12.0, 12.0]).edges
     assert (edges[0], edges[-1]) == (3.0, 11.0)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import singledispatch
 from io import StringIO
 from itertools import takewhile
@@ -30,14 +30,10 @@ _STYLES = {
 }
 _GAP = 2  # cells between columns
 _BLANK = "\ue000"  # stands for a space that Rich must not strip, and is replaced in the end
-_NAME, _MIN_NAME = (
-    28,
-    12,
-)  # widest name of a row, and the width to which names are folded if all columns then fit
-_HEAD, _FOLDED = (
-    24,
-    8,
-)  # widest heading, and the width to which it is folded if the table does not fit
+_NAME = 28  # cells of the widest name of a row
+_MIN_NAME = 12  # names are folded to this width if all columns then fit
+_HEAD = 24  # cells of the widest heading
+_FOLDED = 8  # headings are folded to this width if the table does not fit
 _BAR = 10  # cells of a full bar
 _EXCERPTS = 3  # in the summary
 _WIDE = "   "  # between the label of a line of the footer and its text
@@ -66,8 +62,8 @@ def render(
 ) -> str:
     """Write the finding, the summary and what to do next; with `full` also every section.
 
-    `width` is in terminal cells (default: the terminal's, or 80). Without `colour` the text has no escape codes and no
-    bars.
+    `width` is in terminal cells (default: the terminal's, or 80). Without `colour` the text has no
+    escape codes and no bars.
     """
     text = StringIO()
     console = Console(
@@ -82,33 +78,60 @@ def render(
         emoji=False,
     )
     screen = _Screen(console, full, colour)
+    _print_finding(document, screen)
+    for notice in document.notices:
+        _print(blocks.Notice(notice), screen)
+    for block in document.summary:
+        if _is_in_summary(block, screen):
+            # These begin with a blank line of their own.
+            if not isinstance(block, blocks.Details | blocks.Heading):
+                console.print()
+            _print(block, screen)
+    if full:
+        for section in document.sections:
+            _print_section(section, screen)
+    _print_footer(document, screen)
+    lines = text.getvalue().replace(_BLANK, " ").split("\n")
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _print_finding(document: Document, screen: _Screen) -> None:
+    console = screen.console
     headline, *details = document.finding or (document.title,)
-    if full and document.finding:
+    if screen.full and document.finding:
         console.print(_text(one_line(document.title), "bold"))
         console.print(_text(" · ".join(map(one_line, document.about)), "dim"))
     _print_headline(console, one_line(headline), one_line(document.scope))
     for sentence in details:
         console.print(Padding(_text(one_line(sentence)), (0, 0, 0, 2)))
-    for notice in document.notices:
-        _print(blocks.Notice(notice), screen)
-    for block in document.summary:
-        if full and isinstance(block, blocks.Table) and block.short:
-            continue
-        if not (_page_only(block) or (not full and isinstance(block, blocks.Chart))):
-            if not isinstance(
-                block, blocks.Details | blocks.Heading
-            ):  # which begin with a blank line
-                console.print()
-            _print(block, screen)
-    for section in document.sections if full else ():
-        printed = [block for block in section.blocks if not _page_only(block)]
-        if printed:
-            console.print(_text(f"\n{section.title}\n", "bold"))
-        for block in printed:
-            _print(block, screen)
-    commands = [
-        c for c in document.next if "RUN" not in c.split() and not (full and c.endswith("--full"))
-    ]
+
+
+def _is_in_summary(block: blocks.Block, screen: _Screen) -> bool:
+    """Return whether a block of the summary is printed."""
+    if screen.full:
+        # The sections have the short table in full.
+        is_short = isinstance(block, blocks.Table) and block.short
+        return not is_short and not _page_only(block)
+    return not isinstance(block, blocks.Chart) and not _page_only(block)
+
+
+def _print_section(section: blocks.Section, screen: _Screen) -> None:
+    printed = [block for block in section.blocks if not _page_only(block)]
+    if printed:
+        screen.console.print(_text(f"\n{section.title}\n", "bold"))
+    for block in printed:
+        _print(block, screen)
+
+
+def _print_footer(document: Document, screen: _Screen) -> None:
+    """Print the last lines, and the commands that help now."""
+    console = screen.console
+    commands = []
+    for command in document.next:
+        is_unfilled = "RUN" in command.split()
+        is_done = screen.full and command.endswith("--full")
+        if not (is_unfilled or is_done):
+            commands.append(command)
     if document.footer or commands:
         console.print()
     for line in document.footer:
@@ -119,13 +142,13 @@ def render(
             console.print(_text(line), soft_wrap=True)
     if commands:
         _print_labelled(console, "Next", commands, fold=False)
-    return "\n".join(line.rstrip() for line in text.getvalue().replace(_BLANK, " ").split("\n"))
 
 
 def _page_only(block: blocks.Block) -> bool:
-    return isinstance(block, blocks.ItemBrowser | blocks.Tiles) or (
-        isinstance(block, blocks.Chart) and block.tabled
-    )
+    """Return whether only the page shows a block; a chart whose values are tabled, too."""
+    if isinstance(block, blocks.Chart):
+        return block.tabled
+    return isinstance(block, blocks.ItemBrowser | blocks.Tiles)
 
 
 def _text(text: str, style: str | Style = "") -> Text:
@@ -137,13 +160,10 @@ def _assemble(*parts: str | Text | tuple[str, str]) -> Text:
     """Join texts and (text, style) pairs."""
     joined = Text()
     for part in parts:
-        joined.append_text(
-            part
-            if isinstance(part, Text)
-            else _text(*part)
-            if isinstance(part, tuple)
-            else _text(part)
-        )
+        if isinstance(part, tuple):
+            joined.append_text(_text(*part))
+        else:
+            joined.append_text(part if isinstance(part, Text) else _text(part))
     return joined
 
 
@@ -160,7 +180,10 @@ def _print_headline(console: Console, headline: str, scope: str) -> None:
 def _print_labelled(
     console: Console, label: str, parts: Sequence[str], *, fold: bool = True
 ) -> None:
-    """Print `Label    part · part`, whole parts on a line where they fit; longer ones are folded or stay whole."""
+    """Print `Label    part · part`, with whole parts on a line if they fit.
+
+    A part that is longer than a line is folded, or without `fold` stays whole.
+    """
     room = console.width - _LABEL
     lines: list[str] = []
     for part in parts:
@@ -169,11 +192,12 @@ def _print_labelled(
         else:
             lines.append(part)
     if fold:
-        lines = [part.plain.rstrip() for line in lines for part in _text(line).wrap(console, room)]
-    for place, line in enumerate(lines):
-        console.print(
-            _assemble((f"{'' if place else label:<{_LABEL}}", "dim"), line), soft_wrap=True
-        )
+        wrapped = [part for line in lines for part in _text(line).wrap(console, room)]
+        lines = [part.plain.rstrip() for part in wrapped]
+    for index, line in enumerate(lines):
+        shown_label = label if index == 0 else ""
+        begin = (f"{shown_label:<{_LABEL}}", "dim")
+        console.print(_assemble(begin, line), soft_wrap=True)
 
 
 @singledispatch
@@ -230,19 +254,21 @@ def _(block: blocks.Diff, screen: _Screen) -> None:
 
 @_print.register
 def _(block: blocks.Excerpts, screen: _Screen) -> None:
-    parts = [
-        " ".join(one_line(part, 30) for part in (e.item, e.system, e.column, e.score) if part)
-        for e in block.excerpts
-    ]
+    parts = []
+    for excerpt in block.excerpts:
+        names = (excerpt.item, excerpt.system, excerpt.column, excerpt.score)
+        parts.append(" ".join(one_line(name, 30) for name in names if name))
     if not screen.full:
         _print_labelled(screen.console, block.label, parts[:_EXCERPTS])
         return
     if block.label:
         screen.console.print(_text(block.label, "bold"))
     for part, excerpt in zip(parts, block.excerpts, strict=True):
-        more = (excerpt.note, f"Text: {excerpt.text}") if excerpt.text else ()
-        lines = [one_line(line, 300) for line in (excerpt.reason, *more) if line]
-        text = _assemble(part, ("".join(f"\n{line}" for line in lines), "dim"))
+        lines = [excerpt.reason]
+        if excerpt.text:
+            lines += [excerpt.note, f"Text: {excerpt.text}"]
+        below = [f"\n{one_line(line, 300)}" for line in lines if line]
+        text = _assemble(part, ("".join(below), "dim"))
         screen.console.print(Padding(text, (0, 0, 0, 2)))
 
 
@@ -262,102 +288,123 @@ def _(block: blocks.Details, screen: _Screen) -> None:
 
 @_print.register
 def _(block: blocks.Table, screen: _Screen) -> None:
-    """Print the table; columns that do not fit follow in tables below, or in the summary are only counted.
+    """Print the table; columns that do not fit follow in tables below, or in the summary are counted.
 
-    The first one or two columns, if they hold no numbers, name the rows and stand in each of these tables. If no column
-    holds numbers, the widest ones are folded until all fit.
+    The first one or two columns, if they hold no numbers, name the rows and stand in each of these
+    tables. If no column holds numbers, the widest ones are folded until all fit.
     """
     console = screen.console
     if block.caption and screen.full:
         console.print(_text(block.caption, "dim"))
-    every = [_column(block, place, screen) for place in range(len(block.columns))]
-    folds = not any(column.numeric for column in block.columns)
-    if (
-        not screen.full
-        and not folds
-        and sum(column.width + _GAP for column in every) - _GAP > console.width
-    ):
-        every = [_column(block, place, screen, narrow=True) for place in range(len(block.columns))]
-    n_names = max(1, len(list(takewhile(lambda column: not column.numeric, block.columns[:2]))))
-    if folds:
-        n_names = len(every)
-    names, columns = every[:n_names], every[n_names:]
-    widths = [min(_NAME, column.width) if columns else column.width for column in names]
-    while (
-        not columns
-        and sum(widths) + _GAP * (n_names - 1) > console.width
-        and max(widths) > _MIN_NAME
-    ):
-        widths[widths.index(max(widths))] -= 1
-    taken = sum(column.width + _GAP for column in columns) + sum(
-        width + _GAP for width in widths[:-1]
-    )
-    if widths[-1] + taken > console.width >= taken + _MIN_NAME:
-        widths[-1] = console.width - taken
-    room = console.width - sum(widths) - _GAP * (n_names - 1)
-    parts: list[list[_Column]] = [[]]
-    for column in columns:
-        if parts[-1] and sum(known.width + _GAP for known in [*parts[-1], column]) > room:
-            parts.append([])
-        parts[-1].append(column)
+    columns = [_column(block, index, screen) for index in range(len(block.columns))]
+    are_all_text = not any(column.numeric for column in columns)
+    if not screen.full and not are_all_text and _total_width(columns) > console.width:
+        columns = [_column(block, index, screen, narrow=True) for index in range(len(columns))]
+    if are_all_text:
+        n_names = len(columns)
+    else:
+        names = takewhile(lambda column: not column.numeric, block.columns[:2])
+        n_names = max(1, len(list(names)))
+    named = _fitted_names(columns[:n_names], columns[n_names:], console.width)
+    room = console.width - _total_width(named)
+    parts = _parts(columns[n_names:], room)
     for part in parts if screen.full else parts[:1]:
-        grid = Grid(
-            box=None,
-            padding=(0, _GAP, 0, 0),
-            pad_edge=False,
-            collapse_padding=True,
-            header_style="",
-        )
-        for name, width in zip(names, widths, strict=True):
-            grid.add_column(name.head, width=width, overflow="fold")
-        for column in part:
-            width = min(column.width, console.width)
-            grid.add_column(
-                column.head,
-                justify="right" if column.numeric else "left",
-                width=width,
-                overflow="fold",
-            )
-        for place in range(len(block.rows)):
-            grid.add_row(*(column.cells[place] for column in (*names, *part)))
-        console.print(grid)
-    hidden = sum(map(len, parts[1:]))
+        console.print(_grid(named, part, len(block.rows), console.width))
+    n_hidden = sum(map(len, parts[1:]))
     key = block.key
     if not screen.full:
-        more = f"{hidden} more {'column' if hidden == 1 else 'columns'}" if hidden else ""
-        more = ", ".join(filter(None, (more, "intervals and details" if block.short else "")))
-        key = " · ".join(filter(None, (key, f"{more}: --full" if more else "")))
+        hidden = []
+        if n_hidden:
+            hidden.append(f"{n_hidden} more {'column' if n_hidden == 1 else 'columns'}")
+        if block.short:
+            hidden.append("intervals and details")
+        more = f"{', '.join(hidden)}: --full" if hidden else ""
+        key = " · ".join(filter(None, (key, more)))
     if key:
         console.print(_text(key, "dim"))
 
 
-def _column(block: blocks.Table, place: int, screen: _Screen, *, narrow: bool = False) -> _Column:
-    """Return a column ready to print, with bars on a terminal; a `narrow` one has no bars and folds its heading."""
-    column, cells = block.columns[place], [row[place] for row in block.rows]
-    marks = max((cell_len(cell.mark) for cell in cells), default=0)
-    texts = [one_line(cell.text) + f"{cell.mark:{_BLANK}<{marks}}" for cell in cells]
+def _total_width(columns: Sequence[_Column]) -> int:
+    """Return the cells that columns side by side take."""
+    return sum(column.width + _GAP for column in columns) - _GAP
+
+
+def _fitted_names(names: Sequence[_Column], others: Sequence[_Column], width: int) -> list[_Column]:
+    """Return the columns that name the rows, folded as far as the others need the room."""
+    widths = [column.width for column in names]
+    if others:
+        widths = [min(_NAME, each) for each in widths]
+        others_width = sum(column.width + _GAP for column in others)
+        taken = others_width + sum(each + _GAP for each in widths[:-1])
+        if widths[-1] + taken > width >= taken + _MIN_NAME:
+            widths[-1] = width - taken
+    else:
+        gaps = _GAP * (len(widths) - 1)
+        while sum(widths) + gaps > width and max(widths) > _MIN_NAME:
+            widths[widths.index(max(widths))] -= 1
+    return [replace(column, width=each) for column, each in zip(names, widths, strict=True)]
+
+
+def _parts(columns: Sequence[_Column], room: int) -> list[list[_Column]]:
+    """Split the columns into parts that fit beside the names."""
+    parts: list[list[_Column]] = [[]]
+    for column in columns:
+        width = sum(each.width + _GAP for each in [*parts[-1], column])
+        if parts[-1] and width > room:
+            parts.append([])
+        parts[-1].append(column)
+    return parts
+
+
+def _grid(names: Sequence[_Column], columns: Sequence[_Column], n_rows: int, width: int) -> Grid:
+    grid = Grid(
+        box=None,
+        padding=(0, _GAP, 0, 0),
+        pad_edge=False,
+        collapse_padding=True,
+        header_style="",
+    )
+    for name in names:
+        grid.add_column(name.head, width=name.width, overflow="fold")
+    for column in columns:
+        grid.add_column(
+            column.head,
+            justify="right" if column.numeric else "left",
+            width=min(column.width, width),
+            overflow="fold",
+        )
+    for index in range(n_rows):
+        grid.add_row(*(column.cells[index] for column in (*names, *columns)))
+    return grid
+
+
+def _column(block: blocks.Table, index: int, screen: _Screen, *, narrow: bool = False) -> _Column:
+    """Return a column ready to print; a `narrow` one has no bars and folds its heading."""
+    column = block.columns[index]
+    cells = [row[index] for row in block.rows]
+    # Marks are padded, so that numbers stay aligned at the right.
+    longest_mark = max((cell_len(cell.mark) for cell in cells), default=0)
+    texts = [f"{one_line(cell.text)}{cell.mark:{_BLANK}<{longest_mark}}" for cell in cells]
     if any(cell.bar for cell in cells):
-        width = max(map(cell_len, texts))
-        texts = [f"{text:{_BLANK}>{width}}" for text in texts]
+        widest_text = max(map(cell_len, texts))
+        texts = [f"{text:{_BLANK}>{widest_text}}" for text in texts]
+    has_bars = screen.colour and not screen.full and not narrow
     lines = []
     for cell, text in zip(cells, texts, strict=True):
         line = _text(text, _STYLES[cell.tone])
-        if cell.bar and screen.colour and not screen.full and not narrow:
+        if cell.bar and has_bars:
             drawn = "█" * max(1, round(_BAR * cell.bar.end))
             line = _assemble(line, " ", (f"{drawn:<{_BAR}}", "blue"))
         if cell.note and screen.full:
             line = _assemble(line, (f"\n{cell.note}", "dim"))
         lines.append(line)
-    above = [part for part in (column.group, column.head) if part] if screen.full else [column.head]
-    head = (
-        "\n".join(one_line(part, _HEAD) for part in above)
-        + blocks.ARROWS[column.better] * screen.full
-    )
-    widest = max((cell_len(line) for text in lines for line in text.plain.split("\n")), default=0)
+    head = one_line(column.head, _HEAD)
+    if screen.full:
+        above = [part for part in (column.group, column.head) if part]
+        head = "\n".join(one_line(part, _HEAD) for part in above) + blocks.ARROWS[column.better]
+    printed = [line for text in lines for line in text.plain.split("\n")]
+    widest = max(map(cell_len, printed), default=0)
     heading = max(map(cell_len, head.split("\n")))
-    return _Column(
-        _text(head, "dim"),
-        lines,
-        column.numeric,
-        max(widest, min(heading, _FOLDED) if narrow else heading),
-    )
+    if narrow:
+        heading = min(heading, _FOLDED)
+    return _Column(_text(head, "dim"), lines, column.numeric, max(widest, heading))

@@ -11,15 +11,16 @@ from judge.report.views.columns import change_text, estimate_cell, p_cell
 from judge.stats.calibration import Calibrated, Calibration, Powered
 
 _HEADS = ("", "mean", "95% interval", "ratings alone", "rated", "judged", "λ", "worth")
-_MAX_DIFFERENCES = (
-    6  # if there are more pairs of systems, only those with the best system are shown
-)
+# If there are more pairs of systems, the table has only those with the best system.
+_MAX_DIFFERENCES = 6
 _HELP = (
-    "Prediction-powered means (PPI++, Angelopoulos et al. 2023) with 95% intervals: the judge's mean over all items, "
-    "minus its mean error on the rated items. They are valid for any judge if the rated items are a random sample.",
-    "λ: weight of the judge, 0 to 1. Worth: number of ratings that would give an equally narrow interval without the "
-    "judge. If it is below the number of rated items, use the ratings alone.",
-    "A difference is estimated within items, with its own λ, so it can deviate from the difference of means.",
+    "Prediction-powered means (PPI++, Angelopoulos et al. 2023) with 95% intervals: the judge's mean "
+    "over all items, minus its mean error on the rated items. They are valid for any judge if the "
+    "rated items are a random sample.",
+    "λ: weight of the judge, 0 to 1. Worth: number of ratings that would give an equally narrow "
+    "interval without the judge. If it is below the number of rated items, use the ratings alone.",
+    "A difference is estimated within items, with its own λ, so it can deviate from the difference of "
+    "means.",
     "* significant: p < .05 after Holm's correction over the criterion's pairs.",
 )
 NOTE = 300  # characters of the note on what could not be estimated
@@ -32,8 +33,11 @@ def calibration_blocks(criteria: Sequence[Calibrated]) -> tuple[Block, ...]:
     for calibrated in criteria:
         differences = calibrated.differences
         if len(differences) > _MAX_DIFFERENCES:
-            differences = tuple(d for d in differences if d.system == calibrated.means[0].system)
-        rows += [(*_cells(criteria, calibrated, d), p_cell(d.adjusted)) for d in differences]
+            best = calibrated.means[0].system
+            differences = tuple(each for each in differences if each.system == best)
+        for difference in differences:
+            cells = _cells(criteria, calibrated, difference)
+            rows.append((*cells, p_cell(difference.adjusted)))
     if rows:
         caption = "Differences on people's scale; of many, only those from the best system."
         blocks.append(table((*_HEADS, "p"), rows, caption=caption, name="calibrated-differences"))
@@ -48,10 +52,11 @@ def calibration_blocks(criteria: Sequence[Calibrated]) -> tuple[Block, ...]:
 def calibration_finding(criteria: Sequence[Calibrated]) -> Iterator[str]:
     """Compare the two best systems on people's scale, for each criterion."""
     for calibrated in criteria:
-        for d in calibrated.differences[:1]:
-            size = change_text(d.estimate, _places(calibrated))
-            verb = "differ significantly" if d.apart else "do not differ significantly"
-            names, n = f"{d.system} and {d.other}", plural(d.estimate.n, "rated item")
+        for difference in calibrated.differences[:1]:
+            size = change_text(difference.estimate, _places(calibrated))
+            verb = "differ significantly" if difference.apart else "do not differ significantly"
+            names = f"{difference.system} and {difference.other}"
+            n = plural(difference.estimate.n, "rated item")
             yield f"On people's scale, {names} {verb} on {calibrated.column}: {size}, {n}."
 
 
@@ -60,24 +65,30 @@ def calibration_summary(criteria: Sequence[Calibrated], *, short: bool = True) -
     rows = [
         _cells(criteria, calibrated, mean) for calibrated in criteria for mean in calibrated.means
     ]
-    key = "Means on people's scale, by ratings and judge (λ: its weight). Worth: ratings that alone would be as precise."
-    return (table(_HEADS, rows, key, name="calibrated", short=short),) if rows else ()
+    if not rows:
+        return ()
+    key = (
+        "Means on people's scale, by ratings and judge (λ: its weight). Worth: ratings that alone "
+        "would be as precise."
+    )
+    return (table(_HEADS, rows, key, name="calibrated", short=short),)
 
 
 def _cells(
     criteria: Sequence[Calibrated], calibrated: Calibrated, powered: Powered
 ) -> Sequence[Content]:
     """Write the mean of a system, or the difference of two."""
-    places, e = _places(calibrated), powered.estimate
-    write, name = number, powered.system
-    if powered.other:
-        write, name = signed, f"{powered.system} − {powered.other}"
+    places = _places(calibrated)
+    estimate = powered.estimate
+    write = signed if powered.other else number
+    name = f"{powered.system} − {powered.other}" if powered.other else powered.system
+    value = write(estimate.value, places)
     return (
         name if len(criteria) < 2 else f"{calibrated.column} · {name}",
-        write(e.value, places) + "*" * powered.apart,
-        format_interval(e.low, e.high, places) or None,
+        f"{value}*" if powered.apart else value,
+        format_interval(estimate.low, estimate.high, places) or None,
         estimate_cell(powered.people, places, write),
-        e.n,
+        estimate.n,
         powered.judged,
         number(powered.weight, 2),
         powered.effective_ratings,
@@ -91,22 +102,26 @@ def _places(calibrated: Calibrated) -> int:
 def calibration_curve(judge: str, criterion: str, calibration: Calibration) -> Iterator[Block]:
     """Yield the calibration of a judge: a sentence, and its bins folded."""
     places = decimals([calibration.low, calibration.high])
-    share = calibration.error
-    error = f"{percent(share.value)} {format_interval(share.low, share.high, 1, 100)}".rstrip()
-    bias = calibration.bias
-    size = change_text(bias, places)
-    yield Paragraph(f"Calibration of {judge}: error {error} of the scale, bias {size} points.")
-    points, rows = [], []
+    error = calibration.error
+    interval = format_interval(error.low, error.high, 1, 100)
+    percent_error = f"{percent(error.value)} {interval}".rstrip()
+    bias = change_text(calibration.bias, places)
+    yield Paragraph(
+        f"Calibration of {judge}: error {percent_error} of the scale, bias {bias} points."
+    )
+    points = []
+    rows: list[tuple[Content, ...]] = []
     for bin in calibration.bins:
-        people, mean = bin.people, number(bin.value, places)
-        note = f"judge {mean}, people {number(people.value, places)}, {plural(people.n, 'text')}"
+        people = bin.people
+        mean = number(bin.value, places)
+        rating = number(people.value, places)
+        note = f"judge {mean}, people {rating}, {plural(people.n, 'text')}"
         points.append(charts.Bin(bin.value, people.value, people.low, people.high, people.n, note))
         scores = f"{number(bin.low, 1)}–{number(bin.high, 1)}"
         rows.append((scores, people.n, mean, estimate_cell(people, places)))
-    name, caption = f"calibration-{criterion}-{judge}", f"mean score and rating by {judge}'s score."
-    bins = table(
-        ("scores", "texts", "judge", "people"), rows, caption=f"{criterion}: {caption}", name=name
-    )
-    ends = calibration.low, calibration.high
+    name = f"calibration-{criterion}-{judge}"
+    caption = f"{criterion}: mean score and rating by {judge}'s score."
+    bins = table(("scores", "texts", "judge", "people"), rows, caption=caption, name=name)
+    ends = (calibration.low, calibration.high)
     chart = charts.calibration(name, f"Calibration: {criterion}, {judge}", points, ends)
     yield Details(f"Calibration bins of {judge}", (chart, bins))

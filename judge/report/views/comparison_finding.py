@@ -105,7 +105,8 @@ def _read(result: Result, comparison: Comparison) -> _Tests:
 
 
 def _wins(column: Column, comparison: Comparison) -> frozenset[Win]:
-    return frozenset(_in_order(column, d) for d in comparison.differences if d.apart)
+    significant = [difference for difference in comparison.differences if difference.apart]
+    return frozenset(_in_order(column, difference) for difference in significant)
 
 
 # The headline, if the leader beats some systems.
@@ -113,7 +114,9 @@ def _wins(column: Column, comparison: Comparison) -> frozenset[Win]:
 
 def _winners(result: Result, comparison: Comparison, tests: _Tests) -> Iterator[str]:
     """Say whom the leader beats, and how far the best of these trails."""
-    leader, others, behind = tests.leader, tests.others, tests.behind
+    leader = tests.leader
+    others = tests.others
+    behind = tests.behind
     on = _on_column(result, comparison)
     if not others:
         yield f"{short_name(leader)} beats {all_others(behind)}{on}"
@@ -139,14 +142,14 @@ def _trailing(result: Result, comparison: Comparison, tests: _Tests) -> str:
     worse = difference.wins if difference.system == tests.leader else difference.losses
     p = f" ({format_p(difference.adjusted)})" if difference.adjusted is not None else ""
     leader = f" {short_name(tests.leader)}" if tests.others else ""
-    return (
-        f"{short_name(first)}{_apposition(comparison, tests)} trails{leader} by "
-        f"{_gap(result, comparison, difference)}{p} and is worse on {worse:,} of {difference.estimate.n:,} items."
-    )
+    subject = f"{short_name(first)}{_apposition(comparison, tests)}"
+    gap = _gap(result, comparison, difference)
+    items = f"{worse:,} of {difference.estimate.n:,} items"
+    return f"{subject} trails{leader} by {gap}{p} and is worse on {items}."
 
 
 def _apposition(comparison: Comparison, tests: _Tests) -> str:
-    """Say what the first of the beaten systems is: the next by rank, or only the best of those beaten."""
+    """Say whether the first of the beaten systems is the next by rank, or only the best of those."""
     if len(tests.behind) == 1:
         return ""
     ranks = {rank.system: rank.rank for rank in comparison.ranks}
@@ -162,11 +165,11 @@ def _apposition(comparison: Comparison, tests: _Tests) -> str:
 
 def _tie_behind(comparison: Comparison, tests: _Tests) -> Iterator[str]:
     """Name two neighbours among the beaten systems, if only these do not differ significantly."""
-    neighbours = [
-        pair
-        for pair in pairwise(tests.behind)
-        if (d := _find_difference(comparison, *pair)) is not None and not d.apart
-    ]
+    neighbours = []
+    for pair in pairwise(tests.behind):
+        difference = _find_difference(comparison, *pair)
+        if difference is not None and not difference.apart:
+            neighbours.append(pair)
     if len(neighbours) == 1:
         yield f"No significant difference between {listed(neighbours[0])}."
 
@@ -189,11 +192,11 @@ def _leader_by_mean(result: Result, comparison: Comparison, tests: _Tests) -> It
 def _some_differences(result: Result, comparison: Comparison, tests: _Tests) -> Iterator[str]:
     """Name the significant differences, none of which makes the leader the best."""
     title = _title(result, comparison)
-    place = tests.order.index
-    pairs = sorted(tests.wins, key=lambda win: (place(win[0]), place(win[1])))
+    index_of = tests.order.index
+    pairs = sorted(tests.wins, key=lambda win: (index_of(win[0]), index_of(win[1])))
     if len(pairs) > MAX_NAMED:
-        tested = sum(d.adjusted is not None for d in comparison.differences)
-        yield f"{len(pairs)} of {tested:,} pairs of systems differ significantly on {title}"
+        n_tested = sum(each.adjusted is not None for each in comparison.differences)
+        yield f"{len(pairs)} of {n_tested:,} pairs of systems differ significantly on {title}"
     else:
         wins = [f"{short_name(winner)} beats {short_name(loser)}" for winner, loser in pairs]
         yield f"{sentence_list(wins)} on {title}"
@@ -222,18 +225,13 @@ def _first_by_mean(comparison: Comparison) -> list[str]:
 
 def _no_difference(result: Result, comparison: Comparison, tests: _Tests) -> Iterator[str]:
     """Say that no two systems differ significantly, and how many items it takes."""
-    order, title = tests.order, _title(result, comparison)
-    if len(order) > MOST:  # only the leader was tested
-        leader, rivals = short_name(tests.leader), len(order) - 1
-        yield f"{leader} does not differ significantly from any of the {rivals} other systems on {title}"
-    else:
-        each = "the two systems" if len(order) == 2 else f"the {len(order)} systems"
-        yield f"No significant difference between {each} on {title}"
+    order = tests.order
+    yield _no_difference_headline(result, comparison, tests)
     top = _first_by_mean(comparison)
     lead = _highest_mean(result, comparison, top)
     if len(top) == 1 and top[0] in comparison.partly_scored:
         lead += f", but {_coverage(result, comparison, top[0])}"
-    n = max((d.estimate.n for d in comparison.differences), default=0)
+    n = max((each.estimate.n for each in comparison.differences), default=0)
     if TOO_FEW in comparison.note or n < MIN_ITEMS:
         yield f"{lead}."
         yield _too_few(result, comparison, n, f"no difference between {len(order)} systems")
@@ -242,12 +240,12 @@ def _no_difference(result: Result, comparison: Comparison, tests: _Tests) -> Ite
     closest = _find_difference(comparison, first, second)
     column = _column(result, comparison)
     # On the items of both, the system with the best mean may be behind.
-    ahead = (
+    is_ahead = (
         closest is not None
         and closest.estimate.value != 0
         and _in_order(column, closest) == (first, second)
     )
-    if closest is None or not ahead or first != tests.leader:
+    if closest is None or not is_ahead or first != tests.leader:
         yield f"{lead}."
         return
     side = "below" if column.better == "lower" else "above"
@@ -256,12 +254,25 @@ def _no_difference(result: Result, comparison: Comparison, tests: _Tests) -> Ite
     yield f"{lead}, {gap} on {plural(n, 'item')}.{_needed(result, n)}"
 
 
+def _no_difference_headline(result: Result, comparison: Comparison, tests: _Tests) -> str:
+    title = _title(result, comparison)
+    n_systems = len(tests.order)
+    if n_systems > MOST:  # only the leader was tested
+        others = f"any of the {n_systems - 1} other systems"
+        leader = short_name(tests.leader)
+        return f"{leader} does not differ significantly from {others} on {title}"
+    systems = "the two systems" if n_systems == 2 else f"the {n_systems} systems"
+    return f"No significant difference between {systems} on {title}"
+
+
 def _highest_mean(result: Result, comparison: Comparison, systems: Sequence[str]) -> str:
     """Say who has the best mean: `a has the highest mean (3.50)`."""
     column = _column(result, comparison)
     decimals = places(result, column)
+    if column.kind == "criterion":
+        decimals = min(2, decimals)
     best = result.estimates[systems[0], column.name].value
-    mean = mean_text(column, best, min(2, decimals) if column.kind == "criterion" else decimals)
+    mean = mean_text(column, best, decimals)
     has = "has" if len(systems) == 1 else "have"
     end = "lowest" if column.better == "lower" else "highest"
     return f"{listed(systems)} {has} the {end} mean ({mean})"
@@ -294,26 +305,27 @@ def _contradictions(result: Result, comparison: Comparison, tests: _Tests) -> It
         if reversed_wins:
             clauses.append(f"on {column_title(column.name)}, {_won(reversed_wins)}")
     if clauses:
-        more = len(clauses) - _MAX_CONTRADICTING
-        shown = clauses[:_MAX_CONTRADICTING] + [f"{more} more criteria do so, too"] * (more > 0)
-        yield f"The criteria contradict each other: {'; '.join(shown)}."
+        named = clauses[:_MAX_CONTRADICTING]
+        n_more = len(clauses) - len(named)
+        if n_more:
+            named.append(f"{n_more} more criteria do so, too")
+        yield f"The criteria contradict each other: {'; '.join(named)}."
 
 
 def _won(wins: Sequence[Win]) -> str:
     """Say who beats whom, or how many do."""
     if len(wins) > MAX_NAMED:
         return f"{len(wins)} of these differences are the other way round"
-    return sentence_list(
-        [f"{short_name(winner)} beats {short_name(loser)}" for winner, loser in sorted(wins)]
-    )
+    clauses = [f"{short_name(winner)} beats {short_name(loser)}" for winner, loser in sorted(wins)]
+    return sentence_list(clauses)
 
 
 def _metric_disagrees(result: Result, comparison: Comparison) -> Iterator[str]:
-    """Point out a system that a reference metric puts first and the judge finds significantly worse.
+    """Point out a system that a metric puts first and the judge finds significantly worse.
 
-    The first systems of the metric and of the judge have to be different ones, and each first system significantly
-    better than the other in its column. The sentence ends with the criterion of the system's lowest mean on the scale:
-    ` (consistency 2.10)`.
+    The first systems of the metric and of the judge have to be different ones, and each first system
+    significantly better than the other in its column. The sentence ends with the criterion of the
+    system's lowest mean on the scale: ` (consistency 2.10)`.
     """
     if _column(result, comparison).kind != "criterion":
         return
@@ -324,15 +336,15 @@ def _metric_disagrees(result: Result, comparison: Comparison) -> Iterator[str]:
         if metric is None or not metric.best or not set(metric.best).isdisjoint(comparison.best):
             continue
         top = metric.best[0]
-        alone = [rank.system for rank in metric.ranks if rank.rank == 1] == [top]
-        if alone and top in ranks:
-            place = _place(top, ranks)
-            lowest = _lowest_criterion(result, top)
-            yield f"{column_title(name)} ranks {short_name(top)} first; the judge ranks it {place}{lowest}."
+        is_alone = _first_by_mean(metric) == [top]
+        if is_alone and top in ranks:
+            judged = f"{_rank_in_words(top, ranks)}{_lowest_criterion(result, top)}"
+            title = column_title(name)
+            yield f"{title} ranks {short_name(top)} first; the judge ranks it {judged}."
             return
 
 
-def _place(system: str, ranks: Mapping[str, int]) -> str:
+def _rank_in_words(system: str, ranks: Mapping[str, int]) -> str:
     """Return a rank in words: `last` if nobody else has it and none comes after."""
     rank = ranks[system]
     is_last = rank == max(ranks.values()) and list(ranks.values()).count(rank) == 1
@@ -341,14 +353,14 @@ def _place(system: str, ranks: Mapping[str, int]) -> str:
 
 def _lowest_criterion(result: Result, system: str) -> str:
     """Return the criterion with the system's lowest mean on its scale: ` (consistency 2.10)`."""
-    means = [
-        (share, column, estimate.value)
-        for column in result.table.columns
-        if column.kind == "criterion"
-        and not column.judge
-        and (estimate := result.estimates.get((system, column.name)))
-        if (share := column.share(estimate.value)) is not None
-    ]
+    means = []
+    for column in result.table.columns:
+        estimate = result.estimates.get((system, column.name))
+        if column.kind != "criterion" or column.judge or not estimate:
+            continue
+        share = share_of_scale(column, estimate.value)
+        if share is not None:
+            means.append((share, column, estimate.value))
     if not means:
         return ""
     _, column, value = min(means, key=lambda mean: mean[0])
@@ -359,26 +371,31 @@ def _lowest_criterion(result: Result, system: str) -> str:
 
 
 def _finding_against(result: Result, comparison: Comparison) -> list[str]:
-    """Say which systems are better than the one that all are compared with, which are worse, and what is undecided."""
-    name, title = short_name(comparison.against), _title(result, comparison)
-    tested = [d for d in comparison.differences if d.adjusted is not None]
+    """Say which systems are better than the one that all are compared with, and which are worse."""
+    name = short_name(comparison.against)
+    title = _title(result, comparison)
+    tested = [each for each in comparison.differences if each.adjusted is not None]
     if not tested:
         return [f"The systems cannot be compared with {name} on {title}: {comparison.note}"]
-    column, texts = _column(result, comparison), {}
-    for d in tested:
-        e = d.estimate
-        points = (
-            f"{signed(100 * e.value, 0)} points {format_interval(e.low, e.high, 0, 100)}".rstrip()
-        )
-        texts[d.system] = (
-            points if share_label(column) else change_text(e, min(2, places(result, column)))
-        )
+    column = _column(result, comparison)
+    decimals = min(2, places(result, column))
+    texts = {}
+    for difference in tested:
+        estimate = difference.estimate
+        if share_label(column):
+            interval = format_interval(estimate.low, estimate.high, 0, 100)
+            text = f"{signed(100 * estimate.value, 0)} points {interval}".rstrip()
+        else:
+            text = change_text(estimate, decimals)
+        texts[difference.system] = text
     marks = marks_against(comparison, column.better)
-    sentences = [*split_against(marks, texts, name, title, rivals=len(comparison.ranks) - 1)]
-    n = max(d.estimate.n for d in tested)
+    n_rivals = len(comparison.ranks) - 1
+    sentences = [*split_against(marks, texts, name, title, rivals=n_rivals)]
+    n = max(difference.estimate.n for difference in tested)
     (scatter,) = result.scatters(comparison.column)
     if n < max(MIN_ITEMS, scatter.least):
         return [sentences[0], _too_few(result, comparison, n, f"no difference from {name}")]
+    # One system is undecided: more items may decide it.
     if len(tested) == len(marks) + 1:
         sentences[-1] += _needed(result, n)
     return sentences
@@ -389,14 +406,15 @@ def split_against(
 ) -> Iterator[str]:
     """Yield a headline, and a sentence each for the better, the worse and the other systems.
 
-    `marks` are the significant differences from `name`, `texts` all that were tested in numbers, by system. `rivals`
-    counts the other systems, tested or not.
+    `marks` are the significant differences from `name`, `texts` all that were tested in numbers, by
+    system. `rivals` counts the other systems, tested or not.
     """
-    better, worse, others = (
-        [s for s in texts if marks.get(s, "") == mark] for mark in ("better", "worse", "")
-    )
+    better = [system for system in texts if marks.get(system, "") == "better"]
+    worse = [system for system in texts if marks.get(system, "") == "worse"]
+    others = [system for system in texts if marks.get(system, "") == ""]
     if better:
-        yield f"{first_listed(better)} {'beats' if len(better) == 1 else 'beat'} {name} on {title}"
+        verb = "beats" if len(better) == 1 else "beat"
+        yield f"{first_listed(better)} {verb} {name} on {title}"
     elif others:
         yield f"No system beats {name} on {title}"
     else:
@@ -409,25 +427,29 @@ def split_against(
     )
     for words, systems in named:
         if systems:
-            yield f"{words}: {first_names((f'{short_name(s)} ({texts[s]})' for s in systems), MAX_NAMED)}."
+            in_numbers = [f"{short_name(system)} ({texts[system]})" for system in systems]
+            yield f"{words}: {first_names(in_numbers, MAX_NAMED)}."
 
 
 # What the sentences share.
 
 
 def closest_pair(result: Result) -> tuple[str, str, int] | None:
-    """Return the best two systems and the items to detect their difference, if it is not significant; else None.
+    """Return the best two systems and the items to detect their difference, if not significant.
 
-    If all systems are compared with one, return the best of those that do not differ significantly, and that one.
+    If all systems are compared with one, return the best of those that do not differ significantly,
+    and that one.
     """
     comparison = main_comparison(result)
     if comparison is not None and comparison.against:
         best = [rank.system for rank in comparison.ranks]
-        undecided = [d for d in comparison.differences if d.adjusted is not None and not d.apart]
+        tested = [each for each in comparison.differences if each.adjusted is not None]
+        undecided = [difference for difference in tested if not difference.apart]
         if not undecided:
             return None
-        closest = min(undecided, key=lambda d: best.index(d.system))
-        first, second = closest.system, closest.other
+        closest = min(undecided, key=lambda difference: best.index(difference.system))
+        first = closest.system
+        second = closest.other
     elif comparison is None or len(comparison.best) < 2:
         return None
     else:
@@ -439,9 +461,14 @@ def closest_pair(result: Result) -> tuple[str, str, int] | None:
 
 def _needed(result: Result, n: int) -> str:
     """Say how many items detect the closest difference if that is more than `n`; else nothing."""
-    *_, needed = closest_pair(result) or (0,)
+    closest = closest_pair(result)
+    if closest is None:
+        return ""
+    _, _, needed = closest
+    if needed <= n:
+        return ""
     items = f"more than {_MAX_ITEMS:,}" if needed > _MAX_ITEMS else f"about {needed:,}"
-    return f" If that is real, detecting it needs {items} items (80% power)." if needed > n else ""
+    return f" If that is real, detecting it needs {items} items (80% power)."
 
 
 def _too_few(result: Result, comparison: Comparison, n: int, what: str) -> str:
@@ -479,7 +506,7 @@ def _title(result: Result, comparison: Comparison) -> str:
 
 
 def _on_column(result: Result, comparison: Comparison) -> str:
-    """Return ` on fluency`, or nothing if the column is the overall score or the only one to go by."""
+    """Return ` on fluency`, or nothing for the overall score or the only criterion."""
     if result.overall is not None and comparison.column == result.overall.column.name:
         return ""
     columns = [column for column in display_columns(result) if not column.judge]
@@ -490,7 +517,8 @@ def _on_column(result: Result, comparison: Comparison) -> str:
 
 def _gap(result: Result, comparison: Comparison, difference: Difference) -> str:
     """Return the size of a difference: `0.12`, or `0.005` if two decimals show nothing."""
-    column, size = _column(result, comparison), abs(difference.estimate.value)
+    column = _column(result, comparison)
+    size = abs(difference.estimate.value)
     decimals = min(2, places(result, column))
     if share_label(column):
         return f"{100 * size:.0f} points"

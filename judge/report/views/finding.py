@@ -26,50 +26,63 @@ def finding(result: Result) -> tuple[str, ...]:
         return ("No judge compared these systems; the columns are those of an offline baseline.",)
     if result.rankings:
         sentences = ranking_finding(result)
-    elif (comparison := main_comparison(result)) and len(comparison.ranks) > 1:
-        sentences = comparison_finding(result, comparison)
     else:
-        sentences = _means(result)
-    if not (lost := _all_failed(result, {column.name for column in judged if column.weight})):
+        comparison = main_comparison(result)
+        if comparison is not None and len(comparison.ranks) > 1:
+            sentences = comparison_finding(result, comparison)
+        else:
+            sentences = _means(result)
+    nothing_succeeded = _all_failed(result, {column.name for column in judged if column.weight})
+    if not nothing_succeeded:
         return tuple(sentences)
-    first, *rest = sentences or ["There is nothing to compare"]
-    return (lost, f"{first}.", *rest)
+    first, *others = sentences or ["There is nothing to compare"]
+    return (nothing_succeeded, f"{first}.", *others)
 
 
 def _all_failed(result: Result, judged: set[str]) -> str:
-    """Say that no judgment succeeded (without a judge: no value) and with which errors; "" if any succeeded."""
-    names, noun = (
-        (judged, "judgment") if judged else ({c.name for c in result.table.columns}, "value")
-    )
-    if names & (
-        {score.column for score in result.table.scores} | {column for _, column in result.estimates}
-    ):
+    """Say that no judgment succeeded, or without a judge no value, and with which errors.
+
+    Return "" if any succeeded.
+    """
+    noun = "judgment" if judged else "value"
+    names = judged or {column.name for column in result.table.columns}
+    with_values = {score.column for score in result.table.scores}
+    with_values |= {column for _, column in result.estimates}
+    if names & with_values:
         return ""
-    kinds = Counter[str]()
+    counts = Counter[str]()
     for kind in build_provenance(result).failures:
         if names & set(kind.columns):
-            kinds[one_line(kind.error, MAX_NAME)] += kind.count
-    errors = ", ".join(f"{n:,} {error}" for error, n in kinds.most_common())
-    return f"No {noun} succeeded ({errors})" if kinds else ""
+            counts[one_line(kind.error, MAX_NAME)] += kind.count
+    if not counts:
+        return ""
+    errors = [f"{n:,} {error}" for error, n in counts.most_common()]
+    return f"No {noun} succeeded ({', '.join(errors)})"
 
 
 def _means(result: Result) -> list[str]:
-    """State the mean of each criterion, or of the first metric, of a system that has no rival."""
-    systems = result.table.systems
+    """State the mean of each criterion, or of the first metric, of a system without a rival."""
     columns = [column for column in display_columns(result) if not column.judge]
-    columns = [c for c in columns if c.kind == "criterion"][:4] or columns[:1]
+    judged = [column for column in columns if column.kind == "criterion"]
+    rates = shown_pass_rates(result)
     sentences = []
-    for column in columns:
-        known = [(s, e) for s in systems if (e := result.estimates.get((s, column.name)))]
+    for column in judged[:4] or columns[:1]:
+        estimates = [
+            (system, result.estimates.get((system, column.name))) for system in result.table.systems
+        ]
+        known = [(system, estimate) for system, estimate in estimates if estimate]
         if len(known) != 1:
             continue
-        ((system, estimate),) = known
+        system, estimate = known[0]
         text = estimate_text(column, estimate, places(result, column))
-        if passing := shown_pass_rates(result).get(column.name):
+        passing = rates.get(column.name)
+        if passing is not None:
             rate = result.pass_rates[system, column.name]
             interval = interval_text(passing, rate.low, rate.high, 0)
-            text += f", {mean_text(passing, rate.value, 0)} pass {interval}".rstrip()
+            share = mean_text(passing, rate.value, 0)
+            text = f"{text}, {share} pass {interval}".rstrip()
         sentences.append(f"{column_title(column.name)}: {text} over {plural(estimate.n, 'item')}")
+    # The headline has no full stop.
     return [*sentences[:1], *(f"{sentence}." for sentence in sentences[1:])]
 
 

@@ -1,7 +1,7 @@
 """The report of `judge validate`, and the sections on human ratings in the report of a run.
 
-`view` makes the report, `people_blocks` the section. `agreement_chart` and `agreement_tiles` show the correlations at a
-glance.
+`view` makes the report, `people_blocks` the section. `agreement_chart` and `agreement_tiles` show
+the correlations at a glance.
 """
 
 from __future__ import annotations
@@ -65,13 +65,14 @@ _ONE_RATER = "One rater: compared with the mean of the others."
 
 
 def finding_sentences(criteria: Sequence[Rated], level: Level) -> Iterator[str]:
-    """Say whether the best judge beats the baselines, then where it does not, then how it compares with other judges.
+    """Say whether the best judge beats the baselines, and how it compares with other judges.
 
     The best judge is a panel, or else the one with the highest mean correlation.
     """
     judged = [rated for rated in criteria if rated.judges]
     if not judged:
-        yield f"No judge scored {', '.join(rated.criterion for rated in criteria)}; only baselines are shown"
+        names = ", ".join(rated.criterion for rated in criteria)
+        yield f"No judge scored {names}; only baselines are shown"
         return
     best = best_judge(judged, level)
     yield from finding(judged, best, level)
@@ -79,23 +80,33 @@ def finding_sentences(criteria: Sequence[Rated], level: Level) -> Iterator[str]:
 
 
 def failed_cell(row: Row | None) -> Cell | None:
-    share = row.failed.n / row.failed.of if row and row.failed else None
-    return Cell(percent(share), value=share) if share else None
+    """Return the share of a judge's judgments that failed; None without any."""
+    if row is None or row.failed is None or not row.failed.n:
+        return None
+    share = row.failed.n / row.failed.of
+    return Cell(percent(share), value=share)
 
 
 def failure_notes(rated: Rated, level: Level) -> Iterator[str]:
-    """Warn of judges with many failed judgments, or with failures on texts that people rate differently."""
+    """Warn of many failed judgments, or of failures on texts that people rate differently."""
     for row in rated.judges:
         failed = row.failed
-        if failed is None or (
-            failed.n / failed.of < _MANY_FAILED and (failed.p is None or failed.p >= ALPHA)
-        ):
+        if failed is None:
             continue
-        note = f"{rated.criterion}: {failed.n:,} of {plural(failed.of, 'judgment')} by {row.name} failed."
+        are_many = failed.n / failed.of >= _MANY_FAILED
+        are_rated_differently = failed.p is not None and failed.p < ALPHA
+        if not (are_many or are_rated_differently):
+            continue
+        judgments = plural(failed.of, "judgment")
+        note = f"{rated.criterion}: {failed.n:,} of {judgments} by {row.name} failed."
         if failed.scored_ratings is not None:
-            ratings, scored = number(failed.ratings, SHORT), number(failed.scored_ratings, SHORT)
-            tested = "" if failed.p is None else f" ({format_p(failed.p)})"
-            note += f" People's mean rating of these texts is {ratings}, of the scored ones {scored}{tested}."
+            ratings = number(failed.ratings, SHORT)
+            scored = number(failed.scored_ratings, SHORT)
+            test = "" if failed.p is None else f" ({format_p(failed.p)})"
+            note += (
+                f" People's mean rating of these texts is {ratings}, "
+                f"of the scored ones {scored}{test}."
+            )
         yield note
 
 
@@ -103,139 +114,164 @@ def failure_notes(rated: Rated, level: Level) -> Iterator[str]:
 
 
 def people_blocks(result: Result) -> tuple[Block, ...]:
-    """Make the section on human ratings in the report of a run; empty if people rated no criterion of its judges."""
+    """Make the section on human ratings in the report of a run.
+
+    It is empty if people rated no criterion of its judges.
+    """
     if not result.rated:
         return ()
-    finding = Paragraph(f"{next(finding_sentences(result.rated, 'within-items'))}.", "strong")
-    notes = (
-        Notice(note) for rated in result.rated for note in failure_notes(rated, "within-items")
-    )
-    best = best_judge([rated for rated in result.rated if rated.judges], "within-items")
-    gaps = disagreements.blocks(disagreements.of_result(result), best, "within-items", linked=True)
-    return (finding, *notes, *gaps, *criteria_blocks(result.rated, "within-items"))
+    headline = next(finding_sentences(result.rated, "document"))
+    blocks: list[Block] = [Paragraph(f"{headline}.", "strong")]
+    for rated in result.rated:
+        blocks += map(Notice, failure_notes(rated, "document"))
+    best = best_judge([rated for rated in result.rated if rated.judges], "document")
+    gaps = disagreements.of_result(result)
+    blocks += disagreements.blocks(gaps, best, "document", linked=True)
+    return (*blocks, *criteria_blocks(result.rated, "document"))
 
 
 def criteria_blocks(criteria: Sequence[Rated], level: Level) -> Iterator[Block]:
+    """Yield the tables of each criterion, and how to read them."""
     for rated in criteria:
         yield Heading(f"{rated.criterion}: {plural(rated.texts, 'rated text')}")
         yield from _criterion_blocks(rated, level)
     if criteria:
-        texts = [*_HELP, *(HELP if any(rated.raters for rated in criteria) else ())]
-        known = [
-            e
-            for rated in criteria
-            for row in rated.rows
-            if (e := spearman(row, usable_level(rated, level)))
-        ]
-        methods = dict.fromkeys(e.method.rpartition("; ")[2] for e in known if e.low is not None)
-        shared = "a difference uses the texts with both values, and the same resamples."
-        texts += [f"[low, high]: {method}; {shared}" for method in methods]
-        missing = dict.fromkeys(e.method.rpartition("; ")[2] for e in known if e.low is None)
-        texts += [f"Without [low, high]: {reason}." for reason in missing]
-        yield Details("How to read these tables", (Bullets(tuple(texts)),))
+        texts = tuple(_help_texts(criteria, level))
+        yield Details("How to read these tables", (Bullets(texts),))
+
+
+def _help_texts(criteria: Sequence[Rated], level: Level) -> Iterator[str]:
+    """Explain the columns, and name the methods of the intervals, or why there are none."""
+    yield from _HELP
+    if any(rated.raters for rated in criteria):
+        yield from HELP
+    methods: dict[str, None] = {}
+    reasons: dict[str, None] = {}
+    for rated in criteria:
+        for row in rated.rows:
+            estimate = spearman(row, usable_level(rated, level))
+            if estimate:
+                # `Spearman's rho over all texts; 95% expanded percentile bootstrap ...`
+                method = estimate.method.rpartition("; ")[2]
+                known = reasons if estimate.low is None else methods
+                known[method] = None
+    shared = "a difference uses the texts with both values, and the same resamples."
+    for method in methods:
+        yield f"[low, high]: {method}; {shared}"
+    for reason in reasons:
+        yield f"Without [low, high]: {reason}."
 
 
 def _criterion_blocks(rated: Rated, level: Level) -> Iterator[Block]:
-    usable, name = usable_level(rated, level), rated.criterion
-    rows: list[tuple[Content, ...]] = []
-    for row in rated.rows:
-        estimates = [
-            row.correlation.estimates.get((usable, coefficient)) for coefficient in COEFFICIENTS
-        ]
-        tone: Tone = "" if row.kind == "judge" else "muted"
-        label = {"judge": row.name, "baseline": f"{row.name} (baseline)", "rater": "one rater"}
-        cells = [estimate_cell(estimate, PLACES, tone=tone) for estimate in estimates]
-        texts = None if usable == "all-texts" else row.correlation.texts
-        n = next((e.n for e in estimates if e), None)
-        rows.append((Cell(label[row.kind], tone=tone), *cells, failed_cell(row), n, texts))
-    yield table(
-        (
-            "",
-            *(Column(head, better="higher") for head in _HEADS),
-            Column("failed", optional=True),
-            f"{UNITS[usable]}s",
-            Column("texts", optional=True),
-        ),
-        rows,
-        caption=f"{name}: correlation with people {OVER[usable]}.",
-        name=f"people-{name}",
-    )
-    if sentences := tuple(criterion_sentences(rated, usable)):
+    usable = usable_level(rated, level)
+    yield _correlation_table(rated, usable)
+    sentences = tuple(criterion_sentences(rated, usable))
+    if sentences:
         yield Bullets(sentences)
     if rated.judges and charted_rows(rated, usable):
         yield agreement_chart(rated, usable)
-    if (agreement := _agreement_table(rated)) is not None:
+    agreement = _agreement_table(rated)
+    if agreement is not None:
         yield agreement
     for row in rated.judges:
         if row.calibration:
-            yield from calibration_curve(row.name, name, row.calibration)
+            yield from calibration_curve(row.name, rated.criterion, row.calibration)
     yield from rater_blocks(rated)
-    missing: dict[str, list[str]] = {}
+    notes = [other_level_note(rated, level), *_missing_notes(rated, usable)]
+    yield from map(Notice, filter(None, notes))
+
+
+def _correlation_table(rated: Rated, level: Level) -> Table:
+    """Tabulate the correlations with people: the judges, one rater and the baselines."""
+    rows: list[tuple[Content, ...]] = []
     for row in rated.rows:
-        if reason := row.correlation.lacking.get(usable):
-            missing.setdefault(f"No value for %s: {reason}.", []).append(row.name)
-        elif reason := row.few.get(usable):
-            missing.setdefault(f"Not compared with the judges: %s: {reason}.", []).append(row.name)
+        estimates = [row.correlation.estimates.get((level, name)) for name in COEFFICIENTS]
+        tone: Tone = "" if row.kind == "judge" else "muted"
+        title = row.name
+        if row.kind != "judge":
+            title = "one rater" if row.kind == "rater" else f"{row.name} (baseline)"
+        cells = [estimate_cell(estimate, PLACES, tone=tone) for estimate in estimates]
+        n = next((estimate.n for estimate in estimates if estimate), None)
+        # At level item, n is the number of texts.
+        n_texts = None if level == "item" else row.correlation.texts
+        rows.append((Cell(title, tone=tone), *cells, failed_cell(row), n, n_texts))
+    heads: list[str | Column] = [
+        "",
+        *(Column(head, better="higher") for head in _HEADS),
+        Column("failed", optional=True),
+        f"{UNITS[level]}s",
+        Column("texts", optional=True),
+    ]
+    caption = f"{rated.criterion}: correlation with people {OVER[level]}."
+    return table(heads, rows, caption=caption, name=f"people-{rated.criterion}")
+
+
+def _missing_notes(rated: Rated, level: Level) -> Iterator[str]:
+    """Say which columns lack a value, a comparison or an agreement, and why."""
+    names_by_note: dict[tuple[str, str], list[str]] = {}
+    for row in rated.rows:
+        if lacking := row.correlation.lacking.get(level):
+            names_by_note.setdefault(("No value for", lacking), []).append(row.name)
+        elif few := row.few.get(level):
+            names_by_note.setdefault(("Not compared with the judges:", few), []).append(row.name)
         if row.kind == "judge" and row.no_calibration and row.correlation.texts:
-            missing.setdefault(
-                f"No agreement and calibration for %s: {row.no_calibration}.", []
-            ).append(row.name)
-    notes = [note.replace("%s", ", ".join(names)) for note, names in missing.items()]
-    yield from map(Notice, filter(None, [other_level_note(rated, level), *notes]))
+            note = ("No agreement and calibration for", row.no_calibration)
+            names_by_note.setdefault(note, []).append(row.name)
+    for (beginning, reason), names in names_by_note.items():
+        yield f"{beginning} {', '.join(names)}: {reason}."
 
 
 def other_level_note(rated: Rated, level: Level) -> str:
     """Say why a level has no values, and which one is shown; "" if it has."""
-    # A row that has texts gives the better reason.
-    rows = sorted(
-        (row.correlation for row in rated.rows), key=lambda correlation: not correlation.texts
-    )
-    reason = next(
-        (correlation.lacking[level] for correlation in rows if level in correlation.lacking), ""
-    )
     usable = usable_level(rated, level)
-    return (
-        ""
-        if usable == level
-        else f"No values at level {level}: {reason}. The table is {OVER[usable]}."
-    )
+    if usable == level:
+        return ""
+    correlations = [row.correlation for row in rated.rows]
+    # A row that has texts gives the better reason.
+    correlations.sort(key=lambda correlation: not correlation.texts)
+    reasons = [each.lacking[level] for each in correlations if level in each.lacking]
+    reason = reasons[0] if reasons else ""
+    return f"No values at level {level}: {reason}. The table is {OVER[usable]}."
 
 
 def _agreement_table(rated: Rated) -> Table | None:
-    """Tabulate the agreement of the judges with people's mean, and of the raters with one another."""
+    """Tabulate the agreement of the judges with people's mean, and of the raters."""
     rows = [(row.name, row.agreement) for row in rated.judges]
-    rows += [(rated.rater.signature, rated.rater.agreement)] if rated.rater else []
+    if rated.rater:
+        rows.append((rated.rater.signature, rated.rater.agreement))
     rows = [(name, agreement) for name, agreement in rows if agreement.estimates]
-    measures = [
-        measure
-        for measure in MEASURES
-        if any(measure in agreement.estimates for _, agreement in rows)
-    ]
+    known = {measure for _, agreement in rows for measure in agreement.estimates}
+    measures = [measure for measure in MEASURES if measure in known]
     if not measures:
         return None
-    return table(
-        ("", *(Column(TITLES[measure], better="higher") for measure in measures)),
-        [
-            (name, *(estimate_cell(agreement.estimates.get(m), PLACES) for m in measures))
-            for name, agreement in rows
-        ],
-        caption=f"{rated.criterion}: agreement with people's mean, and of the raters with one another.",
-        name=f"raters-{rated.criterion}",
-    )
+    lines: list[list[Content]] = []
+    for name, agreement in rows:
+        cells = [estimate_cell(agreement.estimates.get(each), PLACES) for each in measures]
+        lines.append([name, *cells])
+    heads: list[str | Column] = [
+        "",
+        *(Column(TITLES[measure], better="higher") for measure in measures),
+    ]
+    about = "agreement with people's mean, and of the raters with one another."
+    name = f"raters-{rated.criterion}"
+    return table(heads, lines, caption=f"{rated.criterion}: {about}", name=name)
 
 
 _HELP = (
-    "Baselines need no judge. A judge that does not beat them adds nothing. Length has no better direction: if people "
-    "prefer short texts, a judge must beat it reversed. Other baselines count with their sign.",
-    "One rater: each rater is compared with the mean of the others; the value is the mean over the raters. The mean of "
-    "all raters has less noise than one, so a judge can beat one rater without being better than people.",
+    "Baselines need no judge. A judge that does not beat them adds nothing. Length has no better "
+    "direction: if people prefer short texts, a judge must beat it reversed. Other baselines count "
+    "with their sign.",
+    "One rater: each rater is compared with the mean of the others; the value is the mean over the "
+    "raters. The mean of all raters has less noise than one, so a judge can beat one rater without "
+    "being better than people.",
     "Within items, only those whose values and ratings both differ between texts are counted.",
-    "Agreement: Krippendorff's alpha (interval distance) and Cohen's kappa (quadratic weights; the judge's score and "
-    "people's mean are rounded to the scale). ICC(2,1) is for one rater, ICC(2,k) for the mean of all raters.",
-    "Calibration: texts are binned by the judge's score. The error is the mean distance between the judge's mean and "
-    "people's mean in a bin. The bias is the judge's mean minus people's.",
-    "The best judge is compared with each other judge. The intervals of these differences are wider than 95%: those of "
-    "all pairs of judges hold together with 95% (Bonferroni).",
+    "Agreement: Krippendorff's alpha (interval distance) and Cohen's kappa (quadratic weights; the "
+    "judge's score and people's mean are rounded to the scale). ICC(2,1) is for one rater, ICC(2,k) "
+    "for the mean of all raters.",
+    "Calibration: texts are binned by the judge's score. The error is the mean distance between the "
+    "judge's mean and people's mean in a bin. The bias is the judge's mean minus people's.",
+    "The best judge is compared with each other judge. The intervals of these differences are wider "
+    "than 95%: those of all pairs of judges hold together with 95% (Bonferroni).",
 )
 
 
@@ -243,50 +279,65 @@ _HELP = (
 
 
 def main_agreement(result: Result) -> Rated | None:
-    """Return the first criterion that people rated and a judge scored, with values for the chart, or None."""
-    return next(
-        (
-            rated
-            for rated in result.rated
-            if rated.judges and charted_rows(rated, usable_level(rated, "within-items"))
-        ),
-        None,
-    )
+    """Return the first criterion that people rated and a judge scored, with values, or None."""
+    for rated in result.rated:
+        if rated.judges and charted_rows(rated, usable_level(rated, "document")):
+            return rated
+    return None
 
 
 def charted_rows(rated: Rated, level: Level) -> list[tuple[Row, Estimate]]:
-    rows = (*rated.judges, *([rated.rater] if rated.rater else []), *rated.baselines)
-    return [(row, e) for row in rows if level not in row.few and (e := spearman(row, level))]
+    """Return the judges, one rater and the baselines that have a value, with Spearman's rho."""
+    rows = [*rated.judges]
+    if rated.rater:
+        rows.append(rated.rater)
+    rows += rated.baselines
+    charted = []
+    for row in rows:
+        estimate = spearman(row, level)
+        if estimate and level not in row.few:
+            charted.append((row, estimate))
+    return charted
 
 
-def agreement_chart(rated: Rated, level: Level = "within-items") -> Chart:
-    """Draw Spearman's correlation with people on a criterion: the judges, one rater and the baselines."""
-    drawn = {
-        "one rater" if row.kind == "rater" else row.name: charts.Bar(
-            e.value,
-            e.low,
-            e.high,
-            number(e.value, SHORT),
+def agreement_chart(rated: Rated, level: Level = "document") -> Chart:
+    """Draw Spearman's correlation with people: the judges, one rater and the baselines."""
+    drawn = {}
+    for row, estimate in charted_rows(rated, usable_level(rated, level)):
+        name = "one rater" if row.kind == "rater" else row.name
+        drawn[name] = charts.Bar(
+            estimate.value,
+            estimate.low,
+            estimate.high,
+            number(estimate.value, SHORT),
             tone="best" if row.kind == "judge" else "",
         )
-        for row, e in charted_rows(rated, usable_level(rated, level))
-    }
-    name, title = f"people-{rated.criterion}", f"Judge against people: {rated.criterion}"
-    caption = "Spearman's correlation with people's ratings, with 95% intervals."
-    return replace(
-        charts.bars(name, title, [*drawn], [*drawn.values()], caption=caption), tabled=True
+    chart = charts.bars(
+        f"people-{rated.criterion}",
+        f"Judge against people: {rated.criterion}",
+        [*drawn],
+        [*drawn.values()],
+        caption="Spearman's correlation with people's ratings, with 95% intervals.",
     )
+    return replace(chart, tabled=True)
 
 
 def agreement_tiles(result: Result) -> Iterator[Tile]:
-    """Yield the agreement of the judge and of a reference metric with people, on the main criterion."""
-    if rated := main_agreement(result):
-        raters = f"your {rated.rater.signature}" if rated.rater else "people"
-        charted = charted_rows(rated, usable_level(rated, "within-items"))
-        for _, e in [pair for pair in charted if pair[0].kind == "judge"][:1]:
-            label = f"agreement of the judge with {raters} ({rated.criterion})"
-            yield Tile(f"ρ {number(e.value, 2)}", label, link="people")
-        for row, e in [pair for pair in charted if pair[0].name in _REFERENCES][:1]:
-            yield Tile(
-                f"ρ {number(e.value, 2)}", f"agreement of {row.name} with people", "muted", "people"
-            )
+    """Yield how a judge and a reference metric agree with people, on the main criterion."""
+    rated = main_agreement(result)
+    if rated is None:
+        return
+    charted = charted_rows(rated, usable_level(rated, "document"))
+    judges = [estimate for row, estimate in charted if row.kind == "judge"]
+    metrics = [(row, estimate) for row, estimate in charted if row.name in _REFERENCES]
+    if judges:
+        raters = "people"
+        if rated.rater:
+            n_raters = rated.rater.signature.partition(" ")[0]  # `3 raters`
+            raters = f"your {n_raters} raters"
+        label = f"agreement of the judge with {raters} ({rated.criterion})"
+        yield Tile(f"ρ {number(judges[0].value, 2)}", label, link="people")
+    if metrics:
+        row, estimate = metrics[0]
+        label = f"agreement of {row.name} with people"
+        yield Tile(f"ρ {number(estimate.value, 2)}", label, "muted", "people")

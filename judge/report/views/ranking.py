@@ -1,10 +1,11 @@
-"""The report of a run that compares texts in pairs: standings, win rates against each rival, and what the order did."""
+"""The report of a run that compares texts in pairs: standings, win rates and position bias."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from functools import partial
+from typing import Any
 
 from judge.core.format import format_interval, number, percent, plural
 from judge.core.records import IDENTICAL
@@ -45,14 +46,15 @@ from judge.stats.power import ALPHA
 
 _EQUAL_LENGTH = {"equal_length": "value", "equal_length_low": "low", "equal_length_high": "high"}
 _WIN_RATE = (
-    "Win rate: the mean preference for a system over its pairs; 50% is even. Strength: Bradley-Terry, which takes "
-    "the rivals into account; the difference of two strengths is the log-odds of a preference, with one tie added "
-    "to every two systems that met. Undecided: the verdicts of the two orders cancel out."
+    "Win rate: the mean preference for a system over its pairs; 50% is even. Strength: Bradley-Terry, "
+    "which takes the rivals into account; the difference of two strengths is the log-odds of a "
+    "preference, with one tie added to every two systems that met. Undecided: the verdicts of the two "
+    "orders cancel out."
 )
 _AT_EQUAL_LENGTH = (
-    "Equal length: a logistic regression of the preferences on the difference in characters (tanh, in standard "
-    "deviations), with 95% percentile intervals over resampled items, from 30 items on. It is not AlpacaEval's "
-    "length-controlled win rate."
+    "Equal length: a logistic regression of the preferences on the difference in characters (tanh, in "
+    "standard deviations), with 95% percentile intervals over resampled items, from 30 items on. It "
+    "is not AlpacaEval's length-controlled win rate."
 )
 _BY_STRENGTH = (
     "Ordered by strength: the systems met different rivals, so win rates cannot be compared."
@@ -61,51 +63,54 @@ _BY_STRENGTH = (
 
 def view(result: Result) -> Document:
     """Build the report of a run that compares texts in pairs."""
-    about, sentences, n_items = build_provenance(result), finding(result), number_of_items(result)
-    people = preference_agreement_of(result)
+    about = build_provenance(result)
+    sentences = finding(result)
+    n_items = number_of_items(result)
+    agreement = preference_agreement_of(result)
     whole = {column.name for column in result.table.columns if not column.judge}
     rankings = [ranking for ranking in result.rankings if ranking.column in whole]
-    pairs = sum(ranking.pairs for ranking in rankings)
-    failed = sum(ranking.failed for ranking in result.rankings)
-    signatures = result.table.signatures
-    names = [field.name for field in fields(Standing) if field.name != "equal_length"]
+    n_pairs = sum(ranking.pairs for ranking in rankings)
+    n_failed = sum(ranking.failed for ranking in result.rankings)
+    names_items = bool(sentences) and sentences[0].endswith(f"over {n_items}")
+    systems = plural(len(result.table.systems), "system")
     return Document(
         title=about.title,
-        finding=(*sentences, *preferences.sentences(people)),
-        scope="" if sentences and sentences[0].endswith(f"over {n_items}") else n_items,
-        about=(
-            plural(len(result.table.systems), "system"),
-            n_items,
-            plural(pairs, "pair"),
-            f"{failed:,} failed",
-        ),
+        finding=(*sentences, *preferences.sentences(agreement)),
+        scope="" if names_items else n_items,
+        about=(systems, n_items, plural(n_pairs, "pair"), f"{n_failed:,} failed"),
         notices=(*about.banners, *filter(None, [ranking_failure_notice(result)])),
-        summary=tuple(_summary(rankings, pairs, failed)),
-        sections=tuple(_sections(result, people)),
+        summary=tuple(_summary(rankings, n_pairs, n_failed)),
+        sections=tuple(_sections(result, agreement)),
         footer=(
-            f"{plural(pairs, 'pair')} compared, {failed:,} failed",
+            f"{plural(n_pairs, 'pair')} compared, {n_failed:,} failed",
             *panel.summary_lines(result),
         ),
-        data=ranked_data(result, about.failures, people),
-        records=tuple(
-            {name: getattr(standing, name) for name in names}
-            | {
-                name: getattr(standing.equal_length, key, None)
-                for name, key in _EQUAL_LENGTH.items()
-            }
-            | {"signature": signatures.get(standing.column)}
-            for ranking in result.rankings
-            for standing in ranking.standings
-        ),
-        header=(*names, *_EQUAL_LENGTH, "signature"),
+        data=ranked_data(result, about.failures, agreement),
+        records=tuple(_records(result)),
+        header=(*_STANDING_FIELDS, *_EQUAL_LENGTH, "signature"),
         language=result.info.language_name,
     )
 
 
-def _summary(rankings: list[Ranking], pairs: int, failed: int) -> Iterator[Block]:
+_STANDING_FIELDS = [field.name for field in fields(Standing) if field.name != "equal_length"]
+
+
+def _records(result: Result) -> Iterator[dict[str, Any]]:
+    """Yield a row per ranking and system for CSV."""
+    signatures = result.table.signatures
+    for ranking in result.rankings:
+        for standing in ranking.standings:
+            record = {name: getattr(standing, name) for name in _STANDING_FIELDS}
+            for name, key in _EQUAL_LENGTH.items():
+                record[name] = getattr(standing.equal_length, key, None)
+            record["signature"] = signatures.get(standing.column)
+            yield record
+
+
+def _summary(rankings: list[Ranking], n_pairs: int, n_failed: int) -> Iterator[Block]:
     tiles = [
-        Tile(f"{pairs:,}", "pairs compared"),
-        Tile(f"{failed:,}", "judgments failed", "bad" if failed else ""),
+        Tile(f"{n_pairs:,}", "pairs compared"),
+        Tile(f"{n_failed:,}", "judgments failed", "bad" if n_failed else ""),
     ]
     for ranking in rankings[:2]:
         if ranking.flip_rate is not None:
@@ -114,52 +119,62 @@ def _summary(rankings: list[Ranking], pairs: int, failed: int) -> Iterator[Block
     yield Tiles(tuple(tiles))
     if len(rankings) == 1:
         yield _standings(rankings[0], short=True)
-    elif rankings:  # systems by criteria, ordered by the first criterion
-        standings = {(s.column, s.system): s for r in rankings for s in r.standings}
-        rows = [
-            (
-                name,
-                *(
-                    _win_rate(standings.get((r.column, name)), bar=not place)
-                    for place, r in enumerate(rankings)
-                ),
-            )
-            for name in dict.fromkeys(system for _, system in standings)
-        ]
-        heads = [
-            Head(""),
-            *(Head(column_title(ranking.column), better="higher") for ranking in rankings),
-        ]
-        key = (
-            "win rate: share of comparisons won, ties count half"
-            + "; ordered by strength" * rankings[0].by_strength
-        )
-        yield table(heads, rows, key, name="standings", sorts=True, short=True)
+    elif rankings:
+        yield _win_rates_by_criterion(rankings)
 
 
-def _sections(result: Result, people: Sequence[PreferenceAgreement]) -> Iterator[Section]:
+def _win_rates_by_criterion(rankings: Sequence[Ranking]) -> Table:
+    """Return the systems' win rates on each criterion, ordered by the first criterion."""
+    standings = {
+        (standing.column, standing.system): standing
+        for ranking in rankings
+        for standing in ranking.standings
+    }
+    rows: list[list[Content]] = []
+    for system in dict.fromkeys(system for _, system in standings):
+        row: list[Content] = [system]
+        for index, ranking in enumerate(rankings):
+            standing = standings.get((ranking.column, system))
+            row.append(_win_rate(standing, bar=index == 0))
+        rows.append(row)
+    titles = [column_title(ranking.column) for ranking in rankings]
+    heads = [Head(""), *(Head(title, better="higher") for title in titles)]
+    key = "win rate: share of comparisons won, ties count half"
+    if rankings[0].by_strength:
+        key += "; ordered by strength"
+    return table(heads, rows, key, name="standings", sorts=True, short=True)
+
+
+def _sections(result: Result, agreement: Sequence[PreferenceAgreement]) -> Iterator[Section]:
     rankings = {ranking.column: ranking for ranking in result.rankings}
     for group in groups(result):
         for column in group.columns:
             if column.name in rankings:
                 judge = group.parts[column.name]
-                title = (
-                    f"{column_title(group.name)}, {judge}" if judge else column_title(group.name)
-                )
+                title = column_title(group.name)
+                if judge:
+                    title = f"{title}, {judge}"
                 make = partial(_ranking_blocks, result, rankings[column.name])
                 yield Section(f"ranking-{column.name}", title, make)
-    if people:
-        yield Section("people", "Agreement with people", lambda: preferences.blocks(people))
+    if agreement:
+        make_people = partial(preferences.blocks, agreement)
+        yield Section("people", "Agreement with people", make_people)
     yield from panel.sections(result)
     if result.failures:
         yield Section("failures", "Failures", lambda: failure_blocks(result))
     yield from reading_section(result)
     yield Section("items", f"All items ({len(result.table.items):,})", lambda: [browser(result)])
+    yield Section("method", "Method", partial(_method_blocks, result), folded=True)
+
+
+def _method_blocks(result: Result) -> Iterator[Block]:
+    yield Paragraph(_WIN_RATE)
+    standings = [each for ranking in result.rankings for each in ranking.standings]
+    if any(standing.equal_length for standing in standings):
+        yield Paragraph(_AT_EQUAL_LENGTH)
     methods = dict.fromkeys(ranking.method for ranking in result.rankings)
-    method = [Paragraph(_WIN_RATE), Paragraph(f"Intervals: {'; '.join(methods)}.")]
-    if any(standing.equal_length for ranking in result.rankings for standing in ranking.standings):
-        method.insert(1, Paragraph(_AT_EQUAL_LENGTH))
-    yield Section("method", "Method", lambda: (*method, *method_blocks(result)), folded=True)
+    yield Paragraph(f"Intervals: {'; '.join(methods)}.")
+    yield from method_blocks(result)
 
 
 def _win_rate(standing: Standing | None, *, bar: bool) -> Cell | None:
@@ -180,26 +195,29 @@ def _win_rate(standing: Standing | None, *, bar: bool) -> Cell | None:
 def _standings(ranking: Ranking, *, short: bool) -> Table:
     """Tabulate one ranking: win rates, strengths, records and flips."""
     rows: list[tuple[Content, ...]] = []
-    group_of = {name: at for at, group in enumerate(ranking.groups, 1) for name in group}
-    for s in ranking.standings:
-        undecided = f"({s.undecided:,} undecided)" if s.undecided else ""
-        strength = format_interval(s.strength_low, s.strength_high, 2)
+    group_of = {
+        system: number for number, systems in enumerate(ranking.groups, 1) for system in systems
+    }
+    for standing in ranking.standings:
+        record = f"{standing.wins:,}-{standing.losses:,}-{standing.ties:,}"
+        undecided = f"({standing.undecided:,} undecided)" if standing.undecided else ""
+        flips = None
+        if standing.flip_rate is not None:
+            flips = Cell(percent(standing.flip_rate), value=standing.flip_rate)
         rows.append(
             (
-                s.system,
-                group_of.get(s.system) if len(ranking.groups) > 1 else None,
-                _win_rate(s, bar=True),
-                share_cell(s.equal_length),
-                None
-                if s.strength is None
-                else Cell(number(s.strength, 2), strength, value=s.strength),
-                Cell(f"{s.wins:,}-{s.losses:,}-{s.ties:,}", undecided, value=s.wins),
-                s.n,
-                s.items or None,
-                None if s.flip_rate is None else Cell(percent(s.flip_rate), value=s.flip_rate),
+                standing.system,
+                group_of.get(standing.system) if len(ranking.groups) > 1 else None,
+                _win_rate(standing, bar=True),
+                share_cell(standing.equal_length),
+                _strength(standing),
+                Cell(record, undecided, value=standing.wins),
+                standing.n,
+                standing.items or None,
+                flips,
             )
         )
-    met = {s.system for s in ranking.standings}
+    met = {standing.system for standing in ranking.standings}
     rows += [(system, *[None] * 8) for system in ranking.systems if system not in met]
     apart = f"* significantly different from {ranking.against}." if ranking.against else ""
     equal_length = "Equal length: estimated win rate if both texts were equally long."
@@ -223,44 +241,54 @@ def _standings(ranking: Ranking, *, short: bool) -> Table:
     )
 
 
-def _ranking_blocks(result: Result, ranking: Ranking) -> Iterator[Block]:
-    yield _standings(ranking, short=False)
+def _strength(standing: Standing) -> Cell | None:
+    if standing.strength is None:
+        return None
+    interval = format_interval(standing.strength_low, standing.strength_high, 2)
+    return Cell(number(standing.strength, 2), interval, value=standing.strength)
+
+
+def _counts_sentence(result: Result, ranking: Ranking) -> str:
+    """Say how many pairs were compared, were equal or are missing."""
     # Both orders of a pair have a score: they count once.
-    same = (
-        s for s in result.table.column_scores(ranking.column) if s.provenance.method == IDENTICAL
-    )
+    equal_pairs = {
+        (score.item, frozenset((score.system, score.rival)))
+        for score in result.table.column_scores(ranking.column)
+        if score.provenance.method == IDENTICAL
+    }
     counts = {
-        "identical texts, ties without a judge": len(
-            {(s.item, frozenset((s.system, s.rival))) for s in same}
-        ),
+        "identical texts, ties without a judge": len(equal_pairs),
         "left out, because an answer is missing": ranking.incomplete,
         "failed judgments": ranking.failed,
     }
-    parts = [
-        f"{plural(ranking.pairs, 'pair')} compared",
-        *(f"{name}: {n:,}" for name, n in counts.items() if n),
-    ]
-    sentences = [f"{'; '.join(parts)}."]
+    parts = [f"{plural(ranking.pairs, 'pair')} compared"]
+    parts += [f"{name}: {n:,}" for name, n in counts.items() if n]
+    return f"{'; '.join(parts)}."
+
+
+def _order_sentences(ranking: Ranking) -> Iterator[str]:
+    """Say how the systems are ordered, and what the order of the texts did."""
     if ranking.against:
-        sentences.append(
-            f"Every system met {ranking.against} only. * p < {ALPHA:g} ({TEST_NAME}, Holm-corrected)."
-        )
+        test = f"* p < {ALPHA:g} ({TEST_NAME}, Holm-corrected)"
+        yield f"Every system met {ranking.against} only. {test}."
     elif ranking.by_strength:
-        sentences.append(_BY_STRENGTH)
+        yield _BY_STRENGTH
     if ranking.flip_rate is not None:
         changed = percent(ranking.flip_rate)
-        sentences.append(
-            f"The verdict changed with the order in {changed} of the judged pairs (flip rate)."
-        )
-    if ranking.position_bias is not None:
-        preference = percent(0.5 + ranking.position_bias)
-        sentences.append(
-            f"The text shown first got {preference} of the preference; without position bias it gets 50%."
-        )
-    else:
-        sentences.append(
-            "No pair was judged in both orders, so the effect of the order is unknown."
-        )
+        yield f"The verdict changed with the order in {changed} of the judged pairs (flip rate)."
+    if ranking.position_bias is None:
+        yield "No pair was judged in both orders, so the effect of the order is unknown."
+        return
+    preference = percent(0.5 + ranking.position_bias)
+    yield (
+        f"The text shown first got {preference} of the preference; "
+        "without position bias it gets 50%."
+    )
+
+
+def _ranking_blocks(result: Result, ranking: Ranking) -> Iterator[Block]:
+    yield _standings(ranking, short=False)
+    sentences = [_counts_sentence(result, ranking), *_order_sentences(ranking)]
     yield Paragraph(" ".join(sentences))
     if ranking.note:
         yield Notice(ranking.note)
@@ -273,11 +301,13 @@ def _ranking_blocks(result: Result, ranking: Ranking) -> Iterator[Block]:
 
 def win_rate_matrix(ranking: Ranking) -> Table:
     """The win rate of each system against each other, in per cent; "–" if they never met."""
-    order = list(dict.fromkeys([*(s.system for s in ranking.standings), *ranking.systems]))
-    index = {system: place for place, system in enumerate(ranking.systems)}
+    ordered = [standing.system for standing in ranking.standings]
+    systems = list(dict.fromkeys([*ordered, *ranking.systems]))
+    index = {system: position for position, system in enumerate(ranking.systems)}
 
     def cell(row: str, column: str) -> Cell:
-        share, n = ranking.win_rate[index[row]][index[column]], ranking.n[index[row]][index[column]]
+        share = ranking.win_rate[index[row]][index[column]]
+        n = ranking.n[index[row]][index[column]]
         if row == column:
             return Cell("")
         if share is None:
@@ -285,5 +315,8 @@ def win_rate_matrix(ranking: Ranking) -> Table:
         title = f"{row} against {column}: {percent(share)} of {plural(n, 'pair')}"
         return Cell(number(100 * share, 1), title=title, shade=2 * share - 1, value=share)
 
-    rows = ((Cell(row), *(cell(row, column) for column in order)) for row in order)
-    return table(("", *order), rows, name=f"win-rates-{ranking.column}")
+    rows = []
+    for row in systems:
+        cells = [cell(row, column) for column in systems]
+        rows.append([Cell(row), *cells])
+    return table(("", *systems), rows, name=f"win-rates-{ranking.column}")
