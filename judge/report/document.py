@@ -1,6 +1,8 @@
-"""The blocks of a report: a view turns a result into a Document, a renderer turns a Document into a format.
+"""The blocks of a report: a view turns a result into a Document, a renderer turns a Document into a
+format.
 
-No view knows a format, and no renderer knows a report. Every text is plain text: renderers escape it.
+No view knows a format, and no renderer knows a report. Every text is plain text: renderers escape
+it.
 """
 
 from __future__ import annotations
@@ -22,7 +24,10 @@ _MAX_ON_PAPER = 10  # columns beside the names on a printed page
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A bar in a cell, with its interval if there is one. All numbers are shares of the cell's width, from 0 to 1."""
+    """A bar in a cell, with its interval if there is one.
+
+    All numbers are shares of the cell's width, from 0 to 1.
+    """
 
     end: float
     low: float | None = None
@@ -33,10 +38,11 @@ class Bar:
 class Cell:
     """A cell of a table.
 
-    `note` stands small below or beside the text, such as an interval; the console's summary leaves it out. `mark` is
-    appended to the text, such as `*`. `title` is a longer text for a tooltip. `shade`, from -1 (worst) to 1 (best),
-    colours the cell on the page. `value` is the number to sort by. `link` is a fragment of the page, such as the one
-    that `judge.report.views.items.link` makes.
+    `note` stands small below or beside the text, such as an interval; the console's summary leaves
+    it out. `mark` is appended to the text, such as `*`. `title` is a longer text for a tooltip.
+    `shade`, from -1 (worst) to 1 (best), colours the cell on the page. `value` is the number to
+    sort by. `link` is a fragment of the page, such as the one that `judge.report.views.items.link`
+    makes.
     """
 
     text: str
@@ -56,9 +62,11 @@ Content = str | int | Cell | None
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a table. `group` is a heading above neighbouring columns, `note` a short text below the head.
+    """A column of a table. `group` is a heading above neighbouring columns, `note` a short text
+    below the head.
 
-    `table` leaves out an `optional` column if no row has a value, and adds what it says `about` the others to the key.
+    `table` leaves out an `optional` column if no row has a value, and adds what it says `about` the
+    others to the key.
     """
 
     head: str
@@ -72,12 +80,13 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of cells; each row has a cell per column. The first column names the row, the second too if neither is
-    numeric.
+    """Rows of cells; each row has a cell per column.
 
-    `name` identifies the table in LaTeX labels and page anchors. `key` explains marks in one or two lines. `sorts` lets
-    the reader sort the rows on the page. A `short` table repeats one of the sections in few columns: LaTeX and the full
-    console leave it out.
+    The first column names the row, the second too if neither is numeric.
+
+    `name` identifies the table in LaTeX labels and page anchors. `key` explains marks in one or two
+    lines. `sorts` lets the reader sort the rows on the page. A `short` table repeats one of the
+    sections in few columns: LaTeX and the full console leave it out.
     """
 
     columns: tuple[Column, ...]
@@ -90,7 +99,8 @@ class Table:
 
     @property
     def pages(self) -> tuple[Table, ...]:
-        """The table in parts that are narrow enough for paper; each repeats the columns that name the rows."""
+        """The table in parts that are narrow enough for paper; each repeats the columns that name
+        the rows."""
         names = (
             2
             if len(self.columns) > 1 and not any(column.numeric for column in self.columns[:2])
@@ -210,7 +220,8 @@ class Bullets:
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """Text in a fixed-width font, such as a template; `language` is shown nowhere, but names the syntax."""
+    """Text in a fixed-width font, such as a template; `language` is shown nowhere, but names the
+    syntax."""
 
     text: str
     language: str = ""
@@ -225,7 +236,9 @@ class Diff:
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """A text that deserves a look: its score, system and item, and why. `link` is a fragment of the page.
+    """A text that deserves a look: its score, system and item, and why.
+
+    `link` is a fragment of the page.
 
     `text` is the text itself. The console's and Markdown's lists have the `note` only with it.
     """
@@ -243,7 +256,9 @@ class Excerpt:
 
 @dataclass(frozen=True, slots=True)
 class Excerpts:
-    """Texts that deserve a look, the most important first. The console's summary writes one line: `label` and them.
+    """Texts that deserve a look, the most important first.
+
+    The console's summary writes one line: `label` and them.
 
     Without a `label`, they stand below a heading.
     """
@@ -256,8 +271,9 @@ class Excerpts:
 class Chart:
     """A chart as inline SVG, drawn by a function of `judge.report.charts`.
 
-    `name` becomes a file name. `alt` says in a sentence what the chart shows, for readers who cannot see it. `width`
-    and `height` are in pixels. If a table has the values too (`tabled`), the console leaves the chart out.
+    `name` becomes a file name. `alt` says in a sentence what the chart shows, for readers who
+    cannot see it. `width` and `height` are in pixels. If a table has the values too (`tabled`), the
+    console leaves the chart out.
     """
 
     name: str
@@ -298,8 +314,8 @@ Block = (
 class Section:
     """A part of a report under a heading of its own. `anchor` is its fragment on the page.
 
-    `make` builds the blocks when a format needs them, so that a summary on the console costs no charts. `folded` marks
-    a section that few readers need: Markdown folds it.
+    `make` builds the blocks when a format needs them, so that a summary on the console costs no
+    charts. `folded` marks a section that few readers need: Markdown folds it.
     """
 
     anchor: str
@@ -316,8 +332,9 @@ class Section:
 class TestCase:
     """A test for JUnit.
 
-    `message` says why it failed, was skipped or could not run, or what a passed one measured; its first line is the
-    short form. `kind` is the type of a failure. `line` is the place in the suite's file, 0 if there is none.
+    `message` says why it failed, was skipped or could not run, or what a passed one measured; its
+    first line is the short form. `kind` is the type of a failure. `line` is the place in the
+    suite's file, 0 if there is none.
     """
 
     name: str
@@ -341,18 +358,20 @@ class TestSuite:
 class Document:
     """A report, ready for any format.
 
-    `finding` answers the reader's question: the headline, then one or two sentences; `tone` is `good` if it names a
-    winner or says that all is well. `scope` says on how much data, in two or three words. `about` are facts
-    below the title, such as the judge and the number of texts. `notices` must be read before any number. `summary` fits
-    a screen: the console prints no more unless asked. `sections` have everything else. `footer` lines end the summary
-    on the console: counts, paths. `next` are commands that may help now; RUN in
-    them stands for the folder of the run.
+    `finding` answers the reader's question: the headline, then one or two sentences; `tone` is
+    `good` if it names a winner or says that all is well. `scope` says on how much data, in two or
+    three words. `about` are facts below the title, such as the judge and the number of texts.
+    `notices` must be read before any number. `summary` fits a screen: the console prints no more
+    unless asked. `sections` have everything else. `footer` lines end the summary on the console:
+    counts, paths. `next` are commands that may help now; RUN in them stands for the folder of the
+    run.
 
     `language` is the code of the judged texts' language, such as `ja`, if known.
 
-    `data` is what JSON writes: a dataclass, or a mapping of plain values. `records` are the rows of the CSV file, all
-    with the same keys, and `header` are these keys if there may be no rows; `wide_records` makes the keys and the rows
-    of `--wide`, one per item. `tests` are the suites of the JUnit file.
+    `data` is what JSON writes: a dataclass, or a mapping of plain values. `records` are the rows of
+    the CSV file, all with the same keys, and `header` are these keys if there may be no rows;
+    `wide_records` makes the keys and the rows of `--wide`, one per item. `tests` are the suites of
+    the JUnit file.
     """
 
     title: str

@@ -21,7 +21,8 @@ _RTL_NAME = re.compile(f"[{_RTL}](?:[{_RTL} _'’-]*[{_RTL}])?(?:[-_]\\d+)?…?"
 
 
 def isolate(text: str, start: str = "\u2068", end: str = "\u2069") -> str:
-    """Put names of a right-to-left script between `start` and `end`, so that they do not reorder what follows them.
+    """Put names of a right-to-left script between `start` and `end`, so that they do not reorder
+    what follows them.
 
     The default marks are Unicode's first-strong isolate and its end, for SVG and attributes.
     """
@@ -29,7 +30,8 @@ def isolate(text: str, start: str = "\u2068", end: str = "\u2069") -> str:
 
 
 def is_rtl(text: str) -> bool:
-    """Return whether a text is written in a right-to-left script, and not a sentence in English with such names."""
+    """Return whether a text is written in a right-to-left script, and not a sentence in English
+    with such names."""
     letters = 0 if text.isascii() else len(re.findall(f"[{_RTL}]", text))
     return letters >= _SENTENCE and letters > 0.8 * sum(map(str.isalpha, text))
 
@@ -40,7 +42,8 @@ def column_title(name: str) -> str:
 
 
 def share_label(column: Column) -> str:
-    """Return the label whose mean probability the column's mean is, such as `pass`; nothing for any other scale."""
+    """Return the label whose mean probability the column's mean is, such as `pass`; nothing for any
+    other scale."""
     if (
         len(column.labels) == 2
         and not _numeric(column.labels)
@@ -65,7 +68,8 @@ def interval_text(column: Column, low: float | None, high: float | None, places:
 
 
 def estimate_text(column: Column, estimate: Estimate, places: int) -> str:
-    """Write a mean in words with its interval: `3.63 of 5 [3.24, 3.95]`, `mean probability of pass 64% [51, 75]`."""
+    """Write a mean in words with its interval: `3.63 of 5 [3.24, 3.95]`, `mean probability of pass
+    64% [51, 75]`."""
     mean = mean_text(column, estimate.value, places)
     if label := share_label(column):
         mean = f"mean probability of {label} {mean}"
@@ -85,7 +89,8 @@ def score_text(column: Column, value: float, places: int = 2) -> str:
 
 
 def pass_text(column: Column) -> str:
-    """Write the least value that passes, `4`; `good` if it is the middle between this label and the next lower one."""
+    """Write the least value that passes, `4`; `good` if it is the middle between this label and the
+    next lower one."""
     least = column.pass_at or 0.0
     levels = sorted(zip(column.values, column.labels, strict=True)) if in_words(column) else []
     middles = {
@@ -95,7 +100,8 @@ def pass_text(column: Column) -> str:
 
 
 def scale_text(column: Column) -> str:
-    """Write the ends of a criterion's scale, `1–5` or `rude 0 – polite 1`; nothing for shares and other columns."""
+    """Write the ends of a criterion's scale, `1–5` or `rude 0 – polite 1`; nothing for shares and
+    other columns."""
     if (
         column.kind != "criterion"
         or column.low is None
@@ -117,6 +123,15 @@ def decimal_places(column: Column, values: Iterable[float]) -> int:
     """Return the number of decimals for the means of a column."""
     ends = [column.low, column.high]
     return decimals([end for end in ends if end is not None] if None not in ends else values)
+
+
+def share_of_scale(column: Column, value: float) -> float | None:
+    """Return the value as a share of its scale, 0 the worse end and 1 the better one; None without
+    a scale."""
+    if column.low is None or column.high is None or column.high <= column.low:
+        return None
+    share = (value - column.low) / (column.high - column.low)
+    return min(1.0, max(0.0, 1 - share if column.better == "lower" else share))
 
 
 def in_words(column: Column) -> bool:

@@ -288,7 +288,8 @@ def _(block: blocks.Details, screen: _Screen) -> None:
 
 @_print.register
 def _(block: blocks.Table, screen: _Screen) -> None:
-    """Print the table; columns that do not fit follow in tables below, or in the summary are counted.
+    """Print the table; columns that do not fit follow in tables below, or in the summary are
+    counted.
 
     The first one or two columns, if they hold no numbers, name the rows and stand in each of these
     tables. If no column holds numbers, the widest ones are folded until all fit.

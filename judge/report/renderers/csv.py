@@ -1,4 +1,5 @@
-"""Render the records of a Document as CSV, in full precision and safe to open in a spreadsheet, or its data as JSON."""
+"""Render the records of a Document as CSV, in full precision and safe to open in a spreadsheet, or
+its data as JSON."""
 
 from __future__ import annotations
 
@@ -10,7 +11,8 @@ from judge.core.format import json_text, to_json
 from judge.report.document import Document
 
 _SIGNS = "=+-@"
-"""With what a formula begins (OWASP, "CSV Injection"); also in its wide or small form, such as ＝ or ﹦."""
+"""With what a formula begins (OWASP, "CSV Injection"); also in its wide or small form, such as ＝ or
+﹦."""
 _BREAKS = "\t\r\n"
 """A spreadsheet may begin a new cell after these, whatever stands before."""
 
@@ -18,8 +20,8 @@ _BREAKS = "\t\r\n"
 def render(document: Document, *, wide: bool = False) -> str:
     """Write a header line and a line per record; a number that does not exist is an empty cell.
 
-    With `wide`, write a row per item and system. A text that a spreadsheet would take for a formula gets an apostrophe
-    in front; numbers stay unchanged.
+    With `wide`, write a row per item and system. A text that a spreadsheet would take for a formula
+    gets an apostrophe in front; numbers stay unchanged.
     """
     header: Iterable[str] = next(iter(document.records), document.header)
     records: Iterable[Mapping[str, Any]] = document.records
@@ -33,8 +35,8 @@ def render(document: Document, *, wide: bool = False) -> str:
 def _cell(value: Any) -> str:
     """Return a value as it stands between two commas.
 
-    `csv.writer` leaves a carriage return unquoted, after which a spreadsheet begins a new row. All characters
-    that are not printed are quoted here.
+    `csv.writer` leaves a carriage return unquoted, after which a spreadsheet begins a new row. All
+    characters that are not printed are quoted here.
     """
     if value is None:
         return ""
@@ -46,7 +48,8 @@ def _cell(value: Any) -> str:
 
 
 def escape(text: str) -> str:
-    """Return the text as a cell that is no formula: with an apostrophe before it, if it could be one.
+    """Return the text as a cell that is no formula: with an apostrophe before it, if it could be
+    one.
 
     A text that still looks like a formula behind its apostrophes has one more than it had.
     """
@@ -54,7 +57,8 @@ def escape(text: str) -> str:
 
 
 def _is_formula(text: str) -> bool:
-    """Return whether a text is a formula, also behind blanks, control characters and invisible ones."""
+    """Return whether a text is a formula, also behind blanks, control characters and invisible
+    ones."""
     if text[:1] in tuple(_BREAKS):
         return True
     for character in text:

@@ -1,8 +1,9 @@
 """Render a Document as one self-contained HTML page, or its summary as a fragment for notebooks.
 
-The page needs no network and is complete without JavaScript. Every value that a template writes passes
-`escape_controls` and Jinja's autoescape, and stands only in element content or quoted attributes. The content security
-policy names the page's own script by its hash, so that no other script can run.
+The page needs no network and is complete without JavaScript. Every value that a template writes
+passes `escape_controls` and Jinja's autoescape, and stands only in element content or quoted
+attributes. The content security policy names the page's own script by its hash, so that no other
+script can run.
 """
 
 from __future__ import annotations
@@ -56,7 +57,8 @@ def render(document: Document) -> str:
 
 
 def fragment(document: Document) -> str:
-    """Write the finding, the notices, the summary's tables and what failed, without a script or a stylesheet."""
+    """Write the finding, the notices, the summary's tables and what failed, without a script or a
+    stylesheet."""
     return str(page_environment().get_template("fragment.html.jinja").render(document=document))
 
 
@@ -136,7 +138,8 @@ def _rows_of_blocks(summary: Sequence[blocks.Block]) -> Iterator[tuple[bool, lis
 
 
 def _heads(columns: Sequence[blocks.Column]) -> list[tuple[str, list[tuple[int, blocks.Column]]]]:
-    """Return the headings above the columns, each with its columns and their places; a column without one is alone."""
+    """Return the headings above the columns, each with its columns and their places; a column
+    without one is alone."""
     places = groupby(
         enumerate(columns), key=lambda place: (place[1].group, -1 if place[1].group else place[0])
     )

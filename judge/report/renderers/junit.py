@@ -16,7 +16,8 @@ _FORBIDDEN = re.compile("[\ufffe\uffff]")
 
 
 def render(document: Document) -> str:
-    """Write a `testsuite` per suite, with its cases in order; a passed case has its message as `system-out`."""
+    """Write a `testsuite` per suite, with its cases in order; a passed case has its message as
+    `system-out`."""
     root = Element(
         "testsuites", {"name": _text(one_line(document.title)), **_counts(document.tests)}
     )

@@ -59,12 +59,13 @@ _PIECE = re.compile(r"[^_/ ]{0,15}[_/ ]|[^_/ ]{1,16}")  # of a name, after which
 
 
 def render(document: Document) -> str:
-    """Write the tables of the sections, or if they have none of the summary, or else the folded ones.
+    """Write the tables of the sections, or if they have none of the summary, or else the folded
+    ones.
 
     Tables of mostly text are left out.
 
-    A row has a line of values and below it one of small intervals. Tables of many columns go on in a part below, and
-    LaTeX shrinks what is wider than a line.
+    A row has a line of values and below it one of small intervals. Tables of many columns go on in
+    a part below, and LaTeX shrinks what is wider than a line.
     """
     summary = [block for block in document.summary if isinstance(block, blocks.Table)]
     inner = [block for section in document.sections for block in section.blocks]

@@ -14,21 +14,23 @@ from judge.report.document import Document
 
 LIMIT = 60_000
 """The most characters of a report; a comment on GitHub holds 65,536."""
-_TABLE, _LIST, _FOLDED = (
-    15_000,
-    8_000,
-    20_000,
-)  # characters of a block, so that the next ones have room
+# Characters of a block, so that the next ones have room.
+_TABLE = 15_000
+_LIST = 8_000
+_FOLDED = 20_000
 _MAX_COLUMNS = 24  # of a table
-_NAME, _CELL, _TEXT = 80, 300, 3_000  # characters of a name, a cell, a paragraph
+_NAME = 80  # characters
+_CELL = 300
+_TEXT = 3_000
 _REST = "The rest is in the HTML report."
 
-# A backslash makes any ASCII punctuation literal (CommonMark 2.4); these are the ones that can mean something here.
+# A backslash makes any ASCII punctuation literal (CommonMark 2.4); these are the ones that can mean
+# something here: `*bold*`, `https://`, `www.`
 _SPECIAL = re.compile(r"([\\`*_\[\]|~#<>&$]|(?<=:)/(?=/)|(?<=(?i:www))\.)")
-_BLOCK = re.compile(
-    r"^(\d{1,9}(?=[.)](?:\s|$))|(?=[-+](?:[\s-]|$)|=))"
-)  # a list, a rule, a heading's line
-# GitHub links people, addresses and issues after Markdown is done: only a character without width keeps it from that.
+# A list, a rule, the line of a heading: `1. `, `- `, `---`, `===`
+_BLOCK = re.compile(r"^(\d{1,9}(?=[.)](?:\s|$))|(?=[-+](?:[\s-]|$)|=))")
+# GitHub links people, addresses and issues after Markdown is done: only a character without width
+# keeps it from that. `@name`, `#12`, `GH-12`
 _LINKED = re.compile(r"@(?=\w)|#(?=\d)|\bGH-(?=\d)", re.IGNORECASE)
 _ADDRESS = re.compile(r":(?=//)|\bwww(?=\.)", re.IGNORECASE)
 
@@ -45,19 +47,26 @@ def render(document: Document) -> str:
     for section in sorted(document.sections, key=lambda section: section.folded):
         if section.folded:
             parts.append(_text(blocks.Details(section.title, section.blocks)))
-        elif inner := [text for block in section.blocks if (text := _text(block))]:
+            continue
+        inner = list(filter(None, map(_text, section.blocks)))
+        if inner:
             parts += [f"### {escape(section.title, 200)}", *inner]
     return _join(parts, LIMIT)
 
 
 def escape(text: str, limit: int = _TEXT) -> str:
-    """Return the text on one line, without anything that Markdown, HTML or GitHub reads as markup, link or mention."""
-    literal = _BLOCK.sub(r"\1\\", _SPECIAL.sub(r"\\\1", one_line(text, limit)))
+    """Return the text on one line, without anything that is read as markup, link or mention.
+
+    Markdown, HTML and GitHub read it.
+    """
+    without_marks = _SPECIAL.sub(r"\\\1", one_line(text, limit))
+    literal = _BLOCK.sub(r"\1\\", without_marks)
     return _LINKED.sub(r"\g<0>&#8203;", literal)
 
 
 def _join(parts: Iterable[str], room: int) -> str:
-    """Join the texts; from the first that does not fit into `room` characters on, write only where the rest is."""
+    """Join the texts; from the first that does not fit into `room` characters on, write only where
+    the rest is."""
     page = ""
     for text in filter(None, parts):
         gap = "\n" if page else ""
@@ -76,13 +85,10 @@ def _fitting(lines: Sequence[str], room: int) -> list[str]:
 def _list(lines: Iterable[str]) -> str:
     """Write a list that loses lines at the end if it is too long, and says so."""
     items = [f"- {line}" for line in lines]
-    shown = _fitting(items, _LIST)
-    note = (
-        f"\n\n… {plural(len(items) - len(shown), 'more line')}. {_REST}"
-        if len(shown) < len(items)
-        else ""
-    )
-    return "\n".join(shown) + note
+    fitting = _fitting(items, _LIST)
+    text = "\n".join(fitting)
+    n_missing = len(items) - len(fitting)
+    return f"{text}\n\n… {plural(n_missing, 'more line')}. {_REST}" if n_missing else text
 
 
 @singledispatch
@@ -129,12 +135,17 @@ def _(block: blocks.Diff) -> str:
 @_text.register
 def _(block: blocks.Excerpts) -> str:
     lines = []
-    for e in block.excerpts:
-        name = " ".join(escape(part, _NAME) for part in (e.item, e.system, e.column) if part)
-        more = (e.note, f"Text: {e.text}") if e.text else ()
-        why = " · ".join(escape(text, _CELL) for text in (e.reason, *more) if text)
-        lines.append(f"{name} **{escape(e.score)}**" + (f": {why}" if why else ""))
-    return (f"{escape(block.label)}:\n\n" if block.label else "") + _list(lines)
+    for excerpt in block.excerpts:
+        names = (excerpt.item, excerpt.system, excerpt.column)
+        name = " ".join(escape(part, _NAME) for part in names if part)
+        texts = [excerpt.reason]
+        if excerpt.text:
+            texts += [excerpt.note, f"Text: {excerpt.text}"]
+        why = " · ".join(escape(text, _CELL) for text in texts if text)
+        line = f"{name} **{escape(excerpt.score)}**"
+        lines.append(f"{line}: {why}" if why else line)
+    label = f"{escape(block.label)}:\n\n" if block.label else ""
+    return f"{label}{_list(lines)}"
 
 
 @_text.register
@@ -152,28 +163,35 @@ def _(block: blocks.Table) -> str:
     """Write a table that loses columns and rows if it is too large, and says so."""
     block = block if block.short else block.tall
     columns = block.columns[:_MAX_COLUMNS]
-    heads = [
-        escape(", ".join(filter(None, (column.group, column.head))), _NAME)
-        + blocks.ARROWS[column.better]
-        for column in columns
-    ]
-    rule = ["---:" if column.numeric and place else "---" for place, column in enumerate(columns)]
+    heads = []
+    rule = []
+    for index, column in enumerate(columns):
+        title = ", ".join(filter(None, (column.group, column.head)))
+        heads.append(f"{escape(title, _NAME)}{blocks.ARROWS[column.better]}")
+        rule.append("---:" if column.numeric and index else "---")
     rows = [heads, rule]
     for row in block.rows:
-        cells = []
-        for cell in row[:_MAX_COLUMNS]:
-            text, mark = escape(cell.text, _CELL), escape(cell.mark)
-            text = f"**{text}**{mark}" if cell.tone in ("strong", "good") and text else text + mark
-            cells.append(
-                " ".join(filter(None, (text, "" if block.short else escape(cell.note, _CELL))))
-            )
+        cells = [_cell(cell, short=block.short) for cell in row[:_MAX_COLUMNS]]
         rows.append(cells)
-    lines = ["| " + " | ".join(cells) + " |" for cells in rows]
-    shown = _fitting(lines, _TABLE)
-    missing = [(len(block.columns) - len(columns), "column"), (len(lines) - len(shown), "row")]
-    cut = " and ".join(plural(n, f"more {noun}") for n, noun in missing if n)
-    notes = (f"… {cut}. {_REST}" if cut else "", escape(block.caption), escape(block.key))
-    return "\n\n".join(filter(None, ("\n".join(shown), *notes)))
+    lines = [f"| {' | '.join(cells)} |" for cells in rows]
+    fitting = _fitting(lines, _TABLE)
+    missing = []
+    if len(block.columns) > len(columns):
+        missing.append(plural(len(block.columns) - len(columns), "more column"))
+    if len(lines) > len(fitting):
+        missing.append(plural(len(lines) - len(fitting), "more row"))
+    note = f"… {' and '.join(missing)}. {_REST}" if missing else ""
+    texts = ["\n".join(fitting), note, escape(block.caption), escape(block.key)]
+    return "\n\n".join(filter(None, texts))
+
+
+def _cell(cell: blocks.Cell, *, short: bool) -> str:
+    text = escape(cell.text, _CELL)
+    if cell.tone in ("strong", "good") and text:
+        text = f"**{text}**"
+    text = f"{text}{escape(cell.mark)}"
+    note = "" if short else escape(cell.note, _CELL)
+    return " ".join(filter(None, (text, note)))
 
 
 def _fenced(text: str, language: str) -> str:

@@ -49,7 +49,8 @@ def render(document: Document) -> str:
 
 
 def plot(document: Document, name: str = "") -> str:
-    """Draw the charts of this name, or of names that begin with it and a hyphen; by default those of the summary.
+    """Draw the charts of this name, or of names that begin with it and a hyphen; by default those
+    of the summary.
 
     Raises ConfigError for an unknown name and for a document without charts.
     """
@@ -66,7 +67,10 @@ def plot(document: Document, name: str = "") -> str:
 
 
 def png(svg: str) -> bytes:
-    """Draw a standalone SVG as PNG, with two pixels per pixel. Raises MissingExtra without the package resvg-py."""
+    """Draw a standalone SVG as PNG, with two pixels per pixel.
+
+    Raises MissingExtra without the package resvg-py.
+    """
     try:
         from resvg_py import svg_to_bytes
     except ModuleNotFoundError as error:
@@ -77,7 +81,8 @@ def png(svg: str) -> bytes:
 
 
 def write(document: Document, output: Path, format: str) -> tuple[Path, ...]:
-    """Write a file per chart into the folder `output`, or all into one file if `output` ends in the format: svg or png.
+    """Write a file per chart into the folder `output`, or all into one file if `output` ends in the
+    format: svg or png.
 
     Raises MissingExtra for PNG without its package, and StorageError.
     """
@@ -108,7 +113,8 @@ def write(document: Document, output: Path, format: str) -> tuple[Path, ...]:
 
 
 def standalone(charts: Iterable[Chart]) -> str:
-    """Return an SVG document with these charts, their titles and captions, in the light colours of the page."""
+    """Return an SVG document with these charts, their titles and captions, in the light colours of
+    the page."""
     drawn = list(charts)
     parts, width, y = [], 2 * _MARGIN, 0
     for chart in drawn:

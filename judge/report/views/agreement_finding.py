@@ -1,6 +1,8 @@
-"""The sentences on how well judges agree with people, each with the condition under which it is true.
+"""The sentences on how well judges agree with people, each with the condition under which it is
+true.
 
-`verdict` decides what can be said of a judge on a criterion; `finding` and `criterion_sentences` write it.
+`verdict` decides what can be said of a judge on a criterion; `finding` and `criterion_sentences`
+write it.
 """
 
 from __future__ import annotations
@@ -259,7 +261,8 @@ def _not_beaten(criteria: Sequence[Rated], best: str, level: Level) -> str:
 
 
 def _line(rated: Rated, found: Verdict, best: str, level: Level) -> list[str]:
-    """Say of one criterion why the best judge has no better verdict, and how it compares with other judges."""
+    """Say of one criterion why the best judge has no better verdict, and how it compares with other
+    judges."""
     own = spearman(next((row for row in rated.judges if row.name == best), None), level)
     texts = []
     if own is not None and found in _OWN:

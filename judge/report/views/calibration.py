@@ -1,4 +1,5 @@
-"""Calibration against people: prediction-powered means on their scale, and the calibration curve of a judge."""
+"""Calibration against people: prediction-powered means on their scale, and the calibration curve of
+a judge."""
 
 from __future__ import annotations
 

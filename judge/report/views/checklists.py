@@ -29,15 +29,14 @@ def checklist_summary(result: Result) -> Iterator[Table]:
     for checklist in result.checklists:
         failing = [question for question in checklist.questions if question.lowest[0] < 1][:_MOST]
         if failing and not judges[checklist.column]:
-            title, name = column_title(checklist.column), f"checklist-{checklist.column}"
-            caption = f"Questions of {title} that fail most"
+            title = column_title(checklist.column)
             yield _table(
                 result,
                 checklist,
                 failing,
                 f"{title}: question",
-                caption=caption,
-                name=name,
+                caption=f"Questions of {title} that fail most",
+                name=f"checklist-{checklist.column}",
                 short=True,
             )
 
@@ -55,15 +54,15 @@ def _table(
     for question in questions:
         row: list[Content] = [question.question, f"{question.weight:g}" if weighted else None]
         for system in systems:
-            share, n = question.shares.get(system), question.n.get(system, 0)
+            share = question.shares.get(system)
+            n = question.n.get(system, 0)
             row.append(None if share is None else Cell(f"{share:.0%}", f"n = {n:,}", value=share))
         rows.append([*row, question.unanswered or None])
     names = (Head(system, better="higher") for system in systems)
-    key = f"Share of yes: the lowest {len(questions)} of {plural(len(checklist.questions), 'question')}."
-    key += (
-        f" {plural(checklist.others, 'question')} about a single item: see the items."
-        if checklist.others
-        else ""
-    )
+    all_questions = plural(len(checklist.questions), "question")
+    key = f"Share of yes: the lowest {len(questions)} of {all_questions}."
+    if checklist.others:
+        others = plural(checklist.others, "question")
+        key = f"{key} {others} about a single item: see the items."
     heads = (Head(head), Head("weight", optional=True), *names, Head("unanswered", optional=True))
     return table(heads, rows, key, sorts=True, **fields)

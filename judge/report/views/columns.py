@@ -1,4 +1,4 @@
-"""The columns of a result for all formats: their groups, order, decimals, and the column that ranks the systems."""
+"""The columns of a result for all formats: groups, order, decimals, and which one ranks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ TEST_NAME = "sign-flip test"
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Columns under one heading: a criterion's of a panel, its value before its judges, or one column alone.
+    """Columns under one heading: a criterion's of a panel, its value before its judges, or one
+    column alone.
 
     `parts` are the columns' headings under it, by the columns' names: nothing for a column alone.
     """
@@ -36,24 +37,31 @@ class Group:
 
 
 def groups(result: Result) -> tuple[Group, ...]:
-    """Group the columns: criteria before metrics, a panel's columns together, else in the table's order."""
-    together: dict[str, list[Column]] = {}
-    for column in sorted(
-        result.table.columns, key=lambda c: (c.kind != "criterion", bool(c.judge))
-    ):
-        together.setdefault(column.criterion if column.judge else column.name, []).append(column)
-    return tuple(
-        Group(
-            name,
-            tuple(columns),
-            {c.name: c.judge or (f"panel {c.panel}" if len(columns) > 1 else "") for c in columns},
-        )
-        for name, columns in together.items()
-    )
+    """Group the columns: criteria before metrics, a panel's columns together.
+
+    Else they keep the order of the table.
+    """
+
+    def order(column: Column) -> tuple[bool, bool]:
+        return column.kind != "criterion", bool(column.judge)
+
+    columns_by_name: dict[str, list[Column]] = {}
+    for column in sorted(result.table.columns, key=order):
+        name = column.criterion if column.judge else column.name
+        columns_by_name.setdefault(name, []).append(column)
+    column_groups = []
+    for name, columns in columns_by_name.items():
+        parts = {}
+        for column in columns:
+            whole = f"panel {column.panel}" if len(columns) > 1 else ""
+            parts[column.name] = column.judge or whole
+        column_groups.append(Group(name, tuple(columns), parts))
+    return tuple(column_groups)
 
 
 def in_display_order(result: Result) -> tuple[Group, ...]:
-    """Return the groups in display order: the overall score, if any, before the criteria and the metrics."""
+    """Return the groups in display order: the overall score, if any, before the criteria and the
+    metrics."""
     column_groups = groups(result)
     if result.overall is None:
         return column_groups
@@ -68,10 +76,12 @@ def display_columns(result: Result) -> list[Column]:
 
 def shown_pass_rates(result: Result) -> dict[str, Column]:
     """Return the columns of pass rates by their criteria, without those that only repeat the means."""
-    rates, means = result.pass_rates, result.estimates
-    differ = {
-        key[1] for key, rate in rates.items() if key in means and rate.value != means[key].value
-    }
+    means = result.estimates
+    differ = set()
+    for (system, name), rate in result.pass_rates.items():
+        mean = means.get((system, name))
+        if mean is not None and rate.value != mean.value:
+            differ.add(name)
     columns = pass_columns(column for column in result.table.columns if not column.judge)
     return {name: column for name, column in columns.items() if name in differ}
 
@@ -79,7 +89,8 @@ def shown_pass_rates(result: Result) -> dict[str, Column]:
 def with_pass_rate(group: Group, rates: Mapping[str, Column]) -> Group:
     """Return the group with the pass rate after the mean, if there is one."""
     mean, *others = group.columns
-    if (rate := rates.get(mean.name)) is None:
+    rate = rates.get(mean.name)
+    if rate is None:
         return group
     parts = {
         **group.parts,
@@ -92,33 +103,37 @@ def with_pass_rate(group: Group, rates: Mapping[str, Column]) -> Group:
 def main_comparison(result: Result) -> Comparison | None:
     """Return the comparison that orders the systems, None if nothing was compared.
 
-    It is the first column in display order with a best system (or several tied ones), else the first with values.
-    Metrics count only if no criterion has values.
+    It is the first column in display order with a best system (or several tied ones), else the
+    first with values. Metrics count only if no criterion has values.
     """
     by_column = compared_columns(result)
     columns = [column for column in display_columns(result) if not column.judge]
-    columns = [
-        column for column in columns if column.name in by_column and by_column[column.name].ranks
-    ]
+    columns = [column for column in columns if column.name in by_column]
+    columns = [column for column in columns if by_column[column.name].ranks]
     judged = [column for column in columns if column.kind == "criterion"]
     candidates = [by_column[column.name] for column in judged or columns]
-    tested = (
-        c
-        for c in candidates
-        if c.best or (c.against and any(d.adjusted is not None for d in c.differences))
-    )
-    return next(tested, candidates[0] if candidates else None)
+    for candidate in candidates:
+        if candidate.best or _is_tested_against(candidate):
+            return candidate
+    return candidates[0] if candidates else None
+
+
+def _is_tested_against(comparison: Comparison) -> bool:
+    """Return whether some system was tested against the one that all are compared with."""
+    tested = [each for each in comparison.differences if each.adjusted is not None]
+    return bool(comparison.against and tested)
 
 
 def marks_against(comparison: Comparison, better: str) -> dict[str, Literal["better", "worse"]]:
-    """Return the systems that differ significantly from the one that all are compared with; {} if there is none."""
+    """Return the systems that differ significantly from the one that all are compared with; {} if
+    there is none."""
     sign = -1 if better == "lower" else 1
-    apart = [
-        difference
-        for difference in comparison.differences
-        if comparison.against and difference.apart
-    ]
-    return {d.system: "better" if sign * d.estimate.value > 0 else "worse" for d in apart}
+    marks: dict[str, Literal["better", "worse"]] = {}
+    for difference in comparison.differences:
+        if comparison.against and difference.apart:
+            is_better = sign * difference.estimate.value > 0
+            marks[difference.system] = "better" if is_better else "worse"
+    return marks
 
 
 def compared_columns(result: Result) -> Mapping[str, Comparison]:
@@ -128,39 +143,45 @@ def compared_columns(result: Result) -> Mapping[str, Comparison]:
 
 def places(result: Result, column: Column) -> int:
     """Return the number of decimals of a column's means."""
+    estimates = result.estimates.items()
     return decimal_places(
-        column, (e.value for (_, name), e in result.estimates.items() if name == column.name)
+        column, (each.value for (_, name), each in estimates if name == column.name)
     )
 
 
 def estimate_cell(
-    e: Estimate | None, places: int, write: Callable[[float, int], str] = number, **fields: Any
+    estimate: Estimate | None,
+    places: int,
+    write: Callable[[float, int], str] = number,
+    **fields: Any,
 ) -> Cell:
     """Write an estimate with its interval; `–` if there is none."""
-    if e is None:
+    if estimate is None:
         return Cell("–")
-    return Cell(
-        write(e.value, places), format_interval(e.low, e.high, places), value=e.value, **fields
-    )
+    interval = format_interval(estimate.low, estimate.high, places)
+    return Cell(write(estimate.value, places), interval, value=estimate.value, **fields)
 
 
-def share_cell(e: Estimate | None, **fields: Any) -> Cell:
+def share_cell(estimate: Estimate | None, **fields: Any) -> Cell:
     """Write a share with its interval in per cent, `64%`; `–` if there is none."""
-    if e is None:
+    if estimate is None:
         return Cell("–")
-    return Cell(
-        f"{100 * e.value:.0f}%", format_interval(e.low, e.high, 0, 100), value=e.value, **fields
-    )
+    interval = format_interval(estimate.low, estimate.high, 0, 100)
+    return Cell(f"{100 * estimate.value:.0f}%", interval, value=estimate.value, **fields)
 
 
-def change_text(e: Estimate, places: int) -> str:
+def change_text(estimate: Estimate, places: int) -> str:
     """Write a difference with its interval: `+0.31 [0.10, 0.52]`."""
-    return f"{signed(e.value, places)} {format_interval(e.low, e.high, places)}".rstrip()
+    interval = format_interval(estimate.low, estimate.high, places)
+    return f"{signed(estimate.value, places)} {interval}".rstrip()
 
 
 def change_tone(change: float, better: str) -> Tone:
     """Return the tone of a significant change in a column with this better end."""
-    return "strong" if not better else "good" if (change > 0) == (better == "higher") else "bad"
+    if not better:
+        return "strong"
+    is_rise = change > 0
+    return "good" if is_rise == (better == "higher") else "bad"
 
 
 def marked_mean(
@@ -173,19 +194,24 @@ def marked_mean(
     marked: bool,
     since: str,
 ) -> Cell:
-    """Write a mean with its interval, and with ▲ or ▼ if it is `marked` as a significant change `since` something."""
-    title = mark = ""
+    """Write a mean with its interval, and with ▲ or ▼ if it is `marked` as a significant change
+    `since` something."""
+    title = ""
+    mark = ""
     tone: Tone = ""
     if change is not None:
-        title = ", ".join(
-            [f"{signed(change, places)} {since}", *([] if p is None else [format_p(p)])]
-        )
+        title = f"{signed(change, places)} {since}"
+        if p is not None:
+            title = f"{title}, {format_p(p)}"
         if marked:
-            mark, tone = " ▲" if change > 0 else " ▼", change_tone(change, column.better)
+            mark = " ▲" if change > 0 else " ▼"
+            tone = change_tone(change, column.better)
     note = interval_text(column, mean.low, mean.high, places)
     return Cell(mean_text(column, mean.value, places), note, tone, mark, title, value=mean.value)
 
 
 def p_cell(p: float | None) -> str:
-    """A p-value for a table: `<.001`, `.012`, `–` for none."""
-    return "–" if p is None else "<.001" if p < 0.001 else number(p, 3).removeprefix("0")
+    """Return a p-value for a table: `<.001`, `.012`, `–` for none."""
+    if p is None:
+        return "–"
+    return "<.001" if p < 0.001 else number(p, 3).removeprefix("0")

@@ -1,7 +1,7 @@
 """The finding of a run that scores texts: which systems differ in the column that ranks them.
 
-Each sentence is a function, with the condition under which it is true beside it. All of them read the tests of one
-`Comparison`: nothing is said of means that no test supports.
+Each sentence is a function, with the condition under which it is true beside it. All of them read
+the tests of one `Comparison`: nothing is said of means that no test supports.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ Win = tuple[str, str]
 class _Tests:
     """What the tests of a comparison say.
 
-    `order` are all systems by their means, the best first. `wins` are the significant differences. `behind` are the
-    systems that the `leader` beats, and `others` those that may be as good.
+    `order` are all systems by their means, the best first. `wins` are the significant differences.
+    `behind` are the systems that the `leader` beats, and `others` those that may be as good.
     """
 
     order: tuple[str, ...]
@@ -65,7 +65,8 @@ class _Tests:
 
     @property
     def best_beat_the_rest(self) -> bool:
-        """Return whether the leader and the others beat all that are behind, and none of each other."""
+        """Return whether the leader and the others beat all that are behind, and none of each
+        other."""
         best = (self.leader, *self.others)
         all_won = all((winner, loser) in self.wins for winner in best for loser in self.behind)
         return all_won and not any(winner in best and loser in best for winner, loser in self.wins)
@@ -323,9 +324,9 @@ def _won(wins: Sequence[Win]) -> str:
 def _metric_disagrees(result: Result, comparison: Comparison) -> Iterator[str]:
     """Point out a system that a metric puts first and the judge finds significantly worse.
 
-    The first systems of the metric and of the judge have to be different ones, and each first system
-    significantly better than the other in its column. The sentence ends with the criterion of the
-    system's lowest mean on the scale: ` (consistency 2.10)`.
+    The first systems of the metric and of the judge have to be different ones, and each first
+    system significantly better than the other in its column. The sentence ends with the criterion
+    of the system's lowest mean on the scale: ` (consistency 2.10)`.
     """
     if _column(result, comparison).kind != "criterion":
         return

@@ -14,11 +14,12 @@ _SHARE_OF_ITEMS = 0.25  # three of six items carry more than half of any differe
 
 
 def few_items_notice(result: Result, comparison: Comparison) -> str:
-    """Return a sentence if one to three items carry more than half of a significant difference; else "".
+    """Return a sentence if one to three items carry more than half of a significant difference;
+    else "".
 
-    It names the difference of which the fewest items carry more than half, the first of equal ones. The items are at
-    most a quarter of those that the two systems share. Rare scores that no item has yet cannot be noticed (see
-    docs/limits.md). The overall score has no notice.
+    It names the difference of which the fewest items carry more than half, the first of equal ones.
+    The items are at most a quarter of those that the two systems share. Rare scores that no item
+    has yet cannot be noticed (see docs/limits.md). The overall score has no notice.
     """
     table = result.table
     if comparison.column not in {column.name for column in table.columns}:
@@ -37,7 +38,8 @@ def few_items_notice(result: Result, comparison: Comparison) -> str:
 
 
 def _carrying_items(by_item: Floats) -> list[int]:
-    """Return the fewest places whose differences make up more than half of the sum; empty if these are too many.
+    """Return the fewest places whose differences make up more than half of the sum; empty if these
+    are too many.
 
     NaN is a missing difference.
     """

@@ -1,4 +1,5 @@
-"""The texts on which a judge and people disagree most, their levels against each other, and each rater."""
+"""The texts on which a judge and people disagree most, their levels against each other, and each
+rater."""
 
 from __future__ import annotations
 
@@ -102,7 +103,8 @@ def _of_judge(
 
 
 def _share(d: Disagreements, gap: Gap) -> float:
-    """Return the size of a gap as a share of the scale; rounded, because equal ones keep their order."""
+    """Return the size of a gap as a share of the scale; rounded, because equal ones keep their
+    order."""
     return round(abs(gap.size) / _span(d), 9)
 
 
@@ -155,7 +157,8 @@ def finding(compared: Iterable[Disagreements], judge: str) -> Iterator[str]:
 
 
 def _confusion_table(d: Disagreements, confusion: Confusion) -> Table:
-    """Tabulate people's levels by the judge's; a darker cell has more ratings, green is the same level."""
+    """Tabulate people's levels by the judge's; a darker cell has more ratings, green is the same
+    level."""
     most = max(map(max, confusion.counts))
     names = confusion.labels
     rows: list[list[Content]] = [

@@ -14,15 +14,17 @@ from judge.results.failures import failures_as_worst
 from judge.results.result import Result
 
 _MUCH = 0.1
-"""From this difference of two systems' shares of failed items on, failures are a notice in any case."""
+"""From this difference of two systems' shares of failed items on, failures are a notice in any
+case."""
 _MAX_NAMED = 3
 
 
 def failure_notice(result: Result) -> str:
-    """Say how the finding changes if each failure were the worst score; nothing if failures do not depend on systems.
+    """Say how the finding changes if each failure were the worst score; nothing if failures do not
+    depend on systems.
 
-    A system is unlikely to fail at random: judgments of its longest or oddest texts do. Its mean is then that of the
-    easier items.
+    A system is unlikely to fail at random: judgments of its longest or oddest texts do. Its mean is
+    then that of the easier items.
     """
     comparison = main_comparison(result)
     if comparison is None or len(comparison.ranks) < 2:

@@ -153,8 +153,8 @@ class CheckedClaim:
     """A claim, its probability of support (0–1), and whether that reaches the column's threshold.
 
     `span` is its position in the output, None if its words are not there or it is a claim of the
-    references. `evidence` is the most similar sentence of the text that it is checked against, "" if
-    there is none.
+    references. `evidence` is the most similar sentence of the text that it is checked against, ""
+    if there is none.
     """
 
     text: str

@@ -1,4 +1,5 @@
-"""The report of a run that scores texts: the table of means, and the Document that all formats write."""
+"""The report of a run that scores texts: the table of means, and the Document that all formats
+write."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from judge.core.format import format_interval, number, plural, signed
 from judge.report.charts import heat_map
-from judge.report.document import Block, Cell, Chart, Details, Table, table
+from judge.report.document import Block, Cell, Chart, Content, Details, Table, table
 from judge.report.format import share_label
 from judge.report.views.charts import titles
 from judge.report.views.columns import (
@@ -32,16 +32,23 @@ _TITLES: Mapping[Level, str] = {
 
 
 def difference_blocks(result: Result) -> Iterator[Block]:
-    """Yield the differences between systems: a table per criterion, and the tables of metrics folded."""
-    heads, compared = titles(result), compared_columns(result)
+    """Yield the differences between systems: a table per criterion, and the tables of metrics
+    folded."""
+    title_by_column = titles(result)
+    compared = compared_columns(result)
     tables: dict[str, list[Block]] = {"criterion": [], "metric": []}
     for column in display_columns(result):
         comparison = compared.get(column.name)
-        if comparison and comparison.differences:
-            in_percent = bool(share_label(column))
-            head = f"{heads[column.name]} (percentage points)" if in_percent else heads[column.name]
-            factor, decimals = (100, 0) if in_percent else (1, places(result, column))
-            tables[column.kind].append(_pairs(comparison, head, factor, decimals, TEST_NAME))
+        if not comparison or not comparison.differences:
+            continue
+        head = title_by_column[column.name]
+        factor = 1
+        decimals = places(result, column)
+        if share_label(column):
+            head = f"{head} (percentage points)"
+            factor = 100
+            decimals = 0
+        tables[column.kind].append(_pairs(comparison, head, factor, decimals, TEST_NAME))
     yield from tables["criterion"] or tables["metric"]
     if tables["criterion"] and tables["metric"]:
         yield Details("Differences in metrics", tuple(tables["metric"]))
@@ -50,25 +57,32 @@ def difference_blocks(result: Result) -> Iterator[Block]:
 def _pairs(comparison: Comparison, head: str, factor: int, decimals: int, test: str) -> Table:
     differences = comparison.differences
     if len(differences) > _MAX_PAIRS and not comparison.against:
-        differences = tuple(d for d in differences if d.system == comparison.ranks[0].system)
-    only = ", pairs with the first system" if len(differences) < len(comparison.differences) else ""
-    rows = [
-        (
-            f"{d.system} − {d.other}",
-            estimate_cell(d.estimate.times(factor), decimals, signed, mark="*" * d.apart),
-            Cell(p_cell(d.adjusted), value=d.adjusted),
-            None if d.delta is None else Cell(signed(d.delta, 2), value=d.delta),
-            d.wins,
-            d.ties,
-            d.losses,
+        first = comparison.ranks[0].system
+        differences = tuple(each for each in differences if each.system == first)
+    are_all = len(differences) == len(comparison.differences)
+    only = "" if are_all else ", pairs with the first system"
+    rows: list[tuple[Content, ...]] = []
+    for difference in differences:
+        mark = "*" if difference.apart else ""
+        estimate = difference.estimate.times(factor)
+        delta = None
+        if difference.delta is not None:
+            delta = Cell(signed(difference.delta, 2), value=difference.delta)
+        rows.append(
+            (
+                f"{difference.system} − {difference.other}",
+                estimate_cell(estimate, decimals, signed, mark=mark),
+                Cell(p_cell(difference.adjusted), value=difference.adjusted),
+                delta,
+                difference.wins,
+                difference.ties,
+                difference.losses,
+            )
         )
-        for d in differences
-    ]
     key = [f"* p < {ALPHA:g} ({test}, Holm-corrected). Won, tied, lost: items."]
     if comparison.detectable is not None:
-        key.append(
-            f"Detectable difference: {number(factor * comparison.detectable, decimals)} (80% power)."
-        )
+        detectable = number(factor * comparison.detectable, decimals)
+        key.append(f"Detectable difference: {detectable} (80% power).")
     if comparison.note:
         key.append(f"{comparison.note[0].upper()}{comparison.note[1:]}.")
     return table(
@@ -86,13 +100,17 @@ def correlation_blocks(result: Result) -> Iterator[Chart]:
     matrices = {
         matrix.level: matrix for matrix in result.matrices if matrix.coefficient == "spearman"
     }
-    for level in (level for level in LEVELS if level in matrices):
+    for level in LEVELS:
+        if level not in matrices:
+            continue
         matrix = matrices[level]
-        size = range(len(matrix.names))
-        cells = [
-            [_correlation(matrix, row, column) if row != column else None for column in size]
-            for row in size
-        ]
+        indices = range(len(matrix.names))
+        cells = []
+        for row in indices:
+            line = [
+                _correlation(matrix, row, column) if row != column else None for column in indices
+            ]
+            cells.append(line)
         # The diagonal has values even if no two columns can be compared.
         if any(cell and cell.text != "–" for row in cells for cell in row):
             note = f" {matrix.note[0].upper()}{matrix.note[1:]}." if matrix.note else ""
@@ -107,8 +125,8 @@ def _correlation(matrix: Matrix, row: int, column: int) -> Cell:
     value = matrix.values[row][column]
     if value is None:
         return Cell("–", title="not defined")
-    ends = format_interval(matrix.low[row][column], matrix.high[row][column], 2)
+    interval = format_interval(matrix.low[row][column], matrix.high[row][column], 2)
     size = plural(matrix.n[row][column], UNITS[matrix.level])
-    return Cell(
-        number(value, 2), shade=value, title=f"{number(value, 2)} {ends}".rstrip() + f", {size}"
-    )
+    text = number(value, 2)
+    title = f"{text} {interval}".rstrip()
+    return Cell(text, shade=value, title=f"{title}, {size}")

@@ -1,4 +1,5 @@
-"""The report of a run's power: which differences its items can detect, and how many items a difference needs."""
+"""The report of a run's power: which differences its items can detect, and how many items a
+difference needs."""
 
 from __future__ import annotations
 
@@ -75,7 +76,8 @@ def _power_sentences(power: RunPower) -> Iterator[str]:
 
 
 def _power_table(power: RunPower) -> Table:
-    """Return a row per column with the requested pair, or one for the median pair and one for the worst."""
+    """Return a row per column with the requested pair, or one for the median pair and one for the
+    worst."""
     rows: list[tuple[Content, ...]] = [
         (
             column.column,

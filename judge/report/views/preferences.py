@@ -1,4 +1,5 @@
-"""How often a ranking's judge and people prefer the same text: a section of a ranking, and the report of validate."""
+"""How often a ranking's judge and people prefer the same text: a section of a ranking, and the
+report of validate."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ _DERIVED = "People rated single texts: they prefer the text with the higher mean
 
 
 def sentences(compared: Sequence[PreferenceAgreement]) -> Iterator[str]:
-    """Say how often each judge prefers what people prefer, and how often people agree with each other."""
+    """Say how often each judge prefers what people prefer, and how often people agree with each
+    other."""
     for each in compared:
         about = f" in {column_title(each.criterion)}" if _several(compared) else ""
         rows = {row.kind: row for row in each.rows}

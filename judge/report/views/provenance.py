@@ -69,8 +69,8 @@ class FailureKind:
 class Readings:
     """How the scores of a column were read.
 
-    They were read in the requested form (`strict`), from a sentence (`prose`), or from the answer to
-    a repair question (`repaired`). `unread` counts judgments whose replies have no score.
+    They were read in the requested form (`strict`), from a sentence (`prose`), or from the answer
+    to a repair question (`repaired`). `unread` counts judgments whose replies have no score.
     """
 
     column: str
@@ -442,7 +442,8 @@ def message_blocks(messages: Sequence[PromptMessage]) -> Iterator[Block]:
 
 
 def _first_prompts(result: Result) -> Iterator[Block]:
-    """Yield the first prompt of each column as it was sent; judges that were asked the same share one."""
+    """Yield the first prompt of each column as it was sent; judges that were asked the same share
+    one."""
     columns_by_prompt: dict[FirstPrompt, list[str]] = {}
     for column, prompt in result.info.prompts.items():
         columns_by_prompt.setdefault(prompt, []).append(column)

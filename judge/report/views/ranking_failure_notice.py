@@ -13,7 +13,8 @@ _NEAR = 1e-6
 
 
 def ranking_failure_notice(result: Result) -> str:
-    """Say if the leaders of the first criterion would not lead with each of their failed comparisons lost.
+    """Say if the leaders of the first criterion would not lead with each of their failed
+    comparisons lost.
 
     A comparison is unlikely to fail at random: those of the longest or oddest texts do.
     """

@@ -1,7 +1,7 @@
 """The finding of a run that compares texts in pairs.
 
-Each sentence is a function, with the condition under which it is true beside it. A system is said to win only if the
-interval of its win rate lies above 50%, or that of its strength above 0.
+Each sentence is a function, with the condition under which it is true beside it. A system is said
+to win only if the interval of its win rate lies above 50%, or that of its strength above 0.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ def ranking_finding(result: Result) -> list[str]:
 
 
 def _is_void(ranking: Ranking) -> bool:
-    """Return whether every verdict changed with the order of the texts, so that none is about the texts."""
+    """Return whether every verdict changed with the order of the texts, so that none is about the
+    texts."""
     return ranking.flip_rate == 1
 
 
@@ -104,7 +105,8 @@ def _lead(ranking: Ranking) -> Iterator[str]:
 
 
 def _leads(ranking: Ranking, standing: Standing) -> bool:
-    """Return whether the interval of a system's win rate lies above 50%, or that of its strength above 0."""
+    """Return whether the interval of a system's win rate lies above 50%, or that of its strength
+    above 0."""
     if _has_strengths(ranking):
         return standing.strength_low is not None and standing.strength_low > 0
     return standing.low is not None and standing.low > TIE
@@ -135,7 +137,8 @@ def _circle(ranking: Ranking) -> Iterator[str]:
 
 
 def _shortest_circle(ranking: Ranking) -> list[str]:
-    """Return the systems of a shortest circle through the first system, in order; [] if there is none."""
+    """Return the systems of a shortest circle through the first system, in order; [] if there is
+    none."""
     place = {system: at for at, system in enumerate(ranking.systems)}
     names = [standing.system for standing in ranking.standings]
 

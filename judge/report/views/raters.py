@@ -1,4 +1,5 @@
-"""The people behind the ratings: may a judge replace one of them (alt-test), and the table of the raters."""
+"""The people behind the ratings: may a judge replace one of them (alt-test), and the table of the
+raters."""
 
 from __future__ import annotations
 
@@ -103,7 +104,8 @@ def _alt_test(judge: str, test: AltTest, criterion: str) -> Iterator[Block]:
 
 
 def rater_records(rated: Rated) -> Iterator[dict[str, Any]]:
-    """Yield what `rater_blocks` shows as name, kind, level, coefficient, value, low, high, n and method."""
+    """Yield what `rater_blocks` shows as name, kind, level, coefficient, value, low, high, n and
+    method."""
     for row in rated.judges:
         if row.alt_test:
             method = f"alternative annotator test, epsilon {row.alt_test.epsilon:g}"

@@ -1,4 +1,5 @@
-"""The report of a run: a leaderboard if its texts were scored, a ranking if they were compared in pairs."""
+"""The report of a run: a leaderboard if its texts were scored, a ranking if they were compared in
+pairs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What the servers of a run's judges refused, ignored or limited, and what that means for the scores."""
+"""What the servers of a run's judges refused, ignored or limited, and what that means for the
+scores."""
 
 from __future__ import annotations
 
@@ -35,8 +36,9 @@ _PROBABILITIES = ("logprobs", "top_logprobs")
 def refusals(judge: JudgeInfo, consequence: str = "") -> tuple[str, ...]:
     """Describe each parameter that one judge refused, ignored or limited.
 
-    `consequence` is what a lack of token probabilities means for its scores (`scored_instead`). It replaces the number
-    of answers without them, which may be one: judge does not ask again for what it knows to be lacking.
+    `consequence` is what a lack of token probabilities means for its scores (`scored_instead`). It
+    replaces the number of answers without them, which may be one: judge does not ask again for what
+    it knows to be lacking.
     """
     unmet, accepted = judge.unmet, dict(judge.learned)
     accepted.pop("reasoning_effort", None)  # said by "reasoning"
@@ -54,7 +56,8 @@ def refusals(judge: JudgeInfo, consequence: str = "") -> tuple[str, ...]:
 
 
 def server_notes(result: Result) -> tuple[str, ...]:
-    """Return sentences on each judge whose server did not honour a parameter that affects its scores."""
+    """Return sentences on each judge whose server did not honour a parameter that affects its
+    scores."""
     sentences = []
     for name, judge in result.info.judges.items():
         unmet = dict(judge.unmet)
@@ -73,10 +76,11 @@ def server_notes(result: Result) -> tuple[str, ...]:
 
 
 def scored_instead(result: Result, judge: str) -> str:
-    """Say how a judge's scores were made if its server lacks token probabilities and no score has any; else "".
+    """Say how a judge's scores were made if its server lacks token probabilities and no score has
+    any; else "".
 
-    Of scores by draws or by one reply that the user asked for, nothing is said: such requests want no probabilities,
-    so that none are lacking.
+    Of scores by draws or by one reply that the user asked for, nothing is said: such requests want
+    no probabilities, so that none are lacking.
     """
     judges = result.info.judges
     facts = judges[judge]

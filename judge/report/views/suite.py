@@ -1,4 +1,5 @@
-"""The report of `judge test`: the failing cases with their reasons, then every verdict and the baseline."""
+"""The report of `judge test`: the failing cases with their reasons, then every verdict and the
+baseline."""
 
 from __future__ import annotations
 

@@ -25,7 +25,8 @@ def listed(names: Sequence[str], word: str = "and") -> str:
 
 
 def first_listed(names: Sequence[str]) -> str:
-    """List the names, or the first ones and how many more there are: of the best, some are always named."""
+    """List the names, or the first ones and how many more there are: of the best, some are always
+    named."""
     if len(names) <= MAX_NAMED:
         return listed(names)
     shown = ", ".join(map(short_name, names[: MAX_NAMED - 1]))
