@@ -25,7 +25,8 @@ _MAX_ELSEWHERE = 2  # further criteria that are named
 def ranking_finding(result: Result) -> list[str]:
     """Say who leads on the first criterion by win rate or strength, and who on others."""
     whole = {column.name for column in result.table.columns if not column.judge}
-    rankings = [r for r in result.rankings if r.column in whole and len(r.standings) > 1]
+    rankings = [ranking for ranking in result.rankings if ranking.column in whole]
+    rankings = [ranking for ranking in rankings if len(ranking.standings) > 1]
     if not rankings:
         return []
     ranking, *others = rankings
@@ -48,19 +49,21 @@ def ranking_finding(result: Result) -> list[str]:
 
 
 def _is_void(ranking: Ranking) -> bool:
-    """Return whether every verdict changed with the order of the texts, so that none is about the
-    texts."""
+    """Return whether every verdict changed with the order, so that none is about the texts."""
     return ranking.flip_rate == 1
 
 
 def _void_finding(ranking: Ranking) -> Iterator[str]:
-    """Say that the verdicts on a criterion are no evidence, and which place the judge prefers."""
+    """Say that the verdicts on a criterion are no evidence, and which position the judge prefers."""
     title = column_title(ranking.column)
-    yield f"Every verdict on {title} changed with the order of the texts: they say nothing about the systems"
+    yield (
+        f"Every verdict on {title} changed with the order of the texts: "
+        "they say nothing about the systems"
+    )
     if ranking.position_bias is not None and abs(ranking.position_bias) > _NEAR:
-        place = "first" if ranking.position_bias > 0 else "second"
+        position = "first" if ranking.position_bias > 0 else "second"
         share = percent(0.5 + abs(ranking.position_bias))
-        yield f"The text shown {place} got {share} of the preference. Try another judge."
+        yield f"The text shown {position} got {share} of the preference. Try another judge."
 
 
 # All systems compared with one.
@@ -68,15 +71,18 @@ def _void_finding(ranking: Ranking) -> Iterator[str]:
 
 def _finding_against(ranking: Ranking) -> Iterator[str]:
     """Say which systems win against the one that all met, which lose, and what is undecided."""
-    rivals = [s for s in ranking.standings if s.system != ranking.against]
-    marks = {s.system: "better" if s.apart > 0 else "worse" for s in rivals if s.apart}
-    rates = {
-        s.system: f"{100 * s.win_rate:.0f}% {format_interval(s.low, s.high, 0, 100)}".rstrip()
-        for s in rivals
-    }
+    rivals = [each for each in ranking.standings if each.system != ranking.against]
+    marks = {}
+    rates = {}
+    for rival in rivals:
+        if rival.apart:
+            marks[rival.system] = "better" if rival.apart > 0 else "worse"
+        interval = format_interval(rival.low, rival.high, 0, 100)
+        rates[rival.system] = f"{100 * rival.win_rate:.0f}% {interval}".rstrip()
     title = column_title(ranking.column)
     yield from split_against(marks, rates, short_name(ranking.against), title, rivals=len(rivals))
-    n, least = max(s.items for s in rivals), min_items(ALPHA / len(rivals))
+    n = max(rival.items for rival in rivals)
+    least = min_items(ALPHA / len(rivals))
     if n < least:
         yield f"With {plural(n, 'item')}, no win rate can be significant: you need at least {least}."
 
@@ -87,13 +93,15 @@ def _finding_against(ranking: Ranking) -> Iterator[str]:
 def _lead(ranking: Ranking) -> Iterator[str]:
     """Say who has the highest win rate or strength, and whether its interval supports a lead."""
     first, second = ranking.standings[:2]
-    title, over = column_title(ranking.column), _over_items(first)
+    title = column_title(ranking.column)
+    over = _over_items(first)
     noun = "strength" if _has_strengths(ranking) else "win rate"
     winners = _winners_of(ranking.standings, ranking)
     if len(winners) > 1:
         yield f"{listed(winners)} have the same {noun} on {title}: {_size(ranking, first)}{over}"
         return
-    name, size = short_name(first.system), _size_with_interval(ranking, first)
+    name = short_name(first.system)
+    size = _size_with_interval(ranking, first)
     leads = _leads(ranking, first)
     if leads and not _has_strengths(ranking) and 2 * first.wins > first.n:
         yield f"{name} wins most comparisons on {title}: {size}{over}"
@@ -105,8 +113,7 @@ def _lead(ranking: Ranking) -> Iterator[str]:
 
 
 def _leads(ranking: Ranking, standing: Standing) -> bool:
-    """Return whether the interval of a system's win rate lies above 50%, or that of its strength
-    above 0."""
+    """Return whether the interval of a win rate lies above 50%, or that of a strength above 0."""
     if _has_strengths(ranking):
         return standing.strength_low is not None and standing.strength_low > 0
     return standing.low is not None and standing.low > TIE
@@ -114,7 +121,9 @@ def _leads(ranking: Ranking, standing: Standing) -> bool:
 
 def _overlap(ranking: Ranking) -> str:
     """Say whether the intervals of the first two systems overlap; nothing if one has none."""
-    (low, _), (_, high) = (_ends(ranking, standing) for standing in ranking.standings[:2])
+    first, second = ranking.standings[:2]
+    low, _ = _ends(ranking, first)
+    _, high = _ends(ranking, second)
     if low is None or high is None:
         return ""
     return "; the intervals do not overlap" if low > high else "; the intervals overlap"
@@ -125,30 +134,33 @@ def _circle(ranking: Ranking) -> Iterator[str]:
     circle = _shortest_circle(ranking)
     if not circle:
         return
-    place = {system: at for at, system in enumerate(ranking.systems)}
     if len(circle) > MAX_NAMED + 1:
         yield f"{len(circle)} systems win against one another in a circle."
         return
+    index_of = {system: index for index, system in enumerate(ranking.systems)}
     wins = []
     for system, rival in zip(circle, [*circle[1:], circle[0]], strict=True):
-        rate = ranking.win_rate[place[system]][place[rival]] or 0.0
+        rate = ranking.win_rate[index_of[system]][index_of[rival]] or 0.0
         wins.append(f"{short_name(system)} against {short_name(rival)} ({100 * rate:.0f}%)")
     yield f"The wins go round in a circle: {sentence_list(wins)}."
 
 
 def _shortest_circle(ranking: Ranking) -> list[str]:
-    """Return the systems of a shortest circle through the first system, in order; [] if there is
-    none."""
-    place = {system: at for at, system in enumerate(ranking.systems)}
+    """Return the systems of a shortest circle through the first one, in order; [] without any.
+
+    It is found by a breadth-first search.
+    """
+    index_of = {system: index for index, system in enumerate(ranking.systems)}
     names = [standing.system for standing in ranking.standings]
 
     def beaten_by(system: str) -> list[str]:
-        rates = ranking.win_rate[place[system]]
-        return [
-            name
-            for name in names
-            if (rate := rates[place[name]]) is not None and rate > TIE + _NEAR
-        ]
+        rates = ranking.win_rate[index_of[system]]
+        beaten = []
+        for name in names:
+            rate = rates[index_of[name]]
+            if rate is not None and rate > TIE + _NEAR:
+                beaten.append(name)
+        return beaten
 
     first = names[0]
     before: dict[str, str] = {}
@@ -182,16 +194,18 @@ def _groups_apart(ranking: Ranking) -> Iterator[str]:
     if len(others) == 1:
         yield f"{listed(others[0])} were never compared with {listed(first)} on {title}"
     else:
-        yield f"The systems form {len(ranking.groups)} groups on {title} that were never compared with each other"
+        groups = f"{len(ranking.groups)} groups on {title}"
+        yield f"The systems form {groups} that were never compared with each other"
     by_name = {standing.system: standing for standing in ranking.standings}
     for group in ranking.groups[:MAX_NAMED]:
         standings = [by_name[name] for name in group]
         winners = _winners_of(standings, ranking)
-        size, over = _size_with_interval(ranking, standings[0]), _over_items(standings[0])
+        size = f"{_size_with_interval(ranking, standings[0])}{_over_items(standings[0])}"
+        among = f"Among {listed(group)}"
         if len(winners) == 1:
-            yield f"Among {listed(group)}, {short_name(winners[0])} has the highest win rate: {size}{over}."
+            yield f"{among}, {short_name(winners[0])} has the highest win rate: {size}."
         else:
-            yield f"Among {listed(group)}, {listed(winners)} have the same win rate: {size}{over}."
+            yield f"{among}, {listed(winners)} have the same win rate: {size}."
 
 
 # Further criteria.
@@ -199,13 +213,13 @@ def _groups_apart(ranking: Ranking) -> Iterator[str]:
 
 def _elsewhere(others: Sequence[Ranking]) -> Iterator[str]:
     """Name the system with the highest win rate or strength on further criteria."""
-    clear = [
-        (ranking, winners[0])
-        for ranking in others
-        if not _is_void(ranking)
-        and len(ranking.groups) == 1
-        and len(winners := _winners_of(ranking.standings, ranking)) == 1
-    ]
+    clear = []
+    for ranking in others:
+        if _is_void(ranking) or len(ranking.groups) != 1:
+            continue
+        winners = _winners_of(ranking.standings, ranking)
+        if len(winners) == 1:
+            clear.append((ranking, winners[0]))
     for ranking, winner in clear[:_MAX_ELSEWHERE]:
         noun = "strength" if _has_strengths(ranking) else "win rate"
         yield f"{short_name(winner)} has the highest {noun} on {column_title(ranking.column)}."
@@ -223,27 +237,34 @@ def _over_items(standing: Standing) -> str:
     return f" over {plural(standing.items, 'item') if standing.items else 'all items'}"
 
 
-def _ends(ranking: Ranking, s: Standing) -> tuple[float | None, float | None]:
+def _ends(ranking: Ranking, standing: Standing) -> tuple[float | None, float | None]:
     """Return the ends of the interval of what orders the systems."""
-    return (s.strength_low, s.strength_high) if _has_strengths(ranking) else (s.low, s.high)
+    if _has_strengths(ranking):
+        return standing.strength_low, standing.strength_high
+    return standing.low, standing.high
 
 
-def _size(ranking: Ranking, s: Standing) -> str:
+def _size(ranking: Ranking, standing: Standing) -> str:
     """Return the strength or win rate that orders the systems, in words."""
     if _has_strengths(ranking):
-        return f"strength {number(s.strength or 0.0, 2)}"
-    return f"{100 * s.win_rate:.0f}%"
+        return f"strength {number(standing.strength or 0.0, 2)}"
+    return f"{100 * standing.win_rate:.0f}%"
 
 
-def _size_with_interval(ranking: Ranking, s: Standing) -> str:
-    strengths = _has_strengths(ranking)
-    places, factor = (2, 1) if strengths else (0, 100)
-    interval = format_interval(*_ends(ranking, s), places, factor)
-    return f"{_size(ranking, s)} {interval}".rstrip()
+def _size_with_interval(ranking: Ranking, standing: Standing) -> str:
+    low, high = _ends(ranking, standing)
+    interval = format_interval(low, high, 0, 100)
+    if _has_strengths(ranking):
+        interval = format_interval(low, high, 2)
+    return f"{_size(ranking, standing)} {interval}".rstrip()
 
 
 def _winners_of(standings: Sequence[Standing], ranking: Ranking) -> list[str]:
     """Return the systems that share the first place among these."""
-    strengths = _has_strengths(ranking)
-    sizes = [(s.strength or 0.0) if strengths else s.win_rate for s in standings]
-    return [s.system for s, size in zip(standings, sizes, strict=True) if sizes[0] - size <= _NEAR]
+    by_strength = _has_strengths(ranking)
+    sizes = {
+        standing.system: (standing.strength or 0.0) if by_strength else standing.win_rate
+        for standing in standings
+    }
+    best = sizes[standings[0].system]
+    return [system for system, size in sizes.items() if best - size <= _NEAR]

@@ -1,5 +1,4 @@
-"""The people behind the ratings: may a judge replace one of them (alt-test), and the table of the
-raters."""
+"""The people behind the ratings: the table of the raters, and whether a judge may replace one."""
 
 from __future__ import annotations
 
@@ -7,47 +6,45 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from judge.core.format import number, percent, plural
-from judge.report.document import Block, Cell, Column, Paragraph, table
+from judge.report.document import Block, Cell, Column, Content, Paragraph, table
 from judge.report.views.columns import estimate_cell, p_cell
 from judge.stats.alt_test import AltTest
 from judge.stats.human_agreement import Rated
 
 _PLACES = 2
 HELP = (
-    "Alt-test (Calderon et al. 2025): each rater is left out and compared with the judge by the distance from the "
-    "other raters. A rater's lead is the share of texts on which the rater is closer minus that on which the judge is. "
-    "The judge wins if the lead is significantly below ε (clustered by item, Benjamini-Yekutieli's correction). It "
-    "passes if it wins against at least half of the raters (ω).",
-    "Raters are compared with the mean of the others on shared texts. Same: texts rated twice with the same value.",
+    "Alt-test (Calderon et al. 2025): each rater is left out and compared with the judge by the "
+    "distance from the other raters. A rater's lead is the share of texts on which the rater is "
+    "closer minus that on which the judge is. The judge wins if the lead is significantly below ε "
+    "(clustered by item, Benjamini-Yekutieli's correction). It passes if it wins against at least "
+    "half of the raters (ω).",
+    "Raters are compared with the mean of the others on shared texts. Same: texts rated twice with "
+    "the same value.",
 )
 
 
 def alt_test_finding(criteria: Sequence[Rated], judge: str) -> Iterator[str]:
     """Say on which criteria a judge may replace a rater; nothing if none could be tested."""
-    rows = [
-        (rated.criterion, row) for rated in criteria for row in rated.judges if row.name == judge
-    ]
-    tests = [
-        (name, test)
-        for name, row in rows
-        if (test := row.alt_test) and test.winning_rate is not None
-    ]
+    epsilon = 0.0
+    rates: dict[bool | None, list[str]] = {True: [], False: []}
+    for rated in criteria:
+        for row in rated.judges:
+            test = row.alt_test
+            if row.name == judge and test is not None and test.winning_rate is not None:
+                epsilon = test.epsilon
+                rate = number(test.winning_rate, _PLACES)
+                rates.setdefault(test.passed, []).append(f"{rated.criterion} {rate}")
     for passed in (True, False):
-        if rates := [
-            f"{name} {number(t.winning_rate or 0.0, _PLACES)}"
-            for name, t in tests
-            if t.passed is passed
-        ]:
-            yield f"{_verdict(judge, passed)} (ω at ε {tests[0][1].epsilon:g}): {', '.join(rates)}."
+        if rates[passed]:
+            names = ", ".join(rates[passed])
+            yield f"{_verdict(judge, passed)} (ω at ε {epsilon:g}): {names}."
 
 
 def _verdict(judge: str, passed: bool | None) -> str:
+    if passed:
+        return f"{judge} may replace a rater"
     # A judge that fails is not shown to be worse: the texts may be too few.
-    return (
-        f"{judge} may replace a rater"
-        if passed
-        else f"It is not shown that {judge} may replace a rater"
-    )
+    return f"It is not shown that {judge} may replace a rater"
 
 
 def rater_blocks(rated: Rated) -> Iterator[Block]:
@@ -79,60 +76,79 @@ def rater_blocks(rated: Rated) -> Iterator[Block]:
 
 def _alt_test(judge: str, test: AltTest, criterion: str) -> Iterator[Block]:
     tested = [each for each in test.raters if each.p is not None]
+    n_won = sum(each.won for each in tested)
+    rate = number(test.winning_rate or 0.0, _PLACES)
+    share = percent(test.advantage or 0.0)
     yield Paragraph(
-        f"{_verdict(judge, test.passed)}: it wins against {sum(each.won for each in tested)} of "
-        f"{plural(len(tested), 'rater')} (ω {number(test.winning_rate or 0.0, _PLACES)}, ε {test.epsilon:g}). It is as "
-        f"close to the others as a rater on {percent(test.advantage or 0.0)} of the texts."
+        f"{_verdict(judge, test.passed)}: it wins against {n_won} of "
+        f"{plural(len(tested), 'rater')} (ω {rate}, ε {test.epsilon:g}). "
+        f"It is as close to the others as a rater on {share} of the texts."
     )
-    yield table(
-        ("left out", "judge as close", "rater as close", "p", "judge wins", "texts"),
-        [
+    rows: list[tuple[Content, ...]] = []
+    for each in test.raters:
+        wins = None
+        if each.p is not None:
+            wins = "yes" if each.won else "no"
+        rows.append(
             (
                 each.rater,
                 Cell(percent(each.judge), value=each.judge),
                 Cell(percent(each.person), value=each.person),
                 p_cell(each.p),
-                None if each.p is None else "yes" if each.won else "no",
+                wins,
                 each.texts,
             )
-            for each in test.raters
-        ],
-        "As close: at least as close to the other raters. Wins: p < .05 after correction over the raters.",
+        )
+    yield table(
+        ("left out", "judge as close", "rater as close", "p", "judge wins", "texts"),
+        rows,
+        "As close: at least as close to the other raters. "
+        "Wins: p < .05 after correction over the raters.",
         caption=f"{criterion}: {judge} in place of a rater.",
         name=f"alt-test-{criterion}-{judge}",
     )
 
 
 def rater_records(rated: Rated) -> Iterator[dict[str, Any]]:
-    """Yield what `rater_blocks` shows as name, kind, level, coefficient, value, low, high, n and
-    method."""
+    """Yield the numbers that `rater_blocks` shows.
+
+    The keys are name, kind, level, coefficient, value, low, high, n and method.
+    """
     for row in rated.judges:
-        if row.alt_test:
-            method = f"alternative annotator test, epsilon {row.alt_test.epsilon:g}"
-            tested = sum(each.p is not None for each in row.alt_test.raters)
-            for name, value in (
-                ("winning_rate", row.alt_test.winning_rate),
-                ("advantage", row.alt_test.advantage),
-            ):
-                yield _record((row.name, "judge"), name, value, tested) | {
-                    "method": row.alt_test.reason or method
-                }
+        test = row.alt_test
+        if test is None:
+            continue
+        method = test.reason or f"alternative annotator test, epsilon {test.epsilon:g}"
+        n_tested = sum(each.p is not None for each in test.raters)
+        values = {"winning_rate": test.winning_rate, "advantage": test.advantage}
+        for name, value in values.items():
+            record = _record(row.name, "judge", name, value, n_tested)
+            yield {**record, "method": method}
     for rater in rated.raters:
-        who = rater.rater, "rater"
-        for e in filter(None, (rater.spearman, rater.alpha)):
-            yield _record(who, e.name, e.value, e.n) | {
-                "low": e.low,
-                "high": e.high,
-                "method": e.method,
-            }
-        same = rater.same / rater.repeated if rater.repeated else None
-        values = {"mean": rater.mean, "same": same}
-        counts = {"mean": rater.ratings, "same": rater.repeated}
-        yield from (
-            _record(who, what, v, counts.get(what)) for what, v in values.items() if v is not None
-        )
+        for estimate in (rater.spearman, rater.alpha):
+            if estimate is None:
+                continue
+            record = _record(rater.rater, "rater", estimate.name, estimate.value, estimate.n)
+            ends = {"low": estimate.low, "high": estimate.high}
+            yield {**record, **ends, "method": estimate.method}
+        if rater.mean is not None:
+            yield _record(rater.rater, "rater", "mean", rater.mean, rater.ratings)
+        if rater.repeated:
+            same = rater.same / rater.repeated
+            yield _record(rater.rater, "rater", "same", same, rater.repeated)
 
 
-def _record(who: tuple[str, str], what: str, value: float | None, n: int | None) -> dict[str, Any]:
-    number = {"value": value, "low": None, "high": None, "n": n, "method": ""}
-    return {"name": who[0], "kind": who[1], "level": "", "coefficient": what, **number}
+def _record(
+    name: str, kind: str, coefficient: str, value: float | None, n: int | None
+) -> dict[str, Any]:
+    return {
+        "name": name,
+        "kind": kind,
+        "level": "",
+        "coefficient": coefficient,
+        "value": value,
+        "low": None,
+        "high": None,
+        "n": n,
+        "method": "",
+    }
