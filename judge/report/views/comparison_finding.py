@@ -359,7 +359,7 @@ def _lowest_criterion(result: Result, system: str) -> str:
         estimate = result.estimates.get((system, column.name))
         if column.kind != "criterion" or column.judge or not estimate:
             continue
-        share = share_of_scale(column, estimate.value)
+        share = column.share(estimate.value)
         if share is not None:
             means.append((share, column, estimate.value))
     if not means:

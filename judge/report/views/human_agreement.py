@@ -120,14 +120,14 @@ def people_blocks(result: Result) -> tuple[Block, ...]:
     """
     if not result.rated:
         return ()
-    headline = next(finding_sentences(result.rated, "document"))
+    headline = next(finding_sentences(result.rated, "within-items"))
     blocks: list[Block] = [Paragraph(f"{headline}.", "strong")]
     for rated in result.rated:
-        blocks += map(Notice, failure_notes(rated, "document"))
-    best = best_judge([rated for rated in result.rated if rated.judges], "document")
+        blocks += map(Notice, failure_notes(rated, "within-items"))
+    best = best_judge([rated for rated in result.rated if rated.judges], "within-items")
     gaps = disagreements.of_result(result)
-    blocks += disagreements.blocks(gaps, best, "document", linked=True)
-    return (*blocks, *criteria_blocks(result.rated, "document"))
+    blocks += disagreements.blocks(gaps, best, "within-items", linked=True)
+    return (*blocks, *criteria_blocks(result.rated, "within-items"))
 
 
 def criteria_blocks(criteria: Sequence[Rated], level: Level) -> Iterator[Block]:
@@ -192,8 +192,8 @@ def _correlation_table(rated: Rated, level: Level) -> Table:
             title = "one rater" if row.kind == "rater" else f"{row.name} (baseline)"
         cells = [estimate_cell(estimate, PLACES, tone=tone) for estimate in estimates]
         n = next((estimate.n for estimate in estimates if estimate), None)
-        # At level item, n is the number of texts.
-        n_texts = None if level == "item" else row.correlation.texts
+        # At level all-texts, n is the number of texts.
+        n_texts = None if level == "all-texts" else row.correlation.texts
         rows.append((Cell(title, tone=tone), *cells, failed_cell(row), n, n_texts))
     heads: list[str | Column] = [
         "",
@@ -281,7 +281,7 @@ _HELP = (
 def main_agreement(result: Result) -> Rated | None:
     """Return the first criterion that people rated and a judge scored, with values, or None."""
     for rated in result.rated:
-        if rated.judges and charted_rows(rated, usable_level(rated, "document")):
+        if rated.judges and charted_rows(rated, usable_level(rated, "within-items")):
             return rated
     return None
 
@@ -300,7 +300,7 @@ def charted_rows(rated: Rated, level: Level) -> list[tuple[Row, Estimate]]:
     return charted
 
 
-def agreement_chart(rated: Rated, level: Level = "document") -> Chart:
+def agreement_chart(rated: Rated, level: Level = "within-items") -> Chart:
     """Draw Spearman's correlation with people: the judges, one rater and the baselines."""
     drawn = {}
     for row, estimate in charted_rows(rated, usable_level(rated, level)):
@@ -327,14 +327,13 @@ def agreement_tiles(result: Result) -> Iterator[Tile]:
     rated = main_agreement(result)
     if rated is None:
         return
-    charted = charted_rows(rated, usable_level(rated, "document"))
+    charted = charted_rows(rated, usable_level(rated, "within-items"))
     judges = [estimate for row, estimate in charted if row.kind == "judge"]
     metrics = [(row, estimate) for row, estimate in charted if row.name in _REFERENCES]
     if judges:
         raters = "people"
         if rated.rater:
-            n_raters = rated.rater.signature.partition(" ")[0]  # `3 raters`
-            raters = f"your {n_raters} raters"
+            raters = f"your {rated.rater.signature}"  # `3 raters`
         label = f"agreement of the judge with {raters} ({rated.criterion})"
         yield Tile(f"ρ {number(judges[0].value, 2)}", label, link="people")
     if metrics:

@@ -20,13 +20,12 @@ from judge.scoring.parse import split_replies
 from judge.stats.pairwise import TIE, verdict
 
 _BRIEF = 24  # characters of a reply that fits beside others
-PREFERENCE = Column("preference", "criterion", "", 0.0, 1.0)
+PREFERENCE = Column("preference", "criterion", Signature("preference"), 0.0, 1.0)
 CLAIMS = ("claims_precision", "nli")
 REFERENCE_CLAIMS = "claims_recall"
 CLAIM_HEADS = ("support", "claim", "most similar sentence")
 _MAX_SENTENCE = 300  # characters of a sentence
-# `claims_precision|unit=claim|threshold=0.5|judge 0.2.0`, or `threshold=1e-05`
-_THRESHOLD = re.compile(r"\|threshold=(\d+(?:\.\d+)?(?:e-?\d+)?)(?:\||$)")
+_THRESHOLD = 0.5  # of a verifier whose signature has none
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +85,7 @@ def build_finding(row: Score | Failure, column: Column, places: int = 2, **names
         return Finding(value="", replies=_replies(row), failure=row, answers=_answers(row), **names)
     provenance = row.provenance
     distribution = _drawn_distribution(provenance, column)
-    share = share_of_scale(column, row.value) if column.better else None
+    share = column.share(row.value) if column.better else None
     text = score_text(column, row.value, places)
     below = ""
     if column.passes(row.value) is False:
@@ -186,8 +185,7 @@ def support_threshold(column: Column) -> float:
 
     It is the signature's, or 0.5 if it has none.
     """
-    match = _THRESHOLD.search(column.signature)
-    return float(match[1]) if match else 0.5
+    return float(column.signature.settings.get("threshold", _THRESHOLD))
 
 
 def checked_claims(

@@ -402,7 +402,7 @@ def _spreads(measures: Sequence[Measure]) -> list[Measure]:
             numbers = [scores[text] for scores in scores_of_judges if text in scores]
             is_complete = len(numbers) == len(judged)
             values[text] = max(numbers) - min(numbers) if is_complete else None
-        column = Column(spread_name(criterion), "metric", "", 0.0, width, better="lower")
+        column = Column(spread_name(criterion), "metric", Signature(), 0.0, width, better="lower")
         spreads.append(Measure(f"{column_title(criterion)}: judges apart", column, 2, values))
     return spreads
 
@@ -426,7 +426,7 @@ def _people_gaps(measures: Sequence[Measure], samples: Sequence[Sample]) -> Iter
             if text in rating_by_text:
                 values[text] = score - rating_by_text[text]
         width = (column.high or 0.0) - (column.low or 0.0)
-        gaps = Column(gap_name(name), "metric", "", -width, width, better="")
+        gaps = Column(gap_name(name), "metric", Signature(), -width, width, better="")
         yield Measure(gap_name(measure.name), gaps, 2, values)
 
 
@@ -493,7 +493,9 @@ def _ranking_measures(
                 counts[name, sample.system] = float(contest.flips)
         wins = replace(PREFERENCE, name=f"{column}: preferred")
         preferences.append(Measure(f"{label}: preferred", wins, 2, shares))
-        scale = Column(f"{column}: flips", "criterion", "", 0.0, most_flips, better="lower")
+        scale = Column(
+            f"{column}: flips", "criterion", Signature(), 0.0, most_flips, better="lower"
+        )
         flips.append(Measure(f"{label}: flips", scale, 0, counts, leads=True, per_item=True))
     return [*preferences, *flips]
 

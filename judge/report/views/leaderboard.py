@@ -322,9 +322,9 @@ def _summary(result: Result, board: Leaderboard, n_lost: int) -> Iterator[Block]
     yield Tiles(tuple(tiles))
     if board.systems:
         yield _short_table(result, board)
-    lowest = worst_texts(result, _EXCERPTS)
+    lowest = worst_texts(result.table, _EXCERPTS)
     if lowest:
-        yield Excerpts("Lowest", tuple(excerpt(result, *text) for text in lowest))
+        yield Excerpts("Lowest", tuple(excerpt(result, text) for text in lowest))
     yield from checklist_summary(result)
     yield from claims_summary(result)
     rated = main_agreement(result)
@@ -402,11 +402,7 @@ def _short_columns(board: Leaderboard) -> list[Column]:
             for group in board.groups
             if group.columns[0].kind == "metric"
         }
-        external = [
-            name
-            for name, column in metrics.items()
-            if column.signature.startswith(f"{name}|external")
-        ]
+        external = [name for name, column in metrics.items() if column.signature.is_external]
         preferred = [name for name in (*external, *REFERENCE_METRICS) if name in metrics]
         if preferred:
             columns.append(metrics[preferred[0]])
@@ -467,7 +463,7 @@ def _short_cell(result: Result, board: Leaderboard, row: Row, column: Column, *,
     cell = _cell(result, column, row)
     is_long = bool(share_label(column)) or abs(row.mean) >= 100
     text = cell.text if is_long else number(row.mean, 2)
-    share = share_of_scale(column, row.mean)
+    share = column.share(row.mean)
     shade = None
     drawn = None
     if share is not None and bar:
@@ -492,8 +488,8 @@ def _bar(column: Column, row: Row, share: float) -> Bar:
     """Return the bar of a mean with its interval, if it has one."""
     if row.low is None or row.high is None:
         return Bar(share)
-    low = share_of_scale(column, row.low)
-    high = share_of_scale(column, row.high)
+    low = column.share(row.low)
+    high = column.share(row.high)
     if low is None or high is None:
         return Bar(share)
     # If lower is better, the ends change places.
@@ -619,9 +615,9 @@ def _next_commands(result: Result, board: Leaderboard) -> Iterator[str]:
         leaders = list(closest[:2]) if closest else []
     if len(leaders) > 1 and closest:
         yield f"judge plan RUN --pair {quote(f'{leaders[0]},{leaders[1]}')}"
-    lowest = worst_texts(result, 1)
+    lowest = worst_texts(result.table, 1)
     if lowest:
-        yield f"judge report RUN --item {quote(lowest[0][1].item)}"
+        yield f"judge report RUN --item {quote(lowest[0].score.item)}"
 
 
 def count_texts(result: Result, *, generations: bool = True) -> Counter[str]:
@@ -653,7 +649,7 @@ def _records(result: Result, board: Leaderboard) -> Iterator[Mapping[str, Any]]:
             rank = ranks.get((column.name, system))
             known = asdict(board.rows[system, column.name])
             known["kind"] = column.kind
-            known["signature"] = column.signature
+            known["signature"] = str(column.signature)
             known["rank"] = rank.rank if rank else None
             known["rank_low"] = rank.low if rank else None
             known["rank_high"] = rank.high if rank else None

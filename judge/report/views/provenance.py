@@ -165,11 +165,11 @@ def _signatures(result: Result) -> Iterator[tuple[str, str]]:
     # The sort is stable, so that both kinds keep the order of the table.
     columns = sorted(result.table.columns, key=lambda column: column.kind != "criterion")
     for column in columns:
-        if not column.signature:
+        if not str(column.signature):
             continue
         counts = methods.get(column.name)
         text = f"({_method_counts(counts)})" if counts else ""
-        yield one_line(column.name), _joined(column.signature, text, sep=" ")
+        yield one_line(column.name), _joined(str(column.signature), text, sep=" ")
 
 
 def _banners(result: Result) -> Iterator[str]:
