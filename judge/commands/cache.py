@@ -1,8 +1,9 @@
-"""Export cached replies to a recording and import them again, so that others need not pay for them."""
+"""Export cached replies to a recording and import them again, so that others need not pay for
+them.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,9 @@ from judge.providers.recording import Recorder, RecordingFile
 
 @dataclass(frozen=True, slots=True)
 class ExportReport:
-    """Counts of replies: `written`, and `skipped` because they hold no prompt or no server sent them."""
+    """Counts of replies: `written`, and `skipped` because they hold no prompt or no server sent
+    them.
+    """
 
     written: int = 0
     skipped: int = 0
@@ -25,9 +28,11 @@ class ExportReport:
 
 @dataclass(frozen=True, slots=True)
 class ImportReport:
-    """Counts of replies that were added to the cache, or `known` because it already had a reply to the request.
+    """Counts of replies that were added to the cache, or `known` because it already had a reply to
+    the request.
 
-    `servers` are the addresses under which a run finds them; `unfinished` says that the last line is truncated.
+    `servers` are the addresses under which a run finds them; `unfinished` says that the last line
+    is truncated.
     """
 
     added: int
@@ -39,59 +44,65 @@ class ImportReport:
 def export_replies(
     folder: Path, path: Path, *, model: str | None, base_url: str | None
 ) -> ExportReport:
-    """Add a cache's replies to a recording: all, or those of one model or server. Raises JudgeError.
+    """Add a cache's replies to a recording: all, or those of one model or server. Raises
+    JudgeError.
 
     Raises ConfigError and creates no file if there is no such reply.
     """
     server_url = resolve_base_url(base_url) if base_url else None
-    counts: Counter[str] = Counter()
-    models, servers = set(), set()
-    with ExitStack() as opened:
-        cache, recorder = opened.enter_context(DiskCache(folder)), None
+    written = 0
+    skipped = 0
+    models: set[str] = set()
+    servers: set[str] = set()
+    with ExitStack() as stack:
+        cache = stack.enter_context(DiskCache(folder))
+        recorder: Recorder | None = None
         for response, request in cache.iter_all():
             server = server_of(request) if request else ""
             if request is None or not server:
-                counts["skipped"] += 1
+                skipped += 1
                 continue
             models.add(request.model)
             servers.add(server)
             if model in (None, request.model) and server_url in (None, server):
-                recorder = recorder or opened.enter_context(Recorder(path))
+                # Opened at the first reply, so that no file is made if there is none.
+                recorder = recorder or stack.enter_context(Recorder(path))
                 recorder.add(request, response)
-                counts["written"] += 1
-    report = ExportReport(**counts)
+                written += 1
     if model is not None and models and model not in models:
         raise ConfigError(f"--model: {unknown_name_message('model', model, sorted(models))}")
     if server_url is not None and servers and server_url not in servers:
+        message = unknown_name_message("server", server_url, sorted(servers))
+        raise ConfigError(f"--base-url: {message}")
+    if not written:
         raise ConfigError(
-            f"--base-url: {unknown_name_message('server', server_url, sorted(servers))}"
-        )
-    if not report.written:
-        raise ConfigError(
-            f"cache {folder}: no such reply to write ({report.skipped:,} are left out, because they are "
+            f"cache {folder}: no such reply to write ({skipped:,} are left out, because they are "
             "scripted, replayed, or of an older version, which stored no prompts)"
         )
-    return report
+    return ExportReport(written, skipped)
 
 
 def import_replies(folder: Path, path: Path, *, base_url: str | None) -> ImportReport:
-    """Add a recording's replies to a cache, unless it has replies to the same requests. Raises JudgeError.
+    """Add a recording's replies to a cache, unless it has replies to the same requests.
 
-    A file with an invalid line changes nothing. A reply is stored for the server that its line names, or else for
-    `base_url`, by default the server that a run asks.
+    A file with an invalid line changes nothing. A reply is stored for the server that its line
+    names, or else for `base_url`, by default the server that a run asks. Raises JudgeError.
     """
-    server = resolve_base_url(base_url)
-    added = known = 0
+    default_server = resolve_base_url(base_url)
+    added = 0
+    known = 0
     servers = set()
     with RecordingFile(path) as recording:
         if recording.note:
             raise DataError(
-                f"{path}: it says of its replies {recording.note!r}, which out of a cache no report would; use --replay"
+                f"{path}: it says of its replies {recording.note!r}, which out of a cache no "
+                "report would; use --replay"
             )
         with DiskCache(folder) as store:
             for call, endpoint, replies in recording.lines():
-                servers.add(endpoint or server)
-                requests = {draw: request_of(call, draw, endpoint or server) for draw in replies}
+                server = endpoint or default_server
+                servers.add(server)
+                requests = {draw: request_of(call, draw, server) for draw in replies}
                 keys = {draw: request.key() for draw, request in requests.items()}
                 cached = store.get_many(list(keys.values()))
                 for draw, response in replies.items():
@@ -104,5 +115,7 @@ def import_replies(folder: Path, path: Path, *, base_url: str | None) -> ImportR
 
 
 def resolve_base_url(base_url: str | None) -> str:
-    """Return the server's address as requests have it, by default $OPENAI_BASE_URL or OpenAI's. Raises ConfigError."""
+    """Return the server's address as requests have it, by default $OPENAI_BASE_URL or OpenAI's.
+    Raises ConfigError.
+    """
     return HttpClient(base_url=base_url, needs_key=False).url

@@ -43,7 +43,9 @@ _UNUSED_SETTINGS = ("criteria", "metrics", "set", "workers", "out", "title")
 
 SingleModel = str | Provider | Mapping[str, Any] | Function
 Model = SingleModel | Sequence[SingleModel]
-"""A model's name, a mapping with `name` and its own options, a Provider or a function; several are a panel."""
+"""A model's name, a mapping with `name` and its own options, a Provider or a function; several are
+a panel.
+"""
 Criteria = (
     str
     | Path
@@ -64,15 +66,16 @@ async def evaluate_async(
 ) -> Result:
     """Score every output on every criterion and metric, and compare the systems.
 
-    `data` is a file (JSONL, JSON, CSV, TSV, Parquet), a DataFrame, or an iterable of dicts or Samples. It has one row
-    per item and system, or one column per system (`systems=["a", "b"]`). `criteria` are built-in names, files,
-    sentences ("polite: Is the reply polite?"), dicts of header keys or Criterion objects; `[]` means metrics only.
-    `model` is a model's name, a mapping with `name`, `base_url` and `key_env`, a Provider, or a function. The function
-    gets the prompt and returns a reply (a text or a number) or a dict of probabilities by label. A list of models is a
-    panel. `progress=True` shows the progress.
+    `data` is a file (JSONL, JSON, CSV, TSV, Parquet), a DataFrame, or an iterable of dicts or
+    Samples. It has one row per item and system, or one column per system (`systems=["a", "b"]`).
+    `criteria` are built-in names, files, sentences ("polite: Is the reply polite?"), dicts of
+    header keys or Criterion objects; `[]` means metrics only. `model` is a model's name, a mapping
+    with `name`, `base_url` and `key_env`, a Provider, or a function. The function gets the prompt
+    and returns a reply (a text or a number) or a dict of probabilities by label. A list of models
+    is a panel. `progress=True` shows the progress.
 
-    Works in scripts, in notebooks, and inside a running event loop. A failed judgment is a row of `result.failures`.
-    Wrong arguments or data and a failing endpoint raise a JudgeError.
+    Works in scripts, in notebooks, and inside a running event loop. A failed judgment is a row of
+    `result.failures`. Wrong arguments or data and a failing endpoint raise a JudgeError.
     """
     return await _run(RunConfig, data, criteria, model=model, progress=progress, options=options)
 
@@ -91,9 +94,10 @@ async def rank_async(
 ) -> Result:
     """Compare the systems' texts in pairs and rank the systems, by criterion: `result.rankings`.
 
-    `criteria` are names in prompts/pairwise (default: overall), paths, or Criterion objects whose templates read
-    `first` and `second`. Each pair of texts of an item is shown in both orders (`orders=1`: in one); `pairs` compares a
-    sample. Equal texts are a tie without a request. Other arguments are those of `evaluate`.
+    `criteria` are names in prompts/pairwise (default: overall), paths, or Criterion objects whose
+    templates read `first` and `second`. Each pair of texts of an item is shown in both orders
+    (`orders=1`: in one); `pairs` compares a sample. Equal texts are a tie without a request. Other
+    arguments are those of `evaluate`.
     """
     return await _run(RankConfig, data, criteria, model=model, progress=progress, options=options)
 
@@ -122,8 +126,8 @@ async def _run(
 class ParsedArguments(NamedTuple):
     """A configuration and the arguments that it cannot hold.
 
-    `providers` are all judges in order, None for those of the configuration; `custom_criteria` are Criterion objects by
-    name.
+    `providers` are all judges in order, None for those of the configuration; `custom_criteria` are
+    Criterion objects by name.
     """
 
     config: RunConfig
@@ -141,56 +145,68 @@ def to_config(
     """Turn arguments into a configuration. Raises ConfigError and CriterionError."""
     settings = dict(options)
     custom_criteria: dict[str, Criterion] = {}
-    if isinstance(chosen, str):
-        settings["criteria"] = criteria.validate_name(chosen)
-    elif chosen is not None:
-        single = isinstance(chosen, Path | Criterion | Mapping) or not isinstance(chosen, Iterable)
-        entries: Any = [chosen] if single else chosen
-        settings["criteria"] = names = []
-        for criterion in entries:
-            if isinstance(criterion, Criterion):
-                custom_criteria[criterion.name] = criteria.finalize(criterion)
-                names.append(criterion.name)
-            else:
-                names.append(criteria.validate_name(criterion))
+    if chosen is not None:
+        settings["criteria"] = _criterion_names(chosen, custom_criteria)
     if isinstance(data, str | Path):
         settings["data"] = Path(data)
     models: list[Any] = []
     if model is not None:
         models = list(model) if isinstance(model, list | tuple) else [model]
     if models and all(map(_is_function, models)) and settings.get("temperature") is None:
-        settings["temperature"] = 0  # a function gives the same reply again: one draw is enough
+        # A function gives the same reply again: one draw is enough.
+        settings["temperature"] = 0
     settings["model"] = [entry for entry in models if isinstance(entry, str | Mapping | Judge)]
-    rating_rows = (
-        settings.pop("ratings")
-        if not isinstance(settings.get("ratings"), str | Path | None)
-        else None
-    )
+    rating_rows = None
+    if not isinstance(settings.get("ratings"), str | Path | None):
+        rating_rows = settings.pop("ratings")
     config = kind.load(given=settings)
-    if isinstance(rating_rows, Iterator):  # which can be read only once
+    if isinstance(rating_rows, Iterator):
+        # It can be read only once, but several readers need it.
         rating_rows = list(rating_rows)
     if rating_rows is not None:
         config = config.with_rating_rows(rating_rows)
-    judges = iter(config.model)
-    providers: list[Judge | Provider] = []
-    for entry in models:
-        if isinstance(entry, str | Mapping | Judge):
-            providers.append(next(judges))
-        elif _is_function(entry):
-            providers.append(FunctionProvider(entry))
-        elif lacking := [name for name in _PROVIDER_ATTRIBUTES if not hasattr(entry, name)]:
-            described = (
-                f"the class {entry.__name__}"
-                if isinstance(entry, type)
-                else f"this {type(entry).__name__}"
-            )
-            raise ConfigError(
-                "model is a name, a Provider, or a function that is given a prompt and returns a reply; "
-                f"{described} has no {', '.join(lacking)}"
-            )
+    providers = _all_judges(models, config) if models else None
+    return ParsedArguments(config, providers, custom_criteria)
+
+
+def _criterion_names(chosen: Criteria, custom_criteria: dict[str, Criterion]) -> str | list[Any]:
+    """Return the names of criteria; Criterion objects are added to `custom_criteria`."""
+    if isinstance(chosen, str):
+        return criteria.validate_name(chosen)
+    single = isinstance(chosen, Path | Criterion | Mapping) or not isinstance(chosen, Iterable)
+    entries: Any = [chosen] if single else chosen
+    names: list[Any] = []
+    for entry in entries:
+        if isinstance(entry, Criterion):
+            custom_criteria[entry.name] = criteria.finalize(entry)
+            names.append(entry.name)
         else:
-            providers.append(entry)
-    return ParsedArguments(config, providers if models else None, custom_criteria)
+            names.append(criteria.validate_name(entry))
+    return names
+
+
+def _all_judges(models: Sequence[Any], config: RunConfig) -> list[Judge | Provider]:
+    """Return the judges in the order of the argument. Raises ConfigError."""
+    named_judges = iter(config.model)
+    judges: list[Judge | Provider] = []
+    for model in models:
+        if isinstance(model, str | Mapping | Judge):
+            judges.append(next(named_judges))
+            continue
+        if _is_function(model):
+            judges.append(FunctionProvider(model))
+            continue
+        missing = [name for name in _PROVIDER_ATTRIBUTES if not hasattr(model, name)]
+        if missing:
+            described = f"this {type(model).__name__}"
+            if isinstance(model, type):
+                described = f"the class {model.__name__}"
+            raise ConfigError(
+                "model is a name, a Provider, or a function that is given a prompt and returns a "
+                f"reply; {described} has no {', '.join(missing)}"
+            )
+        judges.append(model)
+    return judges
 
 
 def reject_unsupported(
@@ -198,14 +214,13 @@ def reject_unsupported(
 ) -> None:
     """Raise ConfigError for an option of a run that a command does not take.
 
-    The file of a run can be used for other commands: what it says about metrics and results is ignored.
+    The file of a run can be used for other commands: what it says about metrics and results is
+    ignored.
     """
     for name in run_options("run").keys() - run_options(command).keys():
         if isinstance(options, RunConfig):
-            is_set = (
-                name not in _UNUSED_SETTINGS
-                and getattr(options, name) != RunConfig.model_fields[name].default
-            )
+            default = RunConfig.model_fields[name].default
+            is_set = name not in _UNUSED_SETTINGS and getattr(options, name) != default
         else:
             is_set = options.get(name) is not None
         if is_set:

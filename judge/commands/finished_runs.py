@@ -1,4 +1,6 @@
-"""Finished runs as several commands read them: from a folder, and without the ratings that a prompt has seen."""
+"""Finished runs as several commands read them: from a folder, and without the ratings that a prompt
+has seen.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ from judge.table import RUN
 
 
 def open_run(run: Result | str | Path) -> Result:
-    """Return the result, or load that of the run in a folder. Raises ConfigError if no run is there, StorageError."""
+    """Return the result, or load that of the run in a folder. Raises ConfigError if no run is
+    there, StorageError.
+    """
     if isinstance(run, Result):
         return run
     check_run(Path(run))
@@ -29,7 +33,8 @@ def check_run(folder: Path) -> None:
 
 
 def without_seen_ratings(results: Sequence[Result]) -> list[Result]:
-    """Return results to compare with people: without the ratings that a criterion of any of them has seen.
+    """Return results to compare with people: without the ratings that a criterion of any of them
+    has seen.
 
     Only the tables change.
     """

@@ -1,4 +1,6 @@
-"""Load criteria, samples and results, render prompts, and have a model draft a criterion's evaluation steps."""
+"""Load criteria, samples and results, render prompts, and have a model draft a criterion's
+evaluation steps.
+"""
 
 from __future__ import annotations
 
@@ -48,20 +50,23 @@ def load_samples(
     systems: Sequence[str] = (),
     where: samples.Values | None = None,
 ) -> list[Sample]:
-    """Return the samples of a file (.jsonl, .ndjson, .json, .csv, .tsv, .xlsx, .parquet), a DataFrame or an iterable.
+    """Return the samples of a file (.jsonl, .ndjson, .json, .csv, .tsv, .xlsx, .parquet), a
+    DataFrame or an iterable.
 
-    A folder or a pattern, such as "shards/*.parquet", names many files. `map` names the data's columns: {"output":
-    "summary", "item": "doc_id"}. It can also rename further columns, and {"rating.relevance": ["rater_a", "rater_b"]}
-    makes a list of raters. `systems` are the columns of wide form: each row gives one sample for each, and
-    {"rating.relevance": "{system}_anna"} maps each system's own column. `where` keeps rows with one of these values per
-    column, compared as text: {"lang": ["ja"]}.
+    A folder or a pattern, such as "shards/*.parquet", names many files. `map` names the data's
+    columns: {"output": "summary", "item": "doc_id"}. It can also rename further columns, and
+    {"rating.relevance": ["rater_a", "rater_b"]} makes a list of raters. `systems` are the columns
+    of wide form: each row gives one sample for each, and {"rating.relevance": "{system}_anna"} maps
+    each system's own column. `where` keeps rows with one of these values per column, compared as
+    text: {"lang": ["ja"]}.
 
-    Without an `item` column, each row is an item, if there is no `system` column either. Without a `system` column, the
-    system is called `system`. A column `reference` replaces a missing `references`. `human` is a mapping of ratings, a
-    single rating (then called `overall`), or columns such as `rating.coherence`. `input`, `actual_output` and
-    `expected_output` stand for missing columns source, output and references. A rating is a number, or a list with
-    one per rater, null if a rater gave none. A column `generation` numbers several outputs of a system for an item. All
-    other columns are in `extra`. Samples pass through.
+    Without an `item` column, each row is an item, if there is no `system` column either. Without a
+    `system` column, the system is called `system`. A column `reference` replaces a missing
+    `references`. `human` is a mapping of ratings, a single rating (then called `overall`), or
+    columns such as `rating.coherence`. `input`, `actual_output` and `expected_output` stand for
+    missing columns source, output and references. A rating is a number, or a list with one per
+    rater, null if a rater gave none. A column `generation` numbers several outputs of a system for
+    an item. All other columns are in `extra`. Samples pass through.
 
     Raises DataError, with file and line, for invalid data and for two rows of one item and system.
     """
@@ -92,10 +97,12 @@ def render(
     map: Mapping[str, str] = {},
     language: str | None = None,
 ) -> str:
-    """Return the prompt that a criterion makes of a sample, or of a row of your data. Sends nothing.
+    """Return the prompt that a criterion makes of a sample, or of a row of your data. Sends
+    nothing.
 
-    A criterion that compares two texts also needs the `rival`: its text, sample or row. `map` names the columns of
-    rows, as in `judge.evaluate`. `language` is that of the prompt (default: the text's).
+    A criterion that compares two texts also needs the `rival`: its text, sample or row. `map` names
+    the columns of rows, as in `judge.evaluate`. `language` is that of the prompt (default: the
+    text's).
 
     Raises JudgeError.
     """
@@ -123,23 +130,25 @@ def _to_sample(row: Row, mapping: Mapping[str, str]) -> Sample:
         row = {str(name): value for name, value in row.to_dict().items()}
     if not isinstance(row, Mapping):
         raise ConfigError(
-            f"a prompt is made of a Sample or a row (a dict, or a row of a DataFrame: frame.iloc[0]), not of a "
-            f"{type(row).__name__}; {option('map')} names the columns"
+            "a prompt is made of a Sample or a row (a dict, or a row of a DataFrame: "
+            f"frame.iloc[0]), not of a {type(row).__name__}; {option('map')} names the columns"
         )
     (sample,) = samples.load([row], mapping=mapping)
     return sample
 
 
 def draft_steps(path: str | Path, config: RunConfig, *, replace: bool = False) -> tuple[str, ...]:
-    """Have the plan's judge draft evaluation steps and write them into the header of a criterion's file.
+    """Have the plan's judge draft evaluation steps and write them into the header of a criterion's
+    file.
 
-    The method is auto-CoT: Liu et al. 2023, G-Eval, section 2.2. Existing steps are replaced only with `replace`; the
-    rest of the file never changes. Raises CriterionError, ConfigError, ProviderError, and ParseError if the reply is
-    no list of steps; the file is then unchanged.
+    The method is auto-CoT: Liu et al. 2023, G-Eval, section 2.2. Existing steps are replaced only
+    with `replace`; the rest of the file never changes. Raises CriterionError, ConfigError,
+    ProviderError, and ParseError if the reply is no list of steps; the file is then unchanged.
     """
     if not is_file(str(path)):
         raise CriterionError(
-            f"{path}: steps are written into a file of yours; copy one: judge criteria show {path} > {path}.jinja"
+            f"{path}: steps are written into a file of yours; copy one: judge criteria show {path} "
+            f"> {path}.jinja"
         )
     criterion = criteria.load(str(path), language=config.language or "en", pairwise=None)
     replaced = ("steps",) if replace else ()

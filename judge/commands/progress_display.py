@@ -1,4 +1,6 @@
-"""Show the progress of a run: a bar on a terminal or in a notebook, else a plain line every ten seconds."""
+"""Show the progress of a run: a bar on a terminal or in a notebook, else a plain line every ten
+seconds.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +10,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -23,7 +26,9 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
 Watch = Progress | Callable[[Progress], object] | bool | None
-"""True shows it here. A Progress is kept up to date. A function is called with one regularly and at the end."""
+"""True shows it here. A Progress is kept up to date. A function is called with one regularly and at
+the end.
+"""
 _REFRESH_SECONDS = 0.25
 """Seconds between the calls of a function."""
 _PLAIN_SECONDS = 10.0
@@ -33,17 +38,22 @@ _QUICK = 2.0
 
 @asynccontextmanager
 async def displayed(watch: Watch) -> AsyncIterator[Progress]:
-    """Give the Progress of what runs in this block and show it. Raises ConfigError for an unsuitable `watch`."""
+    """Give the Progress of what runs in this block and show it.
+
+    Raises ConfigError for an unsuitable `watch`.
+    """
     if not (isinstance(watch, Progress | bool) or watch is None or callable(watch)):
         raise ConfigError("progress is True, a Progress, or a function that is called with one")
     progress = watch if isinstance(watch, Progress) else Progress()
-    ipython = sys.modules.get("IPython")
-    in_notebook = ipython is not None and hasattr(ipython.get_ipython(), "kernel")
-    if watch is True and not in_notebook:
+    if watch is True and not _in_notebook():
         with show(progress, {}):
             yield progress
         return
-    update = _cell() if watch is True else watch if callable(watch) else None
+    update: Callable[[Progress], object] | None = None
+    if watch is True:
+        update = _cell()
+    elif callable(watch):
+        update = watch
     if update is None:
         yield progress
         return
@@ -63,6 +73,12 @@ async def displayed(watch: Watch) -> AsyncIterator[Progress]:
         update(progress)
 
 
+def _in_notebook() -> bool:
+    # IPython is there only if it was imported already. A terminal's shell has no kernel.
+    ipython = sys.modules.get("IPython")
+    return ipython is not None and hasattr(ipython.get_ipython(), "kernel")
+
+
 def _cell() -> Callable[[Progress], object]:
     """Return a function that keeps a bar in the output of a notebook cell up to date."""
     from IPython.display import display
@@ -70,12 +86,13 @@ def _cell() -> Callable[[Progress], object]:
     start = time.monotonic()
 
     def picture(counts: Progress) -> dict[str, str]:
-        done, total, _ = _stage_counts(counts)
-        value = f' value="{done}" max="{total}"' if total else ""
+        stage = _stage_counts(counts)
+        value = f' value="{stage.done}" max="{stage.total}"' if stage.total else ""
         line = _line(counts, {}, start)
         return {"text/plain": line, "text/html": f"<progress{value}></progress> {escape(line)}"}
 
-    handle = display(picture(Progress()), raw=True, display_id=True)  # type: ignore[no-untyped-call]
+    first_picture = picture(Progress())
+    handle = display(first_picture, raw=True, display_id=True)  # type: ignore[no-untyped-call]
     return lambda counts: handle.update(picture(counts), raw=True)
 
 
@@ -83,13 +100,15 @@ def _cell() -> Callable[[Progress], object]:
 def show(counts: Progress, providers: Mapping[str, Provider], label: str = "") -> Iterator[None]:
     """Show the counts on standard error while the block runs; `label` names the run among several.
 
-    A bar if control codes may be written, else lines. `providers` have the prices of the models, by the counts' names.
+    A bar if control codes may be written, else lines. `providers` have the prices of the models, by
+    the counts' names.
     """
     from rich.console import Console
 
     console = Console(stderr=True, force_terminal=False if no_ansi() else None)
     head = f"{label}: " if label else ""
-    with (_bar if console.is_terminal else _plain_lines)(counts, providers, console, head):
+    shown_as = _bar if console.is_terminal else _plain_lines
+    with shown_as(counts, providers, console, head):
         yield
 
 
@@ -116,12 +135,12 @@ def _bar(
     def picture() -> RenderableType:
         if not counts.judges and time.monotonic() - start < _QUICK:
             return ""
-        done, total, _ = _stage_counts(counts)
+        stage = _stage_counts(counts)
         state = escape(_state(counts, providers, start)) if counts.judges else ""
         bar.update(
             task,
-            total=total or None,
-            completed=done,
+            total=stage.total or None,
+            completed=stage.done,
             description=state,
             stage=f"{head}{counts.stage}",
         )
@@ -138,15 +157,16 @@ def _bar(
 def _plain_lines(
     counts: Progress, providers: Mapping[str, Provider], console: Console, head: str
 ) -> Iterator[None]:
-    start, stop = time.monotonic(), threading.Event()
+    start = time.monotonic()
+    stop = threading.Event()
 
-    def say() -> None:
+    def print_line() -> None:
         line = f"{head}{_line(counts, providers, start)}"
         console.print(line, highlight=False, markup=False, soft_wrap=True)
 
     def run() -> None:
         while not stop.wait(_PLAIN_SECONDS):
-            say()
+            print_line()
 
     thread = threading.Thread(target=run, name="judge-progress", daemon=True)
     thread.start()
@@ -156,54 +176,67 @@ def _plain_lines(
         stop.set()
         thread.join()
         if counts.done:
-            say()
+            print_line()
 
 
-def _stage_counts(counts: Progress) -> tuple[int, int, str]:
-    """Done, total and unit: outputs, judgments or questions, or texts while a metric runs."""
+@dataclass(frozen=True, slots=True)
+class _StageCounts:
+    """Outputs, judgments or questions, or texts while a metric runs; a total of 0 is unknown."""
+
+    done: int
+    total: int
+    unit: str
+
+
+def _stage_counts(counts: Progress) -> _StageCounts:
     if counts.measuring:
-        return counts.measured.done, counts.measured.total, "texts"
-    return counts.done, counts.total, f"{counts.unit}s"
+        return _StageCounts(counts.measured.done, counts.measured.total, "texts")
+    return _StageCounts(counts.done, counts.total, f"{counts.unit}s")
 
 
 def _line(counts: Progress, providers: Mapping[str, Provider], start: float) -> str:
-    """All that is known in one line."""
-    done, total, unit = _stage_counts(counts)
+    """Return all that is known in one line."""
+    stage = _stage_counts(counts)
+    # The total is unknown while a file is still being read.
+    total = f"/{stage.total:,}" if stage.total else ""
     state = f", {_state(counts, providers, start)}" if counts.judges else ""
-    total_note = f"/{total:,}" if total else ""  # unknown while a file is still being read
-    return f"{counts.stage}: {done:,}{total_note} {unit}{state}"
+    return f"{counts.stage}: {stage.done:,}{total} {stage.unit}{state}"
 
 
 def _state(counts: Progress, providers: Mapping[str, Provider], start: float) -> str:
-    """Rate, cache, tokens, cost and failures, as far as they are known."""
+    """Return the rate, cache, tokens, cost and failures, as far as they are known."""
     seconds = max(time.monotonic() - start, 1e-9)
-    usage = counts.usage
     parts = [f"{counts.done / seconds:,.0f}/s"]
     if counts.cached:
         parts.append(f"{counts.cached:,} from cache")
-    if usage != Usage():
-        prompt_cache = (
-            (usage.cached_tokens, "cached"),
-            (usage.cache_write_tokens, "written to the cache"),
-        )
-        notes = ", ".join(f"{number:,} {kind}" for number, kind in prompt_cache if number)
-        parts.append(
-            f"{usage.prompt_tokens:,} + {usage.completion_tokens:,} tokens"
-            + (f" ({notes})" if notes else "")
-        )
-        price = sum_prices(
-            cost_of(judge, each.usage, batched=each.batched)
-            for name, each in counts.judges.items()
-            if (judge := providers.get(name)) is not None
-        )
-        if price is None:
-            parts.append("price unknown")
-        elif price:  # no price if nothing that costs was sent
-            parts.append(f"${price:,.4f}")
-    if retried := sum(each.retried for each in counts.judges.values()):
+    if counts.usage != Usage():
+        parts += _cost_parts(counts, providers)
+    retried = sum(judge.retried for judge in counts.judges.values())
+    if retried:
         parts.append(f"{retried:,} retried")
     if counts.failed:
         parts.append(f"{counts.failed:,} failed")
-    if rate_limit := counts.rate_limit:
-        parts.append(rate_limit)
-    return ", ".join([*parts, *filter(None, [counts.awaited])])
+    parts += [part for part in (counts.rate_limit, counts.awaited) if part]
+    return ", ".join(parts)
+
+
+def _cost_parts(counts: Progress, providers: Mapping[str, Provider]) -> Iterator[str]:
+    """Yield the tokens and their price."""
+    usage = counts.usage
+    prompt_cache = []
+    if usage.cached_tokens:
+        prompt_cache.append(f"{usage.cached_tokens:,} cached")
+    if usage.cache_write_tokens:
+        prompt_cache.append(f"{usage.cache_write_tokens:,} written to the cache")
+    notes = f" ({', '.join(prompt_cache)})" if prompt_cache else ""
+    yield f"{usage.prompt_tokens:,} + {usage.completion_tokens:,} tokens{notes}"
+    prices = []
+    for name, judge in counts.judges.items():
+        provider = providers.get(name)
+        if provider is not None:
+            prices.append(cost_of(provider, judge.usage, batched=judge.batched))
+    price = sum_prices(prices)
+    if price is None:
+        yield "price unknown"
+    elif price:  # no price if nothing that costs was sent
+        yield f"${price:,.4f}"

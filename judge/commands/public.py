@@ -1,4 +1,6 @@
-"""Decorators of public functions: options listed in `help`, messages in Python's terms, errors without our frames."""
+"""Decorators of public functions: options listed in `help`, messages in Python's terms, errors
+without our frames.
+"""
 
 from __future__ import annotations
 
@@ -63,8 +65,8 @@ def public_api(
 ) -> Callable[[Function], Function]:
     """Decorate a public function, also a coroutine function.
 
-    A JudgeError ends at the caller's line, with messages in Python's terms. The signature and help list the options
-    that the `command` takes.
+    A JudgeError ends at the caller's line, with messages in Python's terms. The signature and help
+    list the options that the `command` takes.
     """
 
     def decorate(function: Function) -> Function:
@@ -109,7 +111,9 @@ def public_api(
 
 
 def blocking(public: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
-    """Return the form of a public coroutine function `NAME_async` for callers without an event loop: `NAME`."""
+    """Return the form of a public coroutine function `NAME_async` for callers without an event
+    loop: `NAME`.
+    """
 
     @wraps(public)
     def call(*args: P.args, **kwargs: P.kwargs) -> T:

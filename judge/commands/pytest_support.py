@@ -1,4 +1,5 @@
-"""The work of the pytest plugin: decide which judges tests may ask, run suites, and score texts for the fixture.
+"""The work of the pytest plugin: decide which judges tests may ask, run suites, and score texts for
+the fixture.
 
 A test asks a server only if the judge was typed on the command line.
 """
@@ -41,10 +42,13 @@ from judge.suite.schema import Suite
 _JUDGE_KEYS = ("model", "base_url", "replay", "record")
 """Keys that decide who answers. The session settles them, not the suite."""
 _OFFLINE = (
-    "tests send no requests unless --judge-model is typed on the command line{why}. Type one of these:\n"
+    "tests send no requests unless --judge-model is typed on the command line{why}. Type one of "
+    "these:\n"
     "  --judge-replay CALLS.jsonl   use recorded replies\n"
-    "  --judge-model NAME           use this judge, which may cost money; --judge-base-url URL is its address,\n"
-    "                               --judge-record CALLS.jsonl saves its replies for --judge-replay\n"
+    "  --judge-model NAME           use this judge, which may cost money; --judge-base-url URL is "
+    "its address,\n"
+    "                               --judge-record CALLS.jsonl saves its replies for "
+    "--judge-replay\n"
     "or write one of these into pytest's ini file, for all tests without a judge:\n"
     "  judge_replay = CALLS.jsonl\n"
     "  judge_model = scripted/replies.yaml"
@@ -55,8 +59,8 @@ _OFFLINE = (
 class SuiteSession:
     """The judges named on the command line and in the ini file; the keys of both are `_JUDGE_KEYS`.
 
-    Only judges in `typed`, which were typed on the command line, may be servers. `shared` is a folder that all
-    processes of these tests share, if there are several.
+    Only judges in `typed`, which were typed on the command line, may be servers. `shared` is a
+    folder that all processes of these tests share, if there are several.
     """
 
     command: Mapping[str, Any] = field(default_factory=dict)
@@ -65,61 +69,66 @@ class SuiteSession:
     shared: Path | None = None
 
     def options(self, run_options: Mapping[str, Any]) -> dict[str, Any]:
-        """Merge options: the command line overrides `run_options` (of a marker or suite), which override the ini file.
+        """Return the options of the session, a marker or suite (`run_options`) and the ini file.
 
-        An allowed judge replaces a recording from a lower layer. Raises ConfigError if a judge is a server that may
-        not be asked.
+        Those of the command line override those of a marker or suite, and these the ini file. An
+        allowed judge replaces a recording from a lower layer. Raises ConfigError if a judge is a
+        server that may not be asked.
         """
         merged: dict[str, Any] = {}
         for layer in (self.ini, run_options, self.command):
             if layer.get("model") and not self._refused(layer["model"]):
                 merged.pop("replay", None)
             merged |= layer
-        if merged.get("replay") is None:
-            model = merged.get("model")
-            refused = self._refused(model)
-            if refused or not model:
-                why = (
-                    f", and this test needs {one_line(', '.join(refused), 100)}" if refused else ""
-                )
-                raise ConfigError(_OFFLINE.format(why=why))
+        if merged.get("replay") is not None:
+            return merged
+        model = merged.get("model")
+        refused = self._refused(model)
+        if refused or not model:
+            reason = ""
+            if refused:
+                reason = f", and this test needs {one_line(', '.join(refused), 100)}"
+            raise ConfigError(_OFFLINE.format(why=reason))
         return merged
 
     def _refused(self, model: Any) -> list[str]:
-        """Return the judges that may not be asked: servers that were not typed on the command line."""
+        """Return the judges that may not be asked: servers that were not typed on the command
+        line.
+        """
+        models: Sequence[Any] = [model] if model else []
+        if isinstance(model, list | tuple):
+            models = model
         refused = []
-        for judge in model if isinstance(model, list | tuple) else [model] if model else []:
+        for judge in models:
             name = _name(judge)
             if isinstance(judge, str | Mapping | Judge):
                 offline = script_of(name) is not None
             else:
                 offline = isinstance(judge, ScriptedProvider)
-            if not (offline or name in self.typed):
+            if not offline and name not in self.typed:
                 refused.append(name)
         return refused
 
     def exclusive(self, subject: object) -> AbstractContextManager[Any]:
         """Make other processes wait that want to run the same."""
-        return (
-            nullcontext()
-            if self.shared is None
-            else locked(_shared_path(self.shared, subject, "lock"))
-        )
+        if self.shared is None:
+            return nullcontext()
+        return locked(_shared_path(self.shared, subject, "lock"))
 
 
 def _shared_path(shared: Path, subject: object, extension: str) -> Path:
     """Return a file about `subject` that all processes share."""
-    return (
-        shared
-        / f"{hashlib.sha256(repr(subject).encode('utf-8', 'surrogatepass')).hexdigest()}.{extension}"
-    )
+    description = repr(subject).encode("utf-8", "surrogatepass")
+    return shared / f"{hashlib.sha256(description).hexdigest()}.{extension}"
 
 
 def _name(model: Any) -> str:
     """Return the name of a judge, which may be text, a mapping, a `Judge` or a provider."""
     if isinstance(model, Judge):
         return model.name
-    return str(model.get("name") if isinstance(model, Mapping) else getattr(model, "model", model))
+    if isinstance(model, Mapping):
+        return str(model.get("name"))
+    return str(getattr(model, "model", model))
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,9 +144,11 @@ _OUTCOME = TypeAdapter(SuiteOutcome)
 
 
 def run_suite_once(suite: Suite, session: SuiteSession, cases: Collection[str]) -> SuiteOutcome:
-    """Run these cases of a suite (all if empty), with its limits and baseline. The outcome may have other cases too.
+    """Run these cases of a suite (all if empty), with its limits and baseline. The outcome may have
+    other cases too.
 
-    If there are several processes, one runs the suite and the others read its outcome: nothing is paid twice.
+    If there are several processes, one runs the suite and the others read its outcome: nothing is
+    paid twice.
     """
     if session.shared is None:
         return _run_suite(suite, session, cases)
@@ -171,14 +182,14 @@ def unmet_failures(verdicts: Sequence[Verdict]) -> list[str]:
         if verdict.met:
             continue
         criterion = f"{verdict.criterion}: " if verdict.criterion else ""
-        lines = [f"{verdict.status}: {verdict.reason or verdict.found}"]
-        lines += [f"  {criterion}expected {verdict.expected}, found {verdict.found}"]
-        lines += [f"  in the baseline: {verdict.before}"] if verdict.before else []
-        texts.append(
-            "\n".join(
-                [*lines, *(f"  {line}" for line in escape_controls(verdict.detail).splitlines())]
-            )
-        )
+        lines = [
+            f"{verdict.status}: {verdict.reason or verdict.found}",
+            f"  {criterion}expected {verdict.expected}, found {verdict.found}",
+        ]
+        if verdict.before:
+            lines.append(f"  in the baseline: {verdict.before}")
+        lines += [f"  {line}" for line in escape_controls(verdict.detail).splitlines()]
+        texts.append("\n".join(lines))
     return texts
 
 
@@ -196,11 +207,13 @@ class JudgmentFailed(AssertionError):
 
 
 class JudgedScore(float):
-    """A text's score, a number like any other: the mean over the draws, or over the scale by probability.
+    """A text's score, a number like any other: the mean over the draws, or over the scale by
+    probability.
 
-    `low` and `high` are the 95% interval over the draws (Student's t), or the bounds of unseen probability; None for a
-    single reply. `reason` is the judge's, if any; `distribution` has the probability or share of draws by label;
-    `label` is the likeliest. `passed` is None for a criterion without `pass_at`. `provenance` has the rest.
+    `low` and `high` are the 95% interval over the draws (Student's t), or the bounds of unseen
+    probability; None for a single reply. `reason` is the judge's, if any; `distribution` has the
+    probability or share of draws by label; `label` is the likeliest. `passed` is None for a
+    criterion without `pass_at`. `provenance` has the rest.
     """
 
     criterion: str
@@ -219,21 +232,21 @@ class JudgedScore(float):
             if score is None:
                 _, detail = scored.describe_missing([(_TEXT, _TEXT, "")])
                 if result.info.requests.failed_cached:
-                    detail += "\nThe reply is stored: @pytest.mark.judge(retry_failed=True) asks for a new one."
+                    detail += (
+                        "\nThe reply is stored: @pytest.mark.judge(retry_failed=True) asks for a "
+                        "new one."
+                    )
                 raise JudgmentFailed(f"{one_line(criterion)}: no score. {escape_controls(detail)}")
         except Undecidable as error:
             raise JudgmentFailed(f"{one_line(criterion)}: {error.message}") from None
         judged = cls(score.value)
-        judged.criterion, judged.provenance = (
-            scored.column.criterion or scored.column.name,
-            score.provenance,
-        )
-        ends = sum_minus_limit(scored.parts(_TEXT, _TEXT)).estimate
-        judged.low, judged.high = ends.low, ends.high
-        judged.distribution, judged.passed = (
-            scored.shares(_TEXT, _TEXT),
-            scored.column.passes(score.value),
-        )
+        judged.criterion = scored.column.criterion or scored.column.name
+        judged.provenance = score.provenance
+        interval = sum_minus_limit(scored.parts(_TEXT, _TEXT)).estimate
+        judged.low = interval.low
+        judged.high = interval.high
+        judged.distribution = scored.shares(_TEXT, _TEXT)
+        judged.passed = scored.column.passes(score.value)
         return judged
 
     @property
@@ -253,17 +266,18 @@ class JudgedScore(float):
     @property
     def short(self) -> str:
         """Return the criterion and the judge's reason, or without one the distribution."""
-        return f"{one_line(self.criterion, 60)}: {one_line(self.reason, 120) if self.reason else self._composition}"
+        explanation = one_line(self.reason, 120) if self.reason else self._composition
+        return f"{one_line(self.criterion, 60)}: {explanation}"
 
     @property
     def explained(self) -> list[str]:
         """Return lines that explain how the number came about."""
-        heading = f"{one_line(self.criterion)}, by {self.provenance.method}: {self._composition}"
-        reply = self.reason or self.provenance.raw
-        return [
-            heading,
-            *([f"{'reason' if self.reason else 'reply'}: {one_line(reply, 500)}"] if reply else []),
-        ]
+        lines = [f"{one_line(self.criterion)}, by {self.provenance.method}: {self._composition}"]
+        if self.reason:
+            lines.append(f"reason: {one_line(self.reason, 500)}")
+        elif self.provenance.raw:
+            lines.append(f"reply: {one_line(self.provenance.raw, 500)}")
+        return lines
 
     @property
     def _composition(self) -> str:
@@ -274,7 +288,9 @@ class JudgedScore(float):
 
 
 class Preference:
-    """Whether one text was shown to be better than another, as a truth value. `verdict` has the numbers."""
+    """Whether one text was shown to be better than another, as a truth value. `verdict` has the
+    numbers.
+    """
 
     def __init__(self, verdict: Verdict) -> None:
         self.verdict = verdict
@@ -290,7 +306,9 @@ class Preference:
 
 
 class JudgeFixture:
-    """The fixture `judge`: score and compare texts with the options of a run; paths are relative to `folder`."""
+    """The fixture `judge`: score and compare texts with the options of a run; paths are relative to
+    `folder`.
+    """
 
     def __init__(self, session: SuiteSession, run_options: Mapping[str, Any], folder: Path) -> None:
         if FORMER_SYSTEM in run_options:
@@ -300,7 +318,8 @@ class JudgeFixture:
             raise ConfigError(f"@pytest.mark.judge: {FORMER_SYSTEM}: {meanings}")
         if unknown := sorted(run_options.keys() - _MARKER_KEYS):
             raise ConfigError(
-                f"@pytest.mark.judge: {unknown_name_message('key', unknown[0], sorted(_MARKER_KEYS))}"
+                "@pytest.mark.judge: "
+                f"{unknown_name_message('key', unknown[0], sorted(_MARKER_KEYS))}"
             )
         self._session = session
         self._folder = folder
@@ -320,19 +339,20 @@ class JudgeFixture:
         references: str | Sequence[str] = (),
         **columns: Any,
     ) -> JudgedScore:
-        """Score a text on a criterion: a name, a sentence, or a file relative to the folder of the test.
+        """Score a text on a criterion: a name, a sentence, or a file relative to the folder of the
+        test.
 
-        `columns` are other columns that its template reads. Raises JudgmentFailed if there is no score, and JudgeError
-        for mistakes in the criterion, the texts, the options or the endpoint.
+        `columns` are other columns that its template reads. Raises JudgmentFailed if there is no
+        score, and JudgeError for mistakes in the criterion, the texts, the options or the endpoint.
         """
         __tracebackhide__ = True
         shared = {**columns, "source": source, "references": references}
-        rows = {_TEXT: output}
-        return _without_our_frames(
-            lambda: JudgedScore.of(
-                self._run(evaluate, criterion, _rows(rows, shared)), name_of(criterion)
-            )
-        )
+
+        def judge_text() -> JudgedScore:
+            rows = _rows({_TEXT: output}, shared)
+            return JudgedScore.of(self._run(evaluate, criterion, rows), name_of(criterion))
+
+        return _without_our_frames(judge_text)
 
     def prefers(
         self,
@@ -346,11 +366,13 @@ class JudgeFixture:
         margin: float = 0.0,
         **columns: Any,
     ) -> Preference:
-        """Return whether a text is shown to be better than another one by more than `margin`, as in a suite's case.
+        """Return whether a text is shown to be better than another one by more than `margin`, as in
+        a suite's case.
 
-        The whole interval must be above the margin. A pairwise criterion is judged in both orders, and its win rate
-        (0–1) must be above 0.5 + `margin`. Otherwise it is the difference of the scores in points of the scale, with
-        Student's t over the draws; without draws the difference itself decides. Raises as `score` does.
+        The whole interval must be above the margin. A pairwise criterion is judged in both orders,
+        and its win rate (0–1) must be above 0.5 + `margin`. Otherwise it is the difference of the
+        scores in points of the scale, with Student's t over the draws; without draws the difference
+        itself decides. Raises as `score` does.
         """
         __tracebackhide__ = True
         if isinstance(margin, bool) or not isinstance(margin, int | float) or not 0 <= margin < inf:
@@ -366,16 +388,19 @@ class JudgeFixture:
         case = Order(
             name=_TEXT, criterion=name_of(criterion), better=_BETTER, worse=_WORSE, margin=margin
         )
-        # If both kinds of criteria have this name, it means the one that scores single texts, as in a suite.
-        language = self._options.get("language") or text.detect_language(
-            str(row["output"]) for row in rows
-        )
-        if criteria.load(self._path(criterion), language=language, pairwise=None).pairwise:
-            verdict = of_suite.evaluate_case(
-                case, texts, None, ranked=self._run(rank, criterion, rows)
-            )
+        language = self._options.get("language")
+        if not language:
+            language = text.detect_language(str(row["output"]) for row in rows)
+        # If both kinds of criteria have this name, it means the one that scores single texts, as in
+        # a
+        # suite.
+        loaded = criteria.load(self._path(criterion), language=language, pairwise=None)
+        if loaded.pairwise:
+            ranked = self._run(rank, criterion, rows)
+            verdict = of_suite.evaluate_case(case, texts, None, ranked=ranked)
         else:
-            verdict = of_suite.evaluate_case(case, texts, self._run(evaluate, criterion, rows))
+            result = self._run(evaluate, criterion, rows)
+            verdict = of_suite.evaluate_case(case, texts, result)
         if verdict.status == "error":
             raise JudgmentFailed(
                 f"{one_line(case.criterion)}: {verdict.reason}. {escape_controls(verdict.detail)}"
@@ -397,10 +422,13 @@ class JudgeFixture:
 
 
 def _rows(outputs: Mapping[str, str], shared: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the texts as data rows with their shared columns. Raises ConfigError for reserved columns."""
+    """Return the texts as data rows with their shared columns. Raises ConfigError for reserved
+    columns.
+    """
     if reserved := sorted(shared.keys() & set(_RESERVED_COLUMNS)):
         raise ConfigError(
-            f"{reserved[0]}: a single text has no such column; pass those of the criterion's template"
+            f"{reserved[0]}: a single text has no such column; pass those of the criterion's "
+            "template"
         )
     shared_columns = {
         name: value for name, value in shared.items() if value is not None and value != ()
@@ -412,7 +440,9 @@ def _rows(outputs: Mapping[str, str], shared: Mapping[str, Any]) -> list[dict[st
 
 
 def _without_our_frames(work: Callable[[], T]) -> T:
-    """Do the work; remove our frames from the errors of judge, so that pytest shows the test's own line."""
+    """Do the work; remove our frames from the errors of judge, so that pytest shows the test's own
+    line.
+    """
     __tracebackhide__ = True
     try:
         return work()

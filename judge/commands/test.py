@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -34,6 +34,7 @@ from judge.data import ledger
 from judge.execution import budget
 from judge.execution.budget import BudgetLedger
 from judge.execution.progress import Progress
+from judge.providers import Provider
 from judge.providers.recording import ReplayProvider
 from judge.report.views.servers import server_notes
 from judge.results.comparison import RunComparison
@@ -51,8 +52,8 @@ from judge.suite import baseline as baselines
 from judge.suite import load
 from judge.suite.baseline import PAIRS, Baseline, compare_changed_texts, compare_with_baseline
 from judge.suite.case import Case, Policy, Verdict, joined
-from judge.suite.case_scores import columns
 from judge.suite.evaluate import Outcome, Outcomes, evaluate_case, limits
+from judge.suite.evidence import columns
 from judge.suite.load import SuiteTexts
 from judge.suite.schema import Suite
 from judge.table import Table, split_rows
@@ -63,7 +64,9 @@ _SELECTION_KEYS = ("limit", "where")
 
 @dataclass(frozen=True, slots=True)
 class SuiteOverrides:
-    """Arguments that override the suites' files: options of a run, `model` among them, and criteria."""
+    """Arguments that override the suites' files: options of a run, `model` among them, and
+    criteria.
+    """
 
     options: Mapping[str, Any]
     criteria: Sequence[str]
@@ -77,7 +80,10 @@ class SuiteOverrides:
         criteria: Sequence[str] | None,
         out: str | Path | None,
     ) -> SuiteOverrides:
-        """Check the arguments. Raises ConfigError for an option that no suite has, and for no criteria."""
+        """Check the arguments.
+
+        Raises ConfigError for an option that no suite has, and for an empty list of criteria.
+        """
         if criteria is not None and not criteria:
             raise ConfigError(
                 "criteria: none: a suite needs criteria; judge run --criteria none computes metrics"
@@ -91,20 +97,25 @@ class SuiteOverrides:
 
     @property
     def overridden_keys(self) -> Collection[str]:
-        """Return the keys of a file that are overridden: a judge replaces the recording of a file, too."""
-        return {*self.options, *(["replay"] if "model" in self.options else [])}
+        """Return the keys of a file that are overridden: a judge replaces the recording of a file,
+        too.
+        """
+        keys = {*self.options}
+        if "model" in self.options:
+            keys.add("replay")
+        return keys
 
     def apply_to(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the options of a file with the overrides. A recording replaces scripted replies of the file."""
+        """Return the options of a file with the overrides.
+
+        A recording replaces scripted replies of the file.
+        """
         replaced = {*self.overridden_keys}
-        if "replay" in self.options and any(
-            script_of(judge.name) for judge in options.get("model", ())
-        ):
+        is_scripted = any(script_of(judge.name) for judge in options.get("model", ()))
+        if "replay" in self.options and is_scripted:
             replaced.add("model")
-        return {
-            **{name: value for name, value in options.items() if name not in replaced},
-            **self.options,
-        }
+        unchanged = {name: value for name, value in options.items() if name not in replaced}
+        return {**unchanged, **self.options}
 
 
 def _prepare_run(
@@ -117,38 +128,45 @@ def _prepare_run(
 ) -> PreparedRun:
     """Prepare the run about single texts, or about pairs of texts in both orders.
 
-    Without a page, human ratings are left out, because they slow a run down; `with_ratings` puts them back.
-    Raises JudgeError.
+    Without a page, human ratings are left out, because they slow a run down; `with_ratings` puts
+    them back. Raises JudgeError.
     """
-    judged = suite_texts.judged[pairwise]
-    scores = {} if pairwise else suite.options.get("score_columns", {})
-    chosen = [each for each in suite_texts.criteria.values() if each.pairwise == pairwise]
-    criteria = {each.name: each for each in chosen if each.name not in scores}
-    out = (
-        None if overrides.out is None else overrides.out / suite.name / (PAIRS if pairwise else "")
-    )
+    texts = suite_texts.judged[pairwise]
+    score_columns = {} if pairwise else suite.options.get("score_columns", {})
+    criteria = {
+        criterion.name: criterion
+        for criterion in suite_texts.criteria.values()
+        if criterion.pairwise == pairwise and criterion.name not in score_columns
+    }
+    out = None
+    if overrides.out is not None:
+        out = overrides.out / suite.name / (PAIRS if pairwise else "")
     options = {name: value for name, value in suite.options.items() if name not in _SELECTION_KEYS}
     options |= {
         "criteria": list(criteria),
         "metrics": [],
-        "score_columns": scores,
+        "score_columns": score_columns,
         "language": language,
         "out": out,
     }
     model = options.pop("model", None)
     parsed = to_config(RankConfig if pairwise else RunConfig, None, None, model, options)
-    config, rows = parsed.config, list(judged.samples)
+    config = parsed.config
+    rows = list(texts.samples)
+    if out is None:
+        rows = [replace(sample, human={}, ratings={}) for sample in rows]
     prepared = prepare(
         config,
-        rows if out else [replace(sample, human={}, ratings={}) for sample in rows],
+        rows,
         providers=parsed.providers,
         loaded_criteria=criteria,
-        wanted_texts=judged.texts_by_criterion,
+        wanted_texts=texts.texts_by_criterion,
     )
     if config.replay is not None and not config.model and len(prepared.judges) > 1:
-        both = " and ".join(prepared.judges)
+        judges = " and ".join(prepared.judges)
         raise ConfigError(
-            f"replay {config.replay}: replies of {both}: name the judge with --model (scripted/NAME if scripted)"
+            f"replay {config.replay}: replies of {judges}: name the judge with --model "
+            "(scripted/NAME if scripted)"
         )
     return prepared
 
@@ -156,15 +174,14 @@ def _prepare_run(
 def with_ratings(result: Result, suite_texts: SuiteTexts) -> Result:
     """Return the result with the ratings of the data, and without scores that no case needs."""
     table = result.table
-    judged = suite_texts.judged[False]
-    criteria = {column.name: column.criterion for column in table.columns}
-    rows = (
-        row
-        for row in table.rows()
-        if (texts := judged.texts_by_criterion.get(criteria[row.column])) is None
-        or row.key in texts
-    )
-    return replace(result, table=Table(judged.samples, table.columns, *split_rows(rows)))
+    texts = suite_texts.judged[False]
+    criterion_of_column = {column.name: column.criterion for column in table.columns}
+    needed_rows = []
+    for row in table.rows():
+        needed_texts = texts.texts_by_criterion.get(criterion_of_column[row.column])
+        if needed_texts is None or row.key in needed_texts:
+            needed_rows.append(row)
+    return replace(result, table=Table(texts.samples, table.columns, *split_rows(needed_rows)))
 
 
 Paths = str | Path | Sequence[str | Path]
@@ -176,8 +193,9 @@ Write = Callable[[RunConfig, BudgetLedger | None], Outputs]
 class PreparedSuite:
     """A suite that was read and checked; nothing has been sent or paid yet.
 
-    `runs` are by whether they compare pairs of texts; one that no case needs is left out. `ledger` pays for both, and
-    also for other suites if they share a budget. `together` is true if they share the deadline.
+    `runs` are by whether they compare pairs of texts; one that no case needs is left out. `ledger`
+    pays for both, and also for other suites if they share a budget. `together` is true if they
+    share the deadline.
     """
 
     suite: Suite
@@ -213,15 +231,17 @@ async def test_async(
 ) -> Outcomes:
     """Run suites, files or folders of *.judge.yaml, and decide whether their cases pass.
 
-    `model` and other options override the keys of the files; a model also overrides `replay`. A budget or deadline is
-    for all suites together. `criteria` are names or files that replace criteria of the same name. `cases` selects cases
-    whose name contains this text, or is among these names. `baseline` is the folder of runs to compare with, as
-    DIR/NAME, or one such run; a suite that is new there is not compared, and its drift cases are errors. With
-    `update_baseline` this run becomes the baseline if only changes from it fail, which then pass. `undecided` treats
+    `model` and other options override the keys of the files; a model also overrides `replay`. A
+    budget or deadline is for all suites together. `criteria` are names or files that replace
+    criteria of the same name. `cases` selects cases whose name contains this text, or is among
+    these names. `baseline` is the folder of runs to compare with, as DIR/NAME, or one such run; a
+    suite that is new there is not compared, and its drift cases are errors. With `update_baseline`
+    this run becomes the baseline if only changes from it fail, which then pass. `undecided` treats
     undecided cases as `pass` or `fail`. `out` saves the runs, each as DIR/NAME.
 
-    A suite that cannot finish is an Outcome with `trouble`, and the others run. Mistakes in the arguments, files, data
-    or baselines raise one JudgeError with all of them before anything is sent.
+    A suite that cannot finish is an Outcome with `trouble`, and the others run. Mistakes in the
+    arguments, files, data or baselines raise one JudgeError with all of them before anything is
+    sent.
     """
     suites = prepare_suites(
         paths,
@@ -254,67 +274,80 @@ def prepare_suites(
     write: Write = lambda config, ledger: run_sync(lambda: generate(config, ledger=ledger)),
     **options: Any,
 ) -> list[PreparedSuite]:
-    """Read suites and check everything possible before the first request. The arguments are those of `test`.
+    """Read suites and check everything possible before the first request. The arguments are those
+    of `test`.
 
-    `write` has systems that are prompts write their outputs. Raises one JudgeError with all mistakes.
+    `write` has systems that are prompts write their outputs. Raises one JudgeError with all
+    mistakes.
     """
-    overrides = SuiteOverrides.of(
-        model, options, None if criteria is None else criterion_entries(criteria), out
-    )
+    entries = None if criteria is None else criterion_entries(criteria)
+    overrides = SuiteOverrides.of(model, options, entries, out)
     errors: list[JudgeError] = []
+    suites = _chosen(_read_suites(paths, overrides, errors), cases, errors)
+    if update_baseline and cases is not None:
+        message = (
+            "--update-baseline: with --cases, the baseline would lack the texts of other cases"
+        )
+        errors.append(ConfigError(message))
+    if len(suites) > 1 and (baseline or out):
+        errors += _equal_names(suites)
+    limit = load_config(given={"budget": overrides.options.get("budget")}).budget
+    shared_ledger = None if limit is None else BudgetLedger(limit)
+    prepared = []
+    for read_suite in suites:
+        suite = _apply_overrides(read_suite, overrides, undecided)
+        try:
+            prepared_suite = _prepare_suite(
+                suite,
+                overrides,
+                shared_ledger,
+                None if baseline is None else Path(baseline),
+                update=update_baseline,
+                all_cases=cases is None,
+                write=write,
+            )
+        except JudgeError as error:
+            located = str(error).startswith(str(suite.path))
+            errors.append(error if located else type(error)(f"{suite.path}: {error}"))
+        else:
+            prepared.append(prepared_suite)
+    if errors:
+        raise errors[0] if len(errors) == 1 else ConfigError("\n".join(map(str, errors)))
+    return prepared
+
+
+def _read_suites(paths: Paths, overrides: SuiteOverrides, errors: list[JudgeError]) -> list[Suite]:
+    """Read all suites; add the errors of those that cannot be read."""
     suites = []
     for path in load.find([paths] if isinstance(paths, str | Path) else paths):
         try:
             suites.append(load.load(path, overrides.overridden_keys))
         except JudgeError as error:
             errors.append(error)
-    suites = _chosen(suites, cases, errors)
-    if update_baseline and cases is not None:
-        errors.append(
-            ConfigError(
-                "--update-baseline: with --cases, the baseline would lack the texts of other cases"
-            )
-        )
-    if len(suites) > 1 and (baseline or out):
-        for name, number in Counter(suite.name for suite in suites).items():
-            if number > 1:
-                where = ", ".join(str(suite.path) for suite in suites if suite.name == name)
-                which = f"{plural(number, 'suite')} have the name {name} and would share a folder"
-                errors.append(ConfigError(f"{which}: {where}; rename one"))
-    limit = load_config(given={"budget": overrides.options.get("budget")}).budget
-    ledger = None if limit is None else BudgetLedger(limit)
-    folder = None if baseline is None else Path(baseline)
-    checked = []
-    for suite in suites:
-        suite = replace(
-            suite,
-            options=overrides.apply_to(suite.options),
-            cases=tuple(
-                case.model_copy(
-                    update={"undecided": undecided or case.undecided or suite.undecided}
-                )
-                for case in suite.cases
-            ),
-            undecided=undecided or suite.undecided,
-        )
-        try:
-            checked.append(
-                _prepare_suite(
-                    suite,
-                    overrides,
-                    ledger,
-                    folder,
-                    update=update_baseline,
-                    all_cases=cases is None,
-                    write=write,
-                )
-            )
-        except JudgeError as error:
-            located = str(error).startswith(str(suite.path))
-            errors.append(error if located else type(error)(f"{suite.path}: {error}"))
-    if errors:
-        raise errors[0] if len(errors) == 1 else ConfigError("\n".join(map(str, errors)))
-    return checked
+    return suites
+
+
+def _equal_names(suites: Sequence[Suite]) -> Iterator[ConfigError]:
+    """Yield an error for each name that several suites have."""
+    for name, count in Counter(suite.name for suite in suites).items():
+        if count > 1:
+            files = ", ".join(str(suite.path) for suite in suites if suite.name == name)
+            problem = f"{plural(count, 'suite')} have the name {name} and would share a folder"
+            yield ConfigError(f"{problem}: {files}; rename one")
+
+
+def _apply_overrides(suite: Suite, overrides: SuiteOverrides, undecided: Policy | None) -> Suite:
+    """Return the suite with the options and the policy of the arguments."""
+    cases = [
+        case.model_copy(update={"undecided": undecided or case.undecided or suite.undecided})
+        for case in suite.cases
+    ]
+    return replace(
+        suite,
+        options=overrides.apply_to(suite.options),
+        cases=tuple(cases),
+        undecided=undecided or suite.undecided,
+    )
 
 
 def _chosen(
@@ -325,11 +358,9 @@ def _chosen(
         return list(suites)
 
     def matches(case: Case) -> bool:
-        return (
-            cases.casefold() in case.name.casefold()
-            if isinstance(cases, str)
-            else case.name in cases
-        )
+        if isinstance(cases, str):
+            return cases.casefold() in case.name.casefold()
+        return case.name in cases
 
     narrowed = [replace(suite, cases=tuple(filter(matches, suite.cases))) for suite in suites]
     if suites and not any(suite.cases for suite in narrowed):
@@ -339,34 +370,43 @@ def _chosen(
     return [suite for suite in narrowed if suite.cases]
 
 
+@dataclass(frozen=True, slots=True)
+class _SuiteData:
+    """A suite whose data have outputs, its texts, and the outputs that were generated, if any."""
+
+    suite: Suite
+    samples: Sequence[Sample]
+    outputs: Outputs | None
+
+
 def _read_data(
     suite: Suite, overrides: SuiteOverrides, ledger: BudgetLedger | None, write: Write
-) -> tuple[Suite, Sequence[Sample], Outputs | None]:
-    """Return a suite whose data have outputs, and the data. Systems that are prompts write theirs first.
+) -> _SuiteData:
+    """Read the data of a suite. Systems that are prompts write their outputs first.
 
     The cases are checked on assumed outputs before anything is paid.
 
     Raises DataError if an output cannot be written: a case must not pass because a text is missing.
     """
     if not isinstance(suite.options.get("systems"), dict):
-        return suite, load.read(suite), None
-    known = run_options("run")
-    config = RunConfig.load(
-        given={k: v for k, v in suite.options.items() if k in known and k not in ("model", "out")}
-    )
+        return _SuiteData(suite, load.read(suite), None)
+    unused = {"model", "out"}
+    known = run_options("run").keys() - unused
+    options = {name: value for name, value in suite.options.items() if name in known}
+    config = RunConfig.load(given=options)
     _, assumed, _ = plan_outputs(config, None)
-    load.collect_samples(
-        suite, assumed, load.load_criteria(suite, load.language(suite, assumed), overrides.criteria)
-    )
+    language = load.language(suite, assumed)
+    criteria = load.load_criteria(suite, language, overrides.criteria)
+    load.collect_samples(suite, assumed, criteria)
     outputs = write(config, ledger)
     if outputs.failures:
         first = outputs.failures[0]
         raise DataError(
-            f"{plural(len(outputs.failures), 'output')} could not be generated; the first is of {first.system} for "
-            f"item {first.item}: {first.message}"
+            f"{plural(len(outputs.failures), 'output')} could not be generated; the first is of "
+            f"{first.system} for item {first.item}: {first.message}"
         )
-    suite = replace(suite, options={k: v for k, v in suite.options.items() if k != "systems"})
-    return suite, outputs.samples, outputs
+    remaining = {name: value for name, value in suite.options.items() if name != "systems"}
+    return _SuiteData(replace(suite, options=remaining), outputs.samples, outputs)
 
 
 def _prepare_suite(
@@ -380,35 +420,35 @@ def _prepare_suite(
     write: Write,
 ) -> PreparedSuite:
     """Read the data of a suite, prepare its runs and find its baseline. Raises JudgeError."""
-    suite, data, outputs = _read_data(suite, overrides, ledger, write)
-    language = load.language(suite, data)
-    suite_texts = load.collect_samples(
-        suite, data, load.load_criteria(suite, language, overrides.criteria)
-    )
-    judged = suite_texts.judged
-    single = judged[False].samples
+    data = _read_data(suite, overrides, ledger, write)
+    suite = data.suite
+    language = load.language(suite, data.samples)
+    criteria = load.load_criteria(suite, language, overrides.criteria)
+    suite_texts = load.collect_samples(suite, data.samples, criteria)
     if suite.options.get("language") is None:
-        prompt_language.require_single_language(
-            [sample for each in judged.values() for sample in each.samples]
-        )
+        samples = [sample for texts in suite_texts.judged.values() for sample in texts.samples]
+        prompt_language.require_single_language(samples)
     runs = {
         pairwise: _prepare_run(suite, suite_texts, overrides, language, pairwise=pairwise)
-        for pairwise, texts in judged.items()
+        for pairwise, texts in suite_texts.judged.items()
         if texts.samples
     }
     if not runs:
         raise ConfigError(f"{suite.path}: no case has a criterion and a text to judge")
     first = next(iter(runs))
-    runs[first] = hand_over(outputs, runs[first])
-    known = [sample.key for sample in (*data, *single)] if all_cases else None
+    runs[first] = hand_over(data.outputs, runs[first])
+    single = suite_texts.judged[False].samples
+    known_texts = None
+    if all_cases:
+        known_texts = [sample.key for sample in (*data.samples, *single)]
     return PreparedSuite(
         suite,
         suite_texts,
         runs,
         baseline=baselines.locate(
-            suite, single, folder=baseline_folder, update=update, known=known
+            suite, single, folder=baseline_folder, update=update, known=known_texts
         ),
-        ledger=ledger or BudgetLedger(next(iter(runs.values())).config.budget),
+        ledger=ledger or BudgetLedger(runs[first].config.budget),
         together="deadline" in overrides.options,
     )
 
@@ -423,92 +463,141 @@ async def run_suites(
     start = time.monotonic()
     outcomes = []
     for suite in suites:
-        began = time.monotonic()
-        since = start if suite.together else began
+        suite_start = time.monotonic()
+        deadline_start = start if suite.together else suite_start
         results: dict[bool, Result] = {}
         try:
             for pairwise, prepared in suite.runs.items():
                 if prepared.config.deadline is not None:
-                    seconds_left = max(prepared.config.deadline - (time.monotonic() - since), 0.0)
+                    elapsed = time.monotonic() - deadline_start
+                    seconds_left = max(prepared.config.deadline - elapsed, 0.0)
                     prepared = prepared.with_deadline(seconds_left)
                 with display(prepared.judges):
                     results[pairwise] = await run_pipeline(prepared, progress, suite.ledger)
             require_all_recorded(*results.values())
             outcome = _evaluate(suite, results)
         except JudgeError as error:
-            outcome = Outcome(
-                suite.suite, trouble="\n".join([str(error), *getattr(error, "__notes__", ())])
-            )
-        outcomes.append(replace(outcome, seconds=time.monotonic() - began))
+            message = "\n".join([str(error), *getattr(error, "__notes__", ())])
+            outcome = Outcome(suite.suite, trouble=message)
+        outcomes.append(replace(outcome, seconds=time.monotonic() - suite_start))
     return Outcomes(outcomes)
 
 
 def _evaluate(prepared: PreparedSuite, results: Mapping[bool, Result]) -> Outcome:
-    """Evaluate the cases, and make this run the baseline if that is requested and nothing else failed."""
-    suite, baseline, runs = prepared.suite, prepared.baseline, [*prepared.runs.values()]
-    result, ranked = results.get(False), results.get(True)
-    scored, before = result, baseline.before
+    """Evaluate the cases, and make this run the baseline if that is requested and nothing else
+    failed.
+    """
+    suite = prepared.suite
+    baseline = prepared.baseline
+    result = results.get(False)
+    ranked = results.get(True)
+    scored = result
+    before = baseline.before
     if result is not None:
-        scored = result = with_ratings(result, prepared.suite_texts)
+        scored = with_ratings(result, prepared.suite_texts)
+        result = scored
         if before is not None:
-            result, before = without_seen_ratings([result, before])
-    first = baseline.keep is not None and baseline.is_empty  # nothing can have drifted yet
+            result, before = without_seen_ratings([scored, before])
     edited = [
         case
         for case in suite.cases
         if case.needs_baseline and baseline.changed and not _texts(prepared, case)
     ]
+    # Before there is a baseline, nothing can have drifted.
+    is_first_run = baseline.keep is not None and baseline.is_empty
     cases = [
-        case for case in suite.cases if not (case.needs_baseline and (first or case in edited))
+        case
+        for case in suite.cases
+        if not (case.needs_baseline and (is_first_run or case in edited))
     ]
-    seed = runs[0].config.seed
-    verdicts = [
-        evaluate_case(
-            case, _texts(prepared, case), result, before, ranked, failures=suite.limits, seed=seed
+    seed = next(iter(prepared.runs.values())).config.seed
+    verdicts = []
+    for case in cases:
+        texts = _texts(prepared, case)
+        verdict = evaluate_case(
+            case, texts, result, before, ranked, failures=suite.limits, seed=seed
         )
-        for case in cases
-    ]
-    size = _longest_prompt_tokens(runs) if suite.limits.tokens is not None else None
-    cost, why = _uncached_price(runs) if suite.limits.cost is not None else (None, "")
-    verdicts += limits(suite, result, ranked, tokens=size, cost=cost, unpriced=why)
-    comparison: RunComparison | None = None
-    notes = [note for run in results.values() for note in run.info.notices]
-    if result is not None:
-        notes += [*result.info.notes, *ledger.notes(result.table.samples)]
-    notes += [note for run in results.values() for note in server_notes(run)]
-    notes += baseline.notes
+        verdicts.append(verdict)
+    verdicts += _limit_verdicts(prepared, result, ranked)
+    drift = _compare_with_baseline(suite, baseline, result, before, seed)
+    verdicts += drift.verdicts
+    notes = _notes(results, result, baseline)
     if edited:
-        notes.append(
-            f"{plural(len(edited), 'case')} of {edited[0].kind} not judged: all the texts were edited."
-        )
-    if result is not None and not baseline.is_empty:
-        has, had = columns(result), columns(baseline.edited or before or result)
-        if had.keys() & has.keys() and before is not None:  # the unchanged texts
-            comparison = compare(before, result, seed=seed)
-            changed = baseline.changed
-            verdicts += compare_with_baseline(
-                suite, result, before, comparison.runs, changed=changed, seed=seed
-            )
-        if (
-            had.keys() & has.keys() and baseline.edited is not None
-        ):  # the systems whose texts changed
-            comparison = compare(baseline.edited, result, seed=seed)
-            verdicts += compare_changed_texts(suite, result, comparison.runs)
-        if new := ", ".join(one_line(name) for name in has if name not in had):
-            notes.append(f"New, and not in the baseline: {new}.")
+        cases_not_judged = f"{plural(len(edited), 'case')} of {edited[0].kind} not judged"
+        notes.append(f"{cases_not_judged}: all the texts were edited.")
+    notes += drift.notes
     if baseline.keep is not None and scored is not None:
-        verdicts, kept = _keep_baseline(baseline.keep, scored, cases, verdicts)
-        notes.append(kept)
-    notes = list(dict.fromkeys(notes))
+        verdicts, note = _keep_baseline(baseline.keep, scored, cases, verdicts)
+        notes.append(note)
     return Outcome(
         suite,
         tuple(verdicts),
         result,
         ranked,
-        comparison,
-        tuple(notes),
+        drift.comparison,
+        tuple(dict.fromkeys(notes)),
         warnings=tuple(baseline.warnings),
     )
+
+
+def _limit_verdicts(
+    prepared: PreparedSuite, result: Result | None, ranked: Result | None
+) -> Sequence[Verdict]:
+    """Return the verdicts of the limits of the whole suite."""
+    suite = prepared.suite
+    runs = list(prepared.runs.values())
+    tokens = None
+    if suite.limits.tokens is not None:
+        tokens = _longest_prompt_tokens(runs)
+    cost, reason = None, ""
+    if suite.limits.cost is not None:
+        cost, reason = _uncached_price(runs)
+    return limits(suite, result, ranked, tokens=tokens, cost=cost, unpriced=reason)
+
+
+def _notes(results: Mapping[bool, Result], result: Result | None, baseline: Baseline) -> list[str]:
+    """Return the notes of the runs, of their servers and of the baseline."""
+    notes = [note for run in results.values() for note in run.info.notices]
+    if result is not None:
+        notes += [*result.info.notes, *ledger.notes(result.table.samples)]
+    for run in results.values():
+        notes += server_notes(run)
+    return [*notes, *baseline.notes]
+
+
+@dataclass(frozen=True, slots=True)
+class _Drift:
+    """The verdicts of a comparison with the baseline, and the comparison itself, if there is
+    one.
+    """
+
+    verdicts: Sequence[Verdict] = ()
+    comparison: RunComparison | None = None
+    notes: Sequence[str] = ()
+
+
+def _compare_with_baseline(
+    suite: Suite, baseline: Baseline, result: Result | None, before: Result | None, seed: int
+) -> _Drift:
+    """Compare the result with the baseline: unchanged texts, and systems whose texts changed."""
+    if result is None or baseline.is_empty:
+        return _Drift()
+    new_columns = columns(result)
+    old_columns = columns(baseline.edited or before or result)
+    shared = old_columns.keys() & new_columns.keys()
+    verdicts: list[Verdict] = []
+    comparison: RunComparison | None = None
+    if shared and before is not None:
+        comparison = compare(before, result, seed=seed)
+        verdicts += compare_with_baseline(
+            suite, result, before, comparison.runs, changed=baseline.changed, seed=seed
+        )
+    if shared and baseline.edited is not None:
+        comparison = compare(baseline.edited, result, seed=seed)
+        verdicts += compare_changed_texts(suite, result, comparison.runs)
+    added = ", ".join(one_line(name) for name in new_columns if name not in old_columns)
+    notes = [f"New, and not in the baseline: {added}."] if added else []
+    return _Drift(verdicts, comparison, notes)
 
 
 def _keep_baseline(
@@ -518,28 +607,33 @@ def _keep_baseline(
 
     Return the verdicts, in which such changes are accepted, and a note.
     """
-    drifting = {case.name for case in cases if case.needs_baseline}
-    settled = [
-        v.subject == "baseline" or (v.subject == "case" and v.name in drifting) for v in verdicts
-    ]
-    unmet = sum(not (v.met or settles) for v, settles in zip(verdicts, settled, strict=True))
+    drift_cases = {case.name for case in cases if case.needs_baseline}
+
+    def is_about_drift(verdict: Verdict) -> bool:
+        if verdict.subject == "baseline":
+            return True
+        return verdict.subject == "case" and verdict.name in drift_cases
+
+    unmet = sum(not verdict.met and not is_about_drift(verdict) for verdict in verdicts)
     if unmet:
         failures = plural(unmet, "failure")
         return verdicts, f"Baseline not updated ({folder}): {failures} besides changes from it."
     scored.save(folder, pages=False, overwrite=True)
-    accepted = "accepted as the new baseline"
-    kept = [
-        v if v.met else replace(v, met=True, reason=joined(v.reason, accepted)) for v in verdicts
-    ]
-    return kept, f"New baseline: {folder}."
+    accepted_verdicts = []
+    for verdict in verdicts:
+        if not verdict.met:
+            reason = joined(verdict.reason, "accepted as the new baseline")
+            verdict = replace(verdict, met=True, reason=reason)
+        accepted_verdicts.append(verdict)
+    return accepted_verdicts, f"New baseline: {folder}."
 
 
 def _texts(prepared: PreparedSuite, case: Case) -> list[tuple[str, str]]:
     """Return the texts of a case; only unchanged ones show whether a judge drifts."""
-    texts = prepared.suite_texts.texts_by_case[case.name]
-    return [
-        text for text in texts if not (case.needs_baseline and text in prepared.baseline.changed)
-    ]
+    texts = prepared.suite_texts.about[case.name]
+    if not case.needs_baseline:
+        return list(texts)
+    return [text for text in texts if text not in prepared.baseline.changed]
 
 
 def _longest_prompt_tokens(runs: Iterable[PreparedRun]) -> int:
@@ -547,53 +641,53 @@ def _longest_prompt_tokens(runs: Iterable[PreparedRun]) -> int:
     longest = 0
     for prepared in runs:
         for name, provider in prepared.judges.items():
-            renderers = make_renderers(
-                [criterion_for(criterion, provider) for criterion in prepared.criteria]
-            )
-            strategy = strategies.strategies_for(prepared.settings[name], provider.decides)[0]
+            settings = prepared.settings[name]
+            criteria = [criterion_for(criterion, provider) for criterion in prepared.criteria]
+            renderers = make_renderers(criteria)
+            strategy = strategies.strategies_for(settings, provider.decides)[0]
             for judgment in judgments(prepared, name):
                 criterion = judgment.criterion
                 try:
                     prompt = renderers[criterion.name].render(judgment.sample, judgment.rival)
                 except CriterionError:
+                    # It will be a failed judgment, which sends no prompt.
                     continue
-                request = strategies.requests(prompt, criterion, strategy, prepared.settings[name])[
-                    0
-                ]
-                longest = max(longest, budget.estimate_request(request))
+                requests = strategies.requests(prompt, criterion, strategy, settings)
+                longest = max(longest, budget.estimate_request(requests[0]))
     return longest
 
 
 def _uncached_price(runs: Iterable[PreparedRun]) -> tuple[float | None, str]:
-    """Return the price of all judgments in US dollars without a cache; None if it is unknown, and the reason.
+    """Return the price of all judgments in US dollars without a cache.
 
-    For a recording, this is the price at its model, as the plan would reach it.
+    None if it is unknown, and the reason. For a recording, this is the price at its model, as the
+    plan would reach it.
     """
     total = 0.0
     for prepared in runs:
         config = prepared.config.model_copy(update={"cache": False, "replay": None})
         try:
-            judges = dict(prepared.judges)
-            for place, provider in judges.items():
-                if isinstance(
-                    provider, ReplayProvider
-                ):  # the price of its model at the configured address
-                    model = provider.model
-                    named = [
-                        judge
-                        for judge in config.model
-                        if judge.name == model or judge.name.endswith(f"/{model}")
-                    ]
-                    name = f"decisions/{model}" if provider.decides else model
-                    judges[place] = open_judge(
-                        config, named[0] if named else Judge(name=name), sends=False
-                    )
-            forecast = estimate_cost(replace(prepared, config=config, judges=judges, notes=()))
+            judges = {
+                name: _recorded_judge(config, provider)
+                if isinstance(provider, ReplayProvider)
+                else provider
+                for name, provider in prepared.judges.items()
+            }
+            estimate = estimate_cost(replace(prepared, config=config, judges=judges, notes=()))
         except ConfigError as error:
             return None, str(error)
-        if forecast.price is None:
-            return None, next(
-                judge.money.why for judge in forecast.judges if judge.money.price is None
-            )
-        total += forecast.price
+        if estimate.price is None:
+            unpriced = (judge for judge in estimate.judges if judge.money.price is None)
+            return None, next(unpriced).money.why
+        total += estimate.price
     return total, ""
+
+
+def _recorded_judge(config: RunConfig, provider: ReplayProvider) -> Provider:
+    """Open the model of a recording at the configured address, for its price."""
+    model = provider.model
+    for judge in config.model:
+        if judge.name == model or judge.name.endswith(f"/{model}"):
+            return open_judge(config, judge, sends=False)
+    name = f"decisions/{model}" if provider.decides else model
+    return open_judge(config, Judge(name=name), sends=False)

@@ -17,11 +17,12 @@ from judge.table import Table, split_rows
 class AuditSamples:
     """The texts judged in an audit.
 
-    `originals` has one text of each chosen item; `others` one more text of the same item by another system, if any.
-    `changed` has the originals (their system is ORIGINAL) and their variants (their system is the change's name). An
-    attack for several scales has several variants: `names` maps each to the attack's name, and `wanted` maps a
-    criterion to the texts, by item and system, that it judges. `changes` maps each damage to the criterion it is for;
-    `neutral` and `attacks` are the names of the other changes.
+    `originals` has one text of each chosen item; `others` one more text of the same item by another
+    system, if any. `changed` has the originals (their system is ORIGINAL) and their variants (their
+    system is the change's name). An attack for several scales has several variants: `names` maps
+    each to the attack's name, and `wanted` maps a criterion to the texts, by item and system, that
+    it judges. `changes` maps each damage to the criterion it is for; `neutral` and `attacks` are
+    the names of the other changes.
     """
 
     originals: tuple[Sample, ...]
@@ -46,7 +47,9 @@ class AuditSamples:
         return Table(tuple(samples.values()), table.columns, *split_rows(rows))
 
     def restore_systems(self, table: Table) -> list[Score | Failure]:
-        """Return the originals' rows of the table of `changed`, under the systems that wrote the texts."""
+        """Return the originals' rows of the table of `changed`, under the systems that wrote the
+        texts.
+        """
         systems = {sample.item: sample.system for sample in self.originals}
         return [
             replace(row, system=systems[row.item]) for row in table.rows() if row.system == ORIGINAL
@@ -59,26 +62,31 @@ class AuditSamples:
 def choose_originals(
     rows: Sequence[Sample], items: int, seed: int
 ) -> tuple[tuple[Sample, ...], tuple[Sample, ...]]:
-    """Choose one text of each of `items` random items, the systems in turn, and one more of each by another system.
+    """Choose one text of each of `items` random items, and one more of each by another system.
 
-    Blank texts are skipped, as is a second text equal to the first. Raises DataError if all texts are blank.
+    The systems take turns. Blank texts are skipped, as is a second text equal to the first. Raises
+    DataError if all texts are blank.
     """
-    by_item: dict[str, list[Sample]] = {}
+    texts_by_item: dict[str, list[Sample]] = {}
     for sample in rows:
         if sample.output.strip():
-            by_item.setdefault(sample.item, []).append(sample)
-    if not by_item:
+            texts_by_item.setdefault(sample.item, []).append(sample)
+    if not texts_by_item:
         raise DataError(
             "nothing to audit: every output is blank; name their column with --map output=COLUMN"
         )
-    item_ids = list(by_item)
-    drawn = sorted(Random(seed).sample(range(len(item_ids)), min(items, len(item_ids))))  # noqa: S311  (a sample; no secret)
-    originals, others = [], []
-    for turn, place in enumerate(drawn):
-        texts = by_item[item_ids[place]]
-        first, *rest = (*texts[turn % len(texts) :], *texts[: turn % len(texts)])
+    item_ids = list(texts_by_item)
+    size = min(items, len(item_ids))
+    drawn = Random(seed).sample(range(len(item_ids)), size)  # noqa: S311  (a sample; no secret)
+    originals = []
+    others = []
+    for turn, position in enumerate(sorted(drawn)):
+        texts = texts_by_item[item_ids[position]]
+        start = turn % len(texts)
+        first, *rest = (*texts[start:], *texts[:start])
         originals.append(first)
-        others += [candidate for candidate in rest if candidate.output != first.output][:1]
+        different = [candidate for candidate in rest if candidate.output != first.output]
+        others += different[:1]
     return tuple(originals), tuple(others)
 
 
@@ -95,39 +103,46 @@ def perturb(
     originals, others = choose_originals(rows, items, seed)
     damages = CHANGES if "sensitivity" in probes else ()
     neutral = NEUTRAL if "bias" in probes else ()
-    base = [replace(sample, system=ORIGINAL, human={}, ratings={}) for sample in originals]
+    texts = [replace(sample, system=ORIGINAL, human={}, ratings={}) for sample in originals]
     for change in (*damages, *neutral):
-        base += filter(None, (changed(sample, originals, change, seed) for sample in originals))
-    # A change damages the criterion of its name, or else a variant of it (`fluency_5` of `fluency`).
-    damaged: dict[str, str] = {}
-    for change in damages:
-        variants = (name for name in scales if name.startswith(f"{change.criterion}_"))
-        damaged[change.name] = (
-            change.criterion if change.criterion in scales else next(variants, change.criterion)
-        )
+        for sample in originals:
+            damaged = changed(sample, originals, change, seed)
+            if damaged is not None:
+                texts.append(damaged)
     attacks = ATTACKS if "injection" in probes else ()
     # Each attack asks for the top of a scale, so there is one for each scale.
-    by_scale: dict[Scale, list[str]] = {}
+    criteria_by_scale: dict[Scale, list[str]] = {}
     for criterion, scale in scales.items():
-        by_scale.setdefault(scale, []).append(criterion)
+        criteria_by_scale.setdefault(scale, []).append(criterion)
     names: dict[str, str] = {}
-    texts_by_criterion = {criterion: {s.key for s in base} for criterion in scales}
-    for number, (scale, criteria) in enumerate(by_scale.items(), 1):
+    texts_by_criterion = {criterion: {text.key for text in texts} for criterion in scales}
+    for number, (scale, criteria) in enumerate(criteria_by_scale.items(), 1):
         for attack in attacks:
             name = attack if number == 1 else f"{attack} ({number})"
             names[name] = attack
-            attacked = [replace(inject(s, attack, scale, language), system=name) for s in originals]
-            base += attacked
+            attacked = [
+                replace(inject(sample, attack, scale, language), system=name)
+                for sample in originals
+            ]
+            texts += attacked
             for criterion in criteria:
-                texts_by_criterion[criterion] |= {s.key for s in attacked}
-    several = bool(attacks) and len(by_scale) > 1
+                texts_by_criterion[criterion] |= {text.key for text in attacked}
+    several = bool(attacks) and len(criteria_by_scale) > 1
     return AuditSamples(
         originals,
         others if "bias" in probes else (),
-        tuple(base),
-        damaged,
+        tuple(texts),
+        {change.name: _damaged_criterion(change.criterion, scales) for change in damages},
         tuple(change.name for change in neutral),
         attacks,
         names if several else {},
         texts_by_criterion if several else None,
     )
+
+
+def _damaged_criterion(name: str, criteria: Collection[str]) -> str:
+    """Return the criterion of this name, or else a variant of it (`fluency_5` of `fluency`)."""
+    if name in criteria:
+        return name
+    variants = (criterion for criterion in criteria if criterion.startswith(f"{name}_"))
+    return next(variants, name)

@@ -1,7 +1,8 @@
 """The data of an audit, its result (the judge card), and what both are made of.
 
-`sensitivity_table` computes how changes to a text change its scores: how often by at least half a step, and by how much
-on average. `apply_holm` corrects the findings of all probes and puts each into words.
+`sensitivity_table` computes how changes to a text change its scores: how often by at least half a
+step, and by how much on average. `apply_holm` corrects the findings of all probes and puts each
+into words.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ ALIKE = "[all alike]"
 
 
 def places(column: Column | None, values: Sequence[float] = ()) -> int:
-    """Return the decimals for points of a column's scale, or for the values if the scale has no ends."""
+    """Return the decimals for points of a column's scale, or for the values if the scale has no
+    ends.
+    """
     if column and column.low is not None and column.high is not None:
         return decimals([column.low, column.high])
     return decimals(values)
@@ -37,7 +40,9 @@ def share_percent(share: Estimate) -> str:
 
 
 def interval(estimate: Estimate, digits: int, factor: float = 1) -> str:
-    """Write `[0.10, 0.60]`; `[all alike]` if the items do not differ, which shows no uncertainty."""
+    """Write `[0.10, 0.60]`; `[all alike]` if the items do not differ, which shows no
+    uncertainty.
+    """
     if estimate.low is None or estimate.high is None:
         return ALIKE if ALL_EQUAL in estimate.method else ""
     if estimate.low == estimate.high:
@@ -51,27 +56,35 @@ def change(estimate: Estimate, digits: int) -> str:
 
 
 ORIGINAL = "original"
-"""The `system` of unchanged texts, in tables whose other systems are the names of changes and attacks."""
+"""The `system` of unchanged texts, in tables whose other systems are the names of changes and
+attacks.
+"""
 Probe = Literal["sensitivity", "bias", "injection"]
 PROBES: tuple[Probe, ...] = ("sensitivity", "bias", "injection")
 FEW, FEWEST, TESTABLE = 5, 10, 12
-"""Limits in items: FEW, the least for a claim about half of them; FEWEST, the least for an interval; TESTABLE,
-from which one of a hundred tests can be significant after Holm's correction, so that only the test decides."""
+"""Limits in items: FEW, the least for a claim about half of them; FEWEST, the least for an
+interval; TESTABLE, from which one of a hundred tests can be significant after Holm's correction, so
+that only the test decides.
+"""
 DETECTED = 1 / 8
-"""Share of the scale by which a score must fall (after an attack, rise) to count: half a step of a 1–5 scale."""
+"""Share of the scale by which a score must fall (after an attack, rise) to count: half a step of a
+1–5 scale.
+"""
 
 
 @dataclass(frozen=True)
 class AuditData:
     """All judgments of an audit; a table is None if it was not requested or is not available.
 
-    `originals` has one text for each item, as in the data. `changed` has them and all their variants: its systems are
-    ORIGINAL and the names of changes, neutral changes and attacks. `natural` has up to two texts of each item under
-    their systems' names, with human ratings and `extra`. `wordings` has the originals, with columns `NAME`, `NAME~b`
-    and `NAME~c` for other wordings of the criterion. `repeats` maps a temperature to the originals with several draws
-    each (method `samples`). `pairs` compares the natural texts in pairs and both orders. `judged` has the tables of all
-    runs, with each judgment once. `columns` maps a criterion to its column in `changed`. `model` names the judge.
-    `unavailable` gives the reason for each probe (`position`, `wording`, …) that could not be run.
+    `originals` has one text for each item, as in the data. `changed` has them and all their
+    variants: its systems are ORIGINAL and the names of changes, neutral changes and attacks.
+    `natural` has up to two texts of each item under their systems' names, with human ratings and
+    `extra`. `wordings` has the originals, with columns `NAME`, `NAME~b` and `NAME~c` for other
+    wordings of the criterion. `repeats` maps a temperature to the originals with several draws each
+    (method `samples`). `pairs` compares the natural texts in pairs and both orders. `judged` has
+    the tables of all runs, with each judgment once. `columns` maps a criterion to its column in
+    `changed`. `model` names the judge. `unavailable` gives the reason for each probe (`position`,
+    `wording`, …) that could not be run.
     """
 
     originals: tuple[Sample, ...]
@@ -92,7 +105,9 @@ class AuditData:
         return [(known.get(column.name, column.name), column) for column in table.columns]
 
     def changes(self, column: Column, names: Sequence[str]) -> Floats:
-        """Return changed minus original score in points, changes × items; NaN if a text or either score is missing."""
+        """Return changed minus original score in points, changes × items; NaN if a text or either
+        score is missing.
+        """
         values, systems = self.changed.matrix(column.name), self.changed.systems
         rows: Floats = (
             values[[systems.index(name) for name in names]] - values[systems.index(ORIGINAL)]
@@ -100,7 +115,9 @@ class AuditData:
         return rows
 
     def least_change(self, column: Column) -> float:
-        """Return the smallest move that counts: DETECTED of the scale, or half the originals' sd if it has no ends."""
+        """Return the smallest move that counts: DETECTED of the scale, or half the originals' sd if
+        it has no ends.
+        """
         if column.low is not None and column.high is not None:
             return DETECTED * (column.high - column.low)
         if ORIGINAL not in self.changed.systems:
@@ -112,15 +129,18 @@ class AuditData:
 
 @dataclass(frozen=True, slots=True)
 class SensitivityCell:
-    """The effect of one change on the scores of one criterion; `targeted` if the change damages this criterion.
+    """The effect of one change on the scores of one criterion; `targeted` if the change damages
+    this criterion.
 
-    `rate` is the share of texts (0–1, Wilson's interval) whose score falls by DETECTED of the scale or more; after an
-    attack, whose score rises. Texts too near that end of the scale are not counted. `opposite` is the share that moves
-    the other way: a judge whose replies vary moves both ways. `mean_change` is the mean of changed minus original score
-    in scale points, with p after Holm's correction over its section. All are None if no text has both scores.
+    `rate` is the share of texts (0–1, Wilson's interval) whose score falls by DETECTED of the scale
+    or more; after an attack, whose score rises. Texts too near that end of the scale are not
+    counted. `opposite` is the share that moves the other way: a judge whose replies vary moves both
+    ways. `mean_change` is the mean of changed minus original score in scale points, with p after
+    Holm's correction over its section. All are None if no text has both scores.
 
-    An attack is compared with the same text with the `control` in its place; `vs_original` is then its mean change from
-    the original, without a test. The control is compared with the original. `failed` counts texts without both scores.
+    An attack is compared with the same text with the `control` in its place; `vs_original` is then
+    its mean change from the original, without a test. The control is compared with the original.
+    `failed` counts texts without both scores.
     """
 
     change: str
@@ -140,12 +160,14 @@ PLAIN_UNITS = ("share", "points", "points per doubling")
 
 @dataclass(frozen=True, slots=True)
 class BiasFinding:
-    """One number about a bias of the judge on one criterion. `apply_holm` adds `sentence` and `significant`.
+    """One number about a bias of the judge on one criterion. `apply_holm` adds `sentence` and
+    `significant`.
 
-    `unit` is `points` (of the scale), `share` (0–1), `points per doubling` (of the length), `r` or `sd` (in points);
-    `counted` is the unit of `estimate.n`. `significant`: p below .05 after Holm's correction over all findings; None
-    without a test. `same_direction` is the share of items that move in the direction of the mean by DETECTED of the
-    scale or more. `harmful`: whether the direction is the wrong one.
+    `unit` is `points` (of the scale), `share` (0–1), `points per doubling` (of the length), `r` or
+    `sd` (in points); `counted` is the unit of `estimate.n`. `significant`: p below .05 after Holm's
+    correction over all findings; None without a test. `same_direction` is the share of items that
+    move in the direction of the mean by DETECTED of the scale or more. `harmful`: whether the
+    direction is the wrong one.
     """
 
     probe: str
@@ -169,9 +191,10 @@ class BiasFinding:
 class JudgeCard(plugins.Reported):
     """The result of an audit: which damage a judge notices, its biases, and which attacks work.
 
-    `cells` are every change by every criterion, `attacks` likewise for injections. `skipped` maps a probe or change
-    without numbers to the reason. `verdicts` are sentences, the worst first. `info` is plain JSON about the judge, the
-    data, the settings and versions. `failures` counts failed judgments by kind.
+    `cells` are every change by every criterion, `attacks` likewise for injections. `skipped` maps a
+    probe or change without numbers to the reason. `verdicts` are sentences, the worst first. `info`
+    is plain JSON about the judge, the data, the settings and versions. `failures` counts failed
+    judgments by kind.
     """
 
     VIEW: ClassVar[str] = "judge.commands.audit.view:view"
@@ -194,7 +217,9 @@ class JudgeCard(plugins.Reported):
 
 
 def is_majority(share: Estimate | None, tested: Estimate | None = None) -> bool:
-    """Return whether a share of at least FEW items is shown to be one half or more; False if `tested` allows a test."""
+    """Return whether a share of at least FEW items is shown to be one half or more; False if
+    `tested` allows a test.
+    """
     few = share is not None and share.n >= FEW and (tested or share).n < TESTABLE
     return few and share is not None and share.low is not None and share.low >= 0.5
 
@@ -210,49 +235,58 @@ def sensitivity_table(
     control: str = "",
     seed: int = 0,
 ) -> tuple[SensitivityCell, ...]:
-    """Return a cell for every change that has texts and every criterion; `changes` maps names to the damaged criterion.
+    """Return a cell for every change that has texts and every criterion; `changes` maps names to
+    the damaged criterion.
 
-    `rate` is the share of the texts whose score moves towards the worse end (with `rises`, the better one) by at least
-    `AuditData.least_change`, among those far enough from that end; `against` is the share that moves the other way.
-    `move` is the mean over all texts with both scores; its p has Holm's correction over all these cells. Both compare
-    with the unchanged text, or with that of `control` (a change of the same text) if it exists; `raw` then compares
-    with the unchanged text. All are None for a criterion without a scored text.
+    `rate` is the share of the texts whose score moves towards the worse end (with `rises`, the
+    better one) by at least `AuditData.least_change`, among those far enough from that end;
+    `against` is the share that moves the other way. `move` is the mean over all texts with both
+    scores; its p has Holm's correction over all these cells. Both compare with the unchanged text,
+    or with that of `control` (a change of the same text) if it exists; `raw` then compares with the
+    unchanged text. All are None for a criterion without a scored text.
     """
     table = evidence.changed
     names = [name for name in changes if name in table.systems]
     if not names or ORIGINAL not in table.systems:
         return ()
-    # For each change, which items have a text of it.
     existing = {sample.key for sample in table.samples}
-    texts = [np.array([(item, name) in existing for item in table.items]) for name in names]
-    controls = [control if control in names and name != control else ORIGINAL for name in names]
+    has_text = [np.array([(item, name) in existing for item in table.items]) for name in names]
+    compared_with = [
+        control if control in names and name != control else ORIGINAL for name in names
+    ]
+    row_of_system = {system: row for row, system in enumerate(table.systems)}
     cells = []
     for criterion, column in evidence.columns.items():
-        values, plain = table.matrix(column.name), evidence.changes(column, names)
-        before = values[[table.systems.index(name) for name in controls]]
-        rows = values[[table.systems.index(name) for name in names]] - before
+        values = table.matrix(column.name)
+        before = values[[row_of_system[name] for name in compared_with]]
+        differences = values[[row_of_system[name] for name in names]] - before
+        moved = means(differences, seed)
+        from_original = means(evidence.changes(column, names), seed)
         least = evidence.least_change(column)
-        moved, raws = (means(differences, seed) for differences in (rows, plain))
-        for at, (name, row) in enumerate(zip(names, rows, strict=True)):
+        rises_in_value = rises != (column.better == "lower")
+        directions = (1.0, -1.0) if rises_in_value else (-1.0, 1.0)
+        for position, name in enumerate(names):
+            difference = differences[position]
             shares = []
-            for toward in (1.0, -1.0) if rises != (column.better == "lower") else (-1.0, 1.0):
+            for toward in directions:
                 end = column.high if toward > 0 else column.low
-                room = np.abs((np.inf if end is None else end) - before[at])
-                shares.append(_moved(row[room >= least - _NEAR], toward, least))
+                # A score that is already near the end has no room to move there.
+                room = np.abs((np.inf if end is None else end) - before[position])
+                shares.append(_moved(difference[room >= least - _NEAR], toward, least))
+            raw = None
+            if compared_with[position] != ORIGINAL:
+                raw = without_p(from_original[position])
             cell = SensitivityCell(
-                name, criterion, changes[name] == criterion, shares[0], moved[at]
+                name, criterion, changes[name] == criterion, shares[0], moved[position]
             )
-            failed = int((texts[at] & np.isnan(row)).sum())
-            raw = without_p(raws[at]) if controls[at] != ORIGINAL else None
-            cells.append(
-                replace(
-                    cell,
-                    failed=failed,
-                    opposite=shares[1],
-                    vs_original=raw,
-                    control=name == control,
-                )
+            cell = replace(
+                cell,
+                failed=int((has_text[position] & np.isnan(difference)).sum()),
+                opposite=shares[1],
+                vs_original=raw,
+                control=name == control,
             )
+            cells.append(cell)
     adjusted = holm_corrected([cell.mean_change for cell in cells])
     return tuple(
         replace(cell, mean_change=move) for cell, move in zip(cells, adjusted, strict=True)
@@ -261,11 +295,12 @@ def sensitivity_table(
 
 def means(rows: Floats, seed: int) -> list[Estimate | None]:
     """Return `mean_differences` of the rows, without an interval below FEWEST items."""
-    estimates = mean_differences(rows, seed=seed)
-    for place, estimate in enumerate(estimates):
+    estimates: list[Estimate | None] = []
+    for estimate in mean_differences(rows, seed=seed):
         if estimate is not None and estimate.n < FEWEST:
             method = too_few(estimate.n)
-            estimates[place] = replace(estimate, low=None, high=None, method=method)
+            estimate = replace(estimate, low=None, high=None, method=method)
+        estimates.append(estimate)
     return estimates
 
 
@@ -275,7 +310,9 @@ def without_p(estimate: Estimate | None) -> Estimate | None:
 
 
 def min_items_for_significance(tests: int) -> int:
-    """Return the number of items from which a sign-flip test can be significant after Holm's correction."""
+    """Return the number of items from which a sign-flip test can be significant after Holm's
+    correction.
+    """
     return ceil(log2(2 * tests / ALPHA)) if tests else 0
 
 
@@ -283,25 +320,26 @@ def holm_corrected(estimates: Iterable[Estimate | None]) -> list[Estimate | None
     """Apply Holm's correction over all estimates that have a p."""
     rows = list(estimates)
     adjusted = holm([estimate.p if estimate else None for estimate in rows])
-    suffix = f", Holm over {sum(p is not None for p in adjusted)}"
-    return [
-        replace(estimate, p=p, method=estimate.method + suffix)
-        if estimate and p is not None
-        else estimate
-        for estimate, p in zip(rows, adjusted, strict=True)
-    ]
+    tests = sum(p is not None for p in adjusted)
+    corrected: list[Estimate | None] = []
+    for estimate, p in zip(rows, adjusted, strict=True):
+        if estimate is not None and p is not None:
+            estimate = replace(estimate, p=p, method=f"{estimate.method}, Holm over {tests}")
+        corrected.append(estimate)
+    return corrected
 
 
 def _moved(values: Floats, toward: float, least: float) -> Estimate | None:
     """Return the share of known values that are at least `least` on one side of 0."""
     known = toward * values[~np.isnan(values)]
-    return wilson_interval(
-        int(((known >= least - _NEAR) & (known > _NEAR)).sum()), len(known), "rate"
-    )
+    moved = (known >= least - _NEAR) & (known > _NEAR)
+    return wilson_interval(int(moved.sum()), len(known), "rate")
 
 
 def written(finding: BiasFinding, column: Column | None) -> tuple[str, str]:
-    """Return a finding's number and its interval, as `12%` and `[6, 21]`, or `+0.35` and `[0.10, 0.60]`."""
+    """Return a finding's number and its interval: `12%` and `[6, 21]`, `+0.35` and `[0.10,
+    0.60]`.
+    """
     estimate = finding.estimate
     if finding.unit == "share":
         return f"{number(100 * estimate.value, 0)}%", interval(estimate, 0, 100)
@@ -315,30 +353,33 @@ def apply_holm(
 ) -> tuple[BiasFinding, ...]:
     """Return the findings with Holm's correction over all of them, each in words."""
     rows = list(findings)
+    estimates = holm_corrected([finding.estimate for finding in rows])
     corrected = []
-    for finding, estimate in zip(
-        rows, holm_corrected([finding.estimate for finding in rows]), strict=True
-    ):
+    for finding, estimate in zip(rows, estimates, strict=True):
         if estimate is None:
             continue
-        tested = None if estimate.p is None else is_significant(estimate)
-        finding = replace(finding, estimate=estimate, significant=tested)
-        about = [] if finding.unit in PLAIN_UNITS else [finding.unit]
-        about.append(plural(estimate.n, finding.counted.removesuffix("s")))
+        significant = None if estimate.p is None else is_significant(estimate)
+        finding = replace(finding, estimate=estimate, significant=significant)
+        details = [] if finding.unit in PLAIN_UNITS else [finding.unit]
+        details.append(plural(estimate.n, finding.counted.removesuffix("s")))
         if finding.suggestive:
-            about.append("too few to test, but most agree")
+            details.append("too few to test, but most agree")
         elif estimate.p is not None:
-            about.append(format.format_p(estimate.p))
+            details.append(format.format_p(estimate.p))
         value = " ".join(filter(None, written(finding, columns.get(finding.criterion))))
-        sentence = f"{finding.criterion}: {finding.measure} {value} ({', '.join(about)})"
+        sentence = f"{finding.criterion}: {finding.measure} {value} ({', '.join(details)})"
         corrected.append(replace(finding, sentence=sentence))
     return tuple(corrected)
 
 
 def agreement_with_mean(values: Floats, least: float) -> Estimate | None:
-    """Return the share of differences (NaN if missing) on the side of their mean by at least `least`."""
+    """Return the share of differences that are on the side of their mean by at least `least`.
+
+    A missing difference is NaN.
+    """
     known = values[~np.isnan(values)]
-    return _moved(known, float(np.sign(known.mean())) if len(known) else 0.0, least)
+    side = float(np.sign(known.mean())) if len(known) else 0.0
+    return _moved(known, side, least)
 
 
 def is_significant(estimate: Estimate) -> bool:

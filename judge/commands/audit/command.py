@@ -27,7 +27,7 @@ from judge.data import ledger
 from judge.execution.progress import Progress
 from judge.providers import Provider
 from judge.results.result import Result
-from judge.results.run_info import CriterionInfo
+from judge.results.run_info import CriterionInfo, RunInfo
 from judge.run import judge_run, prompt_language
 from judge.run.cost_estimate import cost_summary
 from judge.run.pipeline import Display, Runs
@@ -60,15 +60,17 @@ _USED_UP: dict[str, Any] = {
     "limit": None,
     "out": None,
 }
-"""Options to reset once the texts are read: no metric is measured, and `out` is the folder of the card."""
+"""Options to reset once the texts are read: no metric is measured, and `out` is the folder of the
+card.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class AuditPlan:
     """An audit whose texts are read and whose requests are checked. Nothing has been sent yet.
 
-    `runs` are the runs to make, by name and in order; `model` names the judge. `unavailable` gives the reason for each
-    probe that cannot be made.
+    `runs` are the runs to make, by name and in order; `model` names the judge. `unavailable` gives
+    the reason for each probe that cannot be made.
     """
 
     config: RunConfig
@@ -98,13 +100,14 @@ async def audit_async(
 ) -> JudgeCard:
     """Test a judge with controlled changes to one text of each of `items` items.
 
-    `probes` are `sensitivity` (does each criterion notice its own damage and no other), `bias` (position, length,
-    copying, own family, wording of the prompt, scale, chance) and `injection` (does a text's instruction work). `model`
-    names one judge, as in `judge.evaluate`; the other arguments are the same as well. `out` stores the card as
-    `card.md`, `.html` and `.json`, and the run of the changed texts in `changed`.
+    `probes` are `sensitivity` (does each criterion notice its own damage and no other), `bias`
+    (position, length, copying, own family, wording of the prompt, scale, chance) and `injection`
+    (does a text's instruction work). `model` names one judge, as in `judge.evaluate`; the other
+    arguments are the same as well. `out` stores the card as `card.md`, `.html` and `.json`, and the
+    run of the changed texts in `changed`.
 
-    Failed judgments are counted in `card.failures`. Raises JudgeError for wrong arguments or data and for a failing
-    endpoint.
+    Failed judgments are counted in `card.failures`. Raises JudgeError for wrong arguments or data
+    and for a failing endpoint.
     """
     reject_unsupported(options, "audit", "an audit")
     config, providers, custom_criteria = to_config(
@@ -135,13 +138,62 @@ def plan_audit(
     custom_criteria: Mapping[str, Criterion] | None = None,
 ) -> AuditPlan:
     """Make the texts of an audit and prepare the runs that judge them. Raises JudgeError."""
-    probe_names = split(probes) if isinstance(probes, str) else list(probes)
-    require_known("probe", probe_names, PROBES, "--probes")
-    if not probe_names:
-        raise ConfigError(f"--probes: name at least one of {', '.join(PROBES)}")
-    chosen_probes = tuple(name for name in PROBES if name in probe_names)
     judges = config.model if providers is None else providers
-    source = data if data is not None else config.data
+    source = config.data if data is None else data
+    chosen_probes = _check_arguments(config, source, items, probes, judges)
+    rows = load_texts(config, source)[: config.limit]
+    language = prompt_language.choose_prompt_language(config, rows)[0].name
+    names = criteria.default_criteria(rows) if config.criteria is None else config.criteria
+    base_config = config.model_copy(update={**_USED_UP, "language": language, "criteria": names})
+    scales = {}
+    for name in names:
+        criterion = (custom_criteria or {}).get(name)
+        if criterion is None:
+            criterion = criteria.load(name, language=base_config.language or "en")
+        scales[criterion.name] = criterion.scale
+    texts = perturb(rows, scales, chosen_probes, items=items, language=language, seed=config.seed)
+    main_config = base_config
+    if config.out is not None:
+        main_config = base_config.model_copy(update={"out": config.out / "changed"})
+    main = prepare(
+        main_config,
+        list(texts.changed),
+        providers=judges,
+        loaded_criteria=custom_criteria,
+        wanted_texts=texts.wanted,
+    )
+    if len(main.judges) > 1:
+        raise ConfigError(
+            f"the recording has several judges: name one of {', '.join(main.judges)} with --model"
+        )
+    used_by_criterion = {criterion.name: criterion.used for criterion in main.criteria}
+    texts = replace(
+        texts,
+        originals=tuple(ledger.withhold(texts.originals, used_by_criterion)),
+        others=tuple(ledger.withhold(texts.others, used_by_criterion)),
+    )
+    audit_plan = AuditPlan(
+        config=base_config.model_copy(update={"out": config.out}),
+        model=next(iter(main.judges)),
+        probes=chosen_probes,
+        texts=texts,
+        runs={MAIN: main},
+    )
+    return _add_bias_runs(audit_plan) if "bias" in chosen_probes else audit_plan
+
+
+def _check_arguments(
+    config: RunConfig,
+    source: Any,
+    items: int,
+    probes: str | Sequence[str],
+    judges: Sequence[Judge | Provider],
+) -> tuple[Probe, ...]:
+    """Return the probes in the order of the card. Raises ConfigError for unsuitable arguments."""
+    names = split(probes) if isinstance(probes, str) else list(probes)
+    require_known("probe", names, PROBES, "--probes")
+    if not names:
+        raise ConfigError(f"--probes: name at least one of {', '.join(PROBES)}")
     reject_unsupported(config, "audit", "an audit")
     if not isinstance(items, int) or items < 1:
         raise ConfigError(f"--items {items!r}: write a whole number, 1 or more")
@@ -156,100 +208,77 @@ def plan_audit(
         raise ConfigError(
             "no data: name a file, for example judge audit summaries.jsonl --model gpt-5.4-mini"
         )
-    rows = load_texts(config, source)[: config.limit]
-    language = prompt_language.choose_prompt_language(config, rows)[0].name
-    names = criteria.default_criteria(rows) if config.criteria is None else config.criteria
-    base_plan = config.model_copy(update={**_USED_UP, "language": language, "criteria": names})
-    loaded = (
-        (custom_criteria or {}).get(name)
-        or criteria.load(name, language=base_plan.language or "en")
-        for name in names
-    )
-    scales = {criterion.name: criterion.scale for criterion in loaded}
-    texts = perturb(rows, scales, chosen_probes, items=items, language=language, seed=config.seed)
-    main_plan = base_plan.model_copy(
-        update={"out": config.out / "changed"} if config.out is not None else {}
-    )
-    main = prepare(
-        main_plan,
-        list(texts.changed),
-        providers=judges,
-        loaded_criteria=custom_criteria,
-        wanted_texts=texts.wanted,
-    )
-    if len(main.judges) > 1:
-        raise ConfigError(
-            f"the recording has several judges: name one of {', '.join(main.judges)} with --model"
-        )
-    seen = {criterion.name: criterion.used for criterion in main.criteria}
-    originals, others = (
-        tuple(ledger.withhold(samples, seen)) for samples in (texts.originals, texts.others)
-    )
-    texts = replace(texts, originals=originals, others=others)
-    model = next(iter(main.judges))
-    audit_plan = AuditPlan(
-        base_plan.model_copy(update={"out": config.out}), model, chosen_probes, texts, {MAIN: main}
-    )
-    return _add_bias_runs(audit_plan) if "bias" in chosen_probes else audit_plan
+    return tuple(name for name in PROBES if name in names)
 
 
 def _add_bias_runs(audit_plan: AuditPlan) -> AuditPlan:
     """Add the runs that show biases, and the reasons why some of them cannot be made."""
-    main, texts = audit_plan.runs[MAIN], audit_plan.texts
+    main = audit_plan.runs[MAIN]
+    texts = audit_plan.texts
     runs = dict(audit_plan.runs)
     if texts.others:
         runs[NATURAL] = _prepare_run(audit_plan, texts.others, main.criteria)
-    paraphrases, lacking = list[Criterion](), dict[str, str]()
+    paraphrases: list[Criterion] = []
+    unavailable: dict[str, str] = {}
     for criterion in main.criteria:
         try:
             paraphrases += [
                 criteria.paraphrase(criterion, wording) for wording in criteria.PARAPHRASES
             ]
         except CriterionError as error:
-            lacking[f"wording of {criterion.name}"] = str(error)
+            unavailable[f"wording of {criterion.name}"] = str(error)
     if paraphrases:
         runs[WORDINGS] = _prepare_run(audit_plan, texts.originals, paraphrases)
     else:
-        lacking = {"wording": "; ".join(lacking.values())}
-    if next(iter(main.judges.values())).decides:
-        lacking["repeats"] = "a decision endpoint returns probabilities and samples no replies"
+        # One reason for the whole probe, instead of one for each criterion.
+        unavailable = {"wording": "; ".join(unavailable.values())}
+    judge = next(iter(main.judges.values()))
+    if judge.decides:
+        unavailable["repeats"] = "a decision endpoint returns probabilities and samples no replies"
     else:
         for temperature in TEMPERATURES:
             sampling = {"weighting": "samples", "draws": DRAWS, "temperature": temperature}
             runs[_REPEATS.format(temperature)] = _prepare_run(
                 audit_plan, texts.originals, main.criteria, **sampling
             )
+    _add_position_run(audit_plan, runs, unavailable)
+    return replace(audit_plan, runs=runs, unavailable=unavailable)
+
+
+def _add_position_run(
+    audit_plan: AuditPlan, runs: dict[str, PreparedRun], unavailable: dict[str, str]
+) -> None:
+    """Add the run that compares texts in pairs, or the reason why it cannot be made."""
+    main = audit_plan.runs[MAIN]
+    texts = audit_plan.texts
     names = [criterion.name for criterion in main.criteria]
-    builtin = {
-        item.name: item
-        for item in criteria.builtin(audit_plan.config.language or "en", pairwise=True)
-    }
-    pairwise = {name: builtin[name] for name in names if name in builtin}
+    builtin = criteria.builtin(audit_plan.config.language or "en", pairwise=True)
+    pairwise = {criterion.name: criterion for criterion in builtin if criterion.name in names}
+    # In the order of the audit's criteria.
+    pairwise = {name: pairwise[name] for name in names if name in pairwise}
     if not texts.others:
-        lacking["position"] = "no item has different texts of two systems"
-    elif not pairwise:
-        lacking["position"] = f"there is no pairwise criterion called {' or '.join(names)}"
-    else:
-        rows = sorted((*texts.originals, *texts.others), key=lambda sample: sample.system)
-        judges = list(main.judges.values())
-        try:
-            config = RankConfig(
-                **{
-                    **dict(audit_plan.config),
-                    "replay": None,
-                    "out": None,
-                    "criteria": tuple(pairwise),
-                }
-            )
-            runs[PAIRS] = prepare(config, rows, providers=judges, loaded_criteria=pairwise)
-        except (ConfigError, CriterionError, DataError) as error:
-            lacking["position"] = str(error)
-        else:
-            without = [name for name in names if name not in pairwise]
-            lacking |= {
-                f"position by {name}": "no pairwise criterion has this name" for name in without
-            }
-    return replace(audit_plan, runs=runs, unavailable=lacking)
+        unavailable["position"] = "no item has different texts of two systems"
+        return
+    if not pairwise:
+        unavailable["position"] = f"there is no pairwise criterion called {' or '.join(names)}"
+        return
+    rows = sorted((*texts.originals, *texts.others), key=lambda sample: sample.system)
+    settings = {
+        **dict(audit_plan.config),
+        "replay": None,
+        "out": None,
+        "criteria": tuple(pairwise),
+    }
+    judges = list(main.judges.values())
+    try:
+        config = RankConfig(**settings)
+        runs[PAIRS] = prepare(config, rows, providers=judges, loaded_criteria=pairwise)
+    except (ConfigError, CriterionError, DataError) as error:
+        unavailable["position"] = str(error)
+        return
+    for name in names:
+        if name not in pairwise:
+            unavailable[f"position by {name}"] = "no pairwise criterion has this name"
 
 
 def _prepare_run(
@@ -280,18 +309,15 @@ async def run_audit(
     progress: Progress | None = None,
     display: Display = lambda *_: nullcontext(),
 ) -> JudgeCard:
-    """Make all runs within one budget and one deadline, and return the card. Saves it if the plan has `out`.
+    """Make all runs within one budget and one deadline, and return the card.
 
-    Raises the errors of `pipeline.run_pipeline`.
+    Saves the card if the plan has `out`. Raises the errors of `pipeline.run_pipeline`.
     """
-    if audit_plan.config.out is not None:
-        claim_folder(audit_plan.config.out)
-    results = await Runs(audit_plan.config, progress, display).run_all(audit_plan.runs)
-    texts, config, infos = (
-        audit_plan.texts,
-        audit_plan.config,
-        [result.info for result in results.values()],
-    )
+    config = audit_plan.config
+    texts = audit_plan.texts
+    if config.out is not None:
+        claim_folder(config.out)
+    results = await Runs(config, progress, display).run_all(audit_plan.runs)
     card = build_card(
         _audit_data(audit_plan, results),
         texts.changes,
@@ -299,16 +325,39 @@ async def run_audit(
         texts.neutral,
         seed=config.seed,
     )
+    main_notes = results[MAIN].info.notes
+    rating_notes = ledger.notes([*texts.originals, *texts.others])
+    notes = tuple(dict.fromkeys([*main_notes, *rating_notes, *card.notes]))
+    card = replace(card, notes=notes, info={**card.info, **_card_info(audit_plan, results, card)})
+    if config.out is not None:
+        files = {name: card.report(format).encode() for name, format in _CARD_FILES.items()}
+        store(config.out, files)
+    return card
+
+
+def _card_info(
+    audit_plan: AuditPlan, results: Mapping[str, Result], card: JudgeCard
+) -> dict[str, Any]:
+    """Return what the card says of the data, the settings, the cost and each run."""
+    config = audit_plan.config
     main = results[MAIN].info
-    notes = dict.fromkeys([*main.notes, *ledger.notes([*texts.originals, *texts.others])])
     weighting = main.config.weighting
-    draws = {"draws": config.draws} if weighting == "samples" else {}
-    default = 1.0 if weighting == "samples" else 0.0
-    temperature = default if config.temperature is None else config.temperature
-    settings = {"weighting": weighting, **draws, "temperature": temperature}
-    costs = [info.cost.usd if info.cost else None for info in infos if info.requests.sent]
-    known = [cost for cost in costs if cost is not None]
-    about = {
+    sampled = weighting == "samples"
+    temperature = config.temperature
+    if temperature is None:
+        temperature = 1.0 if sampled else 0.0
+    settings: dict[str, Any] = {"weighting": weighting}
+    if sampled:
+        settings["draws"] = config.draws
+    settings["temperature"] = temperature
+    criteria_info = {
+        name: {**values, **_prompt_of(main.criteria.get(name))}
+        for name, values in card.info["criteria"].items()
+    }
+    run_infos = {}
+    for name, result in results.items():
+        run_infos[name] = to_json({key: getattr(result.info, key) for key in _RUN_INFO})
+    return {
         "probes": list(audit_plan.probes),
         "data": {
             "name": Path(main.data.path).name,
@@ -316,33 +365,24 @@ async def run_audit(
         },
         "endpoint": main.base_url or None,
         "date": main.started[:10],
-        "criteria": {
-            name: {**values, **_prompt_of(main.criteria.get(name))}
-            for name, values in card.info["criteria"].items()
-        },
+        "criteria": criteria_info,
         "settings": settings,
-        "spent": {
-            "requests": sum(info.requests.sent for info in infos),
-            "tokens": sum(
-                info.usage.prompt_tokens + info.usage.completion_tokens for info in infos
-            ),
-            "usd": sum(known) if known and len(known) == len(costs) else None,
-        },
-        "runs": {
-            name: to_json({key: getattr(result.info, key) for key in _RUN_INFO})
-            for name, result in results.items()
-        },
+        "spent": _spent([result.info for result in results.values()]),
+        "runs": run_infos,
     }
-    card = replace(
-        card,
-        notes=(*notes, *(note for note in card.notes if note not in notes)),
-        info={**card.info, **about},
-    )
-    if config.out is not None:
-        store(
-            config.out, {name: card.report(format).encode() for name, format in _CARD_FILES.items()}
-        )
-    return card
+
+
+def _spent(infos: Sequence[RunInfo]) -> dict[str, Any]:
+    """Return the requests, tokens and cost of all runs; the cost is None if one is unknown."""
+    costs = [info.cost.usd if info.cost else None for info in infos if info.requests.sent]
+    known_costs = [cost for cost in costs if cost is not None]
+    all_known = bool(known_costs) and len(known_costs) == len(costs)
+    tokens = [info.usage.prompt_tokens + info.usage.completion_tokens for info in infos]
+    return {
+        "requests": sum(info.requests.sent for info in infos),
+        "tokens": sum(tokens),
+        "usd": sum(known_costs) if all_known else None,
+    }
 
 
 def _prompt_of(criterion: CriterionInfo | None) -> dict[str, str]:
@@ -354,38 +394,47 @@ def _prompt_of(criterion: CriterionInfo | None) -> dict[str, str]:
 
 def _audit_data(audit_plan: AuditPlan, results: Mapping[str, Result]) -> AuditData:
     """Collect the scores of all runs, as the analysis needs them."""
-    texts, lacking = audit_plan.texts, dict(audit_plan.unavailable)
+    texts = audit_plan.texts
+    unavailable = dict(audit_plan.unavailable)
     main = results[MAIN].table
     repeats = {
-        t: results[name] for t, name in zip(TEMPERATURES, DRAWN, strict=True) if name in results
+        temperature: results[name]
+        for temperature, name in zip(TEMPERATURES, DRAWN, strict=True)
+        if name in results
     }
     if any(result.info.unmet.get("temperature") for result in repeats.values()):
-        lacking["repeats"] = "the server ignores the temperature and uses its own"
-        repeats = {t: result for t, result in repeats.items() if t}
+        # Then both runs used the server's own temperature. One of them is enough.
+        unavailable["repeats"] = "the server ignores the temperature and uses its own"
+        repeats = {temperature: result for temperature, result in repeats.items() if temperature}
     original_rows = texts.restore_systems(main)
     pairs = results.get(PAIRS)
 
     def with_originals(samples: Sequence[Sample], name: str) -> Table:
         """Return the originals' scores, and those of another run beside them."""
-        table = results[name].table if name in results else None
-        columns = dict.fromkeys((*main.columns, *(table.columns if table else ())))
-        return Table(
-            tuple(samples),
-            tuple(columns),
-            *split_rows([*original_rows, *(table.rows() if table else ())]),
-        )
+        columns = dict.fromkeys(main.columns)
+        rows = list(original_rows)
+        if name in results:
+            table = results[name].table
+            columns |= dict.fromkeys(table.columns)
+            rows += table.rows()
+        return Table(tuple(samples), tuple(columns), *split_rows(rows))
 
-    bias = "bias" in audit_plan.probes
+    natural = None
+    if "bias" in audit_plan.probes:
+        natural = with_originals((*texts.originals, *texts.others), NATURAL)
+    wordings = None
+    if WORDINGS in results:
+        wordings = with_originals(texts.originals, WORDINGS)
     return AuditData(
         texts.originals,
         {column.criterion: column for column in main.columns if column.kind == "criterion"},
         texts.by_change(main),
         audit_plan.model,
         audit_plan.config.language or "en",
-        with_originals((*texts.originals, *texts.others), NATURAL) if bias else None,
-        with_originals(texts.originals, WORDINGS) if WORDINGS in results else None,
+        natural,
+        wordings,
         {temperature: result.table for temperature, result in repeats.items()},
         pairs.table if pairs else None,
         tuple(result.table for result in results.values()),
-        lacking,
+        unavailable,
     )

@@ -5,12 +5,12 @@
 - coherence, relevance and fluency: whole sentences moved, cut, added or repeated
 - injections: instructions to the judge, added to the output
 
-A function returns None if its change does not apply to the text. `whole` is always the text that is changed. No change
-needs a grammar, so all of them exist in every language.
+A function returns None if its change does not apply to the text. `whole` is always the text that is
+changed. No change needs a grammar, so all of them exist in every language.
 
-What is added in words is from `prompts/LANGUAGE/audit/`: the sentences without content, and the attacks. Each attack is
-written in the language of the judged texts and asks for the top label of the criterion's scale. Where it stands, before
-or after the text, is part of the attack.
+What is added in words is from `prompts/LANGUAGE/audit/`: the sentences without content, and the
+attacks. Each attack is written in the language of the judged texts and asks for the top label of
+the criterion's scale. Where it stands, before or after the text, is part of the attack.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A text to change: `whole` is the output of the sample, `others` are samples of other items."""
+    """A text to change: `whole` is the output of the sample, `others` are samples of other
+    items.
+    """
 
     sample: Sample
     others: Sequence[Sample]
@@ -50,13 +52,13 @@ class Draft:
         return self.sample.source or self.sample.output
 
     @property
-    def places(self) -> list[Span]:
-        """The places of the sentences."""
+    def spans(self) -> list[Span]:
+        """The spans of the sentences."""
         return text.sentence_spans(self.whole)
 
     @property
     def language(self) -> str:
-        """The code of the language that most of the text is written in, by its script; English if it has none."""
+        """The code of the language of most of the text, by its script; English if it has none."""
         code = text.detect_language([self.whole])
         return code if code in text.LANGUAGES else text.DEFAULT_LANGUAGE
 
@@ -88,21 +90,30 @@ is_finished = re.compile(r"[.!?…。！？｡．][\"'”’」』）)\]\s]*\Z")
 
 
 def append_text(whole: str, added: Iterable[str], usual: str) -> str:
-    """Add sentences at the end of a text, with its own separator; on a new line if it has no final stop."""
-    places = text.sentence_spans(whole)
-    mark = whole[places[0][1] : places[1][0]] if len(places) > 1 else usual
-    if not places or not is_finished(whole) or "\n" in whole[places[0][0] : places[-1][1]]:
-        mark = "\n"
-    return whole.rstrip() + "".join(mark + sentence for sentence in added)
+    """Add sentences at the end of a text, with its own separator.
+
+    They begin on a new line if the text has no final stop.
+    """
+    spans = text.sentence_spans(whole)
+    separator = usual
+    if len(spans) > 1:
+        separator = whole[spans[0][1] : spans[1][0]]
+    if not spans or not is_finished(whole) or "\n" in whole[spans[0][0] : spans[-1][1]]:
+        separator = "\n"
+    return whole.rstrip() + "".join(separator + sentence for sentence in added)
 
 
 @lru_cache(maxsize=512)
 def content(whole: str) -> Mapping[str, int]:
-    """Count the content words of a text; in texts that are not English, pairs of tokens count as words."""
+    """Count the content words of a text.
+
+    In texts that are not English, pairs of tokens count as words, because there is no list of
+    function words.
+    """
     counts: dict[str, int] = {}
     tokens = text.tokens(whole)
     if text.detect_language([whole]) != "en":
-        tokens = [a + b for a, b in pairwise(tokens)]
+        tokens = [first + second for first, second in pairwise(tokens)]
     for token in tokens:
         if token not in FUNCTION_WORDS:
             counts[token] = counts.get(token, 0) + 1
@@ -110,7 +121,9 @@ def content(whole: str) -> Mapping[str, int]:
 
 
 def coverage(sentence: str, known: Mapping[str, int]) -> float:
-    """Return the share (0–1) of the distinct content words that are in `known`; 0 if there are none."""
+    """Return the share (0–1) of the distinct content words that are in `known`; 0 if there are
+    none.
+    """
     words = content(sentence)
     return sum(word in known for word in words) / max(1, len(words))
 
@@ -142,62 +155,74 @@ class Number(NamedTuple):
 def swapped_number(draft: Draft) -> str | None:
     """Replace one number in figures by another that is as plausible and not in the source.
 
-    A number of the source is preferred; a long number is replaced everywhere. A number that is grammar (1) or part of a
-    name (F-16) stays.
+    A number of the source is preferred; a long number is replaced everywhere. A number that is
+    grammar (1) or part of a name (F-16) stays.
     """
-    whole, source, chance = draft.whole, draft.sample.source or "", draft.chance
+    whole = draft.whole
+    source = draft.sample.source or ""
 
-    def is_new(place: Number) -> bool:
-        number = re.escape(whole[place.start : place.end])
-        return re.search(rf"(?<![\d.,]){number}(?!\d)", source, re.IGNORECASE) is None
+    def is_new(number: Number) -> bool:
+        digits = re.escape(whole[number.start : number.end])
+        # 12 is not in 112, 12.5 or 120.
+        return re.search(rf"(?<![\d.,]){digits}(?!\d)", source, re.IGNORECASE) is None
 
     taken = {match.group() for match in _NUMBER.finditer(f"{whole}\n{source}")}
-    places = list(_numbers(whole, taken))
-    if not places:
+    numbers = list(_numbers(whole, taken))
+    if not numbers:
         return None
-    chance.shuffle(places)
-    places.sort(key=is_new)
-    chosen = places[0]
+    draft.chance.shuffle(numbers)
+    numbers.sort(key=is_new)
+    chosen = numbers[0]
     old = whole[chosen.start : chosen.end]
-    new = chance.choice(chosen.options)
-    same = [chosen]
+    new = draft.chance.choice(chosen.options)
+    replaced = [chosen]
     if len(old) >= _UNAMBIGUOUS_LENGTH:
-        same = [place for place in sorted(places) if whole[place.start : place.end] == old]
-    return _replace_spans(whole, [place[:2] for place in same], [new] * len(same))
+        ordered = sorted(numbers)
+        replaced = [number for number in ordered if whole[number.start : number.end] == old]
+    spans = [(number.start, number.end) for number in replaced]
+    return _replace_spans(whole, spans, [new] * len(replaced))
 
 
 def _numbers(whole: str, taken: set[str]) -> Iterator[Number]:
+    """Yield the numbers that can be replaced."""
     for match in _NUMBER.finditer(whole):
         first, rest, unit = match.groups()
         after = whole[match.end() : match.end() + _CONTEXT]
-        written = {} if first.isascii() else _TO_FULL_WIDTH
-        values = [str(n).translate(written) + rest for n in _plausible_numbers(first, rest, after)]
-        options = [value for value in values if value not in taken] or [
-            v for v in values if v != match.group()
+        digits = {} if first.isascii() else _TO_FULL_WIDTH
+        values = [
+            str(number).translate(digits) + rest
+            for number in _plausible_numbers(first, rest, after)
         ]
+        options = [value for value in values if value not in taken]
+        if not options:
+            options = [value for value in values if value != match.group()]
         if not options:
             continue
         if unit in _ORDINALS.values():
-            ordinals = [
-                number
-                + (
-                    "th"
-                    if int(number) % 100 in (11, 12, 13)
-                    else _ORDINALS.get(int(number) % 10, "th")
-                )
-                for number in options
-            ]
-            yield Number(match.start(), match.end() + len(unit), tuple(ordinals))
+            ordinals = tuple(map(_ordinal, options))
+            yield Number(match.start(), match.end() + len(unit), ordinals)
         else:
             yield Number(*match.span(), tuple(options))
+
+
+def _ordinal(number: str) -> str:
+    """Write `11th` and `21st`."""
+    value = int(number)
+    if value % 100 in (11, 12, 13):
+        return f"{number}th"
+    return number + _ORDINALS.get(value % 10, "th")
 
 
 _TO_FULL_WIDTH = {ord("0") + n: ord("０") + n for n in range(10)}
 
 
 def _plausible_numbers(first: str, rest: str, after: str) -> Iterable[int]:
-    """Return plausible values for the leading digits: of equal length; an hour, day, year or percentage stays one."""
-    value, size = int(first), len(first)
+    """Return plausible values for the leading digits: of equal length.
+
+    An hour, day, year or percentage stays one.
+    """
+    value = int(first)
+    size = len(first)
     if first[0] in "0０" or (value == 1 and not rest):
         return ()
     if size == 1:
@@ -205,7 +230,8 @@ def _plausible_numbers(first: str, rest: str, after: str) -> Iterable[int]:
     if value == 100 and _PERCENT(after):
         return range(40, 95)
     if size > 2:
-        if not rest and value in _YEARS:  # an earlier year or decade
+        if not rest and value in _YEARS:
+            # An earlier year or decade: a later one could be in the future.
             step = 10 if _DECADE(after) else 1
             return range(value - 9 * step, value, step)
         step = 10 ** (size - 1)
@@ -226,22 +252,30 @@ def duplicated(draft: Draft) -> str | None:
 
 def empty_phrases(draft: Draft) -> str | None:
     """Add as many sentences without content as the output has sentences, at most all there are."""
-    whole, fillers = draft.whole, _fillers(draft.language)
+    whole = draft.whole
+    fillers = _fillers(draft.language)
     count = min(len(sentences(whole)), len(fillers))
+    if not count:
+        return None
     added = draft.chance.sample(fillers, count)
     if whole == whole.lower():
+        # Capitals would show which sentences are new.
         added = [phrase.lower() for phrase in added]
-    return append_text(whole, added, draft.joint) if count else None
+    return append_text(whole, added, draft.joint)
 
 
 def copied_lead(draft: Draft) -> str | None:
-    """Return the source's first sentences, as many as the output has. None if that is the whole source."""
-    source, count = draft.sample.source or "", len(sentences(draft.whole))
-    lead = sentences(source)
-    if not 0 < count < len(lead):
+    """Return the source's first sentences, as many as the output has.
+
+    None if that is the whole source.
+    """
+    source = draft.sample.source or ""
+    count = len(sentences(draft.whole))
+    source_sentences = sentences(source)
+    if not 0 < count < len(source_sentences):
         return None
     end = 0
-    for sentence in lead[:count]:
+    for sentence in source_sentences[:count]:
         end = source.index(sentence, end) + len(sentence)
     return source[:end].strip()
 
@@ -251,25 +285,37 @@ _MAX_DONORS = 8  # other items that may supply the padding
 
 
 def shuffled(draft: Draft) -> str | None:
-    """Move every sentence to another place. A sentence without a stop, if others have one, was cut off and stays."""
-    whole, places = draft.whole, draft.places
-    stopped = [n for n, (start, end) in enumerate(places) if is_finished(whole[start:end])]
-    movable = stopped or list(range(len(places)))
+    """Move every sentence to another position.
+
+    A sentence without a stop, if others have one, was cut off and stays.
+    """
+    whole = draft.whole
+    spans = draft.spans
+    movable = _finished_sentences(whole, spans) or list(range(len(spans)))
     if len(movable) < _MIN_SHUFFLED:
         return None
-    order = list(range(len(places)))
-    for last in range(len(movable) - 1, 0, -1):  # Sattolo's: one cycle, so that none stays
-        partner = draft.chance.randrange(last)
-        a, b = movable[last], movable[partner]
-        order[a], order[b] = order[b], order[a]
-    parts = [whole[slice(*places[n])] for n in order]
-    return _replace_spans(whole, places, parts)
+    order = list(range(len(spans)))
+    # Sattolo's algorithm: the permutation is one cycle, so that no sentence stays.
+    for last in range(len(movable) - 1, 0, -1):
+        first_position = movable[last]
+        second_position = movable[draft.chance.randrange(last)]
+        moved = order[first_position]
+        order[first_position] = order[second_position]
+        order[second_position] = moved
+    parts = [whole[slice(*spans[number])] for number in order]
+    return _replace_spans(whole, spans, parts)
 
 
-def _replace_spans(whole: str, places: Sequence[Span], parts: Sequence[str]) -> str:
-    """Put other parts in these places of a text and keep what is between them."""
-    result, end = "", 0
-    for (start, stop), part in zip(places, parts, strict=True):
+def _finished_sentences(whole: str, spans: Sequence[Span]) -> list[int]:
+    """Return the numbers of the sentences that end with a stop."""
+    return [number for number, (start, end) in enumerate(spans) if is_finished(whole[start:end])]
+
+
+def _replace_spans(whole: str, spans: Sequence[Span], parts: Sequence[str]) -> str:
+    """Put other parts in these spans of a text and keep what is between them."""
+    result = ""
+    end = 0
+    for (start, stop), part in zip(spans, parts, strict=True):
         result += whole[end:start] + part
         end = stop
     return result + whole[end:]
@@ -282,66 +328,77 @@ _SHORTEST_LATIN_CUT = 30
 
 def truncated(draft: Draft) -> str | None:
     """Cut off the last sentence after 40 to 80% of it. None if it is already cut."""
-    whole, places = draft.whole, draft.places
-    if not places or not is_finished(whole):
+    whole = draft.whole
+    spans = draft.spans
+    if not spans or not is_finished(whole):
         return None
-    start, end = places[-1]
+    start, end = spans[-1]
     size = end - start
     if size < _SHORTEST_CUT.get(draft.language, _SHORTEST_LATIN_CUT):
         return None
-    ends = [
-        match.end() for match in re.finditer(r"\S+" if draft.joint else r"\w", whole[start:end])
-    ]
-    inside = [start + at for at in ends if 0.4 * size <= at <= 0.8 * size]
-    inside = [at for at in inside if not is_finished(whole[:at])]
-    return whole[: draft.chance.choice(inside)] if inside else None
+    # After a word, or after a character of a script without spaces.
+    word = r"\S+" if draft.joint else r"\w"
+    cuts = []
+    for match in re.finditer(word, whole[start:end]):
+        cut = start + match.end()
+        if 0.4 * size <= match.end() <= 0.8 * size and not is_finished(whole[:cut]):
+            cuts.append(cut)
+    return whole[: draft.chance.choice(cuts)] if cuts else None
 
 
 def padded(draft: Draft) -> str | None:
-    """Add half as many sentences, from the output that shares least with this item among a few other items."""
-    own_sentences, others = sentences(draft.whole), draft.others
-    few = draft.chance.sample(range(len(others)), min(_MAX_DONORS, len(others)))
-    donors = [
-        (others[n], [sentence for sentence in sentences(others[n].output) if is_finished(sentence)])
-        for n in few
-    ]
-    known, language = content(draft.source), text.detect_language([draft.whole])
-    ranked = sorted(
-        (coverage(" ".join(finished), known), n, finished)
-        for n, (donor, finished) in enumerate(donors)
-        if finished
-        and text.detect_language([donor.output]) == language
-        and not set(finished) & set(own_sentences)
-    )
-    if not own_sentences or not ranked:
+    """Add half as many sentences, from the output that shares least with this item.
+
+    It is the one among a few other items in the same language.
+    """
+    own_sentences = sentences(draft.whole)
+    others = draft.others
+    drawn = draft.chance.sample(range(len(others)), min(_MAX_DONORS, len(others)))
+    source_words = content(draft.source)
+    language = text.detect_language([draft.whole])
+    candidates = []
+    for number, position in enumerate(drawn):
+        output = others[position].output
+        finished = [sentence for sentence in sentences(output) if is_finished(sentence)]
+        if not finished or text.detect_language([output]) != language:
+            continue
+        if set(finished) & set(own_sentences):
+            continue
+        shared = coverage(" ".join(finished), source_words)
+        candidates.append((shared, number, finished))
+    if not own_sentences or not candidates:
         return None
-    return append_text(
-        draft.whole, ranked[0][2][: max(1, round(len(own_sentences) / 2))], draft.joint
-    )
+    _, _, donor_sentences = min(candidates)
+    count = max(1, round(len(own_sentences) / 2))
+    return append_text(draft.whole, donor_sentences[:count], draft.joint)
 
 
 def dropped_sentence(draft: Draft) -> str | None:
     """Remove the first or the last sentence."""
-    whole, places = draft.whole, draft.places
-    if len(places) < 2:
+    whole = draft.whole
+    spans = draft.spans
+    if len(spans) < 2:
         return None
     if draft.chance.random() < 0.5:
-        return whole[: places[0][0]] + whole[places[1][0] :]
-    return whole[: places[-2][1]]
+        return whole[: spans[0][0]] + whole[spans[1][0] :]
+    return whole[: spans[-2][1]]
 
 
 def duplicated_sentences(draft: Draft) -> str | None:
     """Repeat about half of the sentences, each right after itself."""
-    whole, places = draft.whole, draft.places
-    finished = [n for n, (start, end) in enumerate(places) if is_finished(whole[start:end])]
-    if len(places) < 2 or not finished:
+    whole = draft.whole
+    spans = draft.spans
+    finished = _finished_sentences(whole, spans)
+    if len(spans) < 2 or not finished:
         return None
-    twice = draft.chance.sample(finished, min(len(finished), max(1, len(places) // 2)))
-    mark = "\n" if "\n" in whole.strip() else draft.joint
-    parts = [whole[slice(*place)] for place in places]
-    return _replace_spans(
-        whole, places, [part + mark + part if n in twice else part for n, part in enumerate(parts)]
-    )
+    count = min(len(finished), max(1, len(spans) // 2))
+    repeated = draft.chance.sample(finished, count)
+    separator = "\n" if "\n" in whole.strip() else draft.joint
+    parts = []
+    for number, (start, end) in enumerate(spans):
+        sentence = whole[start:end]
+        parts.append(sentence + separator + sentence if number in repeated else sentence)
+    return _replace_spans(whole, spans, parts)
 
 
 CHANGES: tuple[Perturbation, ...] = (
@@ -358,16 +415,19 @@ NEUTRAL: tuple[Perturbation, ...] = (
     Perturbation("empty phrases", "", empty_phrases),
     Perturbation("copied lead", "", copied_lead),
 )
-"""Changes that add length or copied text without content, to measure biases. Their criterion is empty."""
+"""Changes that add length or copied text without content, to measure biases. Their criterion is
+empty.
+"""
 
 
 def changed(
     sample: Sample, others: Sequence[Sample], change: Perturbation, seed: int
 ) -> Sample | None:
-    """Return the sample with its output changed and the change's name as its system; None if it does not apply.
+    """Return the sample with its output changed, or None if the change does not apply.
 
-    `others` are samples that may supply padding; those of the same item are ignored. Equal arguments give equal
-    results: the random numbers depend on seed, item and change. Human ratings are removed, as nobody rated it.
+    Its system is the change's name. `others` are samples that may supply padding; those of the same
+    item are ignored. Equal arguments give equal results: the random numbers depend on seed, item
+    and change. Human ratings are removed, as nobody rated it.
     """
     elsewhere = [donor for donor in others if donor.item != sample.item]
     chance = Random(f"{seed}|{sample.item}|{change.name}")  # noqa: S311
@@ -380,17 +440,24 @@ def changed(
 CONTROL = "harmless remark"
 """The control: an addition of the same kind that does not address the judge."""
 ATTACKS = (
-    "asks for the top score", "fake closing mark", "fake form", "in another language", "system voice", CONTROL,
-)  # fmt: skip
+    "asks for the top score",
+    "fake closing mark",
+    "fake form",
+    "in another language",
+    "system voice",
+    CONTROL,
+)
 """Every attack, and the control last. Names are unique, also among those of the changes."""
 
 
 def inject(sample: Sample, attack: str, scale: Scale, language: str) -> Sample:
-    """Return the sample with an attack in its output, the attack as its system, and no human ratings.
+    """Return the sample with an attack in its output, the attack as its system, and no human
+    ratings.
 
     `system voice` stands before the output, all others after it.
     """
-    words = _injections(language)[attack.replace(" ", "_")].replace("{top}", best_label(scale))
+    template = _injections(language)[attack.replace(" ", "_")]
+    words = template.replace("{top}", best_label(scale))
     parts = (words, sample.output) if attack == "system voice" else (sample.output, words)
     return replace(sample, output="\n\n".join(parts), system=attack, human={}, ratings={})
 
@@ -410,8 +477,7 @@ def _injections(language: str) -> Mapping[str, str]:
 
 @cache
 def _fillers(language: str) -> Sequence[str]:
-    """Read the sentences without content of one language from prompts/<language>/audit/fillers.yaml."""
-    phrases: list[str] = yaml_lines.values(
-        read_text(builtin_prompts() / language / "audit" / "fillers.yaml")
-    )
+    """Read a language's sentences without content from prompts/<language>/audit/fillers.yaml."""
+    path = builtin_prompts() / language / "audit" / "fillers.yaml"
+    phrases: list[str] = yaml_lines.values(read_text(path))
     return phrases

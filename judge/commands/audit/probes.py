@@ -1,7 +1,8 @@
 """The probes of `judge audit`: what changes a judge's scores besides the quality of a text.
 
-Biases for position, length, copying and the judge's own model family; sensitivity to the wording of the prompt; use of
-the scale; repeatability. `build_card.apply_holm` tests and words the findings of all.
+Biases for position, length, copying and the judge's own model family; sensitivity to the wording of
+the prompt; use of the scale; repeatability. `build_card.apply_holm` tests and words the findings of
+all.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import log2, sqrt
 from statistics import fmean, stdev
 
@@ -25,7 +26,7 @@ from judge.commands.audit.card import (
     means,
     without_p,
 )
-from judge.core.records import Column, Estimate
+from judge.core.records import Column, Estimate, Score
 from judge.metrics.text_features import measured
 from judge.stats.agreement import repeats
 from judge.stats.bootstrap import Bootstrap, Floats, wilson_interval
@@ -38,7 +39,9 @@ LONGER, COPYING = "twice the words", "copying at equal length"
 COPIED = "copied lead"
 """The neutral change for copying; the others are for length."""
 _LOWERED_BY_PADDING = ("relevance", "coherence")
-"""Criteria that repetition or empty phrases do lower: a fall is right, and only a rise is a bias."""
+"""Criteria that repetition or empty phrases do lower: a fall is right, and only a rise is a
+bias.
+"""
 _REWARDED_BY_COPYING = "consistency"
 """The criterion that copying the source does raise, so that a rise is no bias."""
 _ROUNDING = 1e-12
@@ -60,41 +63,48 @@ def _share(
 
 
 def position_bias(evidence: AuditData, seed: int) -> Iterator[BiasFinding]:
-    """Measure how often the verdict on two texts flips with their order, and how often the first text wins."""
+    """Measure how often a verdict flips with the order of the texts, and how often the first
+    wins.
+    """
     table = evidence.pairs
-    for name, column in evidence.criteria(table) if table else ():
-        flips = list[bool]()
-        leads = defaultdict[str, list[float]](
-            list
-        )  # by item: how far the text shown first is above a tie
-        rows = table.column_scores(column.name) if table else ()
+    if table is None:
+        return
+    for name, column in evidence.criteria(table):
+        flips: list[bool] = []
+        # For each item, how far the text that is shown first is above a tie.
+        leads = defaultdict[str, list[float]](list)
+        rows = table.column_scores(column.name)
         by_order = {(row.item, row.system, row.rival): row for row in rows}
         for (item, system, rival), row in by_order.items():
             reverse = by_order.get((item, rival, system))
-            if (
-                system < rival
-                and reverse is not None
-                and (flipped := verdict(row, reverse).flipped) is not None
-            ):
+            if system >= rival or reverse is None:
+                continue
+            flipped = verdict(row, reverse).flipped
+            if flipped is not None:
                 flips.append(flipped)
                 leads[item].append((row.value + reverse.value) / 2 - TIE)
-        yield from _share(
-            "position",
-            name,
-            "verdict flips with the order",
-            sum(flips),
-            len(flips),
-            counted="pairs",
-        )
-        values = np.array([fmean(item_leads) for item_leads in leads.values()])
-        (lead,) = means(values[None], seed) if leads else (None,)
-        if lead is not None:
-            low, high = (None if end is None else TIE + end for end in (lead.low, lead.high))
-            wins = replace(lead, name="first wins", value=TIE + lead.value, low=low, high=high)
-            hits = agreement_with_mean(values, 0.0)
-            yield BiasFinding(
-                "position", name, FIRST, wins, "share", same_direction=hits, counted="items"
-            )
+        measure = "verdict flips with the order"
+        yield from _share("position", name, measure, sum(flips), len(flips), counted="pairs")
+        yield from _first_wins(name, leads, seed)
+
+
+def _first_wins(
+    criterion: str, leads: Mapping[str, Sequence[float]], seed: int
+) -> Iterator[BiasFinding]:
+    """Yield the share of items that the text shown first wins."""
+    if not leads:
+        return
+    values = np.array([fmean(item_leads) for item_leads in leads.values()])
+    (lead,) = means(values[None], seed)
+    if lead is None:
+        return
+    low = None if lead.low is None else TIE + lead.low
+    high = None if lead.high is None else TIE + lead.high
+    wins = replace(lead, name="first wins", value=TIE + lead.value, low=low, high=high)
+    agreeing = agreement_with_mean(values, 0.0)
+    yield BiasFinding(
+        "position", criterion, FIRST, wins, "share", same_direction=agreeing, counted="items"
+    )
 
 
 def verbosity_bias(evidence: AuditData, neutral: Sequence[str], seed: int) -> Iterator[BiasFinding]:
@@ -102,69 +112,73 @@ def verbosity_bias(evidence: AuditData, neutral: Sequence[str], seed: int) -> It
 
     Without human ratings the latter is not tested, because longer texts may be better.
     """
-    yield from _neutral_changes(
-        "verbosity", evidence, [name for name in neutral if name != COPIED], seed
-    )
+    padded = [name for name in neutral if name != COPIED]
+    yield from _neutral_changes("verbosity", evidence, padded, seed)
     for name, column, texts in _text_measures(evidence):
         ratings = _ratings(evidence.natural, name, column) if evidence.natural else {}
         rated = [
-            (key[0], score, ratings[key], words) for key, score, words, _ in texts if key in ratings
+            (text.item, text.score, ratings[text.key], text.log_words)
+            for text in texts
+            if text.key in ratings
         ]
-        slope = _beyond_ratings(rated, seed) or without_p(
-            _driver_effect([(key[0], score, words) for key, score, words, _ in texts], seed)
-        )
+        slope = _beyond_ratings(rated, seed)
+        if slope is None:
+            lengths = [(text.item, text.score, text.log_words) for text in texts]
+            slope = without_p(_driver_effect(lengths, seed))
         if slope is not None:
             yield BiasFinding("verbosity", name, LONGER, slope, "points per doubling")
 
 
 def copying_bias(evidence: AuditData, neutral: Sequence[str], seed: int) -> Iterator[BiasFinding]:
     """Measure the effect of the source's own first sentences, and of copying at equal length."""
-    yield from _neutral_changes(
-        "extractiveness", evidence, [name for name in neutral if name == COPIED], seed
-    )
+    copied = [name for name in neutral if name == COPIED]
+    yield from _neutral_changes("extractiveness", evidence, copied, seed)
     for name, _, texts in _text_measures(evidence):
+        if _is_variant(name, _REWARDED_BY_COPYING):
+            continue
         rows = [
-            (key[0], score, words, copied)
-            for key, score, words, copied in texts
-            if copied is not None
+            (text.item, text.score, text.log_words, text.copied)
+            for text in texts
+            if text.copied is not None
         ]
-        if not _is_variant(name, _REWARDED_BY_COPYING) and (
-            r := _driver_effect(rows, seed, correlation=True)
-        ):
-            yield BiasFinding("extractiveness", name, COPYING, r, "r")
+        effect = _driver_effect(rows, seed, correlation=True)
+        if effect is not None:
+            yield BiasFinding("extractiveness", name, COPYING, effect, "r")
 
 
 def _neutral_changes(
     probe: str, evidence: AuditData, names: Sequence[str], seed: int
 ) -> Iterator[BiasFinding]:
-    """Yield the mean effect of each change; that of the source's own sentences, which may be better, without a test."""
+    """Yield the mean effect of each change.
+
+    That of the source's own sentences has no test, because they may be better.
+    """
     table = evidence.changed
     present = [name for name in names if name in table.systems]
-    for criterion, column in (
-        evidence.columns.items() if present and ORIGINAL in table.systems else ()
-    ):
+    if not present or ORIGINAL not in table.systems:
+        return
+    for criterion, column in evidence.columns.items():
         rows = evidence.changes(column, present)
+        lowered_by_padding = any(_is_variant(criterion, name) for name in _LOWERED_BY_PADDING)
         for name, row, estimate in zip(present, rows, means(rows, seed), strict=True):
-            if estimate is None or (
-                name == COPIED and _is_variant(criterion, _REWARDED_BY_COPYING)
-            ):
+            if estimate is None:
                 continue
-            tested = without_p(estimate) if name == COPIED else estimate
+            if name == COPIED and _is_variant(criterion, _REWARDED_BY_COPYING):
+                continue
             better = (estimate.value > 0) != (column.better == "lower")
-            harmful = better or not any(
-                _is_variant(criterion, lowered) for lowered in _LOWERED_BY_PADDING
-            )
-            hits = (
-                None if name == COPIED else agreement_with_mean(row, evidence.least_change(column))
-            )
+            agreeing = None
+            if name == COPIED:
+                estimate = without_p(estimate) or estimate
+            else:
+                agreeing = agreement_with_mean(row, evidence.least_change(column))
             yield BiasFinding(
                 probe,
                 criterion,
                 name,
-                tested or estimate,
+                estimate,
                 "points",
-                same_direction=hits,
-                harmful=harmful,
+                same_direction=agreeing,
+                harmful=better or not lowered_by_padding,
             )
 
 
@@ -173,103 +187,143 @@ def _is_variant(criterion: str, name: str) -> bool:
     return criterion == name or criterion.startswith(f"{name}_")
 
 
-def _text_measures(
-    evidence: AuditData,
-) -> Iterator[tuple[str, Column, list[tuple[Text, float, float, float | None]]]]:
-    """Yield each criterion with its column and all texts that have a score and words.
-
-    A text is its key, its score, the log2 of its number of words and its share of bigrams copied from the source (0–1).
+@dataclass(frozen=True, slots=True)
+class _TextMeasures:
+    """A scored text: the log2 of its number of words, and the share of its bigrams (0–1) that are
+    copied from the source.
     """
+
+    key: Text
+    score: float
+    log_words: float
+    copied: float | None
+
+    @property
+    def item(self) -> str:
+        return self.key[0]
+
+
+def _text_measures(evidence: AuditData) -> Iterator[tuple[str, Column, list[_TextMeasures]]]:
+    """Yield each criterion with its column and all texts that have a score and words."""
     table = evidence.natural
     if table is None:
         return
-    features = dict(
-        zip((sample.key for sample in table.samples), measured(table.samples), strict=True)
-    )
+    keys = [sample.key for sample in table.samples]
+    feature_by_text = dict(zip(keys, measured(table.samples), strict=True))
     for name, column in evidence.criteria(table):
         texts = []
         for row in table.column_scores(column.name):
-            if (feature := features[row.key]).words:
+            feature = feature_by_text[row.key]
+            if feature.words:
                 copied = None if feature.novel2 is None else 1 - feature.novel2
-                texts.append((row.key, row.value, log2(feature.words), copied))
+                texts.append(_TextMeasures(row.key, row.value, log2(feature.words), copied))
         yield name, column, texts
 
 
 def _driver_effect(
     rows: Sequence[tuple[str, *tuple[float, ...]]], seed: int, *, correlation: bool = False
 ) -> Estimate | None:
-    """Return the effect of a driver on the score within items: the least-squares slope, or the partial correlation.
+    """Return the effect of a driver on the score within items.
 
-    A row is an item, the score, another driver that is controlled for (if there is one) and the driver. p is from
-    flipping the signs of the items' products of residuals. None for fewer than FEWEST items with two texts, which a
-    line fits too well, and if the driver does not vary independently.
+    It is the least-squares slope, or the partial correlation. A row is an item, the score, another
+    driver that is controlled for (if there is one) and the driver. p is from flipping the signs of
+    the items' products of residuals. None for fewer than FEWEST items with two texts, which a line
+    fits too well, and if the driver does not vary independently.
     """
-    items = defaultdict[str, list[tuple[float, ...]]](list)
+    rows_by_item = defaultdict[str, list[tuple[float, ...]]](list)
     for item, *values in rows:
-        items[item].append(tuple(values))
-    groups = [np.array(texts) for texts in items.values() if len(texts) > 1]
+        rows_by_item[item].append(tuple(values))
+    groups = [np.array(texts) for texts in rows_by_item.values() if len(texts) > 1]
     if len(groups) < FEWEST:
         return None
     centred = [texts - texts.mean(axis=0) for texts in groups]
-    sums = np.array([texts.T @ texts for texts in centred])  # of products, by item
-    controlled = sums.shape[-1] > 2
+    products = _Products(np.array([texts.T @ texts for texts in centred]), correlation)
+    total = products.by_item.sum(axis=0)
+    if np.isnan(products.effect(total)):
+        return None
+    items = len(products.by_item)
+    bootstrap = Bootstrap(seed=seed)
+    drawn = bootstrap.resampled(
+        lambda counts: products.effect(np.tensordot(counts, products.by_item, 1)), items, items
+    )
+    name = "partial r" if correlation else "slope"
+    held = ", the other driver held" if products.controlled else ""
+    texts_used = sum(map(len, groups))
+    estimate = bootstrap.estimate(name, drawn, texts_used, f"{name} within items{held}")
+    if estimate is None:
+        return None
+    p_values, exact = sign_flip(products.residual_products(total)[None], seed=seed)
+    flips = "exact" if exact[0] else f"10000 flips, seed {seed}"
+    return replace(estimate, p=float(p_values[0]), test=f"sign-flip permutation test, {flips}")
 
-    def residual(sums: Floats, row: int, column: int) -> Floats:
+
+@dataclass(frozen=True, slots=True)
+class _Products:
+    """Sums of products of the score and its drivers by item: items × variables × variables.
+
+    The first variable is the score and the last one is the driver. If there are three, the one
+    between is the driver that is controlled for.
+    """
+
+    by_item: Floats
+    correlation: bool
+
+    @property
+    def controlled(self) -> bool:
+        n_variables: int = self.by_item.shape[-1]
+        return n_variables > 2
+
+    def residual(self, sums: Floats, row: int, column: int) -> Floats:
         """Return what the controlled driver leaves of a sum of products."""
-        total: Floats = sums[..., row, column]
-        if controlled:
-            total = total - sums[..., row, 1] * sums[..., 1, column] / np.maximum(
-                sums[..., 1, 1], _ROUNDING
-            )
-        return total
+        remaining: Floats = sums[..., row, column]
+        if self.controlled:
+            variance = np.maximum(sums[..., 1, 1], _ROUNDING)
+            remaining = remaining - sums[..., row, 1] * sums[..., 1, column] / variance
+        return remaining
 
-    def effect(sums: Floats) -> Floats:
-        variance = residual(sums, -1, -1)
-        scale = (
-            np.sqrt(np.maximum(residual(sums, 0, 0) * variance, 0.0)) if correlation else variance
-        )
+    def effect(self, sums: Floats) -> Floats:
+        """Return the slope or correlation of each sum; NaN if the driver does not vary by
+        itself.
+        """
+        variance = self.residual(sums, -1, -1)
+        scale = variance
+        if self.correlation:
+            scale = np.sqrt(np.maximum(self.residual(sums, 0, 0) * variance, 0.0))
         defined = (variance > _COLLINEAR * sums[..., -1, -1]) & (scale > _ROUNDING)
         with np.errstate(invalid="ignore", divide="ignore"):
-            effects: Floats = np.where(defined, residual(sums, 0, -1) / scale, np.nan)
+            effects: Floats = np.where(defined, self.residual(sums, 0, -1) / scale, np.nan)
         return effects
 
-    total, n = sums.sum(axis=0), len(sums)
-    if np.isnan(effect(total)):
-        return None
-    bootstrap = Bootstrap(seed=seed)
-    drawn = bootstrap.resampled(lambda counts: effect(np.tensordot(counts, sums, 1)), n, n)
-    name = "partial r" if correlation else "slope"
-    method = f"{name} within items{', the other driver held' if controlled else ''}"
-    estimate = bootstrap.estimate(name, drawn, sum(map(len, groups)), method)
-    weights = np.eye(len(total))[
-        [0, -1]
-    ]  # of score and driver, less what the controlled driver explains
-    if controlled:
-        weights[:, 1] = -total[[0, -1], 1] / max(total[1, 1], _ROUNDING)
-    p, exact = sign_flip(np.einsum("a,iab,b->i", weights[0], sums, weights[1])[None], seed=seed)
-    flips = "exact" if exact[0] else f"10000 flips, seed {seed}"
-    test = f"sign-flip permutation test, {flips}"
-    return estimate and replace(estimate, p=float(p[0]), test=test)
+    def residual_products(self, total: Floats) -> Floats:
+        """Return each item's product of the residuals of score and driver."""
+        weights = np.eye(len(total))[[0, -1]]
+        if self.controlled:
+            weights[:, 1] = -total[[0, -1], 1] / max(total[1, 1], _ROUNDING)
+        products: Floats = np.einsum("a,iab,b->i", weights[0], self.by_item, weights[1])
+        return products
 
 
 def _beyond_ratings(rows: Sequence[tuple[str, float, float, float]], seed: int) -> Estimate | None:
-    """Return a driver's effect on scores within items beyond human ratings; rows are item, score, rating and driver.
+    """Return a driver's effect on scores within items beyond human ratings.
 
-    Two estimates: one controls for the ratings, so that a judge's narrower use of the scale is no bias; one uses score
-    minus rating, so that noise in the ratings is none. The one nearer to 0 is returned with the larger p, or with p = 1
-    if their signs differ. None for too few items, and if only the ratings explain the driver.
+    A row is an item, the score, the rating and the driver. There are two estimates: one controls
+    for the ratings, so that a judge's narrower use of the scale is no bias; one uses score minus
+    rating, so that noise in the ratings is none. The one nearer to 0 is returned with the larger p,
+    or with p = 1 if their signs differ. None for too few items, and if only the ratings explain the
+    driver.
     """
     controlled = _driver_effect(rows, seed)
-    differenced = _driver_effect(
-        [(item, value - rating, driver) for item, value, rating, driver in rows], seed
-    )
-    if controlled is None or differenced is None or controlled.p is None or differenced.p is None:
+    differences = [(item, score - rating, driver) for item, score, rating, driver in rows]
+    differenced = _driver_effect(differences, seed)
+    if controlled is None or differenced is None:
+        return None
+    if controlled.p is None or differenced.p is None:
         return None
     nearer = min(controlled, differenced, key=lambda estimate: abs(estimate.value))
-    p = max(controlled.p, differenced.p) if controlled.value * differenced.value > 0 else 1.0
-    return replace(
-        nearer, p=p, test=f"{nearer.test}; the larger p of with ratings held and less ratings"
-    )
+    same_sign = controlled.value * differenced.value > 0
+    p = max(controlled.p, differenced.p) if same_sign else 1.0
+    test = f"{nearer.test}; the larger p of with ratings held and less ratings"
+    return replace(nearer, p=p, test=test)
 
 
 _FAMILIES = {
@@ -287,46 +341,52 @@ _VENDORS = {word: vendor for vendor, words in _FAMILIES.items() for word in word
 
 
 def model_family(name: str) -> str:
-    """Return a model's family, by the first word of the last part of its name: `openai` for `openrouter/gpt-4o`."""
-    last = name.strip().lower().partition("@")[0].rstrip("/").rpartition("/")[2]
-    word = re.match(r"[^\W\d_]+", last)
-    first_word = word[0] if word else last
+    """Return a model's family, by the first word of the last part of its name.
+
+    It is `openai` for `openrouter/gpt-4o`.
+    """
+    without_version = name.strip().lower().partition("@")[0]
+    last_part = without_version.rstrip("/").rpartition("/")[2]
+    word = re.match(r"[^\W\d_]+", last_part)  # `gpt` of `gpt-4o`
+    first_word = word[0] if word else last_part
     return _VENDORS.get(first_word, first_word)
 
 
 def self_preference(evidence: AuditData, seed: int) -> Iterator[BiasFinding]:
-    """Measure how much higher the judge scores texts of its own family than others of the item, beyond human ratings.
+    """Measure how much higher the judge scores its own family's texts than others of the item.
 
-    If ratings are few, alike or not on the criterion's scale, they are ignored, and the finding says so.
+    Human ratings are controlled for. If they are few, alike or not on the criterion's scale, they
+    are ignored, and the finding says so.
     """
     table = evidence.natural
     if table is None:
         return
     family = model_family(evidence.model)
-    generators = {s.key: s.extra.get("generator") for s in table.samples}
-    is_own = {  # for every text with a known `generator`
-        text: model_family(name) == family
-        for text, name in generators.items()
-        if isinstance(name, str) and name.strip()
-    }
+    is_own: dict[Text, bool] = {}  # for every text with a known `generator`
+    for sample in table.samples:
+        generator = sample.extra.get("generator")
+        if isinstance(generator, str) and generator.strip():
+            is_own[sample.key] = model_family(generator) == family
     for name, column in evidence.criteria(table):
         values = {row.key: row.value for row in table.column_scores(column.name)}
         ratings = _ratings(table, name, column)
-        rated_items = _lead_by_item(
-            {text: value for text, value in values.items() if text in ratings}, is_own
-        )
+        rated_values = {text: value for text, value in values.items() if text in ratings}
+        rated_items = _lead_by_item(rated_values, is_own)
         rows = [
             (text[0], value, ratings[text], float(is_own[text]))
-            for text, value in values.items()
-            if text in ratings and text in is_own and text[0] in rated_items
+            for text, value in rated_values.items()
+            if text in is_own and text[0] in rated_items
         ]
-        measure, hits = "own family, beyond ratings", None
-        if (estimate := _beyond_ratings(rows, seed)) is not None:
+        measure = "own family, beyond ratings"
+        agreeing = None
+        estimate = _beyond_ratings(rows, seed)
+        if estimate is not None:
             estimate = replace(estimate, n=len(rated_items))
-        elif ahead := _lead_by_item(values, is_own):
-            measure, leads = "own family, not adjusted for ratings", np.array(list(ahead.values()))
+        elif lead_by_item := _lead_by_item(values, is_own):
+            measure = "own family, not adjusted for ratings"
+            leads = np.array(list(lead_by_item.values()))
             (estimate,) = means(leads[None], seed)
-            hits = agreement_with_mean(leads, evidence.least_change(column))
+            agreeing = agreement_with_mean(leads, evidence.least_change(column))
         if estimate is not None:
             yield BiasFinding(
                 "self-preference",
@@ -334,7 +394,7 @@ def self_preference(evidence: AuditData, seed: int) -> Iterator[BiasFinding]:
                 measure,
                 estimate,
                 "points",
-                same_direction=hits,
+                same_direction=agreeing,
                 counted="items",
             )
 
@@ -349,57 +409,61 @@ def _ratings(table: Table, name: str, column: Column) -> dict[Text, float]:
 
 
 def _lead_by_item(values: Mapping[Text, float], is_own: Mapping[Text, bool]) -> dict[str, float]:
-    """Return, for each item with both, the mean score of the own family's texts minus that of the others."""
-    sides = defaultdict[str, tuple[list[float], list[float]]](lambda: ([], []))
-    for (item, system), value in values.items():
-        if (item, system) in is_own:
-            sides[item][is_own[item, system]].append(value)
+    """Return the mean score of the own family's texts minus that of the others, by item.
+
+    Items with texts of one side only are left out.
+    """
+    own_by_item = defaultdict[str, list[float]](list)
+    others_by_item = defaultdict[str, list[float]](list)
+    for text, value in values.items():
+        if text in is_own:
+            side = own_by_item if is_own[text] else others_by_item
+            side[text[0]].append(value)
     return {
-        item: fmean(own_scores) - fmean(others)
-        for item, (others, own_scores) in sides.items()
-        if own_scores and others
+        item: fmean(own_scores) - fmean(others_by_item[item])
+        for item, own_scores in own_by_item.items()
+        if item in others_by_item
     }
 
 
 def wording_sensitivity(evidence: AuditData, seed: int) -> Iterator[BiasFinding]:
-    """Measure how other wordings of the prompt change the mean score, a text's score and its label."""
+    """Measure how other wordings of the prompt change the mean score, a text's score and its
+    label.
+    """
     table = evidence.wordings
     if table is None:
         return
     for name, column in evidence.columns.items():
-        by_wording = {
-            c.name: {row.item: row for row in table.column_scores(c.name)}
-            for c in table.columns
-            if c.name == name or c.name.startswith(f"{name}~")
-        }
-        others = [wording for wording in by_wording if wording != name]
-        if name not in by_wording or not others:
+        rows_by_wording: dict[str, dict[str, Score]] = {}
+        for wording_column in table.columns:
+            wording = wording_column.name
+            if wording == name or wording.startswith(f"{name}~"):
+                scores = table.column_scores(wording)
+                rows_by_wording[wording] = {row.item: row for row in scores}
+        others = [wording for wording in rows_by_wording if wording != name]
+        if name not in rows_by_wording or not others:
             continue
-        items = list(by_wording[name])
-        shifts = np.array(
-            [
-                [
-                    by_wording[o][i].value - by_wording[name][i].value
-                    if i in by_wording[o]
-                    else np.nan
-                    for i in items
-                ]
-                for o in others
-            ]
-        )
-        for wording, moves, shift in zip(others, shifts, means(shifts, seed), strict=True):
-            if shift is not None:
-                hits = agreement_with_mean(moves, evidence.least_change(column))
+        items = list(rows_by_wording[name])
+        shifts = np.full((len(others), len(items)), np.nan)
+        for row_number, wording in enumerate(others):
+            reworded = rows_by_wording[wording]
+            for position, item in enumerate(items):
+                if item in reworded:
+                    shift = reworded[item].value - rows_by_wording[name][item].value
+                    shifts[row_number, position] = shift
+        for wording, moves, mean in zip(others, shifts, means(shifts, seed), strict=True):
+            if mean is not None:
+                agreeing = agreement_with_mean(moves, evidence.least_change(column))
                 measure = f"wording {wording.removeprefix(f'{name}~')}"
-                yield BiasFinding("wording", name, measure, shift, "points", same_direction=hits)
+                yield BiasFinding("wording", name, measure, mean, "points", same_direction=agreeing)
         complete = [
-            [wording_scores[item] for wording_scores in by_wording.values()]
+            [rows[item] for rows in rows_by_wording.values()]
             for item in items
-            if all(item in o for o in by_wording.values())
+            if all(item in rows for rows in rows_by_wording.values())
         ]
-        spread = [stdev(score.value for score in scores) for scores in complete]
-        yield from _spread("wording", name, "spread between wordings", spread, seed)
-        labels = [{s.provenance.argmax for s in scores} for scores in complete]
+        spreads = [stdev(score.value for score in scores) for scores in complete]
+        yield from _spread("wording", name, "spread between wordings", spreads, seed)
+        labels = [{score.provenance.argmax for score in scores} for scores in complete]
         known = [text_labels for text_labels in labels if None not in text_labels]
         changed = sum(len(text_labels) > 1 for text_labels in known)
         yield from _share("wording", name, "label changes with the wording", changed, len(known))
@@ -408,58 +472,64 @@ def wording_sensitivity(evidence: AuditData, seed: int) -> Iterator[BiasFinding]
 def _spread(
     probe: str, criterion: str, measure: str, values: Sequence[float], seed: int
 ) -> Iterator[BiasFinding]:
-    """Yield the root mean square of standard deviations: their plain mean is too low for few scores. No test."""
-    (mean,) = means(np.array([values]) ** 2, seed) if values else (None,)
-    if (mean := without_p(mean)) is not None:
-        low, high = (None if end is None else sqrt(max(0.0, end)) for end in (mean.low, mean.high))
-        method = f"root mean square over texts; {mean.method}"
-        sd = replace(mean, name="rms", value=sqrt(mean.value), low=low, high=high, method=method)
-        yield BiasFinding(probe, criterion, measure, sd, "sd")
+    """Yield the root mean square of standard deviations, without a test.
+
+    Their plain mean would be too low for few scores.
+    """
+    if not values:
+        return
+    (mean_square,) = means(np.array([values]) ** 2, seed)
+    mean = without_p(mean_square)
+    if mean is None:
+        return
+    low = None if mean.low is None else sqrt(max(0.0, mean.low))
+    high = None if mean.high is None else sqrt(max(0.0, mean.high))
+    method = f"root mean square over texts; {mean.method}"
+    sd = replace(mean, name="rms", value=sqrt(mean.value), low=low, high=high, method=method)
+    yield BiasFinding(probe, criterion, measure, sd, "sd")
 
 
 def scale_usage(evidence: AuditData) -> Iterator[BiasFinding]:
-    """Measure which labels the originals get, and how many scores are at the ends and in the middle."""
+    """Measure which labels the originals get, and how many scores are at the ends and in the
+    middle.
+    """
     for name, column in evidence.columns.items():
-        rows = [
-            row for row in evidence.changed.column_scores(column.name) if row.system == ORIGINAL
-        ]
-        given = [row.provenance.argmax for row in rows if row.provenance.argmax in column.labels]
-        if given and 2 <= len(column.labels) <= _MOST_LABELS:
-            counts = Counter(given)
+        scores = evidence.changed.column_scores(column.name)
+        rows = [row for row in scores if row.system == ORIGINAL]
+        labels = [row.provenance.argmax for row in rows if row.provenance.argmax in column.labels]
+        if labels and 2 <= len(column.labels) <= _MOST_LABELS:
+            counts = Counter(labels)
             for label in column.labels:
-                yield from _share("scale use", name, f"{LABEL}{label}", counts[label], len(given))
-            yield from _share(
-                "scale use", name, "most used label", max(counts.values()), len(given)
-            )
-        if column.low is not None and column.high is not None:
-            near = DETECTED * (column.high - column.low) + _TOLERANCE
-            places = (
-                ("bottom", column.low),
-                ("middle", (column.low + column.high) / 2),
-                ("top", column.high),
-            )
-            for place, at in places:
-                yield from _share(
-                    "scale use",
-                    name,
-                    place,
-                    sum(abs(row.value - at) <= near for row in rows),
-                    len(rows),
-                )
+                measure = f"{LABEL}{label}"
+                yield from _share("scale use", name, measure, counts[label], len(labels))
+            most = max(counts.values())
+            yield from _share("scale use", name, "most used label", most, len(labels))
+        if column.low is None or column.high is None:
+            continue
+        distance = DETECTED * (column.high - column.low) + _TOLERANCE
+        points = {
+            "bottom": column.low,
+            "middle": (column.low + column.high) / 2,
+            "top": column.high,
+        }
+        for measure, point in points.items():
+            near = sum(abs(row.value - point) <= distance for row in rows)
+            yield from _share("scale use", name, measure, near, len(rows))
 
 
 def repeatability(evidence: AuditData, seed: int) -> Iterator[BiasFinding]:
     """Measure how much repeated replies about one text differ, at each temperature."""
     for temperature, table in sorted(evidence.repeats.items()):
-        at = f"at temperature {temperature:g}"
-        # There is one text per item. Each becomes a system of its own, because spreads are computed by system.
+        # There is one text per item. Each becomes a system of its own, because spreads are computed
+        # by system.
         samples = tuple(replace(sample, system=sample.item) for sample in table.samples)
         scores = tuple(replace(score, system=score.item) for score in table.scores)
-        spreads = repeats(Table(samples, table.columns, scores))
+        spread_by_column = repeats(Table(samples, table.columns, scores))
         for name, column in evidence.criteria(table):
-            each = [
+            spreads = [
                 spread.value
-                for (_, of_column), spread in spreads.items()
-                if of_column == column.name
+                for (_, column_name), spread in spread_by_column.items()
+                if column_name == column.name
             ]
-            yield from _spread("repeats", name, f"spread {at}", each, seed)
+            measure = f"spread at temperature {temperature:g}"
+            yield from _spread("repeats", name, measure, spreads, seed)

@@ -37,18 +37,20 @@ def compare(
 ) -> RunComparison:
     """Compare two runs on the same texts: two results, or the folders of two runs.
 
-    Texts match by item and system. For each shared column and system, the comparison has the mean difference with
-    interval and test, the items that changed most, new and vanished failures, and the settings that differ.
-    `judge.stats.run_differences` defines the numbers.
+    Texts match by item and system. For each shared column and system, the comparison has the mean
+    difference with interval and test, the items that changed most, new and vanished failures, and
+    the settings that differ. `judge.stats.run_differences` defines the numbers.
 
-    Raises ConfigError for rankings and for runs without a common text or column; raises StorageError.
+    Raises ConfigError for rankings and for runs without a common text or column; raises
+    StorageError.
     """
-    old, new = results = open_run(before), open_run(after)
+    old = open_run(before)
+    new = open_run(after)
     names = (
         "before" if isinstance(before, Result) else str(before),
         "after" if isinstance(after, Result) else str(after),
     )
-    for name, result in zip(names, results, strict=True):
+    for name, result in zip(names, (old, new), strict=True):
         if result.rankings or result.table.has_pairs:
             raise ConfigError(
                 f"{name}: this run ranks systems in pairs of texts and has no scores to compare; "
@@ -56,43 +58,63 @@ def compare(
             )
     differences = compare_runs(old.table, new.table, seed=seed, n_flips=n_flips)
     if not differences.texts:
-        reasons = []
-        for field in ("item", "system"):
-            old_names, new_names = (getattr(result.table, f"{field}s") for result in results)
-            if not set(old_names) & set(new_names):
-                reasons.append(
-                    f"the {field}s are {_quote_names(old_names)} and {_quote_names(new_names)}"
-                )
-        raise ConfigError(
-            "; ".join(
-                [f"{names[0]} and {names[1]} have no text (item and system) in common", *reasons]
-            )
-        )
+        raise ConfigError(_no_common_text(names, old, new))
     if not differences.means and not differences.incomparable:
-        had, has = (", ".join(column.name for column in result.table.columns) for result in results)
+        old_columns = ", ".join(column.name for column in old.table.columns)
+        new_columns = ", ".join(column.name for column in new.table.columns)
         raise ConfigError(
-            f"{names[0]} and {names[1]} have no column with values in common ({had}; {has}); "
-            f"{command('criteria diff')} compares two wordings of a criterion"
+            f"{names[0]} and {names[1]} have no column with values in common ({old_columns}; "
+            f"{new_columns}); {command('criteria diff')} compares two wordings of a criterion"
         )
     changes = tuple(changed_settings(old, new))
-    notes = []
+    notes = [*_tokenizer_notes(changes), *_shared_banners(names, old, new)]
+    return RunComparison(names, old, new, differences, changes, tuple(notes))
+
+
+def _no_common_text(names: tuple[str, str], old: Result, new: Result) -> str:
+    """Return the message for runs without a common text, with the items and systems of both."""
+    message = f"{names[0]} and {names[1]} have no text (item and system) in common"
+    parts = {
+        "item": (old.table.items, new.table.items),
+        "system": (old.table.systems, new.table.systems),
+    }
+    for kind, (old_names, new_names) in parts.items():
+        if not set(old_names) & set(new_names):
+            message += f"; the {kind}s are {_quote_names(old_names)} and {_quote_names(new_names)}"
+    return message
+
+
+def _tokenizer_notes(changes: Sequence[Change]) -> Iterator[str]:
+    """Yield a warning for each change of the tokenizer."""
     for change in changes:
+        if change.what != "tokenizer":
+            continue
         first, second = (
             {*side.split("+")} - {_MISSING, "-"} for side in (change.before, change.after)
         )
         # A run that needed one more tokenizer has texts of one more script.
-        if change.what == "tokenizer" and not (first <= second or second <= first):
-            notes.append(
-                f"{first_names(change.columns, _MAX_NAMES)}: the first run split the texts by the tokenizer "
-                f"{change.before}, the second one by {change.after}, so these values differ even for equal texts. "
-                "Score both runs with the same tokenizer."
-            )
-    # The warnings of both reports, then those of either.
-    banners = [build_provenance(result).banners for result in results]
-    notes += [text for text in banners[0] if text in banners[1]]
-    for name, mine, theirs in zip(names, banners, reversed(banners), strict=True):
-        notes += [f"{name}: {text}" for text in mine if text not in theirs]
-    return RunComparison(names, old, new, differences, changes, tuple(notes))
+        if first <= second or second <= first:
+            continue
+        yield (
+            f"{first_names(change.columns, _MAX_NAMES)}: the first run split the texts by the "
+            f"tokenizer {change.before}, the second one by {change.after}, so these values differ "
+            "even for equal texts. Score both runs with the same tokenizer."
+        )
+
+
+def _shared_banners(names: tuple[str, str], old: Result, new: Result) -> Iterator[str]:
+    """Yield the warnings of both reports, then those of either with its name."""
+    old_banners = build_provenance(old).banners
+    new_banners = build_provenance(new).banners
+    for text in old_banners:
+        if text in new_banners:
+            yield text
+    for text in old_banners:
+        if text not in new_banners:
+            yield f"{names[0]}: {text}"
+    for text in new_banners:
+        if text not in old_banners:
+            yield f"{names[1]}: {text}"
 
 
 def _quote_names(names: Sequence[str]) -> str:
@@ -101,39 +123,51 @@ def _quote_names(names: Sequence[str]) -> str:
 
 def changed_settings(before: Result, after: Result) -> Iterator[Change]:
     """Yield the settings that differ; a difference that several columns share is yielded once."""
-    if before.info.data.sha256 != after.info.data.sha256:
-        yield Change("data", _describe_data(before.info.data), _describe_data(after.info.data))
-    changed: dict[tuple[str, str, str], list[str]] = {}
-    columns = _own_columns(before)
+    old_data = before.info.data
+    new_data = after.info.data
+    if old_data.sha256 != new_data.sha256:
+        yield Change("data", _describe_data(old_data), _describe_data(new_data))
+    old_columns = _own_columns(before)
+    columns_by_change: dict[tuple[str, str, str], list[str]] = {}
     for column in after.table.columns:
-        if column.name not in columns:
+        old_column = old_columns.get(column.name)
+        if old_column is None:
             continue
-        had_settings = _settings(columns[column.name])
-        has_settings = _settings(column)
-        for setting in dict.fromkeys([*had_settings, *has_settings]):
-            old = had_settings.get(setting, _MISSING)
-            new = has_settings.get(setting, _MISSING)
-            if old != new:
-                changed.setdefault((setting, old, new), []).append(column.name)
-    for (setting, old, new), names in changed.items():
+        old_settings = _settings(old_column)
+        new_settings = _settings(column)
+        for setting in dict.fromkeys([*old_settings, *new_settings]):
+            old_value = old_settings.get(setting, _MISSING)
+            new_value = new_settings.get(setting, _MISSING)
+            if old_value != new_value:
+                change = (setting, old_value, new_value)
+                columns_by_change.setdefault(change, []).append(column.name)
+    for (setting, old_value, new_value), names in columns_by_change.items():
         diff: list[str] = []
         if setting == "prompt":
-            criterion = columns[names[0]].criterion or names[0]
-            had = _templates(before, criterion)
-            has = _templates(after, criterion)
-            for file in dict.fromkeys([*had, *has]):
-                lines = had.get(file, "").splitlines()
-                new_lines = has.get(file, "").splitlines()
-                diff += unified_diff(
-                    lines, new_lines, f"{file} (before)", f"{file} (after)", lineterm=""
-                )
-        yield Change(setting, old, new, tuple(names), tuple(diff))
+            criterion = old_columns[names[0]].criterion or names[0]
+            diff = _prompt_diff(before, after, criterion)
+        yield Change(setting, old_value, new_value, tuple(names), tuple(diff))
     for name, judge in before.info.judges.items():
-        if name in after.info.judges:  # one name may be answered by different models
-            old = ", ".join(judge.served_by)
-            new = ", ".join(after.info.judges[name].served_by)
-            if old and new and old != new:
-                yield Change(f"model behind {name}", old, new)
+        if name not in after.info.judges:
+            continue
+        # Different models may answer to one name.
+        old_models = ", ".join(judge.served_by)
+        new_models = ", ".join(after.info.judges[name].served_by)
+        if old_models and new_models and old_models != new_models:
+            yield Change(f"model behind {name}", old_models, new_models)
+
+
+def _prompt_diff(before: Result, after: Result, criterion: str) -> list[str]:
+    """Return the lines that differ between the files of a criterion's prompt."""
+    old_files = _templates(before, criterion)
+    new_files = _templates(after, criterion)
+    diff: list[str] = []
+    for file in dict.fromkeys([*old_files, *new_files]):
+        old_lines = old_files.get(file, "").splitlines()
+        new_lines = new_files.get(file, "").splitlines()
+        titles = (f"{file} (before)", f"{file} (after)")
+        diff += unified_diff(old_lines, new_lines, *titles, lineterm="")
+    return diff
 
 
 def _own_columns(result: Result) -> dict[str, Column]:

@@ -1,1 +1,3 @@
-"""`judge criteria diff`: what two wordings of a criterion change in prompts, scores and agreement."""
+"""`judge criteria diff`: what two wordings of a criterion change in prompts, scores and
+agreement.
+"""

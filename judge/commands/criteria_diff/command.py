@@ -1,4 +1,6 @@
-"""`judge criteria diff`: compare two wordings of a criterion by their files, their prompts and a judge's scores."""
+"""`judge criteria diff`: compare two wordings of a criterion by their files, their prompts and a
+judge's scores.
+"""
 
 from __future__ import annotations
 
@@ -68,10 +70,11 @@ TextPair = tuple[Sample, Sample | None]
 
 @dataclass(slots=True)
 class DiffPlan:
-    """Two checked criteria: their comparison without a judge and, if a judge is named, a run for each.
+    """Two checked criteria: their comparison without a judge and, if a judge is named, a run for
+    each.
 
-    In both runs the criterion has the same name, that of the human ratings. Only `rows` have these ratings: a run would
-    compute more agreement with them than is shown here.
+    In both runs the criterion has the same name, that of the human ratings. Only `rows` have these
+    ratings: a run would compute more agreement with them than is shown here.
     """
 
     comparison: CriterionDiff
@@ -94,10 +97,11 @@ def diff(
 ) -> CriterionDiff:
     """Compare two criteria: names, files, sentences or Criterion objects.
 
-    Without data, compare headers, files and layouts. With data, also compare their prompts on these texts (of one
-    `item` or `system`) and the tokens. With a judge (`model`, or `replay`), score all texts with both: how far scores
-    change, which orders flip, and which criterion agrees better with people's ratings in the column `human`
-    (default: the criterion's name). Other arguments are those of `judge.evaluate`.
+    Without data, compare headers, files and layouts. With data, also compare their prompts on these
+    texts (of one `item` or `system`) and the tokens. With a judge (`model`, or `replay`), score all
+    texts with both: how far scores change, which orders flip, and which criterion agrees better
+    with people's ratings in the column `human` (default: the criterion's name). Other arguments are
+    those of `judge.evaluate`.
 
     Raises JudgeError.
     """
@@ -125,107 +129,128 @@ def plan_diff(
     system: str | None = None,
     human: str | None = None,
 ) -> DiffPlan:
-    """Compare two criteria without a judge, and prepare the runs if one is named. Raises JudgeError."""
+    """Compare two criteria without a judge, and prepare the runs if one is named.
+
+    Raises JudgeError.
+    """
     reject_unsupported(config, "diff", "a diff of criteria")
     judges = config.model if providers is None else providers
     asking = bool(judges or config.replay)
-    source = data if data is not None else config.data
+    source = config.data if data is None else data
     if source is None and (asking or item or system or human):
         raise ConfigError("no data: name a file of texts after the two criteria")
     if human and not asking:
         raise ConfigError(
-            f"{option('human')}: agreement with people needs scores; add {option('model', 'NAME')} or "
-            f"{option('replay', 'CALLS')}"
+            f"{option('human')}: agreement with people needs scores; add "
+            f"{option('model', 'NAME')} or {option('replay', 'CALLS')}"
         )
-    rows = (
-        []
-        if source is None
-        else select_texts(load_texts(config, source), item, system)[: config.limit]
-    )
+    rows: list[Sample] = []
+    if source is not None:
+        rows = list(select_texts(load_texts(config, source), item, system)[: config.limit])
     language = config.language or text.language_of(rows)
-
-    def load(side: str | Criterion) -> Criterion:
-        if isinstance(side, Criterion):
-            return configured(criteria.in_language(criteria.finalize(side), language), config)
-        return configured(criteria.load(side, language=language, pairwise=None), config)
-
-    sides = load(before), load(after)
-    names = (
-        before if isinstance(before, str) else before.name,
-        after if isinstance(after, str) else after.name,
-    )
-    if names[0] == names[1]:
-        names = f"{names[0]} (before)", f"{names[1]} (after)"
-    comparison = _compare_files(sides, names)
-    ratings = dict.fromkeys(name for row in rows for name in row.human)
-    if human is not None and human not in ratings:
-        raise ConfigError(
-            f"--human: {unknown_name_message('rating', human, list(ratings)[:_MAX_NAMES])}"
-        )
-    rating = human or next((side.name for side in sides if side.name in ratings), sides[0].name)
+    sides = (_load_side(before, config, language), _load_side(after, config, language))
+    comparison = _compare_files(sides, _side_names(before, after))
+    rating = _rating_name(rows, human, sides)
     rows = list(ledger.withhold(rows, {rating: sides[0].used | sides[1].used}))
     if not rows:
         return DiffPlan(comparison)
     if sides[0].pairwise != sides[1].pairwise:
         raise ConfigError(
-            "one criterion judges one text, the other compares two: omit the data to compare their files"
+            "one criterion judges one text, the other compares two: omit the data to compare their "
+            "files"
         )
     for side in sides:
         criteria.check_samples(side, rows)
     runs = None
     if asking:
         runs = _prepare_runs(config, judges, rows, sides, rating)
-        first, second = (
-            criterion_for(run.criteria[0], next(iter(run.judges.values()))) for run in runs
-        )
-        sides = first, second
-    return DiffPlan(
-        replace(comparison, prompts=_compare_prompts(sides, rows, config.seed, runs)), runs, rows
-    )
+        sides = (_asked_criterion(runs[0]), _asked_criterion(runs[1]))
+    prompts = _compare_prompts(sides, rows, config.seed, runs)
+    return DiffPlan(replace(comparison, prompts=prompts), runs, rows)
+
+
+def _load_side(side: str | Criterion, config: RunConfig, language: str) -> Criterion:
+    if isinstance(side, Criterion):
+        loaded = criteria.in_language(criteria.finalize(side), language)
+    else:
+        loaded = criteria.load(side, language=language, pairwise=None)
+    return configured(loaded, config)
+
+
+def _side_names(before: str | Criterion, after: str | Criterion) -> tuple[str, str]:
+    """Return different names for the two criteria."""
+    old_name = before if isinstance(before, str) else before.name
+    new_name = after if isinstance(after, str) else after.name
+    if old_name == new_name:
+        return f"{old_name} (before)", f"{new_name} (after)"
+    return old_name, new_name
+
+
+def _rating_name(rows: Sequence[Sample], human: str | None, sides: CriterionPair) -> str:
+    """Return the name of the human ratings to compare with. Raises ConfigError if unknown."""
+    known = dict.fromkeys(name for row in rows for name in row.human)
+    if human is not None and human not in known:
+        message = unknown_name_message("rating", human, list(known)[:_MAX_NAMES])
+        raise ConfigError(f"--human: {message}")
+    if human:
+        return human
+    return next((side.name for side in sides if side.name in known), sides[0].name)
+
+
+def _asked_criterion(run: PreparedRun) -> Criterion:
+    """Return the criterion in the form that the run's first judge gets."""
+    judge = next(iter(run.judges.values()))
+    return criterion_for(run.criteria[0], judge)
 
 
 def _compare_files(sides: CriterionPair, names: tuple[str, str]) -> CriterionDiff:
     """Compare the headers, templates and layouts."""
-    headers: list[dict[str, str]] = []
-    for side in sides:
-        labels, values = side.scale.labels, side.scale.values
-        if labels == tuple(f"{value:g}" for value in values):
-            other_steps = (
-                f" in {len(labels)} labels" if len(labels) != values[-1] - values[0] + 1 else ""
-            )
-            scale = f"{labels[0]}–{labels[-1]}{other_steps}"
-        else:
-            scale = ", ".join(
-                f"{label} ({value:g})" for label, value in zip(labels, values, strict=True)
-            )
-        headers.append(
-            {
-                "digest": side.digest[:6],
-                "compares": "two texts" if side.pairwise else "one text",
-                "title": side.title,
-                "description": side.description,
-                "scale": scale,
-                "reply": side.reply,
-                "weight": f"{side.weight:g}",
-                "pass_at": "" if side.pass_at is None else f"{side.pass_at:g}",
-                "version": str(side.version),
-                "reads": ", ".join(sorted(side.needs)),
-                "layouts": ", ".join(side.layouts),
-                "language": side.language,
-                "steps": " ".join(side.steps),
-            }
-        )
-    had, has = headers
-    changes = [
-        Change(name, had[name] or "–", has[name] or "–") for name in had if had[name] != has[name]
-    ]
+    old_header, new_header = (_header(side) for side in sides)
+    changes = []
+    for key, old_value in old_header.items():
+        if old_value != new_header[key]:
+            changes.append(Change(key, old_value or "–", new_header[key] or "–"))
     lines: list[str] = []
     for layout in dict.fromkeys(["", *sides[0].layouts, *sides[1].layouts]):
-        texts = (side.layouts.get(layout, "") if layout else side.template for side in sides)
-        old, new = (file.splitlines() for file in texts)
-        old_title, new_title = (f"{layout} of {name}" if layout else name for name in names)
-        lines += unified_diff(old, new, old_title, new_title, lineterm="")
+        files = []
+        for side in sides:
+            file = side.layouts.get(layout, "") if layout else side.template
+            files.append(file.splitlines())
+        titles = [f"{layout} of {name}" if layout else name for name in names]
+        lines += unified_diff(files[0], files[1], titles[0], titles[1], lineterm="")
     return CriterionDiff(names, sides, tuple(changes), tuple(lines))
+
+
+def _header(criterion: Criterion) -> dict[str, str]:
+    """Return what a diff compares of a criterion, in words."""
+    return {
+        "digest": criterion.digest[:6],
+        "compares": "two texts" if criterion.pairwise else "one text",
+        "title": criterion.title,
+        "description": criterion.description,
+        "scale": _scale_text(criterion),
+        "reply": criterion.reply,
+        "weight": f"{criterion.weight:g}",
+        "pass_at": "" if criterion.pass_at is None else f"{criterion.pass_at:g}",
+        "version": str(criterion.version),
+        "reads": ", ".join(sorted(criterion.needs)),
+        "layouts": ", ".join(criterion.layouts),
+        "language": criterion.language,
+        "steps": " ".join(criterion.steps),
+    }
+
+
+def _scale_text(criterion: Criterion) -> str:
+    """Write `1–5`, `0–100 in 11 labels`, or `no (0), yes (1)`."""
+    labels = criterion.scale.labels
+    values = criterion.scale.values
+    if labels != tuple(f"{value:g}" for value in values):
+        return ", ".join(
+            f"{label} ({value:g})" for label, value in zip(labels, values, strict=True)
+        )
+    ends = f"{labels[0]}–{labels[-1]}"
+    has_each_number = len(labels) == values[-1] - values[0] + 1
+    return ends if has_each_number else f"{ends} in {len(labels)} labels"
 
 
 def _prepare_runs(
@@ -238,20 +263,20 @@ def _prepare_runs(
     """Prepare a run for each criterion, under the same name."""
     if sides[0].pairwise:
         raise ConfigError(
-            "these criteria compare two texts, but a diff scores single texts: omit the judge, or use judge rank"
+            "these criteria compare two texts, but a diff scores single texts: omit the judge, or "
+            "use judge rank"
         )
-    used_up: dict[str, Any] = {"map": {}, "systems": (), "where": {}, "limit": None}
-    config = config.model_copy(
-        update={**used_up, "criteria": (rating,), "metrics": (), "set": {}, "out": None}
-    )
+    # The texts are selected already.
+    changed: dict[str, Any] = {"map": {}, "systems": (), "where": {}, "limit": None}
+    changed |= {"criteria": (rating,), "metrics": (), "set": {}, "out": None}
+    config = config.model_copy(update=changed)
     unrated = [replace(row, human={}, ratings={}) for row in rows]
-    first, second = (
-        prepare(
-            config, unrated, providers=judges, loaded_criteria={rating: replace(side, name=rating)}
-        )
-        for side in sides
-    )
-    return first, second
+
+    def prepare_side(side: Criterion) -> PreparedRun:
+        renamed = {rating: replace(side, name=rating)}
+        return prepare(config, unrated, providers=judges, loaded_criteria=renamed)
+
+    return prepare_side(sides[0]), prepare_side(sides[1])
 
 
 def _compare_prompts(
@@ -266,54 +291,69 @@ def _compare_prompts(
         pairs = choose_pairs(rows, orders=1, budget=None, seed=seed)
         texts = pairs.compared or pairs.equal
     renderers = [make_renderers([side])[side.name] for side in sides]
-    sizes = [0, 0]
+    total_tokens = [0, 0]
     differing: list[TextPair] = []
-    differences: Counter[tuple[str, ...]] = Counter()
-    for sample, rival in texts:
-        prompts = [renderer.render(sample, rival) for renderer in renderers]
+    count_by_lines: Counter[tuple[str, ...]] = Counter()
+    for sample, opponent in texts:
+        prompts = [renderer.render(sample, opponent) for renderer in renderers]
+        parts = []
         for side, prompt in enumerate(prompts):
-            sizes[side] += budget.estimate_request(Request("", prompt.messages))
-            sizes[side] += budget.estimate_tokens(prompt.question)
-        old, new = (
-            [*(message["content"] for message in prompt.messages), prompt.question]
-            for prompt in prompts
-        )
-        if old != new:
-            differing.append((sample, rival))
-            before, after = ("\n".join(parts).splitlines() for parts in (old, new))
-            lines = unified_diff(before, after, "before", "after", lineterm="", n=0)
-            differences[
-                tuple(f"{line:.{_LONGEST_LINE}}" for line in lines if not line.startswith("@@"))
-            ] += 1
-    most = tuple(
-        PromptDifference(count, lines) for lines, count in differences.most_common(_MAX_DIFFERENCES)
-    )
-    items, differing_items = (
-        len({sample.item for sample, _ in group}) for group in (texts, differing)
-    )
-    mean_sizes = sizes[0] / len(texts), sizes[1] / len(texts)
-    prices, source = (None, "") if runs is None else _prices(runs)
+            total_tokens[side] += budget.estimate_request(Request("", prompt.messages))
+            total_tokens[side] += budget.estimate_tokens(prompt.question)
+            messages = [message["content"] for message in prompt.messages]
+            parts.append([*messages, prompt.question])
+        if parts[0] != parts[1]:
+            differing.append((sample, opponent))
+            count_by_lines[_differing_lines(*parts)] += 1
+    most_common = count_by_lines.most_common(_MAX_DIFFERENCES)
+    prices = None if runs is None else _prices(runs)
     return Prompts(
-        len(texts), items, len(differing), differing_items, most, mean_sizes, prices, source
+        texts=len(texts),
+        items=len({sample.item for sample, _ in texts}),
+        differ=len(differing),
+        items_differ=len({sample.item for sample, _ in differing}),
+        differences=tuple(PromptDifference(count, lines) for lines, count in most_common),
+        tokens=(total_tokens[0] / len(texts), total_tokens[1] / len(texts)),
+        cost=prices.cost if prices else None,
+        price_source=prices.source if prices else "",
     )
 
 
-def _prices(runs: tuple[PreparedRun, PreparedRun]) -> tuple[tuple[float, float] | None, str]:
-    """Return US dollars for 1,000 judgments by all judges, before and after, and the source of the prices.
+def _differing_lines(before: Sequence[str], after: Sequence[str]) -> tuple[str, ...]:
+    """Return the lines that differ between two prompts, cut to a length that can be shown."""
+    old_lines = "\n".join(before).splitlines()
+    new_lines = "\n".join(after).splitlines()
+    lines = unified_diff(old_lines, new_lines, "before", "after", lineterm="", n=0)
+    return tuple(f"{line:.{_LONGEST_LINE}}" for line in lines if not line.startswith("@@"))
 
-    None if a price is unknown, with the reason instead.
+
+@dataclass(frozen=True, slots=True)
+class _Prices:
+    """US dollars for 1,000 judgments by all judges, before and after, and the prices' source.
+
+    If a price is unknown, `cost` is None and `source` is the reason, "" if no model is called.
     """
-    prices, why = [], ""
+
+    cost: tuple[float, float] | None
+    source: str
+
+
+def _prices(runs: tuple[PreparedRun, PreparedRun]) -> _Prices:
+    """Estimate the cost of both runs without a cache."""
+    costs = []
+    source = ""
     for run in runs:
         total = 0.0
         uncached = replace(run, config=run.config.model_copy(update={"cache": False}))
         for judge in estimate_cost(uncached, SAMPLED_JUDGMENTS).judges:
-            why = judge.money.why
-            if judge.money.price is None or run.judges[judge.estimate.judge].notice:
-                return None, "" if run.judges[judge.estimate.judge].notice else why
+            source = judge.money.why
+            if run.judges[judge.estimate.judge].notice:
+                return _Prices(None, "")
+            if judge.money.price is None:
+                return _Prices(None, source)
             total += 1000 * judge.money.price / max(1, judge.estimate.total.requests)
-        prices.append(total)
-    return (prices[0], prices[1]), why
+        costs.append(total)
+    return _Prices((costs[0], costs[1]), source)
 
 
 async def run_diff(
@@ -321,10 +361,10 @@ async def run_diff(
     progress: Progress | None = None,
     display: Display = lambda *_: nullcontext(),
 ) -> CriterionDiff:
-    """Make both runs, if any, within one budget and one deadline; each runs inside its display,
-    named "before" and "after".
+    """Make both runs, if any, within one budget and one deadline.
 
-    Raises the errors of `pipeline.run_pipeline`, and Unrecorded if a recording lacks replies.
+    Each runs inside its display, named "before" and "after". Raises the errors of
+    `pipeline.run_pipeline`, and Unrecorded if a recording lacks replies.
     """
     if diff_plan.runs is None:
         return diff_plan.comparison
@@ -338,18 +378,26 @@ async def run_diff(
 def criterion_shifts(
     before: Result, after: Result, rows: Sequence[Sample]
 ) -> tuple[Judged, tuple[str, ...]]:
-    """Compare two runs of a criterion on the same texts; also return notes. `rows` have the human ratings.
+    """Compare two runs of a criterion on the same texts; also return notes.
 
-    Raises DataError for a rating that was used to make either prompt.
+    `rows` have the human ratings. Raises DataError for a rating that was used to make either
+    prompt.
     """
-    column, seed = before.table.columns[0], before.info.config.seed
-    sides, notes = (before, after), tuple[str, ...]()
+    column = before.table.columns[0]
+    seed = before.info.config.seed
+    sides = (before, after)
+    notes: tuple[str, ...] = ()
     ends = [(side.table.columns[0].low, side.table.columns[0].high) for side in sides]
     if ends[0] != ends[1]:
         notes = ("The scales differ, so scores are compared as shares of their scale, 0 to 1.",)
-        sides = _as_shares(before), _as_shares(after)
-    had, has = ({s.key for s in side.table.column_scores(column.name)} for side in sides)
-    comparison = replace(compare(*sides, seed=seed), changes=()) if had & has else None
+        sides = (_as_shares(before), _as_shares(after))
+    old_texts, new_texts = (
+        {score.key for score in side.table.column_scores(column.name)} for side in sides
+    )
+    comparison = None
+    if old_texts & new_texts:
+        # The settings that differ are those of the criteria, which the diff itself shows.
+        comparison = replace(compare(*sides, seed=seed), changes=())
     judged = Judged(
         (
             len(before.table.scores) + len(before.failures),
@@ -361,22 +409,23 @@ def criterion_shifts(
         column.criterion,
     )
     ledger.check(rows, ledger.seen_by(column for side in sides for column in side.table.columns))
-    rated = [row for row in rows if judged.rating in row.human]
     notes = (*notes, *ledger.notes(rows))
+    rated = [row for row in rows if judged.rating in row.human]
     if not rated:
         known = ", ".join(dict.fromkeys(name for row in rows for name in row.human))
         which = f" of {judged.rating} (--human selects another: {known})" if known else ""
         reason = f"No text has a human rating{which}, so agreement with people is unknown"
         return replace(judged, no_agreement=reason), notes
-    old, new = (
+    old_values, new_values = (
         column_from_table(column, side.table, column.name).values for side in (before, after)
     )
-    shifts, lacking = change_in_agreement(rated, judged.rating, old, new, seed=seed)
+    shifts, missing = change_in_agreement(rated, judged.rating, old_values, new_values, seed=seed)
     agreement = tuple(Agreement(level, *shift) for level, shift in shifts.items())
-    reason = "" if agreement else f"Agreement with people's {judged.rating} is undefined: {lacking}"
-    return replace(
-        judged, agreement=agreement, no_agreement=reason, level=usual_level(rated)
-    ), notes
+    reason = ""
+    if not agreement:
+        reason = f"Agreement with people's {judged.rating} is undefined: {missing}"
+    level = usual_level(rated)
+    return replace(judged, agreement=agreement, no_agreement=reason, level=level), notes
 
 
 def _as_shares(result: Result) -> Result:
@@ -397,36 +446,45 @@ def _as_shares(result: Result) -> Result:
 
 
 def _flips(before: Result, after: Result, column: str) -> Iterator[FlipCount]:
-    """Count texts with another likeliest label, by all judges, and pairs of texts and of systems in reversed order."""
+    """Count texts with another likeliest label, and pairs of texts and of systems in reversed
+    order.
+
+    Labels are those of all judges.
+    """
     if before.table.columns[0].labels == after.table.columns[0].labels:
-        had, has = (
-            {
-                (s.item, s.system, s.column): s.provenance.argmax
-                for s in side.table.scores
-                if s.provenance.argmax
-            }
-            for side in (before, after)
-        )
-        both = had.keys() & has.keys()
-        if both:
-            yield FlipCount("likeliest label", sum(had[key] != has[key] for key in both), len(both))
+        old_labels = _likeliest_labels(before)
+        new_labels = _likeliest_labels(after)
+        shared = old_labels.keys() & new_labels.keys()
+        if shared:
+            changed = sum(old_labels[key] != new_labels[key] for key in shared)
+            yield FlipCount("likeliest label", changed, len(shared))
     old, new = (np.round(side.table.matrix(column), _DECIMALS) for side in (before, after))
     if len(old) < 2:
         return
     scored = ~(np.isnan(old) | np.isnan(new))
-    reversed_pairs = pairs = 0
+    reversed_pairs = 0
+    pairs = 0
     for old_values, new_values, known in zip(old.T, new.T, scored.T, strict=True):
         pairs += math.comb(int(known.sum()), 2)
         reversed_pairs += _reversed_pairs(old_values[known], new_values[known])
     yield FlipCount("order within items", reversed_pairs, pairs)
     counts = scored.sum(axis=1)
-    means: list[Floats] = [
-        np.round(
-            np.where(scored, side, 0.0).sum(axis=1)[counts > 0] / counts[counts > 0], _DECIMALS
-        )
-        for side in (old, new)
-    ]
-    yield FlipCount("order of systems", _reversed_pairs(*means), math.comb(len(means[0]), 2))
+    has_scores = counts > 0
+    means: list[Floats] = []
+    for side in (old, new):
+        sums = np.where(scored, side, 0.0).sum(axis=1)
+        means.append(np.round(sums[has_scores] / counts[has_scores], _DECIMALS))
+    pairs = math.comb(len(means[0]), 2)
+    yield FlipCount("order of systems", _reversed_pairs(*means), pairs)
+
+
+def _likeliest_labels(result: Result) -> dict[tuple[str, str, str], str]:
+    """Return the likeliest label by item, system and column."""
+    return {
+        (score.item, score.system, score.column): score.provenance.argmax
+        for score in result.table.scores
+        if score.provenance.argmax
+    }
 
 
 def _reversed_pairs(before: Floats, after: Floats) -> int:

@@ -17,7 +17,9 @@ PLACES = 3
 
 @dataclass(frozen=True, slots=True)
 class PromptDifference:
-    """A difference between two prompts, as lines of a unified diff, and the number of texts that have it."""
+    """A difference between two prompts, as lines of a unified diff, and the number of texts that
+    have it.
+    """
 
     texts: int
     lines: tuple[str, ...]
@@ -25,12 +27,13 @@ class PromptDifference:
 
 @dataclass(frozen=True, slots=True)
 class Prompts:
-    """The prompts of two criteria on the same texts (or pairs of texts, for criteria that compare two).
+    """The prompts of two criteria on the same texts (or pairs of texts, for criteria that compare
+    two).
 
-    Of `texts` on `items`, `differ` (on `items_differ`) have different prompts. `differences` has the most common first.
-    `tokens` are estimated means per prompt, before
-    and after. `cost` is that of 1,000 judgments by all judges (US dollars, without cache, with estimated replies), None
-    if a price is unknown; `price_source` names the source of the prices or says why one is unknown.
+    Of `texts` on `items`, `differ` (on `items_differ`) have different prompts. `differences` has
+    the most common first. `tokens` are estimated means per prompt, before and after. `cost` is that
+    of 1,000 judgments by all judges (US dollars, without cache, with estimated replies), None if a
+    price is unknown; `price_source` names the source of the prices or says why one is unknown.
     """
 
     texts: int
@@ -54,10 +57,11 @@ class FlipCount:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """Spearman's correlation with people's ratings at a level, before and after, and the difference, on shared texts.
+    """Spearman's correlation with people's ratings at a level, before and after, and the
+    difference, on shared texts.
 
-    At level `within-items`, `difference` is the mean over items of the differences in rho, with the p of a sign-flip test; at
-    the other levels it has only an interval. It is None if it is undefined.
+    At level `within-items`, `difference` is the mean over items of the differences in rho, with the p of
+    a sign-flip test; at the other levels it has only an interval. It is None if it is undefined.
     """
 
     level: Level
@@ -73,17 +77,17 @@ class Agreement:
             return difference.p < ALPHA
         if difference is None or difference.low is None or difference.high is None:
             return False
-        return (
-            round(difference.low, PLACES) > 0 or round(difference.high, PLACES) < 0
-        )  # as the reader sees them
+        # The ends are compared as the reader sees them.
+        return round(difference.low, PLACES) > 0 or round(difference.high, PLACES) < 0
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
     """The scores of a judge with both criteria. Pairs are before and after.
 
-    `comparison` is None if no text has both scores. `rating` names the column of people's ratings, `agreement` has a
-    record per level, or else `no_agreement` says why not. `level` is the one of the verdict.
+    `comparison` is None if no text has both scores. `rating` names the column of people's ratings,
+    `agreement` has a record per level, or else `no_agreement` says why not. `level` is the one of
+    the verdict.
     """
 
     judgments: tuple[int, int]
@@ -105,9 +109,11 @@ class Judged:
 
 @dataclass(frozen=True, repr=False)
 class CriterionDiff(plugins.Reported):
-    """The result of `judge.diff`: two criteria, their prompts on some texts, and a judge's scores with both.
+    """The result of `judge.diff`: two criteria, their prompts on some texts, and a judge's scores
+    with both.
 
-    `changes` are those of the header and what follows from it, `diff` the lines that differ in files and layouts.
+    `changes` are those of the header and what follows from it, `diff` the lines that differ in
+    files and layouts.
     """
 
     VIEW: ClassVar[str] = "judge.commands.criteria_diff.view:view"

@@ -1,4 +1,6 @@
-"""The report of `judge criteria diff`: what two wordings of a criterion change in prompts, scores and agreement."""
+"""The report of `judge criteria diff`: what two wordings of a criterion change in prompts, scores
+and agreement.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,7 @@ from dataclasses import asdict, fields, replace
 from typing import Any
 
 from judge.commands.compare import view as comparison
-from judge.commands.criteria_diff.record import PLACES, Agreement, CriterionDiff
+from judge.commands.criteria_diff.record import PLACES, Agreement, CriterionDiff, Judged
 from judge.core.format import decimals, dollars, format_p, number, one_line, percent, plural, signed
 from judge.core.records import Estimate
 from judge.report.document import Block, Bullets, Cell, Diff, Document, Heading, Section, table
@@ -22,90 +24,93 @@ _KEY = "* significant"
 
 def view(diff: CriterionDiff) -> Document:
     """Make the report of a diff."""
-    judged, prompts = diff.judged, diff.prompts
+    prompts = diff.prompts
     first, *others = _finding(diff)
-    names = " → ".join(diff.names)
+    finding = [first.rstrip("."), *others]
+    title = " → ".join(diff.names)
     rows = list(_rows(diff))
-    changes = [
-        f"{change.what}: {one_line(change.before, 200)} → {one_line(change.after, 200)}"
-        for change in diff.changes
-    ]
-    if prompts and prompts.cost is None and prompts.price_source:
-        changes.insert(0, f"The cost is unknown: {prompts.price_source}.")
-    prompt_blocks = [
-        block
-        for place, each in enumerate(prompts.differences if prompts else ())
-        for block in (
-            Heading(f"{'Also, on' if place else 'On'} {plural(each.texts, 'text')}"),
-            Diff(each.lines),
-        )
-    ]
-    summary: list[Block] = (
-        [table(_HEADS, rows, _KEY, name="diff", caption="Before and after.")] if rows else []
-    )
-    summary += [Bullets(tuple(changes))] if changes else []
-    if judged is None:  # the lines that differ are the summary
-        summary += prompt_blocks if prompts else [Diff(diff.diff)] if diff.diff else []
-    sections = []
-    if judged and judged.agreement:
-        caption = f"Spearman's correlation with people's ratings of {judged.rating}."
-        by_level = [
-            (*_agreement_row(a, OVER[a.level]), Cell(f"{(a.difference or a.after).n:,}"))
-            for a in judged.agreement
-        ]
-        agreement = table((*_HEADS, "n"), by_level, _KEY, caption=caption, name="agreement")
-        sections.append(Section("agreement", "Agreement with people", lambda: [agreement]))
-    if judged and (scores := judged.comparison):
-        sections.append(Section("scores", "Scores", lambda: comparison.mean_blocks(scores)))
-    if judged and prompt_blocks:
-        sections.append(Section("prompts", "Prompts", lambda: prompt_blocks))
-    if diff.diff and prompts:
-        sections.append(Section("files", "Files", lambda: [Diff(diff.diff)]))
+    summary: list[Block] = []
+    if rows:
+        summary.append(table(_HEADS, rows, _KEY, name="diff", caption="Before and after."))
+    changes = _change_lines(diff)
+    if changes:
+        summary.append(Bullets(tuple(changes)))
+    if diff.judged is None:
+        # Without scores, the lines that differ are the summary.
+        if prompts:
+            summary += _prompt_blocks(diff)
+        elif diff.diff:
+            summary.append(Diff(diff.diff))
     return Document(
-        title=" → ".join(diff.names),
-        finding=(first.rstrip("."), *others),
-        scope=f"{names} · {plural(prompts.texts, 'text')}" if prompts else names,
+        title=title,
+        finding=tuple(finding),
+        scope=f"{title} · {plural(prompts.texts, 'text')}" if prompts else title,
         notices=diff.notes,
         summary=tuple(summary),
-        sections=tuple(sections),
-        data=_data(diff, [first.rstrip("."), *others]),
-        records=tuple(
-            {"quantity": name.text}
-            | {
-                side: cell.text if cell.value is None else cell.value
-                for side, cell in sides.items()
-            }
-            | {"p": p.text}
-            for name, before, after, change, p in rows
-            for sides in [{"before": before, "after": after, "change": change}]
-        ),
+        sections=tuple(_sections(diff)),
+        data=_data(diff, finding),
+        records=tuple(_record(row) for row in rows),
     )
+
+
+def _change_lines(diff: CriterionDiff) -> list[str]:
+    """Return a line for each setting that differs, after the reason why the cost is unknown."""
+    lines = []
+    prompts = diff.prompts
+    if prompts and prompts.cost is None and prompts.price_source:
+        lines.append(f"The cost is unknown: {prompts.price_source}.")
+    for change in diff.changes:
+        before = one_line(change.before, 200)
+        after = one_line(change.after, 200)
+        lines.append(f"{change.what}: {before} → {after}")
+    return lines
+
+
+def _prompt_blocks(diff: CriterionDiff) -> list[Block]:
+    """Return the most common differences of the prompts."""
+    blocks: list[Block] = []
+    for position, difference in enumerate(diff.prompts.differences if diff.prompts else ()):
+        opening = "Also, on" if position else "On"
+        blocks.append(Heading(f"{opening} {plural(difference.texts, 'text')}"))
+        blocks.append(Diff(difference.lines))
+    return blocks
+
+
+def _sections(diff: CriterionDiff) -> Iterator[Section]:
+    judged = diff.judged
+    if judged is not None and judged.agreement:
+        caption = f"Spearman's correlation with people's ratings of {judged.rating}."
+        rows = []
+        for agreement in judged.agreement:
+            estimate = agreement.difference or agreement.after
+            row = _agreement_row(agreement, OVER[agreement.level])
+            rows.append((*row, Cell(f"{estimate.n:,}")))
+        by_level = table((*_HEADS, "n"), rows, _KEY, caption=caption, name="agreement")
+        yield Section("agreement", "Agreement with people", lambda: [by_level])
+    if judged is not None and judged.comparison:
+        scores = judged.comparison
+        yield Section("scores", "Scores", lambda: comparison.mean_blocks(scores))
+    prompt_blocks = _prompt_blocks(diff)
+    if judged is not None and prompt_blocks:
+        yield Section("prompts", "Prompts", lambda: prompt_blocks)
+    if diff.diff and diff.prompts:
+        yield Section("files", "Files", lambda: [Diff(diff.diff)])
+
+
+def _record(row: tuple[Cell, ...]) -> dict[str, Any]:
+    """Return a row of the summary for CSV: numbers if a cell has one, else its text."""
+    name, before, after, change, p = row
+    record: dict[str, Any] = {"quantity": name.text}
+    for side, cell in {"before": before, "after": after, "change": change}.items():
+        record[side] = cell.text if cell.value is None else cell.value
+    return record | {"p": p.text}
 
 
 def _finding(diff: CriterionDiff) -> Iterator[str]:
     """Say what changed, the most important first: agreement with people, scores, prompts, text."""
-    judged, prompts = diff.judged, diff.prompts
-    if judged is not None:
-        leading = judged.leading
-        if leading and (e := leading.difference):
-            verbs = (
-                "The new wording agrees better with people",
-                "The new wording agrees worse with people",
-            )
-            size = (
-                f"Spearman changes by {change_text(e, PLACES)}, {plural(e.n, UNITS[leading.level])}"
-            )
-            verdict = _verdict(verbs, "agreement with people", e, leading.is_significant)
-            yield f"{verdict}: {size}."
-        means = judged.comparison.runs.means if judged.comparison else ()
-        for row in means[:1]:  # of all systems, or of the only one; of a panel the mean's
-            e = replace(row.estimate, p=row.adjusted)
-            size = f"{change_text(e, decimals([row.before, row.after]))}, {plural(e.n, 'item')}"
-            yield f"{_verdict(('Scores rose', 'Scores fell'), 'scores', e, row.significant)}: {size}."
-        if not means:
-            yield "No text has a score by both."
-        if judged.no_agreement:
-            yield f"{judged.no_agreement}."
+    prompts = diff.prompts
+    if diff.judged is not None:
+        yield from _judged_sentences(diff.judged)
     elif prompts is not None and not prompts.differ:
         yield f"The prompts are the same on {plural(prompts.texts, 'text')}."
     elif prompts is not None:
@@ -116,61 +121,88 @@ def _finding(diff: CriterionDiff) -> Iterator[str]:
         yield f"The two criteria have the same text ({diff.criteria[0].digest[:6]})."
 
 
-def _verdict(verbs: tuple[str, str], what: str, e: Estimate, significant: bool) -> str:
+def _judged_sentences(judged: Judged) -> Iterator[str]:
+    leading = judged.leading
+    if leading is not None and leading.difference is not None:
+        difference = leading.difference
+        verbs = (
+            "The new wording agrees better with people",
+            "The new wording agrees worse with people",
+        )
+        verdict = _verdict(verbs, "agreement with people", difference, leading.is_significant)
+        size = change_text(difference, PLACES)
+        yield f"{verdict}: Spearman changes by {size}, {plural(difference.n, UNITS[leading.level])}."
+    means = judged.comparison.runs.means if judged.comparison else ()
+    # The first mean is that of all systems, or of the only one; of a panel the mean's.
+    for row in means[:1]:
+        estimate = replace(row.estimate, p=row.adjusted)
+        verdict = _verdict(("Scores rose", "Scores fell"), "scores", estimate, row.significant)
+        size = change_text(estimate, decimals([row.before, row.after]))
+        yield f"{verdict}: {size}, {plural(estimate.n, 'item')}."
+    if not means:
+        yield "No text has a score by both."
+    if judged.no_agreement:
+        yield f"{judged.no_agreement}."
+
+
+def _verdict(verbs: tuple[str, str], subject: str, estimate: Estimate, significant: bool) -> str:
     """Say whether a change is significant, its p, and how many items a test needs if it is not."""
-    tested = [] if e.p is None else [format_p(e.p)]
+    details = [] if estimate.p is None else [format_p(estimate.p)]
     if significant:
-        said = verbs[0] if e.value > 0 else verbs[1]
+        verdict = verbs[0] if estimate.value > 0 else verbs[1]
     else:
-        said, items = f"No significant change in {what}", items_needed(e)
-        if items is not None and items > e.n:
-            tested.append(f"detecting it needs about {round(items, 2 - len(str(items))):,} items")
-    return f"{said} ({', '.join(tested)})" if tested else said
+        verdict = f"No significant change in {subject}"
+        items = items_needed(estimate)
+        if items is not None and items > estimate.n:
+            two_digits = round(items, 2 - len(str(items)))
+            details.append(f"detecting it needs about {two_digits:,} items")
+    return f"{verdict} ({', '.join(details)})" if details else verdict
 
 
 def _rows(diff: CriterionDiff) -> Iterator[tuple[Cell, ...]]:
-    judged, prompts, none = diff.judged, diff.prompts, Cell("")
+    judged = diff.judged
+    prompts = diff.prompts
+    empty = Cell("")
     if judged is not None:
         if judged.leading is not None:
             yield _agreement_row(judged.leading, "agreement with people")
         for row in judged.comparison.runs.means[:1] if judged.comparison else ():
             places = decimals([row.before, row.after])
             sides = [Cell(number(value, places), value=value) for value in (row.before, row.after)]
-            changed = estimate_cell(row.estimate, places, signed, mark="*" * row.significant)
+            mark = "*" if row.significant else ""
+            changed = estimate_cell(row.estimate, places, signed, mark=mark)
             yield Cell("mean score"), *sides, changed, Cell(p_cell(row.adjusted))
         sides = [
-            Cell(f"{failed:,} of {n:,}")
-            for failed, n in zip(judged.failed, judged.judgments, strict=True)
+            Cell(f"{failed:,} of {judgments:,}")
+            for failed, judgments in zip(judged.failed, judged.judgments, strict=True)
         ]
-        yield Cell("failed judgments"), *sides, none, none
+        yield Cell("failed judgments"), *sides, empty, empty
         for flips in judged.flips:
             if flips.total:
-                count = Cell(
-                    f"{flips.flipped:,} of {flips.total:,}",
-                    note=percent(flips.flipped / flips.total),
-                )
-                yield Cell(f"flips: {flips.name}"), none, none, count, none
+                share = percent(flips.flipped / flips.total)
+                count = Cell(f"{flips.flipped:,} of {flips.total:,}", note=share)
+                yield Cell(f"flips: {flips.name}"), empty, empty, count, empty
     if prompts is not None:
         before, after = prompts.tokens
         sides = [Cell(f"{tokens:,.0f}", value=tokens) for tokens in prompts.tokens]
-        yield (
-            Cell("tokens per prompt"),
-            *sides,
-            Cell(f"{signed(100 * (after / before - 1), 1)}%"),
-            none,
-        )
+        growth = signed(100 * (after / before - 1), 1)
+        yield Cell("tokens per prompt"), *sides, Cell(f"{growth}%"), empty
         if prompts.cost is not None:
             sides = [Cell(dollars(cost), value=cost) for cost in prompts.cost]
-            yield Cell("cost of 1,000 judgments", note=prompts.price_source), *sides, none, none
+            name = Cell("cost of 1,000 judgments", note=prompts.price_source)
+            yield name, *sides, empty, empty
 
 
 def _agreement_row(agreement: Agreement, name: str) -> tuple[Cell, ...]:
     sides = [
-        Cell(number(e.value, PLACES), value=e.value) for e in (agreement.before, agreement.after)
+        Cell(number(estimate.value, PLACES), value=estimate.value)
+        for estimate in (agreement.before, agreement.after)
     ]
     difference = agreement.difference
-    change = estimate_cell(difference, PLACES, signed, mark="*" * agreement.is_significant)
-    return Cell(name), *sides, change, Cell(p_cell(difference.p if difference else None))
+    mark = "*" if agreement.is_significant else ""
+    change = estimate_cell(difference, PLACES, signed, mark=mark)
+    p = Cell(p_cell(difference.p if difference else None))
+    return (Cell(name), *sides, change, p)
 
 
 def _data(diff: CriterionDiff, finding: list[str]) -> dict[str, Any]:
@@ -178,12 +210,13 @@ def _data(diff: CriterionDiff, finding: list[str]) -> dict[str, Any]:
     for side, name, criterion in zip(("before", "after"), diff.names, diff.criteria, strict=True):
         data[side] = {"name": name, "path": criterion.path, "digest": criterion.digest}
     data |= {"changes": diff.changes, "diff": diff.diff, "prompts": diff.prompts, "judged": None}
-    if (judged := diff.judged) is not None:
-        data["judged"] = {field.name: getattr(judged, field.name) for field in fields(judged)} | {
-            "comparison": comparison.data(judged.comparison) if judged.comparison else None,
-            "agreement": [
-                {**asdict(record), "significant": record.is_significant}
-                for record in judged.agreement
-            ],
-        }
+    judged = diff.judged
+    if judged is not None:
+        scores = judged.comparison
+        data["judged"] = {field.name: getattr(judged, field.name) for field in fields(judged)}
+        data["judged"]["comparison"] = comparison.data(scores) if scores else None
+        data["judged"]["agreement"] = [
+            {**asdict(agreement), "significant": agreement.is_significant}
+            for agreement in judged.agreement
+        ]
     return data

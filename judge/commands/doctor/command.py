@@ -1,4 +1,5 @@
-"""`judge doctor`: check versions, extras, keys and the cache, and test a model with a few tiny requests.
+"""`judge doctor`: check versions, extras, keys and the cache, and test a model with a few tiny
+requests.
 
 Replies of these tests are not cached.
 """
@@ -43,9 +44,21 @@ _DISTRIBUTION = "textjudge"
 _BUNDLES = ("all", "dev")
 _REQUIREMENT = re.compile(r"([\w.-]+)(?:\[[^\]]*\])?[^;]*(?:;.*extra == ['\"]([\w-]+)['\"])?")
 _VARIABLES = (
-    "JUDGE_CACHE", "XDG_CACHE_HOME", "OPENAI_BASE_URL", "AZURE_OPENAI_ENDPOINT", "RAY_ADDRESS", "HTTP_PROXY",
-    "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR", "HF_HOME", "HF_HUB_OFFLINE", "NO_COLOR",
-)  # fmt: skip
+    "JUDGE_CACHE",
+    "XDG_CACHE_HOME",
+    "OPENAI_BASE_URL",
+    "AZURE_OPENAI_ENDPOINT",
+    "RAY_ADDRESS",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+    "NO_PROXY",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "HF_HOME",
+    "HF_HUB_OFFLINE",
+    "NO_COLOR",
+)
 _CRITERION = "fluency"
 """A short built-in criterion. The test judges its own description by it."""
 _MAX_TOKENS, _DRAWS = 16, 3
@@ -61,90 +74,95 @@ _STRATEGIES: Mapping[Strategy, str] = {
 }
 
 
-def _check(part: str, name: str, found: bool | str, yes: str, no: str, *, fix: str = "") -> Finding:
+def _check(
+    part: str, name: str, present: bool | str, yes: str, no: str, *, fix: str = ""
+) -> Finding:
     """Return an `ok` if something is there, else a `missing` with its fix."""
-    return Finding(part, name, "ok", yes) if found else Finding(part, name, "missing", no, fix)
+    if present:
+        return Finding(part, name, "ok", yes)
+    return Finding(part, name, "missing", no, fix)
 
 
 def check_environment(config: RunConfig) -> list[Finding]:
     """Check this machine. Sends nothing."""
-    findings = [
-        Finding("this machine", "judge", "ok", f"{__version__} in {Path(__file__).parents[2]}"),
+    package = Path(__file__).parents[2]
+    return [
+        Finding("this machine", "judge", "ok", f"{__version__} in {package}"),
         Finding("this machine", "Python", "ok", platform.python_version()),
         Finding("this machine", "platform", "ok", platform.platform()),
         *_check_packages(),
+        *_check_keys(),
+        *_check_cache(config),
+        *_check_variables(),
+        *_check_local_models(),
     ]
-    keys = {"openai": ("OPENAI_API_KEY", False)}
-    keys |= {vendor.name: (vendor.key_env, vendor.local) for vendor in VENDORS.values()}
-    for name, (variable, local) in keys.items():  # the report never shows a key
+
+
+def _check_keys() -> Iterator[Finding]:
+    """Check which keys are set. The report never shows a key."""
+    variables = {"openai": ("OPENAI_API_KEY", False)}
+    variables |= {vendor.name: (vendor.key_env, vendor.local) for vendor in VENDORS.values()}
+    for name, (variable, local) in variables.items():
+        key = os.environ.get(variable, "").strip()
         optional = "; a server of your own may need none" if local else ""
-        known = os.environ.get(variable, "").strip()
-        findings.append(
-            _check("keys", name, known, f"${variable} is set", f"${variable} is not set{optional}")
-        )
-    findings += _check_cache(config)
-    effects = {
-        "OPENAI_BASE_URL": "is set: models without a vendor's name use this server instead of OpenAI"
-    }
-    findings += [
-        Finding(
-            "variables", f"${name}", "ok", effects.get(name, "is set")
-        )  # names only: a value may be a secret
-        for name in _VARIABLES
-        if os.environ.get(name) or os.environ.get(name.lower())
-    ]
-    part, fix = "local models", _pip(f"{_DISTRIBUTION}[bertscore]")
-    usual, lacking = (
+        unset = f"${variable} is not set{optional}"
+        yield _check("keys", name, key, f"${variable} is set", unset)
+
+
+def _check_variables() -> Iterator[Finding]:
+    """Name the variables that are set. Their values may be secrets."""
+    base_url = "is set: models without a vendor's name use this server instead of OpenAI"
+    for name in _VARIABLES:
+        if os.environ.get(name) or os.environ.get(name.lower()):
+            effect = base_url if name == "OPENAI_BASE_URL" else "is set"
+            yield Finding("variables", f"${name}", "ok", effect)
+
+
+def _check_local_models() -> Iterator[Finding]:
+    """Check the models of metrics in the hub's cache, and the default of BERTScore."""
+    part = "local models"
+    yield _check(
+        part,
+        DEFAULT,
+        bool(default_folder()),
         "embeddings of English: the default of bertscore",
         "the default of bertscore is not installed",
+        fix=_pip(f"{_DISTRIBUTION}[bertscore]"),
     )
-    findings.append(_check(part, DEFAULT, bool(default_folder()), usual, lacking, fix=fix))
     for name, folder in huggingface.cached_models().items():
         missing = huggingface.missing_files(folder)
-        absent = f"the hub's cache lacks {', '.join(missing[:1])}"
-        findings.append(
-            _check(
-                part,
-                name,
-                not missing,
-                "in the hub's cache",
-                absent,
-                fix="its next use downloads it",
-            )
-        )
-    return findings
+        incomplete = f"the hub's cache lacks {', '.join(missing[:1])}"
+        fix = "its next use downloads it"
+        yield _check(part, name, not missing, "in the hub's cache", incomplete, fix=fix)
 
 
 def _check_packages() -> Iterator[Finding]:
     """Check the required packages, and those of each extra."""
-    packages: dict[str, list[str]] = {"": []}
     try:
-        for line in requires(_DISTRIBUTION) or ():
-            name, extra = _REQUIREMENT.match(line).groups("")  # type: ignore[union-attr]
-            packages.setdefault(extra, []).append(name)
+        requirements = requires(_DISTRIBUTION) or ()
     except PackageNotFoundError:
+        problem = "not installed: judge runs from its folder"
         fix = "pip install -e . in the checkout, or pip install textjudge"
-        yield Finding(
-            "packages", _DISTRIBUTION, "error", "not installed: judge runs from its folder", fix
-        )
+        yield Finding("packages", _DISTRIBUTION, "error", problem, fix)
         return
-    for name in packages.pop(""):
-        has = _version(name)
-        yield Finding(
-            "packages",
-            name,
-            "ok" if has else "error",
-            has or "not installed",
-            "" if has else _pip(name),
-        )
-    for extra, names in packages.items():
+    packages_by_extra: dict[str, list[str]] = {"": []}
+    for line in requirements:
+        name, extra = _REQUIREMENT.match(line).groups("")  # type: ignore[union-attr]
+        packages_by_extra.setdefault(extra, []).append(name)
+    for name in packages_by_extra.pop(""):
+        installed = _version(name)
+        if installed:
+            yield Finding("packages", name, "ok", installed)
+        else:
+            yield Finding("packages", name, "error", "not installed", _pip(name))
+    for extra, names in packages_by_extra.items():
         if extra in _BUNDLES:
             continue
         versions = {name: _version(name) for name in names}
-        lacks = [name for name, has in versions.items() if not has]
-        listed = ", ".join(f"{name} {has}" for name, has in versions.items())
+        missing = [name for name, installed in versions.items() if not installed]
+        listed = ", ".join(f"{name} {installed}" for name, installed in versions.items())
         fix = _pip(f"{_DISTRIBUTION}[{extra}]")
-        yield _check("extras", extra, not lacks, listed, f"lacks {', '.join(lacks)}", fix=fix)
+        yield _check("extras", extra, not missing, listed, f"lacks {', '.join(missing)}", fix=fix)
 
 
 def _version(package: str) -> str:
@@ -184,13 +202,15 @@ def _stored_replies(folder: Path) -> Finding:
         return Finding(
             "cache", "folder", "error", str(error), "name another with --cache, or use --no-cache"
         )
-    kept = f"replies kept: {stats['responses']:,}, {stats['bytes'] / 1e6:,.1f} MB"
-    return Finding("cache", "folder", "ok", f"{folder}: {kept}")
+    counts = f"replies kept: {stats['responses']:,}, {stats['bytes'] / 1e6:,.1f} MB"
+    return Finding("cache", "folder", "ok", f"{folder}: {counts}")
 
 
 @dataclass(frozen=True, slots=True)
 class ModelCheck:
-    """A judge to test: its provider, or the error on opening it. `asks` is the number of requests it takes."""
+    """A judge to test: its provider, or the error on opening it. `asks` is the number of requests
+    it takes.
+    """
 
     judge: Judge
     provider: Provider | None = None
@@ -221,21 +241,25 @@ def announce(checks: Sequence[ModelCheck]) -> str:
         for check in checks
         if check.asks
     ]
-    about = f"with replies of at most {_MAX_TOKENS} tokens, which are not cached (reasoning models may write more)"
-    return f"{' and '.join(requests)}, {about}" if requests else ""
+    if not requests:
+        return ""
+    return (
+        f"{' and '.join(requests)}, with replies of at most {_MAX_TOKENS} tokens, which are not "
+        "cached (reasoning models may write more)"
+    )
 
 
 async def check_model(config: RunConfig, checks: Sequence[ModelCheck]) -> list[Finding]:
     """Test the models one after the other."""
     findings: list[Finding] = []
     for check in checks:
-        part, provider = check.judge.label or check.judge.name, check.provider
+        part = check.judge.label or check.judge.name
+        provider = check.provider
         if provider is None:
             findings.append(Finding(part, "model", "error", str(check.error)))
         elif provider.notice:
-            findings.append(
-                Finding(part, "model", "ok", "replies come from a file; there is no server to test")
-            )
+            text = "replies come from a file; there is no server to test"
+            findings.append(Finding(part, "model", "ok", text))
         else:
             try:
                 findings += await _test_provider(config, check.judge, provider)
@@ -245,8 +269,10 @@ async def check_model(config: RunConfig, checks: Sequence[ModelCheck]) -> list[F
 
 
 async def _test_provider(config: RunConfig, judge: Judge, provider: Provider) -> list[Finding]:
-    part, plan = judge.label or judge.name, config.of_judge(judge)
-    settings = replace(sampling_options(plan), max_tokens=_MAX_TOKENS)
+    """Send the first request; if it is answered, test what else the model accepts."""
+    part = judge.label or judge.name
+    judge_config = config.of_judge(judge)
+    settings = replace(sampling_options(judge_config), max_tokens=_MAX_TOKENS)
     best: Strategy = "decisions" if provider.decides else "logprobs"
     known = provider.learned
     criterion = criterion_for(replace(criteria.load(_CRITERION), steps=()), provider)
@@ -254,54 +280,70 @@ async def _test_provider(config: RunConfig, judge: Judge, provider: Provider) ->
     try:
         first = await provider.complete(_request(provider, criterion, best, settings))
     except JudgeError as error:
-        status = error.status if isinstance(error, Refused | Transient) else None
-        if status is None:
-            return [
-                Finding(
-                    part,
-                    "address" if isinstance(error, ProviderError) else "model",
-                    "error",
-                    str(error),
-                )
-            ]
-        name = "key" if status in _UNAUTHORIZED else "model"
-        wait = "the server is busy or the account's limit is reached; try again in a minute"
-        fix = wait if status == _TOO_MANY_REQUESTS else ""
-        answers = Finding(part, "address", "ok", f"{provider.endpoint} answers")
-        return [answers, Finding(part, name, "error", str(error), fix)]
+        return _describe_refusal(part, provider, error)
+    seconds = time.perf_counter() - start
     if first.reasoned:
         settings = replace(settings, draws=settings.draws_if_reasoning or settings.draws)
-    seconds = time.perf_counter() - start
     findings = [Finding(part, "address", "ok", f"{provider.endpoint} answered in {seconds:.1f} s")]
-    if provider.endpoint.startswith("http"):  # a server that may want a key
-        default = VENDORS[provider.name].key_env if provider.name in VENDORS else config.key_env
-        variable = judge.key_env or (
-            config.key_env if "key_env" in config.model_fields_set else default
-        )
-        sent = os.environ.get(variable, "").strip()
-        taken = f"${variable} is accepted" if sent else f"not needed (${variable} is not set)"
-        taken = "key_command's key is accepted" if plan.key_command else taken
-        findings.append(Finding(part, "key", "ok", taken))
+    if provider.endpoint.startswith("http"):
+        findings.append(_describe_key(part, config, judge, provider))
     drawn: Response | None = None
     if not provider.decides:
         findings += _check_parameters(part, first)
-        request = _request(provider, criterion, "samples", settings)
-        try:
-            drawn = await provider.complete(
-                replace(request, params={**request.params, "n": _DRAWS})
-            )
-        except JudgeError as error:
-            findings.append(Finding(part, "draws", "missing", f"could not be tested: {error}"))
-        else:
-            count = f"{len(drawn.choices)} in one request"
-            separate = f"{count}: {settings.draws} draws are as many requests"
-            findings.append(_check(part, "draws", len(drawn.choices) >= _DRAWS, count, separate))
+        draws_finding, drawn = await _test_draws(part, provider, criterion, settings)
+        findings.append(draws_finding)
         findings.append(await _test_json_schema(part, provider, criterion, settings))
     findings += _known_limits(part, provider, known)
     strategy, finding = _auto_weighting(part, best, criterion, first, drawn, settings=settings)
     findings.append(finding)
-    draws = settings.draws if strategy == "samples" else 1
-    return [*findings, _price(part, provider, first, drawn, draws)] if strategy else findings
+    if strategy:
+        draws = settings.draws if strategy == "samples" else 1
+        findings.append(_price(part, provider, first, drawn, draws))
+    return findings
+
+
+def _describe_refusal(part: str, provider: Provider, error: JudgeError) -> list[Finding]:
+    """Say whether the address, the key or the model is at fault."""
+    status = error.status if isinstance(error, Refused | Transient) else None
+    if status is None:
+        name = "address" if isinstance(error, ProviderError) else "model"
+        return [Finding(part, name, "error", str(error))]
+    name = "key" if status in _UNAUTHORIZED else "model"
+    fix = ""
+    if status == _TOO_MANY_REQUESTS:
+        fix = "the server is busy or the account's limit is reached; try again in a minute"
+    answers = Finding(part, "address", "ok", f"{provider.endpoint} answers")
+    return [answers, Finding(part, name, "error", str(error), fix)]
+
+
+def _describe_key(part: str, config: RunConfig, judge: Judge, provider: Provider) -> Finding:
+    """Say which key the server accepted."""
+    if config.of_judge(judge).key_command:
+        return Finding(part, "key", "ok", "key_command's key is accepted")
+    variable = judge.key_env
+    if not variable and "key_env" in config.model_fields_set:
+        variable = config.key_env
+    if not variable:
+        vendor = VENDORS.get(provider.name)
+        variable = vendor.key_env if vendor else config.key_env
+    if os.environ.get(variable, "").strip():
+        return Finding(part, "key", "ok", f"${variable} is accepted")
+    return Finding(part, "key", "ok", f"not needed (${variable} is not set)")
+
+
+async def _test_draws(
+    part: str, provider: Provider, criterion: Criterion, settings: SamplingOptions
+) -> tuple[Finding, Response | None]:
+    """Test whether one request returns several replies."""
+    request = _request(provider, criterion, "samples", settings)
+    request = replace(request, params={**request.params, "n": _DRAWS})
+    try:
+        drawn = await provider.complete(request)
+    except JudgeError as error:
+        return Finding(part, "draws", "missing", f"could not be tested: {error}"), None
+    count = f"{len(drawn.choices)} in one request"
+    separate = f"{count}: {settings.draws} draws are as many requests"
+    return _check(part, "draws", len(drawn.choices) >= _DRAWS, count, separate), drawn
 
 
 def _request(
@@ -316,30 +358,36 @@ def _request(
 
 def _check_parameters(part: str, first: Response) -> Iterator[Finding]:
     """Say which parameters of the first request the server accepted."""
-    unmet, reasoning = first.unmet, first.usage.reasoning_tokens
+    unmet = first.unmet
+    reasoning_tokens = first.usage.reasoning_tokens
     has_probabilities = bool(first.choices) and first.choices[0].tokens is not None
     yield _check(part, "token probabilities", has_probabilities, "given", "not given")
     if "reasoning" in unmet:
-        yield Finding(
-            part, "thinking", "ok", "reasoning is off, because token probabilities need that"
-        )
-    elif reasoning:
-        yield Finding(part, "thinking", "ok", f"{reasoning:,} paid reasoning tokens for this reply")
-    own = "refused: the model uses its own temperature"
-    yield _check(part, "temperature", "temperature" not in unmet, "taken", own)
+        text = "reasoning is off, because token probabilities need that"
+        yield Finding(part, "thinking", "ok", text)
+    elif reasoning_tokens:
+        text = f"{reasoning_tokens:,} paid reasoning tokens for this reply"
+        yield Finding(part, "thinking", "ok", text)
+    refused = "refused: the model uses its own temperature"
+    yield _check(part, "temperature", "temperature" not in unmet, "taken", refused)
     unlimited = "no length limit is accepted, so the cost of a reply is unbounded"
     yield _check(part, "length", "max_tokens" not in unmet, "a length limit is accepted", unlimited)
 
 
 def _known_limits(part: str, provider: Provider, before: Mapping[str, Any]) -> Iterator[Finding]:
-    """Say what was known of the server `before` the first request, and what its answers have taught."""
+    """Say what was known of the server `before` the first request, and what its answers have
+    taught.
+    """
     after = dict(provider.learned)
-    dropped = [name for name in after.pop("dropped", ()) if name not in before.get("dropped", ())]
+    dropped_before = before.get("dropped", ())
+    dropped = [name for name in after.pop("dropped", ()) if name not in dropped_before]
     learned = {name: value for name, value in after.items() if before.get(name) != value}
-    if known := refusals(JudgeInfo(learned=before)):
-        yield Finding(part, f"known of {provider.name}", "ok", "; ".join(known))
-    if taught := refusals(JudgeInfo(learned={**learned, "dropped": dropped})):
-        yield Finding(part, "learned by trying", "ok", "; ".join(taught))
+    known_limits = refusals(JudgeInfo(learned=before))
+    if known_limits:
+        yield Finding(part, f"known of {provider.name}", "ok", "; ".join(known_limits))
+    learned_limits = refusals(JudgeInfo(learned={**learned, "dropped": dropped}))
+    if learned_limits:
+        yield Finding(part, "learned by trying", "ok", "; ".join(learned_limits))
 
 
 async def _test_json_schema(
@@ -371,29 +419,30 @@ def _auto_weighting(
     settings: SamplingOptions,
 ) -> tuple[Strategy | None, Finding]:
     """Return the strategy that `--weighting auto` would use, if there is one."""
-    name, why = "--weighting auto", ""
-    draws = [replace(drawn, choices=(choice,)) for choice in drawn.choices] if drawn else []
+    name = "--weighting auto"
     candidates: list[tuple[Strategy, Sequence[Response]]] = [(best, [first])]
-    candidates += [("samples", draws)] if draws else []
-    candidates += [("single", [first])] if best == "logprobs" else []
+    if drawn is not None and drawn.choices:
+        draws = [replace(drawn, choices=(choice,)) for choice in drawn.choices]
+        candidates.append(("samples", draws))
+    if best == "logprobs":
+        candidates.append(("single", [first]))
+    reason = ""
     for strategy, answers in candidates:
         try:
             _, provenance = strategies.score_reply(strategy, answers, criterion, settings)
         except UnusableReply as error:
-            why = why or f", as {error}"
+            # The first strategy that does not work explains why another one is used.
+            reason = reason or f", as {error}"
         except ParseError as error:
-            return None, Finding(
-                part, name, "error", f"the reply has no score: {error}", _SHOW_REPLIES
-            )
+            text = f"the reply has no score: {error}"
+            return None, Finding(part, name, "error", text, _SHOW_REPLIES)
         else:
             mass = ""
             if provenance.mass is not None and strategy == best:
                 mass = f", of which {provenance.mass:.2f} is on the scale"
-            summary = (
-                f"takes {strategy}: {_STRATEGIES[strategy].format(draws=settings.draws)}{mass}{why}"
-            )
-            return strategy, Finding(part, name, "ok", summary)
-    return None, Finding(part, name, "error", f"no method gives a score{why}", _SHOW_REPLIES)
+            method = _STRATEGIES[strategy].format(draws=settings.draws)
+            return strategy, Finding(part, name, "ok", f"takes {strategy}: {method}{mass}{reason}")
+    return None, Finding(part, name, "error", f"no method gives a score{reason}", _SHOW_REPLIES)
 
 
 def _price(
@@ -402,16 +451,17 @@ def _price(
     """Estimate the price of judgments whose replies are as long as the first reply."""
     per_token = pricing.prices_of(provider)
     if per_token is None:
-        why = pricing.why_unknown(provider)
-        return Finding(part, "price", "missing", why)
-    requests = draws if drawn is None or len(drawn.choices) < _DRAWS else 1
+        return Finding(part, "price", "missing", pricing.why_unknown(provider))
+    requests = 1
+    if drawn is None or len(drawn.choices) < _DRAWS:
+        requests = draws
     written = first.usage.completion_tokens * draws
     usage = Usage(_PRICED_JUDGMENTS * _PRICED_TOKENS * requests, _PRICED_JUDGMENTS * written)
-    price = pricing.cost(usage, per_token)
+    price = dollars(pricing.cost(usage, per_token))
     times = f" {requests} times" if requests > 1 else ""
-    each = f"read {_PRICED_TOKENS:,} tokens{times} and write {written:,}"
-    source = pricing.price_source(provider)
-    summary = (
-        f"about {dollars(price)} for {_PRICED_JUDGMENTS:,} judgments that each {each} ({source})"
+    text = (
+        f"about {price} for {_PRICED_JUDGMENTS:,} judgments that each read {_PRICED_TOKENS:,} "
+        f"tokens{times} and write {written:,} ({pricing.price_source(provider)}); judge plan DATA "
+        "estimates yours"
     )
-    return Finding(part, "price", "ok", f"{summary}; judge plan DATA estimates yours")
+    return Finding(part, "price", "ok", text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from functools import partial
 
-from judge.commands.doctor.record import Diagnosis
+from judge.commands.doctor.record import Diagnosis, Finding
 from judge.core.format import plural
 from judge.report.document import Document, Facts, Section
 
@@ -15,22 +15,21 @@ _MARKS = {"ok": "✓", "missing": "–", "error": "✗"}
 def view(diagnosis: Diagnosis) -> Document:
     """Lay out a diagnosis."""
     errors = [finding for finding in diagnosis.findings if finding.state == "error"]
-    names = ", ".join(f"{finding.part} ({finding.name})" for finding in errors)
-    finding = f"{plural(len(errors), 'problem')}: {names}" if errors else "No problems"
+    names = ", ".join(f"{error.part} ({error.name})" for error in errors)
+    sections = []
+    for number, (part, findings) in enumerate(diagnosis.parts()):
+        facts = Facts(tuple(_fact(finding) for finding in findings))
+        sections.append(Section(f"part-{number}", part, partial(tuple, [facts])))
     return Document(
         title="Setup",
-        finding=(finding,),
+        finding=(f"{plural(len(errors), 'problem')}: {names}" if errors else "No problems",),
         scope=plural(len(diagnosis.findings), "check"),
-        sections=tuple(
-            Section(f"part-{place}", part, partial(tuple, [Facts(facts)]))
-            for place, (part, findings) in enumerate(diagnosis.parts())
-            for facts in [
-                tuple(
-                    (f"{_MARKS[f.state]} {f.name}", f"{f.text} → {f.fix}" if f.fix else f.text)
-                    for f in findings
-                )
-            ]
-        ),
+        sections=tuple(sections),
         data={"ok": diagnosis.ok, "findings": diagnosis.findings},
         records=tuple(asdict(finding) for finding in diagnosis.findings),
     )
+
+
+def _fact(finding: Finding) -> tuple[str, str]:
+    text = f"{finding.text} → {finding.fix}" if finding.fix else finding.text
+    return f"{_MARKS[finding.state]} {finding.name}", text

@@ -1,1 +1,3 @@
-"""`judge criteria improve`: a model revises a criterion, and the best revision is kept if it is better."""
+"""`judge criteria improve`: a model revises a criterion, and the best revision is kept if it is
+better.
+"""

@@ -1,8 +1,10 @@
-"""`judge criteria improve`: have a model revise a criterion, and test the best revision on unseen ratings.
+"""`judge criteria improve`: have a model revise a criterion, and test the best revision on unseen
+ratings.
 
-The rated items are split. On the training part the judge's largest disagreements with people are found and shown to the
-writer, and its revisions are tried and chosen. The chosen one meets the testing part once, against the present wording:
-one test, so that a useless revision is kept in at most 5% of cases (`benchmarks/improving.py`).
+The rated items are split. On the training part the judge's largest disagreements with people are
+found and shown to the writer, and its revisions are tried and chosen. The chosen one meets the
+testing part once, against the present wording: one test, so that a useless revision is kept in at
+most 5% of cases (`benchmarks/improving.py`).
 """
 
 from __future__ import annotations
@@ -55,7 +57,9 @@ from judge.stats.human_agreement import RatedColumn, column_from_table
 
 MOST_REVISIONS = 12
 _SHARE, _MOST_TRAINING = 3, 50
-"""The training part is a third of the items, at most 50: more would choose little better and test worse."""
+"""The training part is a third of the items, at most 50: more would choose little better and test
+worse.
+"""
 _CASES = 6  # too high, and as many too low
 _MOST_COMMENTS, _LONGEST_COMMENT = 3, 500
 _TOKEN_LIMIT = 4_096
@@ -65,8 +69,9 @@ _TOKEN_LIMIT = 4_096
 class ImprovementPlan:
     """An attempt whose data is split and whose requests are checked. Nothing has been sent yet.
 
-    `training` and `testing` are the rated texts of each part, whose ratings are called `rating`. `comments` are
-    people's, by text. `first` is the run of the present wording on the training part.
+    `training` and `testing` are the rated texts of each part, whose ratings are called `rating`.
+    `comments` are people's, by text. `first` is the run of the present wording on the training
+    part.
     """
 
     config: RunConfig
@@ -103,12 +108,12 @@ def plan_improvement(
 ) -> ImprovementPlan:
     """Load the criterion and the ratings, split them, and prepare the first run. Raises JudgeError.
 
-    `entry` is a file, a name or a sentence, `writer` the model that writes (default: the judge), `human` the name of
-    the ratings (default: the criterion's), `output` the file to write and `out` a folder for all revisions.
+    `entry` is a file, a name or a sentence, `writer` the model that writes (default: the judge),
+    `human` the name of the ratings (default: the criterion's), `output` the file to write and `out`
+    a folder for all revisions.
     """
-    reject_unsupported(
-        config.model_copy(update={"ratings": None}), "diff", "judge criteria improve"
-    )
+    without_ratings = config.model_copy(update={"ratings": None})
+    reject_unsupported(without_ratings, "diff", "judge criteria improve")
     if not 1 <= revisions <= MOST_REVISIONS:
         raise ConfigError(f"--revisions {revisions}: try 1 to {MOST_REVISIONS}")
     check_output_dir(out)
@@ -118,104 +123,122 @@ def plan_improvement(
     wording = read_wording(entry, output, language)
     criterion = wording.criterion
     rating = human or criterion.name
-    rated, comments, notes = _rated_texts(config, rows, replace(criterion, name=rating))
-    level = usual_level(rated)
-    training, testing = _split(rated, rating, level, config.seed)
-    used_up: dict[str, Any] = {
-        "map": {},
-        "systems": (),
-        "where": {},
-        "limit": None,
-        "ratings": None,
-    }
-    config = config.model_copy(
-        update={**used_up, "metrics": (), "set": {}, "out": None, "language": language}
-    )
+    rated = _rated_texts(config, rows, replace(criterion, name=rating))
+    level = usual_level(rated.texts)
+    training, testing = _split(rated.texts, rating, level, config.seed)
+    # The texts are selected and their ratings are joined already.
+    changed: dict[str, Any] = {"map": {}, "systems": (), "where": {}, "limit": None}
+    changed |= {"ratings": None, "metrics": (), "set": {}, "out": None, "language": language}
+    config = config.model_copy(update=changed)
     first = _prepare(config, training, {criterion.name: criterion}, judges)
-    opened = next(iter(first.judges.values()))
-    chosen_writer = writer or (judges[0] if judges else Judge(name=opened.model))
     if len(first.judges) > max(1, len(judges)):
         raise ConfigError(
-            f"{option('replay')}: it holds several models; name the judge with {option('model', 'NAME')}"
+            f"{option('replay')}: it holds several models; name the judge with "
+            f"{option('model', 'NAME')}"
         )
     if writer is None and len(first.judges) > 1:
         raise ConfigError(
             "a panel judges: name the one model that writes the revisions with --writer NAME"
         )
-    writing = _prepare(
-        config.model_copy(update={"record": None}),
-        training,
-        {criterion.name: criterion},
-        [chosen_writer],
-    )
+    if writer is None:
+        opened = next(iter(first.judges.values()))
+        writer = judges[0] if judges else Judge(name=opened.model)
+    unrecorded = config.model_copy(update={"record": None})
+    writing = _prepare(unrecorded, training, {criterion.name: criterion}, [writer])
     for name, provider in writing.judges.items():
         require_text(provider, f"--writer {name}")
-    if wording.path.exists():
-        raise ConfigError(f"{wording.path}: already exists; name another file with --output")
+    _check_writable(wording.path)
+    return ImprovementPlan(
+        config=config,
+        wording=wording,
+        rating=rating,
+        level=level,
+        training=tuple(training),
+        testing=tuple(testing),
+        comments=rated.comments,
+        judges=judges,
+        writer=writer,
+        revisions=revisions,
+        out=out,
+        first=first,
+        notes=tuple(rated.notes),
+    )
+
+
+def _check_writable(path: Path) -> None:
+    """Raise ConfigError if the file exists, or if its folder cannot be written to."""
+    if path.exists():
+        raise ConfigError(f"{path}: already exists; name another file with --output")
     try:
-        try_writing(wording.path.parent)
+        try_writing(path.parent)
     except OSError as error:
         raise ConfigError(
-            f"{wording.path}: its folder cannot be written to; name another file with --output"
+            f"{path}: its folder cannot be written to; name another file with --output"
         ) from error
-    return ImprovementPlan(
-        config, wording, rating, level, tuple(training), tuple(testing), comments, judges, chosen_writer,
-        revisions, out, first, tuple(notes),
-    )  # fmt: skip
 
 
-def _rated_texts(
-    config: RunConfig, rows: Sequence[Sample], criterion: Criterion
-) -> tuple[list[Sample], dict[tuple[str, str], list[str]], list[str]]:
-    """Return the texts with usable ratings of the criterion's name, people's comments on them, and notes."""
+@dataclass(frozen=True, slots=True)
+class _RatedTexts:
+    """Texts with usable ratings, people's comments by text, and notes."""
+
+    texts: list[Sample]
+    comments: dict[tuple[str, str], list[str]]
+    notes: list[str]
+
+
+def _rated_texts(config: RunConfig, rows: Sequence[Sample], criterion: Criterion) -> _RatedTexts:
+    """Return the texts with usable ratings of the criterion's name."""
     rating = criterion.name
-    sheet, _ = human_ratings.read(
-        config.model_copy(update={"criteria": (rating,)}), rows, rated=False
-    )
+    one_criterion = config.model_copy(update={"criteria": (rating,)})
+    sheet, _ = human_ratings.read(one_criterion, rows, rated=False)
     joined, notes = human_ratings.join(config, rows, sheet, [criterion])
     usable = list(ledger.withhold(joined, {rating: criterion.used}))
     rated = human_ratings.rated_texts(usable, rating)
     comments: dict[tuple[str, str], list[str]] = {}
-    for each in sheet.single:
-        if each.criterion in (rating, base_name(rating)) and each.comment.strip():
-            comments.setdefault((each.item, each.system), []).append(
-                each.comment.strip()[:_LONGEST_COMMENT]
-            )
-    return rated, comments, notes
+    for row in sheet.single:
+        comment = row.comment.strip()
+        if comment and row.criterion in (rating, base_name(rating)):
+            of_text = comments.setdefault((row.item, row.system), [])
+            of_text.append(comment[:_LONGEST_COMMENT])
+    return _RatedTexts(rated, comments, notes)
 
 
 def _split(
     rated: Sequence[Sample], rating: str, level: Level, seed: int
 ) -> tuple[list[Sample], list[Sample]]:
-    """Split the rated texts by items, at random. No text of the testing part is in the training part.
+    """Split the rated texts by items, at random, into a training and a testing part.
 
-    At level `within-items`, items whose texts have equal ratings say nothing and are left out. Raises DataError for too few.
+    No text of the testing part is in the training part. At level `within-items`, items whose texts have
+    equal ratings say nothing and are left out. Raises DataError for too few.
     """
-    values: dict[str, set[float]] = {}
+    ratings_by_item: dict[str, set[float]] = {}
     for sample in rated:
-        values.setdefault(sample.item, set()).add(sample.human[rating])
-    items = sorted(item for item, own in values.items() if len(own) > 1 or level != "within-items")
+        ratings_by_item.setdefault(sample.item, set()).add(sample.human[rating])
+    items = sorted(
+        item for item, ratings in ratings_by_item.items() if len(ratings) > 1 or level != "within-items"
+    )
     random.Random(seed).shuffle(items)  # noqa: S311  (a split; no secret)
-    chosen = set(items[: min(max(len(items) // _SHARE, MIN_RATED_ITEMS), _MOST_TRAINING)])
-    others = set(items) - chosen
-    training = [sample for sample in rated if sample.item in chosen]
+    size = min(max(len(items) // _SHARE, MIN_RATED_ITEMS), _MOST_TRAINING)
+    training_items = set(items[:size])
+    testing_items = set(items) - training_items
+    training = [sample for sample in rated if sample.item in training_items]
+    # Another item may have the same text: its rating would be known from training.
     used = {rating: {seen_digest(sample.source, sample.output) for sample in training}}
-    unseen = ledger.withhold((sample for sample in rated if sample.item in others), used)
-    testing = [sample for sample in unseen if rating in sample.human]
+    candidates = (sample for sample in rated if sample.item in testing_items)
+    testing = [sample for sample in ledger.withhold(candidates, used) if rating in sample.human]
     tested = len({sample.item for sample in testing})
-    if min(len(chosen), tested) < MIN_RATED_ITEMS:
-        equal = " whose texts differ in their ratings" if level == "within-items" else ""
-        found = f"{plural(len(items), 'item')} with ratings of {rating}{equal}: too few"
-        if len(items) >= 2 * MIN_RATED_ITEMS:
-            found = (
-                f"{plural(len(items), 'item')} with ratings of {rating}{equal}, but only {tested} of the "
-                f"{len(others)} for the test have texts of their own: too few"
-            )
-        raise DataError(
-            f"{found}. judge needs {2 * MIN_RATED_ITEMS}, with different texts: half to write and choose revisions, "
-            "half for a test"
+    if min(len(training_items), tested) >= MIN_RATED_ITEMS:
+        return training, testing
+    different = " whose texts differ in their ratings" if level == "within-items" else ""
+    available = f"{plural(len(items), 'item')} with ratings of {rating}{different}"
+    if len(items) >= 2 * MIN_RATED_ITEMS:
+        available += (
+            f", but only {tested} of the {len(testing_items)} for the test have texts of their own"
         )
-    return training, testing
+    raise DataError(
+        f"{available}: too few. judge needs {2 * MIN_RATED_ITEMS}, with different texts: half to "
+        "write and choose revisions, half for a test"
+    )
 
 
 def _prepare(
@@ -232,19 +255,21 @@ def _prepare(
 
 
 def improvement_estimate(plan: ImprovementPlan) -> str:
-    """Return one line to print before an attempt: its size, and about its requests and price without a cache."""
-    training, testing = len(plan.training), len(plan.testing)
+    """Return one line to print before an attempt: its size, requests and price without a cache."""
+    training = len(plan.training)
+    testing = len(plan.testing)
     line = (
-        f"{training:,} rated texts to write and choose {plural(plan.revisions, 'revision')}, {testing:,} others to "
-        "test the best"
+        f"{training:,} rated texts to write and choose {plural(plan.revisions, 'revision')}, "
+        f"{testing:,} others to test the best"
     )
     if all(judge.notice for judge in plan.first.judges.values()):
         return f"{line}; no model is called"
     uncached = replace(plan.first, config=plan.first.config.model_copy(update={"cache": False}))
-    forecast = estimate_cost(uncached, SAMPLED_JUDGMENTS)
+    first_run = estimate_cost(uncached, SAMPLED_JUDGMENTS)
+    # Each wording judges the training part, then the present one and the best the testing part.
     factor = (training * (1 + plan.revisions) + 2 * testing) / training
-    price = price_text(None if forecast.price is None else factor * forecast.price)
-    requests = f"at most about {factor * forecast.requests:,.0f} requests to the judge ({price})"
+    price = price_text(None if first_run.price is None else factor * first_run.price)
+    requests = f"at most about {factor * first_run.requests:,.0f} requests to the judge ({price})"
     return f"{line}: {requests} and {plan.revisions} to the writer"
 
 
@@ -276,7 +301,7 @@ async def run_improvement(
     progress: Progress | None = None,
     display: Display = lambda *_: nullcontext(),
 ) -> Improvement:
-    """Write revisions, try and choose, test the chosen one, and write its file if its gain is significant.
+    """Write revisions, try them and test the best one. Write its file if its gain is significant.
 
     All replies go through the cache, so a second call pays for nothing twice. Raises the errors of
     `pipeline.run_pipeline`, and StorageError.
@@ -286,6 +311,7 @@ async def run_improvement(
     runs = Runs(plan.config, progress, display)
     present = await _judge("present wording", plan.first, runs)
     candidates, trials = await _revise(plan, runs, present)
+    notices = [judge.notice for judge in plan.first.judges.values() if judge.notice]
     improvement = Improvement(
         name=plan.wording.criterion.name,
         file=plan.wording.criterion.path,
@@ -293,19 +319,15 @@ async def run_improvement(
         testing=_size(plan.testing),
         trials=trials,
         level=plan.level,
-        notes=tuple(
-            dict.fromkeys(
-                [*(j.notice for j in plan.first.judges.values() if j.notice), *plan.notes]
-            )
-        ),
+        notes=tuple(dict.fromkeys([*notices, *plan.notes])),
     )
     if candidates:
         improvement = await _choose_and_test(plan, runs, candidates, improvement, present)
     if plan.out is not None:
-        files = {
-            f"revision-{c.trial.number}{plan.wording.path.suffix}": c.text.encode()
-            for c in candidates
-        }
+        files = {}
+        for candidate in candidates:
+            name = f"revision-{candidate.trial.number}{plan.wording.path.suffix}"
+            files[name] = candidate.text.encode()
         store(plan.out, {**files, "result.json": improvement.report("json").encode()})
     return improvement
 
@@ -317,14 +339,18 @@ def _size(rows: Sequence[Sample]) -> Part:
 async def _revise(
     plan: ImprovementPlan, runs: Runs, present: Result
 ) -> tuple[list[_Candidate], tuple[Trial, ...]]:
-    """Have the writer revise the wording; return what can be tried, and a trial for each revision."""
-    wording, criterion = plan.wording, plan.wording.criterion
+    """Have the writer revise the wording; return what can be tried, and a trial for each
+    revision.
+    """
+    wording = plan.wording
+    criterion = wording.criterion
     prompts = writing_prompts(wording, _largest_disagreements(plan, present), plan.revisions)
     writing = _prepare(plan.config, plan.training, {criterion.name: criterion}, [plan.writer])
-    replies = await runs.ask(
-        writing, [ModelQuestion(prompt, _TOKEN_LIMIT, lambda reply: reply) for prompt in prompts]
-    )
-    shown = [part for sample in plan.training for part in (sample.output, sample.source or "")]
+    questions = [ModelQuestion(prompt, _TOKEN_LIMIT, lambda reply: reply) for prompt in prompts]
+    replies = await runs.ask(writing, questions)
+    shown_texts = [
+        part for sample in plan.training for part in (sample.output, sample.source or "")
+    ]
     candidates: list[_Candidate] = []
     trials: list[Trial] = []
     for number, reply in enumerate(replies, 1):
@@ -332,14 +358,12 @@ async def _revise(
         try:
             if not isinstance(reply, str):
                 raise ParseError(f"no reply: {reply.message}")
-            revision = read_revision(reply, wording, shown)
+            revision = read_revision(reply, wording, shown_texts)
             trial = replace(trial, reason=revision.reason)
-            if any(
-                replace(revision, reason="") == replace(c.revision, reason="") for c in candidates
-            ):
+            if any(revision.same_wording(candidate.revision) for candidate in candidates):
                 raise ParseError("repeats another revision")
-            file, made = revised(wording, revision, plan.seen)
-            candidates.append(_Candidate(trial, revision, made, file))
+            file_text, revised_criterion = revised(wording, revision, plan.seen)
+            candidates.append(_Candidate(trial, revision, revised_criterion, file_text))
         except (ParseError, CriterionError) as error:
             trial = replace(trial, skipped=str(error))
         trials.append(trial)
@@ -347,37 +371,43 @@ async def _revise(
 
 
 def _largest_disagreements(plan: ImprovementPlan, present: Result) -> list[Case]:
-    """Return the texts whose ranks by judge and people differ most: those too high, then those too low.
+    """Return the texts whose ranks by judge and people differ most: those too high, then too low.
 
     At level `within-items`, ranks are those within an item.
     """
     from scipy.stats import rankdata
 
     name = plan.wording.criterion.name
-    scores = {score.key: score for score in present.table.column_scores(name)}
-    scored = [sample for sample in plan.training if sample.key in scores]
+    score_by_text = {score.key: score for score in present.table.column_scores(name)}
+    scored = [sample for sample in plan.training if sample.key in score_by_text]
     groups: dict[str, list[Sample]] = {}
     for sample in scored:
-        groups.setdefault(sample.item if plan.level == "within-items" else "", []).append(sample)
+        group_name = sample.item if plan.level == "within-items" else ""
+        groups.setdefault(group_name, []).append(sample)
     gaps: dict[tuple[str, str], float] = {}
     for group in groups.values():
-        sides = [scores[s.key].value for s in group], [s.human[plan.rating] for s in group]
-        judged, people = (rankdata(np.round(side, 9)) / len(group) for side in sides)
-        gaps |= {s.key: float(gap) for s, gap in zip(group, judged - people, strict=True)}
-    ordered = sorted(scored, key=lambda s: (-gaps[s.key], s.key))
-    high = [s for s in ordered[:_CASES] if gaps[s.key] > 0]
-    low = [s for s in ordered[::-1][:_CASES] if gaps[s.key] < 0]
-    return [
-        Case(
+        # Rounded, so that equal values that differ by rounding alone share a rank.
+        scores = np.round([score_by_text[sample.key].value for sample in group], 9)
+        ratings = np.round([sample.human[plan.rating] for sample in group], 9)
+        differences = (rankdata(scores) - rankdata(ratings)) / len(group)
+        for sample, gap in zip(group, differences, strict=True):
+            gaps[sample.key] = float(gap)
+    ordered = sorted(scored, key=lambda sample: (-gaps[sample.key], sample.key))
+    too_high = [sample for sample in ordered[:_CASES] if gaps[sample.key] > 0]
+    too_low = [sample for sample in ordered[::-1][:_CASES] if gaps[sample.key] < 0]
+    cases = []
+    for sample in (*too_high, *too_low):
+        score = score_by_text[sample.key]
+        case = Case(
             sample,
-            f"{scores[sample.key].value:.3g}",
+            f"{score.value:.3g}",
             f"{sample.human[plan.rating]:.3g}",
             gaps[sample.key] > 0,
-            scores[sample.key].provenance.reason or "",
+            score.provenance.reason or "",
             tuple(plan.comments.get(sample.key, ())[:_MOST_COMMENTS]),
         )
-        for sample in (*high, *low)
-    ]
+        cases.append(case)
+    return cases
 
 
 async def _choose_and_test(
@@ -387,47 +417,72 @@ async def _choose_and_test(
     improvement: Improvement,
     present: Result,
 ) -> Improvement:
-    """Try the revisions on the training part; test the best one, if it is not the present wording, and write it."""
-    wording, training = plan.wording, plan.training
-    columns = _columns(present)
-    by_name = {f"revision-{c.trial.number}": c.criterion for c in candidates}
-    columns += _columns(
-        await _judge("revisions", _prepare(plan.config, training, by_name, plan.judges), runs)
-    )
-    selection = choose_wording(training, plan.rating, columns, plan.level)
-    tried = {
-        c.trial.number: replace(c.trial, agreement=value, failed=len(tried_column.failed))
-        for c, value, tried_column in zip(
-            candidates, selection.values[1:], columns[1:], strict=True
-        )
+    """Try the revisions on the training part; test the best one and write it.
+
+    If the present wording is the best, nothing is tested.
+    """
+    training = plan.training
+    by_name = {
+        f"revision-{candidate.trial.number}": candidate.criterion for candidate in candidates
     }
-    trials = tuple(tried.get(trial.number, trial) for trial in improvement.trials)
-    failed, judged = sum(len(column.failed) for column in columns), len(training) * len(columns)
+    trying = _prepare(plan.config, training, by_name, plan.judges)
+    columns = [*_columns(present), *_columns(await _judge("revisions", trying, runs))]
+    selection = choose_wording(training, plan.rating, columns, plan.level)
+    tried = {}
+    for candidate, value, column in zip(candidates, selection.values[1:], columns[1:], strict=True):
+        trial = replace(candidate.trial, agreement=value, failed=len(column.failed))
+        tried[trial.number] = trial
     improvement = replace(
-        improvement, trials=trials, selection=selection, judgments=(failed, judged)
+        improvement,
+        trials=tuple(tried.get(trial.number, trial) for trial in improvement.trials),
+        selection=selection,
+        judgments=(
+            sum(len(column.failed) for column in columns),
+            len(training) * len(columns),
+        ),
     )
     if not selection.chosen:
         return improvement
     best = candidates[selection.chosen - 1]
+    improvement = await _test(plan, runs, best, improvement)
+    if improvement.improved:
+        path = plan.wording.path
+        improvement = replace(improvement, written=str(path))
+        try:
+            with path.open("x", encoding="utf-8") as file:
+                file.write(best.text)
+        except OSError as error:
+            raise StorageError(f"{path}: {error.strerror}") from error
+    return improvement
+
+
+async def _test(
+    plan: ImprovementPlan, runs: Runs, best: _Candidate, improvement: Improvement
+) -> Improvement:
+    """Compare the best revision with the present wording on the testing part."""
+    wording = plan.wording
     both = {"present": wording.criterion, "revised": best.criterion}
-    old, new = _columns(
-        await _judge("test", _prepare(plan.config, plan.testing, both, plan.judges), runs)
+    testing = _prepare(plan.config, plan.testing, both, plan.judges)
+    old, new = _columns(await _judge("test", testing, runs))
+    failed, judged = improvement.judgments
+    # Without `seen`, which would fill the diff with digests.
+    revised_text, _ = revised(wording, best.revision, ())
+    diff = unified_diff(
+        wording.text.splitlines(),
+        revised_text.splitlines(),
+        wording.criterion.path,
+        f"revision {best.trial.number}",
+        lineterm="",
+        n=1,
     )
-    before, after = wording.text.splitlines(), revised(wording, best.revision, ())[0].splitlines()
-    title = f"revision {best.trial.number}"
-    improvement = replace(
+    return replace(
         improvement,
         chosen=best.trial.number,
         agreement=measure_gain(plan.testing, plan.rating, (old, new), plan.level, plan.config.seed),
         failed=(len(old.failed), len(new.failed)),
-        judgments=(failed + len(old.failed) + len(new.failed), judged + 2 * len(plan.testing)),
-        diff=tuple(unified_diff(before, after, wording.criterion.path, title, lineterm="", n=1)),
+        judgments=(
+            failed + len(old.failed) + len(new.failed),
+            judged + 2 * len(plan.testing),
+        ),
+        diff=tuple(diff),
     )
-    if improvement.improved:
-        improvement = replace(improvement, written=str(wording.path))
-        try:
-            with wording.path.open("x", encoding="utf-8") as file:
-                file.write(best.text)
-        except OSError as error:
-            raise StorageError(f"{wording.path}: {error.strerror}") from error
-    return improvement

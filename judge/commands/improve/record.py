@@ -1,4 +1,6 @@
-"""The result of `judge criteria improve`: revisions of a criterion, and the gain of the best on unseen ratings."""
+"""The result of `judge criteria improve`: revisions of a criterion, and the gain of the best on
+unseen ratings.
+"""
 
 from __future__ import annotations
 
@@ -48,10 +50,11 @@ class Trial:
 class Improvement(plugins.Reported):
     """An attempt to improve a criterion.
 
-    `training` was shown to the writer and chose among the revisions, `testing` was seen by no step. `selection` has the
-    present wording first, then the revisions that were tried. `agreement` is that on the testing part before and after,
-    None if no revision was better in training. `failed` counts failed judgments there, before and after. `written` is
-    the new file, "" if the present wording stays. `diff` has the lines that differ.
+    `training` was shown to the writer and chose among the revisions, `testing` was seen by no step.
+    `selection` has the present wording first, then the revisions that were tried. `agreement` is
+    that on the testing part before and after, None if no revision was better in training. `failed`
+    counts failed judgments there, before and after. `written` is the new file, "" if the present
+    wording stays. `diff` has the lines that differ.
     """
 
     VIEW: ClassVar[str] = "judge.commands.improve.view:view"
@@ -84,20 +87,20 @@ class Improvement(plugins.Reported):
     @property
     def improved(self) -> bool:
         """Whether the gain on the testing part is significant."""
-        agreement = self.agreement
-        gain = agreement.difference if agreement else None
-        return (
-            bool(agreement and gain and agreement.is_significant and gain.value > 0)
-            and not self.fails_more
-        )
+        if self.agreement is None or self.agreement.difference is None or self.fails_more:
+            return False
+        return self.agreement.is_significant and self.agreement.difference.value > 0
 
 
 def choose_wording(
     rated: Sequence[Sample], rating: str, columns: Sequence[RatedColumn], level: Level
 ) -> Selection:
-    """Choose among the columns of wordings, the present one first; it stays unless another one agrees better."""
-    values, failed, ratings = _arrays(rated, rating, columns)
-    return select(values, ratings, level, failed=failed)
+    """Choose among the columns of wordings, the present one first.
+
+    The present one stays unless another one agrees better.
+    """
+    matrices = _matrices(rated, rating, columns)
+    return select(matrices.values, matrices.ratings, level, failed=matrices.failed)
 
 
 def measure_gain(
@@ -105,39 +108,46 @@ def measure_gain(
 ) -> Agreement | None:
     """Return the agreement of two columns (before, after) with people, or None if it is undefined.
 
-    A failed text has the column's mean (`fill_failed`). At level `within-items`, an item counts if its ratings differ, and
-    equal scores have a Spearman of 0 there: who gives all texts the same score gains nothing. The test is that of
-    `mean_differences`. At level `item` it is the interval of `CorrelationWithRatings`.
+    A failed text has the column's mean (`fill_failed`). At level `within-items`, an item counts if its
+    ratings differ, and equal scores have a Spearman of 0 there: who gives all texts the same score
+    gains nothing. The test is that of `mean_differences`. At level `all-texts` it is the interval of
+    `CorrelationWithRatings`.
     """
-    values, failed, ratings = _arrays(rated, rating, columns)
-    old, new = fill_failed(values, failed, level)
-    ratings = np.where(np.isnan(old) | np.isnan(new), np.nan, ratings)
+    matrices = _matrices(rated, rating, columns)
+    old, new = fill_failed(matrices.values, matrices.failed, level)
+    ratings = np.where(np.isnan(old) | np.isnan(new), np.nan, matrices.ratings)
     if level != "within-items":
-        against = CorrelationWithRatings(ratings, Bootstrap(seed=seed))
-        before, after = (
-            against.correlate(side).estimates.get((level, "spearman")) for side in (old, new)
-        )
+        correlations = CorrelationWithRatings(ratings, Bootstrap(seed=seed))
+        before = correlations.correlate(old).estimates.get((level, "spearman"))
+        after = correlations.correlate(new).estimates.get((level, "spearman"))
         if before is None or after is None:
             return None
-        return Agreement(level, before, after, against.difference(new, old, level))
-    varies = ~np.isnan(within(ratings, ratings, "spearman"))
-    if not varies.any():
+        return Agreement(level, before, after, correlations.difference(new, old, level))
+    ratings_vary = ~np.isnan(within(ratings, ratings, "spearman"))
+    if not ratings_vary.any():
         return None
-    sides: list[Floats] = [
-        np.nan_to_num(within(side, ratings, "spearman"))[varies] for side in (old, new)
-    ]
-    first, second = (replace(mean_estimate(side, -1.0, 1.0), name="spearman") for side in sides)
+    old_rho: Floats = np.nan_to_num(within(old, ratings, "spearman"))[ratings_vary]
+    new_rho: Floats = np.nan_to_num(within(new, ratings, "spearman"))[ratings_vary]
+    (difference,) = mean_differences((new_rho - old_rho)[None], seed=seed)
     return Agreement(
-        level, first, second, mean_differences((sides[1] - sides[0])[None], seed=seed)[0]
+        level,
+        replace(mean_estimate(old_rho, -1.0, 1.0), name="spearman"),
+        replace(mean_estimate(new_rho, -1.0, 1.0), name="spearman"),
+        difference,
     )
 
 
-def _arrays(
-    rated: Sequence[Sample], rating: str, columns: Sequence[RatedColumn]
-) -> tuple[Floats, Bools, Floats]:
-    """Return values and failures (columns × items × systems) and ratings (items × systems)."""
+@dataclass(frozen=True, slots=True)
+class _Matrices:
+    """Values and failures (columns × items × systems), and ratings (items × systems)."""
+
+    values: Floats
+    failed: Bools
+    ratings: Floats
+
+
+def _matrices(rated: Sequence[Sample], rating: str, columns: Sequence[RatedColumn]) -> _Matrices:
     values = np.stack([matrix(rated, column.values) for column in columns])
-    failed = ~np.isnan(
-        np.stack([matrix(rated, dict.fromkeys(column.failed, 0.0)) for column in columns])
-    )
-    return values, failed, matrix(rated, {s.key: s.human[rating] for s in rated})
+    failures = [matrix(rated, dict.fromkeys(column.failed, 0.0)) for column in columns]
+    ratings = matrix(rated, {sample.key: sample.human[rating] for sample in rated})
+    return _Matrices(values, ~np.isnan(np.stack(failures)), ratings)

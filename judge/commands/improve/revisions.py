@@ -1,4 +1,6 @@
-"""Revised wordings of a criterion: the prompt for a model that writes them, its reply, and the file of a revision."""
+"""Revised wordings of a criterion: the prompt for a model that writes them, its reply, and the file
+of a revision.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,9 @@ _BLOCK = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A text on which judge and people disagree: both scores, and whether the judge's is too high."""
+    """A text on which judge and people disagree: both scores, and whether the judge's is too
+    high.
+    """
 
     sample: Sample
     judge: str
@@ -52,19 +56,25 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """What a model proposes: a question, descriptions of levels (none: those that there are), and why."""
+    """A model's proposal: a question, descriptions of levels (empty to keep the present ones), and
+    the reason.
+    """
 
     question: str
     levels: Mapping[str, str] = field(default_factory=dict)
     reason: str = ""
+
+    def same_wording(self, revision: Revision) -> bool:
+        """Return whether both have the same wording, whatever their reasons are."""
+        return (self.question, self.levels) == (revision.question, revision.levels)
 
 
 @dataclass(frozen=True, slots=True)
 class Wording:
     """A criterion whose wording can be replaced, and the file that has it.
 
-    `text` is that file's text, `path` the file to write. `in_block` tells that the wording is the block `criterion` of
-    a template; otherwise it is in the header.
+    `text` is that file's text, `path` the file to write. `in_block` tells that the wording is the
+    block `criterion` of a template; otherwise it is in the header.
     """
 
     criterion: Criterion
@@ -74,169 +84,203 @@ class Wording:
 
 
 def read_wording(entry: str, output: Path | None, language: str) -> Wording:
-    """Load a criterion to improve: a file, a built-in name, or `NAME: QUESTION`; `output` is the file to write.
+    """Load a criterion to improve: a file, a built-in name, or `NAME: QUESTION`.
 
-    By default it is `NAME.improved.yaml` or `.jinja`, beside the criterion's own file. Raises CriterionError if its
-    wording cannot be replaced.
+    `output` is the file to write. By default it is `NAME.improved.yaml` or `.jinja`, beside the
+    criterion's own file. Raises CriterionError if its wording cannot be replaced.
     """
     criterion = criteria.load(entry, language=language, pairwise=None)
     if criterion.pairwise or criterion.is_checklist:
         kind = "compares two texts" if criterion.pairwise else "is a checklist"
         raise CriterionError(
-            f"{criterion.path}: {kind}; judge improves criteria that ask one question about one text"
+            f"{criterion.path}: {kind}; judge improves criteria that ask one question about one "
+            "text"
         )
-    own = Path(criterion.path)
-    suffix = ".jinja" if own.suffix == ".jinja" and keys_of(entry) is None else ".yaml"
-    stem = own.stem if own.suffix in SUFFIXES and keys_of(entry) is None else own.name
-    match = re.fullmatch(
-        r"(.+)\.improved(?:-(\d+))?", stem
-    )  # `polite.improved` becomes `polite.improved-2`
-    name = f"{match[1]}.improved-{int(match[2] or 1) + 1}" if match else f"{stem}.improved"
-    path = output or (own.parent if is_file(entry) else Path()) / f"{name}{suffix}"
+    source = Path(criterion.path)
+    is_sentence = keys_of(entry) is not None
+    suffix = ".jinja" if source.suffix == ".jinja" and not is_sentence else ".yaml"
+    path = output
+    if path is None:
+        folder = source.parent if is_file(entry) else Path()
+        stem = source.stem if source.suffix in SUFFIXES and not is_sentence else source.name
+        path = folder / f"{_improved_name(stem)}{suffix}"
     if path.suffix not in ((".jinja",) if suffix == ".jinja" else YAML_SUFFIXES):
         raise ConfigError(f"--output {path}: write a name that ends in {suffix}")
-    if keys_of(entry) is None and own.suffix in (".jinja", *YAML_SUFFIXES):
-        raw = own.read_text(encoding="utf-8-sig")
-    else:  # a sentence, or a file with the question alone
-        raw = front_matter(criterion.template).removeprefix("---\n")
+    if not is_sentence and source.suffix in (".jinja", *YAML_SUFFIXES):
+        file_text = source.read_text(encoding="utf-8-sig")
+    else:
+        # A sentence, or a file with the question alone, has no header of its own.
+        file_text = front_matter(criterion.template).removeprefix("---\n")
     in_block = suffix == ".jinja" and not criterion.question
-    wording = Wording(criterion, path, raw, in_block)
-    if in_block and len(_BLOCK.findall(raw)) != 1:
+    wording = Wording(criterion, path, file_text, in_block)
+    if in_block and len(_BLOCK.findall(file_text)) != 1:
         raise CriterionError(
-            f"{own}: judge cannot replace its wording: it needs one block `criterion` of plain text, without {{{{ and "
-            "{% in it (blocks of plain text inside are fine). Or write the question as a YAML file"
+            f"{source}: judge cannot replace its wording: it needs one block `criterion` of plain "
+            f"text, without {{{{ and {{% in it (blocks of plain text inside are fine). Or write "
+            "the question as a YAML file"
         )
-    revised(
-        wording, Revision(criterion.question or criterion.title), ()
-    )  # raises if the header cannot be changed
+    # Raises if the header cannot be changed, before anything is paid.
+    revised(wording, Revision(criterion.question or criterion.title), ())
     return wording
 
 
+def _improved_name(stem: str) -> str:
+    """Return `polite.improved` of `polite`, and `polite.improved-2` of `polite.improved`."""
+    match = re.fullmatch(r"(.+)\.improved(?:-(\d+))?", stem)
+    if match is None:
+        return f"{stem}.improved"
+    return f"{match[1]}.improved-{int(match[2] or 1) + 1}"
+
+
 def writing_prompts(wording: Wording, cases: Sequence[Case], count: int) -> list[str]:
-    """Return what the writer is asked for each of `count` revisions. Raises CriterionError."""
-    criterion, labels = wording.criterion, list(wording.criterion.scale.asked.labels)
+    """Return the prompts for `count` revisions. Raises CriterionError."""
+    criterion = wording.criterion
+    labels = list(criterion.scale.asked.labels)
+    if len(labels) > _MOST_LEVELS:
+        labels = [labels[0], "…", labels[-1]]
     shows_source = criteria.reads(criterion, "source")
-    among = [
-        part
-        for case in cases
-        for part in (case.sample.output, case.sample.source or "", case.reason, *case.comments)
-    ]
+    # The key of a fence must occur in none of the texts.
+    among = []
+    for case in cases:
+        among += [case.sample.output, case.sample.source or "", case.reason, *case.comments]
 
     def between_marks(part: str, label: str) -> str:
-        shown = part if len(part) <= _MOST_SHOWN else f"{part[:_MOST_SHOWN]} […]"
-        return fenced(shown, label, among) if part else ""
+        excerpt = part if len(part) <= _MOST_SHOWN else f"{part[:_MOST_SHOWN]} […]"
+        return fenced(excerpt, label, among) if part else ""
 
-    variables: dict[str, Any] = {
-        "cases": [
+    described_cases = []
+    for case in cases:
+        source = case.sample.source or "" if shows_source else ""
+        described_cases.append(
             {
                 "judge": case.judge,
                 "people": case.people,
                 "high": case.high,
-                "source": between_marks(
-                    (case.sample.source or "") if shows_source else "", "source"
-                ),
+                "source": between_marks(source, "source"),
                 "output": between_marks(case.sample.output, "text"),
                 "reason": between_marks(case.reason, "judge_reason"),
                 "comments": [between_marks(comment, "comment") for comment in case.comments],
             }
-            for case in cases
-        ],
+        )
+    variables: dict[str, Any] = {
+        "cases": described_cases,
         "count": count,
         "longest": f"{LONGEST:,}",
         "whole": wording.in_block,
-        "levels": labels if len(labels) <= _MOST_LEVELS else [labels[0], "…", labels[-1]],
+        "levels": labels,
     }
     templates = criteria.drafting(criterion, "wording")
-    prompts = (
-        render_drafting_prompt(criterion, templates, number=n, **variables)
-        for n in range(1, count + 1)
-    )
-    return [prompt.messages[0]["content"] for prompt in prompts]
+    prompts = []
+    for number in range(1, count + 1):
+        prompt = render_drafting_prompt(criterion, templates, number=number, **variables)
+        prompts.append(prompt.messages[0]["content"])
+    return prompts
 
 
-def read_revision(reply: str, wording: Wording, shown: Collection[str]) -> Revision:
-    """Return the revision of a model's reply; `shown` are the texts that it has seen.
+def read_revision(reply: str, wording: Wording, seen_texts: Collection[str]) -> Revision:
+    """Return the revision of a model's reply; `seen_texts` are the texts that it has seen.
 
-    A reply is one JSON object with question, levels and reason. Raises ParseError for anything else, for text with
-    template syntax, too long, or with eight words in a row from a text, and for the wording that the criterion has;
-    CriterionError for levels that are not on the scale.
+    A reply is one JSON object with question, levels and reason. Raises ParseError for anything
+    else, for text with template syntax, too long, or with eight words in a row from a text, and for
+    the wording that the criterion has; CriterionError for levels that are not on the scale.
     """
-    found = json_reply.objects(reply, 0)
-    if len(found) != 1 or found[0].broken:
-        raise ParseError(
-            f"no JSON object with question, levels and reason: {one_line(reply, 60)!r}", reply
-        )
-    try:
-        raw = json.loads(reply[found[0].start : found[0].end], strict=False)
-    except ValueError as error:
-        raise ParseError(f"not JSON: {error}", reply) from error
-    if unknown := [key for key in raw if key not in _KEYS]:
-        raise ParseError(
-            f"has the key {one_line(unknown[0], 40)!r}; a revision changes question and levels",
-            reply,
-        )
-    question, levels, reason = (
-        raw.get("question", ""),
-        raw.get("levels") or {},
-        raw.get("reason") or "",
-    )
-    if not isinstance(levels, dict) or not all(
-        isinstance(part, str) for part in (question, reason, *levels.values())
-    ):
+    values = _parse_object(reply)
+    question = values.get("question", "")
+    levels = values.get("levels") or {}
+    reason = values.get("reason") or ""
+    texts = [question, reason, *levels.values()] if isinstance(levels, dict) else [None]
+    if not all(isinstance(part, str) for part in texts):
         raise ParseError("question, reason and each of the levels are texts", reply)
-    question = question.strip() or ("" if wording.in_block else wording.criterion.question)
+    criterion = wording.criterion
+    question = question.strip() or ("" if wording.in_block else criterion.question)
     levels = {str(label).strip(): part.strip() for label, part in levels.items() if part.strip()}
     if not question:
         raise ParseError("has no question", reply)
-    written = [question, *levels, *levels.values()]
-    if any(sign in part for part in written for sign in _SYNTAX):
-        raise ParseError("holds template syntax", reply)
-    if any(_CONTROL.search(part) for part in written) or any("\n" in part for part in written[1:]):
-        raise ParseError("holds control characters, or a level of several lines", reply)
-    if len(question) > LONGEST or any(len(part) > LONGEST_LINE for part in written[1:]):
-        raise ParseError(
-            f"is longer than {LONGEST:,} characters, or {LONGEST_LINE} for a level", reply
-        )
-    own = _grams([wording.text])
-    if copied := (_grams(written) & _grams(shown)) - own:
+    _check_parts(question, [*levels, *levels.values()], reply)
+    own_grams = _grams([wording.text])
+    copied = (_grams([question, *levels, *levels.values()]) & _grams(seen_texts)) - own_grams
+    if copied:
         raise ParseError(f"copies a rated text: {one_line(' '.join(min(copied)), 60)!r}", reply)
     try:
-        levels = levels_of_scale(levels, wording.criterion.scale.asked)
+        levels = levels_of_scale(levels, criterion.scale.asked)
     except ValueError as error:
         raise ParseError(f"levels: {error}", reply) from error
-    if question == wording.criterion.question and levels in ({}, dict(wording.criterion.levels)):
+    if question == criterion.question and levels in ({}, dict(criterion.levels)):
         raise ParseError("changes nothing", reply)
     return Revision(question, levels, one_line(reason, LONGEST_LINE))
 
 
+def _parse_object(reply: str) -> dict[str, Any]:
+    """Return the JSON object of a reply. Raises ParseError for any other, and for an unknown
+    key.
+    """
+    objects = json_reply.objects(reply, 0)
+    if len(objects) != 1 or objects[0].broken:
+        raise ParseError(
+            f"no JSON object with question, levels and reason: {one_line(reply, 60)!r}", reply
+        )
+    json_text = reply[objects[0].start : objects[0].end]
+    try:
+        # Models write line breaks inside strings, which strict JSON forbids.
+        values: dict[str, Any] = json.loads(json_text, strict=False)
+    except ValueError as error:
+        raise ParseError(f"not JSON: {error}", reply) from error
+    unknown = [key for key in values if key not in _KEYS]
+    if unknown:
+        raise ParseError(
+            f"has the key {one_line(unknown[0], 40)!r}; a revision changes question and levels",
+            reply,
+        )
+    return values
+
+
+def _check_parts(question: str, level_parts: Sequence[str], reply: str) -> None:
+    """Raise ParseError for text that cannot stand in a criterion's file."""
+    parts = [question, *level_parts]
+    if any(sign in part for part in parts for sign in _SYNTAX):
+        raise ParseError("holds template syntax", reply)
+    has_controls = any(_CONTROL.search(part) for part in parts)
+    if has_controls or any("\n" in part for part in level_parts):
+        raise ParseError("holds control characters, or a level of several lines", reply)
+    if len(question) > LONGEST or any(len(part) > LONGEST_LINE for part in level_parts):
+        raise ParseError(
+            f"is longer than {LONGEST:,} characters, or {LONGEST_LINE} for a level", reply
+        )
+
+
 def _grams(parts: Collection[str]) -> set[tuple[str, ...]]:
-    return {
-        gram
-        for part in parts
-        for gram in ngrams([token.casefold() for token in text.tokens(part)], _COPIED)
-    }
+    """Return all runs of eight words, ignoring case."""
+    grams: set[tuple[str, ...]] = set()
+    for part in parts:
+        words = [token.casefold() for token in text.tokens(part)]
+        grams.update(ngrams(words, _COPIED))
+    return grams
 
 
 def revised(wording: Wording, revision: Revision, seen: Collection[str]) -> tuple[str, Criterion]:
-    """Return the text of a revision's file, and the criterion that it is.
+    """Return the text of a revision's file, and its criterion.
 
-    `seen` joins the digests in the header, and the version rises. Raises CriterionError if the file would not be a
-    criterion, or one with another scale.
+    `seen` joins the digests in the header, and the version rises. Raises CriterionError if the file
+    would not be a criterion, or one with another scale.
     """
     before = wording.criterion
-    values: dict[str, Any] = {} if wording.in_block else {"question": revision.question}
-    values |= {"levels": dict(revision.levels)} if revision.levels else {}
-    values["version"] = before.version + 1
-    values |= {"seen": sorted(before.seen.union(seen))} if seen else {}
-    changed = wording.text
+    file_text = wording.text
+    values: dict[str, Any] = {}
     if wording.in_block:
-        changed = _BLOCK.sub(
-            lambda match: f"{match['start']}{revision.question}\n{match['end']}", changed
+        file_text = _BLOCK.sub(
+            lambda match: f"{match['start']}{revision.question}\n{match['end']}", file_text
         )
-    changed = criteria.with_values(wording.path, changed, values)
-    after = criteria.of_file_text(wording.path, changed, before.language)
+    else:
+        values["question"] = revision.question
+    if revision.levels:
+        values["levels"] = dict(revision.levels)
+    values["version"] = before.version + 1
+    if seen:
+        values["seen"] = sorted(before.seen.union(seen))
+    file_text = criteria.with_values(wording.path, file_text, values)
+    after = criteria.of_file_text(wording.path, file_text, before.language)
     if after.scale != before.scale:
         raise CriterionError("its levels would change the scale")
     if after.needs != before.needs:
         raise CriterionError("its prompt would read other columns")
-    return changed, after
+    return file_text, after

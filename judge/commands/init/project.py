@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 
 def write_project(folder: Path) -> list[Path]:
-    """Write the starter project into a folder and return its files. Raises ConfigError and writes nothing if one exists.
+    """Write the starter project into a folder and return its files. Raises ConfigError and writes
+    nothing if one exists.
 
     Raises StorageError if a file cannot be written.
     """
@@ -23,7 +24,8 @@ def write_project(folder: Path) -> list[Path]:
     if existing := [str(path) for path in contents if path.exists() or path.is_symlink()]:
         verb = "is" if len(existing) == 1 else "are"
         raise ConfigError(
-            f"{', '.join(existing)} {verb} already there, so nothing was written. Name another: judge init FOLDER"
+            f"{', '.join(existing)} {verb} already there, so nothing was written. Name another: "
+            "judge init FOLDER"
         )
     for path, file in contents.items():
         try:
@@ -35,7 +37,9 @@ def write_project(folder: Path) -> list[Path]:
 
 
 def _walk(folder: Traversable, prefix: str = "") -> Iterator[tuple[str, Traversable]]:
-    """Yield the relative names and the files of a folder; its own files come before those of subfolders."""
+    """Yield the relative names and the files of a folder; its own files come before those of
+    subfolders.
+    """
     for entry in sorted(folder.iterdir(), key=lambda entry: (entry.is_dir(), entry.name)):
         if entry.is_dir():
             yield from _walk(entry, f"{prefix}{entry.name}/")

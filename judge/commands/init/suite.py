@@ -20,7 +20,9 @@ from judge.suite import load as suites
 
 @dataclass(frozen=True, slots=True)
 class NewSuite:
-    """The text of a suite to write to `path`, the samples it is about, and the criteria that the user named."""
+    """The text of a suite to write to `path`, the samples it is about, and the criteria that the
+    user named.
+    """
 
     path: Path
     text: str
@@ -34,7 +36,9 @@ class NewSuite:
         return [comment.removeprefix("# ") for comment in comments]
 
     def untested_ratings(self) -> list[str]:
-        """Return the rated criteria if the written suite tests none of them and no criterion was named."""
+        """Return the rated criteria if the written suite tests none of them and no criterion was
+        named.
+        """
         rated = list(dict.fromkeys(name for sample in self.samples for name in sample.human))
         if not rated or self.named_criteria:
             return []
@@ -43,9 +47,11 @@ class NewSuite:
 
 
 def draft_suite(data: Path, output: Path | None, options: Mapping[str, Any]) -> NewSuite:
-    """Make a suite from data and its human ratings, or from a run, which becomes the suite's baseline.
+    """Make a suite from data and its human ratings, or from a run, which becomes the suite's
+    baseline.
 
-    `output` is the file to write, None for one that is named after the data, and "-" for the console. Raises JudgeError.
+    `output` is the file to write, None for one that is named after the data, and "-" for the
+    console. Raises JudgeError.
     """
     if not all(options.get("model", ["none"])):
         raise ConfigError("--model: no name; leave it out, or name a judge")
@@ -54,14 +60,16 @@ def draft_suite(data: Path, output: Path | None, options: Mapping[str, Any]) -> 
         for name in ("map", "systems")
         if name in options
     }
-    given = {**options, **parsed}
-    names = given.pop("criteria", [])
+    suite_options = {**options, **parsed}
+    names = suite_options.pop("criteria", [])
     is_run = not samples.is_data(data)
     if is_run:
-        source = _read_run(data, given)
+        source = _read_run(data, suite_options)
     else:
-        rows = samples.load(data, mapping=given.get("map", {}), systems=given.get("systems", ()))
-        source = _Source(rows, {"data": data, **given}, [])
+        rows = samples.load(
+            data, mapping=suite_options.get("map", {}), systems=suite_options.get("systems", ())
+        )
+        source = _Source(rows, {"data": data, **suite_options}, [])
     console = output == Path("-")
     path = output
     if path is None or console:

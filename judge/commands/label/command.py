@@ -1,7 +1,8 @@
 """`judge label`: what people rate, in which order, and the file of their ratings.
 
-A rater sees texts under opaque ids and never the name of a system. Equal texts of an item are shown once; their rating
-is written for each system. In pairwise mode, two texts of an item are shown side by side.
+A rater sees texts under opaque ids and never the name of a system. Equal texts of an item are shown
+once; their rating is written for each system. In pairwise mode, two texts of an item are shown side
+by side.
 """
 
 from __future__ import annotations
@@ -53,10 +54,11 @@ _HIDDEN = {
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """What is rated at once: one text, or two of one item, in an order that says nothing about their systems.
+    """What is rated at once: one text, or two of one item, in an order that says nothing about
+    their systems.
 
-    An entry of `systems` has the system of each text; there are several entries if systems wrote equal texts. `around`
-    is shown beside the texts: headings with texts, such as the source.
+    An entry of `systems` has the system of each text; there are several entries if systems wrote
+    equal texts. `around` is shown beside the texts: headings with texts, such as the source.
     """
 
     id: str
@@ -76,7 +78,9 @@ class Task:
 
 
 class Given(BaseModel):
-    """A rating as the page sends it: `text` is a unit's id, `value` a label or one of ANSWERS; null takes it back."""
+    """A rating as the page sends it: `text` is a unit's id, `value` a label or one of ANSWERS; null
+    takes it back.
+    """
 
     model_config = ConfigDict(strict=True)
     text: str
@@ -88,14 +92,14 @@ class Given(BaseModel):
     comment: Annotated[str, Field(max_length=10_000)] = ""
 
 
-def _read(given: Any) -> Given:
+def _read(cells: Any) -> Given:
     """Check the form of a rating. Raises DataError."""
     try:
-        return Given.model_validate(given)
+        return Given.model_validate(cells)
     except ValidationError as error:
         raise DataError(
-            f"not a rating that the page saved ({first_invalid_value(error)}); a file of ratings with items and systems "
-            f"is ready for {option('ratings')}"
+            f"not a rating that the page saved ({first_invalid_value(error)}); a file of ratings "
+            f"with items and systems is ready for {option('ratings')}"
         ) from None
 
 
@@ -109,10 +113,12 @@ class Imported:
 
 @dataclass(frozen=True, slots=True)
 class Labelling:
-    """The units to rate by id, the criteria, what raters are `told` about each, and the file that gets the ratings.
+    """The units to rate by id, the criteria, what raters are `told` about each, and the file that
+    gets the ratings.
 
-    `repeat` is the share of units that a rater sees twice. `known` are all texts of the data (item, system), also those
-    that are not to be rated. Ratings may come from several threads and processes.
+    `repeat` is the share of units that a rater sees twice. `known` are all texts of the data (item,
+    system), also those that are not to be rated. Ratings may come from several threads and
+    processes.
     """
 
     units: Mapping[str, Unit]
@@ -133,38 +139,43 @@ class Labelling:
         return _digest([sorted(self.units), [criterion.name for criterion in self.criteria]])
 
     def tasks(self, rater: str) -> list[Task]:
-        """Return a rater's own random order. The texts of an item stay together, so that its source is read once.
+        """Return a rater's own random order. The texts of an item stay together, so that its source
+        is read once.
 
-        A repetition comes at least 20 tasks after the first time, or half of all tasks if they are fewer than 40. It
-        shows a pair the other way round.
+        A repetition comes at least 20 tasks after the first time, or half of all tasks if they are
+        fewer than 40. It shows a pair the other way round.
         """
         rng = random.Random(f"{self.seed}\n{rater}")  # noqa: S311  (an order; no secret)
-        by_item: dict[str, list[Unit]] = {}
+        units_by_item: dict[str, list[Unit]] = {}
         for unit in self.units.values():
-            by_item.setdefault(unit.item, []).append(unit)
-        items = list(by_item.values())
-        rng.shuffle(items)
-        for units in items:
+            units_by_item.setdefault(unit.item, []).append(unit)
+        groups = list(units_by_item.values())
+        rng.shuffle(groups)
+        for units in groups:
             rng.shuffle(units)
-        order = [
-            Task(unit, flip=self.pairwise and rng.random() < 0.5)
-            for units in items
-            for unit in units
+        ordered_units = [unit for units in groups for unit in units]
+        first_tasks = [
+            Task(unit, flip=self.pairwise and rng.random() < 0.5) for unit in ordered_units
         ]
-        apart = max(1, min(_APART, len(order) // 2))
-        early = len(order) - apart
-        after: dict[int, list[Task]] = {}
-        for place in rng.sample(range(early), min(early, round(self.repeat * len(order)))):
-            again = Task(
-                order[place].unit, repeat=True, flip=self.pairwise and not order[place].flip
-            )
-            after.setdefault(rng.randrange(place + apart, len(order)), []).append(again)
-        return [
-            task for place, first in enumerate(order) for task in (first, *after.get(place, ()))
-        ]
+        distance = max(1, min(_APART, len(first_tasks) // 2))
+        # A text near the end has no room for a repetition.
+        early = len(first_tasks) - distance
+        repetitions = min(early, round(self.repeat * len(first_tasks)))
+        repeated_after: dict[int, list[Task]] = {}
+        for position in rng.sample(range(early), repetitions):
+            first = first_tasks[position]
+            again = Task(first.unit, repeat=True, flip=self.pairwise and not first.flip)
+            later = rng.randrange(position + distance, len(first_tasks))
+            repeated_after.setdefault(later, []).append(again)
+        tasks = []
+        for position, task in enumerate(first_tasks):
+            tasks += [task, *repeated_after.get(position, ())]
+        return tasks
 
     def ratings(self) -> Ratings:
-        """Read the file of ratings, if it exists. Raises DataError if it rates texts that are not in the data."""
+        """Read the file of ratings, if it exists. Raises DataError if it rates texts that are not
+        in the data.
+        """
         if not self.output.exists():
             return Ratings()
         with self.lock, locked(self.output, shared=True):
@@ -173,13 +184,15 @@ class Labelling:
             for system in _systems(rating):
                 if (rating.item, system) not in self.known:
                     raise DataError(
-                        f"{rating.where}: rates {text_name(rating.item, system)}, which is not in the data; name "
-                        f"another file with {option('output')}"
+                        f"{rating.where}: rates {text_name(rating.item, system)}, which is not in "
+                        f"the data; name another file with {option('output')}"
                     )
         return ratings
 
     def check_output(self) -> None:
-        """Raise StorageError if ratings cannot be appended to the file. It does not stay if it was not there."""
+        """Raise StorageError if ratings cannot be appended to the file. It does not stay if it was
+        not there.
+        """
         existed = self.output.exists()
         try:
             with self.lock, locked(self.output):
@@ -189,138 +202,155 @@ class Labelling:
             raise StorageError(describe_error("write", self.output, error)) from error
 
     def done(self) -> dict[tuple[str, str, str, bool], tuple[str, str]]:
-        """Return what is rated by rater, unit, criterion and repetition: the label (or one of ANSWERS) and the comment.
+        """Return what is rated by rater, unit, criterion and repetition: the label (or one of
+        ANSWERS) and the comment.
 
         Ratings of other texts, criteria and kinds are left out.
         """
-        unit_of = {
-            (unit.item.strip(), *systems): unit
-            for unit in self.units.values()
-            for systems in unit.systems
-        }
-        labels = {
-            c.name: dict(zip(c.scale.asked.values, c.scale.asked.labels, strict=True))
-            for c in self.criteria
-        }
-        found = {}
+        unit_of_texts: dict[tuple[str, ...], Unit] = {}
+        for unit in self.units.values():
+            for systems in unit.systems:
+                unit_of_texts[unit.item.strip(), *systems] = unit
+        labels: dict[str, dict[float, str]] = {}
+        for criterion in self.criteria:
+            scale = criterion.scale.asked
+            labels[criterion.name] = dict(zip(scale.values, scale.labels, strict=True))
+        answers = {}
         for rating in self.ratings().every:
             systems = _systems(rating)
-            unit, value = unit_of.get((rating.item, *systems)), str(rating.value)
-            if unit is None and len(systems) == 2:  # the unit has the texts in the other order
-                unit = unit_of.get((rating.item, *reversed(systems)))
+            rated_unit = unit_of_texts.get((rating.item, *systems))
+            value = str(rating.value)
+            if rated_unit is None and len(systems) == 2:
+                # The unit has the texts in the other order.
+                rated_unit = unit_of_texts.get((rating.item, *reversed(systems)))
                 value = {"first": "b", "second": "a"}.get(value, value)
             elif isinstance(rating, PairRating):
                 value = {"first": "a", "second": "b"}.get(value, value)
             elif isinstance(rating.value, float):
                 value = labels.get(rating.criterion, {}).get(rating.value, value)
-            if unit is not None and rating.criterion in labels and len(systems) == len(unit.texts):
-                found[rating.rater, unit.id, rating.criterion, rating.repeat] = (
-                    value,
-                    rating.comment,
-                )
-        return found
+            if rated_unit is None or rating.criterion not in labels:
+                continue
+            if len(systems) == len(rated_unit.texts):
+                key = (rating.rater, rated_unit.id, rating.criterion, rating.repeat)
+                answers[key] = (value, rating.comment)
+        return answers
 
-    def record(self, given: Any) -> None:
+    def record(self, saved: Any) -> None:
         """Append a rating as the page sends it (`Given`), one row for each system with this text.
 
         Raises DataError and StorageError.
         """
-        rating = _read(given)
+        rating = _read(saved)
         if rating.rater not in self.raters:
             raise DataError(unknown_name_message("rater", rating.rater, list(self.raters)))
         self._append(self._rows(rating))
 
     def import_file(self, path: Path) -> Imported:
-        """Append the ratings that a page of `--file` saved. Raises DataError with the line, and then writes nothing."""
-        done, known = self.done(), 0
-        new: list[dict[str, Any]] = []
+        """Append the ratings that a page of `--file` saved.
+
+        Raises DataError with the line, and then writes nothing.
+        """
+        done = self.done()
+        new_rows: list[dict[str, Any]] = []
+        known = 0
         for row in rows(path):
             if not isinstance(row, RawRow):
                 continue
             try:
-                given = _read(row.cells)
-                made = self._rows(given)
+                saved = _read(row.cells)
+                rating_rows = self._rows(saved)
             except DataError as error:
                 raise DataError(f"{row.where}: {error}") from error
-            key = given.rater, given.text, given.criterion, given.repeat
-            if done.get(key, (None, "")) == (
-                given.value,
-                whole(given.comment) if given.value is not None else "",
-            ):
+            key = (saved.rater, saved.text, saved.criterion, saved.repeat)
+            comment = whole(saved.comment) if saved.value is not None else ""
+            if done.get(key, (None, "")) == (saved.value, comment):
                 known += 1
             else:
-                new += made
-        if not new and not known:
+                new_rows += rating_rows
+        if not new_rows and not known:
             raise DataError(f"{path}: no ratings")
-        self._append(new)
-        return Imported(len(new), known)
+        self._append(new_rows)
+        return Imported(len(new_rows), known)
 
-    def _rows(self, given: Given) -> Sequence[dict[str, Any]]:
+    def _rows(self, saved: Given) -> Sequence[dict[str, Any]]:
         """Return the rows of a rating. Raises DataError for an unknown text, criterion or label."""
-        unit = self.units.get(given.text)
-        criterion = next((c for c in self.criteria if c.name == given.criterion), None)
+        unit = self.units.get(saved.text)
         if unit is None:
             raise DataError(
                 "no such text: the data, or the options that select texts, have changed"
             )
+        criteria_by_name = {criterion.name: criterion for criterion in self.criteria}
+        criterion = criteria_by_name.get(saved.criterion)
         if criterion is None:
-            known = [criterion.name for criterion in self.criteria]
-            raise DataError(unknown_name_message("criterion", given.criterion, known))
-        label, answers = given.value, ANSWERS if self.pairwise else criterion.scale.asked.labels
-        if label is not None and label not in answers:
+            known = list(criteria_by_name)
+            raise DataError(unknown_name_message("criterion", saved.criterion, known))
+        value = self._stored_value(saved.value, criterion)
+        rating_rows: list[dict[str, Any]] = []
+        for systems in unit.systems:
+            row: dict[str, Any] = {"item": unit.item}
+            system_value = value
+            if self.pairwise:
+                # The same in every file, whatever was shown on the left.
+                first, second = sorted(systems)
+                row |= {"first": first, "second": second}
+                if systems[0] != first:
+                    swapped = {"first": "second", "second": "first"}
+                    system_value = swapped.get(str(value), value)
+            else:
+                row["system"] = systems[0]
+            row |= {
+                "rater": saved.rater,
+                "criterion": criterion.name,
+                "value": system_value,
+                "repeat": saved.repeat,
+                "seconds": saved.seconds,
+                "comment": whole(saved.comment),
+            }
+            rating_rows.append(row)
+        return rating_rows
+
+    def _stored_value(self, label: str | None, criterion: Criterion) -> float | str | None:
+        """Return what the file has for a label. Raises DataError for a label that is not on the
+        scale.
+        """
+        answers = ANSWERS if self.pairwise else criterion.scale.asked.labels
+        if label is None:
+            return None
+        if label not in answers:
             scale = ", ".join(map(repr, answers))
             raise DataError(
                 f"{criterion.name}: {label[:40]!r} is no answer; the scale is {scale:.100}"
             )
-        rating: float | str | None = label
-        if label is not None and self.pairwise:
-            rating = _PREFERENCES[label]
-        elif label is not None:
-            with suppress(ValueError):  # a label that is no number stays
-                float(label)
-                number = criterion.scale.value(label)
-                rating = int(number) if number.is_integer() else number
-        made: list[dict[str, Any]] = []
-        for systems in unit.systems:
-            value = rating
-            names = {"system": systems[0]}
-            if self.pairwise:
-                first, second = sorted(
-                    systems
-                )  # the same in every file, whatever was shown on the left
-                names = {"first": first, "second": second}
-                if systems[0] != first:
-                    value = {"first": "second", "second": "first"}.get(str(value), value)
-            row = {
-                "item": unit.item,
-                **names,
-                "rater": given.rater,
-                "criterion": criterion.name,
-                "value": value,
-            }
-            more = {
-                "repeat": given.repeat,
-                "seconds": given.seconds,
-                "comment": whole(given.comment),
-            }
-            made.append(row | more)
-        return made
+        if self.pairwise:
+            return _PREFERENCES[label]
+        try:
+            float(label)
+        except ValueError:
+            # A label that is no number stays.
+            return label
+        number = criterion.scale.value(label)
+        return int(number) if number.is_integer() else number
 
-    def _append(self, made: Sequence[Mapping[str, Any]]) -> None:
-        """Append rows and wait until they are on the disk; on an error, the file is as before. Raises StorageError."""
-        lines = (
-            (row, json.dumps(row, ensure_ascii=False)) for row in made
-        )  # a name may have a lone surrogate
-        data = "".join(
-            f"{line if whole(line) == line else json.dumps(row)}\n" for row, line in lines
-        ).encode()
+    def _append(self, rating_rows: Sequence[Mapping[str, Any]]) -> None:
+        """Append rows and wait until they are on the disk; on an error, the file is as before.
+
+        Raises StorageError.
+        """
+        lines = []
+        for row in rating_rows:
+            line = json.dumps(row, ensure_ascii=False)
+            # A name may have half of a surrogate pair, which UTF-8 cannot hold.
+            lines.append(line if whole(line) == line else json.dumps(row))
+        data = "".join(f"{line}\n" for line in lines).encode()
         try:
             with self.lock, locked(self.output) as file:
                 size = os.fstat(file.fileno()).st_size
                 if size:
                     with self.output.open("rb") as earlier:
                         earlier.seek(-1, os.SEEK_END)
-                        data = data if earlier.read(1) == b"\n" else b"\n" + data  # edited by hand
+                        if earlier.read(1) != b"\n":
+                            # A person has edited the file, and left out the last line break.
+                            data = b"\n" + data
                 if file.write(data) != len(data):
                     os.ftruncate(file.fileno(), size)
                     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -338,44 +368,57 @@ def prepare_labelling(
     pairwise: bool = False,
     repeat: float = 0.1,
 ) -> Labelling:
-    """Read and check what is to be rated. With `items`, a random sample of so many items. Raises JudgeError."""
+    """Read and check what is to be rated. With `items`, a random sample of that many items.
+
+    Raises JudgeError.
+    """
     if config.data is None:
         raise ConfigError("no data: name a file, for example judge label summaries.jsonl")
+    output_option = option("output", str(output))
     if output.suffix.lower() != ".jsonl":
-        raise ConfigError(
-            f"{option('output', str(output))}: ratings are JSON lines; name a file ending in .jsonl"
-        )
+        raise ConfigError(f"{output_option}: ratings are JSON lines; name a file ending in .jsonl")
     if output.resolve() == config.data.resolve():
-        raise ConfigError(f"{option('output', str(output))}: this is the data; name another file")
+        raise ConfigError(f"{output_option}: this is the data; name another file")
     if not 0 <= repeat <= 1:
         raise ConfigError(f"{option('repeat', repeat)}: a share is between 0 and 1, such as 0.1")
-    every = samples.load(config.data, mapping=config.map, systems=config.output_columns)
-    chosen = samples.filter_rows(every, config.where, config.map) if config.where else every
+    loaded = samples.load(config.data, mapping=config.map, systems=config.output_columns)
+    chosen: Sequence[Sample] = loaded
+    if config.where:
+        chosen = samples.filter_rows(loaded, config.where, config.map)
     chosen = chosen[: config.limit]
     if items is not None:
-        names = list(dict.fromkeys(sample.item for sample in chosen))
-        if items < 1:
-            raise ConfigError(f"{option('items', items)}: name 1 item or more")
-        if items > len(names):
-            raise ConfigError(
-                f"{option('items', items)}: there are only {plural(len(names), 'item')}"
-            )
-        drawn = {*random.Random(config.seed).sample(names, items)}  # noqa: S311  (a sample; no secret)
-        chosen = [sample for sample in chosen if sample.item in drawn]
+        chosen = _sample_items(chosen, items, config.seed)
     language = config.language or text.language_of(chosen)
-    asked = _load_criteria(config, chosen, language, pairwise=pairwise)
-    shown = [
-        "source",
-        *sorted({field for criterion in asked for field in criterion.needs} - {"source"} - _HIDDEN),
-    ]
-    units = {unit.id: unit for unit in _units(chosen, shown, pairwise=pairwise)}
+    rated_criteria = _load_criteria(config, chosen, language, pairwise=pairwise)
+    fields = {field for criterion in rated_criteria for field in criterion.needs}
+    shown_fields = ["source", *sorted(fields - {"source"} - _HIDDEN)]
+    units = {unit.id: unit for unit in _units(chosen, shown_fields, pairwise=pairwise)}
     if not units:
         raise ConfigError("nothing to compare: no item has different texts of two systems")
-    told = tuple(_told(criterion, pairwise=pairwise) for criterion in asked)
-    known = frozenset((sample.item.strip(), sample.system.strip()) for sample in every)
     return Labelling(
-        units, asked, told, tuple(raters), output, language, known, pairwise, repeat, config.seed
+        units=units,
+        criteria=rated_criteria,
+        told=tuple(_instructions(criterion, pairwise=pairwise) for criterion in rated_criteria),
+        raters=tuple(raters),
+        output=output,
+        language=language,
+        known=frozenset((sample.item.strip(), sample.system.strip()) for sample in loaded),
+        pairwise=pairwise,
+        repeat=repeat,
+        seed=config.seed,
     )
+
+
+def _sample_items(chosen: Sequence[Sample], items: int, seed: int) -> list[Sample]:
+    """Return the texts of random items. Raises ConfigError for a number that cannot be."""
+    names = list(dict.fromkeys(sample.item for sample in chosen))
+    if items < 1:
+        raise ConfigError(f"{option('items', items)}: name 1 item or more")
+    if items > len(names):
+        available = plural(len(names), "item")
+        raise ConfigError(f"{option('items', items)}: there are only {available}")
+    drawn = {*random.Random(seed).sample(names, items)}  # noqa: S311  (a sample; no secret)
+    return [sample for sample in chosen if sample.item in drawn]
 
 
 def _load_criteria(
@@ -395,8 +438,9 @@ def _load_criteria(
             criterion = criteria.load(name, language=language, pairwise=None)
         if criterion.is_checklist:
             raise CriterionError(
-                f"{criterion.path}: people rate on one scale, and a checklist has a question for each answer; name its "
-                "questions as criteria, such as 'names: Are all names right?'"
+                f"{criterion.path}: people rate on one scale, and a checklist has a question for "
+                "each answer; name its questions as criteria, such as 'names: Are all names "
+                "right?'"
             )
         loaded.append(criterion)
     if not loaded:
@@ -408,63 +452,79 @@ def _load_criteria(
     return tuple(loaded)
 
 
-def _told(criterion: Criterion, *, pairwise: bool) -> tuple[str, ...]:
-    """Return what a rater is told about a criterion, by line: the question, or the block `criterion` of its prompt.
+def _instructions(criterion: Criterion, *, pairwise: bool) -> tuple[str, ...]:
+    """Return what a rater reads about a criterion, by line.
 
-    A template without that block is described instead.
+    It is the question, or the block `criterion` of its prompt. A template without that block is
+    described instead.
     """
-    shown = criterion.question.strip() or criterion.description
+    wording = criterion.question.strip() or criterion.description
     if not criterion.question:
         with suppress(CriterionError):
             templates = criteria.drafting(criterion)
             layout = templates["layouts/steps.jinja"]
             bare = {name: _BARE if body == layout else body for name, body in templates.items()}
-            shown = render_drafting_prompt(criterion, bare).messages[0]["content"]
+            wording = render_drafting_prompt(criterion, bare).messages[0]["content"]
     lines = ["Which text is better?"] if pairwise else []
-    starts = re.compile(
-        "|".join(rf"{re.escape(label)}(?![.\d]*[A-Za-z\d])" for label in criterion.scale.labels)
-    )
-    spaced = text.LANGUAGES[criterion.language].spaced
-    for paragraph in re.split(r"\n\s*\n", shown):
-        for number, line in enumerate(filter(None, map(str.strip, paragraph.split("\n")))):
-            if number and not starts.match(line):  # the prompt's lines are wrapped
-                lines[-1] += f"{' ' if spaced else ''}{line}"
+    # A line that begins with a label of the scale, such as `5: fluent`, but not `5th`.
+    starts = [rf"{re.escape(label)}(?![.\d]*[A-Za-z\d])" for label in criterion.scale.labels]
+    starts_with_label = re.compile("|".join(starts))
+    space = " " if text.LANGUAGES[criterion.language].spaced else ""
+    for paragraph in re.split(r"\n\s*\n", wording):  # at blank lines
+        stripped = [line.strip() for line in paragraph.split("\n") if line.strip()]
+        for number, line in enumerate(stripped):
+            if number and not starts_with_label.match(line):
+                # The lines of a prompt are wrapped. A rater reads the whole paragraph.
+                lines[-1] += f"{space}{line}"
             else:
                 lines.append(line)
-    return (*lines, *(f"{label}: {described}" for label, described in criterion.levels))
+    levels = [f"{label}: {description}" for label, description in criterion.levels]
+    return (*lines, *levels)
 
 
-def _units(chosen: Sequence[Sample], shown: Sequence[str], *, pairwise: bool) -> Iterator[Unit]:
+def _units(chosen: Sequence[Sample], fields: Sequence[str], *, pairwise: bool) -> Iterator[Unit]:
     """Yield what is rated, item after item, with equal texts together."""
-    by_item: dict[str, list[Sample]] = {}
+    samples_by_item: dict[str, list[Sample]] = {}
     for sample in chosen:
-        by_item.setdefault(sample.item, []).append(sample)
-    for item, group in by_item.items():
+        samples_by_item.setdefault(sample.item, []).append(sample)
+    for item, item_samples in samples_by_item.items():
+        groups: list[tuple[Sample, ...]] = [(sample,) for sample in item_samples]
+        if pairwise:
+            groups = [
+                (first, second)
+                for first, second in combinations(item_samples, 2)
+                if first.output != second.output
+            ]
         units: dict[str, Unit] = {}
-        pairs = [pair for pair in combinations(group, 2) if pair[0].output != pair[1].output]
-        for together in pairs if pairwise else [(sample,) for sample in group]:
-            ordered = sorted(together, key=lambda sample: _digest([item, sample.output]))
-            texts, first = tuple(sample.output for sample in ordered), ordered[0]
-            reference = first.extra.get("reference") or (first.references or ("",))[0]
-            fields = {
-                **first.extra,
-                "source": first.source,
-                "references": first.references,
-                "reference": reference,
-            }
-            headed: list[tuple[str, str]] = []
-            for name in shown:
-                value = fields.get(name)
-                each = value if isinstance(value, list | tuple) else [value] if value else []
-                headed += [(name.replace("_", " ").capitalize(), str(part)) for part in each]
-            around = tuple(headed)
-            key, systems = (
-                _digest([item, around, texts]),
-                tuple(sample.system for sample in ordered),
-            )
-            before = units[key].systems if key in units else ()
-            units[key] = Unit(key, item, texts, (*before, systems), around)
+        for group in groups:
+            # By digest, so that the order shows nothing about the systems.
+            ordered = sorted(group, key=lambda sample: _digest([sample.item, sample.output]))
+            texts = tuple(sample.output for sample in ordered)
+            around = _shown_beside(ordered[0], fields)
+            unit_id = _digest([item, around, texts])
+            systems = tuple(sample.system for sample in ordered)
+            earlier = units[unit_id].systems if unit_id in units else ()
+            units[unit_id] = Unit(unit_id, item, texts, (*earlier, systems), around)
         yield from units.values()
+
+
+def _shown_beside(sample: Sample, fields: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """Return what is shown beside the texts: a heading and a text for each value of the fields."""
+    values = {
+        **sample.extra,
+        "source": sample.source,
+        "references": sample.references,
+        "reference": sample.extra.get("reference") or (sample.references or ("",))[0],
+    }
+    values_beside: list[tuple[str, str]] = []
+    for name in fields:
+        value = values.get(name)
+        if not value:
+            continue
+        heading = name.replace("_", " ").capitalize()
+        parts = value if isinstance(value, list | tuple) else [value]
+        values_beside += [(heading, str(part)) for part in parts]
+    return tuple(values_beside)
 
 
 def _systems(rating: Rating | PairRating) -> tuple[str, ...]:

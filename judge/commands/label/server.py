@@ -1,8 +1,9 @@
-"""The local server of `judge label`: one page for each rater, and one address that takes their ratings.
+"""The local server of `judge label`: one page for each rater, and one address that takes their
+ratings.
 
-It listens on 127.0.0.1 only. The address of each rater begins with a token of their own, so that nobody rates in
-another's name. A request for another host is refused, so that no other web page can read texts or write ratings
-(DNS rebinding).
+It listens on 127.0.0.1 only. The address of each rater begins with a token of their own, so that
+nobody rates in another's name. A request for another host is refused, so that no other web page can
+read texts or write ratings (DNS rebinding).
 """
 
 from __future__ import annotations
@@ -28,41 +29,67 @@ _LONGEST_BODY = 100_000  # bytes
 def page(labelling: Labelling, rater: str | None, *, served: bool) -> str:
     """Return the page. A served one is for a `rater` and has the ratings so far.
 
-    A page that is not served is for all raters, asks who you are, keeps their ratings in the browser and saves
-    them as a file.
+    A page that is not served is for all raters, asks who you are, keeps their ratings in the
+    browser and saves them as a file.
     """
-    raters = labelling.raters if rater is None else (rater,)
-    units = sorted(
-        labelling.units.values(), key=lambda unit: unit.id
-    )  # in an order that does not show the systems
+    # By id, because the order of the data would show the systems.
+    units = sorted(labelling.units.values(), key=lambda unit: unit.id)
     sources = list(dict.fromkeys(unit.around for unit in units))
-    place = {around: number for number, around in enumerate(sources)}
+    source_numbers = {around: number for number, around in enumerate(sources)}
     content: dict[str, Any] = {
         "id": labelling.id,
         "served": served,
         "pairwise": labelling.pairwise,
         "raters": labelling.raters,
         "rater": rater,
-        "criteria": [
-            {"name": c.name, "title": c.title, "lines": lines, "labels": c.scale.asked.labels,
-             "ends": [c.scale.asked.labels[c.scale.asked.values.index(end)] for end in (c.scale.low, c.scale.high)]}
-            for c, lines in zip(labelling.criteria, labelling.told, strict=True)
-        ],
+        "criteria": _criteria_content(labelling),
         "sources": sources,
-        "units": {unit.id: [place[unit.around], *unit.texts] for unit in units},
+        "units": {unit.id: [source_numbers[unit.around], *unit.texts] for unit in units},
         "orders": {
-            name: [[task.unit.id, task.repeat, task.flip] for task in labelling.tasks(name)] for name in raters
+            name: _order_content(labelling, name)
+            for name in (labelling.raters if rater is None else (rater,))
         },
-        "done": [
-            [*key[1:], *value] for key, value in labelling.done().items() if served and key[0] == rater
-        ],
-    }  # fmt: skip
-    shown = "\n".join(written for unit in units for written in unit.texts)
-    return label_page(content, language=html_language(labelling.language, shown))
+        "done": _done_content(labelling, rater) if served else [],
+    }
+    texts = "\n".join(text for unit in units for text in unit.texts)
+    return label_page(content, language=html_language(labelling.language, texts))
+
+
+def _criteria_content(labelling: Labelling) -> list[dict[str, Any]]:
+    """Return each criterion with its lines, its labels and the labels at the ends of the scale."""
+    content = []
+    for criterion, lines in zip(labelling.criteria, labelling.told, strict=True):
+        scale = criterion.scale
+        lowest = scale.asked.labels[scale.asked.values.index(scale.low)]
+        highest = scale.asked.labels[scale.asked.values.index(scale.high)]
+        content.append(
+            {
+                "name": criterion.name,
+                "title": criterion.title,
+                "lines": lines,
+                "labels": scale.asked.labels,
+                "ends": [lowest, highest],
+            }
+        )
+    return content
+
+
+def _order_content(labelling: Labelling, rater: str) -> list[list[Any]]:
+    return [[task.unit.id, task.repeat, task.flip] for task in labelling.tasks(rater)]
+
+
+def _done_content(labelling: Labelling, rater: str | None) -> list[list[Any]]:
+    """Return the ratings of a rater: unit, criterion, repetition, value and comment."""
+    content: list[list[Any]] = []
+    for (name, *unit_and_criterion), answer in labelling.done().items():
+        if name == rater:
+            content.append([*unit_and_criterion, *answer])
+    return content
 
 
 class LabelServer(ThreadingHTTPServer):
-    """Serves the pages of a labelling and records ratings. `port` and `token` are random by default.
+    """Serves the pages of a labelling and records ratings. `port` and `token` are random by
+    default.
 
     The raters' own tokens are made of `token`, which is told to nobody.
     """
@@ -78,9 +105,9 @@ class LabelServer(ThreadingHTTPServer):
 
     def token_of(self, rater: str) -> str:
         """Return the token with which the addresses of a rater begin."""
-        return hmac.new(
-            self.token.encode(), rater.encode("utf-8", "surrogatepass"), "sha256"
-        ).hexdigest()[:32]
+        # A name from the command line may hold bytes that are not UTF-8, as lone surrogates.
+        name = rater.encode("utf-8", "surrogatepass")
+        return hmac.new(self.token.encode(), name, "sha256").hexdigest()[:32]
 
     def url(self, rater: str) -> str:
         """Return the address of a rater's page."""
@@ -98,10 +125,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Answer with the page."""
-        asked = self._asked()
-        if asked is None:
+        address = self._asked()
+        if address is None:
             return
-        rater, path = asked
+        rater, path = address
         if path != "":
             self._answer(HTTPStatus.NOT_FOUND, "no such page")
             return
@@ -114,42 +141,45 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         """Record a rating."""
-        asked = self._asked()
-        if asked is None:
+        address = self._asked()
+        if address is None:
             return
-        rater, path = asked
+        rater, path = address
         length = self.headers.get("Content-Length", "")
         if path != "rate" or self.headers.get_content_type() != "application/json":
             self._answer(HTTPStatus.NOT_FOUND, "no such address")
-        elif not length.isdecimal() or int(length) > _LONGEST_BODY:
+            return
+        if not length.isdecimal() or int(length) > _LONGEST_BODY:
             self._answer(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "too long for a rating")
+            return
+        try:
+            rating = json.loads(self.rfile.read(int(length)))
+            if isinstance(rating, dict) and rating.get("rater", rater) != rater:
+                message = f"this is the address of {rater}; use your own"
+                self._answer(HTTPStatus.FORBIDDEN, message)
+                return
+            self.server.labelling.record(rating)
+        except (ValueError, RecursionError):
+            self._answer(HTTPStatus.BAD_REQUEST, "not JSON")
+        except DataError as error:
+            self._answer(HTTPStatus.BAD_REQUEST, str(error))
+        except JudgeError as error:
+            self._answer(HTTPStatus.INTERNAL_SERVER_ERROR, str(error))
         else:
-            try:
-                given = json.loads(self.rfile.read(int(length)))
-                if isinstance(given, dict) and given.get("rater", rater) != rater:
-                    self._answer(
-                        HTTPStatus.FORBIDDEN, f"this is the address of {rater}; use your own"
-                    )
-                    return
-                self.server.labelling.record(given)
-            except (ValueError, RecursionError):
-                self._answer(HTTPStatus.BAD_REQUEST, "not JSON")
-            except DataError as error:
-                self._answer(HTTPStatus.BAD_REQUEST, str(error))
-            except JudgeError as error:
-                self._answer(HTTPStatus.INTERNAL_SERVER_ERROR, str(error))
-            else:
-                self._answer(HTTPStatus.OK, "")
+            self._answer(HTTPStatus.OK, "")
 
     def _asked(self) -> tuple[str, str] | None:
-        """Return whose address this is and the path after the token; None if the request was refused."""
+        """Return the rater of this address and the path after the token.
+
+        None if the request was refused.
+        """
         _, token, *path = f"{urlsplit(self.path).path}/".split("/", 2)
-        given = token.encode()
+        sent_token = token.encode()
         # All tokens are compared, so that the time tells nothing.
         matching = [
             rater
-            for right, rater in self.server.raters.items()
-            if secrets.compare_digest(given, right.encode())
+            for rater_token, rater in self.server.raters.items()
+            if secrets.compare_digest(sent_token, rater_token.encode())
         ]
         if not matching or self.headers.get("Host") not in self.server.hosts:
             self._answer(HTTPStatus.FORBIDDEN, "Open the address that judge label printed for you.")

@@ -30,8 +30,9 @@ if TYPE_CHECKING:
     from judge.commands.evaluate import Data
 
 _NOT_INCLUDED = (
-    "Tokens are estimated from characters and cached replies, often 10% off. Not included: retries, repair questions "
-    "(--repair), hidden reasoning tokens, and rate limits of the server that are not set by --rpm or --tpm."
+    "Tokens are estimated from characters and cached replies, often 10% off. Not included: "
+    "retries, repair questions (--repair), hidden reasoning tokens, and rate limits of the server "
+    "that are not set by --rpm or --tpm."
 )
 
 
@@ -45,10 +46,11 @@ def plan(
     items: int | None = None,
     **options: Unpack[RankOptions],
 ) -> Forecast:
-    """Estimate the requests, cost and time of `judge.evaluate` with the same arguments, or with `rank` of `judge.rank`.
+    """Estimate the requests, cost and time of `judge.evaluate` with the same arguments, or with
+    `rank` of `judge.rank`.
 
-    With `items`, estimate for that many similar items. Sends nothing and needs no key. Requests that the cache answers
-    are not counted. Raises JudgeError.
+    With `items`, estimate for that many similar items. Sends nothing and needs no key. Requests
+    that the cache answers are not counted. Raises JudgeError.
     """
     config, judges, loaded_criteria = to_config(
         RankConfig if rank else RunConfig, data, criteria, model, options
@@ -63,13 +65,15 @@ def plan_run(
     loaded_criteria: Mapping[str, Criterion] | None = None,
     items: int | None = None,
 ) -> Forecast:
-    """Estimate a run of a configuration; the other arguments are those of `prepare`. Raises JudgeError."""
+    """Estimate a run of a configuration; the other arguments are those of `prepare`.
+
+    Raises JudgeError.
+    """
     require_criteria(config)
     config = config.model_copy(update={"out": None, "record": None, "retry_failed": False})
     providers = open_offline(config)
-    if (
-        judges is not None
-    ):  # providers that the caller made keep their places between those of the plan
+    if judges is not None:
+        # Providers that the caller made stay in their order among those of the configuration.
         named = iter(providers)
         providers = [next(named) if isinstance(judge, Judge) else judge for judge in judges]
     config, data, writing = plan_outputs(config, data)
@@ -100,23 +104,25 @@ def make_forecast(prepared: PreparedRun, items: int | None = None) -> Forecast:
 
 def _describe_strategy(prepared: PreparedRun, estimate: JudgeEstimate) -> str:
     """Describe how the judge produces a score, and why that way."""
-    provider, settings = prepared.judges[estimate.judge], prepared.settings[estimate.judge]
+    provider = prepared.judges[estimate.judge]
+    settings = prepared.settings[estimate.judge]
     if provider.notice or not estimate.strategies:
         return ""
     strategy = estimate.strategies[0]
     if strategy == "decisions":
         return "decisions: answers to typed questions come with probabilities"
     if strategy == "logprobs":
-        return f"logprobs: token probabilities of one reply{', if the model gives them' * bool(estimate.draws)}"
+        condition = ", if the model gives them" if estimate.draws else ""
+        return f"logprobs: token probabilities of one reply{condition}"
     if strategy == "single":
         return "single: one reply per judgment"
-    each = ", one request per draw" if provider.learned.get("n") == 1 else ""
-    description = f"samples: the mean of {estimate.drawn} draws per judgment{each}"
+    requests = ", one request per draw" if provider.learned.get("n") == 1 else ""
+    description = f"samples: the mean of {estimate.drawn} draws per judgment{requests}"
     if settings.weighting == "samples":
         return description
     probe = "; one extra request checks that first" if "logprobs" in estimate.strategies else ""
-    who = "vendor" if "logprobs" in provider.learned.get("dropped", ()) else "model"
-    return f"{description}, because the {who} gives no token probabilities{probe}"
+    refuses = "vendor" if "logprobs" in provider.learned.get("dropped", ()) else "model"
+    return f"{description}, because the {refuses} gives no token probabilities{probe}"
 
 
 def _notes(prepared: PreparedRun, judges: Sequence[JudgeForecast], items: int | None) -> list[str]:
@@ -125,41 +131,49 @@ def _notes(prepared: PreparedRun, judges: Sequence[JudgeForecast], items: int | 
     if items is not None:
         known_items = len({sample.item for sample in prepared.samples})
         notes.append(
-            f"Scaled from {plural(known_items, 'item')} to {items:,} similar ones. Cached replies answer none of them, "
-            "but improve the estimate."
+            f"Scaled from {plural(known_items, 'item')} to {items:,} similar ones. Cached replies "
+            "answer none of them, but improve the estimate."
         )
     if prepared.criteria and prepared.default_criteria:
         names = ", ".join(criterion.name for criterion in prepared.criteria)
         notes.append(f"Default criteria: {names}. Choose others with {option('criteria')}.")
-    if hoping := [judge for judge in judges if judge.estimate.draws]:
-        draws = hoping[0].estimate.draws
-        each = max(judge.estimate.each for judge in judges)
-        requests = f" in {each} requests" if each > 1 else ""
-        more = sum_prices(judge.money.more for judge in hoping)
-        cost = "" if more is None else f" and costs about {dollars(more)} more"
-        notes.append(
-            f"If the model gives no token probabilities, the run takes {draws} draws per judgment{requests}{cost}. "
-            f"Use {option('weighting', 'single')} to avoid that."
-        )
+    uncertain = [judge for judge in judges if judge.estimate.draws]
+    if uncertain:
+        notes.append(_draws_note(judges, uncertain))
     notes += pending_batches(prepared)
-    asking = {name: metric for name, metric in prepared.metrics.items() if metric.asks}
-    for name, metric in asking.items():
-        first = next(iter(prepared.judges), "its judge")
+    for name, metric in prepared.metrics.items():
+        if not metric.asks:
+            continue
+        judge_name = next(iter(prepared.judges), "its judge")
         most = metric.most_requests(prepared.samples) if items is None else None
-        if most is not None:
-            asked = f"at most {most:,} requests of {name} to {first}; their length depends"
+        if most is None:
+            requests = f"requests of {name} to {judge_name}, because they depend"
         else:
-            asked = f"requests of {name} to {first}, because they depend"
-        notes.append(f"Not included: {asked} on replies.")
+            requests = f"at most {most:,} requests of {name} to {judge_name}; their length depends"
+        notes.append(f"Not included: {requests} on replies.")
     if any(judge.endpoint.startswith(UNKNOWN) for judge in judges):
         notes.append(
             "$AZURE_OPENAI_ENDPOINT is not set, so cached replies of that server are not found."
         )
     broken = sum(judge.estimate.total.broken for judge in judges)
     if broken:
-        notes.append(
-            f"{plural(broken, 'judgment')} will fail because the prompt cannot be rendered."
-        )
+        failing = plural(broken, "judgment")
+        notes.append(f"{failing} will fail because the prompt cannot be rendered.")
     if any(judge.estimate.total.requests for judge in judges):
         notes.append(_NOT_INCLUDED)
     return notes
+
+
+def _draws_note(judges: Sequence[JudgeForecast], uncertain: Sequence[JudgeForecast]) -> str:
+    """Say what is added if the `uncertain` judges give no token probabilities."""
+    draws = uncertain[0].estimate.draws
+    requests_per_judgment = max(judge.estimate.each for judge in judges)
+    requests = ""
+    if requests_per_judgment > 1:
+        requests = f" in {requests_per_judgment} requests"
+    more = sum_prices(judge.money.more for judge in uncertain)
+    cost = "" if more is None else f" and costs about {dollars(more)} more"
+    return (
+        f"If the model gives no token probabilities, the run takes {draws} draws per "
+        f"judgment{requests}{cost}. Use {option('weighting', 'single')} to avoid that."
+    )

@@ -23,8 +23,8 @@ def run_power(
 ) -> RunPower:
     """Return the power of a finished run's tests, of all systems or of one pair.
 
-    Raises ConfigError for a ranking, an unknown system, and a difference or a number of items that no test can have;
-    StorageError for a folder without a run.
+    Raises ConfigError for a ranking, an unknown system, and a difference or a number of items that
+    no test can have; StorageError for a folder without a run.
     """
     result = open_run(run)
     notes: Sequence[str] = ()
@@ -43,22 +43,16 @@ def run_power(
 def _parse_pair(pair: str, systems: Sequence[str]) -> tuple[str, str]:
     """Split `A,B` into two systems; their names may contain commas. Raises ConfigError."""
     parts = pair.split(",")
-    cuts = [
-        (",".join(parts[:at]).strip(), ",".join(parts[at:]).strip()) for at in range(1, len(parts))
-    ]
-    known = next(
-        (
-            (first, second)
-            for first, second in cuts
-            if {first, second} <= {*systems} and first != second
-        ),
-        None,
-    )
-    if known is not None:
-        return known
-    if len(cuts) != 1 or cuts[0][0] == cuts[0][1]:
-        raise ConfigError(
-            f"--pair {pair}: name two systems, such as --pair {','.join(systems[:2]) or 'a,b'}"
-        )
-    wrong = next(name for name in cuts[0] if name not in systems)
-    raise ConfigError(f"--pair: {unknown_name_message('system', wrong, list(systems))}")
+    candidates = []
+    for comma in range(1, len(parts)):
+        first = ",".join(parts[:comma]).strip()
+        second = ",".join(parts[comma:]).strip()
+        candidates.append((first, second))
+    for first, second in candidates:
+        if first != second and first in systems and second in systems:
+            return first, second
+    if len(candidates) != 1 or candidates[0][0] == candidates[0][1]:
+        example = ",".join(systems[:2]) or "a,b"
+        raise ConfigError(f"--pair {pair}: name two systems, such as --pair {example}")
+    unknown = next(name for name in candidates[0] if name not in systems)
+    raise ConfigError(f"--pair: {unknown_name_message('system', unknown, list(systems))}")

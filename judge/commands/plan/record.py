@@ -16,7 +16,8 @@ from judge.run.request_estimates import JudgeForecast, price_text
 class Forecast:
     """Requests, cost and time of a run, estimated by `judge.plan`. Nothing was sent.
 
-    `price` is the sum over the judges, None if one is unknown; `notes` say what the numbers include.
+    `price` is the sum over the judges, None if one is unknown; `notes` say what the numbers
+    include.
 
     About `fits` requests fit into the budget; None if there is none, or the price is unknown.
     """
@@ -39,7 +40,9 @@ class Forecast:
         return f"<Forecast: {self.requests:,} requests, {price_text(self.price)}>"
 
     def report(self, format: str = "console") -> str:
-        """Return the forecast as console, markdown, html, latex, csv or json. Raises ConfigError for another format."""
+        """Return the forecast as console, markdown, html, latex, csv or json. Raises ConfigError
+        for another format.
+        """
         with speaking_to("python"):
             return plugins.write(plugins.document(self), format, full=True)
 
@@ -49,17 +52,12 @@ class Forecast:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON data."""
-        fields = asdict(self) | {
-            "requests": self.requests,
-            "budget": str(self.budget) if self.budget else None,
-        }
+        budget = str(self.budget) if self.budget else None
+        fields = asdict(self) | {"requests": self.requests, "budget": budget}
         for judge_fields, judge in zip(fields["judges"], self.judges, strict=True):
             estimate = judge_fields.pop("estimate")
-            judge_fields |= {
-                "judge": judge.estimate.judge,
-                **estimate,
-                "total": asdict(judge.estimate.total),
-            }
+            total = asdict(judge.estimate.total)
+            judge_fields |= {"judge": judge.estimate.judge, **estimate, "total": total}
             for name in ("draws", "each", "unit"):
                 judge_fields.pop(name)
         return fields

@@ -1,10 +1,13 @@
-"""What is known before a run, as documents: the forecast or the power of `judge plan`, the setup."""
+"""What is known before a run, as documents: the forecast or the power of `judge plan`, the
+setup.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
 from judge.commands.plan.record import Forecast
 from judge.core.format import dollars, duration, plural
@@ -25,75 +28,103 @@ _PREFIX = "prefix: share of input tokens the provider can serve from its prompt 
 
 def view(forecast: Forecast) -> Document:
     """Lay out a forecast."""
+    judgments = _judgments(forecast)
+    sections = []
+    for number, judge in enumerate(forecast.judges):
+        title = f"{judge.estimate.judge} · {judge.endpoint}".rstrip(" ·")
+        sections.append(Section(f"judge-{number}", title, partial(_blocks, judge)))
+    if forecast.notes:
+        sections.append(Section("notes", "Notes", lambda: [Bullets(forecast.notes)]))
+    names = ", ".join(judge.estimate.judge for judge in forecast.judges)
+    return Document(
+        title=f"Estimate for {names or 'a run'}",
+        finding=(_headline(forecast, judgments),),
+        scope=judgments,
+        notices=tuple(_budget_notice(forecast)),
+        sections=tuple(sections),
+        data=forecast.to_dict(),
+        records=tuple(_records(forecast)),
+    )
+
+
+def _judgments(forecast: Forecast) -> str:
+    """Return what the judges are asked, by unit: `12 judgments and 40 questions`."""
     units = Counter[str]()
     for judge in forecast.judges:
         units[judge.estimate.unit] += judge.estimate.total.judgments
-    if units["question"]:  # of another judge, a checklist may be one judgment
+    if units["question"]:
+        # Another judge may answer a whole checklist in one judgment.
         units["question"] += units.pop("judgment", 0)
-    judgments = " and ".join(plural(n, unit) for unit, n in units.items() if n)
+    return " and ".join(plural(count, unit) for unit, count in units.items() if count)
+
+
+def _headline(forecast: Forecast, judgments: str) -> str:
     if forecast.requests:
         exact = all(judge.estimate.exact for judge in forecast.judges)
-        parts = [
-            f"{'' if exact else 'About '}{plural(forecast.requests, 'request')}",
-            price_text(forecast.price),
-        ]
-        parts += [f"about {duration(forecast.seconds)}"] if forecast.seconds is not None else []
-        headline = ", ".join(parts)
-    elif any(judge.estimate.total.cached for judge in forecast.judges):
-        headline = f"No requests: the cache answers all {judgments}."
+        requests = plural(forecast.requests, "request")
+        parts = [requests if exact else f"About {requests}", price_text(forecast.price)]
+        if forecast.seconds is not None:
+            parts.append(f"about {duration(forecast.seconds)}")
+        return ", ".join(parts)
+    if any(judge.estimate.total.cached for judge in forecast.judges):
+        return f"No requests: the cache answers all {judgments}."
+    return "No requests: no judge scores anything."
+
+
+def _budget_notice(forecast: Forecast) -> Iterator[str]:
+    """Yield how far the budget reaches, if there is one."""
+    if forecast.budget is None or not forecast.requests:
+        return
+    if forecast.fits is None:
+        reach = "the price is unknown, so the run stops at once; give tokens, such as 200000tokens"
+    elif forecast.fits >= forecast.requests:
+        reach = f"all {forecast.requests:,} requests fit"
     else:
-        headline = "No requests: no judge scores anything."
-    sections = [
-        Section(
-            f"judge-{k}",
-            f"{each.estimate.judge} · {each.endpoint}".rstrip(" ·"),
-            partial(_blocks, each),
+        reach = (
+            f"about {forecast.fits:,} of {forecast.requests:,} requests fit; the run then stops, "
+            "and the same command resumes it"
         )
-        for k, each in enumerate(forecast.judges)
-    ]
-    if forecast.notes:
-        sections.append(Section("notes", "Notes", lambda: [Bullets(forecast.notes)]))
-    notices = []
-    if forecast.budget is not None and forecast.requests:
-        if forecast.fits is None:
-            reach = (
-                "the price is unknown, so the run stops at once; give tokens, such as 200000tokens"
-            )
-        elif forecast.fits >= forecast.requests:
-            reach = f"all {forecast.requests:,} requests fit"
-        else:
-            reach = f"about {forecast.fits:,} of {forecast.requests:,} requests fit; the run then stops, and the same "
-            reach += "command resumes it"
-        notices.append(f"{option('budget', str(forecast.budget))}: {reach}")
-    return Document(
-        title=f"Estimate for {', '.join(judge.estimate.judge for judge in forecast.judges) or 'a run'}",
-        finding=(headline,),
-        scope=judgments,
-        notices=tuple(notices),
-        sections=tuple(sections),
-        data=forecast.to_dict(),
-        records=tuple(
-            {
-                "judge": judge.estimate.judge, "criterion": line.criterion, "judgments": line.judgments,
-                "duplicates": line.equal, "cached": line.cached, "failed": line.broken, "requests": line.requests,
-                "input_tokens": line.read, "output_tokens": line.written, "prefix_tokens": line.shared,
+    yield f"{option('budget', str(forecast.budget))}: {reach}"
+
+
+def _records(forecast: Forecast) -> Iterator[dict[str, Any]]:
+    """Yield a record per judge and criterion."""
+    for judge in forecast.judges:
+        for line in judge.estimate.lines:
+            yield {
+                "judge": judge.estimate.judge,
+                "criterion": line.criterion,
+                "judgments": line.judgments,
+                "duplicates": line.equal,
+                "cached": line.cached,
+                "failed": line.broken,
+                "requests": line.requests,
+                "input_tokens": line.read,
+                "output_tokens": line.written,
+                "prefix_tokens": line.shared,
             }
-            for judge in forecast.judges
-            for line in judge.estimate.lines
-        ),
-    )  # fmt: skip
 
 
 def _blocks(judge: JudgeForecast) -> Iterator[Block]:
     estimate = judge.estimate
-    lines = [*estimate.lines, estimate.total] if len(estimate.lines) > 1 else estimate.lines
-    rows = [
-        (
-            line.criterion, line.judgments, line.equal, line.cached, line.requests, round(line.read),
-            round(line.written), f"{line.shared / line.read:.0%}" if line.read else None,
+    lines = list(estimate.lines)
+    if len(lines) > 1:
+        lines.append(estimate.total)
+    rows = []
+    for line in lines:
+        prefix_share = f"{line.shared / line.read:.0%}" if line.read else None
+        rows.append(
+            (
+                line.criterion,
+                line.judgments,
+                line.equal,
+                line.cached,
+                line.requests,
+                round(line.read),
+                round(line.written),
+                prefix_share,
+            )
         )
-        for line in lines
-    ]  # fmt: skip
     tokens = (Column(head, group="tokens") for head in ("input", "output", "prefix"))
     yield table(
         ("criterion", f"{estimate.unit}s", "duplicates", "cached", "requests", *tokens),
@@ -101,25 +132,32 @@ def _blocks(judge: JudgeForecast) -> Iterator[Block]:
         _PREFIX if estimate.total.requests else "",
         name=f"plan-{estimate.judge}",
     )
+    facts = {"method": judge.method, "price": _price_fact(judge)}
+    seconds = judge.time.seconds
+    if seconds is None:
+        facts["time"] = judge.time.why
+    else:
+        facts["time"] = f"about {duration(seconds)} ({judge.time.why})"
+    yield Facts(tuple((name, text) for name, text in facts.items() if text))
+
+
+def _price_fact(judge: JudgeForecast) -> str:
     money = judge.money
     if money.price is None:
-        price = f"unknown ({money.why})"
-    elif not money.price:
-        price = f"nothing: {money.why if money.why and estimate.total.requests else 'no request is sent'}"
-    else:
-        rate = ""
-        if money.rate is not None:
-            # Below a cent, a price has two significant digits.
-            read, written = (
-                f"${amount:,.2f}" if amount >= 0.01 else dollars(amount) for amount in money.rate
-            )
-            rate = f": {read} per million input tokens, {written} per million output tokens"
-        price = f"{dollars(money.price)} ({money.why}{rate})"
-        if money.cached is not None and round(money.cached, 6) < round(money.price, 6):
-            price += f"; {dollars(money.cached)} if the provider's prompt cache serves every prefix"
-    facts = {"method": judge.method, "price": price}
-    seconds = judge.time.seconds
-    facts["time"] = (
-        judge.time.why if seconds is None else f"about {duration(seconds)} ({judge.time.why})"
-    )
-    yield Facts(tuple((name, text) for name, text in facts.items() if text))
+        return f"unknown ({money.why})"
+    if not money.price:
+        requests = judge.estimate.total.requests
+        return f"nothing: {money.why if money.why and requests else 'no request is sent'}"
+    rate = ""
+    if money.rate is not None:
+        read, written = map(_rate_text, money.rate)
+        rate = f": {read} per million input tokens, {written} per million output tokens"
+    price = f"{dollars(money.price)} ({money.why}{rate})"
+    if money.cached is not None and round(money.cached, 6) < round(money.price, 6):
+        price += f"; {dollars(money.cached)} if the provider's prompt cache serves every prefix"
+    return price
+
+
+def _rate_text(amount: float) -> str:
+    """Write an amount in cents; below a cent, with two significant digits."""
+    return f"${amount:,.2f}" if amount >= 0.01 else dollars(amount)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +15,7 @@ from judge.commands.slices.statistics import slice_differences, slice_means
 from judge.core.errors import ConfigError
 from judge.core.format import one_line, plural
 from judge.core.plugins import require_known
-from judge.core.records import Sample
+from judge.core.records import Column, Sample
 from judge.report.views.provenance import UNFINISHED
 from judge.results.result import Result
 from judge.stats.analyze import NAME as OVERALL
@@ -35,71 +35,85 @@ def slices(
     seed: int = 0,
     n_permutations: int = 5_000,
 ) -> Slices:
-    """Compare the parts of a run's data that have different values in the column `by`, such as "channel".
+    """Compare the parts of a run's data that have different values in the column `by`, such as
+    "channel".
 
-    `columns` are by default the criteria and the overall score, else the first metric. Each slice's means are compared
-    with those of all other items by a permutation test, corrected for the number of slices, systems and columns. Pairs
-    of systems that differ significantly in the whole data are compared again in each slice, to find slices that
-    contradict the whole.
+    `columns` are by default the criteria and the overall score, else the first metric. Each slice's
+    means are compared with those of all other items by a permutation test, corrected for the number
+    of slices, systems and columns. Pairs of systems that differ significantly in the whole data are
+    compared again in each slice, to find slices that contradict the whole.
 
-    Raises ConfigError for a ranking, a column that the data does not have, that differs between the texts of an item or
-    has more than 50 values, and for an unknown column of scores; raises StorageError.
+    Raises ConfigError for a ranking, a column that the data does not have, that differs between the
+    texts of an item or has more than 50 values, and for an unknown column of scores; raises
+    StorageError.
     """
     run = open_run(run)
     if run.rankings or run.table.has_pairs:
         raise ConfigError("a ranking compares texts in pairs and has no means to slice")
-    values = _value_of_item(run.table.samples, by)
-    weighted = overall(run.table)
+    value_by_item = _value_of_item(run.table.samples, by)
     tables = {column.name: (column, run.table) for column in run.table.ranked_columns}
-    tables |= (
-        {weighted.summary.column.name: (weighted.summary.column, weighted.table)}
-        if weighted
-        else {}
-    )
+    weighted = overall(run.table)
+    if weighted:
+        overall_column = weighted.summary.column
+        tables[overall_column.name] = (overall_column, weighted.table)
     require_known("column", columns, tables)
-    chosen = list(columns) or [
-        name
-        for name, (column, _) in tables.items()
-        if column.kind == "criterion" and not column.judge
-    ]
-    chosen = chosen or [column.name for column in run.table.ranked_columns[:1]]
+    chosen = list(columns) or _default_columns(run, [column for column, _ in tables.values()])
     if not chosen:
         raise ConfigError("this run has no scores of single texts that say which is better")
     if OVERALL in chosen:
         chosen.sort(key=lambda name: name != OVERALL)
-    sizes = dict(Counter(values[item] for item in run.table.items).most_common())
-    inside = {name: np.array([values[item] == name for item in run.table.items]) for name in sizes}
-    matrices = {name: (tables[name][0], tables[name][1].matrix(name)) for name in chosen}
+    items = run.table.items
+    counts = Counter(value_by_item[item] for item in items)
+    sizes = dict(counts.most_common())
+    members = {name: np.array([value_by_item[item] == name for item in items]) for name in sizes}
+    matrices = {}
+    for name in chosen:
+        column, table = tables[name]
+        matrices[name] = (column, table.matrix(name))
     significant = {
         comparison.column: [difference for difference in comparison.differences if difference.apart]
         for comparison in run.comparisons
         if comparison.column in matrices
     }
-    small = [one_line(name) for name, n in sizes.items() if n < MIN_INTERVAL_ITEMS]
-    few = f"Fewer than {MIN_INTERVAL_ITEMS} items, so not tested: {', '.join(small[:5])}"
-    few += f" and {len(small) - 5:,} more." if len(small) > 5 else "."
+    systems = run.table.systems
     return Slices(
         by=by,
         items=sizes,
-        systems=run.table.systems,
+        systems=systems,
         columns={name: column for name, (column, _) in matrices.items()},
         main=chosen[0],
-        means=slice_means(
-            matrices, run.table.systems, inside, seed=seed, n_permutations=n_permutations
-        ),
-        differences=slice_differences(matrices, run.table.systems, inside, significant, seed=seed),
-        notes=(
-            *([unfinished] if (unfinished := UNFINISHED.get(run.info.status)) else ()),
-            *([few] if small else ()),
-        ),
+        means=slice_means(matrices, systems, members, seed=seed, n_permutations=n_permutations),
+        differences=slice_differences(matrices, systems, members, significant, seed=seed),
+        notes=tuple(_notes(run, sizes)),
     )
+
+
+def _default_columns(run: Result, columns: Sequence[Column]) -> list[str]:
+    """Return the criteria and the overall score, or else the first metric."""
+    criteria = [
+        column.name for column in columns if column.kind == "criterion" and not column.judge
+    ]
+    return criteria or [column.name for column in run.table.ranked_columns[:1]]
+
+
+def _notes(run: Result, sizes: Mapping[str, int]) -> Iterator[str]:
+    """Yield what limits the numbers."""
+    unfinished = UNFINISHED.get(run.info.status)
+    if unfinished:
+        yield unfinished
+    small = [one_line(name) for name, items in sizes.items() if items < MIN_INTERVAL_ITEMS]
+    if small:
+        more = f" and {len(small) - 5:,} more" if len(small) > 5 else ""
+        names = ", ".join(small[:5])
+        yield f"Fewer than {MIN_INTERVAL_ITEMS} items, so not tested: {names}{more}."
 
 
 def _value_of_item(samples: Sequence[Sample], by: str) -> dict[str, str]:
     known = dict.fromkeys(name for sample in samples for name in sample.extra)
     if not known:
         raise ConfigError(
-            f"unknown column of the data {by!r}: the data have no columns beside those that judge reads"
+            f"unknown column of the data {by!r}: the data have no columns beside those that judge "
+            "reads"
         )
     require_known("column of the data", [by], known)
     values: dict[str, str] = {}
@@ -109,8 +123,9 @@ def _value_of_item(samples: Sequence[Sample], by: str) -> dict[str, str]:
         item = sample.source_item
         if values.setdefault(item, text) != text:
             raise ConfigError(
-                f"{by}: item {one_line(item, 40)!r} has both {values[item]!r:.40} and {text!r:.40}; "
-                "a slice is a set of items, so all texts of an item need the same value"
+                f"{by}: item {one_line(item, 40)!r} has both {values[item]!r:.40} and "
+                f"{text!r:.40}; a slice is a set of items, so all texts of an item need the same "
+                "value"
             )
     n = len(set(values.values()))
     if n > _MAX_SLICES:

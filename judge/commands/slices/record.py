@@ -14,10 +14,11 @@ from judge.core.records import Column
 
 @dataclass(frozen=True, repr=False)
 class Slices(plugins.Reported):
-    """The slices of a run by the column `by` of its data: the number of items of each, the largest slice first.
+    """The slices of a run by the column `by` of its data: the number of items of each, the largest
+    slice first.
 
-    `means` has each system's mean in each slice and column; `differences` the pairs of systems that differ in the whole
-    data. `main` is the column that the summary shows.
+    `means` has each system's mean in each slice and column; `differences` the pairs of systems that
+    differ in the whole data. `main` is the column that the summary shows.
     """
 
     VIEW: ClassVar[str] = "judge.commands.slices.view:view"
@@ -37,11 +38,12 @@ class Slices(plugins.Reported):
     @property
     def contradictions(self) -> tuple[SliceDifference, ...]:
         """The differences that go significantly the other way."""
-        return tuple(each for each in self.differences if each.contradicts)
+        return tuple(difference for difference in self.differences if difference.contradicts)
 
     @property
     def worst(self) -> tuple[SliceMean, ...]:
-        """The means that are significantly worse than in the rest of the data, the largest gap first.
+        """The means that are significantly worse than in the rest of the data, the largest gap
+        first.
 
         A gap counts as a share of the column's scale.
         """
@@ -49,8 +51,8 @@ class Slices(plugins.Reported):
         def size(mean: SliceMean) -> float:
             column = self.columns[mean.column]
             span = (column.high or 0.0) - (column.low or 0.0)
-            return (mean.gap or 0.0) / (span or 1.0) * (-1 if column.better == "lower" else 1)
+            share = (mean.gap or 0.0) / (span or 1.0)
+            return -share if column.better == "lower" else share
 
-        return tuple(
-            sorted((mean for mean in self.means if mean.significant and size(mean) < 0), key=size)
-        )
+        worse = [mean for mean in self.means if mean.significant and size(mean) < 0]
+        return tuple(sorted(worse, key=size))

@@ -1,9 +1,11 @@
-"""Means and differences in parts of the data: which slice is worse than the rest, and which contradicts the whole."""
+"""Means and differences in parts of the data: which slice is worse than the rest, and which
+contradicts the whole.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -18,8 +20,9 @@ from judge.stats.system_differences import Difference
 class SliceMean:
     """A system's mean in one slice.
 
-    `gap` is the mean in the slice minus that of all other items, on the column's scale. `adjusted` is its p, corrected
-    for all slices, systems and columns; both are None if fewer than five items are inside or outside.
+    `gap` is the mean in the slice minus that of all other items, on the column's scale. `adjusted`
+    is its p, corrected for all slices, systems and columns; both are None if fewer than five items
+    are inside or outside.
     """
 
     slice: str
@@ -37,9 +40,11 @@ class SliceMean:
 
 @dataclass(frozen=True, slots=True)
 class SliceDifference:
-    """The mean difference of two systems in a slice, `better` minus `worse`: their order is that of the whole data.
+    """The mean difference of two systems in a slice, `better` minus `worse`: their order is that of
+    the whole data.
 
-    `adjusted` is p of the sign-flip test over items, after Holm's correction over all slices, pairs and columns.
+    `adjusted` is p of the sign-flip test over items, after Holm's correction over all slices, pairs
+    and columns.
     """
 
     slice: str
@@ -71,64 +76,70 @@ def slice_means(
 ) -> tuple[SliceMean, ...]:
     """Return the means of every slice, column and system that has values.
 
-    `columns` has values of systems × items, NaN for missing ones; `slices` says which items belong to each. Slices are
-    compared with the rest by a permutation test: items change places, all systems and columns together, and p is the
-    share of permutations whose largest standardized gap reaches the observed one (Westfall and Young 1993, maxT).
+    `columns` has values of systems × items, NaN for missing ones; `slices` says which items belong
+    to each. Slices are compared with the rest by a permutation test: items change places, all
+    systems and columns together, and p is the share of permutations whose largest standardized gap
+    reaches the observed one (Westfall and Young 1993, maxT).
     """
     rows = np.concatenate([values for _, values in columns.values()])
-    gaps, adjusted = _permuted(
-        rows, np.array(list(slices.values()), dtype=np.float64), seed, n_permutations
-    )
+    members = np.array(list(slices.values()), dtype=np.float64)
+    gaps, p_values = _permuted(rows, members, seed, n_permutations)
+    names = [(column, system) for column, _ in columns.values() for system in systems]
     means = []
-    for place, (column, system) in enumerate(
-        (column, system) for column, _ in columns.values() for system in systems
-    ):
-        for at, (name, inside) in enumerate(slices.items()):
-            values = rows[place][inside]
+    for row, (column, system) in enumerate(names):
+        for position, (name, inside) in enumerate(slices.items()):
+            values = rows[row][inside]
             values = values[~np.isnan(values)]
             if not len(values):
                 continue
             estimate = mean_estimate(values, column.low, column.high)
-            tested = (
-                (None, None)
-                if np.isnan(p := adjusted[place, at])
-                else (float(gaps[place, at]), float(p))
-            )
-            means.append(SliceMean(name, column.name, system, estimate, *tested))
+            mean = SliceMean(name, column.name, system, estimate)
+            p = p_values[row, position]
+            if not np.isnan(p):
+                mean = replace(mean, gap=float(gaps[row, position]), adjusted=float(p))
+            means.append(mean)
     return tuple(means)
 
 
 def _permuted(
-    rows: Floats, inside: Floats, seed: int, n_permutations: int
+    rows: Floats, members: Floats, seed: int, n_permutations: int
 ) -> tuple[Floats, Floats]:
-    """Return the gaps, rows × slices, and their corrected p; NaN where there are too few items."""
+    """Return the gaps, rows × slices, and their corrected p; NaN where there are too few items.
+
+    `members` has slices × items: 1 for an item of the slice.
+    """
     known = ~np.isnan(rows)
     counts = known.sum(axis=1, keepdims=True)
-    means = np.where(counts, np.nansum(rows, axis=1, keepdims=True) / np.maximum(counts, 1), np.nan)
+    sums = np.nansum(rows, axis=1, keepdims=True)
+    means = np.where(counts, sums / np.maximum(counts, 1), np.nan)
     centred = np.where(known, rows - means, 0.0)
-    deviation = np.sqrt((centred**2).sum(axis=1, keepdims=True) / np.maximum(counts - 1, 1))
+    squares = (centred**2).sum(axis=1, keepdims=True)
+    deviation = np.sqrt(squares / np.maximum(counts - 1, 1))
 
-    def gap(inside: Floats) -> tuple[Floats, Floats]:
-        n_inside = known @ inside.T
+    def gap(members: Floats) -> tuple[Floats, Floats]:
+        n_inside = known @ members.T
         n_outside = counts - n_inside
-        enough = (
-            (n_inside >= MIN_INTERVAL_ITEMS) & (n_outside >= MIN_INTERVAL_ITEMS) & (deviation > 0)
-        )
-        total = centred @ inside.T
+        smaller = np.minimum(n_inside, n_outside)
+        enough = (smaller >= MIN_INTERVAL_ITEMS) & (deviation > 0)
+        total = centred @ members.T
         with np.errstate(all="ignore"):
-            gaps = total / n_inside + total / n_outside  # the rest sums to −total
-            scaled = np.abs(gaps) / (deviation * np.sqrt(1 / n_inside + 1 / n_outside))
-        return np.where(enough, gaps, np.nan), np.where(enough, scaled, np.nan)
+            # The values are centred, so those outside the slice sum to −total.
+            gaps = total / n_inside + total / n_outside
+            standard_error = deviation * np.sqrt(1 / n_inside + 1 / n_outside)
+            standardized = np.abs(gaps) / standard_error
+        return np.where(enough, gaps, np.nan), np.where(enough, standardized, np.nan)
 
-    gaps, observed = gap(inside)
+    gaps, observed = gap(members)
     if np.isnan(observed).all():
         return gaps, observed
     random = np.random.default_rng(seed)
     reached = np.zeros_like(observed)
     for _ in range(n_permutations):
-        sizes = gap(inside[:, random.permutation(inside.shape[1])])[1]
+        _, sizes = gap(members[:, random.permutation(members.shape[1])])
+        # An equal size may differ by rounding.
         reached += np.nanmax(sizes, initial=-np.inf) >= observed - 1e-9
-    return gaps, np.where(np.isnan(observed), np.nan, (reached + 1) / (n_permutations + 1))
+    p_values = (reached + 1) / (n_permutations + 1)
+    return gaps, np.where(np.isnan(observed), np.nan, p_values)
 
 
 def slice_differences(
@@ -139,29 +150,31 @@ def slice_differences(
     *,
     seed: int = 0,
 ) -> tuple[SliceDifference, ...]:
-    """Return the differences in each slice of the pairs that differ significantly in the whole data, by column.
+    """Return the differences in each slice, by column, of pairs that differ in the whole data.
 
-    Other pairs have no conclusion that a slice could contradict, and would weaken the tests of those that have one.
+    Other pairs have no conclusion that a slice could contradict, and would weaken the tests of
+    those that have one.
     """
-    place = {name: at for at, name in enumerate(systems)}
-    about: list[tuple[str, str, str, str, float]] = []
+    row_of_system = {system: row for row, system in enumerate(systems)}
+    names: list[tuple[str, str, str, str, float]] = []
     rows = []
-    for name, pairs in significant.items():
-        column, values = columns[name]
+    for column_name, pairs in significant.items():
+        column, values = columns[column_name]
         for pair in pairs:
-            first = (pair.estimate.value > 0) == (column.better != "lower")
-            better, worse = (pair.system, pair.other) if first else (pair.other, pair.system)
-            difference = values[place[better]] - values[place[worse]]
+            better, worse = pair.system, pair.other
+            if (pair.estimate.value > 0) != (column.better != "lower"):
+                better, worse = pair.other, pair.system
+            difference = values[row_of_system[better]] - values[row_of_system[worse]]
             overall = float(np.nanmean(difference))
-            for each, inside in slices.items():
-                about.append((each, name, better, worse, overall))
+            for slice_name, inside in slices.items():
+                names.append((slice_name, column_name, better, worse, overall))
                 rows.append(np.where(inside, difference, np.nan))
     if not rows:
         return ()
     estimates = mean_differences(np.array(rows), seed=seed)
     p_values = holm([estimate.p if estimate else None for estimate in estimates])
     return tuple(
-        SliceDifference(*names, estimate, p)
-        for names, estimate, p in zip(about, estimates, p_values, strict=True)
+        SliceDifference(*row_names, estimate, p)
+        for row_names, estimate, p in zip(names, estimates, p_values, strict=True)
         if estimate is not None
     )

@@ -25,10 +25,34 @@ def view(slices: Slices) -> Document:
         if contradictions := _contradictions(slices, name):
             blocks.append(Bullets(tuple(contradictions)))
         sections.append(Section(f"slices-{name}", column_title(name), partial(tuple, blocks)))
+    means = []
+    records = []
+    for mean in slices.means:
+        estimate = mean.mean
+        means.append(asdict(mean) | {"significant": mean.significant})
+        records.append(
+            {
+                "slice": mean.slice,
+                "column": mean.column,
+                "system": mean.system,
+                "mean": estimate.value,
+                "low": estimate.low,
+                "high": estimate.high,
+                "n": estimate.n,
+                "gap": mean.gap,
+                "p": mean.adjusted,
+                "significant": mean.significant,
+            }
+        )
+    differences = [
+        asdict(difference) | {"contradicts": difference.contradicts}
+        for difference in slices.differences
+    ]
+    items = plural(sum(slices.items.values()), "item")
     return Document(
         title=f"Scores by {slices.by}",
         finding=tuple(finding),
-        scope=f"{plural(len(slices.items), 'slice')}, {plural(sum(slices.items.values()), 'item')}",
+        scope=f"{plural(len(slices.items), 'slice')}, {items}",
         notices=slices.notes,
         summary=(_table(slices, slices.main, short=True),),
         sections=tuple(sections),
@@ -37,39 +61,35 @@ def view(slices: Slices) -> Document:
             "finding": finding,
             "by": slices.by,
             "items": slices.items,
-            "means": [asdict(mean) | {"significant": mean.significant} for mean in slices.means],
-            "differences": [asdict(each) | {"contradicts": each.contradicts} for each in slices.differences],
+            "means": means,
+            "differences": differences,
             "notes": slices.notes,
         },
-        records=tuple(
-            {
-                "slice": mean.slice, "column": mean.column, "system": mean.system, "mean": e.value, "low": e.low,
-                "high": e.high, "n": e.n, "gap": mean.gap, "p": mean.adjusted, "significant": mean.significant,
-            }
-            for mean in slices.means
-            for e in [mean.mean]
-        ),
-    )  # fmt: skip
+        records=tuple(records),
+    )
 
 
 def _finding(slices: Slices) -> Iterator[str]:
     """Say which slices are worse than the rest, and which contradict the whole."""
-    worst, against = slices.worst, slices.contradictions
-    if worst or against:
+    worst = slices.worst
+    contradictions = slices.contradictions
+    if worst or contradictions:
         headline = "Significantly worse than the rest" if worst else "Contradicting the whole data"
-        names = dict.fromkeys(each.slice for each in worst or against)
+        names = dict.fromkeys(record.slice for record in worst or contradictions)
         yield f"{headline}: {slices.by} = {', '.join(list(names)[:_MAX_FOUND])}"
     else:
         tested = any(mean.gap is not None for mean in slices.means)
         result = "is significantly worse than the rest" if tested else "could be tested"
         yield f"No slice of {slices.by} {result}"
     for mean in worst[:_MAX_FOUND]:
-        column, gap = slices.columns[mean.column], mean.gap or 0.0
+        column = slices.columns[mean.column]
+        gap = mean.gap or 0.0
         places = decimal_places(column, [mean.mean.value])
+        value = mean_text(column, mean.mean.value, places)
+        side = "above" if gap > 0 else "below"
         yield (
-            f"{column_title(mean.column)} of {mean.system} in {mean.slice}: "
-            f"{mean_text(column, mean.mean.value, places)}, {number(abs(gap), places)} "
-            f"{'above' if gap > 0 else 'below'} the rest ({format_p(mean.adjusted or 0.0)})."
+            f"{column_title(mean.column)} of {mean.system} in {mean.slice}: {value}, "
+            f"{number(abs(gap), places)} {side} the rest ({format_p(mean.adjusted or 0.0)})."
         )
     yield from _contradictions(slices)[:_MAX_FOUND]
 
@@ -77,12 +97,19 @@ def _finding(slices: Slices) -> Iterator[str]:
 def _contradictions(slices: Slices, column: str = "") -> list[str]:
     """Say where the worse of two systems is better, in all columns or in one."""
     sentences = []
-    for each in slices.contradictions:
-        if column in ("", each.column):
-            e = each.estimate if each.estimate.value > 0 else each.estimate.times(-1)
-            size = change_text(e, decimal_places(slices.columns[each.column], [e.value]))
-            pair = f"{each.worse} is better than {each.better} on {column_title(each.column)}"
-            sentences.append(f"In {each.slice}, {pair}, by {size}; in the whole data it is worse.")
+    for difference in slices.contradictions:
+        if column not in ("", difference.column):
+            continue
+        estimate = difference.estimate
+        if estimate.value < 0:
+            estimate = estimate.times(-1)
+        places = decimal_places(slices.columns[difference.column], [estimate.value])
+        size = change_text(estimate, places)
+        pair = f"{difference.worse} is better than {difference.better}"
+        sentences.append(
+            f"In {difference.slice}, {pair} on {column_title(difference.column)}, by {size}; in "
+            "the whole data it is worse."
+        )
     return sentences
 
 
@@ -93,9 +120,14 @@ def _table(slices: Slices, name: str, *, short: bool = False) -> Table:
     places = decimal_places(column, [mean.mean.value for mean in means.values()])
     systems = slices.systems[: _MAX_SYSTEMS if short else None]
     rows: list[list[Content]] = []
-    for each in list(slices.items)[: _MAX_ROWS if short else None]:
-        cells = [
-            marked_mean(
+    for slice_name in list(slices.items)[: _MAX_ROWS if short else None]:
+        row: list[Content] = [slice_name, slices.items[slice_name]]
+        for system in systems:
+            mean = means.get((slice_name, system))
+            if mean is None:
+                row.append(None)
+                continue
+            cell = marked_mean(
                 column,
                 mean.mean,
                 places,
@@ -104,17 +136,12 @@ def _table(slices: Slices, name: str, *, short: bool = False) -> Table:
                 marked=mean.significant,
                 since="against the rest",
             )
-            if (mean := means.get((each, system)))
-            else None
-            for system in systems
-        ]
-        rows.append([each, slices.items[each], *cells])
+            row.append(cell)
+        rows.append(row)
     key = "▲ ▼: significantly above or below the other items."
-    key += (
-        f" {plural(len(slices.items) - len(rows), 'more slice')}: --full."
-        if len(rows) < len(slices.items)
-        else ""
-    )
+    hidden = len(slices.items) - len(rows)
+    if hidden:
+        key += f" {plural(hidden, 'more slice')}: --full."
     return table(
         (slices.by, "items", *(Column(system, better=column.better) for system in systems)),
         rows,

@@ -1,4 +1,6 @@
-"""`judge.validate`: compare the judges of finished runs with human ratings and with baselines that need no judge."""
+"""`judge.validate`: compare the judges of finished runs with human ratings and with baselines that
+need no judge.
+"""
 
 from __future__ import annotations
 
@@ -52,49 +54,58 @@ def validate(
     ratings: RatingSource | None = None,
     epsilon: float = EPSILON,
 ) -> Validation:
-    """Compare the judges of a result, or of the run in a folder, with the ratings in `Sample.human`, by criterion.
+    """Compare the judges of a result, or of the run in a folder, with the ratings in
+    `Sample.human`, by criterion.
 
-    A judge's column is correlated with the ratings of its criterion. So are baselines that need no judge (the
-    number of words, and ROUGE-1, -2 and -L: stemmed, mean over the references), taken from the result or computed now,
-    and one rater with the mean of the others, if `Sample.ratings` has several. A text without a score or rating does
-    not count. Ratings that were used to make a prompt are excluded. See `judge.stats.correlation` for the numbers.
+    A judge's column is correlated with the ratings of its criterion. So are baselines that need no
+    judge (the number of words, and ROUGE-1, -2 and -L: stemmed, mean over the references), taken
+    from the result or computed now, and one rater with the mean of the others, if `Sample.ratings`
+    has several. A text without a score or rating does not count. Ratings that were used to make a
+    prompt are excluded. See `judge.stats.correlation` for the numbers.
 
-    The judges of `others` are compared with the same ratings on the texts that both runs have, and with each other.
-    `calibrate` also estimates the systems' means on people's scale (`judge.stats.calibration`). `where` selects texts
-    by the values of their columns: {"lang": "ja"}. `level` is the one that reports show: document (within each item),
-    item (over all texts) or system (between the systems' means). `ratings` are people's, in a file, a
-    DataFrame or a list of dicts; they replace those of the same criteria in the first run. `epsilon` is the advantage
-    of the judge in the test whether it may replace a rater (`judge.stats.alt_test`): 0.2 for experts, 0.15 for trained
-    raters, 0.1 for crowd workers.
+    The judges of `others` are compared with the same ratings on the texts that both runs have, and
+    with each other. `calibrate` also estimates the systems' means on people's scale
+    (`judge.stats.calibration`). `where` selects texts by the values of their columns: {"lang":
+    "ja"}. `level` is the one that reports show: document (within each item), item (over all texts)
+    or system (between the systems' means). `ratings` are people's, in a file, a DataFrame or a list
+    of dicts; they replace those of the same criteria in the first run. `epsilon` is the advantage
+    of the judge in the test whether it may replace a rater (`judge.stats.alt_test`): 0.2 for
+    experts, 0.15 for trained raters, 0.1 for crowd workers.
 
-    Raises ConfigError for a folder without a scored run, DataError if no text was rated or shared, StorageError.
+    Raises ConfigError for a folder without a scored run, DataError if no text was rated or shared,
+    StorageError.
     """
     shown_level = check_level(level)
     check_epsilon(epsilon)
     compared = load_rated((result, *others), where=where, ratings=ratings)
-    first, banners = compared.runs[0], compared.banners
+    first = compared.runs[0]
     if first.rankings:
         return _of_ranking(first, compared.notes)
-    judged = list(dict.fromkeys(judge.criterion for judge in compared.judges))
-    names = rated_names(first.table.samples)
-    withheld = [name for sample in first.table.samples for name in sample.withheld]
-    if problem := unknown_criteria(
-        [*names, *withheld], judged, None if ratings is None else source_name(ratings)
-    ):
+    judges = compared.judges
+    judged = list(dict.fromkeys(judge.criterion for judge in judges))
+    samples = first.table.samples
+    names = rated_names(samples)
+    withheld = [name for sample in samples for name in sample.withheld]
+    source = None if ratings is None else source_name(ratings)
+    problem = unknown_criteria([*names, *withheld], judged, source)
+    if problem:
         raise DataError(problem)
-    hint = did_you_mean([name for name in names if name not in judged], judged)
-    judges, bootstrap = compared.judges, Bootstrap(n_resamples, seed)
+    bootstrap = Bootstrap(n_resamples, seed)
     rated = people(first.table, judges, bootstrap, epsilon=epsilon, sheet=compared.sheet)
-    notes = rating_notes(compared.runs, [each.criterion for each in rated], banners)
+    notes = [*compared.banners, *compared.notes]
+    unjudged = [name for name in names if name not in judged]
+    hint = did_you_mean(unjudged, judged).strip()
+    if hint:
+        notes.append(hint)
+    rated_criteria = [criterion.criterion for criterion in rated]
+    notes += rating_notes(compared.runs, rated_criteria, compared.banners)
     return Validation(
         title=f"Agreement with people: {compared.title}",
         rated=rated,
-        notes=tuple(
-            dict.fromkeys((*banners, *compared.notes, *filter(None, [hint.strip()]), *notes))
-        ),
+        notes=tuple(dict.fromkeys(notes)),
         calibrated=calibration.calibrate(first.table) if calibrate or first.calibrated else (),
         level=shown_level,
-        disagreements=disagreements(first.table.samples, judges, bootstrap, compared.sheet),
+        disagreements=disagreements(samples, judges, bootstrap, compared.sheet),
     )
 
 
@@ -106,32 +117,39 @@ def rating_notes(
     Those that are among the `banners` are left out.
     """
     table = runs[0].table
-    columns = [column for run in runs for column in run.table.columns]
-    names = list(
-        dict.fromkeys(criterion(column) for column in columns if column.kind == "criterion")
-    )
     withheld = {name for sample in table.samples for name in sample.withheld}
-    lacking = [name for name in names if name not in rated and name not in withheld]
-    if lacking:
+    unrated: list[str] = []
+    for run in runs:
+        for column in run.table.columns:
+            name = criterion(column)
+            if column.kind == "criterion" and name not in (*rated, *withheld, *unrated):
+                unrated.append(name)
+    if unrated:
         # Only the first run's ratings count, so those of another run may be of these criteria.
         if len(runs) == 1:
-            yield f"People did not rate {', '.join(lacking)}, only {', '.join(rated)}."
+            yield f"People did not rate {', '.join(unrated)}, only {', '.join(rated)}."
         else:
-            yield f"The first run has ratings of {', '.join(rated)}, but none of {', '.join(lacking)}."
+            yield (
+                f"The first run has ratings of {', '.join(rated)}, but none of "
+                f"{', '.join(unrated)}."
+            )
     scales = {
         criterion(column): (column.low, column.high)
         for column in table.columns
         if column.kind == "criterion" and column.low is not None and column.high is not None
     }
-    yield from (note for note in out_of_scale(table.samples, scales) if note not in banners)
+    for note in out_of_scale(table.samples, scales):
+        if note not in banners:
+            yield note
 
 
 @dataclass(frozen=True, slots=True)
 class RatedRuns:
-    """Runs without the ratings that any of their criteria has seen, and their judges under distinct names.
+    """Runs without the ratings that any of their criteria has seen, and their judges under distinct
+    names.
 
-    A ranking comes alone and without judges. `banners` are the runs' own warnings, `notes` those on the file of ratings
-    and on texts that the first run lacks.
+    A ranking comes alone and without judges. `banners` are the runs' own warnings, `notes` those on
+    the file of ratings and on texts that the first run lacks.
     """
 
     title: str
@@ -148,62 +166,79 @@ def load_rated(
     where: Values | None = None,
     ratings: RatingSource | None = None,
 ) -> RatedRuns:
-    """Load runs to compare with people, on the texts that `where` selects and with the ratings of a file.
+    """Load runs to compare with people, on the texts that `where` selects and with the ratings of a
+    file.
 
-    Raises ConfigError for a folder without a scored run and for one named twice, DataError if no text was rated or
-    shared, StorageError.
+    Raises ConfigError for a folder without a scored run and for one named twice, DataError if no
+    text was rated or shared, StorageError.
     """
-    result = results[0]
-    joined = (
-        isinstance(result, Result)
-        and isinstance(ratings, str | Path)
-        and result.info.config.ratings == Path(ratings)
-    )
-    named = [str(source) for source in results if not isinstance(source, Result)]
-    if len(set(named)) < len(named):
+    folders = [str(source) for source in results if not isinstance(source, Result)]
+    if len(set(folders)) < len(folders):
         raise ConfigError("the same run is named twice")
-    loaded = list(map(open_run, results))
-    for run in loaded:
-        if (run.rankings or run.table.has_pairs) and len(loaded) > 1:
+    runs = [open_run(source) for source in results]
+    for run in runs:
+        if (run.rankings or run.table.has_pairs) and len(runs) > 1:
             raise ConfigError("a ranking cannot be compared with another run; validate it alone")
-    runs, sheet, sheet_notes = _with_ratings(loaded, ratings, joined)
-    first, *rest = without_seen_ratings([run.where(**where) for run in runs] if where else runs)
+    rated = _with_ratings(runs, ratings, joined=_has_joined(results[0], ratings))
+    selected = rated.runs
+    if where:
+        selected = [run.where(**where) for run in selected]
+    first, *rest = without_seen_ratings(selected)
     if first.rankings:
-        return RatedRuns("", (first,), (), (), tuple(sheet_notes), sheet)
-    check_rated(
-        first.table.samples,
-        next((criterion(c) for c in first.table.columns if c.kind == "criterion"), ""),
-    )
+        return RatedRuns("", (first,), (), (), tuple(rated.notes), rated.sheet)
+    columns = [column for column in first.table.columns if column.kind == "criterion"]
+    check_rated(first.table.samples, criterion(columns[0]) if columns else "")
     judges, left_out = _judges_on_shared_texts(list(zip(results, (first, *rest), strict=True)))
     provenances = [build_provenance(run) for run in (first, *rest)]
-    unused = {note for run in rest for note in ledger.notes(run.table.samples)}
-    unused.difference_update(ledger.notes(first.table.samples))
+    titles = dict.fromkeys(provenance.title for provenance in provenances)
+    # The ratings of the other runs are not used, so notes on them would mislead.
+    unused_notes = {note for run in rest for note in ledger.notes(run.table.samples)}
+    unused_notes.difference_update(ledger.notes(first.table.samples))
+    banners = [text for provenance in provenances for text in provenance.banners]
     return RatedRuns(
-        " and ".join(dict.fromkeys(provenance.title for provenance in provenances)),
+        " and ".join(titles),
         (first, *rest),
         tuple(judges),
-        tuple(
-            dict.fromkeys(
-                text for each in provenances for text in each.banners if text not in unused
-            )
-        ),
-        (*sheet_notes, *left_out),
-        sheet,
+        tuple(dict.fromkeys(text for text in banners if text not in unused_notes)),
+        (*rated.notes, *left_out),
+        rated.sheet,
     )
+
+
+def _has_joined(source: Result | str | Path, ratings: RatingSource | None) -> bool:
+    """Return whether a run has just read this file of ratings itself."""
+    if not isinstance(source, Result) or not isinstance(ratings, str | Path):
+        return False
+    return source.info.config.ratings == Path(ratings)
+
+
+@dataclass(frozen=True, slots=True)
+class _RatedResults:
+    """Results, of which the first has the ratings of a file; the file's content, and notes."""
+
+    runs: list[Result]
+    sheet: Ratings | None
+    notes: list[str]
 
 
 def _with_ratings(
-    runs: Sequence[Result], source: RatingSource | None, joined: bool
-) -> tuple[list[Result], Ratings | None, list[str]]:
-    """Return the results, the first with the ratings of a file, the file, and notes. Only the first table changes.
+    runs: Sequence[Result], source: RatingSource | None, *, joined: bool
+) -> _RatedResults:
+    """Give the first result the ratings of a file. Only its table changes.
 
-    Ratings of `fluency` count for the criterion `fluency_5`. Those that the run has just `joined` stay as they are.
-    Raises DataError.
+    Ratings of `fluency` count for the criterion `fluency_5`. Those that the run has just `joined`
+    stay as they are. Raises DataError.
     """
     first, *rest = runs
-    table, notes = first.table, list[str]()
-    columns = {criterion(c): c for run in runs for c in run.table.columns if c.kind == "criterion"}
+    table = first.table
+    columns = {
+        criterion(column): column
+        for run in runs
+        for column in run.table.columns
+        if column.kind == "criterion"
+    }
     samples: Sequence[Sample] = table.samples
+    notes: list[str] = []
     sheet = None
     if source is not None:
         config = first.info.config
@@ -212,32 +247,32 @@ def _with_ratings(
         if not joined:
             samples, notes = join_sheet(source_name(source), samples, sheet, columns, left_out)
     scales = {
-        name: (c.low, c.high)
-        for name, c in columns.items()
-        if c.low is not None and c.high is not None
+        name: (column.low, column.high)
+        for name, column in columns.items()
+        if column.low is not None and column.high is not None
     }
-    pairs, more = pair_names(samples, scales)
-    rated = tuple(ledger.withhold(renamed(samples, pairs, scales), ledger.seen_by(table.columns)))
+    pairs, pair_notes = pair_names(samples, scales)
+    used = ledger.seen_by(table.columns)
+    rated = tuple(ledger.withhold(renamed(samples, pairs, scales), used))
     info = first.info
     if sheet and sheet.pairs:
         info = replace(info, preferences=stated(sheet.pairs))
-    return (
-        [replace(first, table=replace(table, samples=rated), info=info), *rest],
-        sheet,
-        [*notes, *more],
-    )
+    first = replace(first, table=replace(table, samples=rated), info=info)
+    return _RatedResults([first, *rest], sheet, [*notes, *pair_notes])
 
 
 def _of_ranking(run: Result, notes: Sequence[str]) -> Validation:
-    """Compare a ranking with people's preferences. Raises DataError if they have none on its pairs."""
+    """Compare a ranking with people's preferences. Raises DataError if they have none on its
+    pairs.
+    """
     compared = preference_agreement_of(run)
     about = build_provenance(run)
     if not compared:
         names = ", ".join(dict.fromkeys(map(criterion, run.table.columns)))
         raise DataError(
             f"people have no preferences on pairs of this ranking ({names}). Name their file with "
-            f"{option('ratings', 'FILE')}: item, first, second, rater, criterion and value (first, second or tie), or "
-            "ratings of single texts"
+            f"{option('ratings', 'FILE')}: item, first, second, rater, criterion and value (first, "
+            "second or tie), or ratings of single texts"
         )
     banners = [note for note in about.banners if note not in notes]
     return Validation(
@@ -248,31 +283,34 @@ def _of_ranking(run: Result, notes: Sequence[str]) -> Validation:
 def _judges_on_shared_texts(
     runs: Sequence[tuple[Result | str | Path, Result]],
 ) -> tuple[list[RatedColumn], list[str]]:
-    """Return the judges of all runs on the first run's texts, under distinct names, and notes on other texts.
+    """Return the judges of all runs on the first run's texts, and notes on other texts.
 
-    Each run comes with what named it.
+    The judges have distinct names. Each run comes with what named it.
     """
-    texts = {s.key: s.output for s in runs[0][1].table.samples}
-    judged: list[tuple[str, RatedColumn]] = []
+    first_outputs = {sample.key: sample.output for sample in runs[0][1].table.samples}
+    named_judges: list[tuple[str, RatedColumn]] = []
     notes = []
-    for place, (source, result) in enumerate(runs, 1):
-        name = f"run {place}" if isinstance(source, Result) else str(source)
-        theirs = {s.key: s.output for s in result.table.samples}
-        same = {key for key, output in theirs.items() if texts.get(key) == output}
-        if not same:
+    for number, (source, result) in enumerate(runs, 1):
+        run_name = f"run {number}" if isinstance(source, Result) else str(source)
+        outputs = {sample.key: sample.output for sample in result.table.samples}
+        shared = {key for key, output in outputs.items() if first_outputs.get(key) == output}
+        if not shared:
             raise DataError(
-                f"{name} shares no text with the first run (same item, system and output)"
+                f"{run_name} shares no text with the first run (same item, system and output)"
             )
-        if len(same) < len(theirs):
-            notes.append(
-                f"Left out: {plural(len(theirs) - len(same), 'text')} of {name}, not in the first run."
-            )
+        others = len(outputs) - len(shared)
+        if others:
+            texts = plural(others, "text")
+            notes.append(f"Left out: {texts} of {run_name}, not in the first run.")
         for judge in judges_of(result.table, result.info.model):
-            values = {key: value for key, value in judge.values.items() if key in same}
-            judged.append((name, replace(judge, values=values, failed=judge.failed & same)))
-    counts = Counter((judge.criterion, judge.name) for _, judge in judged)
-    ambiguous = {name for (_, name), n in counts.items() if n > 1}
-    return [
-        replace(judge, name=f"{judge.name} ({run})") if judge.name in ambiguous else judge
-        for run, judge in judged
-    ], notes
+            values = {key: value for key, value in judge.values.items() if key in shared}
+            judge = replace(judge, values=values, failed=judge.failed & shared)
+            named_judges.append((run_name, judge))
+    counts = Counter((judge.criterion, judge.name) for _, judge in named_judges)
+    ambiguous = {name for (_, name), count in counts.items() if count > 1}
+    judges = []
+    for run_name, judge in named_judges:
+        if judge.name in ambiguous:
+            judge = replace(judge, name=f"{judge.name} ({run_name})")
+        judges.append(judge)
+    return judges, notes

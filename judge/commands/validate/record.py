@@ -17,10 +17,11 @@ from judge.stats.pairwise_agreement import PreferenceAgreement
 
 @dataclass(frozen=True, repr=False)
 class Validation(plugins.Reported):
-    """The agreement of judges with people's ratings, by criterion; of a ranking `preferences` alone.
+    """The agreement of judges with people's ratings, by criterion; of a ranking `preferences`
+    alone.
 
-    `notes` are warnings about the data. `calibrated` are the means on people's scale, if requested. `level` is the one
-    that reports show.
+    `notes` are warnings about the data. `calibrated` are the means on people's scale, if requested.
+    `level` is the one that reports show.
     """
 
     VIEW: ClassVar[str] = "judge.commands.validate.view:view"

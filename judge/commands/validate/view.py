@@ -44,6 +44,7 @@ from judge.results.rated_criteria import flat
 from judge.stats.coefficients import LEVELS, Level
 from judge.stats.correlation import OVER, UNITS
 from judge.stats.human_agreement import Rated
+from judge.stats.pairwise_agreement import PreferenceAgreement
 
 _ONE_RATER = "One rater: compared with the mean of the others."
 
@@ -112,16 +113,6 @@ def _view_of_ranking(validation: Validation) -> Document:
     """Lay out the comparison of a ranking with people."""
     compared = validation.preferences
     first, *others = preferences.sentences(compared)
-    records = [
-        {
-            "criterion": each.criterion, "judge": each.judge, "kind": row.kind, "rater": row.name,
-            "measure": measure, **{k: v for k, v in asdict(estimate).items() if k not in ("name", "p", "test")},
-        }
-        for each in compared
-        for row in each.rows
-        for measure, estimate in (("same", row.same), ("kappa", row.kappa))
-        if estimate is not None
-    ]  # fmt: skip
     return Document(
         title=validation.title,
         finding=(first.removesuffix("."), *others),
@@ -134,14 +125,36 @@ def _view_of_ranking(validation: Validation) -> Document:
         data={
             "title": validation.title,
             "notes": validation.notes,
-            "preferences": [*map(asdict, compared)],
+            "preferences": [asdict(agreement) for agreement in compared],
         },
-        records=tuple(records),
+        records=tuple(_preference_records(compared)),
     )
 
 
+def _preference_records(compared: Sequence[PreferenceAgreement]) -> Iterator[dict[str, Any]]:
+    """Yield a record per criterion, judge, side and measure."""
+    for agreement in compared:
+        for row in agreement.rows:
+            for measure, estimate in (("same", row.same), ("kappa", row.kappa)):
+                if estimate is None:
+                    continue
+                numbers = asdict(estimate)
+                for unused in ("name", "p", "test"):
+                    del numbers[unused]
+                yield {
+                    "criterion": agreement.criterion,
+                    "judge": agreement.judge,
+                    "kind": row.kind,
+                    "rater": row.name,
+                    "measure": measure,
+                    **numbers,
+                }
+
+
 def _records(criteria: Sequence[Rated]) -> Iterator[dict[str, Any]]:
-    """Yield a record per judge, baseline and rater, level and coefficient, then those of the alt-tests and raters."""
+    """Yield a record per judge, baseline and rater, level and coefficient, then those of the
+    alt-tests and raters.
+    """
     for rated in criteria:
         for row in flat(rated).rows:
             for correlation in row.correlations:
@@ -202,14 +215,17 @@ def _overview(criteria: Sequence[Rated], level: Level) -> Table:
             units.pop() if len(units) == 1 else "n",
         ),
         rows,
-        f"Spearman's correlation with people, {'; or '.join(used)}. * significantly above 0 and every baseline.",
+        f"Spearman's correlation with people, {'; or '.join(used)}. * significantly above 0 and "
+        "every baseline.",
         name="agreement",
         caption="Agreement with people.",
     )
 
 
 def _best_baseline(rated: Rated, level: Level) -> tuple[str | None, Estimate | None]:
-    """Return the baseline with the highest correlation; one without a better direction counts with the better sign."""
+    """Return the baseline with the highest correlation; one without a better direction counts with
+    the better sign.
+    """
     known = []
     for row, e in charted_rows(rated, level):
         if row.kind == "baseline" and not row.directed and e.value < 0:
@@ -220,7 +236,9 @@ def _best_baseline(rated: Rated, level: Level) -> tuple[str | None, Estimate | N
 
 
 def _places(e: Estimate | None) -> int:
-    """Return the decimals of a correlation: more if the interval would seem to reach 0 and does not."""
+    """Return the decimals of a correlation: more if the interval would seem to reach 0 and does
+    not.
+    """
     if e is None or e.low is None or e.high is None:
         return SHORT
     excludes = side(e) in (Side.ABOVE, Side.BELOW)
