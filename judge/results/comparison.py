@@ -20,7 +20,9 @@ PLACES = 3
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A setting that differs between two runs, for these `columns` (none: for all). `diff` is a unified prompt diff."""
+    """A setting that differs between two runs, for these `columns` (none: for all). `diff` is a
+    unified prompt diff.
+    """
 
     what: str
     before: str
@@ -31,7 +33,8 @@ class Change:
 
 @dataclass(frozen=True, repr=False)
 class RunComparison(plugins.Reported):
-    """The result of `judge.compare`: two results, their `names`, and the differences of their scores.
+    """The result of `judge.compare`: two results, their `names`, and the differences of their
+    scores.
 
     `changes` are settings that differ, `notes` are warnings.
     """
@@ -47,12 +50,11 @@ class RunComparison(plugins.Reported):
 
     def __repr__(self) -> str:
         rows = [row for row in self.runs.means if row.system]
-        changed, every = (
-            sum(row.up + row.down for row in rows),
-            sum(row.up + row.down + row.same for row in rows),
-        )
-        means = f"{sum(row.significant for row in rows)} of {plural(len(rows), 'mean')} changed significantly"
-        return f"<RunComparison: {changed:,} of {every:,} values differ, {means}>"
+        differing = sum(row.up + row.down for row in rows)
+        values = differing + sum(row.same for row in rows)
+        significant = sum(row.significant for row in rows)
+        means = f"{significant} of {plural(len(rows), 'mean')} changed significantly"
+        return f"<RunComparison: {differing:,} of {values:,} values differ, {means}>"
 
     @cached_property
     def columns(self) -> Mapping[str, Column]:

@@ -1,4 +1,6 @@
-"""The statistics of a run as one long table, a row for each number: `estimates.parquet` and `Result.estimates_frame`."""
+"""The statistics of a run as one long table, a row for each number: `estimates.parquet` and
+`Result.estimates_frame`.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ from judge.stats.calibration import Calibrated
 from judge.stats.checklists import Checklist
 from judge.stats.correlation import Matrix
 from judge.stats.human_agreement import Rated, Row
-from judge.stats.pairwise import Ranking
+from judge.stats.pairwise import Ranking, Standing
 from judge.stats.pairwise_agreement import PreferenceAgreement
 from judge.stats.score_drivers import Drivers
 from judge.stats.system_differences import Comparison
@@ -28,13 +30,13 @@ ESTIMATES = "estimates.parquet"
 class EstimateRow:
     """A number, and what it is of.
 
-    `kind` says what the number is; docs/results.md lists the kinds. `column` is a criterion or a metric, as in
-    scores.parquet, and `measure` the coefficient. A difference is that of `system` minus `opponent`, or of `subject` minus
-    `than`, which are judges, reference points or columns. `level` is that of a correlation. Each is "" if it does not
-    apply.
+    `kind` says what the number is; docs/results.md lists the kinds. `column` is a criterion or a
+    metric, as in scores.parquet, and `measure` the coefficient. A difference is that of `system`
+    minus `opponent`, or of `subject` minus `than`, which are judges, reference points or columns.
+    `level` is that of a correlation. Each is "" if it does not apply.
 
-    `low` and `high` are None if `n` is too small for an interval. `method` says how the interval was computed, `test`
-    how `p` was. `adjusted` is p after Holm's correction.
+    `low` and `high` are None if `n` is too small for an interval. `method` says how the interval
+    was computed, `test` how `p` was. `adjusted` is p after Holm's correction.
     """
 
     kind: str
@@ -89,7 +91,8 @@ class Statistics(Protocol):
 def estimate_rows(
     result: Statistics, preferences: Sequence[PreferenceAgreement] = ()
 ) -> Iterator[EstimateRow]:
-    """Yield all numbers of a result: means first, then differences, agreement, and what explains the scores.
+    """Yield all numbers of a result: means first, then differences, agreement, and what explains
+    the scores.
 
     `preferences` compare a ranking with people.
     """
@@ -123,12 +126,12 @@ def estimates_table(rows: Iterator[EstimateRow]) -> pa.Table:
     """Return the rows as an Arrow table."""
     import pyarrow as pa
 
-    stored = list(rows)
+    stored_rows = list(rows)
     schema = _schema()
-    columns = [
-        pa.array([_cell(getattr(row, field.name)) for row in stored], field.type)
-        for field in schema
-    ]
+    columns = []
+    for field in schema:
+        cells = [_cell(getattr(row, field.name)) for row in stored_rows]
+        columns.append(pa.array(cells, field.type))
     return pa.Table.from_arrays(columns, schema=schema)
 
 
@@ -151,9 +154,8 @@ def _schema() -> pa.Schema:
 
     numbers = ("value", "low", "high", "p", "adjusted")
     types = {name: pa.float64() for name in numbers} | {"n": pa.int64()}
-    return pa.schema(
-        [pa.field(field.name, types.get(field.name, pa.string())) for field in fields(EstimateRow)]
-    )
+    names = [field.name for field in fields(EstimateRow)]
+    return pa.schema([pa.field(name, types.get(name, pa.string())) for name in names])
 
 
 def _row(kind: str, column: str, estimate: Estimate, **about: Any) -> EstimateRow:
@@ -172,23 +174,23 @@ def _row(kind: str, column: str, estimate: Estimate, **about: Any) -> EstimateRo
 
 
 def _of_comparison(comparison: Comparison) -> Iterator[EstimateRow]:
-    for each in comparison.differences:
+    for difference in comparison.differences:
         yield _row(
             "difference",
             comparison.column,
-            each.estimate,
-            system=each.system,
-            opponent=each.other,
-            adjusted=each.adjusted,
+            difference.estimate,
+            system=difference.system,
+            opponent=difference.other,
+            adjusted=difference.adjusted,
         )
-        if each.delta is not None:
+        if difference.delta is not None:
             yield EstimateRow(
                 kind="cliffs_delta",
                 column=comparison.column,
-                system=each.system,
-                opponent=each.other,
-                value=each.delta,
-                n=each.estimate.n,
+                system=difference.system,
+                opponent=difference.other,
+                value=difference.delta,
+                n=difference.estimate.n,
             )
     for rank in comparison.ranks:
         yield EstimateRow(
@@ -210,44 +212,7 @@ def _of_comparison(comparison: Comparison) -> Iterator[EstimateRow]:
 
 def _of_ranking(ranking: Ranking) -> Iterator[EstimateRow]:
     for standing in ranking.standings:
-        yield EstimateRow(
-            kind="win_rate",
-            column=ranking.column,
-            system=standing.system,
-            opponent=ranking.against,
-            value=standing.win_rate,
-            low=standing.low,
-            high=standing.high,
-            n=standing.n,
-            p=standing.p,
-            method=ranking.method,
-        )
-        if standing.strength is not None:
-            yield EstimateRow(
-                kind="strength",
-                column=ranking.column,
-                system=standing.system,
-                value=standing.strength,
-                low=standing.strength_low,
-                high=standing.strength_high,
-                n=standing.n,
-                method=ranking.method,
-            )
-        if standing.equal_length is not None:
-            yield _row(
-                "equal_length_win_rate",
-                ranking.column,
-                standing.equal_length,
-                system=standing.system,
-                opponent=ranking.against,
-            )
-        if standing.flip_rate is not None:
-            yield EstimateRow(
-                kind="flip_rate",
-                column=ranking.column,
-                system=standing.system,
-                value=standing.flip_rate,
-            )
+        yield from _of_standing(ranking, standing)
     yield from _of_pairs(ranking)
     for kind, value in (
         ("flip_rate", ranking.flip_rate),
@@ -257,8 +222,51 @@ def _of_ranking(ranking: Ranking) -> Iterator[EstimateRow]:
             yield EstimateRow(kind=kind, column=ranking.column, value=value)
 
 
+def _of_standing(ranking: Ranking, standing: Standing) -> Iterator[EstimateRow]:
+    yield EstimateRow(
+        kind="win_rate",
+        column=ranking.column,
+        system=standing.system,
+        opponent=ranking.against,
+        value=standing.win_rate,
+        low=standing.low,
+        high=standing.high,
+        n=standing.n,
+        p=standing.p,
+        method=ranking.method,
+    )
+    if standing.strength is not None:
+        yield EstimateRow(
+            kind="strength",
+            column=ranking.column,
+            system=standing.system,
+            value=standing.strength,
+            low=standing.strength_low,
+            high=standing.strength_high,
+            n=standing.n,
+            method=ranking.method,
+        )
+    if standing.equal_length is not None:
+        yield _row(
+            "equal_length_win_rate",
+            ranking.column,
+            standing.equal_length,
+            system=standing.system,
+            opponent=ranking.against,
+        )
+    if standing.flip_rate is not None:
+        yield EstimateRow(
+            kind="flip_rate",
+            column=ranking.column,
+            system=standing.system,
+            value=standing.flip_rate,
+        )
+
+
 def _of_pairs(ranking: Ranking) -> Iterator[EstimateRow]:
-    """Yield the win rate of each system over each other, which is 1 minus that of the other over it."""
+    """Yield the win rate of each system over each other, which is 1 minus that of the other over
+    it.
+    """
     for i, system in enumerate(ranking.systems):
         for j in range(i + 1, len(ranking.systems)):
             value = ranking.win_rate[i][j]
@@ -344,7 +352,9 @@ def _of_rated_row(criterion: str, row: Row) -> Iterator[EstimateRow]:
 
 
 def _of_preferences(agreement: PreferenceAgreement) -> Iterator[EstimateRow]:
-    """Yield the agreement on pairs of texts: of the judge with people or a rater, and of the raters."""
+    """Yield the agreement on pairs of texts: of the judge with people or a rater, and of the
+    raters.
+    """
     for row in agreement.rows:
         subject = "" if row.kind == "raters" else agreement.judge
         than = row.name or row.kind
@@ -379,15 +389,15 @@ def _of_drivers(drivers: Drivers) -> Iterator[EstimateRow]:
 
 
 def _of_checklist(checklist: Checklist) -> Iterator[EstimateRow]:
-    for each in checklist.questions:
-        for system, share in each.shares.items():
+    for question in checklist.questions:
+        for system, share in question.shares.items():
             yield EstimateRow(
                 kind="question_share",
                 column=checklist.column,
                 system=system,
-                subject=each.question,
+                subject=question.question,
                 value=share,
-                n=each.n[system],
+                n=question.n[system],
             )
 
 

@@ -1,4 +1,6 @@
-"""What a result would be if failed judgments had the worst score: failures that depend on the system mislead means."""
+"""What a result would be if failed judgments had the worst score: failures that depend on the
+system mislead means.
+"""
 
 from __future__ import annotations
 
@@ -18,31 +20,36 @@ WORST = "worst"
 def failures_as_worst(result: Result) -> Result:
     """Return the result with the worst score of its scale for each failed judgment.
 
-    Means, intervals and tests are recomputed. Failures of metrics and of texts that were not written stay failures.
-    Raises ConfigError for a result of comparisons, whose values belong to two texts.
+    Means, intervals and tests are recomputed. Failures of metrics and of texts that were not
+    written stay failures. Raises ConfigError for a result of comparisons, whose values belong to
+    two texts.
     """
     if result.rankings:
         raise ConfigError(
             "failures as the worst score: only for scores of single texts, not for comparisons"
         )
     rows = list(_worst_rows(result))
-    number = sum(isinstance(row, Score) and row.provenance.method == WORST for row in rows)
-    note = f"{plural(number, 'failed judgment')} counted as the worst score of the scale."
-    info = result.info.with_notes(note)
+    counted = sum(isinstance(row, Score) and row.provenance.method == WORST for row in rows)
+    note = f"{plural(counted, 'failed judgment')} counted as the worst score of the scale."
+    # `analyzed` makes the rows of a panel anew from those of its judges.
     panels = {column.criterion for column in result.table.columns if column.judge}
-    own = [row for row in rows if row.column not in panels]
-    return analyzed(result.table.samples, result.table.columns, own, info)
+    single_rows = [row for row in rows if row.column not in panels]
+    info = result.info.with_notes(note)
+    return analyzed(result.table.samples, result.table.columns, single_rows, info)
 
 
 def unanalyzed_with_worst(result: Result) -> Result:
-    """Return the result with the worst score for each failed judgment, without new means and tests."""
+    """Return the result with the worst score for each failed judgment, without new means and
+    tests.
+    """
     return _with_rows(result, _worst_rows(result))
 
 
 def failures_as_losses(result: Result, column: str, losers: Collection[str]) -> Result:
-    """Return a result of comparisons in which each failed one of a criterion counts as a loss, without new tests.
+    """Return a result of comparisons in which each failed one of a criterion counts as a loss.
 
-    It is a loss for the one of `losers` that it is about. A comparison of two of them, or of none, stays a failure.
+    There are no new tests. It is a loss for the one of `losers` that it is about. A comparison of
+    two of them, or of none, stays a failure.
     """
     return _with_rows(result, _lost_rows(result, column, losers))
 
@@ -54,24 +61,24 @@ def _with_rows(result: Result, rows: Iterable[Score | Failure]) -> Result:
 
 def _lost_rows(result: Result, column: str, losers: Collection[str]) -> Iterator[Score | Failure]:
     for row in result.table.rows():
-        loses, wins = row.system in losers, row.rival in losers
+        loses = row.system in losers
+        wins = row.rival in losers
         if isinstance(row, Score) or row.column != column or loses == wins:
             yield row
         else:
-            how = Provenance(WORST, note=f"failed: {row.message}")
-            yield Score(row.item, row.system, row.column, float(wins), how, row.rival)
+            provenance = Provenance(WORST, note=f"failed: {row.message}")
+            yield Score(row.item, row.system, row.column, float(wins), provenance, row.rival)
 
 
 def _worst_rows(result: Result) -> Iterator[Score | Failure]:
     columns = {column.name: column for column in result.table.columns}
     for row in result.table.rows():
-        column = columns[row.column]
-        worst = worst_score(column)
+        worst = worst_score(columns[row.column])
         if isinstance(row, Score) or worst is None or is_unwritten(row):
             yield row
         else:
-            how = Provenance(WORST, note=f"failed: {row.message}")
-            yield Score(row.item, row.system, row.column, worst, how)
+            provenance = Provenance(WORST, note=f"failed: {row.message}")
+            yield Score(row.item, row.system, row.column, worst, provenance)
 
 
 def worst_score(column: Column) -> float | None:

@@ -32,26 +32,28 @@ class ResultItem:
 
     @cached_property
     def rows(self) -> Mapping[tuple[str, str], tuple[Score | Failure, ...]]:
-        """The scores and failures of each text; a comparison belongs to the text that was shown first."""
-        rows: dict[tuple[str, str], list[Score | Failure]] = {
+        """The scores and failures of each text; a comparison belongs to the text that was shown
+        first.
+        """
+        rows_by_text: dict[tuple[str, str], list[Score | Failure]] = {
             sample.key: [] for sample in self.samples
         }
         for row in self.result.table.rows():
-            if (row.item, row.system) in rows:
-                rows[row.item, row.system].append(row)
-        return {key: tuple(found) for key, found in rows.items()}
+            if row.key in rows_by_text:
+                rows_by_text[row.key].append(row)
+        return {key: tuple(rows) for key, rows in rows_by_text.items()}
 
     @property
     def unwritten(self) -> tuple[Failure, ...]:
         """Why systems have no text for the item, by column."""
-        rows = (
-            row
-            for row in self.result.table.failures
-            if is_unwritten(row) and self.system in (None, row.system)
-        )
-        return tuple(
-            row for row in rows if row.item == self.item or row.item.startswith(f"{self.item} (")
-        )
+        generation = f"{self.item} ("  # `doc-1 (2)` is the second generation of `doc-1`
+        failures = []
+        for failure in self.result.table.failures:
+            if not is_unwritten(failure) or self.system not in (None, failure.system):
+                continue
+            if failure.item == self.item or failure.item.startswith(generation):
+                failures.append(failure)
+        return tuple(failures)
 
     @cached_property
     def prompts(self) -> tuple[TextPrompt, ...]:
@@ -77,24 +79,19 @@ class ResultItem:
 
 def item_of(result: Result, item: str, system: str | None = None) -> ResultItem:
     """Return an item of a result. Raises ConfigError for an unknown item or system."""
-    every = ResultItem(
-        result,
-        item,
-        None,
-        tuple(s for s in result.table.samples if item in (s.item, s.source_item)),
-    )
-    systems = [
-        *(sample.system for sample in every.samples),
-        *(row.system for row in every.unwritten),
+    samples = [
+        sample for sample in result.table.samples if item in (sample.item, sample.source_item)
     ]
+    whole_item = ResultItem(result, item, None, tuple(samples))
+    systems = [sample.system for sample in samples]
+    systems += [failure.system for failure in whole_item.unwritten]
     if not systems:
-        raise ConfigError(
-            plugins.unknown_name_message("item", item, list(result.table.items)[:_LISTED])
-        )
-    if system is not None and system not in systems:
-        raise ConfigError(
-            plugins.unknown_name_message("system", system, list(dict.fromkeys(systems))[:_LISTED])
-        )
-    return replace(
-        every, system=system, samples=tuple(s for s in every.samples if system in (None, s.system))
-    )
+        known = list(result.table.items)[:_LISTED]
+        raise ConfigError(plugins.unknown_name_message("item", item, known))
+    if system is None:
+        return whole_item
+    if system not in systems:
+        known = list(dict.fromkeys(systems))[:_LISTED]
+        raise ConfigError(plugins.unknown_name_message("system", system, known))
+    of_system = tuple(sample for sample in samples if sample.system == system)
+    return replace(whole_item, system=system, samples=of_system)

@@ -1,7 +1,9 @@
-"""A result as OpenTelemetry spans in OTLP-JSON, with an event `gen_ai.evaluation.result` for each value.
+"""A result as OpenTelemetry spans in OTLP-JSON, with an event `gen_ai.evaluation.result` for each
+value.
 
-Format: https://opentelemetry.io/docs/specs/otlp/ (JSON: hexadecimal ids, 64-bit numbers as text) and
-https://github.com/open-telemetry/semantic-conventions-genai. No text that was judged is written.
+Format: https://opentelemetry.io/docs/specs/otlp/ (JSON: hexadecimal ids, 64-bit numbers as text)
+and https://github.com/open-telemetry/semantic-conventions-genai. No text that was judged is
+written.
 """
 
 from __future__ import annotations
@@ -9,7 +11,8 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -25,60 +28,87 @@ _ID = re.compile(r"[0-9a-f]+")
 
 
 def otel(table: Table, info: RunInfo) -> str:
-    """Return lines of JSON, each a request that an OTLP endpoint takes at /v1/traces, with at most 500 spans.
+    """Return lines of JSON, each a request that an OTLP endpoint takes at /v1/traces.
 
-    A span is a text, with an event for each of its values and failures. A text whose columns `trace_id` and `span_id`
-    name the span that wrote it has its span below that one; `response_id` becomes `gen_ai.response.id`.
+    A request has at most 500 spans. A span is a text, with an event for each of its values and
+    failures. A text whose columns `trace_id` and `span_id` name the span that wrote it has its span
+    below that one; `response_id` becomes `gen_ai.response.id`.
     """
-    columns = {column.name: column for column in table.columns}
-    samples = {sample.key: sample for sample in table.samples}
-    run = json.dumps([info.started, table.signatures, info.data.sha256])
-    began = 0
-    with suppress(ValueError):  # a result that no run made
-        began = int(datetime.fromisoformat(info.started).timestamp()) * 10**9
-    ended = began + int(1e9 * info.seconds)
-    spans: list[dict[str, Any]] = []
-    rows: dict[tuple[str, str], list[Score | Failure]] = {}
+    rows_by_text: dict[tuple[str, str], list[Score | Failure]] = {}
     for row in table.rows():
-        rows.setdefault(row.key, []).append(row)
-    for (item, system), of_text in rows.items():
-        extra = samples[item, system].extra if (item, system) in samples else {}
-        trace, parent = _id(extra.get("trace_id"), 32), _id(extra.get("span_id"), 16)
-        response = extra.get("response_id")
-        span = {
-            "traceId": trace or _digest(run, item)[:32],
-            "spanId": _digest(run, item, system)[:16],
-            **({"parentSpanId": parent} if trace and parent else {}),
-            "name": "judge.evaluate",
-            "kind": _INTERNAL,
-            "startTimeUnixNano": str(began),
-            "endTimeUnixNano": str(ended),
-            "attributes": _attributes({"judge.item": item, "judge.system": system}),
-            "events": [
-                {
-                    "timeUnixNano": str(ended),
-                    "name": EVENT,
-                    "attributes": _attributes(_event(row, columns, response)),
-                }
-                for row in of_text
-            ],
-        }
-        spans.append(span)
-    lines = ""
-    resource = {
-        "attributes": _attributes({"service.name": "judge", "judge.run.model": info.model or None})
-    }
-    for at in range(0, len(spans), _SPANS_PER_LINE):
+        rows_by_text.setdefault(row.key, []).append(row)
+    samples = {sample.key: sample for sample in table.samples}
+    spans = _Spans(
+        columns={column.name: column for column in table.columns},
+        run=json.dumps([info.started, table.signatures, info.data.sha256]),
+        start=_nanoseconds(info.started),
+        seconds=info.seconds,
+    )
+    texts = []
+    for key, rows in rows_by_text.items():
+        extra = samples[key].extra if key in samples else {}
+        texts.append(spans.of_text(key, rows, extra))
+    resource_attributes = {"service.name": "judge", "judge.run.model": info.model or None}
+    resource = {"attributes": _attributes(resource_attributes)}
+    lines = []
+    for first in range(0, len(texts), _SPANS_PER_LINE):
         scope = {
             "scope": {"name": "judge", "version": __version__},
-            "spans": spans[at : at + _SPANS_PER_LINE],
+            "spans": texts[first : first + _SPANS_PER_LINE],
         }
         request = {"resourceSpans": [{"resource": resource, "scopeSpans": [scope]}]}
-        lines += json.dumps(request, ensure_ascii=False) + "\n"
-    return lines
+        lines.append(json.dumps(request, ensure_ascii=False) + "\n")
+    return "".join(lines)
 
 
-def _event(row: Score | Failure, columns: dict[str, Column], response: Any) -> dict[str, Any]:
+def _nanoseconds(time: str) -> int:
+    """Return a time since the epoch; 0 for a result that no run made."""
+    try:
+        return int(datetime.fromisoformat(time).timestamp()) * 10**9
+    except ValueError:
+        return 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Spans:
+    """Makes the spans of one run. `run` identifies it, `start` is in nanoseconds."""
+
+    columns: Mapping[str, Column]
+    run: str
+    start: int
+    seconds: float
+
+    def of_text(
+        self, key: tuple[str, str], rows: Sequence[Score | Failure], extra: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Return the span of a text with these values and failures."""
+        item, system = key
+        end = str(self.start + int(1e9 * self.seconds))
+        trace_id = _id(extra.get("trace_id"), 32)
+        parent_id = _id(extra.get("span_id"), 16)
+        span: dict[str, Any] = {
+            "traceId": trace_id or _digest(self.run, item)[:32],
+            "spanId": _digest(self.run, item, system)[:16],
+        }
+        if trace_id and parent_id:
+            span["parentSpanId"] = parent_id
+        events = []
+        for row in rows:
+            attributes = _event(row, self.columns, extra.get("response_id"))
+            events.append(
+                {"timeUnixNano": end, "name": EVENT, "attributes": _attributes(attributes)}
+            )
+        return span | {
+            "name": "judge.evaluate",
+            "kind": _INTERNAL,
+            "startTimeUnixNano": str(self.start),
+            "endTimeUnixNano": end,
+            "attributes": _attributes({"judge.item": item, "judge.system": system}),
+            "events": events,
+        }
+
+
+def _event(row: Score | Failure, columns: Mapping[str, Column], response: Any) -> dict[str, Any]:
     column = columns.get(row.column)
     attributes = {
         "gen_ai.evaluation.name": row.column,
@@ -88,7 +118,8 @@ def _event(row: Score | Failure, columns: dict[str, Column], response: Any) -> d
     }
     if isinstance(row, Failure):
         return attributes | {"error.type": row.error, "gen_ai.evaluation.explanation": row.message}
-    passes, label = column.passes(row.value) if column else None, row.provenance.argmax
+    label = row.provenance.argmax
+    passes = column.passes(row.value) if column else None
     if passes is not None:
         label = "pass" if passes else "fail"
     return attributes | {
@@ -98,18 +129,15 @@ def _event(row: Score | Failure, columns: dict[str, Column], response: Any) -> d
     }
 
 
-def _attributes(values: dict[str, Any]) -> list[dict[str, Any]]:
+def _attributes(values: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the values that exist, as OTLP's list of keys and typed values."""
-    return [
-        {
-            "key": name,
-            "value": {"doubleValue": value}
-            if isinstance(value, float)
-            else {"stringValue": whole(value)},
-        }
-        for name, value in values.items()
-        if value not in (None, "")
-    ]
+    attributes: list[dict[str, Any]] = []
+    for name, value in values.items():
+        if isinstance(value, float):
+            attributes.append({"key": name, "value": {"doubleValue": value}})
+        elif value:
+            attributes.append({"key": name, "value": {"stringValue": whole(value)}})
+    return attributes
 
 
 def _digest(*parts: str) -> str:
@@ -117,6 +145,11 @@ def _digest(*parts: str) -> str:
 
 
 def _id(value: Any, digits: int) -> str:
-    """Return a trace or span id as OTLP-JSON writes it, "" for anything else and for the invalid id of zeros."""
+    """Return a trace or span id as OTLP-JSON writes it.
+
+    "" for anything else, and for the invalid id of zeros.
+    """
     text = str(value or "").lower().removeprefix("0x")
-    return text if len(text) == digits and _ID.fullmatch(text) and text.strip("0") else ""
+    if len(text) != digits or not _ID.fullmatch(text):
+        return ""
+    return text if text.strip("0") else ""

@@ -19,12 +19,13 @@ from judge.stats.system_differences import Comparison
 class PairPower:
     """The power of the test of two systems on one column.
 
-    `place` is `median` for the pair of the column with the median `sd`, `worst` for the one that needs most items
-    (`items` are then the fewest of any pair), and "" for a pair that was asked for. `difference` is the observed mean of
-    the first system minus the second, with the standard deviation `sd` item by item. With `items` items the test detects
-    `detectable`, None for too few items. The observed difference needs `items_for_observed`, the requested one
-    `items_needed`; None if there is no such difference. `p` is that of the run's test with Holm's correction, if it has
-    one.
+    `place` is `median` for the pair of the column with the median `sd`, `worst` for the one that
+    needs most items (`items` are then the fewest of any pair), and "" for a pair that was asked
+    for. `difference` is the observed mean of the first system minus the second, with the standard
+    deviation `sd` item by item. With `items` items the test detects `detectable`, None for too few
+    items. The observed difference needs `items_for_observed`, the requested one `items_needed`;
+    None if there is no such difference. `p` is that of the run's test with Holm's correction, if it
+    has one.
     """
 
     place: str
@@ -46,8 +47,8 @@ class PairPower:
 class ColumnPower:
     """The power of one column's tests.
 
-    p must be below `level`, which corrects for the `tests` of all pairs of `systems` systems. That takes `min_items`
-    items at least. `note` says which pairs are left out, or why there are none.
+    p must be below `level`, which corrects for the `tests` of all pairs of `systems` systems. That
+    takes `min_items` items at least. `note` says which pairs are left out, or why there are none.
     """
 
     column: str
@@ -98,61 +99,78 @@ def power_of(
         raise ConfigError(f"{argument}: must be a number other than 0")
     if items is not None and items < 2:
         raise ConfigError(f"{option('items', items)}: must be 2 or more")
-    p_values = {
-        (comparison.column, frozenset((tested.system, tested.other))): tested.adjusted
-        for comparison in comparisons
-        for tested in comparison.differences
-    }
-    powers = []
+    p_values: _PValues = {}
+    for comparison in comparisons:
+        for tested in comparison.differences:
+            systems = frozenset((tested.system, tested.other))
+            p_values[comparison.column, systems] = tested.adjusted
+    columns = []
     for scatter in scatters:
-        places = {}
-        available = items
-        if scatter.pairs:
-            several = pair is None and len(scatter.pairs) > 1
-            # What holds for any two systems has to hold for the pair with the fewest items.
-            available = items or min(two.items for two in scatter.pairs)
-            places = (
-                {"median": scatter.median, "worst": scatter.hardest(difference, available)}
-                if several
-                else {"": scatter.worst}
-            )
-        pairs = tuple(
-            PairPower(
-                place=place,
-                systems=two.systems,
-                items=size,
-                difference=two.mean,
-                sd=two.sd,
-                detectable=two.detectable(size),
-                items_for_observed=two.needed(),
-                items_needed=two.needed(difference) if difference else None,
-                p=p_values.get((scatter.column, frozenset(two.systems))),
-            )
-            for place, two in places.items()
-            for size in [(available if place == "worst" else items) or two.items]
+        column = ColumnPower(
+            column=scatter.column,
+            systems=scatter.systems,
+            tests=scatter.tests,
+            level=scatter.level,
+            min_items=scatter.least,
+            pairs=tuple(_pair_powers(scatter, p_values, difference, items, one_pair=bool(pair))),
+            note=scatter.note,
         )
-        test = scatter.systems, scatter.tests, scatter.level, scatter.least
-        powers.append(ColumnPower(scatter.column, *test, pairs, scatter.note))
-    lacking: dict[str, list[str]] = {}
-    for column in powers:
+        columns.append(column)
+    columns_by_note: dict[str, list[str]] = {}
+    for column in columns:
         if column.note:
-            lacking.setdefault(column.note, []).append(one_line(column.column))
-    notes = [f"{', '.join(names)}: {note}" for note, names in lacking.items()]
-    notes += _too_few(powers, items)
-    return RunPower("", difference, items, pair, tuple(powers), tuple(notes), against)
+            columns_by_note.setdefault(column.note, []).append(one_line(column.column))
+    notes = [f"{', '.join(names)}: {note}" for note, names in columns_by_note.items()]
+    notes += _too_few(columns, items)
+    return RunPower("", difference, items, pair, tuple(columns), tuple(notes), against)
+
+
+_PValues = dict[tuple[str, frozenset[str]], float | None]
+"""p after Holm's correction, by column and pair of systems."""
+
+
+def _pair_powers(
+    scatter: Scatter,
+    p_values: _PValues,
+    difference: float | None,
+    items: int | None,
+    *,
+    one_pair: bool,
+) -> Iterator[PairPower]:
+    """Yield the power of the pair that was asked for, or else of the median and the worst pair."""
+    if not scatter.pairs:
+        return
+    # What holds for any two systems has to hold for the pair with the fewest items.
+    fewest = items or min(spread.items for spread in scatter.pairs)
+    if one_pair or len(scatter.pairs) == 1:
+        spreads = {"": scatter.worst}
+    else:
+        spreads = {"median": scatter.median, "worst": scatter.hardest(difference, fewest)}
+    for name, spread in spreads.items():
+        size = fewest if name == "worst" else items or spread.items
+        yield PairPower(
+            place=name,
+            systems=spread.systems,
+            items=size,
+            difference=spread.mean,
+            sd=spread.sd,
+            detectable=spread.detectable(size),
+            items_for_observed=spread.needed(),
+            items_needed=spread.needed(difference) if difference else None,
+            p=p_values.get((scatter.column, frozenset(spread.systems))),
+        )
 
 
 def _too_few(columns: Sequence[ColumnPower], items: int | None) -> Iterator[str]:
     """Yield a note for each number of items with which no difference can be significant."""
-    names: dict[tuple[int, int, int], list[str]] = {}
+    names_by_size: dict[tuple[int, int, int], list[str]] = {}
     for column in columns:
         available = items or max((pair.items for pair in column.pairs), default=0)
         if column.pairs and available < column.min_items:
-            names.setdefault((available, column.systems, column.min_items), []).append(
-                one_line(column.column)
-            )
-    for (available, systems, least), labels in names.items():
+            key = (available, column.systems, column.min_items)
+            names_by_size.setdefault(key, []).append(one_line(column.column))
+    for (available, systems, least), names in names_by_size.items():
         yield (
-            f"{', '.join(labels)}: with {plural(available, 'item')}, no difference between {systems} systems can be "
-            f"significant. At least {least} are needed."
+            f"{', '.join(names)}: with {plural(available, 'item')}, no difference between "
+            f"{systems} systems can be significant. At least {least} are needed."
         )

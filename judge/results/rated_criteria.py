@@ -1,6 +1,8 @@
-"""The result of `judge.validate`, and the records that JSON and run.json hold of each rated criterion.
+"""The result of `judge.validate`, and the records that JSON and run.json hold of each rated
+criterion.
 
-JSON has no keys of several parts: `flat` turns a criterion into records, and `read` turns them back.
+JSON has no keys of several parts: `flat` turns a criterion into records, and `read` turns them
+back.
 """
 
 from __future__ import annotations
@@ -24,7 +26,10 @@ from judge.stats.raters import Rater
 
 @dataclass(frozen=True, slots=True)
 class Correlated:
-    """A correlation with people's ratings; `n` counts items (level within-items), texts (all-texts) or systems (systems)."""
+    """A correlation with people's ratings.
+
+    `n` counts items (level within-items), texts (all-texts) or systems (systems).
+    """
 
     level: Level
     coefficient: Coefficient
@@ -51,10 +56,10 @@ class Agreed:
 class Compared:
     """A judge, a baseline or one human rater, compared with people's ratings of `texts` texts.
 
-    `lacking` says why a level has no value, `no_agreement` why a measure has none. `agreement` is a judge's with
-    people's mean, or that of the raters with one another. `few` says by level why a baseline cannot be compared.
-    `alt_test` is a judge's in a validation: may it replace a rater? `directed` is false for a baseline without a better
-    direction, such as length.
+    `lacking` says why a level has no value, `no_agreement` why a measure has none. `agreement` is a
+    judge's with people's mean, or that of the raters with one another. `few` says by level why a
+    baseline cannot be compared. `alt_test` is a judge's in a validation: may it replace a rater?
+    `directed` is false for a baseline without a better direction, such as length.
     """
 
     name: str
@@ -90,7 +95,8 @@ class BaselineDifference:
 
 @dataclass(frozen=True, slots=True)
 class JudgeDifference:
-    """A coefficient of one judge minus that of another, with an interval corrected for the number of judges.
+    """A coefficient of one judge minus that of another, with an interval corrected for the number
+    of judges.
 
     Pearson's has `p` of Williams' test after Holm's correction, except at document.
     """
@@ -112,8 +118,9 @@ class JudgeDifference:
 class Criterion:
     """One criterion. `no_rater` says why no human rater can be compared with the others.
 
-    `reversed` are the differences from baselines without a better direction that agree better with people if reversed.
-    `excluded` counts the ratings that were used to make a prompt. `raters` has each person, in a validation.
+    `reversed` are the differences from baselines without a better direction that agree better with
+    people if reversed. `excluded` counts the ratings that were used to make a prompt. `raters` has
+    each person, in a validation.
     """
 
     criterion: str
@@ -129,54 +136,64 @@ class Criterion:
 
 def flat(rated: Rated) -> Criterion:
     """Return the records of a criterion."""
-    coefficients: list[tuple[Versus, Coefficient, Estimate | None]] = []
+    versus_records = []
     for versus in rated.versus:
-        coefficients += [(versus, "spearman", versus.spearman), (versus, "pearson", versus.pearson)]
+        estimates: dict[Coefficient, Estimate | None] = {
+            "spearman": versus.spearman,
+            "pearson": versus.pearson,
+        }
+        for coefficient, estimate in estimates.items():
+            if estimate is not None:
+                versus_records.append(_versus_record(versus, coefficient, estimate))
     return Criterion(
-        rated.criterion,
-        rated.texts,
-        tuple(
-            Compared(
-                row.name,
-                row.kind,
-                row.signature,
-                row.correlation.texts,
-                tuple(
-                    Correlated(level, name, **_numbers(e))
-                    for (level, name), e in row.correlation.estimates.items()
-                ),
-                row.correlation.lacking,
-                tuple(
-                    Agreed(measure, **_numbers(e)) for measure, e in row.agreement.estimates.items()
-                ),
-                row.agreement.lacking,
-                row.calibration,
-                row.no_calibration or None,
-                row.few,
-                row.failed,
-                row.alt_test,
-                row.directed,
-            )
-            for row in rated.rows
-        ),
-        rated.no_rater or None,
-        _from_baselines(rated.differences),
-        tuple(
-            JudgeDifference(
-                versus.judge,
-                versus.other,
-                versus.level,
-                coefficient,
-                **_numbers(estimate),
-                p=estimate.p,
-                test=estimate.test,
-            )
-            for versus, coefficient, estimate in coefficients
-            if estimate is not None
-        ),
-        rated.excluded,
-        rated.raters,
-        _from_baselines(rated.reversed),
+        criterion=rated.criterion,
+        texts=rated.texts,
+        rows=tuple(_row_record(row) for row in rated.rows),
+        no_rater=rated.no_rater or None,
+        differences=_from_baselines(rated.differences),
+        versus=tuple(versus_records),
+        excluded=rated.excluded,
+        raters=rated.raters,
+        reversed=_from_baselines(rated.reversed),
+    )
+
+
+def _versus_record(versus: Versus, coefficient: Coefficient, estimate: Estimate) -> JudgeDifference:
+    return JudgeDifference(
+        versus.judge,
+        versus.other,
+        versus.level,
+        coefficient,
+        **_numbers(estimate),
+        p=estimate.p,
+        test=estimate.test,
+    )
+
+
+def _row_record(row: Row) -> Compared:
+    correlations = [
+        Correlated(level, coefficient, **_numbers(estimate))
+        for (level, coefficient), estimate in row.correlation.estimates.items()
+    ]
+    agreement = [
+        Agreed(measure, **_numbers(estimate))
+        for measure, estimate in row.agreement.estimates.items()
+    ]
+    return Compared(
+        name=row.name,
+        kind=row.kind,
+        signature=row.signature,
+        texts=row.correlation.texts,
+        correlations=tuple(correlations),
+        lacking=row.correlation.lacking,
+        agreement=tuple(agreement),
+        no_agreement=row.agreement.lacking,
+        calibration=row.calibration,
+        no_calibration=row.no_calibration or None,
+        few=row.few,
+        failed=row.failed,
+        alt_test=row.alt_test,
+        directed=row.directed,
     )
 
 
@@ -199,51 +216,57 @@ def _by_baseline(
 
 
 def _numbers(estimate: Estimate) -> dict[str, Any]:
-    return {
-        name: value for name, value in asdict(estimate).items() if name not in ("name", "p", "test")
-    }
+    unused = ("name", "p", "test")
+    return {name: value for name, value in asdict(estimate).items() if name not in unused}
 
 
 def read(stored: Any) -> Rated:
     """Restore a criterion from the JSON of `flat(…)`. Raises ValidationError for anything else."""
     criterion = _adapter().validate_python(stored)
-    rows = []
-    for row in criterion.rows:
-        estimates = {
-            (c.level, c.coefficient): _estimate(c.coefficient, c) for c in row.correlations
-        }
-        agreed = {a.measure: _estimate(a.measure, a) for a in row.agreement}
-        rows.append(
-            Row(
-                row.name,
-                row.kind,
-                row.signature,
-                Correlation(row.texts, estimates, row.lacking),
-                Agreement(agreed, row.no_agreement),
-                row.calibration,
-                row.no_calibration or "",
-                row.few,
-                row.failed,
-                row.alt_test,
-                row.directed,
-            )
-        )
-    versus: dict[tuple[str, str, Level], dict[str, Estimate]] = {}
-    for entry in criterion.versus:
-        pair = versus.setdefault((entry.judge, entry.other, entry.level), {})
-        pair[entry.coefficient] = _estimate("difference", entry)
+    rows = [_read_row(record) for record in criterion.rows]
+    raters = [row for row in rows if row.kind == "rater"]
+    estimates_by_pair: dict[tuple[str, str, Level], dict[str, Estimate]] = {}
+    for record in criterion.versus:
+        pair = (record.judge, record.other, record.level)
+        estimates = estimates_by_pair.setdefault(pair, {})
+        estimates[record.coefficient] = _estimate("difference", record)
+    versus = [
+        Versus(*pair, estimates["spearman"], estimates.get("pearson"))
+        for pair, estimates in estimates_by_pair.items()
+    ]
     return Rated(
         criterion.criterion,
         criterion.texts,
         tuple(row for row in rows if row.kind == "judge"),
         tuple(row for row in rows if row.kind == "baseline"),
-        next((row for row in rows if row.kind == "rater"), None),
+        raters[0] if raters else None,
         criterion.no_rater or "",
         _by_baseline(criterion.differences),
-        tuple(Versus(*key, pair["spearman"], pair.get("pearson")) for key, pair in versus.items()),
+        tuple(versus),
         criterion.excluded,
         criterion.raters,
         _by_baseline(criterion.reversed),
+    )
+
+
+def _read_row(record: Compared) -> Row:
+    correlations = {
+        (entry.level, entry.coefficient): _estimate(entry.coefficient, entry)
+        for entry in record.correlations
+    }
+    agreement = {entry.measure: _estimate(entry.measure, entry) for entry in record.agreement}
+    return Row(
+        record.name,
+        record.kind,
+        record.signature,
+        Correlation(record.texts, correlations, record.lacking),
+        Agreement(agreement, record.no_agreement),
+        record.calibration,
+        record.no_calibration or "",
+        record.few,
+        record.failed,
+        record.alt_test,
+        record.directed,
     )
 
 

@@ -1,4 +1,6 @@
-"""The result of a run, and what can be done with it: save and load it, join it to a frame, filter its texts."""
+"""The result of a run, and what can be done with it: save and load it, join it to a frame, filter
+its texts.
+"""
 
 from __future__ import annotations
 
@@ -86,15 +88,16 @@ class Plot:
 class Result(Outlets):
     """The result of a run: scores, failures and statistics.
 
-    `table` has the scores and failures, `info` describes the run (model, data, usage, templates, versions) as
-    JSON without a key. `estimates` are means by (system, column). `comparisons` compare the systems in each column that
-    has a better direction. `overall` holds the weights of the overall score, which has estimates and a comparison but
-    no rows. `rankings` replace the estimates if texts were compared in pairs.
+    `table` has the scores and failures, `info` describes the run (model, data, usage, templates,
+    versions) as JSON without a key. `estimates` are means by (system, column). `comparisons`
+    compare the systems in each column that has a better direction. `overall` holds the weights of
+    the overall score, which has estimates and a comparison but no rows. `rankings` replace the
+    estimates if texts were compared in pairs.
 
-    `rated` compares the judges with people, by criterion, if texts have ratings. `calibrated` are means on people's
-    scale, if requested. `agreement` is Krippendorff's alpha of a panel, by criterion. `repeats` are the spread of one
-    text's draws, by (system, column). `matrices` are the correlations between columns, `drivers` the correlations of
-    scores with length and copying.
+    `rated` compares the judges with people, by criterion, if texts have ratings. `calibrated` are
+    means on people's scale, if requested. `agreement` is Krippendorff's alpha of a panel, by
+    criterion. `repeats` are the spread of one text's draws, by (system, column). `matrices` are the
+    correlations between columns, `drivers` the correlations of scores with length and copying.
     """
 
     VIEW: ClassVar[str] = "judge.report.views.result:view"
@@ -133,49 +136,64 @@ class Result(Outlets):
     def abstained(self) -> int:
         """Number of values from which metrics abstained."""
         metrics = {column.name for column in self.table.columns if column.kind == "metric"}
-        counts = failure_counts(self).items()
         return sum(
-            n for (_, error, _, column), n in counts if error == ABSTAINED and column in metrics
+            count
+            for (_, error, _, column), count in failure_counts(self).items()
+            if error == ABSTAINED and column in metrics
         )
 
     def to_frame(self, wide: bool = False) -> pd.DataFrame:
-        """Return a DataFrame with one row per score or failure; with `wide`, one per item and system.
+        """Return a DataFrame with one row per score or failure; with `wide`, one per item and
+        system.
 
         A wide row ends with the data's own columns; `data.NAME` is one whose name is taken.
         """
         return self.table.to_frame(wide)
 
     def estimates_frame(self) -> pd.DataFrame:
-        """Return a DataFrame with one row per number of the reports: the long table of `estimates.parquet`."""
+        """Return a DataFrame with one row per number of the reports: the long table of
+        `estimates.parquet`.
+        """
         frame: pd.DataFrame = estimates_table(_estimate_rows(self)).to_pandas()
         return frame
 
     @cached_property
     def checklists(self) -> tuple[Checklist, ...]:
-        """Return the questions of each checklist with the share of yes by system, those that fail most first."""
+        """Return the questions of each checklist with the share of yes by system, those that fail
+        most first.
+        """
         return checklists(self.table)
 
     def where(self, **columns: Value | Sequence[Value]) -> Result:
-        """Return the result of the texts whose columns have these values: `result.where(channel="email")`.
+        """Return the result of the texts whose columns have these values:
+        `result.where(channel="email")`.
 
-        A list allows several values. Means, intervals and tests are recomputed; usage and cost remain those of the run.
-        Raises DataError for a column or value that no text has.
+        A list allows several values. Means, intervals and tests are recomputed; usage and cost
+        remain those of the run. Raises DataError for a column or value that no text has.
         """
         return filter_texts(self, columns)
 
     @property
     def pass_rates(self) -> Estimates:
-        """Shares (0–1) of the scored texts that pass, by (system, column), for criteria with `pass_at`."""
-        names = {rate.name: name for name, rate in pass_columns(self.table.columns).items()}
-        rates = item_means(pass_table(self.table))
-        return {
-            (system, names[name]): rate for (system, name), rate in rates.items() if name in names
+        """Shares (0–1) of the scored texts that pass, by (system, column), for criteria with
+        `pass_at`.
+        """
+        criterion_of_rate = {
+            rate.name: name for name, rate in pass_columns(self.table.columns).items()
         }
+        rates = {}
+        for (system, rate_name), rate in item_means(pass_table(self.table)).items():
+            if rate_name in criterion_of_rate:
+                rates[system, criterion_of_rate[rate_name]] = rate
+        return rates
 
     @cached_property
     def _tested_columns(self) -> dict[str, tuple[Table, Column]]:
-        """The columns with a better end and values of single texts, each with the table that holds it."""
-        tables = [self.table, *([weighted.table] if (weighted := overall(self.table)) else [])]
+        """The columns with a better end and values of single texts, each with its table."""
+        tables = [self.table]
+        weighted = overall(self.table)
+        if weighted:
+            tables.append(weighted.table)
         return {column.name: (table, column) for table in tables for column in table.ranked_columns}
 
     def power(
@@ -185,10 +203,12 @@ class Result(Outlets):
         items: int | None = None,
         pair: tuple[str, str] | None = None,
     ) -> RunPower:
-        """Return which differences the run can detect with 80% power, and how many items a difference needs.
+        """Return which differences the run can detect with 80% power, and how many items a
+        difference needs.
 
-        `difference` is one to detect, in the unit of the column, and `items` a number of items other than the run's;
-        `pair` are two systems, instead of all. Raises ConfigError for a ranking and for an unknown system.
+        `difference` is one to detect, in the unit of the column, and `items` a number of items
+        other than the run's; `pair` are two systems, instead of all. Raises ConfigError for a
+        ranking and for an unknown system.
         """
         return power_of(
             self.scatters(pair=pair),
@@ -200,7 +220,8 @@ class Result(Outlets):
         )
 
     def scatters(self, *columns: str, pair: tuple[str, str] | None = None) -> tuple[Scatter, ...]:
-        """Return the spread of the paired differences in these columns (default: all), which decides the power.
+        """Return the spread of the paired differences in these columns (default: all), which
+        decides the power.
 
         Raises ConfigError for a ranking, and for an unknown column or system.
         """
@@ -208,18 +229,13 @@ class Result(Outlets):
             raise ConfigError(
                 "texts were compared two by two, and so there are no differences of scores"
             )
-        for kind, names, known in (
-            ("column", columns, list(self._tested_columns)),
-            ("system", pair or (), list(self.table.systems)),
-        ):
-            plugins.require_known(kind, names, known)
-        chosen = [self._tested_columns[name] for name in columns or self._tested_columns]
-        against = self.info.against
-        return tuple(
-            scatter
-            for table, column in chosen
-            for scatter in scatters(table, [column], pair, against)
-        )
+        plugins.require_known("column", columns, list(self._tested_columns))
+        plugins.require_known("system", pair or (), list(self.table.systems))
+        spreads: list[Scatter] = []
+        for name in columns or self._tested_columns:
+            table, column = self._tested_columns[name]
+            spreads += scatters(table, [column], pair, self.info.against)
+        return tuple(spreads)
 
     @overload
     def report(self, format: Literal["png"]) -> bytes: ...  # type: ignore[overload-overlap]
@@ -244,9 +260,10 @@ class Result(Outlets):
     ) -> str | bytes:
         """Return the report as console, markdown, html, latex, csv, json or in a plug-in's format.
 
-        On the console it is the summary, or with `full` everything. CSV has a row per system and column, or with `wide`
-        a row per item and system. `svg` and `png` draw the charts below each other; `png` returns bytes and needs the
-        extra of that name. Raises ConfigError for an unknown format.
+        On the console it is the summary, or with `full` everything. CSV has a row per system and
+        column, or with `wide` a row per item and system. `svg` and `png` draw the charts below each
+        other; `png` returns bytes and needs the extra of that name. Raises ConfigError for an
+        unknown format.
         """
         if format == "png":
             return Plot(plugins.write(plugins.document(self), "svg")).png
@@ -255,9 +272,9 @@ class Result(Outlets):
     def plot(self, chart: str = "") -> Plot:
         """Return a chart of the report for a notebook, by default the one in its summary.
 
-        `result.plot("rouge1")` draws the systems' means of a column, `result.plot("people")` the correlation with
-        people, and `scores`, `differences`, `correlations` and `drivers` the charts of these sections. Raises
-        ConfigError with all names for an unknown one.
+        `result.plot("rouge1")` draws the systems' means of a column, `result.plot("people")` the
+        correlation with people, and `scores`, `differences`, `correlations` and `drivers` the
+        charts of these sections. Raises ConfigError with all names for an unknown one.
         """
         return Plot(str(plugins.report("plot")(plugins.document(self), chart)))
 
@@ -267,81 +284,93 @@ class Result(Outlets):
             raise ConfigError("a ranking has no score for a single text: to_frame() has its pairs")
 
     def worst(self, n: int = 10, column: str = "") -> pd.DataFrame:
-        """Return the lowest-scored texts, the worst first: item, system, column, score, reason and output.
+        """Return the lowest-scored texts, the worst first: item, system, column, score, reason and
+        output.
 
-        The data's own columns come last; `data.NAME` is one whose name is taken.
-        Each text is listed once, with its lowest score as a share of the criterion's scale. With `column` only the
-        values of that column count. Raises ConfigError for a ranking and for an unknown column.
+        The data's own columns come last; `data.NAME` is one whose name is taken. Each text is
+        listed once, with its lowest score as a share of the criterion's scale. With `column` only
+        the values of that column count. Raises ConfigError for a ranking and for an unknown column.
         """
         import pandas as pd
 
         self._check_text_scores()
-        if column:
-            known = {ranked.name: ranked for ranked in self.table.ranked_columns}
-            plugins.require_known("column", [column], known)
-            scores = sorted(self.table.column_scores(column), key=lambda score: score.value)
-            lowest = scores[: -n - 1 : -1] if known[column].better == "lower" else scores[:n]
-        else:
-            lowest = [text.score for text in worst_texts(self.table, n)]
+        lowest = self._lowest_scores(n, column)
         samples = {sample.key: sample for sample in self.table.samples}
         names = ["item", "system", "column", "score", "reason", "output"]
-        rows = [
-            (s.item, s.system, s.column, s.value, s.provenance.reason or "", samples[s.key].output)
-            for s in lowest
-        ]
+        rows = []
+        for score in lowest:
+            reason = score.provenance.reason or ""
+            output = samples[score.key].output
+            rows.append((score.item, score.system, score.column, score.value, reason, output))
         own_cells = {
             heading: [samples[score.key].extra.get(name) for score in lowest]
             for name, heading in self.table.own_columns(names).items()
         }
         return with_own_columns(pd.DataFrame(rows, columns=names), own_cells)
 
+    def _lowest_scores(self, n: int, column: str) -> list[Score]:
+        """Return the worst scores of a column, or of all criteria, one for each text."""
+        if not column:
+            return [text.score for text in worst_texts(self.table, n)]
+        known = {ranked.name: ranked for ranked in self.table.ranked_columns}
+        plugins.require_known("column", [column], known)
+        scores = sorted(self.table.column_scores(column), key=lambda score: score.value)
+        if known[column].better == "lower":
+            scores.reverse()
+        return scores[:n]
+
     def join(self, frame: pd.DataFrame, prefix: str = "") -> pd.DataFrame:
         """Return the judged frame, with its order and index, and the scores as further columns.
 
-        Wide data (`systems`) get one column per system, as `SYSTEM.CRITERION`. `prefix` is put before these names.
-        Failed values, and rows excluded by `limit` or `where`, are NaN. Raises DataError for a frame of other texts or
-        with such a column already, and ConfigError for a ranking.
+        Wide data (`systems`) get one column per system, as `SYSTEM.CRITERION`. `prefix` is put
+        before these names. Failed values, and rows excluded by `limit` or `where`, are NaN. Raises
+        DataError for a frame of other texts or with such a column already, and ConfigError for a
+        ranking.
         """
         import pandas as pd
 
         self._check_text_scores()
         systems = self.info.config.output_columns
         rows = _keys_of_frame_rows(frame, systems, self)
-        values = {(s.item, s.system, s.column): s.value for s in self.table.scores if s.item}
+        # A score without an item is that of a whole system, and of no row.
+        values = {
+            (score.item, score.system, score.column): score.value
+            for score in self.table.scores
+            if score.item
+        }
+        columns_with_values = {column for _, _, column in values}
         joined = frame.copy()
-        columns = [column for column in self.table.columns if any(key[2] == column.name for key in values) or
-                   column.kind == "criterion"]  # fmt: skip
-        for place, system in enumerate(systems or ("",)):
-            for column in columns:
+        for position, system in enumerate(systems or ("",)):
+            for column in self.table.columns:
+                if column.kind != "criterion" and column.name not in columns_with_values:
+                    continue
                 name = f"{prefix}{system}.{column.name}" if system else f"{prefix}{column.name}"
                 if name in frame.columns:
                     raise DataError(
-                        f"the frame has a column {name!r} already: join(frame, prefix='judge.') names them apart"
+                        f"the frame has a column {name!r} already: join(frame, prefix='judge.') "
+                        "names them apart"
                     )
                 cells = [
-                    values.get((*row[place], column.name)) if row is not None else None
-                    for row in rows
+                    None if keys is None else values.get((*keys[position], column.name))
+                    for keys in rows
                 ]
                 joined[name] = pd.Series(cells, index=frame.index, dtype="float64").to_numpy()
         return joined
 
     def save(self, folder: str | Path, *, pages: bool = True, overwrite: bool = False) -> None:
-        """Write the tables, `run.json`, and with `pages` `report.md`, `report.html` and `estimates.parquet`.
+        """Write the tables, `run.json`, and with `pages` `report.md`, `report.html` and
+        `estimates.parquet`.
 
-        They replace those of another run together: nobody finds the files of two runs side by side. A report that
-        fails loses no data. Raises StorageError, also if the folder has another run and `overwrite` is False.
+        They replace those of another run together: nobody finds the files of two runs side by side.
+        A report that fails loses no data. Raises StorageError, also if the folder has another run
+        and `overwrite` is False.
         """
         folder = Path(folder)
-        run = (
-            json.dumps(_run_content(self), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
-        ).encode()
-        files = {**self.table.files(), RUN: run}
+        content = _run_content(self)
+        run_json = json.dumps(content, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+        files = {**self.table.files(), RUN: run_json.encode()}
         if not overwrite and (folder / RUN).exists():
-            for name, content in files.items():
-                if (folder / name).exists() and (folder / name).read_bytes() != content:
-                    raise StorageError(
-                        f"{folder} holds another run: name another folder, or save(..., overwrite=True)"
-                    )
+            _check_same_files(folder, files)
         if not pages:
             store(folder, files, drop=_DERIVED)
             return
@@ -350,7 +379,8 @@ class Result(Outlets):
             for name, format in _PAGES.items():
                 files[name] = self.report(format).encode()
         except BaseException:
-            data = {name: content for name, content in files.items() if name not in _PAGES}
+            # Also for Ctrl-C: the scores are paid for, and a page can be made again.
+            data = {name: file for name, file in files.items() if name not in _PAGES}
             store(folder, data, drop=_PAGES)
             raise
         store(folder, files)
@@ -360,9 +390,22 @@ class Result(Outlets):
         return plugins.fragment(self)
 
 
+def _check_same_files(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Raise StorageError if a file in the folder has other content."""
+    for name, content in files.items():
+        path = folder / name
+        if path.exists() and path.read_bytes() != content:
+            raise StorageError(
+                f"{folder} holds another run: name another folder, or save(..., overwrite=True)"
+            )
+
+
 def failure_counts(result: Result) -> Counter[tuple[str, str, str, str]]:
     """Count the failures by stage, error, system and column."""
-    return Counter((f.stage, f.error, f.system, f.column) for f in result.failures)
+    return Counter(
+        (failure.stage, failure.error, failure.system, failure.column)
+        for failure in result.failures
+    )
 
 
 def preference_agreement_of(result: Result) -> tuple[PreferenceAgreement, ...]:
@@ -388,19 +431,26 @@ def analyzed(
     rows: Sequence[Score | Failure],
     info: RunInfo,
 ) -> Result:
-    """Return the result of a run's rows, without a panel's own, by the configuration and the status in `info`."""
+    """Return the result of a run's rows, without a panel's own, by the configuration and the status
+    in `info`.
+    """
     seed = info.config.seed
-    orders = info.orders
     has_criteria = any(column.kind == "criterion" for column in columns)
-    judged = has_criteria and orders is None and info.status == "complete"
+    # With scores of some texts only, neither people nor lengths can be compared with the judge.
+    judged = has_criteria and info.orders is None and info.status == "complete"
     analysis = analyze(
-        samples, columns, rows, orders=orders, seed=seed, looks=looks(samples) if judged else None,
-        people=info.config.calibrate, against=info.against,
-    )  # fmt: skip
-    rated = human_agreement.of_run(analysis.table, info.model, seed) if judged else ()
-    return Result(
-        **{name: getattr(analysis, name) for name in analysis.__slots__}, info=info, rated=rated
+        samples,
+        columns,
+        rows,
+        orders=info.orders,
+        seed=seed,
+        looks=looks(samples) if judged else None,
+        people=info.config.calibrate,
+        against=info.against,
     )
+    rated = human_agreement.of_run(analysis.table, info.model, seed) if judged else ()
+    statistics = {name: getattr(analysis, name) for name in analysis.__slots__}
+    return Result(**statistics, info=info, rated=rated)
 
 
 def _run_content(result: Result) -> dict[str, Any]:
@@ -410,23 +460,24 @@ def _run_content(result: Result) -> dict[str, Any]:
         "info": result.info.to_json(),
         "columns": result.table.columns,
     }
-    content |= {
-        field.name: getattr(result, field.name)
-        for field in fields(result)[1:]
-        if field.name != "info"
-    }
+    for name in (result_field.name for result_field in fields(result)):
+        if name not in ("table", "info"):
+            content[name] = getattr(result, name)
+    # JSON has no keys of two parts.
     for name in ("estimates", "repeats"):
         content[name] = [
-            {"system": s, "column": c, **asdict(e)} for (s, c), e in content[name].items()
+            {"system": system, "column": column, **asdict(estimate)}
+            for (system, column), estimate in content[name].items()
         ]
-    content["rated"] = list(map(flat, result.rated))
+    content["rated"] = [flat(rated) for rated in result.rated]
     return dict(to_json(content))
 
 
 def load(folder: str | Path) -> Result:
     """Load the result of a run folder.
 
-    Raises StorageError if there is none, and if a file is damaged, of another run or of a newer judge.
+    Raises StorageError if there is none, and if a file is damaged, of another run or of a newer
+    judge.
     """
     folder = Path(folder)
     for _ in range(_LOADS - 1):
@@ -469,35 +520,32 @@ def _load(folder: Path) -> Result:
 
 
 def _by_system_and_column(rows: Any) -> dict[tuple[str, str], dict[str, Any]]:
-    """Return the estimates of a run.json by their key. Raises ValueError if they are not what a run writes."""
-    by_key: dict[tuple[str, str], dict[str, Any]] = {}
+    """Return the estimates of a run.json by their key. Raises ValueError for other content."""
+    estimates_by_key: dict[tuple[str, str], dict[str, Any]] = {}
     for row in rows if isinstance(rows, list) else [None]:
         estimate = dict(row) if isinstance(row, dict) else {}
         system = estimate.pop("system", None)
         column = estimate.pop("column", None)
         if not (isinstance(system, str) and isinstance(column, str)):
             raise ValueError("write a list of estimates, each with its system and column")
-        by_key[system, column] = estimate
-    return by_key
+        estimates_by_key[system, column] = estimate
+    return estimates_by_key
 
 
 @cache
 def _run_model() -> type[BaseModel]:
-    """The fields of run.json: those of a result, in whose place rows are where JSON has no such keys."""
-    by_column = Annotated[
-        Estimates,
-        BeforeValidator(_by_system_and_column),
-    ]
-    stored: dict[str, Any] = {
-        **{"format": Literal[FORMAT], "columns": tuple[Column, ...], **get_type_hints(Result)},
-        **{
-            "estimates": by_column,
-            "repeats": by_column,
-            "rated": tuple[Annotated[Rated, PlainValidator(read)], ...],
-        },
+    """Return the model of run.json: the fields of a result, with rows for keys of two parts."""
+    by_column = Annotated[Estimates, BeforeValidator(_by_system_and_column)]
+    types: dict[str, Any] = {"format": Literal[FORMAT], "columns": tuple[Column, ...]}
+    types |= get_type_hints(Result)
+    types |= {
+        "estimates": by_column,
+        "repeats": by_column,
+        "rated": tuple[Annotated[Rated, PlainValidator(read)], ...],
     }
-    del stored["table"]
-    fields_of_run: dict[str, Any] = {name: (type, ...) for name, type in stored.items()}
+    # The table has files of its own.
+    del types["table"]
+    fields_of_run: dict[str, Any] = {name: (type, ...) for name, type in types.items()}
     return create_model("Run", __config__=ConfigDict(extra="forbid"), **fields_of_run)
 
 
@@ -507,18 +555,29 @@ def _check_same_run(
     columns: tuple[Column, ...],
     estimates: Mapping[tuple[str, str], Estimate],
 ) -> None:
-    """Raise StorageError if the tables belong to another run than run.json with these columns and estimates."""
-    texts, names = {s.key for s in table.samples}, {column.name for column in columns}
+    """Raise StorageError if the tables are of another run than these columns and estimates of
+    run.json.
+    """
+    texts = {sample.key for sample in table.samples}
+    names = {column.name for column in columns}
+    systems = set(table.systems)
 
-    def known(row: Score | Failure) -> bool:
-        sides = [name for name in (row.system, row.rival) if name]
-        whole = not row.item and set(sides) <= set(table.systems)
-        return row.column in names and (whole or {(row.item, name) for name in sides} <= texts)
+    def is_known(row: Score | Failure) -> bool:
+        if row.column not in names:
+            return False
+        sides = {side for side in (row.system, row.rival) if side}
+        if not row.item and sides <= systems:
+            return True
+        return {(row.item, side) for side in sides} <= texts
 
-    same = table.columns == columns and {system for system, _ in estimates} <= set(table.systems)
-    if not (same and all(map(known, filterfalse(is_unwritten, table.rows())))):
+    estimated_systems = {system for system, _ in estimates}
+    same_columns = table.columns == columns and estimated_systems <= systems
+    # A text that was not written is not among the samples.
+    rows = filterfalse(is_unwritten, table.rows())
+    if not same_columns or not all(map(is_known, rows)):
         raise StorageError(
-            f"{folder}: {SAMPLES}, {SCORES} and {RUN} are of different runs: put the run's own back, or run again"
+            f"{folder}: {SAMPLES}, {SCORES} and {RUN} are of different runs: put the run's own "
+            "back, or run again"
         )
 
 
@@ -530,29 +589,32 @@ def _keys_of_frame_rows(
     Raises DataError for a frame of other texts.
     """
     config = result.info.config
-    texts = {s.key: s.output for s in result.table.samples}
-    read = samples.load(frame, mapping=config.map, systems=systems)
-    each = max(len(systems), 1)
-    partly = config.limit is not None or bool(config.where)
+    judged_outputs = {sample.key: sample.output for sample in result.table.samples}
+    frame_samples = samples.load(frame, mapping=config.map, systems=systems)
+    texts_per_row = max(len(systems), 1)
+    partly_judged = config.limit is not None or bool(config.where)
     keys_by_row: list[list[tuple[str, str]] | None] = []
-    for place in range(0, len(read), each):
-        row = read[place : place + each]
+    for first in range(0, len(frame_samples), texts_per_row):
+        row = frame_samples[first : first + texts_per_row]
         for sample in row:
-            if texts.get(sample.key, sample.output if partly else None) != sample.output:
+            judged = judged_outputs.get(sample.key)
+            if judged is None and partly_judged:
+                continue
+            if judged != sample.output:
                 raise DataError(
-                    f"row {place // each}: the run judged another text of item {sample.item!r}, or none; join the "
-                    "frame it judged"
+                    f"row {first // texts_per_row}: the run judged another text of item "
+                    f"{sample.item!r}, or none; join the frame it judged"
                 )
         keys = [sample.key for sample in row]
-        keys_by_row.append(keys if texts.keys() >= {*keys} else None)
+        keys_by_row.append(keys if judged_outputs.keys() >= {*keys} else None)
     return keys_by_row
 
 
 def filter_texts(result: Result, values: samples.Values) -> Result:
     """Return the result of the texts that have these values; nothing is asked or measured again.
 
-    Corpus-level values remain only for systems that keep all their texts. Raises ConfigError if no column is named,
-    DataError for a column or a value that no text has.
+    Corpus-level values remain only for systems that keep all their texts. Raises ConfigError if no
+    column is named, DataError for a column or a value that no text has.
     """
     if not values:
         raise ConfigError('name a column and a value, such as where(lang="ja")')
@@ -560,42 +622,46 @@ def filter_texts(result: Result, values: samples.Values) -> Result:
     matching = samples.filter_rows(table.samples, values, result.info.config.map)
     rows = list(_remaining_rows(result, matching))
     # A panel's column has no rows yet: `analyze` combines those of its judges.
-    columns_with_rows = {row.column for row in rows}
-    panels = {
-        column.criterion
-        for column in result.table.columns
-        if column.judge and column.name in columns_with_rows
+    kept_names = {row.column for row in rows}
+    kept_names |= {
+        column.criterion for column in table.columns if column.judge and column.name in kept_names
     }
-    columns = [
-        column for column in result.table.columns if column.name in columns_with_rows | panels
-    ]
-    known = {column.name for column in columns}
-    dropped = [column.name for column in table.columns if column.name not in known]
+    columns = [column for column in table.columns if column.name in kept_names]
+    dropped = [column.name for column in table.columns if column.name not in kept_names]
+    texts = plural(len(table.samples), "text")
     notes = [
         f"Shown are the texts with {samples.describe_filter(values)} alone, {len(matching):,} of "
-        f"{plural(len(result.table.samples), 'text')}: all means, intervals and tests are of these; requests, tokens, "
-        "cost and time are of the whole run."
+        f"{texts}: all means, intervals and tests are of these; requests, tokens, cost and time "
+        "are of the whole run."
     ]
     if dropped:
         notes.append(
             f"Left out, as measured over all texts of a system together: {', '.join(dropped)}."
         )
-    info = result.info.with_notes(*notes)
-    return analyzed(matching, columns, [row for row in rows if row.column in known], info)
+    known = {column.name for column in columns}
+    kept_rows = [row for row in rows if row.column in known]
+    return analyzed(matching, columns, kept_rows, result.info.with_notes(*notes))
 
 
 def _remaining_rows(result: Result, matching: Sequence[Sample]) -> Iterator[Score | Failure]:
-    """Yield the rows of these texts, and the corpus-level rows of systems that keep all their texts."""
+    """Yield the rows of these texts, and the corpus-level rows of systems that keep all their
+    texts.
+    """
     texts = {sample.key for sample in matching}
-    panels = {
-        column.criterion for column in result.table.columns if column.judge
-    }  # computed anew from their judges
+    items = {item for item, _ in texts}
     incomplete = {sample.system for sample in result.table.samples if sample.key not in texts}
-    systems = {system for _, system in texts} - incomplete
+    complete_systems = {system for _, system in texts} - incomplete
+    # The rows of a panel are computed anew from those of its judges.
+    panels = {column.criterion for column in result.table.columns if column.judge}
     for row in result.table.rows():
-        sides = [name for name in (row.system, row.rival) if name]
-        matches = all((row.item, name) in texts if row.item else name in systems for name in sides)
+        if row.column in panels:
+            continue
+        sides = [side for side in (row.system, row.rival) if side]
         if is_unwritten(row):
-            matches = any(item == row.item for item, _ in texts)
-        if matches and row.column not in panels:
+            matches = row.item in items
+        elif row.item:
+            matches = all((row.item, side) in texts for side in sides)
+        else:
+            matches = all(side in complete_systems for side in sides)
+        if matches:
             yield row

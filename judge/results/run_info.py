@@ -1,4 +1,6 @@
-"""`RunInfo`: what run.json says about a run besides its numbers. It is enough to understand and repeat it; no key is in it."""
+"""`RunInfo`: what run.json says about a run besides its numbers. It is enough to understand and
+repeat it; no key is in it.
+"""
 
 from __future__ import annotations
 
@@ -30,9 +32,10 @@ Config = Annotated[RunConfig | RankConfig, PlainSerializer(_without_unset)]
 class Requests:
     """Numbers of requests.
 
-    `sent` includes repeats, `answered` are those that got a reply, `cached` were not sent, and `shared` were answered
-    by an equal request. `failed_cached` are cached replies without a score, `unread` are replies without a score,
-    `repaired` those whose score came when it was asked for alone.
+    `sent` includes repeats, `answered` are those that got a reply, `cached` were not sent, and
+    `shared` were answered by an equal request. `failed_cached` are cached replies without a score,
+    `unread` are replies without a score, `repaired` those whose score came when it was asked for
+    alone.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = _STRICT
@@ -68,8 +71,8 @@ class Cost:
 class ModelUse:
     """What was asked of models, and what that cost; `cost` is None if no model was asked.
 
-    `served_by` are the models that servers say have answered. `unmet` counts answers by the wanted parameter that the
-    server refused or ignored.
+    `served_by` are the models that servers say have answered. `unmet` counts answers by the wanted
+    parameter that the server refused or ignored.
     """
 
     served_by: tuple[str, ...] = ()
@@ -81,10 +84,11 @@ class ModelUse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeInfo(ModelUse):
-    """A judge: its provider and address, the settings that its user chose, and what its server was found to accept.
+    """A judge: its provider and address, the settings that its user chose, and what its server was
+    found to accept.
 
-    `draws` are the replies drawn for a score; None if none was drawn. `decides` marks an endpoint of typed questions.
-    """
+    `draws` are the replies drawn for a score; None if none was drawn. `decides` marks an endpoint
+    of typed questions."""
 
     __pydantic_config__: ClassVar[ConfigDict] = _STRICT
 
@@ -99,7 +103,9 @@ class JudgeInfo(ModelUse):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SystemInfo(ModelUse):
-    """A system that `systems` of run.yaml describes: the file of its `outputs`, or how they were generated."""
+    """A system that `systems` of run.yaml describes: the file of its `outputs`, or how they were
+    generated.
+    """
 
     __pydantic_config__: ClassVar[ConfigDict] = _STRICT
 
@@ -112,8 +118,8 @@ class SystemInfo(ModelUse):
 class CriterionInfo:
     """A criterion. Its scale is in its column.
 
-    `path` is its file, `templates` are the texts of that file and those that it uses, `needs` the fields of a sample
-    that they read.
+    `path` is its file, `templates` are the texts of that file and those that it uses, `needs` the
+    fields of a sample that they read.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = _STRICT
@@ -132,7 +138,9 @@ class CriterionInfo:
 
 @dataclass(frozen=True, slots=True)
 class PromptMessage:
-    """A message of a prompt. The role `question` is what a decision endpoint is asked about the others."""
+    """A message of a prompt. The role `question` is what a decision endpoint is asked about the
+    others.
+    """
 
     __pydantic_config__: ClassVar[ConfigDict] = _STRICT
 
@@ -144,9 +152,8 @@ class PromptMessage:
 class FirstPrompt:
     """The first prompt that a judge got about a criterion, and the text that it is about.
 
-    `opponent` is the system whose text a comparison shows second. The middle of a long message is left out, with a
-    mark that says how long it was.
-    """
+    `opponent` is the system whose text a comparison shows second. The middle of a long message is
+    left out, with a mark that says how long it was."""
 
     __pydantic_config__: ClassVar[ConfigDict] = _STRICT
 
@@ -157,7 +164,9 @@ class FirstPrompt:
 
 
 def _without_skeletons(stored: Any) -> Any:
-    """Return the stored prompts; none for a run that held skeletons of all prompts, up to November 2026."""
+    """Return the stored prompts; none for a run that held skeletons of all prompts, up to November
+    2026.
+    """
     is_old = isinstance(stored, Mapping) and isinstance(stored.get("sheets"), list)
     return {} if is_old else stored
 
@@ -168,7 +177,9 @@ FirstPrompts = Annotated[Mapping[str, FirstPrompt], BeforeValidator(_without_ske
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataInfo:
-    """The data: their file, and how many files it is if it is several. Data given in Python have neither."""
+    """The data: their file, and how many files it is if it is several. Data given in Python have
+    neither.
+    """
 
     __pydantic_config__: ClassVar[ConfigDict] = _STRICT
 
@@ -180,7 +191,9 @@ class DataInfo:
 
 @dataclass(frozen=True, slots=True)
 class PromptLanguage:
-    """The language of the prompts, and how it was found: chosen, detected, one of several, or the default."""
+    """The language of the prompts, and how it was found: chosen, detected, one of several, or the
+    default.
+    """
 
     __pydantic_config__: ClassVar[ConfigDict] = _STRICT
 
@@ -201,12 +214,12 @@ class BudgetInfo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunInfo(ModelUse):
-    """A run: its configuration, data, judges and criteria, how it ended, and what its judges and systems used in all.
+    """A run: its configuration, data, judges and criteria, how it ended, and what its judges and
+    systems used in all.
 
-    `notices` are what every report has to show, such as that no model was asked. `started` is a time in ISO 8601, and
-    `seconds` how long the run took. `preferences` are people's, of a ranking. `prompts` has the first prompt of each
-    column of a judge.
-    """
+    `notices` are what every report has to show, such as that no model was asked. `started` is a
+    time in ISO 8601, and `seconds` how long the run took. `preferences` are people's, of a ranking.
+    `prompts` has the first prompt of each column of a judge."""
 
     __pydantic_config__: ClassVar[ConfigDict] = _STRICT
 

@@ -20,7 +20,9 @@ from judge.results.run_info import RunInfo
 from judge.table import RUN
 
 FORMAT = 2
-"""Of run.json. Format 1, up to November 2026, described a run in a mapping without declared keys."""
+"""Of run.json. Format 1, up to November 2026, described a run in a mapping without declared
+keys.
+"""
 _NEWER = ("extra_forbidden", "unexpected_keyword_argument")
 """The errors of a field that this version does not know."""
 _NOT_A_RUN = "it is not from judge run; run again to replace it"
@@ -48,8 +50,9 @@ def read_run(path: Path) -> dict[str, Any]:
         return dict(stored)
     if format < FORMAT:
         raise OtherFormat(
-            f"{path}: written by an older judge (version {version} in format {format}, this is {__version__} with format "
-            f"{FORMAT}): run the same command again with another {option('out')}; cached replies cost nothing"
+            f"{path}: written by an older judge (version {version} in format {format}, this is "
+            f"{__version__} with format {FORMAT}): run the same command again with another "
+            f"{option('out')}; cached replies cost nothing"
         )
     raise OtherFormat(f"{path}: {newer(version)}: update judge, or run again (format {format})")
 
@@ -76,13 +79,13 @@ def refused_run(
     `within` is the key of what pydantic read, if it was not the whole file.
     """
     refused = invalid_values(error)
-    unknown = [each for each in refused if _is_of_newer_judge(each)]
+    unknown = [value for value in refused if _is_of_newer_judge(value)]
     first = (unknown or refused)[0]
-    read = stored[within] if within else stored
-    location = ".".join(part for part in (within, stored_place(first, read)) if part)
+    read_part = stored[within] if within else stored
+    location = ".".join(part for part in (within, stored_place(first, read_part)) if part)
     if unknown:
-        by = newer(stored["info"].get("judge_version", "unknown"))
-        return OtherFormat(f"{path}: {by}: update judge, or run again ({location})")
+        written_by = newer(stored["info"].get("judge_version", "unknown"))
+        return OtherFormat(f"{path}: {written_by}: update judge, or run again ({location})")
     colon = "" if first.kind == "missing" else ":"
     return StorageError(
         f"cannot read {path}: {location}{colon} {first.problem}; run again to replace it"
@@ -107,15 +110,15 @@ def check_square(matrices: Iterable[Any]) -> None:
 def _parse(text: bytes) -> Any:
     """Return the content of a JSON file. Raises ValueError, also for numbers that no run writes."""
     return json.loads(
-        text,
-        parse_constant=_refuse,
-        parse_float=_finite,
-        parse_int=lambda digits: (
-            int(digits)
-            if len(digits) <= MAX_DIGITS
-            else _refuse(f"a number of {len(digits):,} digits")
-        ),
+        text, parse_constant=_refuse, parse_float=_finite, parse_int=_integer_of_few_digits
     )
+
+
+def _integer_of_few_digits(digits: str) -> float:
+    # Python raises its own error for integers of thousands of digits, which explains nothing.
+    if len(digits) > MAX_DIGITS:
+        return _refuse(f"a number of {len(digits):,} digits")
+    return int(digits)
 
 
 def _finite(digits: str) -> float:

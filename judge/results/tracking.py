@@ -1,4 +1,5 @@
-"""Log a result to MLflow or Weights & Biases: the numbers of its report, how they were made, and its page.
+"""Log a result to MLflow or Weights & Biases: the numbers of its report, how they were made, and
+its page.
 
 A result is `Any` here: it inherits from `Outlets`.
 """
@@ -33,27 +34,27 @@ class Outlets:
     """The methods of a `Result` that export it to tools for experiments and traces."""
 
     def to_otel(self: Any) -> str:
-        """Return OTLP-JSON lines: a span for each text, with an event `gen_ai.evaluation.result` for each value.
+        """Return OTLP-JSON lines: a span for each text, with an event `gen_ai.evaluation.result`
+        for each value.
 
-        Each line is a request for an OTLP endpoint at /v1/traces. Columns `trace_id` and `span_id` of the data name the
-        span that wrote the text, `response_id` its response.
+        Each line is a request for an OTLP endpoint at /v1/traces. Columns `trace_id` and `span_id`
+        of the data name the span that wrote the text, `response_id` its response.
         """
         return otel(self.table, self.info)
 
     def log_to_mlflow(self: Any, *, prefix: str = "") -> None:
-        """Log means, interval ends, signatures and the reports to the active run of MLflow, else to a new one.
+        """Log means, interval ends, signatures and the reports to the active run of MLflow, else to
+        a new one.
 
-        Metrics are `SYSTEM/COLUMN`, `….low`, `….high`, `….pass_rate` and `….win_rate`, after `prefix`. Raises
-        MissingExtra.
+        Metrics are `SYSTEM/COLUMN`, `….low`, `….high`, `….pass_rate` and `….win_rate`, after
+        `prefix`. Raises MissingExtra.
         """
         mlflow = _package("mlflow")
         with nullcontext() if mlflow.active_run() else mlflow.start_run():
-            for log, values in (
-                (mlflow.log_metrics, metrics(self, prefix)),
-                (mlflow.log_params, parameters(self, prefix)),
-            ):
-                while chunk := dict(islice(values, _AT_ONCE)):
-                    log(chunk)
+            for chunk in _chunks(metrics(self, prefix)):
+                mlflow.log_metrics(chunk)
+            for params in _chunks(parameters(self, prefix)):
+                mlflow.log_params(params)
             with TemporaryDirectory() as folder:
                 for name, format in _FILES.items():
                     path = Path(folder) / name
@@ -61,39 +62,57 @@ class Outlets:
                     mlflow.log_artifact(str(path), artifact_path=f"{prefix}judge")
 
     def log_to_wandb(self: Any, *, prefix: str = "") -> None:
-        """Log means, interval ends, signatures, the page and a table of all values to the active run of wandb.
+        """Log means, interval ends, signatures, the page and a table of all values to the active
+        run of wandb.
 
-        If there is none, start and finish one. Names are those of `log_to_mlflow`. Raises MissingExtra.
+        If there is none, start and finish one. Names are those of `log_to_mlflow`. Raises
+        MissingExtra.
         """
         wandb = _package("wandb")
         with nullcontext(wandb.run) if wandb.run else wandb.init(job_type="judge") as run:
             run.config.update(dict(parameters(self, prefix)), allow_val_change=True)
             run.summary.update(dict(metrics(self, prefix)))
-            logged = {f"{prefix}judge/report": wandb.Html(self.report("html"))}
-            rows = [[s.item, s.system, s.rival, s.column, s.value] for s in self.table.scores]
+            rows = [
+                [score.item, score.system, score.rival, score.column, score.value]
+                for score in self.table.scores
+            ]
             columns = ["item", "system", "rival", "column", "value"]
-            logged[f"{prefix}judge/scores"] = wandb.Table(columns=columns, data=rows)
+            logged = {
+                f"{prefix}judge/report": wandb.Html(self.report("html")),
+                f"{prefix}judge/scores": wandb.Table(columns=columns, data=rows),
+            }
             run.log(logged)
 
 
 def metrics(result: Any, prefix: str = "") -> Iterator[tuple[str, float]]:
-    """Yield the numbers of a report by name: means with their intervals, pass rates, win rates, failures."""
+    """Yield the numbers of a report by name.
+
+    They are means with their intervals, pass rates, win rates, and the number of failures.
+    """
     names = _Names(prefix)
-    values: list[tuple[str, str, str, float | None]] = []
-    for (system, column), estimate in result.estimates.items():
-        values += [
-            (system, column, end, getattr(estimate, end[1:] or "value"))
-            for end in ("", ".low", ".high")
-        ]
-    values += [(*key, ".pass_rate", rate.value) for key, rate in result.pass_rates.items()]
-    for ranking in result.rankings:
-        values += [
-            (each.system, ranking.column, ".win_rate", each.win_rate) for each in ranking.standings
-        ]
-    for system, column, end, value in values:
+    for system, column, suffix, value in _numbers(result):
         if value is not None and isfinite(value):
-            yield names.name(system, column) + end, float(value)
+            yield names.name(system, column) + suffix, float(value)
     yield f"{prefix}judge/failed", float(result.failed)
+
+
+def _numbers(result: Any) -> Iterator[tuple[str, str, str, float | None]]:
+    """Yield the system, the column, the end of the name and the value of each number."""
+    for (system, column), estimate in result.estimates.items():
+        yield system, column, "", estimate.value
+        yield system, column, ".low", estimate.low
+        yield system, column, ".high", estimate.high
+    for (system, column), rate in result.pass_rates.items():
+        yield system, column, ".pass_rate", rate.value
+    for ranking in result.rankings:
+        for standing in ranking.standings:
+            yield standing.system, ranking.column, ".win_rate", standing.win_rate
+
+
+def _chunks(values: Iterator[tuple[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield the values in parts that one request of MLflow can hold."""
+    while chunk := dict(islice(values, _AT_ONCE)):
+        yield chunk
 
 
 def parameters(result: Any, prefix: str = "") -> Iterator[tuple[str, str]]:
@@ -106,22 +125,34 @@ def parameters(result: Any, prefix: str = "") -> Iterator[tuple[str, str]]:
 
 
 class _Names:
-    """Names with the characters that both tools accept, a different one for each pair of system and column."""
+    """Names with the characters that both tools accept, a different one for each pair of system and
+    column.
+    """
 
     def __init__(self, prefix: str) -> None:
         self._prefix = prefix
         self._names: dict[str, tuple[str, str]] = {}
 
     def name(self, system: str, column: str) -> str:
-        first, second = (
-            _NOT_IN_NAMES.sub("_", part).strip(". ") or "_" for part in (system, column)
-        )
+        first = self._allowed(system)
+        second = self._allowed(column)
+        # Half of the room for each; 20 characters are for the ends of names, such as `.pass_rate`.
         room = (_LONGEST_NAME - len(self._prefix) - 20) // 2
         plain = f"{self._prefix}{first[:room]}/{second[:room]}"
-        for name in (plain, *(f"{plain}_{number}" for number in range(2, len(self._names) + 3))):
-            if self._names.setdefault(name, (system, column)) == (system, column):
-                return name
+        candidates = [plain]
+        candidates += [f"{plain}_{number}" for number in range(2, len(self._names) + 3)]
+        pair = (system, column)
+        for candidate in candidates:
+            if self._names.setdefault(candidate, pair) == pair:
+                return candidate
         raise AssertionError("more names than pairs")
+
+    @staticmethod
+    def _allowed(part: str) -> str:
+        """Return a name with the characters that both tools accept: `gpt-4o_mini` of
+        `gpt-4o:mini`.
+        """
+        return _NOT_IN_NAMES.sub("_", part).strip(". ") or "_"
 
 
 def _package(name: str) -> Any:
