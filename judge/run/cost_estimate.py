@@ -1,10 +1,11 @@
 """Estimate the price of a run and the time it takes, from the requests that a dry run counts.
 
-`one_line_estimate` puts the estimate into the line that is printed before a run."""
+`one_line_estimate` puts the estimate into the line that is printed before a run.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from judge.config import RankConfig, RunConfig
 from judge.core.errors import ConfigError
@@ -41,7 +42,10 @@ _HALF_PRICED = (pricing.DEFAULT_URL, VENDORS["anthropic"].url, VENDORS["gemini"]
 def estimate_cost(
     prepared: PreparedRun, most: int | None = None, items: int | None = None
 ) -> CostEstimate:
-    """Estimate a run's requests, price and time. `most` and `items` are as in `count_requests`. Raises ConfigError."""
+    """Estimate a run's requests, price and time. `most` and `items` are as in `count_requests`.
+
+    Raises ConfigError.
+    """
     config = prepared.config
     if items is not None and items < 1:
         raise ConfigError(f"{option('items', items)}: must be 1 or more")
@@ -49,50 +53,62 @@ def estimate_cost(
         raise ConfigError(
             f"{option('items')} with {option('pairs')}: the number of pairs is fixed; leave one out"
         )
-    judges = [
+    judging = [
         judge_forecast(prepared.plans[estimate.judge], prepared.judges[estimate.judge], estimate)
         for estimate in count_requests(prepared, most, items)
     ]
-    known = [judge.time.seconds for judge in judges if judge.time.seconds is not None]
-    steps = [
-        judge.time.seconds for judge in prepared.writing if judge.time.seconds is not None
-    ]  # one after the other
-    steps += [max(known)] if known else []
-    judges = [*prepared.writing, *judges]
+    # Systems write one after the other, then all judges score at the same time.
+    steps = [judge.time.seconds for judge in prepared.writing if judge.time.seconds is not None]
+    judging_times = [judge.time.seconds for judge in judging if judge.time.seconds is not None]
+    if judging_times:
+        steps.append(max(judging_times))
+    judges = (*prepared.writing, *judging)
     price = sum_prices(judge.money.price for judge in judges)
-    usage = sum((judge.usage for judge in judges), Usage())
-    requests = sum(judge.estimate.total.requests for judge in judges)
-    fits = None
-    if config.budget is not None:
-        whole = (
-            price if config.budget.unit == "usd" else usage.prompt_tokens + usage.completion_tokens
-        )
-        fits = (
-            None
-            if whole is None
-            else int(requests * min(1.0, config.budget.amount / whole))
-            if whole
-            else requests
-        )
     return CostEstimate(
-        judges=tuple(judges),
+        judges=judges,
         price=price,
         seconds=sum(steps) if steps else None,
         budget=config.budget,
-        fits=fits,
+        fits=_requests_in_budget(config, judges, price),
     )
 
 
+def _requests_in_budget(
+    config: RunConfig, judges: Sequence[JudgeForecast], price: float | None
+) -> int | None:
+    """Return about how many requests fit; None without a budget or if the price is unknown."""
+    if config.budget is None:
+        return None
+    if config.budget.unit == "usd":
+        needed = price
+    else:
+        usage = sum((judge.usage for judge in judges), Usage())
+        needed = usage.prompt_tokens + usage.completion_tokens
+    if needed is None:
+        return None
+    requests = sum(judge.estimate.total.requests for judge in judges)
+    if not needed:
+        return requests
+    return int(requests * min(1.0, config.budget.amount / needed))
+
+
 def cost_summary(runs: Iterable[PreparedRun]) -> str:
-    """Return about how many requests the runs take and their price, from a sample; "" if no model is called."""
-    forecasts = [
+    """Return about how many requests the runs take and their price, from a sample.
+
+    "" if no model is called.
+    """
+    estimates = [
         estimate_cost(prepared, SAMPLED_JUDGMENTS)
         for prepared in runs
         if not all(judge.notice for judge in prepared.judges.values())
     ]
-    if not (requests := sum(forecast.requests for forecast in forecasts)):
-        return "answered from the cache" if forecasts else ""
-    return f"about {requests:,} requests, {price_text(sum_prices(forecast.price for forecast in forecasts))}"
+    if not estimates:
+        return ""
+    requests = sum(estimate.requests for estimate in estimates)
+    if not requests:
+        return "answered from the cache"
+    price = sum_prices(estimate.price for estimate in estimates)
+    return f"about {requests:,} requests, {price_text(price)}"
 
 
 def judge_forecast(config: RunConfig, provider: Provider, estimate: JudgeEstimate) -> JudgeForecast:
@@ -109,103 +125,92 @@ def judge_forecast(config: RunConfig, provider: Provider, estimate: JudgeEstimat
 def _price(config: RunConfig, provider: Provider, estimate: JudgeEstimate) -> Price:
     if provider.notice:
         return Price(0.0, 0.0, 0.0, "no model is called")
-    total, discounted = (
-        estimate.total,
-        config.engine == "batch" and provider.endpoint in _HALF_PRICED,
-    )
+    total = estimate.total
+    discounted = config.engine == "batch" and provider.endpoint in _HALF_PRICED
 
     def cost(usage: Usage) -> float | None:
         batched = usage if discounted else Usage()
         return pricing.cost_of(provider, usage, batched=batched)
 
-    read, written = int(total.read), int(total.written)
+    read = int(total.read)
+    written = int(total.written)
     price = cost(Usage(read, written))
     if price is None:
-        return Price(
-            None,
-            None,
-            None,
-            pricing.why_unknown(provider),
-        )
+        return Price(None, None, None, pricing.why_unknown(provider))
     cached = cost(
         Usage(read, written, cached_tokens=int(total.shared), cache_write_tokens=int(total.stored))
     )
     more: float | None = 0.0
     if estimate.draws:
-        # draws replace the other requests, except the first, which shows that they are needed
+        # Draws replace the other requests, except the first, which shows that they are needed.
         first = 1 / max(1, total.requests)
         extra_read = round(total.read * (estimate.each - 1 + first))
-        more = cost(Usage(extra_read, round(total.written * (estimate.draws - 1 + first))))
-    batch = ", half price in a batch" if discounted else "; half of it if it has a Batch API"
-    why = pricing.price_source(provider) + (batch if config.engine == "batch" else "")
+        extra_written = round(total.written * (estimate.draws - 1 + first))
+        more = cost(Usage(extra_read, extra_written))
+    source = pricing.price_source(provider)
+    if config.engine == "batch":
+        source += ", half price in a batch" if discounted else "; half of it if it has a Batch API"
+    rate = None
     rates = pricing.prices_of(provider)
-    return Price(price, cached, more, why, rates and (rates[0] * _MILLION, rates[3] * _MILLION))
+    if rates:
+        rate = (rates[0] * _MILLION, rates[3] * _MILLION)
+    return Price(price, cached, more, source, rate)
 
 
 def _duration(config: RunConfig, provider: Provider, total: CriterionEstimate) -> Duration:
-    if provider.notice or not total.requests:
-        return Duration(None, "no model is called" if provider.notice else "nothing to ask")
+    if provider.notice:
+        return Duration(None, "no model is called")
+    if not total.requests:
+        return Duration(None, "nothing to ask")
     if config.engine == "batch":
         return Duration(None, "a batch takes up to 24 hours")
-    each = _LATENCY + total.written / total.requests / _PER_SECOND
-    limits = [
-        (
-            total.requests / min(config.max_concurrency, total.requests) * each,
-            f"{config.max_concurrency} at once",
-        )
-    ]
+    seconds_per_reply = _LATENCY + total.written / total.requests / _PER_SECOND
+    rounds = total.requests / min(config.max_concurrency, total.requests)
+    limits = [(rounds * seconds_per_reply, f"{config.max_concurrency} at once")]
     if config.rpm:
         limits.append((total.requests / config.rpm * 60, f"--rpm {config.rpm:,}"))
     if config.tpm:
-        limits.append(((total.read + total.written) / config.tpm * 60, f"--tpm {config.tpm:,}"))
+        tokens = total.read + total.written
+        limits.append((tokens / config.tpm * 60, f"--tpm {config.tpm:,}"))
     seconds, limit = max(limits)
-    # the first request goes alone
-    return Duration(seconds + each, f"{limit}, assuming {each:.1f} s per reply")
+    # The first request is sent alone, before the others.
+    seconds += seconds_per_reply
+    return Duration(seconds, f"{limit}, assuming {seconds_per_reply:.1f} s per reply")
 
 
 def pending_batches(prepared: PreparedRun) -> list[str]:
-    """Warn of batches of an earlier run that are still in progress, if this run would not wait for them."""
+    """Warn of batches of an earlier run that are still in progress, if this run would not wait for
+    them.
+    """
     if prepared.config.engine == "batch":
         return []
     warnings = []
     for provider in prepared.judges.values():
         context = engine_context(prepared.config, provider)
-        if context.folder is not None and (
-            number := under_way(context.folder, context.provider.endpoint)
-        ):
+        if context.folder is None:
+            continue
+        endpoint = context.provider.endpoint
+        pending = under_way(context.folder, endpoint)
+        if pending:
             warnings.append(
-                f"{plural(number, 'request')} of an earlier run are in progress in batches at "
-                f"{context.provider.endpoint}. Use {option('engine', 'batch')} to wait for them; otherwise this run "
-                "pays for the same requests again."
+                f"{plural(pending, 'request')} of an earlier run are in progress in batches at "
+                f"{endpoint}. Use {option('engine', 'batch')} to wait for them; otherwise this "
+                "run pays for the same requests again."
             )
     return warnings
 
 
 def one_line_estimate(prepared: PreparedRun, notes: list[str] | None = None) -> str:
-    """Return one line to print before a run: judgments and, from a sample, about the requests, tokens, price and time.
+    """Return one line to print before a run: judgments and, from a sample, about the requests,
+    tokens, price and time.
 
-    Batches in progress get lines of their own. "" without a judge. What the run should say of its cache, such as that a
-    damaged one was replaced, is added to `notes`.
+    Batches in progress get lines of their own. "" without a judge. What the run should say of its
+    cache, such as that a damaged one was replaced, is added to `notes`.
     """
     estimates = count_requests(prepared, SAMPLED_JUDGMENTS, notes=notes)
     if not estimates:
         return ""
-    pairs, product = prepared.pairs, ""
-    if pairs is not None and isinstance(prepared.config, RankConfig):
-        product = f"{plural(pairs.chosen, 'pair')} of texts in {_ORDERS[prepared.config.orders]}: "
-    size = len(pairs.compared) if pairs else len(prepared.samples)
-    lists = [criterion for criterion in prepared.criteria if criterion.is_checklist]
-    more = sum(
-        len(questions_of(criterion, sample)) - 1
-        for criterion in lists
-        for sample in prepared.samples
-        if has_questions(criterion, sample)
-    )
-    count = (size * len(prepared.criteria) + more) * len(prepared.judges)
-    size_of_run = (
-        f"{plural(count, 'question')} to ask" if lists else f"{plural(count, 'judgment')} to make"
-    )
-    line = f"{product}{size_of_run}"
+    line = _size_of_run(prepared)
     requests = sum(estimate.total.requests for estimate in estimates)
     if not requests and any(estimate.total.broken for estimate in estimates):
         line += ", and no prompt can be rendered"
@@ -215,22 +220,49 @@ def one_line_estimate(prepared: PreparedRun, notes: list[str] | None = None) -> 
     elif all(prepared.judges[estimate.judge].notice for estimate in estimates):
         line += "; no model is called"
     else:
-        judges = [
-            judge_forecast(
-                prepared.plans[estimate.judge], prepared.judges[estimate.judge], estimate
-            )
-            for estimate in estimates
-        ]
-        usage = sum((judge.usage for judge in judges), Usage())
-        parts = [
-            f"{line}: about {requests:,} requests",
-            f"{_short(usage.prompt_tokens)} tokens to read, {_short(usage.completion_tokens)} to write",
-            price_text(sum_prices(judge.money.price for judge in judges)),
-        ]
-        seconds = [judge.time.seconds for judge in judges if judge.time.seconds is not None]
-        parts += [f"about {duration(max(seconds))}"] if seconds else []
-        line = ", ".join(parts)
+        line += f": {_cost_line(prepared, estimates)}"
     return "\n".join([line, *pending_batches(prepared)])
+
+
+def _size_of_run(prepared: PreparedRun) -> str:
+    """Write `120 judgments to make`; for a ranking, the pairs of texts before."""
+    pairs = prepared.pairs
+    size = len(pairs.compared) if pairs else len(prepared.samples)
+    checklists = [criterion for criterion in prepared.criteria if criterion.is_checklist]
+    more_questions = 0
+    for criterion in checklists:
+        for sample in prepared.samples:
+            if has_questions(criterion, sample):
+                more_questions += len(questions_of(criterion, sample)) - 1
+    count = (size * len(prepared.criteria) + more_questions) * len(prepared.judges)
+    line = (
+        f"{plural(count, 'question')} to ask"
+        if checklists
+        else f"{plural(count, 'judgment')} to make"
+    )
+    if pairs is not None and isinstance(prepared.config, RankConfig):
+        orders = _ORDERS[prepared.config.orders]
+        return f"{plural(pairs.chosen, 'pair')} of texts in {orders}: {line}"
+    return line
+
+
+def _cost_line(prepared: PreparedRun, estimates: Sequence[JudgeEstimate]) -> str:
+    """Write about the requests, the tokens, the price and the time."""
+    judges = [
+        judge_forecast(prepared.plans[estimate.judge], prepared.judges[estimate.judge], estimate)
+        for estimate in estimates
+    ]
+    requests = sum(estimate.total.requests for estimate in estimates)
+    usage = sum((judge.usage for judge in judges), Usage())
+    parts = [
+        f"about {requests:,} requests",
+        f"{_short(usage.prompt_tokens)} tokens to read, {_short(usage.completion_tokens)} to write",
+        price_text(sum_prices(judge.money.price for judge in judges)),
+    ]
+    seconds = [judge.time.seconds for judge in judges if judge.time.seconds is not None]
+    if seconds:
+        parts.append(f"about {duration(max(seconds))}")
+    return ", ".join(parts)
 
 
 def _short(number: int) -> str:

@@ -1,10 +1,12 @@
-"""Count what a run will ask: the run itself, with a last layer that sends nothing and a cache that is only read."""
+"""Count what a run will ask: the run itself, with a last layer that sends nothing and a cache that
+is only read.
+"""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
@@ -28,7 +30,9 @@ from judge.scoring.strategies import Question, SamplingOptions, Strategy, Unusab
 _LEAST, _STEP = 1024, 128
 """OpenAI's prompt cache serves prefixes of at least `_LEAST` tokens, in steps of `_STEP` (2026)."""
 _SCORE, _REASON = 4, 60
-"""Guessed output tokens of a score, and of the reason beside it; recorded GPT-3.5 reasons have 25."""
+"""Guessed output tokens of a score, and of the reason beside it; recorded GPT-3.5 reasons have
+25.
+"""
 
 
 def count_requests(
@@ -37,24 +41,29 @@ def count_requests(
     items: int | None = None,
     notes: list[str] | None = None,
 ) -> list[JudgeEstimate]:
-    """Estimate each judge's requests, from all judgments or a sample of about `most` for each judge (whole items).
+    """Estimate each judge's requests, from all judgments or a sample of about `most` for each
+    judge.
 
-    With `items`, scale to that many similar items that are not cached. `notes` gets what there is to say of the cache.
+    A sample is of whole items. With `items`, scale to that many similar items that are not cached.
+    `notes` gets what there is to say of the cache.
     """
     if not prepared.criteria:
         return []
-    texts = (
-        prepared.pairs.compared
-        if prepared.pairs
-        else ((sample, None) for sample in prepared.samples)
-    )
-    by_item: dict[str, list[tuple[Sample, Sample | None]]] = {}
-    for sample, rival in texts:
-        by_item.setdefault(sample.item, []).append((sample, rival))
-    total = sum(map(len, by_item.values()))
-    step = max(1, total * len(prepared.criteria) // most) if most else 1
-    sampled = list(by_item.values())[::step]
-    factor = total / max(1, sum(map(len, sampled))) * (items / max(1, len(by_item)) if items else 1)
+    texts: Iterable[tuple[Sample, Sample | None]]
+    texts = ((sample, None) for sample in prepared.samples)
+    if prepared.pairs:
+        texts = prepared.pairs.compared
+    texts_by_item: dict[str, list[tuple[Sample, Sample | None]]] = {}
+    for sample, opponent in texts:
+        texts_by_item.setdefault(sample.item, []).append((sample, opponent))
+    total = sum(map(len, texts_by_item.values()))
+    step = 1
+    if most:
+        step = max(1, total * len(prepared.criteria) // most)
+    sampled = list(texts_by_item.values())[::step]
+    factor = total / max(1, sum(map(len, sampled)))
+    if items:
+        factor *= items / max(1, len(texts_by_item))
     cache = open_reply_cache(prepared.config, notes, make=False)
     try:
         counters = {
@@ -63,10 +72,8 @@ def count_requests(
         }
     finally:
         cache.close()
-    return [
-        counter.estimate(name, factor, exact=step == 1 and not items)
-        for name, counter in counters.items()
-    ]
+    exact = step == 1 and not items
+    return [counter.estimate(name, factor, exact=exact) for name, counter in counters.items()]
 
 
 def _count(
@@ -80,19 +87,19 @@ def _count(
 ) -> _DryJudging:
     """Count one judge's requests about these items.
 
-    The last cached reply may show what is true of the model from the first request on; then they are counted again.
+    The last cached reply may show what is true of the model from the first request on; then they
+    are counted again.
     """
     criteria = [criterion_for(criterion, provider) for criterion in prepared.criteria]
-    judgments = [
-        judgment
-        for item in items
-        for judgment in by_question(
-            Judgment(sample, criterion, rival)
-            for sample, rival in item
+    judgments: list[Judgment] = []
+    for item in items:
+        of_item = [
+            Judgment(sample, criterion, opponent)
+            for sample, opponent in item
             for criterion in criteria
             if is_wanted(prepared, sample, criterion)
-        )
-    ]
+        ]
+        judgments += by_question(of_item)
     settings = prepared.settings[name]
 
     def count(known: _KnownOfModel) -> _DryJudging:
@@ -109,7 +116,9 @@ def _count(
 
 @dataclass(frozen=True, slots=True)
 class _KnownOfModel:
-    """What is known of a model before a run: if it gives no token probabilities, and how many draws in a message."""
+    """What is known of a model before a run: if it gives no token probabilities, and how many draws
+    in a message.
+    """
 
     blind: bool
     draws_at_once: int
@@ -148,8 +157,8 @@ class _CachedReplies:
 class _Tokens:
     """Tokens of cached replies, as far as the server counted them.
 
-    `estimated` and `counted` are the input tokens by the estimate and by the server. `replies` are the output tokens by
-    kind of reply and strategy.
+    `estimated` and `counted` are the input tokens by the estimate and by the server. `replies` are
+    the output tokens by kind of reply and strategy.
     """
 
     estimated: int = 0
@@ -159,7 +168,9 @@ class _Tokens:
     def add(
         self, kind: tuple[str, Strategy], requests: Sequence[Request], replies: Sequence[Response]
     ) -> None:
-        """Add the replies to the requests of one judgment; of draws in one message the first has the usage."""
+        """Add the replies to the requests of one judgment; of draws in one message the first has
+        the usage.
+        """
         if not any(reply.usage.prompt_tokens for reply in replies):
             return
         for request, reply in zip(requests, replies, strict=True):
@@ -189,8 +200,8 @@ class _ReadOnly(Cache):
 class _DryJudging(Judging):
     """Judges without sending anything, and counts by criterion what would have been sent.
 
-    With `ignore_cache`, cached replies show what the model does but answer nothing. `asked` has, by request key, the
-    judgment that it was for, its strategy, and how many scores its reply holds.
+    With `ignore_cache`, cached replies show what the model does but answer nothing. `asked` has, by
+    request key, the judgment that it was for, its strategy, and how many scores its reply holds.
     """
 
     def __init__(
@@ -298,24 +309,26 @@ class _DryJudging(Judging):
     def estimate(self, name: str, factor: float, *, exact: bool) -> JudgeEstimate:
         """Return the judge's estimate, scaled by `factor`. Call it once."""
         self._add_messages()
-        by_strategy = self._add_written()
+        counts = self._add_written()
         correction = self.tokens.correction
         for line in self.lines.values():
             line.read *= correction
             line.shared *= correction
             line.stored *= correction
-        used = tuple(dict.fromkeys(strategy for strategy, _ in by_strategy.most_common()))
+        strategies = tuple(strategy for strategy, _ in counts.most_common())
+        settings = self.settings
+        draws_if_reasoning = settings.draws_if_reasoning if self.counts.reasons else None
+        drawn = draws_if_reasoning or settings.draws
+        # Token probabilities that nobody has seen yet may be refused. Then `auto` draws replies.
         settled = {*self.traits.proven, *self.traits.lacking}
-        would_draw = self.settings.weighting == "auto" and self.settings.temperature != 0
-        hopes = "logprobs" in used and "logprobs" not in settled
-        fewer = self.settings.draws_if_reasoning if self.counts.reasons else None
-        drawn = fewer or self.settings.draws
-        draws = drawn if hopes and would_draw else 0
+        is_uncertain = "logprobs" in strategies and "logprobs" not in settled
+        would_draw = settings.weighting == "auto" and settings.temperature != 0
+        draws = drawn if is_uncertain and would_draw else 0
         at_once = min(self._draws_at_once, drawn)
         return JudgeEstimate(
             name,
             [line.times(factor) for line in self.lines.values()],
-            used,
+            strategies,
             draws=draws,
             each=math.ceil(draws / at_once),
             exact=exact,
@@ -325,30 +338,42 @@ class _DryJudging(Judging):
         )
 
     def _add_messages(self) -> None:
-        """Add the messages that would be sent, their input tokens, and those that a provider's cache can serve."""
+        """Add the messages that would be sent, their input tokens, and those that a provider's
+        cache can serve.
+        """
         prompts: list[tuple[str, CriterionEstimate]] = []
         for message in self._nothing_sent.messages:
+            # The key of the first draw: `n` is how many draws a message asks for.
             params = {name: value for name, value in message.params.items() if name != "n"}
             first = replace(message, params=params)
             judgment, *_ = self.asked[first.key()]
             line = self._line(judgment.criterion)
             line.requests += 1
             line.read += budget.estimate_request(first)
-            prompts.append(("\n".join(m["content"] for m in message.messages), line))
+            text = "\n".join(part["content"] for part in message.messages)
+            prompts.append((text, line))
+        # Sorted, so that prompts with a long common beginning are neighbours.
         prompts.sort(key=lambda prompt: prompt[0])
-        before = 0
-        for (earlier, first_line), (later, line) in pairwise(prompts):
+        common_before = 0
+        for (earlier, earlier_line), (later, line) in pairwise(prompts):
             tokens = budget.estimate_tokens(earlier[: _common_length(earlier, later)])
-            common = tokens // _STEP * _STEP if tokens >= _LEAST else 0
+            common = 0
+            if tokens >= _LEAST:
+                common = tokens // _STEP * _STEP
             line.shared += common
-            first_line.stored += common if not before else 0
-            before = common
+            if not common_before:
+                # The first prompt with this beginning stores it.
+                earlier_line.stored += common
+            common_before = common
 
     def _add_written(self) -> Counter[Strategy]:
-        """Add the output tokens, as in cached replies of the kind if there are any; count replies by strategy."""
-        by_strategy: Counter[Strategy] = Counter()
+        """Add the output tokens, as in cached replies of the kind if there are any.
+
+        Return the number of replies by strategy.
+        """
+        counts: Counter[Strategy] = Counter()
         for judgment, strategy, scores in self.asked.values():
-            by_strategy[strategy] += 1
+            counts[strategy] += 1
             reply = judgment.criterion.reply
             cached = self.tokens.replies.get((reply, strategy))
             if cached is not None:
@@ -356,13 +381,17 @@ class _DryJudging(Judging):
             elif strategy == "decisions":
                 written = 0.0
             else:
-                written = float(scores * _SCORE + (0 if reply == "score" else _REASON))
+                written = float(scores * _SCORE)
+                if reply != "score":
+                    written += _REASON
             self._line(judgment.criterion).written += written
-        return by_strategy
+        return counts
 
 
 def _common_length(first: str, second: str) -> int:
-    """Return the length of the text that both begin with, by bisection: slices compare faster than characters."""
+    """Return the length of the text that both begin with, by bisection: slices compare faster than
+    characters.
+    """
     low, high = 0, min(len(first), len(second))
     while low < high:
         middle = (low + high + 1) // 2

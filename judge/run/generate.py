@@ -1,4 +1,6 @@
-"""Systems that are a prompt and a model write their outputs: for a run, or alone (`judge run --generate-only`)."""
+"""Systems that are a prompt and a model write their outputs: for a run, or alone (`judge run
+--generate-only`).
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,6 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ from judge.core.records import UNWRITTEN, Failure, Sample
 from judge.core.request_options import Judge
 from judge.criteria.render import PromptFile
 from judge.data import samples
-from judge.data.rows import rows
+from judge.data.rows import RawRow, rows
 from judge.execution.budget import BudgetLedger, estimate_tokens
 from judge.execution.engines import create_engine
 from judge.execution.layers.cached import ReplyStore
@@ -63,9 +64,11 @@ FILE = "outputs.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class Outputs:
-    """What the systems wrote: a sample per text, and a failure (without a column) per text that could not be written.
+    """What the systems wrote: a sample per text, and a failure (without a column) per text that
+    could not be written.
 
-    `info` describes each system for run.json: prompt, model, settings, and the requests and tokens that were used.
+    `info` describes each system for run.json: prompt, model, settings, and the requests and tokens
+    that were used.
     """
 
     samples: tuple[Sample, ...]
@@ -77,18 +80,20 @@ class Outputs:
         """Return the outputs as JSON lines that `judge run` reads."""
         lines = []
         for sample in self.samples:
-            fields = {
+            fields: dict[str, Any] = {
                 "item": sample.source_item,
                 "system": sample.system,
                 "output": sample.output,
                 **sample.extra,
             }
             if sample.cluster:
-                fields |= {
-                    "generation": sample.item.removeprefix(f"{sample.cluster} (").removesuffix(")")
-                }
-            fields |= {"source": sample.source} if sample.source else {}
-            fields |= {"references": list(sample.references)} if sample.references else {}
+                # `2` of the item `doc-1 (2)`
+                number = sample.item.removeprefix(f"{sample.cluster} (").removesuffix(")")
+                fields["generation"] = number
+            if sample.source:
+                fields["source"] = sample.source
+            if sample.references:
+                fields["references"] = list(sample.references)
             lines.append(json.dumps(to_json(fields), ensure_ascii=False) + "\n")
         return "".join(lines)
 
@@ -109,10 +114,12 @@ async def generate(
     ledger: BudgetLedger | None = None,
     display: Display = lambda _: nullcontext(),
 ) -> Outputs:
-    """Have every system of `config.systems` write its output for each item of the data, or read it from its file.
+    """Have every system of `config.systems` write its output for each item of the data, or read it
+    from its file.
 
-    Engine, cache, budget, retries, recording and replay are those of a run: one that is started again pays for nothing
-    twice. A text that could not be written is a failure. Raises JudgeError, and CancelledError when it is interrupted.
+    Engine, cache, budget, retries, recording and replay are those of a run: one that is started
+    again pays for nothing twice. A text that could not be written is a failure. Raises JudgeError,
+    and CancelledError when it is interrupted.
     """
     if not isinstance(config.systems, dict):
         raise ConfigError(
@@ -122,45 +129,48 @@ async def generate(
     if config.out is not None:
         check_output_dir(config.out)
         claim_folder(config.out)
-    writers = {  # all prompts are rendered before anything is paid
-        name: _Writer(name, spec, config, items)
-        for name, spec in config.systems.items()
-        if isinstance(spec, GeneratedSystem)
-    }
-    made: dict[str, list[list[Sample | Failure]]] = {}  # by item
+    # A writer renders all its prompts, before anything is paid.
+    writers: dict[str, _Writer] = {}
+    texts_by_system: dict[str, _TextsByItem] = {}
     info: dict[str, SystemInfo] = {}
     for name, spec in config.systems.items():
+        if isinstance(spec, GeneratedSystem):
+            writers[name] = _Writer(name, spec, config, items)
+    for name, spec in config.systems.items():
         if not isinstance(spec, GeneratedSystem):
-            made[name] = list(_from_file(name, spec, items, config))
+            texts_by_system[name] = list(_from_file(name, spec, items, config))
             info[name] = SystemInfo(outputs=spec.name)
     notes: list[str] = []
-    with ExitStack() as closing:
+    with ExitStack() as stack:
         cache = open_reply_cache(config, notes)
-        closing.callback(cache.close)
+        stack.callback(cache.close)
         recording = None
         if config.record is not None and writers:
-            recording = closing.enter_context(Recorder(config.record))
+            recording = stack.enter_context(Recorder(config.record))
         ledger = ledger if ledger is not None else BudgetLedger(config.budget)
         limits = SharedLimits(ledger, deadline_of(config))
         replies = ReplyStore(cache, recording)
-        closing.callback(replies.flush)
+        stack.callback(replies.flush)
         tools = _Tools(config, replies, limits)
-        made |= await _write_all(
-            writers, tools, progress if progress is not None else Progress(), display
-        )
-    info |= {name: writer.info for name, writer in writers.items()}
-    notes += [
-        f"{name}: {remark}" for name, writer in writers.items() for remark in writer.counts.remarks
-    ]
-    written = [
-        text for place in range(len(items)) for name in config.systems for text in made[name][place]
-    ]
+        progress = progress if progress is not None else Progress()
+        texts_by_system |= await _write_all(writers, tools, progress, display)
+    for name, writer in writers.items():
+        info[name] = writer.info
+        notes += [f"{name}: {remark}" for remark in writer.counts.remarks]
+    rows: list[Sample | Failure] = []
+    for position in range(len(items)):
+        for name in config.systems:
+            rows += texts_by_system[name][position]
     return Outputs(
-        tuple(row for row in written if isinstance(row, Sample)),
-        tuple(row for row in written if isinstance(row, Failure)),
+        tuple(row for row in rows if isinstance(row, Sample)),
+        tuple(row for row in rows if isinstance(row, Failure)),
         {name: info[name] for name in config.systems},
         tuple(notes),
     )
+
+
+_TextsByItem = list[list[Sample | Failure]]
+"""For each item, in the order of the data, its texts or failures."""
 
 
 Display = Callable[[Mapping[str, Provider]], AbstractContextManager[None]]
@@ -188,37 +198,36 @@ class _Writer:
         *,
         sends: bool = True,
     ) -> None:
-        self._name, self._spec = name, spec
+        self._name = name
+        self._spec = spec
         self._prompt = PromptFile.read(spec.prompt)
         self._all_items = items
         self._without_prompt, prompts = self._render(items)
         self._items = [item for item in items if item.item not in self._without_prompt]
-        usual = 0.0 if spec.generations == 1 else 1.0
-        temperature = usual if spec.temperature is None else spec.temperature
+        temperature = spec.temperature
+        if temperature is None:
+            # At 0, all generations of an item would be alike.
+            temperature = 0.0 if spec.generations == 1 else 1.0
         self._questions = [
             ModelQuestion(prompt, spec.max_tokens, str, temperature, draw)
             for prompt in prompts
             for draw in range(spec.generations)
         ]
+        writer_config = config.model_copy(update=_OF_THE_JUDGE)
+        model: Judge | Provider = spec.requested_model
         try:
-            model: Judge | Provider = spec.requested_model
-            model = (
-                model
-                if sends or config.replay
-                else open_judge(
-                    config.model_copy(update=_OF_THE_JUDGE), spec.requested_model, sends=False
-                )
-            )
-            (self._model,) = open_judges(config.model_copy(update=_OF_THE_JUDGE), [model]).values()
+            if not sends and not config.replay:
+                model = open_judge(writer_config, spec.requested_model, sends=False)
+            (self._model,) = open_judges(writer_config, [model]).values()
         except ConfigError as error:
             raise ConfigError(f"systems: {name}: {error}") from error
         self.counts = JudgeProgress("output", total=len(self._questions))
 
-    async def write(self, tools: _Tools) -> list[list[Sample | Failure]]:
+    async def write(self, tools: _Tools) -> _TextsByItem:
         """Return for each item its texts or failures."""
-        config, counts = tools.config, self.counts
-        opened = open_client(
-            config,
+        counts = self.counts
+        client = open_client(
+            tools.config,
             self._model.plan,
             self.provider,
             counts=counts,
@@ -226,55 +235,51 @@ class _Writer:
             limits=tools.limits,
         )
 
-        def tell(done: int) -> None:
+        def count_done(done: int) -> None:
             counts.done = done
 
-        async with opened as model:
-            client = QuestionClient(
+        async with client as model:
+            questions = QuestionClient(
                 model.client,
                 self.provider,
                 counts,
                 self._settings,
-                retry_failed=config.retry_failed,
+                retry_failed=tools.config.retry_failed,
                 gathers=model.gathers,
             )
-            replies = await client.ask(self._questions, tell)
+            replies = await questions.ask(self._questions, count_done)
         counts.failed = sum(isinstance(reply, ModelError) for reply in replies)
-        n = self._spec.generations
-        written = {
-            item.item: [
-                self._text(item, number, replies[place * n + number - 1])
-                for number in range(1, n + 1)
+        generations = self._spec.generations
+        texts_by_item: dict[str, list[Sample | Failure]] = {}
+        for position, item in enumerate(self._items):
+            first = position * generations
+            replies_to_item = replies[first : first + generations]
+            texts_by_item[item.item] = [
+                self._text(item, number, reply) for number, reply in enumerate(replies_to_item, 1)
             ]
-            for place, item in enumerate(self._items)
-        }
-        return [written.get(item.item) or self._unwritten(item) for item in self._all_items]
+        return [texts_by_item.get(item.item) or self._unwritten(item) for item in self._all_items]
 
     def _text(self, item: Sample, number: int, reply: MetricReply) -> Sample | Failure:
         """Return the text that was written for an item, or why there is none."""
         generation = _generation(item, number, self._spec.generations)
         if isinstance(reply, str):
             return replace(generation, system=self._name, output=reply)
-        own = f"max_tokens of the system {self._name}"
-        message = reply.message.replace(option("max_tokens"), own)
+        # The message names options of the judge. A system has options of the same meaning.
+        own_limit = f"max_tokens of the system {self._name}"
+        message = reply.message.replace(option("max_tokens"), own_limit)
         message = message.replace(option("reasoning_effort", "none"), "reasoning_effort: none")
         return Failure(generation.item, self._name, "", UNWRITTEN, reply.error, message)
 
     def _unwritten(self, item: Sample) -> list[Sample | Failure]:
         """Return the failures of an item that the prompt cannot be made for."""
-        why = str(self._without_prompt[item.item])
-        n = self._spec.generations
-        return [
-            Failure(
-                _generation(item, number, n).item,
-                self._name,
-                "",
-                UNWRITTEN,
-                CriterionError.__name__,
-                why,
-            )
-            for number in range(1, n + 1)
-        ]
+        message = str(self._without_prompt[item.item])
+        error = CriterionError.__name__
+        generations = self._spec.generations
+        failures: list[Sample | Failure] = []
+        for number in range(1, generations + 1):
+            name = _generation(item, number, generations).item
+            failures.append(Failure(name, self._name, "", UNWRITTEN, error, message))
+        return failures
 
     def _render(self, items: Sequence[Sample]) -> tuple[dict[str, ConfigError], list[str]]:
         """Return why items have no prompt, by their names, and the prompts of the others.
@@ -294,38 +299,54 @@ class _Writer:
 
     def plan(self, config: RunConfig, cache: Cache) -> tuple[list[Sample], JudgeForecast]:
         """Return outputs that are stored or assumed, and what writing the others takes."""
-        provider, settings, n = self.provider, self._settings, self._spec.generations
-        keys = [to_request(question, provider, settings).key() for question in self._questions]
-        stored = cache.get_many(keys) if provider.endpoint else {}
+        keys = [
+            to_request(question, self.provider, self._settings).key()
+            for question in self._questions
+        ]
+        stored = cache.get_many(keys) if self.provider.endpoint else {}
         new = [
             question
             for question, key in zip(self._questions, keys, strict=True)
             if key not in stored
         ]
         line = CriterionEstimate(
-            "outputs", judgments=len(keys), cached=len(keys) - len(new), requests=len(new),
+            "outputs",
+            judgments=len(keys),
+            cached=len(keys) - len(new),
+            requests=len(new),
             read=float(sum(estimate_tokens(question.prompt) for question in new)),
             written=float(len(new) * self._spec.max_tokens),
-        )  # fmt: skip
+        )
         estimate = JudgeEstimate(
-            self._name, [line], ("single",), draws=0, each=1, exact=True, drawn=1,
-            size=1, unit="output",
-        )  # fmt: skip
+            self._name,
+            [line],
+            ("single",),
+            draws=0,
+            each=1,
+            exact=True,
+            drawn=1,
+            size=1,
+            unit="output",
+        )
+        generations = self._spec.generations
         outputs = []
-        for place, (key, question) in enumerate(zip(keys, self._questions, strict=True)):
-            item = self._items[place // n]
-            source = item.source or question.prompt
-            longest = int(
-                len(source) * min(1.0, question.max_tokens / max(1, estimate_tokens(source)))
-            )
-            # Equal texts would be judged once.
-            assumed = f"{source[:longest]}\n{self._name} {place}"
-            text: MetricReply = read_reply(question, stored[key]) if key in stored else assumed
-            if isinstance(text, str):
-                outputs.append(
-                    replace(_generation(item, place % n + 1, n), system=self._name, output=text)
-                )
-        return outputs, judge_forecast(self._model.plan, provider, estimate)
+        for position, (key, question) in enumerate(zip(keys, self._questions, strict=True)):
+            item = self._items[position // generations]
+            reply: MetricReply = self._assumed_text(item, question, position)
+            if key in stored:
+                reply = read_reply(question, stored[key])
+            if isinstance(reply, str):
+                generation = _generation(item, position % generations + 1, generations)
+                outputs.append(replace(generation, system=self._name, output=reply))
+        return outputs, judge_forecast(self._model.plan, self.provider, estimate)
+
+    def _assumed_text(self, item: Sample, question: ModelQuestion, position: int) -> str:
+        """Return a text as long as the source, or as `max_tokens` allow."""
+        source = item.source or question.prompt
+        share = min(1.0, question.max_tokens / max(1, estimate_tokens(source)))
+        length = int(len(source) * share)
+        # Each ends differently, because equal texts would be judged once.
+        return f"{source[:length]}\n{self._name} {position}"
 
     @property
     def provider(self) -> Provider:
@@ -353,18 +374,18 @@ class _Writer:
 
 async def _write_all(
     writers: Mapping[str, _Writer], tools: _Tools, progress: Progress, display: Display
-) -> dict[str, list[list[Sample | Failure]]]:
+) -> dict[str, _TextsByItem]:
     """Generate system by system; in batches, which take hours, all at once."""
     config = tools.config
-    for (
-        writer
-    ) in writers.values():  # an engine that cannot run there is an error before anything is paid
+    for writer in writers.values():
+        # An engine that cannot run is an error before anything is paid.
         create_engine(config.engine, engine_context(config, writer.provider))
     progress.judges = {name: writer.counts for name, writer in writers.items()}
     progress.stage = GENERATING
-    turns = asyncio.Semaphore(max(1, len(writers) if config.engine == "batch" else 1))
+    at_once = len(writers) if config.engine == "batch" else 1
+    turns = asyncio.Semaphore(max(1, at_once))
 
-    async def write(writer: _Writer) -> list[list[Sample | Failure]]:
+    async def write(writer: _Writer) -> _TextsByItem:
         async with turns:
             return await writer.write(tools)
 
@@ -374,12 +395,12 @@ async def _write_all(
                 tasks = {name: group.create_task(write(writer)) for name, writer in writers.items()}
     except BaseExceptionGroup as errors:
         error = errors.exceptions[0]
+        # Before the first output, only a run that reached its limit can be resumed.
         if isinstance(error, Reached | ProviderError | StorageError) and (
             progress.done or isinstance(error, Reached)
         ):
-            add_resume_note(
-                error, f"{progress.done:,} of {progress.total:,} outputs are written.", config
-            )
+            outputs = f"{progress.done:,} of {progress.total:,} outputs are written."
+            add_resume_note(error, outputs, config)
         raise error from None
     progress.stage = "judging"
     return {name: task.result() for name, task in tasks.items()}
@@ -394,9 +415,10 @@ async def with_outputs(
     *,
     check: Callable[[RunConfig, Any], object] = lambda config, data: None,
 ) -> tuple[RunConfig, Any, Outputs | None]:
-    """Return a configuration and data that have outputs, written first if systems generate them. Raises JudgeError.
+    """Return a configuration and data that have outputs, written first if systems generate them.
 
-    `check` prepares the run on assumed outputs, so that its mistakes are told before anything is paid.
+    `check` prepares the run on assumed outputs, so that its mistakes are reported before anything
+    is paid. Raises JudgeError.
     """
     if not isinstance(config.systems, dict):
         return config, data, None
@@ -406,25 +428,32 @@ async def with_outputs(
     if not outputs.samples:
         first = outputs.failures[0]
         raise DataError(
-            f"no system wrote a text; the first is {first.system}, item {first.item}: {first.message}"
+            f"no system wrote a text; the first is {first.system}, item {first.item}: "
+            f"{first.message}"
         )
     return _without_systems(config), outputs.samples, outputs
 
 
 def require_criteria(config: RunConfig) -> None:
-    """Raise ConfigError if nobody chose criteria and systems have not written the outputs that would decide them."""
+    """Raise ConfigError if the criteria are the default ones, which the unwritten outputs would
+    decide.
+    """
     systems = config.systems.values() if isinstance(config.systems, dict) else ()
     if config.criteria is None and any(isinstance(spec, GeneratedSystem) for spec in systems):
         raise criteria.no_default_of_unwritten()
 
 
-OUTPUTS_NOTE = "The outputs are not written yet: each is counted with its max_tokens, and judged as long as that or as its source."
+OUTPUTS_NOTE = (
+    "The outputs are not written yet: each is counted with its max_tokens, and judged as long as "
+    "that or as its source."
+)
 
 
 def plan_outputs(config: RunConfig, data: Any) -> tuple[RunConfig, Any, list[JudgeForecast]]:
-    """Return a configuration and data to estimate the judging by, and what the systems' writing takes. Sends nothing.
+    """Return a configuration and data to estimate the judging by, and what the writing takes.
 
-    Outputs that the cache has are used. Any other is assumed to be as long as its source, or as `max_tokens` allow.
+    Sends nothing. Outputs that the cache has are used. Any other is assumed to be as long as its
+    source, or as `max_tokens` allow.
     """
     if not isinstance(config.systems, dict):
         return config, data, []
@@ -437,14 +466,13 @@ def plan_outputs(config: RunConfig, data: Any) -> tuple[RunConfig, Any, list[Jud
     try:
         for name, spec in config.systems.items():
             if isinstance(spec, GeneratedSystem):
-                outputs, forecast = _Writer(name, spec, config, items, sends=False).plan(
-                    config, cache
-                )
+                writer = _Writer(name, spec, config, items, sends=False)
+                outputs, forecast = writer.plan(config, cache)
                 forecasts.append(forecast)
+                planned += outputs
             else:
-                rows = chain.from_iterable(_from_file(name, spec, items, config))
-                outputs = [row for row in rows if isinstance(row, Sample)]
-            planned += outputs
+                for rows_of_item in _from_file(name, spec, items, config):
+                    planned += [row for row in rows_of_item if isinstance(row, Sample)]
     finally:
         cache.close()
     return _without_systems(config), planned, forecasts
@@ -456,7 +484,9 @@ def _without_systems(config: RunConfig) -> RunConfig:
 
 
 def hand_over(outputs: Outputs | None, prepared: PreparedRun) -> PreparedRun:
-    """Give a prepared run what it has to know of its generated outputs, and write them into its folder."""
+    """Give a prepared run what it has to know of its generated outputs, and write them into its
+    folder.
+    """
     if outputs is None:
         return prepared
     if prepared.config.out is not None:
@@ -476,43 +506,46 @@ def _items(config: RunConfig, data: Any) -> list[Sample]:
     mapping = {
         name: column for name, column in config.map.items() if name not in ("output", "system")
     }
-    blank = (
-        replace(row, system="", output="")
-        if isinstance(row, Sample)
-        else row._replace(
-            cells={name: cell for name, cell in row.cells.items() if name != "system"}
-            | {"output": ""}
-        )
-        for row in rows(data)
-    )
-    return samples.load(blank, mapping=mapping, where=config.where)[: config.limit]
+    without_outputs = map(_without_output, rows(data))
+    return samples.load(without_outputs, mapping=mapping, where=config.where)[: config.limit]
 
 
-def _generation(item: Sample, number: int, of: int) -> Sample:
-    return item if of == 1 else replace(item, item=f"{item.item} ({number})", cluster=item.item)
+def _without_output(row: Sample | RawRow) -> Sample | RawRow:
+    if isinstance(row, Sample):
+        return replace(row, system="", output="")
+    cells = {name: cell for name, cell in row.cells.items() if name != "system"}
+    return row._replace(cells={**cells, "output": ""})
+
+
+def _generation(item: Sample, number: int, generations: int) -> Sample:
+    """Return the item of one of several generations: `doc-1 (2)`."""
+    if generations == 1:
+        return item
+    return replace(item, item=f"{item.item} ({number})", cluster=item.item)
 
 
 def _from_file(
     name: str, path: Path, items: Sequence[Sample], config: RunConfig
 ) -> Iterator[list[Sample | Failure]]:
     """Yield for each item its outputs in a file of one system, or a failure."""
-    outputs: dict[str, list[Sample]] = {}
     loaded = samples.load(path, mapping=config.map)
-    for sample in loaded:
-        outputs.setdefault(sample.source_item, []).append(sample)
-    if len(systems := list(dict.fromkeys(sample.system for sample in loaded))) > 1:
+    systems = list(dict.fromkeys(sample.system for sample in loaded))
+    if len(systems) > 1:
         raise DataError(
             f"{path}: has the outputs of {listed(systems[:5])}; name a file for each system"
         )
+    outputs_by_item: dict[str, list[Sample]] = {}
+    for sample in loaded:
+        outputs_by_item.setdefault(sample.source_item, []).append(sample)
     for item in items:
-        lacking = Failure(
-            item.item, name, "", UNWRITTEN, "NoOutput", f"{path.name} has no output for this item"
-        )
-        yield [
-            replace(item, item=each.item, cluster=each.cluster, system=name, output=each.output)
-            for each in outputs.get(item.item, ())
-        ] or [lacking]
-    if not outputs.keys() & {item.item for item in items}:
-        raise DataError(
-            f"{path}: has no item of the data; its items are {', '.join(map(repr, list(outputs)[:3]))}"
-        )
+        outputs: list[Sample | Failure] = [
+            replace(item, item=row.item, cluster=row.cluster, system=name, output=row.output)
+            for row in outputs_by_item.get(item.item, ())
+        ]
+        if not outputs:
+            message = f"{path.name} has no output for this item"
+            outputs.append(Failure(item.item, name, "", UNWRITTEN, "NoOutput", message))
+        yield outputs
+    if not outputs_by_item.keys() & {item.item for item in items}:
+        names = ", ".join(map(repr, list(outputs_by_item)[:3]))
+        raise DataError(f"{path}: has no item of the data; its items are {names}")

@@ -16,6 +16,8 @@ from judge.criteria import builtin, default_criteria
 from judge.data import ledger
 from judge.data.ratings import (
     Known,
+    PairRating,
+    Rating,
     Ratings,
     base_name,
     join_ratings,
@@ -31,16 +33,18 @@ if TYPE_CHECKING:
 
 
 def read(config: RunConfig, rows: Sequence[Sample], *, rated: bool) -> tuple[Ratings, RunConfig]:
-    """Return the ratings of the plan's file, if it names one, and the plan with its criteria. Raises JudgeError.
+    """Return the ratings of the plan's file, if it names one, and the plan with its criteria.
 
-    With `rated`, people must have rated a criterion, and the default criteria are those that they rated. Without
-    `rated`, and if they rated none of them, the default criteria are for summaries only.
+    With `rated`, people must have rated a criterion, and the default criteria are those that they
+    rated. Without `rated`, and if they rated none of them, the default criteria are for summaries
+    only. Raises JudgeError.
     """
     criteria = DEFAULT_CRITERIA if config.criteria is None else config.criteria
-    names = list(map(name_of, criteria))
+    names = [name_of(entry) for entry in criteria]
+    source = config.rating_source
     sheet = Ratings()
-    if config.rating_source is not None:
-        sheet = read_sheet(config.rating_source, rows, names, config.map)
+    if source is not None:
+        sheet = read_sheet(source, rows, names, config.map)
     ratings = dict.fromkeys([*rated_names(rows), *sheet.criteria])
     if rated and not ratings:
         check_rated(rows, names[0] if names else "")
@@ -49,8 +53,8 @@ def read(config: RunConfig, rows: Sequence[Sample], *, rated: bool) -> tuple[Rat
         chosen = chosen or default_criteria(rows, metrics=not rated, rated=ratings)
         config = config.model_copy(update={"criteria": chosen})
     if rated:
-        place = None if config.rating_source is None else source_name(config.rating_source)
-        if problem := unknown_criteria(ratings, names, place):
+        problem = unknown_criteria(ratings, names, None if source is None else source_name(source))
+        if problem:
             raise DataError(problem)
     return sheet, config
 
@@ -76,27 +80,29 @@ def join(
     sheet: Ratings,
     chosen: Sequence[Criterion],
 ) -> tuple[list[Sample], list[str]]:
-    """Return the samples with the ratings of the plan's file under the criteria's names, and notes on them.
+    """Return the samples with the ratings of the plan's file, and notes on them.
 
-    Raises DataError.
+    The ratings have the criteria's names. Raises DataError.
     """
-    scales = {c.name: c.scale for c in chosen if not c.pairwise}
+    scales = {criterion.name: criterion.scale for criterion in chosen if not criterion.pairwise}
     notes: list[str] = []
     if config.rating_source is not None:
         left_out = [option(name) for name in ("where", "limit") if getattr(config, name)]
-        rows, notes = join_sheet(source_name(config.rating_source), rows, sheet, scales, left_out)
+        source = source_name(config.rating_source)
+        rows, notes = join_sheet(source, rows, sheet, scales, left_out)
         if sheet.pairs and not isinstance(config, RankConfig):
-            notes.append(
-                f"{plural(len(sheet.pairs), 'preference')} between two texts: only {command('rank')} uses them."
-            )
-    pairs, more = pair_names(
-        rows, {name: (scale.low, scale.high) for name, scale in scales.items()}
-    )
-    return [*renamed(rows, pairs, scales)], [*notes, *more]
+            preferences = plural(len(sheet.pairs), "preference")
+            notes.append(f"{preferences} between two texts: only {command('rank')} uses them.")
+    ends = {name: (scale.low, scale.high) for name, scale in scales.items()}
+    pairs, pair_notes = pair_names(rows, ends)
+    return [*renamed(rows, pairs, scales)], [*notes, *pair_notes]
 
 
 def label_values(scales: Mapping[str, Scale | Column]) -> dict[str, dict[str, float]]:
-    """Return the value of each label by criterion, also under the name of which the criterion is a variant."""
+    """Return the value of each label by criterion.
+
+    A criterion that is a variant, such as `fluency_5`, is also there under its base name.
+    """
     values = {
         name: dict(zip(scale.labels, scale.values, strict=False)) for name, scale in scales.items()
     }
@@ -104,7 +110,7 @@ def label_values(scales: Mapping[str, Scale | Column]) -> dict[str, dict[str, fl
 
 
 def join_sheet(
-    place: str,
+    source: str,
     rows: Sequence[Sample],
     sheet: Ratings,
     scales: Mapping[str, Scale | Column],
@@ -112,62 +118,84 @@ def join_sheet(
 ) -> tuple[list[Sample], list[str]]:
     """Return the samples with the ratings of a sheet, and notes that say what was read.
 
-    If the options `left_out` select some of the data, ratings of other texts are ignored. Raises DataError, also for
-    single ratings outside the scale of their criterion.
+    If the options `left_out` select some of the data, ratings of other texts are ignored. Raises
+    DataError, also for single ratings outside the scale of their criterion.
     """
-    keys = {sample.key for sample in rows}
-    single = (
-        [rating for rating in sheet.single if (rating.item, rating.system) in keys]
-        if left_out
-        else []
-    )
-    single = single or list(sheet.single)
-    for (
-        name,
-        scale,
-    ) in scales.items():  # single ratings outside a scale are slips; many are of another scale
-        if scale.low is None or scale.high is None:
-            continue
-        values = [
-            (r.value, r.where) for r in single if r.criterion == name and isinstance(r.value, float)
-        ]
-        outside = [
-            (value, where) for value, where in values if not scale.low <= value <= scale.high
-        ]
-        if outside and not another_scale(len(outside), len(values)):
-            value, where = outside[0]
-            more = f" (and {len(outside) - 1:,} more)" if outside[1:] else ""
-            raise DataError(
-                f"{where}: {name} is {value:g}, outside its scale, {scale.low:g} to {scale.high:g}{more}. Correct the "
-                "rating or take it out"
-            )
+    texts = {sample.key for sample in rows}
+    single = list(sheet.single)
+    if left_out:
+        of_these_texts = [rating for rating in single if (rating.item, rating.system) in texts]
+        # If none is left, `join_ratings` says which texts the data lack.
+        single = of_these_texts or single
+    _check_scales(single, scales)
     joined = join_ratings(rows, single, label_values(scales)) if single else list(rows)
-    pairs = [r for r in sheet.pairs if {(r.item, r.first), (r.item, r.second)} <= keys]
+    pairs = [
+        rating
+        for rating in sheet.pairs
+        if {(rating.item, rating.first), (rating.item, rating.second)} <= texts
+    ]
     if len(pairs) < len(sheet.pairs) and not (pairs and left_out):
         first = next(rating for rating in sheet.pairs if rating not in pairs)
         raise DataError(
-            f"{first.where}: the data lack a text of item {first.item!r} and system {first.first!r} or {first.second!r}"
+            f"{first.where}: the data lack a text of item {first.item!r} and system "
+            f"{first.first!r} or {first.second!r}"
         )
-    raters = dict.fromkeys(rating.rater for rating in sheet.every if rating.rater)
-    texts = len({(rating.item, rating.system) for rating in single})
-    by = f" by {plural(len(raters), 'rater')}" if raters else ""
-    counted = f"{plural(len(single), 'rating')} of {plural(texts, 'text')}" if single else ""
-    counted += f"{' and ' if single else ''}{plural(len(pairs), 'preference')}" if pairs else ""
-    notes = [f"Ratings from {place} ({sheet.form}): {counted}{by}, of {listed(sheet.criteria)}."]
+    notes = [f"Ratings from {source} ({sheet.form}): {_describe(sheet, single, pairs)}."]
     if sheet.unread:
         notes.append(f"No ratings are in its columns {', '.join(sheet.unread)}.")
     if sheet.replaced:
-        notes.append(
-            f"{plural(sheet.replaced, 'rating')} in it changed by a later row; the last one counts."
-        )
-    if ignored := len(sheet.every) - len(single) - len(pairs):
-        notes.append(
-            f"{plural(ignored, 'rating')} ignored: of texts that {' or '.join(left_out)} leaves out."
-        )
-    own = set(rated_names(rows)) & {rating.criterion for rating in single}
-    if own:
-        notes.append(f"The data's own ratings of {listed(sorted(own))} are not used.")
+        changed = plural(sheet.replaced, "rating")
+        notes.append(f"{changed} in it changed by a later row; the last one counts.")
+    ignored = len(sheet.every) - len(single) - len(pairs)
+    if ignored:
+        options = " or ".join(left_out)
+        notes.append(f"{plural(ignored, 'rating')} ignored: of texts that {options} leaves out.")
+    replaced = set(rated_names(rows)) & {rating.criterion for rating in single}
+    if replaced:
+        notes.append(f"The data's own ratings of {listed(sorted(replaced))} are not used.")
     return joined, notes
+
+
+def _check_scales(single: Sequence[Rating], scales: Mapping[str, Scale | Column]) -> None:
+    """Raise DataError for ratings outside the scale of their criterion.
+
+    Some of them are slips; if there are many, they are on another scale, which is no error.
+    """
+    for name, scale in scales.items():
+        low = scale.low
+        high = scale.high
+        if low is None or high is None:
+            continue
+        ratings = [
+            rating
+            for rating in single
+            if rating.criterion == name and isinstance(rating.value, float)
+        ]
+        outside = [
+            rating
+            for rating in ratings
+            if isinstance(rating.value, float) and not low <= rating.value <= high
+        ]
+        if outside and not another_scale(len(outside), len(ratings)):
+            first = outside[0]
+            more = f" (and {len(outside) - 1:,} more)" if len(outside) > 1 else ""
+            raise DataError(
+                f"{first.where}: {name} is {first.value:g}, outside its scale, {low:g} to "
+                f"{high:g}{more}. Correct the rating or take it out"
+            )
+
+
+def _describe(sheet: Ratings, single: Sequence[Rating], pairs: Sequence[PairRating]) -> str:
+    """Write `40 ratings of 20 texts and 3 preferences by 2 raters, of coherence`."""
+    counts = []
+    if single:
+        texts = len({(rating.item, rating.system) for rating in single})
+        counts.append(f"{plural(len(single), 'rating')} of {plural(texts, 'text')}")
+    if pairs:
+        counts.append(plural(len(pairs), "preference"))
+    raters = {rating.rater for rating in sheet.every if rating.rater}
+    by_raters = f" by {plural(len(raters), 'rater')}" if raters else ""
+    return f"{' and '.join(counts)}{by_raters}, of {listed(sheet.criteria)}"
 
 
 def check_rated(rows: Sequence[Sample], criterion: str) -> None:
@@ -175,32 +203,39 @@ def check_rated(rows: Sequence[Sample], criterion: str) -> None:
 
     The message suggests a file of ratings, or ratings of `criterion`.
     """
-    if not any(sample.human for sample in rows):
-        if excluded := ledger.notes(rows):
-            raise DataError(f"{' '.join(excluded)} Rate other texts")
-        criterion = base_name(criterion) or "relevance"
-        column = option("map", {f"rating.{criterion}": "COLUMN"})
-        raise DataError(
-            f"no text has a human rating: name a file of them with {option('ratings', 'FILE')}, or their column with "
-            f'{column}, or write "human": {{"{criterion}": 4}} into each row (with several raters: [4, 5, 3])'
-        )
+    if any(sample.human for sample in rows):
+        return
+    excluded = ledger.notes(rows)
+    if excluded:
+        raise DataError(f"{' '.join(excluded)} Rate other texts")
+    criterion = base_name(criterion) or "relevance"
+    file = option("ratings", "FILE")
+    column = option("map", {f"rating.{criterion}": "COLUMN"})
+    raise DataError(
+        f"no text has a human rating: name a file of them with {file}, or their column with "
+        f'{column}, or write "human": {{"{criterion}": 4}} into each row (with several raters: '
+        "[4, 5, 3])"
+    )
 
 
 def rated_texts(rows: Sequence[Sample], rating: str) -> list[Sample]:
     """Return the rated texts. Raises DataError if there are none."""
     check_rated(rows, rating)
-    if rated := [sample for sample in rows if rating in sample.human]:
+    rated = [sample for sample in rows if rating in sample.human]
+    if rated:
         return rated
     known = list(dict.fromkeys(name for sample in rows for name in sample.human))
-    raise DataError(
-        f"{unknown_name_message('rating', rating, known)}; name one with {option('human', 'RATING')}"
-    )
+    message = unknown_name_message("rating", rating, known)
+    raise DataError(f"{message}; name one with {option('human', 'RATING')}")
 
 
 def check(
     config: RunConfig, rows: Sequence[Sample], chosen: Sequence[Criterion], *, rated: bool
 ) -> None:
-    """Raise DataError if `rated` and no rating may be used, ConfigError if a run cannot be calibrated."""
+    """Raise DataError if `rated` and no rating may be used.
+
+    Raise ConfigError if a run cannot be calibrated.
+    """
     names = [criterion.name for criterion in chosen]
     if rated:
         check_rated(rows, names[0] if names else "")
@@ -208,12 +243,15 @@ def check(
         return
     if isinstance(config, RankConfig) or not names:
         raise ConfigError(f"{option('calibrate')}: this run has no judge scores to calibrate")
-    if not any(name in sample.human for sample in rows for name in names):
+    if any(name in sample.human for sample in rows for name in names):
+        return
+    excluded = ledger.notes(rows)
+    if excluded:
+        fix = " ".join([*excluded, "Rate other texts"])
+    else:
+        file = option("ratings", "FILE")
         column = option("map", {f"rating.{names[0]}": "COLUMN"})
-        named = (
-            f"name a file of them with {option('ratings', 'FILE')}, or their column with {column}"
-        )
-        fix = " ".join([*ledger.notes(rows), "Rate other texts"]) if ledger.notes(rows) else named
-        raise ConfigError(
-            f"{option('calibrate')}: no text has a rating by people for {' or '.join(names)}; {fix}"
-        )
+        fix = f"name a file of them with {file}, or their column with {column}"
+    raise ConfigError(
+        f"{option('calibrate')}: no text has a rating by people for {' or '.join(names)}; {fix}"
+    )

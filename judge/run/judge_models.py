@@ -1,4 +1,6 @@
-"""The judges of a plan: find the provider that `--model` names, open it, and note what reports must say about it."""
+"""The judges of a plan: find the provider that `--model` names, open it, and note what reports must
+say about it.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +23,12 @@ from judge.scoring.strategies import EFFORT, HEADERS, REASONING_DRAWS, SamplingO
 
 _HOW_TO_JUDGE = (
     "no judge is named. Ways to go on:\n"
-    "  --model gpt-5.4-mini           with its key in the environment (OPENAI_API_KEY, or --key-env NAME)\n"
-    "  --model VENDOR/NAME            anthropic, gemini, openrouter, ollama, ...: with that vendor's key\n"
-    "  --model NAME --base-url URL    a model on a server of your own: llama.cpp, vLLM, Ollama, ...\n"
+    "  --model gpt-5.4-mini           with its key in the environment (OPENAI_API_KEY, or "
+    "--key-env NAME)\n"
+    "  --model VENDOR/NAME            anthropic, gemini, openrouter, ollama, ...: with that "
+    "vendor's key\n"
+    "  --model NAME --base-url URL    a model on a server of your own: llama.cpp, vLLM, Ollama, "
+    "...\n"
     "  --replay CALLS.jsonl           replies recorded by an earlier run with --record\n"
     "  --model scripted/REPLIES.yaml  a dry run on replies that you write{more}"
 )
@@ -64,111 +69,139 @@ class OpenedJudge:
 
 
 def open_judges(config: RunConfig, judges: Sequence[Judge | Provider]) -> dict[str, OpenedJudge]:
-    """Open the judges of a plan, by the names they have in a panel's columns. Raises ConfigError and DataError."""
+    """Open the judges of a plan, by the names they have in a panel's columns.
+
+    Raises ConfigError and DataError.
+    """
     if not judges and config.replay is None:
-        metrics_alone = config.metrics != () and not isinstance(
-            config, RankConfig
-        )  # a suite has no metrics
-        raise ConfigError(_HOW_TO_JUDGE.format(more=_METRICS if metrics_alone else ""))
-    named = [judge for judge in judges if isinstance(judge, Judge)]
+        # A suite has no metrics.
+        may_measure = config.metrics != () and not isinstance(config, RankConfig)
+        raise ConfigError(_HOW_TO_JUDGE.format(more=_METRICS if may_measure else ""))
     for judge in judges:
         if isinstance(judge, Judge):
             _check_settings(config.of_judge(judge), judge)
-        else:  # it has its own address
-            lacking = _LACKING.get("decisions" if judge.decides else judge.name, ())
-            _refuse(config, judge.model, [name for name in lacking if name in _ADDED_KEYS])
+        else:
+            # A provider object has its own address and key.
+            kind = "decisions" if judge.decides else judge.name
+            unsupported = [name for name in _LACKING.get(kind, ()) if name in _ADDED_KEYS]
+            _refuse(config, judge.model, unsupported)
     providers: Sequence[Provider]
     if config.replay is None:
         providers = [
             open_judge(config, judge) if isinstance(judge, Judge) else judge for judge in judges
         ]
     else:
-        if len(named) < len(judges):
-            raise ConfigError(
-                f"{option('replay')} replaces models given by name; leave out the provider object"
-            )
-        whole = [judge.name for judge in named]
-        # a scripted model is recorded by the name of its file
-        recorded = [
-            Path(name).name if vendor == "scripted" else name
-            for vendor, name in (_provider_of(config.of_judge(judge), judge) for judge in named)
-        ]
-        try:
-            providers = replayed(config.replay, recorded)
-        except ConfigError:
-            if recorded == whole:
-                raise
-            # recorded from a gateway, where the vendor is part of the name
-            providers = replayed(config.replay, whole)
-    opened = [
-        OpenedJudge(provider, config.of_judge(judge), judge.label)
-        if isinstance(judge, Judge)
-        else OpenedJudge(provider, config)
-        for provider, judge in zip_longest(providers, judges)
-    ]
+        providers = _open_recording(config, config.replay, judges)
+    opened = []
+    for provider, judge in zip_longest(providers, judges):
+        if isinstance(judge, Judge):
+            opened.append(OpenedJudge(provider, config.of_judge(judge), judge.label))
+        else:
+            opened.append(OpenedJudge(provider, config))
     names = _names(opened)
     if len(set(names)) < len(names):
         twin = max(names, key=names.count)
         raise ConfigError(
-            f"two judges are both {twin!r}: a panel's judges differ in their model, address or settings (temperature, "
-            "system_message, reasoning_effort, extra_body, headers without a secret), and not in their label alone; a "
-            "ScriptedProvider takes its name as model="
+            f"two judges are both {twin!r}: a panel's judges differ in their model, address or "
+            "settings (temperature, system_message, reasoning_effort, extra_body, headers without "
+            "a secret), and not in their label alone; a ScriptedProvider takes its name as model="
         )
     return dict(zip(names, opened, strict=True))
 
 
-def _names(judges: Sequence[OpenedJudge]) -> list[str]:
-    """Name judges by their labels, or by their models; if that is ambiguous, add provider, address and settings.
+def _open_recording(
+    config: RunConfig, recording: Path, judges: Sequence[Judge | Provider]
+) -> Sequence[Provider]:
+    """Return the recorded judges of these names. Raises ConfigError and DataError."""
+    named = [judge for judge in judges if isinstance(judge, Judge)]
+    if len(named) < len(judges):
+        raise ConfigError(
+            f"{option('replay')} replaces models given by name; leave out the provider object"
+        )
+    full_names = [judge.name for judge in named]
+    recorded_names = []
+    for judge in named:
+        vendor, name = _provider_of(config.of_judge(judge), judge)
+        # A scripted model is recorded by the name of its file.
+        recorded_names.append(Path(name).name if vendor == "scripted" else name)
+    try:
+        return replayed(recording, recorded_names)
+    except ConfigError:
+        if recorded_names == full_names:
+            raise
+        # Recorded from a gateway, where the vendor is part of the model's name.
+        return replayed(recording, full_names)
 
-    Two judges that differ in nothing but their label keep one name.
+
+def _names(judges: Sequence[OpenedJudge]) -> list[str]:
+    """Name judges by their labels, or by their models.
+
+    If that is ambiguous, provider, address and settings are added. Two judges that differ in
+    nothing but their label keep one name.
     """
-    keys = [judge.base[2] for judge in judges]
+    addresses = [judge.base[2] for judge in judges]
     settings = [(signed_temperature(judge.plan), *judge.settings.signature) for judge in judges]
-    same = len({*zip(keys, settings, strict=True)}) < len(judges)
-    distinct = {judge.base[2]: judge.base for judge in judges}
-    place = next(
-        (n for n in (0, 1) if len({base[n] for base in distinct.values()}) == len(distinct)), 2
-    )
+    some_are_equal = len({*zip(addresses, settings, strict=True)}) < len(judges)
     names = []
-    for judge, key, own in zip(judges, keys, settings, strict=True):
-        twins = [other for other_key, other in zip(keys, settings, strict=True) if other_key == key]
-        differing = [part for part in own if not all(part in twin for twin in twins)]
-        name = " ".join([judge.base[place], *differing])
-        names.append(judge.label if judge.label and not same else name)
+    length = _shortest_distinct_base(judges)
+    for judge, address, parts in zip(judges, addresses, settings, strict=True):
+        twins = [
+            twin_settings
+            for other_address, twin_settings in zip(addresses, settings, strict=True)
+            if other_address == address
+        ]
+        differing = [part for part in parts if not all(part in twin for twin in twins)]
+        name = " ".join([judge.base[length], *differing])
+        names.append(judge.label if judge.label and not some_are_equal else name)
     return names
 
 
+def _shortest_distinct_base(judges: Sequence[OpenedJudge]) -> int:
+    """Return which part of `base` is the shortest that differs between all addresses."""
+    bases = {judge.base[2]: judge.base for judge in judges}.values()
+    for index in (0, 1):
+        if len({base[index] for base in bases}) == len(bases):
+            return index
+    return 2
+
+
 def open_offline(config: RunConfig) -> list[Judge | Provider]:
-    """Open the judges of a plan that sends nothing, even if keys are not set. Raises ConfigError."""
+    """Open the judges of a plan that sends nothing, even if keys are not set. Raises
+    ConfigError.
+    """
     if config.replay is not None:
         return [*config.model]
     return [open_judge(config, judge, sends=False) for judge in config.model]
 
 
 def open_judge(config: RunConfig, judge: Judge, *, sends: bool = True) -> Provider:
-    """Open the provider of one judge of a plan. If it `sends` nothing, it needs no key. Raises ConfigError."""
+    """Open the provider of one judge of a plan. If it `sends` nothing, it needs no key.
+
+    Raises ConfigError.
+    """
     config = config.of_judge(judge)
     name, model = _check_settings(config, judge)
-    if "," in model and (name in _KEY_REQUIRED or name not in plugins.names("providers")):
+    is_vendor = name not in plugins.names("providers")
+    if "," in model and (name in _KEY_REQUIRED or is_vendor):
         names = [part.strip() for part in judge.name.split(",") if part.strip()]
-        each = (
-            option("model", names)
-            if in_python()
-            else " ".join(option("model", part) for part in names)
-        )
+        several = " ".join(option("model", part) for part in names)
+        if in_python():
+            several = option("model", names)
         raise ConfigError(
-            f"{option('model', judge.name)}: this would be one model of that name; for several: {each}"
+            f"{option('model', judge.name)}: this would be one model of that name; for several: "
+            f"{several}"
         )
     if name == "openai" and not (config.base_url or os.environ.get("OPENAI_BASE_URL")):
-        # no OpenAI model has such a name: said before a key is asked for
+        # No OpenAI model has such a name. This is said before a key is asked for.
         prefix, slash, _ = model.partition("/")
         if slash:
             known = [*VENDORS, *plugins.names("providers")]
+            message = plugins.unknown_name_message("vendor", prefix, known)
             raise ConfigError(
-                f"{option('model', model)}: {plugins.unknown_name_message('vendor', prefix, known)}; "
-                f"the address of any other server is named with {option('base_url')}"
+                f"{option('model', model)}: {message}; the address of any other server is named "
+                f"with {option('base_url')}"
             )
-    if name not in plugins.names("providers"):
+    if is_vendor:
         vendor = VENDORS[name]
         if not sends:
             # With an address and the default key variable, a vendor needs no key.
@@ -180,17 +213,18 @@ def open_judge(config: RunConfig, judge: Judge, *, sends: bool = True) -> Provid
         opened: Provider = plugins.load("providers", "openai").open(model, config, vendor)
         return _with_price(opened, judge)
     provider_class = plugins.load("providers", name)
-    keyless = name in _KEY_REQUIRED and not sends
-    provider: Provider = (
-        provider_class(model, base_url=config.base_url, needs_key=False)
-        if keyless
-        else provider_class.open(model, config)
-    )
+    if name in _KEY_REQUIRED and not sends:
+        provider: Provider = provider_class(model, base_url=config.base_url, needs_key=False)
+    else:
+        provider = provider_class.open(model, config)
     return _with_price(provider, judge)
 
 
 def _with_price(provider: Provider, judge: Judge) -> Provider:
-    """Tell a provider what the user says that its tokens cost. Raises ConfigError for one that costs nothing."""
+    """Set the price of tokens that the user has named.
+
+    Raises ConfigError for a provider that costs nothing.
+    """
     if judge.price is None:
         return provider
     if not hasattr(provider, "price"):
@@ -204,23 +238,35 @@ def _with_price(provider: Provider, judge: Judge) -> Provider:
 def sampling_options(plan: RunConfig) -> SamplingOptions:
     """Return how a judge with this plan is asked, and how its replies are read."""
     effort = plan.reasoning_effort
+    draws_are_default = plan.weighting == "auto" and "draws" not in plan.model_fields_set
+    draws_if_reasoning = plan.draws
+    if draws_are_default:
+        # A reasoning model's replies are long and dear.
+        draws_if_reasoning = min(REASONING_DRAWS, plan.draws)
     added = {EFFORT: effort, **plan.extra_body, HEADERS: public_headers(plan.headers)}
-    few = plan.weighting == "auto" and "draws" not in plan.model_fields_set
-    if_reasoning = min(REASONING_DRAWS, plan.draws) if few else plan.draws
+    # What the user writes into `extra_body` is sent even if it is 0 or empty.
+    params = [(name, value) for name, value in added.items() if value or name in plan.extra_body]
     return SamplingOptions(
-        plan.weighting, plan.min_mass, plan.temperature, plan.max_tokens,
-        if_reasoning if effort and effort != "none" else plan.draws,
-        strict=plan.strict, repair=plan.repair == "on" and not plan.strict,
+        plan.weighting,
+        plan.min_mass,
+        plan.temperature,
+        plan.max_tokens,
+        draws_if_reasoning if effort and effort != "none" else plan.draws,
+        strict=plan.strict,
+        repair=plan.repair == "on" and not plan.strict,
         system_message=plan.system_message or "",
-        params=tuple((name, value) for name, value in added.items() if value or name in plan.extra_body),
-        draws_if_reasoning=if_reasoning,
-    )  # fmt: skip
+        params=tuple(params),
+        draws_if_reasoning=draws_if_reasoning,
+    )
 
 
 def signed_temperature(plan: RunConfig) -> str:
     """Return the part of a signature that says at which temperature replies are drawn."""
-    usual = {"auto": "0/1", "samples": "1"}.get(plan.weighting, "0")  # 0, and 1 for draws
-    return f"t={usual if plan.temperature is None else f'{plan.temperature:g}'}"
+    if plan.temperature is not None:
+        return f"t={plan.temperature:g}"
+    # With `auto` it is 0, and 1 for draws.
+    default = {"auto": "0/1", "samples": "1"}.get(plan.weighting, "0")
+    return f"t={default}"
 
 
 def judge_notes(
@@ -229,50 +275,47 @@ def judge_notes(
     """Return what every report must say about these judges."""
     judges = {name: judge.provider for name, judge in opened.items()}
     notes = list(dict.fromkeys(provider.notice for provider in judges.values() if provider.notice))
-    without_effect = {
-        "ray_workers": config.ray_workers is not None and config.engine != "ray",
-        "panel": config.panel != "mean" and len(judges) == 1,
-    }
-    notes += [
-        f"{option(name)} had no effect."
-        for name, holds in without_effect.items()
-        if holds and judges
-    ]
+    if judges and config.ray_workers is not None and config.engine != "ray":
+        notes.append(f"{option('ray_workers')} had no effect.")
+    if config.panel != "mean" and len(judges) == 1:
+        notes.append(f"{option('panel')} had no effect.")
     asking_metrics = [name for name, metric in metrics.items() if metric.asks]
     if asking_metrics and len(judges) > 1:
-        notes.append(f"Of the panel {', '.join(asking_metrics)} asks {next(iter(judges))} alone.")
-    if config.weighting == "samples" and any(
-        judge.plan.temperature == 0 for judge in opened.values()
-    ):
+        first = next(iter(judges))
+        notes.append(f"Of the panel {', '.join(asking_metrics)} asks {first} alone.")
+    is_deterministic = any(judge.plan.temperature == 0 for judge in opened.values())
+    if config.weighting == "samples" and is_deterministic:
         notes.append(
-            "Replies were drawn at temperature 0. They differ only if the server is not deterministic."
+            "Replies were drawn at temperature 0. They differ only if the server is not "
+            "deterministic."
         )
-    recorded = max(
-        (judge.draws for judge in judges.values() if isinstance(judge, ReplayProvider)), default=0
-    )
+    recordings = [judge for judge in judges.values() if isinstance(judge, ReplayProvider)]
+    recorded = max((recording.draws for recording in recordings), default=0)
     draws = max((judge.settings.draws for judge in opened.values()), default=0)
     if 1 < recorded < draws and config.weighting in ("auto", "samples"):
-        expected = f"not the {draws} asked for"
         notes.append(
-            f"The recording holds {recorded} draws of a prompt, {expected}: scores are of {recorded}."
+            f"The recording holds {recorded} draws of a prompt, not the {draws} asked for: scores "
+            f"are of {recorded}."
         )
     return notes
 
 
 def _check_settings(config: RunConfig, judge: Judge) -> tuple[str, str]:
-    """Return the names of a judge's provider and model. Raise ConfigError for settings that it cannot use."""
+    """Return the names of a judge's provider and model. Raise ConfigError for settings that it
+    cannot use.
+    """
     name, model = _provider_of(config, judge)
     _refuse(config, judge.name, _LACKING.get(name, ()))
     return name, model
 
 
-def _refuse(config: RunConfig, judge: str, lacking: Iterable[str]) -> None:
+def _refuse(config: RunConfig, judge: str, unsupported: Iterable[str]) -> None:
     """Raise ConfigError if one of these settings is set."""
-    for key in lacking:
+    for key in unsupported:
         if getattr(config, key):
             raise ConfigError(
-                f"{option(key)}: {judge} cannot use it; in a panel, give it to the other judges alone: "
-                f"model: [{{name: ..., {key}: ...}}]"
+                f"{option(key)}: {judge} cannot use it; in a panel, give it to the other judges "
+                f"alone: model: [{{name: ..., {key}: ...}}]"
             )
 
 
@@ -280,9 +323,9 @@ def _provider_of(config: RunConfig, judge: Judge) -> tuple[str, str]:
     """Return the name of the provider or vendor, and that of the model."""
     prefix, slash, rest = judge.name.partition("/")
     if slash and prefix in plugins.names("providers"):
-        whole = (
-            prefix == "openai" and config.base_url is not None
-        )  # to other servers, the model's name is openai/gpt-4o
+        # For a server that is not OpenAI's, `openai/gpt-4o` is the whole name of the model.
+        is_whole_name = prefix == "openai" and config.base_url is not None
     else:
-        whole = not slash or prefix not in VENDORS or host_of_another(prefix, config.base_url)
-    return ("openai", judge.name) if whole else (prefix, rest)
+        is_vendor = slash and prefix in VENDORS
+        is_whole_name = not is_vendor or host_of_another(prefix, config.base_url)
+    return ("openai", judge.name) if is_whole_name else (prefix, rest)

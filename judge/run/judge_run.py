@@ -27,26 +27,26 @@ from judge.stats import analyze
 
 
 def columns(prepared: PreparedRun, progress: Progress) -> list[Column]:
-    """Return the columns of the judgments; for a panel, each criterion's combined value and then its judges."""
+    """Return the columns of the judgments.
+
+    For a panel, they are each criterion's combined value and then its judges.
+    """
     columns_of_run: list[Column] = []
     for criterion in prepared.criteria:
         of_judges = [
             signed_column(criterion, name, provider, prepared, progress.judges[name])
             for name, provider in prepared.judges.items()
         ]
-        columns_of_run += (
-            [analyze.panel_column(of_judges), *of_judges] if len(of_judges) > 1 else of_judges
-        )
+        if len(of_judges) > 1:
+            columns_of_run.append(analyze.panel_column(of_judges))
+        columns_of_run += of_judges
     return columns_of_run
 
 
 def unwritten_rows(prepared: PreparedRun, progress: Progress) -> list[Row]:
     """Return the failures of the texts that could not be generated, in every column."""
-    return [
-        replace(row, column=c.name)
-        for row in prepared.unwritten
-        for c in columns(prepared, progress)
-    ]
+    names = [column.name for column in columns(prepared, progress)]
+    return [replace(row, column=name) for row in prepared.unwritten for name in names]
 
 
 @asynccontextmanager
@@ -57,11 +57,11 @@ async def open_judges(
     if not prepared.judges:
         yield {}
         return
-    async with AsyncExitStack() as opened:
+    async with AsyncExitStack() as stack:
         cache: Cache = open_reply_cache(prepared.config, progress.notes)
-        opened.callback(cache.close)
+        stack.callback(cache.close)
         store = ReplyStore(cache, prepared.recording)
-        opened.callback(store.flush)
+        stack.callback(store.flush)
         clients = {}
         for name, provider in prepared.judges.items():
             client = open_client(
@@ -72,7 +72,7 @@ async def open_judges(
                 store=store,
                 limits=limits,
             )
-            clients[name] = await opened.enter_async_context(client)
+            clients[name] = await stack.enter_async_context(client)
         yield clients
 
 
@@ -94,23 +94,24 @@ def _ties(prepared: PreparedRun, progress: Progress) -> list[Row]:
     """Return the rows of the pairs of equal texts, which no judge is asked about."""
     if prepared.pairs is None:
         return []
-    judge_columns = {
-        c.name: c.criterion
-        for c in columns(prepared, progress)
-        if c.judge or len(prepared.judges) == 1
+    # The combined column of a panel has no rows of its own.
+    criterion_of_column = {
+        column.name: column.criterion
+        for column in columns(prepared, progress)
+        if column.judge or len(prepared.judges) == 1
     }
-    wanted = prepared.wanted_texts
-    return [
-        tie
-        for tie in prepared.pairs.ties([*judge_columns])
-        if wanted is None or tie.key in wanted.get(judge_columns[tie.column], ())
-    ]
+    ties = list(prepared.pairs.ties([*criterion_of_column]))
+    wanted_texts = prepared.wanted_texts
+    if wanted_texts is None:
+        return list(ties)
+    return [tie for tie in ties if tie.key in wanted_texts.get(criterion_of_column[tie.column], ())]
 
 
 async def _run_judge(prepared: PreparedRun, name: str, model: ModelClient, rows: list[Row]) -> None:
     """Have one judge judge everything that it is asked."""
-    suffix, asked = column_suffix(prepared, name), judgments(prepared, name)
-    texts = ((judgment.criterion, judgment.sample) for judgment in asked)
+    suffix = column_suffix(prepared, name)
+    own_judgments = judgments(prepared, name)
+    texts = ((judgment.criterion, judgment.sample) for judgment in own_judgments)
     judging = Judging(
         model.client,
         model.provider,
@@ -123,7 +124,7 @@ async def _run_judge(prepared: PreparedRun, name: str, model: ModelClient, rows:
         gathers=model.gathers,
     )
     try:
-        await judging.judge_all(asked)
+        await judging.judge_all(own_judgments)
     except ProviderError as error:
         if len(prepared.judges) > 1:
             error.add_note(f"It is {name} of the panel that cannot be asked.")
@@ -149,13 +150,13 @@ def judgments(prepared: PreparedRun, judge: str) -> Sequence[Judgment]:
             for judgment in all_judgments
             if is_wanted(prepared, judgment.sample, judgment.criterion)
         ]
-    wanted = (
+    single_judgments = (
         Judgment(sample, criterion)
         for sample in prepared.samples
         for criterion in criteria
         if is_wanted(prepared, sample, criterion)
     )
-    return list(by_question(wanted))
+    return list(by_question(single_judgments))
 
 
 def question_client(prepared: PreparedRun, clients: Mapping[str, ModelClient]) -> QuestionClient:
@@ -175,7 +176,9 @@ def question_client(prepared: PreparedRun, clients: Mapping[str, ModelClient]) -
 async def let_metrics_ask(
     prepared: PreparedRun, clients: Mapping[str, ModelClient]
 ) -> AsyncIterator[None]:
-    """Let the metrics that ask a judge ask the first one, from their own thread, while this context is open."""
+    """Let the metrics that ask a judge ask the first one, from their own thread, while this context
+    is open.
+    """
     if prepared.ask is None or not any(metric.asks for metric in prepared.metrics.values()):
         yield
         return
@@ -189,17 +192,19 @@ async def let_metrics_ask(
 
 
 def require_all_recorded(*results: Result | None) -> None:
-    """Raise Unrecorded if a recording lacks replies: such judgments must not count as failed ones."""
-    unrecorded = [
-        row
-        for result in results
-        if result
-        for row in result.failures
-        if row.error == Unrecorded.__name__
-    ]
+    """Raise Unrecorded if a recording lacks replies: such judgments must not count as failed
+    ones.
+    """
+    unrecorded = []
+    for result in results:
+        if result is not None:
+            unrecorded += [
+                failure for failure in result.failures if failure.error == Unrecorded.__name__
+            ]
     if unrecorded:
         first = unrecorded[0]
-        where = f"{one_line(first.item, 60)} ({one_line(first.system, 60)}), {one_line(first.column, 60)}"
+        text = f"{one_line(first.item, 60)} ({one_line(first.system, 60)})"
         raise Unrecorded(
-            f"{plural(len(unrecorded), 'judgment')} not in the recording; the first is {where}: {first.message}"
+            f"{plural(len(unrecorded), 'judgment')} not in the recording; the first is {text}, "
+            f"{one_line(first.column, 60)}: {first.message}"
         )

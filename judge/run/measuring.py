@@ -1,4 +1,6 @@
-"""Measure the metrics of a run: those that ask no judge while the judges are asked, the others afterwards."""
+"""Measure the metrics of a run: those that ask no judge while the judges are asked, the others
+afterwards.
+"""
 
 from __future__ import annotations
 
@@ -25,30 +27,39 @@ async def run_in_thread(work: Callable[[], T]) -> T:
     loop = asyncio.get_running_loop()
     future: asyncio.Future[T] = loop.create_future()
 
-    def tell(settle: Callable[[Any], None], outcome: Any) -> None:
+    def settle(setter: Callable[[Any], None], outcome: Any) -> None:
         if not future.cancelled():
-            settle(outcome)
+            setter(outcome)
 
     def in_thread() -> None:
         try:
-            settling: tuple[Callable[[Any], None], Any] = future.set_result, work()
-        except KeyboardInterrupt:  # the run is stopping
-            settling = future.set_exception, asyncio.CancelledError()
+            outcome: Any = work()
+            setter: Callable[[Any], None] = future.set_result
+        except KeyboardInterrupt:
+            # The run is stopping.
+            outcome = asyncio.CancelledError()
+            setter = future.set_exception
         except BaseException as error:  # noqa: BLE001  (raised again where it is awaited)
-            settling = future.set_exception, error
+            outcome = error
+            setter = future.set_exception
         with suppress(RuntimeError):  # the loop is closed: nobody waits any more
-            loop.call_soon_threadsafe(tell, *settling)
+            loop.call_soon_threadsafe(settle, setter, outcome)
 
-    threading.Thread(
-        target=copy_context().run, args=(in_thread,), name="judge-metric", daemon=True
-    ).start()
+    # The thread sees the caller's context: messages are in Python's terms for Python users.
+    context = copy_context()
+    thread = threading.Thread(
+        target=context.run, args=(in_thread,), name="judge-metric", daemon=True
+    )
+    thread.start()
     return await future
 
 
 class Measuring:
-    """Measures the metrics of a run, one after the other, as they share the processes and the progress.
+    """Measures the metrics of a run, one after the other, as they share the processes and the
+    progress.
 
-    Those that ask no judge are measured from `start` on. `columns` and `rows` are what has been measured.
+    Those that ask no judge are measured from `start` on. `columns` and `rows` are what has been
+    measured.
     """
 
     def __init__(self, prepared: PreparedRun, progress: Progress) -> None:
@@ -66,7 +77,9 @@ class Measuring:
                 self._early[name] = asyncio.create_task(self._measure(metric))
 
     async def finish(self, other_columns: list[Column]) -> None:
-        """Wait for these metrics, and measure the others. No metric may have one of the other columns."""
+        """Wait for these metrics, and measure the others. No metric may have one of the other
+        columns.
+        """
         for name, metric in self._prepared.metrics.items():
             self._progress.stage = name
             early = self._early.get(name)
@@ -88,9 +101,15 @@ class Measuring:
         await asyncio.gather(*self._early.values(), return_exceptions=True)
 
     async def _measure(self, metric: Metric) -> MetricResult:
-        samples, tell = self._prepared.samples, self._prepared.measured
-        workers = self._prepared.config.workers
+        samples = self._prepared.samples
+        progress = self._prepared.measured
+        score = partial(
+            parallel.score_in_parallel,
+            metric,
+            samples,
+            tell=progress,
+            workers=self._prepared.config.workers,
+        )
         async with self._turn:
-            tell(0, len(samples))
-            score = partial(parallel.score_in_parallel, metric, samples, tell=tell, workers=workers)
+            progress(0, len(samples))
             return await run_in_thread(score)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
@@ -29,34 +30,40 @@ def default_metrics(config: RunConfig, rows: Sequence[Sample]) -> tuple[tuple[st
     names = config.metrics
     if isinstance(config, RankConfig):
         return (), ["A ranking has no metrics; judge run has them."] if names else []
+    notes = []
     if names is None:
-        names = _DEFAULT if any(s.references for s in rows) else ()
-    notes = (
-        []
-        if names or config.metrics is not None
-        else ["The data has no references: no reference metrics."]
-    )
-    mismatched = sum(
-        bool(s.references)
-        and text.detect_language([s.output]) != text.detect_language(s.references)
-        for s in rows
-    )
-    if names and mismatched:
-        note = (
-            f"{mismatched:,} of {len(rows):,} outputs are in another script than their references"
-        )
-        notes.append(f"{note}: ROUGE, BLEU and chrF mean little there.")
-    other_form = sum(_in_other_form(sample) for sample in rows)
-    if names and other_form:
+        names = _DEFAULT if any(sample.references for sample in rows) else ()
+        if not names:
+            notes.append("The data has no references: no reference metrics.")
+    if not names:
+        return names, notes
+    mismatched = sum(_in_other_script(sample) for sample in rows)
+    if mismatched:
         notes.append(
-            f"{other_form:,} of {len(rows):,} outputs are in Traditional Chinese and their references "
-            "in Simplified, or the reverse, so that equal words differ: convert one side, for example with OpenCC."
+            f"{mismatched:,} of {len(rows):,} outputs are in another script than their references: "
+            "ROUGE, BLEU and chrF mean little there."
+        )
+    other_form = sum(_in_other_form(sample) for sample in rows)
+    if other_form:
+        notes.append(
+            f"{other_form:,} of {len(rows):,} outputs are in Traditional Chinese and their "
+            "references in Simplified, or the reverse, so that equal words differ: convert one "
+            "side, for example with OpenCC."
         )
     return names, notes
 
 
+def _in_other_script(sample: Sample) -> bool:
+    """Return whether an output is in another script than its references."""
+    if not sample.references:
+        return False
+    return text.detect_language([sample.output]) != text.detect_language(sample.references)
+
+
 def _in_other_form(sample: Sample) -> bool:
-    """Return whether an output and all its references are Chinese, but one in Traditional, the other in Simplified."""
+    """Return whether an output and all its references are Chinese, but one in Traditional, the
+    other in Simplified.
+    """
     form = text.han_form(sample.output)
     if not form or not _is_chinese(sample.output):
         return False
@@ -69,29 +76,40 @@ def _is_chinese(string: str) -> bool:
 
 
 def precheck(metrics: Mapping[str, Metric], samples: Sequence[Sample]) -> None:
-    """Refuse samples none of which has what a metric needs, and what its `check` refuses. Raises JudgeError."""
+    """Refuse samples none of which has what a metric needs, and what its `check` refuses.
+
+    Raises JudgeError.
+    """
     for name, metric in metrics.items():
         field = metric.needs
-        usable = (
-            sample.source if field == "source" else "".join(sample.references) for sample in samples
-        )
-        if field and not any(text and text.strip() for text in usable):
+        if field and not any(_has_text(sample, field) for sample in samples):
+            needed = "a source" if field == "source" else "references"
+            column = option("map", {field: "COLUMN"})
             raise DataError(
-                f"{option('metrics')} {name}: no text has {'a source' if field == 'source' else 'references'}, without "
-                f"which it has no value; name their column with {option('map', {field: 'COLUMN'})}, or leave out {name}"
+                f"{option('metrics')} {name}: no text has {needed}, without which it has no "
+                f"value; name their column with {column}, or leave out {name}"
             )
         metric.check(samples)
+
+
+def _has_text(sample: Sample, field: str) -> bool:
+    """Return whether a sample has a source, or else a reference, that is not blank."""
+    needed = sample.source if field == "source" else "".join(sample.references)
+    return bool(needed and needed.strip())
 
 
 def build_metrics(
     config: RunConfig, names: Sequence[str], tell: Callable[[int, int], None], ask: Ask | None
 ) -> dict[str, Metric]:
-    """Build the metrics of these names with the plan's options. Raises ConfigError and MissingExtra."""
+    """Build the metrics of these names with the plan's options. Raises ConfigError and
+    MissingExtra.
+    """
     for name in config.set:
         if name not in names:
             known = ", ".join(names) or "none"
             raise ConfigError(
-                f"{option('set')} {name}: this run does not have the metric {name!r} (it has: {known})"
+                f"{option('set')} {name}: this run does not have the metric {name!r} (it has: "
+                f"{known})"
             )
     cache = None if config.cache is False else metrics_folder(cache_location(config.cache))
     context = MetricContext(cache, tell, config.seed, config.language, ask)
@@ -109,7 +127,8 @@ def build_metrics(
         for name in config.score_columns:
             if name in map(name_of, config.criteria or ()):
                 raise ConfigError(
-                    f"{option('score_columns')} {name}: a criterion has this name; rename the column"
+                    f"{option('score_columns')} {name}: a criterion has this name; rename the "
+                    "column"
                 )
         built["score columns"] = ScoreColumns(columns=config.score_columns)
     return built
@@ -133,37 +152,31 @@ class ScoreColumns(BaseMetric):
                 raise DataError(f"{option('score_columns')} {name}: {problem}")
 
     def score(self, samples: Sequence[Sample]) -> MetricResult:
-        """Return one row per sample and column: the number in its cell, or a Failure that names the row."""
-        columns = tuple(
-            Column(
-                name,
-                "metric",
-                Signature.external(name, lower_is_better=better == "lower"),
-                better=better,
-            )
-            for name, better in self.columns.items()
-        )
-        return MetricResult(
-            columns, tuple(_cell_score(sample, name) for sample in samples for name in self.columns)
-        )
+        """Return one row per sample and column: the number in its cell, or a Failure that names the
+        row.
+        """
+        columns = []
+        for name, better in self.columns.items():
+            signature = Signature.external(name, lower_is_better=better == "lower")
+            columns.append(Column(name, "metric", signature, better=better))
+        rows = [_cell_score(sample, name) for sample in samples for name in self.columns]
+        return MetricResult(tuple(columns), tuple(rows))
 
 
 def _cell_score(sample: Sample, name: str) -> Score | Failure:
     """Return the score in a column of a sample's row."""
     cell: Any = sample.extra.get(name)
     try:
+        # True is 1.0 for Python, but no score.
         value = math.nan if isinstance(cell, bool) else float(cell)
     except (TypeError, ValueError, OverflowError):
         value = math.nan
     if math.isfinite(value):
-        return Score(
-            sample.item, sample.system, name, value, Provenance("metric", note="from the data")
-        )
-    problem = (
-        f"has no value in the column {name}"
-        if cell is None
-        else f"has {cell!r:.40} in {name}, not a number"
-    )
+        provenance = Provenance("metric", note="from the data")
+        return Score(sample.item, sample.system, name, value, provenance)
+    problem = f"has {cell!r:.40} in {name}, not a number"
+    if cell is None:
+        problem = f"has no value in the column {name}"
     return failure(sample, name, "NoScore", problem)
 
 
@@ -177,18 +190,21 @@ class MetricInfo:
 
 
 def metrics() -> list[MetricInfo]:
-    """Return every metric that a plan may name, with its description and the defaults of its options."""
+    """Return every metric that a plan may name, with its description and the defaults of its
+    options.
+    """
     infos = []
     for name in plugins.names("metrics"):
         try:
             metric_class = load_metric(name)
-        except (JudgeError, ImportError, AttributeError) as error:  # of another package's metric
+        except (JudgeError, ImportError, AttributeError) as error:
+            # A broken metric of another package must not hide the others.
             infos.append(MetricInfo(name, f"cannot be loaded: {error}", {}))
             continue
-        summary = (inspect.getdoc(metric_class) or "").partition("\n\n")[0].replace("\n", " ")
-        infos.append(
-            MetricInfo(name, re.split(r"(?<=[.])\s", summary)[0].rstrip("."), options(name))
-        )
+        docstring = inspect.getdoc(metric_class) or ""
+        summary = docstring.partition("\n\n")[0].replace("\n", " ")
+        first_sentence = re.split(r"(?<=[.])\s", summary)[0]  # ends before `. `
+        infos.append(MetricInfo(name, first_sentence.rstrip("."), options(name)))
     return infos
 
 
@@ -200,33 +216,44 @@ def load_metric(name: str) -> Any:
     metric_class = plugins.load("metrics", name)
     if not (isinstance(metric_class, type) and issubclass(metric_class, BaseMetric)):
         raise ConfigError(
-            f"the metric {name} is wrong: its class must be a dataclass derived from judge.metrics.BaseMetric"
+            f"the metric {name} is wrong: its class must be a dataclass derived from "
+            "judge.metrics.BaseMetric"
         )
     return metric_class
 
 
 def options(name: str) -> dict[str, Any]:
-    """Return the options of a metric with their defaults. Raises ConfigError as `load_metric` does."""
-    return {key: each.default for key, each in load_metric(name).option_fields().items()}
+    """Return the options of a metric with their defaults.
+
+    Raises ConfigError as `load_metric` does.
+    """
+    return {key: field.default for key, field in load_metric(name).option_fields().items()}
 
 
 def validate_result(name: str, result: MetricResult, samples: Sequence[Sample]) -> MetricResult:
-    """Return the result. Raises ConfigError if rows are missing, repeated, or of unknown texts or columns."""
+    """Return the result.
+
+    Raises ConfigError if rows are missing, repeated, or of unknown texts or columns.
+    """
     columns = {column.name for column in result.columns}
-    texts = {s.key for s in samples} | {("", s.system) for s in samples}
+    systems = {sample.system for sample in samples}
+    texts = {sample.key for sample in samples}
+    # A corpus-level row has no item.
+    texts |= {("", system) for system in systems}
     seen: set[tuple[str, str, str]] = set()
     for row in result.rows:
-        key = row.item, row.system, row.column
-        if row.column not in columns or key[:2] not in texts or key in seen:
+        key = (row.item, row.system, row.column)
+        if row.column not in columns or row.key not in texts or key in seen:
             raise ConfigError(
                 f"the metric {name} is wrong: its row {key} is of no text or column, or there twice"
             )
         seen.add(key)
+    counts = Counter(column for _, _, column in seen)
     for column in columns:
-        rows = sum(key[2] == column for key in seen)
-        if rows not in (len(samples), len({s.system for s in samples})):
+        if counts[column] not in (len(samples), len(systems)):
             raise ConfigError(
-                f"the metric {name} is wrong: it has {rows:,} rows of {column} for {len(samples):,} texts"
+                f"the metric {name} is wrong: it has {counts[column]:,} rows of {column} for "
+                f"{len(samples):,} texts"
             )
     return result
 

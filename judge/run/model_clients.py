@@ -23,7 +23,9 @@ from judge.run.preparation import engine_context
 
 @dataclass(frozen=True, slots=True)
 class SharedLimits:
-    """What all models of a run share: its money, and the time of the event loop's clock at which it has to stop."""
+    """What all models of a run share: its money, and the time of the event loop's clock at which it
+    has to stop.
+    """
 
     ledger: BudgetLedger
     deadline: float | None
@@ -31,7 +33,9 @@ class SharedLimits:
 
 @dataclass(frozen=True, slots=True)
 class ModelClient:
-    """The open client of a model. If its engine `gathers`, nobody may wait for answers before all is asked."""
+    """The open client of a model. If its engine `gathers`, nobody may wait for answers before all
+    is asked.
+    """
 
     client: ReplyClient
     provider: Provider
@@ -40,8 +44,10 @@ class ModelClient:
 
 
 def deadline_of(config: RunConfig) -> float | None:
-    """Return the time of the running event loop's clock at which a run that starts now has to stop."""
-    return None if config.deadline is None else asyncio.get_running_loop().time() + config.deadline
+    """Return the time of the event loop's clock at which a run that starts now has to stop."""
+    if config.deadline is None:
+        return None
+    return asyncio.get_running_loop().time() + config.deadline
 
 
 @asynccontextmanager

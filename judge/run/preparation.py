@@ -1,9 +1,12 @@
-"""Read and check everything a run needs before its first request: data, criteria, metrics, judges and pairs."""
+"""Read and check everything a run needs before its first request: data, criteria, metrics, judges
+and pairs.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import random
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations, islice, zip_longest
@@ -24,6 +27,7 @@ from judge.core.records import (
     IDENTICAL,
     Criterion,
     Failure,
+    Message,
     Prompt,
     Provenance,
     Sample,
@@ -41,7 +45,7 @@ from judge.execution.questions import DeferredClient
 from judge.metrics import Metric
 from judge.providers import Provider
 from judge.providers.recording import Recorder
-from judge.results.run_info import DataInfo, PromptLanguage, SystemInfo
+from judge.results.run_info import DataInfo, PromptLanguage, RunInfo, SystemInfo
 from judge.results.stored_info import OtherFormat, read_info
 from judge.run import human_ratings, judge_models, metric_setup, prompt_language
 from judge.run.request_estimates import JudgeForecast
@@ -60,8 +64,9 @@ _TIE = Provenance(IDENTICAL, n=0, note="the two texts are equal: a tie, and no j
 class PairPlan:
     """The pairs of texts of a ranking in the order they are shown: two orders are two entries.
 
-    A judge is asked about `compared`; `equal` texts tie without a question. `possible` counts all pairs, `chosen` the
-    sampled ones, and `alone` the pairs of systems and items with only one text or none.
+    A judge is asked about `compared`; `equal` texts tie without a question. `possible` counts all
+    pairs, `chosen` the sampled ones, and `alone` the pairs of systems and items with only one text
+    or none.
     """
 
     compared: tuple[Pair, ...]
@@ -93,7 +98,8 @@ class PairPlan:
             )
         if self.alone:
             notes.append(
-                f"{self.alone:,} pairs of systems and items have only one text or none, and are not compared."
+                f"{self.alone:,} pairs of systems and items have only one text or none, and are "
+                "not compared."
             )
         return notes
 
@@ -106,34 +112,38 @@ def choose_pairs(
     seed: int,
     against: str | None = None,
 ) -> PairPlan:
-    """Pair the texts of every two systems, or of each and `against`, for each item; with a `budget`, sample as many.
+    """Pair the texts of every two systems, or of each and `against`, for each item.
 
-    A sample takes the pairs of systems in turn, each time with an item drawn by `seed`, so that all are compared about
-    equally often. With one order, a hash of seed, item and systems decides which text is shown first. Raises
-    ConfigError if nothing can be compared.
+    With a `budget`, sample that many pairs. A sample takes the pairs of systems in turn, each time
+    with an item drawn by `seed`, so that all are compared about equally often. With one order, a
+    hash of seed, item and systems decides which text is shown first. Raises ConfigError if nothing
+    can be compared.
     """
-    systems = list(dict.fromkeys(s.system for s in samples))
-    items = list(dict.fromkeys(s.item for s in samples))
-    texts = {s.key: s for s in samples}
-    by_systems = [
-        [
-            (texts[item, a], texts[item, b])
-            for item in items
-            if (item, a) in texts and (item, b) in texts
-        ]
-        for a, b in combinations(systems, 2)
-        if against in (a, b) or not against
-    ]
-    all_pairs = _in_turn(by_systems)
+    systems = list(dict.fromkeys(sample.system for sample in samples))
+    items = list(dict.fromkeys(sample.item for sample in samples))
+    texts = {sample.key: sample for sample in samples}
+    pairs_by_systems: list[list[Pair]] = []
+    for first_system, second_system in combinations(systems, 2):
+        if against and against not in (first_system, second_system):
+            continue
+        pairs = []
+        for item in items:
+            first_text = texts.get((item, first_system))
+            second_text = texts.get((item, second_system))
+            if first_text is not None and second_text is not None:
+                pairs.append((first_text, second_text))
+        pairs_by_systems.append(pairs)
+    all_pairs = _in_turn(pairs_by_systems)
     if not all_pairs:
         raise ConfigError(
-            f"nothing to compare: no item has texts of two systems (systems: {', '.join(systems[:10])}); name the "
-            "column of the systems with --map system=COLUMN, or those of their texts with --systems A,B"
+            "nothing to compare: no item has texts of two systems (systems: "
+            f"{', '.join(systems[:10])}); name the column of the systems with --map system=COLUMN, "
+            "or those of their texts with --systems A,B"
         )
     chosen = all_pairs
     if budget is not None and budget < len(all_pairs):
         rng = random.Random(seed)  # noqa: S311  (a sample; no secret)
-        shuffled = [rng.sample(pairs, len(pairs)) for pairs in by_systems]
+        shuffled = [rng.sample(pairs, len(pairs)) for pairs in pairs_by_systems]
         rng.shuffle(shuffled)
         chosen = _in_turn(shuffled)[:budget]
     ordered_pairs: list[Pair] = []
@@ -141,16 +151,21 @@ def choose_pairs(
         if orders == 2:
             ordered_pairs += [(first, second), (second, first)]
         else:
-            text = "\n".join((str(seed), first.item, first.system, second.system))
-            swapped = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[0] % 2
-            ordered_pairs.append((second, first) if swapped else (first, second))
+            ordered_pairs.append(_in_one_order(first, second, seed))
     return PairPlan(
         compared=tuple(pair for pair in ordered_pairs if pair[0].output != pair[1].output),
         equal=tuple(pair for pair in ordered_pairs if pair[0].output == pair[1].output),
         possible=len(all_pairs),
         chosen=len(chosen),
-        alone=len(by_systems) * len(items) - len(all_pairs),
+        alone=len(pairs_by_systems) * len(items) - len(all_pairs),
     )
+
+
+def _in_one_order(first: Sample, second: Sample, seed: int) -> Pair:
+    """Return a pair in the order that a hash of seed, item and systems decides."""
+    description = "\n".join((str(seed), first.item, first.system, second.system))
+    digest = hashlib.sha256(description.encode("utf-8", "surrogatepass")).digest()
+    return (second, first) if digest[0] % 2 else (first, second)
 
 
 def _in_turn(lists: Sequence[Sequence[Pair]]) -> list[Pair]:
@@ -159,8 +174,8 @@ def _in_turn(lists: Sequence[Sequence[Pair]]) -> list[Pair]:
 
 
 _NO_REFERENCES = (
-    " (the data has no column `references`, without which there are no default metrics; {named} names "
-    "yours, and distinct, self_bleu and source_bleu need none)"
+    " (the data has no column `references`, without which there are no default metrics; {named} "
+    "names yours, and distinct, self_bleu and source_bleu need none)"
 )
 
 
@@ -172,13 +187,13 @@ WantedTexts = Mapping[str, Collection[tuple[str, str]]]
 class PreparedRun:
     """Everything a run needs, checked; nothing has been sent or paid yet.
 
-    `judges` are the providers by the name they have in a panel's columns; a panel has two or more. `plans` and
-    `settings` are by judge: the plan with the judge's own settings, and how it is asked. `pairs` are what a
-    ranking compares. Metrics report their progress to `measured` and ask a judge through `ask`. `recording` stores
-    the replies. `wanted_texts` limits what is judged; None means all texts. `preferences` are people's.
-    `default_criteria` says that nobody chose the criteria.
-    `generated` describes the systems whose outputs were generated, and `unwritten` are the texts that failed there;
-    `writing` is what they will cost.
+    `judges` are the providers by the name they have in a panel's columns; a panel has two or more.
+    `plans` and `settings` are by judge: the plan with the judge's own settings, and how it is
+    asked. `pairs` are what a ranking compares. Metrics report their progress to `measured` and ask
+    a judge through `ask`. `recording` stores the replies. `wanted_texts` limits what is judged;
+    None means all texts. `preferences` are people's. `default_criteria` says that nobody chose the
+    criteria. `generated` describes the systems whose outputs were generated, and `unwritten` are
+    the texts that failed there; `writing` is what they will cost.
     """
 
     config: RunConfig
@@ -218,8 +233,9 @@ def prepare(
 ) -> PreparedRun:
     """Read and check everything that can be checked before the first request. Raises JudgeError.
 
-    `providers` replaces the plan's judges, `loaded_criteria` has criteria that are not to be read from files. With
-    `rated`, people must have rated a criterion of the run, and the default criteria are those that they rated.
+    `providers` replaces the plan's judges, `loaded_criteria` has criteria that are not to be read
+    from files. With `rated`, people must have rated a criterion of the run, and the default
+    criteria are those that they rated.
     """
     if data is None and config.data is None:
         raise ConfigError(f"no data: name a file, for example {command('run')} summaries.jsonl")
@@ -229,7 +245,7 @@ def prepare(
         )
     check_output_dir(config.out)
     rows = _read_samples(config, config.data if data is None else data)
-    is_default = config.criteria is None
+    criteria_are_default = config.criteria is None
     sheet, config = human_ratings.read(config, rows, rated=rated)
     models = config.model if providers is None else providers
     language, language_notes = prompt_language.choose_prompt_language(
@@ -237,52 +253,66 @@ def prepare(
     )
     chosen = _load_criteria(config, rows, language.name, loaded_criteria or {}, wanted_texts)
     rows, sheet_notes = human_ratings.join(config, rows, sheet, chosen)
-    seen = {criterion.name: criterion.used for criterion in chosen}
-    row_notes = [
-        *sheet_notes,
-        *_row_notes(config, rows, chosen),
-        *ledger.overlap(rows, seen, wanted_texts),
-    ]
-    rows = list(ledger.withhold(rows, seen))
+    used_by_criterion = {criterion.name: criterion.used for criterion in chosen}
+    # On all ratings, before those that made a prompt are withheld.
+    row_notes = [*sheet_notes, *_row_notes(config, rows, chosen)]
+    row_notes += ledger.overlap(rows, used_by_criterion, wanted_texts)
+    rows = list(ledger.withhold(rows, used_by_criterion))
     human_ratings.check(config, rows, chosen, rated=rated)
     measured = MetricProgress()
     ask = DeferredClient() if models or config.replay else None
     metrics, notes = _build_metrics(config, rows, measured, ask, alone=not chosen)
     metric_setup.precheck(metrics, rows)
     opened = _open_judges(config, models, judging=bool(chosen), metrics=metrics)
-    judges = {name: judge.provider for name, judge in opened.items()}
     notes += [*judge_models.judge_notes(config, metrics, opened), *row_notes, *language_notes]
-    pairs = None
-    if isinstance(config, RankConfig):
-        pairs = choose_pairs(
-            rows,
-            orders=config.orders,
-            budget=config.pairs,
-            seed=config.seed,
-            against=config.against,
-        )
+    pairs = _pairs_of_ranking(config, rows)
+    if pairs is not None:
         notes += pairs.notes()
     prepared = PreparedRun(
-        config=config, samples=rows, criteria=chosen, metrics=metrics, judges=judges,
+        config=config,
+        samples=rows,
+        criteria=chosen,
+        metrics=metrics,
+        judges={name: judge.provider for name, judge in opened.items()},
         plans={name: judge.plan for name, judge in opened.items()},
         settings={name: judge.settings for name, judge in opened.items()},
-        language=language, data=_describe_data(config.data, len(rows)), notes=tuple(notes), pairs=pairs,
-        measured=measured, ask=ask, wanted_texts=wanted_texts, preferences=sheet.pairs, default_criteria=is_default,
-    )  # fmt: skip
+        language=language,
+        data=_describe_data(config.data, len(rows)),
+        notes=tuple(notes),
+        pairs=pairs,
+        measured=measured,
+        ask=ask,
+        wanted_texts=wanted_texts,
+        preferences=sheet.pairs,
+        default_criteria=criteria_are_default,
+    )
     _check_replaced(prepared)
     if config.record is not None:
-        recording = _open_recorder(config, config.record, judges.values())
+        recording = _open_recorder(config, config.record, prepared.judges.values())
         prepared = replace(prepared, recording=recording)
     return prepared
+
+
+def _pairs_of_ranking(config: RunConfig, rows: Sequence[Sample]) -> PairPlan | None:
+    """Return the pairs that a ranking compares, None for another run."""
+    if not isinstance(config, RankConfig):
+        return None
+    return choose_pairs(
+        rows,
+        orders=config.orders,
+        budget=config.pairs,
+        seed=config.seed,
+        against=config.against,
+    )
 
 
 def _check_replaced(prepared: PreparedRun) -> None:
     """Raise StorageError if the run in the output folder has results that this one would not have.
 
-    Those are texts, judges, criteria, metrics and pairs; a changed text is another one unless both runs read the same
-    file. With `overwrite`, and if the run there cannot be read, anything is replaced.
+    Those are texts, judges, criteria, metrics and pairs. With `overwrite`, and if the run there
+    cannot be read, anything is replaced.
     """
-    config, data = prepared.config, prepared.data
+    config = prepared.config
     if config.out is None or config.overwrite:
         return
     try:
@@ -292,38 +322,57 @@ def _check_replaced(prepared: PreparedRun) -> None:
         raise
     except StorageError:
         return
-    had = info.config
-    same_file = data.path != "" and data.path == info.data.path
-
-    def key(sample: Sample) -> tuple[str, str, str]:
-        return whole(sample.item), whole(sample.system), "" if same_file else whole(sample.output)
-
-    def differ(*names: str) -> bool:
-        return any(getattr(config, name, None) != getattr(had, name, None) for name in names)
-
-    lost = []
-    if lacking := {key(sample): sample for sample in stored}.keys() - {
-        key(sample) for sample in prepared.samples
-    }:
-        lost.append(f"{plural(len(lacking), 'text')}, such as {text_name(*min(lacking)[:2])}")
-    for kind, names, kept in (
-        ("judge", info.judges, prepared.judges),
-        (
-            "criterion",
-            info.criteria,
-            [criterion.name for criterion in prepared.criteria],
-        ),
-        ("metric", had.metrics or (), prepared.metrics),
-        ("score column", had.score_columns, config.score_columns),
-    ):
-        lost += [f"the {kind} {name}" for name in names if name not in kept]
-    if differ("orders", "pairs") or (isinstance(config, RankConfig) and differ("against")):
-        lost.append("other pairs of texts" if info.orders is not None else "scores of single texts")
+    lost = [*_lost_texts(prepared, info, stored), *_lost_columns(prepared, info)]
     if lost:
         raise StorageError(
-            f"{config.out} has a run with results that this run would not have: {'; '.join(lost)}. Name another "
-            f"folder with {option('out')}, or add {option('overwrite', True)} to replace that run"
+            f"{config.out} has a run with results that this run would not have: {'; '.join(lost)}. "
+            f"Name another folder with {option('out')}, or add {option('overwrite', True)} to "
+            "replace that run"
         )
+
+
+def _lost_texts(prepared: PreparedRun, info: RunInfo, stored: Iterable[Sample]) -> Iterator[str]:
+    """Yield how many stored texts this run does not have.
+
+    A changed text is another one unless both runs read the same file.
+    """
+    path = prepared.data.path
+    same_file = path != "" and path == info.data.path
+
+    def key(sample: Sample) -> tuple[str, str, str]:
+        output = "" if same_file else whole(sample.output)
+        return whole(sample.item), whole(sample.system), output
+
+    lost = {key(sample) for sample in stored} - {key(sample) for sample in prepared.samples}
+    if lost:
+        item, system, _ = min(lost)
+        yield f"{plural(len(lost), 'text')}, such as {text_name(item, system)}"
+
+
+def _lost_columns(prepared: PreparedRun, info: RunInfo) -> Iterator[str]:
+    """Yield the judges, criteria, metrics and pairs that the stored run has and this one has
+    not.
+    """
+    config = prepared.config
+    earlier = info.config
+    criteria = [criterion.name for criterion in prepared.criteria]
+    names_by_kind: dict[str, tuple[Iterable[str], Collection[str]]] = {
+        "judge": (info.judges, prepared.judges),
+        "criterion": (info.criteria, criteria),
+        "metric": (earlier.metrics or (), prepared.metrics),
+        "score column": (earlier.score_columns, config.score_columns),
+    }
+    for kind, (earlier_names, names) in names_by_kind.items():
+        for name in earlier_names:
+            if name not in names:
+                yield f"the {kind} {name}"
+
+    def differ(*options: str) -> bool:
+        # Only rankings have these options.
+        return any(getattr(config, name, None) != getattr(earlier, name, None) for name in options)
+
+    if differ("orders", "pairs") or (isinstance(config, RankConfig) and differ("against")):
+        yield "other pairs of texts" if info.orders is not None else "scores of single texts"
 
 
 def _describe_data(data: Path | None, rows: int) -> DataInfo:
@@ -344,7 +393,9 @@ def _open_judges(
     judging: bool,
     metrics: Mapping[str, Metric],
 ) -> dict[str, judge_models.OpenedJudge]:
-    """Open the judges that criteria or metrics ask, and check sampling and engine. Raises ConfigError."""
+    """Open the judges that criteria or metrics ask, and check sampling and engine. Raises
+    ConfigError.
+    """
     if not judging and not any(metric.asks for metric in metrics.values()):
         return {}
     judges = judge_models.open_judges(config, models)
@@ -357,25 +408,30 @@ def _open_judges(
 
 def _row_notes(config: RunConfig, rows: Sequence[Sample], chosen: Sequence[Criterion]) -> list[str]:
     """Return notes on the filter, on empty texts and on human ratings."""
-    notes = [f"Only rows with {samples.describe_filter(config.where)}."] if config.where else []
-    if guessed := {
-        pair for row in rows for pair in samples.guessed_columns(row, config.map).items()
-    }:
-        listed = ", ".join(f"{column} as {name}" for column, name in sorted(guessed))
-        notes.append(f"Columns read under another name: {listed} ({option('map')} chooses others).")
-    if empty := [sample for sample in rows if not sample.output.strip()]:
-        first = empty[0].where or text_name(empty[0].item, empty[0].system)
+    notes = []
+    if config.where:
+        notes.append(f"Only rows with {samples.describe_filter(config.where)}.")
+    guessed = {guess for row in rows for guess in samples.guessed_columns(row, config.map).items()}
+    if guessed:
+        columns = ", ".join(f"{column} as {name}" for column, name in sorted(guessed))
         notes.append(
-            f"Empty texts are scored as such: {len(empty):,} of {len(rows):,}, the first at {first}."
+            f"Columns read under another name: {columns} ({option('map')} chooses others)."
         )
+    empty = [sample for sample in rows if not sample.output.strip()]
+    if empty:
+        first = empty[0].where or text_name(empty[0].item, empty[0].system)
+        counts = f"{len(empty):,} of {len(rows):,}"
+        notes.append(f"Empty texts are scored as such: {counts}, the first at {first}.")
     notes += suspect_cells.notes(rows)
     scales = {
         criterion.name: (criterion.scale.low, criterion.scale.high)
         for criterion in chosen
         if not criterion.pairwise
     }
+    notes += out_of_scale(rows, scales)
     unknown = unknown_criteria(rated_names(rows), list(scales), rating_place(config))
-    notes += [*out_of_scale(rows, scales), *filter(None, [unknown])]
+    if unknown:
+        notes.append(unknown)
     return notes
 
 
@@ -392,15 +448,17 @@ def _build_metrics(
     *,
     alone: bool,
 ) -> tuple[dict[str, Metric], list[str]]:
-    """Build the metrics, with notes about them. Raises ConfigError if there are neither criteria nor metrics."""
+    """Build the metrics, with notes about them.
+
+    Raises ConfigError if there are neither criteria nor metrics.
+    """
     names, notes = metric_setup.default_metrics(config, rows)
     if alone and not (names or config.score_columns):
-        lacking = (
-            ""
-            if any(s.references for s in rows) or config.metrics is not None
-            else _NO_REFERENCES.format(named=option("map", {"references": "COLUMN"}))
-        )
-        raise ConfigError(f"nothing to do: neither criteria nor metrics; name some{lacking}")
+        no_references = ""
+        if config.metrics is None and not any(sample.references for sample in rows):
+            column = option("map", {"references": "COLUMN"})
+            no_references = _NO_REFERENCES.format(named=column)
+        raise ConfigError(f"nothing to do: neither criteria nor metrics; name some{no_references}")
     return metric_setup.build_metrics(config, names, measured, ask), notes
 
 
@@ -413,7 +471,8 @@ def _read_samples(config: RunConfig, source: Any) -> list[Sample]:
         where=config.where,
         scores=config.score_columns,
     )
-    rows = list(islice(suspect_cells.split_sentences(stream, config.sentence_marks), config.limit))
+    split = suspect_cells.split_sentences(stream, config.sentence_marks)
+    rows = list(islice(split, config.limit))
     check_against(config, list(dict.fromkeys(row.system for row in rows)))
     return rows
 
@@ -428,27 +487,27 @@ def prompt(
     system_message: str | None = None,
     **options: Any,
 ) -> Prompt:
-    """Return the prompt for one sample, or for a comparison with `rival`'s text, as a run would send it. Ask no model.
+    """Return the prompt for one sample, or for a comparison with `rival`'s text, as a run would
+    send it. Ask no model.
 
-    `item`, `system` and `rival` default to the first ones of the data. `system_message` comes first, as in
-    a run. Raises JudgeError.
+    `item`, `system` and `rival` default to the first ones of the data. `system_message` comes
+    first, as in a run. Raises JudgeError.
     """
     config = load_config(given={**options, "criteria": [criterion]})
     rows = load_texts(config, data)
     language = config.language or text.language_of(rows)
-    either = criteria_module.load(criterion, language=language, pairwise=None)
-    (chosen,) = _load_criteria(config, rows, language, {criterion: either}, None)
+    loaded = criteria_module.load(criterion, language=language, pairwise=None)
+    (chosen,) = _load_criteria(config, rows, language, {criterion: loaded}, None)
     first = select_texts(rows, item, system)[0]
-    renderer = make_renderers([chosen])[chosen.name]
-    others = [s for s in rows if s.system != first.system]
-    rendered = renderer.render(
-        first, select_texts(others, first.item, rival)[0] if chosen.pairwise else None
-    )
+    second = None
+    if chosen.pairwise:
+        others = [sample for sample in rows if sample.system != first.system]
+        second = select_texts(others, first.item, rival)[0]
+    rendered = make_renderers([chosen])[chosen.name].render(first, second)
     if not system_message:
         return rendered
-    return replace(
-        rendered, messages=({"role": "system", "content": system_message}, *rendered.messages)
-    )
+    message: Message = {"role": "system", "content": system_message}
+    return replace(rendered, messages=(message, *rendered.messages))
 
 
 def load_texts(config: RunConfig, source: Any) -> list[Sample]:
@@ -460,15 +519,17 @@ def load_texts(config: RunConfig, source: Any) -> list[Sample]:
 
 
 def select_texts(rows: Sequence[Sample], item: str | None, system: str | None) -> list[Sample]:
-    """Return the texts of an item and a system, either of which may be None. Raises ConfigError if there are none."""
+    """Return the texts of an item and a system, either of which may be None.
+
+    Raises ConfigError if there are none.
+    """
     selected = list(rows)
     for field_name, name in (("item", item), ("system", system)):
         known = list(dict.fromkeys(getattr(row, field_name) for row in selected))
         selected = [row for row in selected if name in (None, getattr(row, field_name))]
         if not selected:
-            raise ConfigError(
-                f"{option(field_name)}: {plugins.unknown_name_message(field_name, name or '', known[:20])}"
-            )
+            message = plugins.unknown_name_message(field_name, name or "", known[:20])
+            raise ConfigError(f"{option(field_name)}: {message}")
     return selected
 
 
@@ -494,43 +555,43 @@ def is_wanted(prepared: PreparedRun, sample: Sample, criterion: Criterion) -> bo
 
 def check_against(config: RunConfig, systems: list[str]) -> None:
     """Raise ConfigError if the system that all others are compared with is none of these."""
-    if config.against is not None and config.against not in systems:
-        raise ConfigError(
-            f"{option('against', config.against)}: {plugins.unknown_name_message('system', config.against, systems)}"
-        )
+    against = config.against
+    if against is not None and against not in systems:
+        message = plugins.unknown_name_message("system", against, systems)
+        raise ConfigError(f"{option('against', against)}: {message}")
 
 
 def reject_duplicate_columns(names: Sequence[str]) -> None:
     """Raise ConfigError if two columns would have the same name."""
-    twins = sorted({name for name in names if list(names).count(name) > 1})
+    counts = Counter(names)
+    twins = sorted(name for name, count in counts.items() if count > 1)
     if twins:
         raise ConfigError(
-            f"two columns would be called {twins[0]!r}; a criterion is called by its file's name: rename it"
+            f"two columns would be called {twins[0]!r}; a criterion is called by its file's name: "
+            "rename it"
         )
 
 
 def check_output_dir(out: Path | None) -> None:
-    """Raise StorageError if the path is a file, cannot be written, or holds a report that judge did not write.
+    """Raise StorageError if the path is a file, cannot be written, or holds another's report.
 
     What a killed run left there is finished or removed.
     """
     if out is None:
         return
+    named = option("out", str(out))
     nearest = next(parent for parent in (out, *out.absolute().parents) if parent.exists())
     if not nearest.is_dir():
-        raise StorageError(f"{option('out', str(out))}: {nearest} is a file; name a folder")
+        raise StorageError(f"{named}: {nearest} is a file; name a folder")
     try:
         try_writing(nearest)
     except OSError as error:
         problem = f"{nearest} cannot be written to ({error.strerror or error})"
-        raise StorageError(f"{option('out', str(out))}: {problem}; name another folder") from error
+        raise StorageError(f"{named}: {problem}; name another folder") from error
     recover(out, leftovers=True)
-    if not (out / "run.json").exists() and any(
-        (out / name).exists() for name in ("report.html", "report.md")
-    ):
-        raise StorageError(
-            f"{option('out', str(out))}: holds a report that is not from judge; name another folder"
-        )
+    has_report = any((out / name).exists() for name in ("report.html", "report.md"))
+    if has_report and not (out / "run.json").exists():
+        raise StorageError(f"{named}: holds a report that is not from judge; name another folder")
 
 
 def _load_criteria(
@@ -540,40 +601,53 @@ def _load_criteria(
     loaded_criteria: Mapping[str, Criterion],
     wanted_texts: WantedTexts | None,
 ) -> list[Criterion]:
-    """Load the criteria of a plan, apply its options, and check them against the texts they judge."""
+    """Load the criteria of a plan, apply its options, and check them against the texts they
+    judge.
+    """
     chosen = []
-    for name in config.criteria or ():
-        if name in loaded_criteria:
-            criterion = criteria_module.in_language(loaded_criteria[name], language)
+    names = []
+    for entry in config.criteria or ():
+        if entry in loaded_criteria:
+            loaded = criteria_module.in_language(loaded_criteria[entry], language)
         else:
-            try:
-                criterion = criteria_module.load(
-                    name, language=language, pairwise=isinstance(config, RankConfig)
-                )
-            except CriterionError as error:
-                if keys_of(name) is None:
-                    raise
-                raise CriterionError(f"{config.criteria_at}{error}") from error
-        chosen.append(configured(criterion, config))
-        texts = None if wanted_texts is None else wanted_texts.get(criterion.name, ())
-        criteria_module.check_samples(
-            chosen[-1], [s for s in rows if texts is None or s.key in texts]
-        )
-    reject_duplicate_columns(
-        [part.name for c in chosen for part in ([c] if not c.is_checklist else [c, *parts(c)])]
-    )
+            loaded = _load_criterion(config, entry, language)
+        criterion = configured(loaded, config)
+        judged = rows
+        if wanted_texts is not None:
+            texts = wanted_texts.get(criterion.name, ())
+            judged = [sample for sample in rows if sample.key in texts]
+        criteria_module.check_samples(criterion, judged)
+        chosen.append(criterion)
+        names.append(criterion.name)
+        if criterion.is_checklist:
+            # Each question is a column in the results of one judge.
+            names += [part.name for part in parts(criterion)]
+    reject_duplicate_columns(names)
     return chosen
+
+
+def _load_criterion(config: RunConfig, entry: str, language: str) -> Criterion:
+    """Load a criterion. The error of a sentence or of keys says where the configuration has it."""
+    pairwise = isinstance(config, RankConfig)
+    try:
+        return criteria_module.load(entry, language=language, pairwise=pairwise)
+    except CriterionError as error:
+        if keys_of(entry) is None:
+            raise
+        raise CriterionError(f"{config.criteria_at}{error}") from error
 
 
 def _open_recorder(config: RunConfig, path: Path, judges: Iterable[Provider]) -> Recorder:
     """Open the recording, which repeats the notices of these judges. Raises JudgeError."""
+    named = option("record", str(path))
     if not judges:
         raise ConfigError(
-            f"{option('record', str(path))}: no model is called in this run, so there are no replies to record"
+            f"{named}: no model is called in this run, so there are no replies to record"
         )
     if path == config.replay:
         raise ConfigError(
-            f"{option('record', str(path))}: this recording is also replayed; name another file, or a "
-            f"model instead: {option('model')}"
+            f"{named}: this recording is also replayed; name another file, or a model instead: "
+            f"{option('model')}"
         )
-    return Recorder(path, " ".join(dict.fromkeys(judge.notice for judge in judges if judge.notice)))
+    notices = dict.fromkeys(judge.notice for judge in judges if judge.notice)
+    return Recorder(path, " ".join(notices))

@@ -1,4 +1,6 @@
-"""What answers again what is paid for: the cache, or without one the recording that the run adds to."""
+"""What answers again what is paid for: the cache, or without one the recording that the run adds
+to.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,8 @@ from judge.providers.recording import RecordingFile
 
 
 class RecordedReplies(Cache):
-    """The replies of servers in a recording, as they are when it is opened. It stores nothing: the run records.
+    """The replies of servers in a recording, as they are when it is opened. It stores nothing: the
+    run records.
 
     Raises DataError for a file that is no recording.
     """
@@ -33,7 +36,8 @@ class RecordedReplies(Cache):
 def open_reply_cache(
     config: RunConfig, notes: list[str] | None = None, *, make: bool = True
 ) -> Cache:
-    """Return what answers the requests of a run that are already paid for. Raises StorageError and DataError.
+    """Return what answers the requests of a run that are already paid for. Raises StorageError and
+    DataError.
 
     Without `make` no folder is made for a cache.
     """

@@ -1,4 +1,6 @@
-"""The requests that a run sends, by judge and criterion, with their price and the time they take."""
+"""The requests that a run sends, by judge and criterion, with their price and the time they
+take.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +17,11 @@ from judge.scoring.strategies import Strategy
 class CriterionEstimate:
     """The requests that one judge gets about one criterion.
 
-    `broken` judgments have no prompt, `cached` ones are answered from the cache, and `equal` ones by an equal request
-    of this run. The others take `requests`, with `read` input and `written` output tokens. A provider's prompt cache
-    can serve `shared` of the tokens read, because an earlier request of the same item began with them; `stored` are
-    the tokens it has to store for that.
+    `broken` judgments have no prompt, `cached` ones are answered from the cache, and `equal` ones
+    by an equal request of this run. The others take `requests`, with `read` input and `written`
+    output tokens. A provider's prompt cache can serve `shared` of the tokens read, because an
+    earlier request of the same item began with them; `stored` are the tokens it has to store for
+    that.
     """
 
     criterion: str
@@ -34,22 +37,24 @@ class CriterionEstimate:
 
     def times(self, factor: float) -> CriterionEstimate:
         """Multiply all numbers by a factor and round them."""
-        scaled = {
-            name: round(getattr(self, name) * factor)
-            for name in self.__slots__
-            if name != "criterion"
-        }
+        scaled = {name: round(getattr(self, name) * factor) for name in self.numbers()}
         return CriterionEstimate(self.criterion, **scaled)
+
+    @classmethod
+    def numbers(cls) -> list[str]:
+        """Return the names of all fields but the criterion."""
+        return [name for name in cls.__slots__ if name != "criterion"]
 
 
 @dataclass(slots=True)
 class JudgeEstimate:
     """The requests that one judge gets, by criterion.
 
-    `strategies` are those used, the most frequent first. If the model turns out to give no token probabilities,
-    weighting `auto` draws `draws` more replies for each request, which takes `each` requests. `exact` is False if only
-    some judgments were counted. A score from samples takes `drawn` replies, up to `size` of them in one request. `unit`
-    is what `CriterionEstimate.judgments` counts.
+    `strategies` are those used, the most frequent first. If the model turns out to give no token
+    probabilities, weighting `auto` draws `draws` more replies for each request, which takes `each`
+    requests. `exact` is False if only some judgments were counted. A score from samples takes
+    `drawn` replies, up to `size` of them in one request. `unit` is what
+    `CriterionEstimate.judgments` counts.
     """
 
     judge: str
@@ -65,19 +70,21 @@ class JudgeEstimate:
     @property
     def total(self) -> CriterionEstimate:
         """The sum over the criteria."""
-        names = [name for name in CriterionEstimate.__slots__ if name != "criterion"]
-        return CriterionEstimate(
-            "all", **{name: sum(getattr(line, name) for line in self.lines) for name in names}
-        )
+        sums = {}
+        for name in CriterionEstimate.numbers():
+            sums[name] = sum(getattr(line, name) for line in self.lines)
+        return CriterionEstimate("all", **sums)
 
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """US dollars, None if the price is unknown; `why` gives the reason, or else the source of the prices.
+    """US dollars, None if the price is unknown; `why` gives the reason, or else the source of the
+    prices.
 
-    `price` is without the provider's prompt cache, `cached` with all that it can serve. `more` is what weighting `auto`
-    adds if the first reply shows that the model gives no token probabilities: draws instead of the other requests.
-    `rate` is the price of a million input tokens and of a million output tokens.
+    `price` is without the provider's prompt cache, `cached` with all that it can serve. `more` is
+    what weighting `auto` adds if the first reply shows that the model gives no token probabilities:
+    draws instead of the other requests. `rate` is the price of a million input tokens and of a
+    million output tokens.
     """
 
     price: float | None
@@ -89,7 +96,9 @@ class Price:
 
 @dataclass(frozen=True, slots=True)
 class Duration:
-    """Seconds at the rate limits, None for a batch or without a model; `why` names the limit that decides."""
+    """Seconds at the rate limits, None for a batch or without a model; `why` names the limit that
+    decides.
+    """
 
     seconds: float | None
     why: str
@@ -117,8 +126,8 @@ class JudgeForecast:
 class CostEstimate:
     """Requests, price and time of a run that has not started.
 
-    `price` is the sum over the judges, None if one is unknown. About `fits` requests fit into the budget; None if there
-    is none, or the price is unknown.
+    `price` is the sum over the judges, None if one is unknown. About `fits` requests fit into the
+    budget; None if there is none, or the price is unknown.
     """
 
     judges: tuple[JudgeForecast, ...]
