@@ -1,4 +1,6 @@
-"""The prompts of a run: the first one of each column is stored, others are rendered again from the stored texts."""
+"""The prompts of a run: the first one of each column is stored, others are rendered again from the
+stored texts.
+"""
 
 from __future__ import annotations
 
@@ -103,7 +105,9 @@ class _Archive:
         return TextPrompt(columns=(), opponent=name, messages=messages)
 
     def _renderer(self, name: str, *, decides: bool) -> PromptRenderer | str:
-        """Return the renderer of a criterion of the run, or a sentence that says why there is none."""
+        """Return the renderer of a criterion of the run, or a sentence that says why there is
+        none.
+        """
         key = (name, decides)
         if key not in self._renderers:
             self._renderers[key] = self._make_renderer(name, decides=decides)

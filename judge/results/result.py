@@ -436,7 +436,6 @@ def analyzed(
     """
     seed = info.config.seed
     has_criteria = any(column.kind == "criterion" for column in columns)
-    # With scores of some texts only, neither people nor lengths can be compared with the judge.
     judged = has_criteria and info.orders is None and info.status == "complete"
     analysis = analyze(
         samples,

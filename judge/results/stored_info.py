@@ -115,7 +115,7 @@ def _parse(text: bytes) -> Any:
 
 
 def _integer_of_few_digits(digits: str) -> float:
-    # Python raises its own error for integers of thousands of digits, which explains nothing.
+    # Reading a longer one takes too long, and arithmetic with it fails.
     if len(digits) > MAX_DIGITS:
         return _refuse(f"a number of {len(digits):,} digits")
     return int(digits)

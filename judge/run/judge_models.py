@@ -241,7 +241,6 @@ def sampling_options(plan: RunConfig) -> SamplingOptions:
     draws_are_default = plan.weighting == "auto" and "draws" not in plan.model_fields_set
     draws_if_reasoning = plan.draws
     if draws_are_default:
-        # A reasoning model's replies are long and dear.
         draws_if_reasoning = min(REASONING_DRAWS, plan.draws)
     added = {EFFORT: effort, **plan.extra_body, HEADERS: public_headers(plan.headers)}
     # What the user writes into `extra_body` is sent even if it is 0 or empty.

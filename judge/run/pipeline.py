@@ -36,7 +36,8 @@ async def run_pipeline(
 ) -> Result:
     """Carry out a prepared run. With `out`, what was scored is saved however the run ends.
 
-    A run cut short does not replace an earlier one that had more rows. Pass a `ledger` if runs share a budget.
+    A run cut short does not replace an earlier one that had more rows. Pass a `ledger` if runs
+    share a budget.
 
     Raises what `Judging` raises, and CancelledError when it is interrupted.
     """
@@ -80,31 +81,33 @@ async def run_pipeline(
 def _save_result(result: Result, config: RunConfig, *, complete: bool) -> Path | None:
     """Save a result, unless a run cut short would replace an earlier one that has more rows.
 
-    Return the folder that holds it, None if it was not saved. Raises StorageError if the output folder cannot be
-    written.
+    Return the folder that holds it, None if it was not saved. Raises StorageError if the output
+    folder cannot be written.
     """
     from pyarrow import ArrowException, parquet
 
     out = config.out
     if out is None:
         return None
-    saved = 0
     if not complete:
+        saved_rows = 0
         with suppress(OSError, ArrowException):
-            saved = parquet.read_metadata(out / SCORES).num_rows
-    if not complete and len(result.table.scores) + len(result.failures) <= saved:
-        return None
+            saved_rows = parquet.read_metadata(out / SCORES).num_rows
+        if len(result.table.scores) + len(result.failures) <= saved_rows:
+            return None
     try:
         result.save(out, overwrite=True)
     except StorageError as error:
-        raise _NotSaved(
-            str(error), _rescue(result, out, paid_again=not config.replies_kept_in)
-        ) from error
+        rescued = _rescue(result, out, paid_again=not config.replies_kept_in)
+        raise _NotSaved(str(error), rescued) from error
     return out
 
 
 class _NotSaved(StorageError):
-    """The output folder of a run cannot be written; `rescued` has the data instead, if any folder can."""
+    """The output folder of a run cannot be written.
+
+    `rescued` is the folder that has the data instead, None if no folder can.
+    """
 
     def __init__(self, message: str, rescued: Path | None) -> None:
         super().__init__(message)
@@ -112,9 +115,10 @@ class _NotSaved(StorageError):
 
 
 def _rescue(result: Result, out: Path, *, paid_again: bool) -> Path | None:
-    """Write the data of a result without its pages, which are larger, into the first folder that takes them.
+    """Write the data of a result into the first folder that takes them.
 
-    Other folders than `out` are only tried for what would have to be paid again.
+    Its pages, which are larger, are left out. Other folders than `out` are only tried for what
+    would have to be paid again.
     """
     folders: list[Path] = [out]
     if paid_again:
@@ -140,7 +144,10 @@ def _unused(folder: Path) -> Path:
 
 @contextmanager
 def _closing_run(prepared: PreparedRun, progress: Progress) -> Iterator[None]:
-    """Stop the metrics and close the recording however the run ends; tell in an error how to resume."""
+    """Stop the metrics and close the recording however the run ends.
+
+    An error says how to resume.
+    """
     try:
         yield
     except asyncio.CancelledError:
@@ -150,14 +157,14 @@ def _closing_run(prepared: PreparedRun, progress: Progress) -> Iterator[None]:
         if isinstance(error, _NotSaved):
             progress.saved = error.rescued
         if not progress.done and not isinstance(error, Reached):
+            # Nothing was paid for, so there is nothing to resume.
             raise
         done = f"{progress.done:,} of {progress.total:,} {progress.unit}s are done"
-        kept = ""
         if progress.done and progress.saved is not None:
-            kept = f" and kept in {progress.saved}"
+            done += f" and kept in {progress.saved}"
         elif isinstance(error, _NotSaved):
-            kept = f", but {prepared.config.out} does not hold them"
-        add_resume_note(error, f"{done}{kept}.", prepared.config)
+            done += f", but {prepared.config.out} does not hold them"
+        add_resume_note(error, f"{done}.", prepared.config)
         raise
     finally:
         if prepared.recording is not None:
@@ -165,17 +172,19 @@ def _closing_run(prepared: PreparedRun, progress: Progress) -> Iterator[None]:
 
 
 def add_resume_note(error: Exception, done: str, config: RunConfig) -> None:
-    """Tell in an error what is `done`, and how to resume."""
+    """Add to an error what is `done`, and how to resume."""
+    cache = config.replies_kept_in
     if config.replay is not None:
-        error.add_note(done)  # the same recording would stop the run again
-    elif not config.replies_kept_in:
+        # The same recording would stop the run again.
+        error.add_note(done)
+    elif not cache:
+        no_cache = option("cache", False)
         error.add_note(
-            f"{done} Without a cache ({option('cache', False)}), a new run pays for all of them again."
+            f"{done} Without a cache ({no_cache}), a new run pays for all of them again."
         )
     else:
         again = "Make the same call again" if in_python() else "Run the same command again"
-        kept_in = config.replies_kept_in
-        error.add_note(f"{done} {again} to resume. The {kept_in} answers what is already paid for.")
+        error.add_note(f"{done} {again} to resume. The {cache} answers what is already paid for.")
 
 
 def _complete_info(prepared: PreparedRun, info: RunInfo) -> RunInfo:
@@ -193,11 +202,15 @@ Display = Callable[[str, PreparedRun], AbstractContextManager[Any]]
 
 
 class Runs:
-    """Runs one after the other, which share the budget and deadline of a plan. Raises what `run_pipeline` raises."""
+    """Runs one after the other, which share the budget and deadline of a plan. Raises what
+    `run_pipeline` raises.
+    """
 
     def __init__(self, config: RunConfig, progress: Progress | None, display: Display) -> None:
-        self._progress, self._display = progress if progress is not None else Progress(), display
-        self._ledger, self._deadline = BudgetLedger(config.budget), deadline_of(config)
+        self._progress = progress if progress is not None else Progress()
+        self._display = display
+        self._ledger = BudgetLedger(config.budget)
+        self._deadline = deadline_of(config)
 
     async def run(self, name: str, prepared: PreparedRun) -> Result:
         """Make a run inside its display."""
@@ -209,7 +222,9 @@ class Runs:
     async def ask(
         self, prepared: PreparedRun, questions: Sequence[ModelQuestion]
     ) -> list[str | ModelError]:
-        """Return what `read` of each question made of the reply of a run's judge, which judges nothing here."""
+        """Return what `read` of each question made of the reply of a run's judge, which judges
+        nothing here.
+        """
         prepared = self._limited(prepared)
         self._progress.judges = {name: JudgeProgress() for name in prepared.judges}
         with _closing_run(prepared, self._progress):

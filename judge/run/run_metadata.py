@@ -42,6 +42,7 @@ from judge.results.run_info import (
 from judge.run.judge_models import signed_temperature
 from judge.scoring.checklist import whole
 from judge.scoring.multi_criteria import make_renderers
+from judge.scoring.strategies import SamplingOptions
 
 if TYPE_CHECKING:
     from judge.run.preparation import PreparedRun
@@ -116,7 +117,8 @@ def metadata_factory(
     prepared: PreparedRun, progress: Progress, ledger: BudgetLedger
 ) -> Callable[[Status], RunInfo]:
     """Return a function that gives the metadata of the run for a status. The clock starts here."""
-    started, clock = datetime.now(UTC), time.monotonic()
+    started = datetime.now(UTC)
+    start = time.monotonic()
     judges = prepared.judges
     versions = {"python": platform.python_version()}
     versions |= {name: version(name) for name in _PACKAGES}
@@ -146,7 +148,7 @@ def metadata_factory(
         return replace(
             fixed,
             status=status,
-            seconds=round(time.monotonic() - clock, 3),
+            seconds=round(time.monotonic() - start, 3),
             judges=info_by_judge,
             served_by=in_all.served_by,
             unmet=in_all.unmet,
@@ -161,63 +163,85 @@ def metadata_factory(
 
 
 def _remarks(prepared: PreparedRun, progress: Progress, *, complete: bool) -> list[str]:
-    """Return what engines remark, which criteria were asked no more, and how many stored replies failed again.
+    """Return what engines remark, which criteria were stopped, and how many stored replies failed
+    again.
 
-    Of a `complete` run over all its texts, also the rules of scripted judges that answered none of its prompts.
+    For a `complete` run over all its texts, also the rules of scripted judges that answered none of
+    its prompts.
     """
     remarks = [remark for counts in progress.judges.values() for remark in counts.remarks]
     for judge, counts in progress.judges.items():
-        draws, provider, usage = prepared.plans[judge].draws, prepared.judges[judge], counts.usage
-        if not 0 < counts.draws < draws:
-            continue
-        note = f"{judge} reasons before it answers: judge draws {counts.draws} replies for a judgment, not {draws}."
-        if usage.completion_tokens:
-            times = draws / counts.draws
-            read = (
-                times if provider.learned.get("n") == 1 else 1
-            )  # a server that gives one reply per request
-            more_usage = Usage(
-                round(usage.prompt_tokens * read), round(usage.completion_tokens * times)
-            )
-            price = cost_of(provider, more_usage)
-            money = f" ({dollars(price)})" if price is not None else ""
-            before, after = (
-                each.prompt_tokens + each.completion_tokens for each in (usage, more_usage)
-            )
-            note += f" {draws} would take about {after:,} tokens{money} instead of {before:,}."
-        remarks.append(f"{note} {option('draws', draws)} draws them.")
+        if 0 < counts.draws < prepared.plans[judge].draws:
+            remarks.append(_fewer_draws(prepared, judge, counts))
     for judge, counts in progress.judges.items():
-        stopped: dict[str, list[str]] = {}
-        for criterion, (error, _) in counts.stopped.items():
-            stopped.setdefault(error, []).append(criterion)
-        for names in stopped.values():
-            columns = listed([f"{name}{column_suffix(prepared, judge)}" for name in names])
-            _, why = counts.stopped[names[0]]
-            remarks.append(f"{columns}: {why}.")
-    number = sum(counts.failed_cached for counts in progress.judges.values())
-    if number and prepared.config.replay is None:
+        remarks += _stopped_criteria(counts, column_suffix(prepared, judge))
+    failed_again = sum(counts.failed_cached for counts in progress.judges.values())
+    if failed_again and prepared.config.replay is None:
+        values = plural(failed_again, "value")
         remarks.append(
-            f"{plural(number, 'value')} failed again at no cost: the cached replies have no score. "
+            f"{values} failed again at no cost: the cached replies have no score. "
             f"{option('retry_failed', True)} asks the judge again."
         )
     config = prepared.config
     partly = prepared.wanted_texts or config.where or config.limit
-    for name, provider in (
-        prepared.judges.items() if complete and not partly and config.engine == "local" else ()
-    ):
-        if (
-            isinstance(provider, ScriptedProvider)
-            and not progress.judges[name].cached
-            and provider.unused
-        ):
-            (rule, cause), *others = provider.unused.items()
-            more = f" {plural(len(others), 'other rule')} {'is' if len(others) == 1 else 'are'} not used either."
-            remarks.append(f"{name}: rule {rule} is not used: {cause}.{more if others else ''}")
+    if complete and not partly and config.engine == "local":
+        remarks += _unused_rules(prepared, progress)
     return remarks
 
 
+def _fewer_draws(prepared: PreparedRun, judge: str, counts: JudgeProgress) -> str:
+    """Say that a reasoning model drew fewer replies, and what the usual number would take."""
+    draws = prepared.plans[judge].draws
+    provider = prepared.judges[judge]
+    usage = counts.usage
+    note = (
+        f"{judge} reasons before it answers: judge draws {counts.draws} replies for a judgment, "
+        f"not {draws}."
+    )
+    if usage.completion_tokens:
+        factor = draws / counts.draws
+        # A server that gives one reply per request reads the prompt again for each draw.
+        read_factor = factor if provider.learned.get("n") == 1 else 1
+        all_draws = Usage(
+            round(usage.prompt_tokens * read_factor), round(usage.completion_tokens * factor)
+        )
+        price = cost_of(provider, all_draws)
+        cost = f" ({dollars(price)})" if price is not None else ""
+        before = usage.prompt_tokens + usage.completion_tokens
+        after = all_draws.prompt_tokens + all_draws.completion_tokens
+        note += f" {draws} would take about {after:,} tokens{cost} instead of {before:,}."
+    return f"{note} {option('draws', draws)} draws them."
+
+
+def _stopped_criteria(counts: JudgeProgress, suffix: str) -> Iterator[str]:
+    """Yield why a judge was not asked about some criteria any more; one sentence for each error."""
+    criteria_by_error: dict[str, list[str]] = {}
+    for criterion, (error, _) in counts.stopped.items():
+        criteria_by_error.setdefault(error, []).append(criterion)
+    for criteria in criteria_by_error.values():
+        columns = listed([f"{criterion}{suffix}" for criterion in criteria])
+        _, reason = counts.stopped[criteria[0]]
+        yield f"{columns}: {reason}."
+
+
+def _unused_rules(prepared: PreparedRun, progress: Progress) -> Iterator[str]:
+    """Yield the rules of scripted judges that answered no prompt."""
+    for name, provider in prepared.judges.items():
+        if not isinstance(provider, ScriptedProvider) or not provider.unused:
+            continue
+        if progress.judges[name].cached:
+            # A rule may have answered a prompt in an earlier run.
+            continue
+        (rule, cause), *others = provider.unused.items()
+        more = ""
+        if others:
+            verb = "is" if len(others) == 1 else "are"
+            more = f" {plural(len(others), 'other rule')} {verb} not used either."
+        yield f"{name}: rule {rule} is not used: {cause}.{more}"
+
+
 def column_suffix(prepared: PreparedRun, judge: str) -> str:
-    """Return what a judge's columns have after the criterion's name: nothing if it is the only judge."""
+    """Return what a judge's columns have after the criterion's name: nothing for the only judge."""
     return f"/{judge}" if len(prepared.judges) > 1 else ""
 
 
@@ -228,41 +252,18 @@ def signed_column(
     prepared: PreparedRun,
     counts: JudgeProgress,
 ) -> Column:
-    """Return the column of a criterion by one judge. Its signature has what is needed to reproduce it."""
-    config, settings = prepared.plans[judge], prepared.settings[judge]
+    """Return the column of a criterion by one judge.
+
+    Its signature has what is needed to reproduce it.
+    """
+    config = prepared.plans[judge]
     parts = [signed(provider)]
     if provider.decides:
         parts.append("decisions")
     else:
-        parts.append("t=server" if "temperature" in counts.unmet else signed_temperature(config))
-        parts += ["effort=none"] if "reasoning" in counts.unmet else []
-        parts += settings.signature
-        parts += [f"max_tokens={config.max_tokens}"] if config.max_tokens else []
-        parts += [f"reply={criterion.reply}"] if config.reply else []
-        parts += ["each"] if criterion.is_checklist and not criterion.together else []
-        parts += ["json"] if config.structured else []
-        parts += (
-            ["read=strict"] if config.strict else ["repair=off"] if config.repair == "off" else []
-        )
-        question = shared_layout(criterion, "repair") if settings.repair else ""
-        if question and not is_packaged("layouts/repair.jinja", question):
-            parts.append(f"repair@{hashlib.sha256(question.encode()).hexdigest()[:6]}")
-        parts.append(config.weighting)
-        parts += (
-            [f"draws={counts.draws or settings.draws}"]
-            if config.weighting in ("auto", "samples")
-            else []
-        )
-        if (
-            config.weighting in ("auto", "logprobs")
-            and config.min_mass != type(config).model_fields["min_mass"].default
-        ):
-            parts.append(f"mass>={config.min_mass:g}")
+        parts += _sampling_parts(criterion, config, prepared.settings[judge], counts)
     if isinstance(config, RankConfig):
-        parts.append(f"orders={config.orders}")
-        parts += [f"against={config.against}"] if config.against else []
-        parts += [f"pairs={config.pairs}"] if config.pairs else []
-        parts += [f"seed={config.seed}"] if config.pairs or config.orders == 1 else []
+        parts += _ranking_parts(config)
     parts.append(f"judge {__version__}")
     suffix = column_suffix(prepared, judge)
     return Column(
@@ -279,13 +280,61 @@ def signed_column(
     )
 
 
+def _sampling_parts(
+    criterion: Criterion, config: RunConfig, settings: SamplingOptions, counts: JudgeProgress
+) -> Iterator[str]:
+    """Yield the parts of a signature about how replies are asked for, drawn and read.
+
+    A setting with its default has no part.
+    """
+    yield "t=server" if "temperature" in counts.unmet else signed_temperature(config)
+    if "reasoning" in counts.unmet:
+        yield "effort=none"
+    yield from settings.signature
+    if config.max_tokens:
+        yield f"max_tokens={config.max_tokens}"
+    if config.reply:
+        yield f"reply={criterion.reply}"
+    if criterion.is_checklist and not criterion.together:
+        yield "each"
+    if config.structured:
+        yield "json"
+    if config.strict:
+        yield "read=strict"
+    elif config.repair == "off":
+        yield "repair=off"
+    repair_prompt = shared_layout(criterion, "repair") if settings.repair else ""
+    if repair_prompt and not is_packaged("layouts/repair.jinja", repair_prompt):
+        yield f"repair@{hashlib.sha256(repair_prompt.encode()).hexdigest()[:6]}"
+    yield config.weighting
+    if config.weighting in ("auto", "samples"):
+        yield f"draws={counts.draws or settings.draws}"
+    default_mass = type(config).model_fields["min_mass"].default
+    if config.weighting in ("auto", "logprobs") and config.min_mass != default_mass:
+        yield f"mass>={config.min_mass:g}"
+
+
+def _ranking_parts(config: RankConfig) -> Iterator[str]:
+    """Yield the parts of a signature about which pairs are compared, and in which order."""
+    yield f"orders={config.orders}"
+    if config.against:
+        yield f"against={config.against}"
+    if config.pairs:
+        yield f"pairs={config.pairs}"
+    if config.pairs or config.orders == 1:
+        yield f"seed={config.seed}"
+
+
 def _scale_of_column(criterion: Criterion) -> dict[str, Any]:
-    """Return the fields of a column that a criterion's scale decides: a checklist's shares (0–1) have no labels."""
+    """Return the fields of a column that a criterion's scale decides.
+
+    A checklist's values are shares (0–1), which have no labels.
+    """
     scale = criterion.scale
     ends = {"low": scale.low, "high": scale.high}
-    return (
-        ends if criterion.is_checklist else {**ends, "labels": scale.labels, "values": scale.values}
-    )
+    if criterion.is_checklist:
+        return ends
+    return {**ends, "labels": scale.labels, "values": scale.values}
 
 
 def _criterion(criterion: Criterion) -> CriterionInfo:
@@ -309,13 +358,16 @@ def _judge(provider: Provider, counts: JudgeProgress, config: RunConfig) -> Judg
 
     `settings` are those that a user has set, without secrets.
     """
-    plan = config.model_dump(mode="json", include=set(_JUDGE_SETTINGS))
+    stored = config.model_dump(mode="json", include=set(_JUDGE_SETTINGS))
+    settings = {
+        name: stored[name] for name in _JUDGE_SETTINGS if stored[name] not in (None, "", {})
+    }
     use = model_use(provider, counts)
     return JudgeInfo(
         model=provider.model,
         provider=provider.name,
         base_url=provider.endpoint,
-        settings={name: plan[name] for name in _JUDGE_SETTINGS if plan[name] not in (None, "", {})},
+        settings=settings,
         learned=provider.learned,
         draws=counts.draws or None,
         decides=provider.decides,

@@ -107,8 +107,7 @@ def append_text(whole: str, added: Iterable[str], usual: str) -> str:
 def content(whole: str) -> Mapping[str, int]:
     """Count the content words of a text.
 
-    In texts that are not English, pairs of tokens count as words, because there is no list of
-    function words.
+    In texts that are not English, pairs of tokens count as words.
     """
     counts: dict[str, int] = {}
     tokens = text.tokens(whole)
@@ -231,7 +230,7 @@ def _plausible_numbers(first: str, rest: str, after: str) -> Iterable[int]:
         return range(40, 95)
     if size > 2:
         if not rest and value in _YEARS:
-            # An earlier year or decade: a later one could be in the future.
+            # An earlier year, or an earlier decade.
             step = 10 if _DECADE(after) else 1
             return range(value - 9 * step, value, step)
         step = 10 ** (size - 1)
