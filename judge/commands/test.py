@@ -394,7 +394,7 @@ def _read_data(
     known = run_options("run").keys() - unused
     options = {name: value for name, value in suite.options.items() if name in known}
     config = RunConfig.load(given=options)
-    _, assumed, _ = plan_outputs(config, None)
+    assumed = plan_outputs(config, None).data
     language = load.language(suite, assumed)
     criteria = load.load_criteria(suite, language, overrides.criteria)
     load.collect_samples(suite, assumed, criteria)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from judge import criteria
 from judge.cache import Cache
@@ -406,6 +406,22 @@ async def _write_all(
     return {name: task.result() for name, task in tasks.items()}
 
 
+class DataWithOutputs(NamedTuple):
+    """A configuration and data that can be judged, and the outputs that were written, if any."""
+
+    config: RunConfig
+    data: Any
+    outputs: Outputs | None
+
+
+class PlannedOutputs(NamedTuple):
+    """A configuration and data to estimate the judging by, and what writing the outputs takes."""
+
+    config: RunConfig
+    data: Any
+    forecasts: list[JudgeForecast]
+
+
 async def with_outputs(
     config: RunConfig,
     data: Any,
@@ -414,16 +430,17 @@ async def with_outputs(
     display: Display = lambda _: nullcontext(),
     *,
     check: Callable[[RunConfig, Any], object] = lambda config, data: None,
-) -> tuple[RunConfig, Any, Outputs | None]:
+) -> DataWithOutputs:
     """Return a configuration and data that have outputs, written first if systems generate them.
 
     `check` prepares the run on assumed outputs, so that its mistakes are reported before anything
     is paid. Raises JudgeError.
     """
     if not isinstance(config.systems, dict):
-        return config, data, None
-    planned, assumed, _ = plan_outputs(config, data)
-    check(planned.model_copy(update={"out": None, "record": None, "retry_failed": False}), assumed)
+        return DataWithOutputs(config, data, None)
+    planned = plan_outputs(config, data)
+    unsaved = planned.config.model_copy(update={"out": None, "record": None, "retry_failed": False})
+    check(unsaved, planned.data)
     outputs = await generate(config, data, progress=progress, ledger=ledger, display=display)
     if not outputs.samples:
         first = outputs.failures[0]
@@ -431,7 +448,7 @@ async def with_outputs(
             f"no system wrote a text; the first is {first.system}, item {first.item}: "
             f"{first.message}"
         )
-    return _without_systems(config), outputs.samples, outputs
+    return DataWithOutputs(_without_systems(config), outputs.samples, outputs)
 
 
 def require_criteria(config: RunConfig) -> None:
@@ -449,14 +466,14 @@ OUTPUTS_NOTE = (
 )
 
 
-def plan_outputs(config: RunConfig, data: Any) -> tuple[RunConfig, Any, list[JudgeForecast]]:
-    """Return a configuration and data to estimate the judging by, and what the writing takes.
+def plan_outputs(config: RunConfig, data: Any) -> PlannedOutputs:
+    """Return stored or assumed outputs, and what writing the others takes.
 
     Sends nothing. Outputs that the cache has are used. Any other is assumed to be as long as its
     source, or as `max_tokens` allow.
     """
     if not isinstance(config.systems, dict):
-        return config, data, []
+        return PlannedOutputs(config, data, [])
     check_against(config, list(config.systems))
     items = _items(config, config.data if data is None else data)
     planned: list[Sample] = []
@@ -475,7 +492,7 @@ def plan_outputs(config: RunConfig, data: Any) -> tuple[RunConfig, Any, list[Jud
                     planned += [row for row in rows_of_item if isinstance(row, Sample)]
     finally:
         cache.close()
-    return _without_systems(config), planned, forecasts
+    return PlannedOutputs(_without_systems(config), planned, forecasts)
 
 
 def _without_systems(config: RunConfig) -> RunConfig:
