@@ -52,8 +52,8 @@ from judge.suite import baseline as baselines
 from judge.suite import load
 from judge.suite.baseline import PAIRS, Baseline, compare_changed_texts, compare_with_baseline
 from judge.suite.case import Case, Policy, Verdict, joined
+from judge.suite.case_scores import columns
 from judge.suite.evaluate import Outcome, Outcomes, evaluate_case, limits
-from judge.suite.evidence import columns
 from judge.suite.load import SuiteTexts
 from judge.suite.schema import Suite
 from judge.table import Table, split_rows
@@ -630,7 +630,7 @@ def _keep_baseline(
 
 def _texts(prepared: PreparedSuite, case: Case) -> list[tuple[str, str]]:
     """Return the texts of a case; only unchanged ones show whether a judge drifts."""
-    texts = prepared.suite_texts.about[case.name]
+    texts = prepared.suite_texts.texts_by_case[case.name]
     if not case.needs_baseline:
         return list(texts)
     return [text for text in texts if text not in prepared.baseline.changed]
