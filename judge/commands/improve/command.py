@@ -215,7 +215,9 @@ def _split(
     for sample in rated:
         ratings_by_item.setdefault(sample.item, set()).add(sample.human[rating])
     items = sorted(
-        item for item, ratings in ratings_by_item.items() if len(ratings) > 1 or level != "within-items"
+        item
+        for item, ratings in ratings_by_item.items()
+        if len(ratings) > 1 or level != "within-items"
     )
     random.Random(seed).shuffle(items)  # noqa: S311  (a split; no secret)
     size = min(max(len(items) // _SHARE, MIN_RATED_ITEMS), _MOST_TRAINING)
