@@ -186,10 +186,10 @@ class Table:
 
     def _order(self, row: Score | Failure) -> tuple[int, int, int]:
         samples, columns = self._orders
-        place, rival = (
-            samples.get((row.item, name), len(samples)) for name in (row.system, row.rival)
+        place, opponent = (
+            samples.get((row.item, name), len(samples)) for name in (row.system, row.opponent)
         )
-        return place, columns.get(row.column, len(columns)), rival
+        return place, columns.get(row.column, len(columns)), opponent
 
     def rows(self) -> Iterator[Score | Failure]:
         """Scores and failures together, in table order."""
@@ -203,7 +203,7 @@ class Table:
         """
         if column not in self._matrices:
             values = matrix(
-                self.samples, {s.key: s.value for s in self.column_scores(column) if not s.rival}
+                self.samples, {s.key: s.value for s in self.column_scores(column) if not s.opponent}
             ).T.copy()
             values.flags.writeable = False
             self._matrices[column] = values
@@ -240,7 +240,7 @@ class Table:
     @cached_property
     def has_pairs(self) -> bool:
         """Whether a row compares two texts."""
-        return any(row.rival for row in self.rows())
+        return any(row.opponent for row in self.rows())
 
     @cached_property
     def _by_column(self) -> dict[str, list[Score]]:
@@ -267,7 +267,7 @@ class Table:
     def to_frame(self, wide: bool = False) -> pd.DataFrame:
         """The long table of `scores.parquet`, or, `wide`, one row per item and system with one column per score column.
 
-        A wide row ends with the data's own columns. Wide comparisons have a row per item, system shown first and rival
+        A wide row ends with the data's own columns. Wide comparisons have a row per item, system shown first and opponent
         shown second, and of the data's own columns the values that both texts have.
         A failure's value is null; the long table says in `error`, `stage` and `message` what went wrong. It has
         a column `passed` if a criterion has `pass_at`.
@@ -300,10 +300,10 @@ class Table:
         names = ["item", "system"]
         keys: list[tuple[str, ...]] = [sample.key for sample in self.samples]
         if self.has_pairs:
-            names.append("rival")
-            keys = list(dict.fromkeys((row.item, row.system, row.rival) for row in self.rows()))
+            names.append("opponent")
+            keys = list(dict.fromkeys((row.item, row.system, row.opponent) for row in self.rows()))
         values = {
-            (*(score.item, score.system, score.rival)[: len(names)], score.column): score.value
+            (*(score.item, score.system, score.opponent)[: len(names)], score.column): score.value
             for score in self.scores
         }
         frame = pd.DataFrame(keys, columns=names)

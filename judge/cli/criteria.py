@@ -275,7 +275,7 @@ def criteria_new(
 )
 @option("--item", "The item to render (default: the first).", metavar="ID")
 @option("--system", "The system whose output to take (default: the first).", metavar="NAME")
-@option("--rival", "To compare: the other system (default: the next).", metavar="NAME")
+@option("--opponent", "To compare: the other system (default: the next).", metavar="NAME")
 @option("--system-message", "System message of the judge.", metavar="TEXT")
 def criteria_render(
     name: str,
@@ -283,7 +283,7 @@ def criteria_render(
     *,
     item: str | None,
     system: str | None,
-    rival: str | None,
+    opponent: str | None,
     system_message: str | None,
     **options: Any,
 ) -> None:
@@ -293,7 +293,13 @@ def criteria_render(
     from judge.run.preparation import prompt
 
     messages = prompt(
-        name, data, item=item, system=system, rival=rival, system_message=system_message, **options
+        name,
+        data,
+        item=item,
+        system=system,
+        opponent=opponent,
+        system_message=system_message,
+        **options,
     ).messages
     for message in messages:
         # A lone message needs no role, so that its text is exactly what is sent.

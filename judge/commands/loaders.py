@@ -92,7 +92,7 @@ def load_result(folder: str | Path) -> Result:
 def render(
     criterion: str | Path | Mapping[str, Any] | Criterion,
     sample: Row,
-    rival: Row | str | None = None,
+    opponent: Row | str | None = None,
     *,
     map: Mapping[str, str] = {},
     language: str | None = None,
@@ -100,7 +100,7 @@ def render(
     """Return the prompt that a criterion makes of a sample, or of a row of your data. Sends
     nothing.
 
-    A criterion that compares two texts also needs the `rival`: its text, sample or row. `map` names
+    A criterion that compares two texts also needs the `opponent`: its text, sample or row. `map` names
     the columns of rows, as in `judge.evaluate`. `language` is that of the prompt (default: the
     text's).
 
@@ -112,11 +112,11 @@ def render(
         loaded = criteria.in_language(criteria.finalize(criterion), prompt_language)
     else:
         loaded = criteria.load(criterion, language=prompt_language, pairwise=None)
-    if loaded.pairwise and rival is None:
-        raise ConfigError(f"{loaded.name} compares two texts: give the other one as rival")
-    if rival is not None and not loaded.pairwise:
-        raise ConfigError(f"{loaded.name} judges one text: leave out the rival")
-    second = replace(first, output=rival, system="rival") if isinstance(rival, str) else rival
+    if loaded.pairwise and opponent is None:
+        raise ConfigError(f"{loaded.name} compares two texts: give the other one as opponent")
+    if opponent is not None and not loaded.pairwise:
+        raise ConfigError(f"{loaded.name} judges one text: leave out the opponent")
+    second = replace(first, output=opponent, system="opponent") if isinstance(opponent, str) else opponent
     pair = [first, *([] if second is None else [_to_sample(second, map)])]
     criteria.check_samples(loaded, pair)
     prompt = make_renderers([loaded])[loaded.name].render(*pair)

@@ -648,7 +648,7 @@ def _longest_prompt_tokens(runs: Iterable[PreparedRun]) -> int:
             for judgment in judgments(prepared, name):
                 criterion = judgment.criterion
                 try:
-                    prompt = renderers[criterion.name].render(judgment.sample, judgment.rival)
+                    prompt = renderers[criterion.name].render(judgment.sample, judgment.opponent)
                 except CriterionError:
                     # It will be a failed judgment, which sends no prompt.
                     continue

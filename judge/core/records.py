@@ -597,7 +597,7 @@ class ChecklistAnswer:
 class Score:
     """A value of one column for one sample.
 
-    In a comparison, `system` was shown first and `rival` second, and `value` is the result for
+    In a comparison, `system` was shown first and `opponent` second, and `value` is the result for
     `system`: 1 is a win, 0 a loss. If `item` is empty, the value belongs to all of the system's
     texts together (corpus BLEU, distinct-N): `provenance.n` counts them, and `low` and `high` are
     its interval, if it has one.
@@ -608,7 +608,7 @@ class Score:
     column: str
     value: float
     provenance: Provenance
-    rival: str = ""
+    opponent: str = ""
 
     @property
     def key(self) -> tuple[str, str]:
@@ -637,7 +637,7 @@ class Failure:
     error: str
     message: str
     raw: str = ""
-    rival: str = ""
+    opponent: str = ""
     method: str | None = None
     reading: Reading | None = None
     answers: tuple[ChecklistAnswer, ...] = ()

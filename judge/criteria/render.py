@@ -117,7 +117,7 @@ class Renderer:
         self._fixed_text: _FixedText | None = None
         self._example_keys = _example_keys(self._this, ())
 
-    def render(self, sample: Sample, rival: Sample | None = None) -> Prompt:
+    def render(self, sample: Sample, opponent: Sample | None = None) -> Prompt:
         """Return one user message for a sample, or for a pair of which `sample` is shown first.
 
         For the form `decision`, or a checklist whose questions share a request, the message is only
@@ -129,16 +129,16 @@ class Renderer:
         """
         location = f"{sample.where}: " if sample.where else ""
         subject = f"({location}item {sample.item!r})"
-        if self._criterion.pairwise != (rival is not None):
+        if self._criterion.pairwise != (opponent is not None):
             takes = "a pair of samples" if self._criterion.pairwise else "one sample"
             raise CriterionError(f"{self._criterion.path}: takes {takes} {subject}")
         self._check_inputs(sample)
-        if rival is not None:
-            self._check_inputs(rival)
+        if opponent is not None:
+            self._check_inputs(opponent)
         try:
-            variables = template_variables(sample, self._this, rival)
-            if rival is not None:
-                self._check_shared_inputs(variables, sample, rival, subject)
+            variables = template_variables(sample, self._this, opponent)
+            if opponent is not None:
+                self._check_shared_inputs(variables, sample, opponent, subject)
             absent = dict.fromkeys(self._criterion.guarded - variables.keys(), "")
             material, question = self._fill_template(variables | absent)
         except RenderError as error:
@@ -154,14 +154,14 @@ class Renderer:
             raise MissingInput(missing_message(self._criterion, sample, lacking[0]))
 
     def _check_shared_inputs(
-        self, variables: Mapping[str, Any], sample: Sample, rival: Sample, subject: str
+        self, variables: Mapping[str, Any], sample: Sample, opponent: Sample, subject: str
     ) -> None:
         """Raise UnequalInput if a comparison reads something that differs between its two texts."""
         for name in sorted(self._criterion.needs - variables.keys()):
             first = template_variables(sample, self._this).get(name)
-            second = template_variables(rival, self._this).get(name)
+            second = template_variables(opponent, self._this).get(name)
             if first != second:
-                systems = f"{sample.system!r} and {rival.system!r}"
+                systems = f"{sample.system!r} and {opponent.system!r}"
                 raise UnequalInput(
                     f"{self._criterion.path}: reads {name}, which differs between the systems "
                     f"{systems} {subject}"
@@ -282,21 +282,21 @@ def _fill(parts: Sequence[str], texts: Mapping[str, Any]) -> str:
 
 
 def template_variables(
-    sample: Sample, this: CriterionView | None = None, rival: Sample | None = None
+    sample: Sample, this: CriterionView | None = None, opponent: Sample | None = None
 ) -> dict[str, Any]:
     """Return the variables that a template sees: everything that the sample has and is not empty.
 
-    With a rival, the variables are the texts `first` (the sample's) and `second`, no `output`, and
+    With a opponent, the variables are the texts `first` (the sample's) and `second`, no `output`, and
     otherwise what is equal in both samples. The system's name, the human ratings and the item's id
     are never among them, in whatever column they came.
     """
-    if rival is not None:
+    if opponent is not None:
         first = template_variables(sample, this)
-        second = template_variables(rival, this)
+        second = template_variables(opponent, this)
         shared_names = [name for name in first if name in second and first[name] == second[name]]
         shared = {name: first[name] for name in shared_names}
         shared.pop("output", None)
-        return {**shared, "first": sample.output, "second": rival.output}
+        return {**shared, "first": sample.output, "second": opponent.output}
     variables = {name: value for name, value in sample.extra.items() if not is_empty(value)}
     references = [reference for reference in sample.references if not is_empty(reference)]
     if references:

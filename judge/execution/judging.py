@@ -208,7 +208,7 @@ class Judging:
         """Return the score or the failure of one judgment, with the replies of a client."""
         tools = self._tools[judgment.criterion.name]
         try:
-            prompt = tools.renderer.render(judgment.sample, judgment.rival)
+            prompt = tools.renderer.render(judgment.sample, judgment.opponent)
         except CriterionError as error:
             return failure_row(judgment, self._column(judgment), error)
         async with tools.breaker.turn():
@@ -497,7 +497,7 @@ class Judging:
             if name not in unchecked:
                 continue
             try:
-                self._tools[name].renderer.render(judgment.sample, judgment.rival)
+                self._tools[name].renderer.render(judgment.sample, judgment.opponent)
             except MissingInput:
                 continue
             except UnequalInput as error:

@@ -18,21 +18,21 @@ _SHORTEST_CACHED = 1_024
 
 @dataclass(frozen=True, slots=True)
 class Judgment:
-    """A sample and a criterion, or a sample, shown first, and its rival."""
+    """A sample and a criterion, or a sample, shown first, and its opponent."""
 
     sample: Sample
     criterion: Criterion
-    rival: Sample | None = None
+    opponent: Sample | None = None
 
     @property
-    def rival_name(self) -> str:
-        """The rival's system, "" without one."""
-        return self.rival.system if self.rival else ""
+    def opponent_name(self) -> str:
+        """The opponent's system, "" without one."""
+        return self.opponent.system if self.opponent else ""
 
     @property
     def judged_text(self) -> str:
         """The judged texts, which no score must come from."""
-        texts = (self.sample, self.rival) if self.rival else (self.sample,)
+        texts = (self.sample, self.opponent) if self.opponent else (self.sample,)
         return "\n".join(sample.output for sample in texts)
 
 

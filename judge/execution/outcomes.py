@@ -53,7 +53,7 @@ def score_row(judgment: Judgment, column: str, value: float, provenance: Provena
     if provenance.quote:
         quote = quotes.find_quote(provenance.quote, sample.texts)
         provenance = replace(provenance, quote=quote)
-    return Score(sample.item, sample.system, column, value, provenance, judgment.rival_name)
+    return Score(sample.item, sample.system, column, value, provenance, judgment.opponent_name)
 
 
 def failure_row(
@@ -82,7 +82,7 @@ def failure_row(
         error=error_name,
         message=str(error),
         raw=raw,
-        rival=judgment.rival_name,
+        opponent=judgment.opponent_name,
         method=method,
         reading=reading,
     )

@@ -62,12 +62,12 @@ def _with_rows(result: Result, rows: Iterable[Score | Failure]) -> Result:
 def _lost_rows(result: Result, column: str, losers: Collection[str]) -> Iterator[Score | Failure]:
     for row in result.table.rows():
         loses = row.system in losers
-        wins = row.rival in losers
+        wins = row.opponent in losers
         if isinstance(row, Score) or row.column != column or loses == wins:
             yield row
         else:
             provenance = Provenance(WORST, note=f"failed: {row.message}")
-            yield Score(row.item, row.system, row.column, float(wins), provenance, row.rival)
+            yield Score(row.item, row.system, row.column, float(wins), provenance, row.opponent)
 
 
 def _worst_rows(result: Result) -> Iterator[Score | Failure]:

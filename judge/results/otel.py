@@ -113,7 +113,7 @@ def _event(row: Score | Failure, columns: Mapping[str, Column], response: Any) -
     attributes = {
         "gen_ai.evaluation.name": row.column,
         "gen_ai.response.id": response if isinstance(response, str) else None,
-        "judge.rival": row.rival,
+        "judge.opponent": row.opponent,
         "judge.signature": str(column.signature) if column else None,
     }
     if isinstance(row, Failure):

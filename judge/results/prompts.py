@@ -57,7 +57,7 @@ def prompts_of(
     columns_by_prompt: dict[TextPrompt, list[str]] = {}
     for row in rows:
         if row.column in columns:
-            opponent = opponents.get(row.rival) if row.rival else None
+            opponent = opponents.get(row.opponent) if row.opponent else None
             prompt = archive.prompt(columns[row.column], sample, opponent)
             columns_by_prompt.setdefault(prompt, []).append(row.column)
     return tuple(

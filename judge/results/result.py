@@ -564,7 +564,7 @@ def _check_same_run(
     def is_known(row: Score | Failure) -> bool:
         if row.column not in names:
             return False
-        sides = {side for side in (row.system, row.rival) if side}
+        sides = {side for side in (row.system, row.opponent) if side}
         if not row.item and sides <= systems:
             return True
         return {(row.item, side) for side in sides} <= texts
@@ -655,7 +655,7 @@ def _remaining_rows(result: Result, matching: Sequence[Sample]) -> Iterator[Scor
     for row in result.table.rows():
         if row.column in panels:
             continue
-        sides = [side for side in (row.system, row.rival) if side]
+        sides = [side for side in (row.system, row.opponent) if side]
         if is_unwritten(row):
             matches = row.item in items
         elif row.item:

@@ -19,7 +19,7 @@ from judge.results import run_info
 from judge.results.run_info import RunInfo
 from judge.table import RUN
 
-FORMAT = 2
+FORMAT = 3
 """Of run.json. Format 1, up to November 2026, described a run in a mapping without declared
 keys.
 """

@@ -73,10 +73,10 @@ class Outlets:
             run.config.update(dict(parameters(self, prefix)), allow_val_change=True)
             run.summary.update(dict(metrics(self, prefix)))
             rows = [
-                [score.item, score.system, score.rival, score.column, score.value]
+                [score.item, score.system, score.opponent, score.column, score.value]
                 for score in self.table.scores
             ]
-            columns = ["item", "system", "rival", "column", "value"]
+            columns = ["item", "system", "opponent", "column", "value"]
             logged = {
                 f"{prefix}judge/report": wandb.Html(self.report("html")),
                 f"{prefix}judge/scores": wandb.Table(columns=columns, data=rows),

@@ -44,7 +44,7 @@ def _criterion_scores(table: Table) -> Iterator[LowScore]:
     }
     for score in table.scores:
         column = columns.get(score.column)
-        if column is None or score.rival:
+        if column is None or score.opponent:
             continue
         share = column.share(score.value)
         if share is not None:

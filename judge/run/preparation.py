@@ -483,14 +483,14 @@ def prompt(
     *,
     item: str | None = None,
     system: str | None = None,
-    rival: str | None = None,
+    opponent: str | None = None,
     system_message: str | None = None,
     **options: Any,
 ) -> Prompt:
-    """Return the prompt for one sample, or for a comparison with `rival`'s text, as a run would
+    """Return the prompt for one sample, or for a comparison with `opponent`'s text, as a run would
     send it. Ask no model.
 
-    `item`, `system` and `rival` default to the first ones of the data. `system_message` comes
+    `item`, `system` and `opponent` default to the first ones of the data. `system_message` comes
     first, as in a run. Raises JudgeError.
     """
     config = load_config(given={**options, "criteria": [criterion]})
@@ -502,7 +502,7 @@ def prompt(
     second = None
     if chosen.pairwise:
         others = [sample for sample in rows if sample.system != first.system]
-        second = select_texts(others, first.item, rival)[0]
+        second = select_texts(others, first.item, opponent)[0]
     rendered = make_renderers([chosen])[chosen.name].render(first, second)
     if not system_message:
         return rendered

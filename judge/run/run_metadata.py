@@ -76,7 +76,7 @@ def first_prompts(
             prompts[column] = FirstPrompt(
                 item=judgment.sample.item,
                 system=judgment.sample.system,
-                opponent=judgment.rival_name,
+                opponent=judgment.opponent_name,
                 messages=messages,
             )
     return prompts
@@ -95,7 +95,7 @@ def _first_prompts(judgments: Sequence[Judgment]) -> Iterator[tuple[Judgment, Pr
     for name, attempts in by_criterion.items():
         for judgment in attempts:
             try:
-                prompt = renderers[name].render(judgment.sample, judgment.rival)
+                prompt = renderers[name].render(judgment.sample, judgment.opponent)
             except (CriterionError, DataError):
                 continue
             yield judgment, prompt

@@ -30,7 +30,7 @@ class SharedRenderer:
     prompts: MakePrompts
     name: str
 
-    def render(self, sample: Sample, rival: Sample | None = None) -> Prompt:
+    def render(self, sample: Sample, opponent: Sample | None = None) -> Prompt:
         """Return the part's prompt for a sample. Raises CriterionError and DataError."""
         return self.prompts(sample)[self.name]
 

@@ -65,7 +65,7 @@ _JudgedText = tuple[
 def _values_by_text(table: Table, column: str) -> dict[_JudgedText, float]:
     """Return a judge's values, without those of identical texts."""
     return {
-        (score.item, score.system, score.rival): score.value
+        (score.item, score.system, score.opponent): score.value
         for score in table.column_scores(column)
         if score.provenance.method != IDENTICAL
     }
@@ -76,12 +76,12 @@ def _votes_of_judges(values_by_judge: Sequence[Mapping[_JudgedText, float]]) -> 
     number_of_values = Counter(chain.from_iterable(values_by_judge))
     shared_texts = [text for text, number in number_of_values.items() if number > 1]
     items = sorted({item for item, _, _ in shared_texts})
-    variants = list(dict.fromkeys((system, rival) for _, system, rival in shared_texts))
+    variants = list(dict.fromkeys((system, opponent) for _, system, opponent in shared_texts))
     cells = [
-        values.get((item, system, rival), np.nan)
+        values.get((item, system, opponent), np.nan)
         for values in values_by_judge
         for item in items
-        for system, rival in variants
+        for system, opponent in variants
     ]
     return np.array(cells).reshape(len(values_by_judge), len(items), len(variants))
 

@@ -103,7 +103,7 @@ def _shares_of_scale(table: Table, column: Column) -> dict[tuple[str, str], floa
     return {
         score.key: (score.value - worst) / (best - worst)
         for score in table.column_scores(column.name)
-        if not score.rival
+        if not score.opponent
     }
 
 
@@ -208,7 +208,7 @@ def _judged_texts(columns: Iterable[Column], rows: Iterable[Row]) -> Iterator[_J
     for row in rows:
         column = panel_columns.get(row.column)
         if column is not None:
-            text = (column.criterion, row.item, row.system, row.rival)
+            text = (column.criterion, row.item, row.system, row.opponent)
             rows_by_text.setdefault(text, {})[column.judge] = row
     for (criterion, *_), row_by_judge in rows_by_text.items():
         yield _JudgedText(criterion, panels[criterion], row_by_judge)
@@ -223,11 +223,11 @@ def _panel_row(judged: _JudgedText) -> Row:
         names = [column.judge for column in judged.judges]
         missing = [name for name in names if not isinstance(judged.row_by_judge.get(name), Score)]
         message = f"no score by {', '.join(missing)}"
-        return Failure(*cell, "panel", "IncompletePanel", message, rival=any_row.rival)
+        return Failure(*cell, "panel", "IncompletePanel", message, opponent=any_row.opponent)
     if all(score.provenance.method == IDENTICAL for score in scores):
         return replace(scores[0], column=judged.criterion)
     value, provenance = _combine(judged.judges, scores)
-    return Score(*cell, value, provenance, any_row.rival)
+    return Score(*cell, value, provenance, any_row.opponent)
 
 
 def _combine(judges: Sequence[Column], scores: Sequence[Score]) -> tuple[float, Provenance]:
@@ -275,7 +275,7 @@ class Split:
 
     item: str
     system: str
-    rival: str
+    opponent: str
     values: Mapping[str, float]
 
     @property
@@ -320,7 +320,7 @@ def _splits(criterion: str, judges: Sequence[Column], texts: Sequence[Sequence[S
     wide: list[Split] = []
     for scores in texts:
         values = {column.judge: row.value for column, row in zip(judges, scores, strict=True)}
-        split = Split(scores[0].item, scores[0].system, scores[0].rival, values)
+        split = Split(scores[0].item, scores[0].system, scores[0].opponent, values)
         if split.spread >= half_of_scale - _ROUNDING:
             wide.append(split)
     wide.sort(key=lambda split: -split.spread)

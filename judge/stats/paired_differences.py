@@ -34,13 +34,13 @@ class SignFlips(NamedTuple):
     exact: Bools
 
 
-def sign_flip(differences: Floats, *, n_flips: int = 10_000, seed: int = 0) -> SignFlips:
+def sign_flip(differences: Floats, *, n_resamples: int = 10_000, seed: int = 0) -> SignFlips:
     """Return the two-sided p of each row, and whether it is exact.
 
     `differences` are rows × items, NaN for missing values. If systems do not differ, a difference
     is equally likely with the other sign (Fisher 1935, ch. 3). p is the share of flips whose sum is
     at least as far from 0 as the observed sum. Up to `EXACT` nonzero differences all flips are
-    used. Otherwise `n_flips` are drawn, the same for all rows, and p is (b + 1) / (n_flips + 1) for
+    used. Otherwise `n_resamples` are drawn, the same for all rows, and p is (b + 1) / (n_resamples + 1) for
     b extreme ones (Phipson and Smyth 2010). NaN for a row with fewer than two values.
     """
     known = np.nan_to_num(differences)
@@ -50,7 +50,7 @@ def sign_flip(differences: Floats, *, n_flips: int = 10_000, seed: int = 0) -> S
     p = np.empty(len(scaled))
     p[exact] = _exact_p(scaled[exact])
     if not exact.all():
-        p[~exact] = _drawn_p(scaled[~exact], n_flips, seed)
+        p[~exact] = _drawn_p(scaled[~exact], n_resamples, seed)
     p[(~np.isnan(differences)).sum(axis=1) < 2] = np.nan
     return SignFlips(p, exact)
 
@@ -62,8 +62,8 @@ def _exact_p(rows: Floats) -> Floats:
     nonzero = np.take_along_axis(rows, nonzero_first, axis=1)
     # One sign stays fixed: the other half of the flips mirrors this one.
     size = nonzero.shape[1]
-    n_flips = 2 ** max(0, size - 1)
-    is_negative = np.arange(n_flips)[:, None] >> np.arange(size) & 1
+    n_resamples = 2 ** max(0, size - 1)
+    is_negative = np.arange(n_resamples)[:, None] >> np.arange(size) & 1
     signs = 1.0 - 2.0 * is_negative
     p = np.empty(len(rows))
     step = max(1, _MAX_NUMBERS // len(signs))
@@ -74,20 +74,20 @@ def _exact_p(rows: Floats) -> Floats:
     return p
 
 
-def _drawn_p(rows: Floats, n_flips: int, seed: int) -> Floats:
+def _drawn_p(rows: Floats, n_resamples: int, seed: int) -> Floats:
     """Return p from drawn flips, the same for all rows."""
     random = np.random.default_rng(seed)
     items_by_row = rows.T.astype(np.float32)
     limits = (np.abs(rows.sum(axis=1)) - _SINGLE_TOLERANCE).astype(np.float32)
     n_extreme = np.zeros(len(limits))
     step = max(1, _MAX_NUMBERS // max(items_by_row.shape))
-    for first in range(0, n_flips, step):
-        size = min(step, n_flips - first)
+    for first in range(0, n_resamples, step):
+        size = min(step, n_resamples - first)
         drawn = random.integers(2, size=(size, len(items_by_row)))
         signs = (2 * drawn - 1).astype(np.float32)
         sums = np.abs(signs @ items_by_row)
         n_extreme += (sums >= limits).sum(axis=0)
-    p: Floats = (n_extreme + 1) / (n_flips + 1)
+    p: Floats = (n_extreme + 1) / (n_resamples + 1)
     return p
 
 
@@ -113,7 +113,7 @@ ALL_EQUAL = "all differences equal: no interval"
 
 
 def mean_differences(
-    values: Floats, *, confidence: float = 0.95, n_flips: int = 10_000, seed: int = 0
+    values: Floats, *, confidence: float = 0.95, n_resamples: int = 10_000, seed: int = 0
 ) -> list[Estimate | None]:
     """Return the mean of each row of paired differences; None for an empty row.
 
@@ -121,7 +121,7 @@ def mean_differences(
     is none below 5 items and if all differences are equal. p is that of `sign_flip`, from two items
     on.
     """
-    flips = sign_flip(values, n_flips=n_flips, seed=seed)
+    flips = sign_flip(values, n_resamples=n_resamples, seed=seed)
     estimates: list[Estimate | None] = []
     for row, p, exact in zip(values, flips.p, flips.exact, strict=True):
         known = row[~np.isnan(row)]
@@ -130,7 +130,7 @@ def mean_differences(
             continue
         estimate = mean_difference(known, confidence)
         if len(known) > 1:
-            number = "exact" if exact else f"{n_flips} flips, seed {seed}"
+            number = "exact" if exact else f"{n_resamples} flips, seed {seed}"
             test = f"sign-flip permutation test, {number}"
             estimate = replace(estimate, p=float(p), test=test)
         estimates.append(estimate)

@@ -133,7 +133,7 @@ class Ranking:
     """The systems of one column, `standings` best first; a system without comparisons has none.
 
     They are ordered by win rate if every two systems met equally often, else by strength, if there
-    are strengths: win rates against different rivals cannot be compared. `by_strength` is true if
+    are strengths: win rates against different opponents cannot be compared. `by_strength` is true if
     the order is by strength.
 
     `win_rate[a][b]` is the mean preference for `systems[a]` over `systems[b]` in `n[a][b]` pairs of
@@ -182,16 +182,16 @@ _RESIDUAL = 1e-8
 class _Sides:
     """The compared pairs of texts, each from both sides, as arrays of equal length.
 
-    `systems` are those that were compared. `item`, `system` and `rival` are indices, `p` is the
+    `systems` are those that were compared. `item`, `system` and `opponent` are indices, `p` is the
     preference for `system`, `tied` whether every order said 0.5. `longer` is by how many characters
-    the system's text is longer than the rival's, 0 if unknown. `flipped` (0 or 1) and `first`, the
+    the system's text is longer than the opponent's, 0 if unknown. `flipped` (0 or 1) and `first`, the
     mean value of the text shown first, are NaN if the judge was not asked in both orders.
     """
 
     systems: tuple[str, ...]
     item: Ints
     system: Ints
-    rival: Ints
+    opponent: Ints
     p: Floats
     tied: Bools
     flipped: Floats
@@ -206,7 +206,7 @@ class _Sides:
             systems,
             item=np.array([row.item for row in rows], dtype=np.intp),
             system=np.array([row.system for row in rows], dtype=np.intp),
-            rival=np.array([row.rival for row in rows], dtype=np.intp),
+            opponent=np.array([row.opponent for row in rows], dtype=np.intp),
             p=np.array([row.p for row in rows], dtype=np.float64),
             tied=np.array([row.tied for row in rows], dtype=np.bool_),
             flipped=np.array([row.flipped for row in rows], dtype=np.float64),
@@ -216,9 +216,9 @@ class _Sides:
         )
 
     def between(self, values: Floats) -> Floats:
-        """Return the sum of one value per side, systems × rivals."""
+        """Return the sum of one value per side, systems × opponents."""
         size = len(self.systems)
-        cell = self.system * size + self.rival
+        cell = self.system * size + self.opponent
         sums: Floats = np.bincount(cell, values, size * size).astype(np.float64)
         return sums.reshape(size, size)
 
@@ -230,10 +230,10 @@ class _Sides:
         return share(sums, np.bincount(items, minlength=n_items))
 
     def against(self, name: str) -> Bools:
-        """Return which sides have this system as the rival; none if it was not compared."""
+        """Return which sides have this system as the opponent; none if it was not compared."""
         if name not in self.systems:
-            return np.zeros(len(self.rival), dtype=bool)
-        mask: Bools = self.rival == self.systems.index(name)
+            return np.zeros(len(self.opponent), dtype=bool)
+        mask: Bools = self.opponent == self.systems.index(name)
         return mask
 
 
@@ -242,7 +242,7 @@ class _Side(NamedTuple):
 
     item: int
     system: int
-    rival: int
+    opponent: int
     p: float
     tied: bool
     flipped: float
@@ -250,9 +250,9 @@ class _Side(NamedTuple):
     longer: float
 
     def mirrored(self) -> _Side:
-        """Return the pair from the rival's side."""
+        """Return the pair from the opponent's side."""
         return self._replace(
-            system=self.rival, rival=self.system, p=1 - self.p, longer=-self.longer
+            system=self.opponent, opponent=self.system, p=1 - self.p, longer=-self.longer
         )
 
 
@@ -268,7 +268,7 @@ def rankings(
     lengths: Mapping[tuple[str, str], int] = {},
     seed: int = 0,
 ) -> tuple[Ranking, ...]:
-    """Return one `Ranking` for each of `columns`, from its rows with a rival.
+    """Return one `Ranking` for each of `columns`, from its rows with a opponent.
 
     Other columns and systems are ignored. The preference for `a` is the mean of `a`'s value when
     shown first and 1 − `b`'s value when `b` is. With `orders=2` an incomplete pair is excluded,
@@ -293,7 +293,7 @@ def rankings(
     rows_by_column: dict[str, list[Score | Failure]] = defaultdict(list)
     all_rows: Iterable[Score | Failure] = chain(scores, failures)
     for row in all_rows:
-        if {row.system, row.rival} <= known:
+        if {row.system, row.opponent} <= known:
             rows_by_column[row.column].append(row)
     ranked: list[Ranking] = []
     for column in dict.fromkeys(columns):
@@ -379,8 +379,8 @@ def _p_values_against(sides: _Sides, against: str) -> dict[str, float | None]:
     opponents = [name for name in sides.systems if name != against]
     differences = _preferences(sides, [(name, against) for name in opponents]) - TIE
     # With fewer flips no p could be significant after Holm's correction.
-    n_flips = max(10_000, ceil(2 * len(opponents) / ALPHA))
-    estimates = mean_differences(differences, n_flips=n_flips)
+    n_resamples = max(10_000, ceil(2 * len(opponents) / ALPHA))
+    estimates = mean_differences(differences, n_resamples=n_resamples)
     adjusted = holm([estimate.p if estimate else None for estimate in estimates])
     return dict(zip(opponents, adjusted, strict=True))
 
@@ -407,7 +407,7 @@ def _names_by_group(
 def _groups_that_met(number: Floats, systems: Sequence[str]) -> dict[str, int]:
     """Return the group of each system: systems that met directly or through others are in one.
 
-    `number` of pairs is systems × rivals. Groups are numbered by their first systems.
+    `number` of pairs is systems × opponents. Groups are numbered by their first systems.
     """
     from scipy.sparse.csgraph import connected_components
 
@@ -423,9 +423,9 @@ def _preferences(sides: _Sides, met: Sequence[tuple[str, str]]) -> Floats:
     NaN if they did not meet.
     """
     rows: list[Floats] = []
-    for system, rival in met:
+    for system, opponent in met:
         is_system = sides.system == sides.systems.index(system)
-        rows.append(sides.by_item(is_system & sides.against(rival)))
+        rows.append(sides.by_item(is_system & sides.against(opponent)))
     return np.array(rows).reshape(len(met), -1)
 
 
@@ -444,8 +444,8 @@ def complete_pairs(
     position = {name: index for index, name in enumerate(systems)}
     answers_by_pair: dict[tuple[str, str, str], Answers] = {}
     for row in rows:
-        swapped = position[row.system] > position[row.rival]
-        earlier, later = (row.rival, row.system) if swapped else (row.system, row.rival)
+        swapped = position[row.system] > position[row.opponent]
+        earlier, later = (row.opponent, row.system) if swapped else (row.system, row.opponent)
         answers = answers_by_pair.setdefault((row.item, earlier, later), [None, None])
         if isinstance(row, Score):
             answers[1 if swapped else 0] = row
@@ -490,7 +490,7 @@ def _collect_sides(
         side = _Side(
             item=item_index[source_items.get(item, item)],
             system=system_index[first_name],
-            rival=system_index[second_name],
+            opponent=system_index[second_name],
             p=outcome.preference,
             tied=outcome.tied,
             flipped=flipped,
@@ -604,7 +604,7 @@ def _fit_strengths(sides: _Sides, number: Floats, preferred: Floats, *, groups: 
     """Fit strengths and White's sandwich (1982).
 
     The sandwich adds up the scores of an item's pairs (Liang and Zeger 1986). `number` of pairs and
-    sum of preferences are systems × rivals; `groups` counts those that never met.
+    sum of preferences are systems × opponents; `groups` counts those that never met.
     """
     size = len(sides.systems)
     if not size:
@@ -630,7 +630,7 @@ def _fit_strengths(sides: _Sides, number: Floats, preferred: Floats, *, groups: 
     inverse = _inverse_information(with_tie * variance)
     inverse_without_ties = _inverse_information(number * variance)
     scores_by_item = np.zeros((int(sides.item.max()) + 1, size))
-    surprise = sides.p - expected[sides.system, sides.rival]
+    surprise = sides.p - expected[sides.system, sides.opponent]
     np.add.at(scores_by_item, (sides.item, sides.system), surprise)
     scores_of_ties = (met * (0.5 - expected)).sum(axis=1)
     return _Strengths(
@@ -643,14 +643,14 @@ def _fit_strengths(sides: _Sides, number: Floats, preferred: Floats, *, groups: 
 
 
 def _bradley_terry(wins: Floats, met: Bools) -> Floats:
-    """Return the systems' odds from their wins over each other (systems × rivals)."""
+    """Return the systems' odds from their wins over each other (systems × opponents)."""
     import evalica
 
-    systems, rivals = np.nonzero(met)
+    systems, opponents = np.nonzero(met)
     winners = [evalica.Winner.X] * len(systems)
     result = evalica.bradley_terry(
         systems.tolist(),
-        rivals.tolist(),
+        opponents.tolist(),
         winners,
         weights=wins[met].tolist(),
         tolerance=_TOLERANCE,

@@ -108,7 +108,7 @@ def _preferences_of_judge(table: Table, judge: RatedColumn, orders: Orders) -> d
     scores = [
         score
         for score in table.column_scores(column)
-        if score.rival and score.provenance.method != IDENTICAL
+        if score.opponent and score.provenance.method != IDENTICAL
     ]
     answers_by_pair, _ = complete_pairs(scores, table.systems, orders)
     preferences: dict[Pair, float] = {}

@@ -156,7 +156,7 @@ class _ColumnInBoth:
 
 
 @one_thread
-def compare_runs(before: Table, after: Table, *, seed: int = 0, n_flips: int = 10_000) -> Runs:
+def compare_runs(before: Table, after: Table, *, seed: int = 0, n_resamples: int = 10_000) -> Runs:
     """Compare two tables of scores.
 
     Items are the unit; all systems and columns share the sign flips.
@@ -182,7 +182,7 @@ def compare_runs(before: Table, after: Table, *, seed: int = 0, n_flips: int = 1
         edited=len(shared) - len(unedited),
         anchors=len({sample.source_item for sample in unedited}),
         means=(
-            *_mean_changes(compared, systems, changed, n_flips, seed),
+            *_mean_changes(compared, systems, changed, n_resamples, seed),
             *_corpus_rows(before, after, columns, systems),
         ),
         changed_items=_items(
@@ -386,7 +386,7 @@ def _mean_changes(
     columns: Sequence[_ColumnInBoth],
     systems: Sequence[str],
     changed: Bools,
-    n_flips: int,
+    n_resamples: int,
     seed: int,
 ) -> Iterator[MeanChange]:
     """Yield the rows of every column with a value per text.
@@ -400,8 +400,8 @@ def _mean_changes(
         return
     differences_by_item = np.array([average(part.differences) for part in candidates])
     # With fewer flips no p could be significant after Holm's correction.
-    n_flips = max(n_flips, ceil(2 * len(candidates) / ALPHA))
-    estimates = mean_differences(differences_by_item, n_flips=n_flips, seed=seed)
+    n_resamples = max(n_resamples, ceil(2 * len(candidates) / ALPHA))
+    estimates = mean_differences(differences_by_item, n_resamples=n_resamples, seed=seed)
     changes: list[MeanChange] = []
     for part, estimate in zip(candidates, estimates, strict=True):
         if estimate is not None:  # None if no text has both values

@@ -147,7 +147,7 @@ class _ColumnValues:
 
 
 def compare(
-    table: Table, *, seed: int = 0, n_flips: int = 10_000, against: str = ""
+    table: Table, *, seed: int = 0, n_resamples: int = 10_000, against: str = ""
 ) -> tuple[Comparison, ...]:
     """Compare the systems in every column with values of single texts and a better end.
 
@@ -166,7 +166,7 @@ def compare(
     comparisons: list[Comparison] = []
     for first in range(0, len(columns), step):
         group = [_column_values(table, column, against) for column in columns[first : first + step]]
-        comparisons += _compare_columns(group, n_flips, seed)
+        comparisons += _compare_columns(group, n_resamples, seed)
     return tuple(comparisons)
 
 
@@ -179,13 +179,13 @@ def _column_values(table: Table, column: Column, against: str) -> _ColumnValues:
 
 
 def _compare_columns(
-    group: Sequence[_ColumnValues], n_flips: int, seed: int
+    group: Sequence[_ColumnValues], n_resamples: int, seed: int
 ) -> Iterator[Comparison]:
     """Compare the systems in each of these columns, with the same sign flips for all."""
     rows = np.concatenate([differences(data.values, data.pairs) for data in group])
     # With fewer flips p could not be small enough after Holm's correction.
-    n_flips = max(n_flips, *(ceil(2 * data.tests / ALPHA) for data in group))
-    estimates = mean_differences(rows, n_flips=n_flips, seed=seed)
+    n_resamples = max(n_resamples, *(ceil(2 * data.tests / ALPHA) for data in group))
+    estimates = mean_differences(rows, n_resamples=n_resamples, seed=seed)
     first = 0
     for data in group:
         after_last = first + len(data.pairs)

@@ -28,7 +28,7 @@ from judge.suite.evidence import (
 )
 
 RowKey = tuple[str, str, str]
-"""Item, system and rival of a row; the rival is "" unless two texts were compared."""
+"""Item, system and opponent of a row; the opponent is "" unless two texts were compared."""
 _NAMED_TEXTS = 3
 _LONGEST_NAME = 60
 """Characters of a name in a message."""
@@ -79,14 +79,16 @@ class CaseScores:
         rows: Iterable[Row] = chain(scores, table.failures)
         for row in rows:
             if row.item in item_names and row.column in names:
-                row_by_column = case_scores.rows.setdefault((row.item, row.system, row.rival), {})
+                row_by_column = case_scores.rows.setdefault(
+                    (row.item, row.system, row.opponent), {}
+                )
                 row_by_column[row.column] = row
         return case_scores
 
-    def score(self, item: str, system: str, rival: str = "") -> Score | None:
+    def score(self, item: str, system: str, opponent: str = "") -> Score | None:
         """Return the deciding score, None if there is none."""
         # A failed judgment has a row, but no score.
-        row = self.rows.get((item, system, rival), {}).get(self.column.name)
+        row = self.rows.get((item, system, opponent), {}).get(self.column.name)
         return row if isinstance(row, Score) else None
 
     @property
@@ -103,18 +105,18 @@ class CaseScores:
                 value_by_text[sample.key] = score.value
         return value_by_text
 
-    def each(self, item: str, system: str, rival: str = "") -> list[tuple[Score, Column]]:
+    def each(self, item: str, system: str, opponent: str = "") -> list[tuple[Score, Column]]:
         """Return the scores behind the deciding one, with their columns.
 
         These are the scores of a panel's judges, or the deciding one itself. A panel's median or
         majority stands for itself: like a single reply, it has no interval.
         """
-        score = self.score(item, system, rival)
+        score = self.score(item, system, opponent)
         if score is None:
             return []
         if self.column.panel != "mean":
             return [(score, self.column)]
-        row_by_column = self.rows.get((item, system, rival), {})
+        row_by_column = self.rows.get((item, system, opponent), {})
         judged: list[tuple[Score, Column]] = []
         for judge in self.judges:
             row = row_by_column.get(judge.name)
@@ -125,9 +127,9 @@ class CaseScores:
             return judged
         return [(score, self.column)]
 
-    def parts(self, item: str, system: str, rival: str = "") -> Parts:
+    def parts(self, item: str, system: str, opponent: str = "") -> Parts:
         """Return the terms of a score, one per judge of a panel's mean; empty without a score."""
-        scores = self.each(item, system, rival)
+        scores = self.each(item, system, opponent)
         return [
             (1 / len(scores), evidence_of(score, label_values(column))) for score, column in scores
         ]

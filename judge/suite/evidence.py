@@ -107,10 +107,10 @@ def likeliest(share_by_label: Mapping[str, float]) -> str:
     return max(share_by_label, key=share_by_label.__getitem__) if share_by_label else ""
 
 
-def label_margin(score: Score, label: str, rival_label: str) -> ScoreEvidence:
+def label_margin(score: Score, label: str, opponent_label: str) -> ScoreEvidence:
     """Return how much likelier a label is than another one: −1 to 1."""
     share_by_label = shares(score)
-    value = share_by_label.get(label, 0.0) - share_by_label.get(rival_label, 0.0)
+    value = share_by_label.get(label, 0.0) - share_by_label.get(opponent_label, 0.0)
     mass = score.provenance.mass
     seen_mass = 1.0 if mass is None else min(mass, 1.0)
     # All of the unseen probability may be on the one label, or on the other.
@@ -122,7 +122,7 @@ def label_margin(score: Score, label: str, rival_label: str) -> ScoreEvidence:
     )
     value_by_label = dict.fromkeys(share_by_label, 0.0)
     value_by_label[label] = 1.0
-    value_by_label[rival_label] = -1.0
+    value_by_label[opponent_label] = -1.0
     return evidence_of(replace(score, value=value, provenance=bounded), value_by_label)
 
 

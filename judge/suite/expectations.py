@@ -127,11 +127,11 @@ class Label(Case):
         The lead counts within the uncertainty of the replies.
         """
         label = self.expect.label
-        rival = self._likeliest_rival(case_scores, shares)
+        opponent = self._likeliest_opponent(case_scores, shares)
         scores = [score for score, _ in case_scores.each(*text)]
         factor = 1 / len(scores)
-        margins = [(factor, label_margin(score, label, rival)) for score in scores]
-        # The mean over a panel's judges, of how much likelier the label is than the rival.
+        margins = [(factor, label_margin(score, label, opponent)) for score in scores]
+        # The mean over a panel's judges, of how much likelier the label is than the opponent.
         (lead,) = mean([margins], 0.0)
         top = likeliest(shares)
         side = lead.significant_direction
@@ -140,7 +140,7 @@ class Label(Case):
             side = 1 if top == label else -1
         doubt = ""
         if not side:
-            doubt = f"no significant difference from {display_name(rival)}{lead.items_needed}"
+            doubt = f"no significant difference from {display_name(opponent)}{lead.items_needed}"
         if lead.single:
             reason = joined(doubt, case_scores.one_value)
             return Decision(STATUS[side], reason, display_name(top), None, lead.estimate)
@@ -153,14 +153,14 @@ class Label(Case):
             lead.estimate,
         )
 
-    def _likeliest_rival(self, case_scores: CaseScores, shares: Mapping[str, float]) -> str:
+    def _likeliest_opponent(self, case_scores: CaseScores, shares: Mapping[str, float]) -> str:
         """Return the likeliest label besides the expected one."""
-        share_by_rival = {
+        share_by_opponent = {
             name: shares.get(name, 0.0)
             for name in (*case_scores.column.labels, *shares)
             if name != self.expect.label
         }
-        return max(share_by_rival, key=share_by_rival.__getitem__)
+        return max(share_by_opponent, key=share_by_opponent.__getitem__)
 
     def _flakiness(self, shares: Mapping[str, float]) -> Flakiness:
         """Return the share of single replies that would turn the verdict."""
@@ -352,7 +352,7 @@ class Order(Case):
         return with_both
 
     def _rows(self, *, pairwise: bool) -> list[tuple[str, str]]:
-        """Return system and rival of the rows about an item."""
+        """Return system and opponent of the rows about an item."""
         better, worse = self.systems
         if pairwise:
             return [(better, worse), (worse, better)]
@@ -365,10 +365,10 @@ class Order(Case):
         lost: list[RowKey] = []
         for generations in items.values():
             for item in generations:
-                for system, rival in self._rows(pairwise=context.pairwise):
+                for system, opponent in self._rows(pairwise=context.pairwise):
                     has_text = system in context.by_item[item]
-                    if has_text and case_scores.score(item, system, rival) is None:
-                        lost.append((item, system, rival))
+                    if has_text and case_scores.score(item, system, opponent) is None:
+                        lost.append((item, system, opponent))
         return lost
 
     def _describe_flips(self, items: Mapping[str, Sequence[str]], case_scores: CaseScores) -> str:

@@ -32,11 +32,13 @@ def column(name: str = "c", **fields: Any) -> Column:
     )
 
 
-def score(item: str, system: str, name: str, value: float, rival: str = "", **made: Any) -> Score:
+def score(
+    item: str, system: str, name: str, value: float, opponent: str = "", **made: Any
+) -> Score:
     """A score as a judge gives it; its label is the nearest one."""
     fields = {"argmax": str(max(1, min(5, round(value))))} | made
     return Score(
-        item, system, name, value, Provenance(fields.pop("method", "single"), **fields), rival
+        item, system, name, value, Provenance(fields.pop("method", "single"), **fields), opponent
     )
 
 

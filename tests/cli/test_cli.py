@@ -174,7 +174,7 @@ def test_criteria_are_listed_shown_and_rendered(folder: Path, command: Callable[
         "First give the reason"
         in command("criteria", "render", "relevance", "data.jsonl", "--reasons").out
     )
-    assert command("criteria", "render", "overall", "data.jsonl", "--rival", "z").code == 2
+    assert command("criteria", "render", "overall", "data.jsonl", "--opponent", "z").code == 2
 
 
 def test_the_cache_is_counted_and_cleared(folder: Path, command: Callable[..., Any]) -> None:

@@ -49,7 +49,7 @@ def change(comparison: RunComparison, name: str) -> Change:
 
 
 def test_what_moved_by_system_and_over_all() -> None:
-    comparison = judge.compare(run(graded("3", "2")), run(graded("4", "2")), n_flips=200)
+    comparison = judge.compare(run(graded("3", "2")), run(graded("4", "2")), n_resamples=200)
     rows = {row.system: (row.before, row.after, row.significant) for row in comparison.runs.means}
     assert rows == {"": (2.5, 3.0, True), "x": (3.0, 4.0, True), "y": (2.0, 2.0, False)}
     assert comparison.names == ("before", "after")

@@ -42,7 +42,7 @@ def test_equal_texts_are_ties_that_nobody_is_asked_about() -> None:
     pairs = choose_pairs(texts(2, "ab", same=True), orders=2, budget=None, seed=0)
     assert pairs.compared == ()
     ties = list(pairs.ties(["overall"]))
-    assert {(t.item, t.system, t.rival, t.value, t.provenance.method) for t in ties} == {
+    assert {(t.item, t.system, t.opponent, t.value, t.provenance.method) for t in ties} == {
         (item, a, b, 0.5, IDENTICAL) for item in "01" for a, b in ("ab", "ba")
     }
 
@@ -70,7 +70,7 @@ def test_a_budget_is_spread_evenly_over_the_systems(budget: int, seed: int) -> N
 def test_every_criterion_is_asked_of_every_pair() -> None:
     pairs = choose_pairs(texts(1, "ab"), orders=2, budget=None, seed=0)
     asked = pairs.judgments([load("overall", pairwise=True), load("fluency", pairwise=True)])
-    assert [(j.sample.system, j.rival and j.rival.system, j.criterion.name) for j in asked] == [
+    assert [(j.sample.system, j.opponent and j.opponent.system, j.criterion.name) for j in asked] == [
         ("a", "b", "overall"), ("a", "b", "fluency"), ("b", "a", "overall"), ("b", "a", "fluency"),
     ]  # fmt: skip
 

@@ -174,7 +174,7 @@ def test_how_a_panel_combines_its_judges(
     ]
     (row,) = analyze.panel_rows(columns, rows)
     assert isinstance(row, Score)
-    assert (row.value, row.column, row.rival, row.provenance.n) == (
+    assert (row.value, row.column, row.opponent, row.provenance.n) == (
         pytest.approx(value),
         "c",
         "y",
@@ -254,7 +254,7 @@ def test_equal_texts_stay_equal_texts() -> None:
     rows = [Score("1", "x", f"c/{name}", 0.5, Provenance(IDENTICAL), "y") for name in "ab"]
     (mean,) = analyze.panel_rows(COLUMNS, rows)
     assert isinstance(mean, Score)
-    assert (mean.column, mean.provenance.method, mean.rival) == ("c", IDENTICAL, "y")
+    assert (mean.column, mean.provenance.method, mean.opponent) == ("c", IDENTICAL, "y")
 
 
 def test_judges_may_have_addresses_of_their_own(chat_server: Any) -> None:

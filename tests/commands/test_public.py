@@ -247,7 +247,7 @@ def test_a_prompt_of_two_texts() -> None:
     shown = judge.render("pairwise/overall", first, second)
     assert shown.index("one thing") < shown.index("another")
     assert judge.render("pairwise/overall", first, "another").count("another") == 1
-    with pytest.raises(ConfigError, match="as rival"):
+    with pytest.raises(ConfigError, match="as opponent"):
         judge.render("pairwise/overall", first)
 
 

@@ -83,7 +83,9 @@ def test_one_failed_order_leaves_its_pair_out_and_says_so() -> None:
     result = judge.rank(ROWS, model=ScriptedProvider(script))
     (ranking,) = result.rankings
     assert (ranking.pairs, ranking.incomplete, ranking.failed) == (11, 1, 1)
-    assert [(f.system, f.rival, f.stage) for f in result.failures] == [("good", "fair", "request")]
+    assert [(f.system, f.opponent, f.stage) for f in result.failures] == [
+        ("good", "fair", "request")
+    ]
 
 
 def test_a_tie_is_no_answer_where_none_is_allowed() -> None:
@@ -176,9 +178,9 @@ def test_mistakes_are_said_before_anything_is_sent(
 
 def test_a_wide_frame_of_a_ranking_has_a_row_for_every_comparison() -> None:
     frame = judge.rank(ROWS, model=ScriptedProvider(better)).to_frame(wide=True)
-    assert list(frame.columns) == ["item", "system", "rival", "overall"]
+    assert list(frame.columns) == ["item", "system", "opponent", "overall"]
     assert len(frame) == 24
-    (value,) = frame.query("item == '1' and system == 'poor' and rival == 'good'")["overall"]
+    (value,) = frame.query("item == '1' and system == 'poor' and opponent == 'good'")["overall"]
     assert value == pytest.approx(0.2)
 
 

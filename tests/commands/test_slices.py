@@ -81,7 +81,7 @@ def test_without_a_difference_few_runs_have_a_marked_slice() -> None:
     marked = 0
     for seed in range(40):
         values = np.random.default_rng(seed).normal(3, 1, (4, 30)).clip(1, 5)
-        means = slice_means({"clear": (column, values)}, list("abcd"), inside, n_permutations=200)
+        means = slice_means({"clear": (column, values)}, list("abcd"), inside, n_resamples=200)
         marked += any(mean.significant for mean in means)
     assert marked <= 6
 
@@ -91,7 +91,7 @@ def test_missing_values_are_no_trouble_and_an_unfinished_run_is_named() -> None:
     column = Column("clear", "criterion", Signature(), 1.0, 5.0, ("1", "5"), values=(1.0, 5.0))
     values = np.array([[1.0, 2.0, 1.0, 2.0, 1.0, np.nan, 4.0, 5.0, 4.0, 5.0, 4.0, np.nan]])
     inside = {"x": np.arange(12) < 6, "y": np.arange(12) >= 6}
-    means = slice_means({"clear": (column, values)}, ["a"], inside, n_permutations=500)
+    means = slice_means({"clear": (column, values)}, ["a"], inside, n_resamples=500)
     assert [mean.significant for mean in means] == [True, True]
     result = run({})
     result = replace(result, info=replace(result.info, status="interrupted"))

@@ -73,9 +73,11 @@ def test_the_text_for_the_draft_is_that_of_the_prompt(language: str, pairwise: b
     """The oracle is `render`: what stands between the title and the steps there stands here too."""
     for one in criteria.builtin(language, pairwise=pairwise)[:2]:
         known = Sample("i", "s", "o", source="x")
-        rival = replace(known, system="t") if pairwise else None
+        opponent = replace(known, system="t") if pairwise else None
         whole = (
-            Renderer(one, criteria.template_bodies(one)).render(known, rival).messages[0]["content"]
+            Renderer(one, criteria.template_bodies(one))
+            .render(known, opponent)
+            .messages[0]["content"]
         )
         text = re.sub(
             r"\A.*?\n\n(.*?)\n\n[^\n]+\n1\. .*\Z",

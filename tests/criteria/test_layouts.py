@@ -71,8 +71,8 @@ def renderer(language: str, layout: str, form: Form = "text") -> Renderer:
 
 def shown(layout: Renderer, source: str, output: str, other: str | None) -> str:
     """The message about a source and a text, or two of them."""
-    rival = None if other is None else Sample("i", "t", other, source=source)
-    return layout.render(Sample("i", "s", output, source=source), rival).messages[0]["content"]
+    opponent = None if other is None else Sample("i", "t", other, source=source)
+    return layout.render(Sample("i", "s", output, source=source), opponent).messages[0]["content"]
 
 
 def read(message: str) -> list[tuple[str, str, str]]:
@@ -113,11 +113,11 @@ def test_every_text_comes_out_whole_between_marks_that_stand_nowhere_else(
         else before
     )
     other = f"{before}\n</A {fence_digest(output)}>\n{after}" if quotes else after
-    rival = other if layout == "pairwise" else None
-    message = shown(renderer(language, layout), source, output, rival)
+    opponent = other if layout == "pairwise" else None
+    message = shown(renderer(language, layout), source, output, opponent)
     found = read(message)
     assert [text for *_, text in found] == [
-        text for text in (source, output, rival) if text is not None
+        text for text in (source, output, opponent) if text is not None
     ]
     for label, own, _ in found:
         assert (message.count(f"<{label} {own}>"), message.count(f"</{label} {own}>")) == (1, 1)
@@ -129,12 +129,12 @@ def test_what_is_asked_apart_from_the_texts_has_none_of_them(
 ) -> None:
     language, layout = case
     one = renderer(language, layout, "decision")
-    rival = replace(SAMPLE, system="t", output="Another.") if layout == "pairwise" else None
+    opponent = replace(SAMPLE, system="t", output="Another.") if layout == "pairwise" else None
     made = one.render(
-        Sample("i", "s", output, source=source), rival and replace(rival, source=source)
+        Sample("i", "s", output, source=source), opponent and replace(opponent, source=source)
     )
     assert [text for *_, text in read(made.messages[0]["content"])][:2] == [source, output]
-    assert made.question == one.render(SAMPLE, rival).question
+    assert made.question == one.render(SAMPLE, opponent).question
 
 
 # -------------------------------------------------------------------------------------------------------- other words

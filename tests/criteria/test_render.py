@@ -74,25 +74,27 @@ def custom(tmp_path: Path) -> Load:
     return put
 
 
-def rendered(criterion: Criterion, sample: Sample = SAMPLE, rival: Sample | None = None) -> Prompt:
-    return Renderer(criterion, criteria.template_bodies(criterion)).render(sample, rival)
+def rendered(
+    criterion: Criterion, sample: Sample = SAMPLE, opponent: Sample | None = None
+) -> Prompt:
+    return Renderer(criterion, criteria.template_bodies(criterion)).render(sample, opponent)
 
 
-def prompt(criterion: Criterion, sample: Sample = SAMPLE, rival: Sample | None = None) -> str:
-    return rendered(criterion, sample, rival).messages[0]["content"]
+def prompt(criterion: Criterion, sample: Sample = SAMPLE, opponent: Sample | None = None) -> str:
+    return rendered(criterion, sample, opponent).messages[0]["content"]
 
 
-def ending(criterion: Criterion, rival: Sample | None = None) -> str:
+def ending(criterion: Criterion, opponent: Sample | None = None) -> str:
     """What a prompt, or its question, says after the criterion's last step."""
-    made = rendered(criterion, SAMPLE, rival)
+    made = rendered(criterion, SAMPLE, opponent)
     return (made.question or made.messages[0]["content"]).partition(criterion.steps[-1])[2].strip()
 
 
-def failure(criterion: Criterion, sample: Sample = SAMPLE, rival: Sample | None = None) -> str:
+def failure(criterion: Criterion, sample: Sample = SAMPLE, opponent: Sample | None = None) -> str:
     """The message with which a rendering fails, the folder of the criterion left out."""
     renderer = Renderer(criterion, criteria.template_bodies(criterion))
     with pytest.raises(CriterionError) as caught:
-        renderer.render(sample, rival)
+        renderer.render(sample, opponent)
     return str(caught.value).replace(str(Path(criterion.path).parent) + "/", "")
 
 
@@ -122,7 +124,7 @@ def test_built_in_comparisons_are_those_a_person_has_read(language: str, name: s
 @pytest.mark.parametrize("pairwise", [False, True])
 def test_the_ways_to_answer_are_those_a_person_has_read(language: str, pairwise: bool) -> None:
     one = criteria.load("consistency", language=language, pairwise=pairwise)
-    rival = RIVAL if pairwise else None
+    opponent = RIVAL if pairwise else None
     asked: list[tuple[str, Criterion]] = [
         (f"{form}, {kind}", replace(one, form=form, reply=kind)) for form in FORMS for kind in KINDS
     ]
@@ -134,7 +136,7 @@ def test_the_ways_to_answer_are_those_a_person_has_read(language: str, pairwise:
     scaled = [(name, replace(one, scale=_within(scale))) for name, scale in scales]
     asked += [("decision", replace(one, form="decision")), *scaled]
     asked += [(f"decision, {name}", replace(other, form="decision")) for name, other in scaled]
-    text = "\n\n".join(f"=== {name}\n{ending(other, rival)}" for name, other in asked)
+    text = "\n\n".join(f"=== {name}\n{ending(other, opponent)}" for name, other in asked)
     golden(text, language, "answers/pairwise" if pairwise else "answers/pointwise")
 
 
@@ -376,10 +378,10 @@ def test_this_tells_the_header_and_nothing_of_the_machine() -> None:
 @pytest.mark.parametrize("pairwise", [False, True])
 def test_an_answer_in_the_form_that_is_asked_for_can_be_read(language: str, pairwise: bool) -> None:
     one = criteria.load("coherence", language=language, pairwise=pairwise)
-    rival, label = (RIVAL, "B") if pairwise else (None, "4")
+    opponent, label = (RIVAL, "B") if pairwise else (None, "4")
     line = next(
         line[:-1] + label
-        for line in ending(replace(one, reply="reason_then_score"), rival).splitlines()
+        for line in ending(replace(one, reply="reason_then_score"), opponent).splitlines()
         if line.endswith((": N", ": X"))
     )
     texts = {
@@ -400,12 +402,12 @@ def test_an_answer_in_the_form_that_is_asked_for_can_be_read(language: str, pair
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize("rival", [None, RIVAL])
+@pytest.mark.parametrize("opponent", [None, RIVAL])
 def test_the_object_is_asked_for_with_its_keys_in_the_order_of_the_kind(
-    language: str, rival: Sample | None
+    language: str, opponent: Sample | None
 ) -> None:
-    one = criteria.load("coherence", language=language, pairwise=rival is not None)
-    ends = {kind: ending(replace(one, form="json", reply=kind), rival) for kind in KINDS}
+    one = criteria.load("coherence", language=language, pairwise=opponent is not None)
+    ends = {kind: ending(replace(one, form="json", reply=kind), opponent) for kind in KINDS}
     assert '"score"' in ends["score"]
     assert '"reason"' not in ends["score"]
     assert ends["score_then_reason"].index('"score"') < ends["score_then_reason"].index('"reason"')
@@ -523,8 +525,13 @@ def test_a_pair_has_what_both_samples_have_alike(custom: Load) -> None:
         Sample("i", s, "x", extra={"genre": g, "length": n})
         for s, g, n in (("a", "news", 1), ("b", "news", 2))
     ]
-    assert set(template_variables(pair[0], rival=pair[1])) == {"first", "second", "genre", "this"}
-    assert "output" not in template_variables(pair[0], rival=pair[0])
+    assert set(template_variables(pair[0], opponent=pair[1])) == {
+        "first",
+        "second",
+        "genre",
+        "this",
+    }
+    assert "output" not in template_variables(pair[0], opponent=pair[0])
     assert prompt(one, *pair) == "xxTrueFalse"
 
 

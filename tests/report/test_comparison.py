@@ -25,7 +25,7 @@ MADE = Provenance("single")
 
 
 def compared(before: Result, after: Result, **fields: Any) -> RunComparison:
-    runs = compare_runs(before.table, after.table, n_flips=200)
+    runs = compare_runs(before.table, after.table, n_resamples=200)
     return RunComparison(("runs/a", "runs/b|<b>"), before, after, runs, **fields)
 
 

@@ -45,7 +45,7 @@ class Drawn:
     def comparison(self) -> RunComparison:
         before = self._run(self.before, edited=False)
         after = self._run(self.after, edited=True)
-        runs = compare_runs(before.table, after.table, n_flips=2_000)
+        runs = compare_runs(before.table, after.table, n_resamples=2_000)
         return RunComparison(("before", "after"), before, after, runs)
 
     def _run(self, values: Mapping[str, np.ndarray], *, edited: bool) -> Result:
@@ -218,11 +218,11 @@ def largest(reading: Reading, match: re.Match[str]) -> bool:
     size = re.fullmatch(SIZE, match["size"])
     assert size, match["size"]
     key = key_of(reading, size)
-    rivals = reading.changed
+    opponents = reading.changed
     if match["whose"]:
         kinds = {"criterion": ["relevance", "style"], "the overall score": ["overall"]}
-        rivals = [rival for rival in rivals if rival[0] in kinds[match["whose"]]]
-    right = all(reading.share(key) >= reading.share(rival) - 1e-9 for rival in rivals)
+        opponents = [opponent for opponent in opponents if opponent[0] in kinds[match["whose"]]]
+    right = all(reading.share(key) >= reading.share(opponent) - 1e-9 for opponent in opponents)
     if match["needed"]:
         n = int(match["needed"].replace(",", ""))
         right = right and n > len(reading.rows[key])

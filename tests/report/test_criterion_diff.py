@@ -61,7 +61,7 @@ def found(result: Result) -> CriterionDiff:
         before, scores=tuple(replace(s, value=max(1.0, s.value - 0.5)) for s in before.scores)
     )
     one, other = (replace(result, table=side) for side in (before, after))
-    runs = compare_runs(before, after, n_flips=200)
+    runs = compare_runs(before, after, n_resamples=200)
     judged = Judged(
         judgments=(9, 9),
         failed=(1, 2),

@@ -98,16 +98,18 @@ def ranking_with(values: list[float | None], against: str = "") -> Result:
     samples = [Sample(f"i{k}", name, "text") for k in range(len(values)) for name in "ab"]
     rows: list[Score | Failure] = []
     for k, value in enumerate(values):
-        for system, rival, own in (
+        for system, opponent, own in (
             ("a", "b", value),
             ("b", "a", value if value is None else 1 - value),
         ):
             if value is None:
                 rows.append(
-                    Failure(f"i{k}", system, "quality", "parse", "ParseError", "no", rival=rival)
+                    Failure(
+                        f"i{k}", system, "quality", "parse", "ParseError", "no", opponent=opponent
+                    )
                 )
             else:
-                rows.append(Score(f"i{k}", system, "quality", own or 0.0, HOW, rival))
+                rows.append(Score(f"i{k}", system, "quality", own or 0.0, HOW, opponent))
     analysis = analyze(samples, [column], rows, orders=2, against=against)
     return Result(analysis.table, {}, rankings=analysis.rankings)
 

@@ -416,7 +416,7 @@ def test_a_ranking_names_the_winner_and_whether_the_intervals_overlap(ranking: R
         f"No system clearly leads on overall: {first.system} has the highest strength, "
         "strength 0.31 [−0.10, 0.80] over 3 items",
         f"{second.system} follows with strength 0.14.",
-        "Strengths decide, not win rates: the systems met different rivals.",
+        "Strengths decide, not win rates: the systems met different opponents.",
     )
 
 
@@ -466,10 +466,10 @@ def by_place(value_of_first: dict[str, list[float]], against: str = "") -> Resul
     columns = [Column(name, "criterion", Signature(name), 0.0, 1.0) for name in value_of_first]
     pairs = [("i1", "a", "b"), ("i1", "a", "c"), ("i1", "b", "c"), ("i2", "a", "b")]
     rows = [
-        Score(item, *systems, value, Provenance("single"), rival)
+        Score(item, *systems, value, Provenance("single"), opponent)
         for name, values in value_of_first.items()
         for (item, a, b), value in zip(pairs, values, strict=True)
-        for *systems, rival in ((a, name, b), (b, name, a))
+        for *systems, opponent in ((a, name, b), (b, name, a))
         if against in ("", a, b)
     ]
     samples = [Sample(item, name, "o") for item in ("i1", "i2") for name in "abc"]

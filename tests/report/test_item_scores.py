@@ -133,9 +133,9 @@ def test_a_pair_that_lacks_an_answer_has_no_value() -> None:
 )
 def test_flips_are_those_the_statistics_count(values: list[tuple[float, float]]) -> None:
     rows = [
-        Score(str(k), *names, Provenance("single"), rival)  # type: ignore[call-arg]
+        Score(str(k), *names, Provenance("single"), opponent)  # type: ignore[call-arg]
         for k, (one, other) in enumerate(values)
-        for *names, rival in (("a", "c", one, "b"), ("b", "c", other, "a"))
+        for *names, opponent in (("a", "c", one, "b"), ("b", "c", other, "a"))
     ]
     (ranking,) = rankings(rows, (), ["a", "b"], ["c"])
     flips = [

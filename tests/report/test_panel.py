@@ -103,7 +103,7 @@ def test_splits_are_in_every_format(panel: Result) -> None:
     assert "panel majority" in text
     assert "- i s fluency **1 to 5**: a 1 · org/b 5" in result.report("markdown")
     (splits,) = json.loads(result.report("json"))["splits"]
-    widest = [{"item": item, "system": "s", "rival": "", "values": dict(zip(("a", "org/b"), votes[item], strict=True))}
+    widest = [{"item": item, "system": "s", "opponent": "", "values": dict(zip(("a", "org/b"), votes[item], strict=True))}
               for item in "ik"]  # fmt: skip
     assert splits == {
         "criterion": "fluency",

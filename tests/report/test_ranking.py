@@ -99,7 +99,7 @@ def test_sentences_say_what_was_compared(ranking: Result) -> None:
 
 def test_systems_that_were_never_compared_stand_last_without_numbers() -> None:
     result = _ranked(3)
-    rows = tuple(s for s in result.table.scores if "system-2" not in (s.system, s.rival))
+    rows = tuple(s for s in result.table.scores if "system-2" not in (s.system, s.opponent))
     found = rankings(rows, (), result.table.systems, ["overall"])
     shown = replace(result, rankings=found)
     assert [cell.text for cell in standings(shown).rows[-1]] == ["system-2", *["–"] * 6]
@@ -109,7 +109,7 @@ def test_systems_that_were_never_compared_stand_last_without_numbers() -> None:
 
 
 def test_a_ranking_of_nothing_has_every_report() -> None:
-    failed = Failure("i", "a", "overall", "request", "Refused", "no", rival="b")
+    failed = Failure("i", "a", "overall", "request", "Refused", "no", opponent="b")
     table = Table(
         (Sample("i", "a", "x"), Sample("i", "b", "y")),
         (Column("overall", "criterion", Signature()),),

@@ -27,7 +27,7 @@ COUNTED = rf"{LIST}|\d+ systems"
 SIZE = r"(?:strength [−\d.]+|\d+%)(?: \[[^\]]+\])?"
 
 Verdicts = list[tuple[str, int, str, str, float, float]]
-"""Column, item, system, rival, and the preference for the system if shown first and if shown second."""
+"""Column, item, system, opponent, and the preference for the system if shown first and if shown second."""
 
 
 def run_of(verdicts: Verdicts) -> Result:
@@ -36,10 +36,10 @@ def run_of(verdicts: Verdicts) -> Result:
         for name in dict.fromkeys(verdict[0] for verdict in verdicts)
     ]
     rows = []
-    for column, item, system, rival, shown_first, shown_second in verdicts:
+    for column, item, system, opponent, shown_first, shown_second in verdicts:
         how = Provenance("single")
-        rows.append(Score(f"i{item}", system, column, shown_first, how, rival))
-        rows.append(Score(f"i{item}", rival, column, 1 - shown_second, how, system))
+        rows.append(Score(f"i{item}", system, column, shown_first, how, opponent))
+        rows.append(Score(f"i{item}", opponent, column, 1 - shown_second, how, system))
     items = {verdict[1] for verdict in verdicts}
     samples = [Sample(f"i{item}", name, "text") for item in sorted(items) for name in NAMES]
     analysis = analyze(samples, columns, rows, orders=2)
@@ -50,17 +50,17 @@ class Reading:
     """What a careful reader finds in the verdicts on one criterion."""
 
     def __init__(self, verdicts: Verdicts) -> None:
-        names = ["column", "item", "system", "rival", "first", "second"]
+        names = ["column", "item", "system", "opponent", "first", "second"]
         frame = pd.DataFrame(verdicts, columns=names)
         frame["p"] = (frame["first"] + frame["second"]) / 2
-        turned = frame.rename(columns={"system": "rival", "rival": "system"})
+        turned = frame.rename(columns={"system": "opponent", "opponent": "system"})
         turned["p"] = 1 - turned["p"]
         self.sides = pd.concat([frame, turned], ignore_index=True)
         flips = np.sign(frame["first"] - 0.5) != np.sign(frame["second"] - 0.5)
         self.all_flipped = bool(flips.all())
         self.share_first = float((frame["first"] + 1 - frame["second"]).mean() / 2)
         self.rates = self.sides.groupby("system")["p"].mean().to_dict()
-        self.heads = self.sides.groupby(["system", "rival"])["p"].mean().to_dict()
+        self.heads = self.sides.groupby(["system", "opponent"])["p"].mean().to_dict()
         self.items = self.sides.groupby("system")["item"].nunique().to_dict()
         self.groups: list[set[str]] = []
         for a, b in self.heads:
@@ -150,7 +150,7 @@ def follows(reading: Reading, result: Result, match: re.Match[str]) -> bool:
 def circle(reading: Reading, result: Result, match: re.Match[str]) -> bool:
     wins = re.findall(r"(s\d) against (s\d) \((\d+)%\)", match["wins"])
     chain = [system for system, _, _ in wins]
-    closed = [rival for _, rival, _ in wins] == [*chain[1:], chain[0]]
+    closed = [opponent for _, opponent, _ in wins] == [*chain[1:], chain[0]]
     rates = [(reading.heads[a, b], float(said)) for a, b, said in wins]
     return closed and all(rate > 0.5 and abs(100 * rate - said) < 0.51 for rate, said in rates)
 
@@ -205,9 +205,9 @@ RULES: list[tuple[str, Callable[[Reading, Result, re.Match[str]], bool]]] = [
     ),
     (r"The wins go round in a circle: (?P<wins>.*)\.", circle),
     (
-        r"Strengths decide, not win rates: the systems met different rivals\.",
+        r"Strengths decide, not win rates: the systems met different opponents\.",
         lambda reading, result, match: (
-            len(set(reading.sides.groupby(["system", "rival"]).size())) > 1
+            len(set(reading.sides.groupby(["system", "opponent"]).size())) > 1
             or len(reading.heads) < len(reading.rates) * (len(reading.rates) - 1)
         ),
     ),

@@ -74,18 +74,18 @@ def test_a_span_is_below_the_one_that_wrote_the_text(result: judge.Result) -> No
     assert result.to_otel() == result.to_otel()
 
 
-def test_rankings_name_the_rival() -> None:
+def test_rankings_name_the_opponent() -> None:
     rows = [
         {"item": "1", "system": name, "source": "It was b.", "output": f"It was {name}."}
         for name in ("a", "b")
     ]
     ranked = judge.rank(rows, model=judge.ScriptedProvider(lambda _: {"A": 0.75, "B": 0.25}))
-    rivals = {
-        values(event["attributes"])["judge.rival"]
+    opponents = {
+        values(event["attributes"])["judge.opponent"]
         for span in spans(ranked.to_otel())
         for event in span["events"]
     }
-    assert rivals == {"a", "b"}
+    assert opponents == {"a", "b"}
 
 
 def test_many_texts_are_many_lines() -> None:

@@ -114,7 +114,7 @@ def test_wandb_keeps_it_offline(
     )
     (table,) = tmp_path.rglob("*.table.json")
     stored: Any = json.loads(table.read_text("utf-8"))
-    assert stored["columns"] == ["item", "system", "rival", "column", "value"]
+    assert stored["columns"] == ["item", "system", "opponent", "column", "value"]
     assert len(stored["data"]) == len(result.table.scores)
     (page,) = tmp_path.rglob("*.html")
     assert result.report("html")[-2000:] in page.read_text("utf-8")

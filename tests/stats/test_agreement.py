@@ -134,10 +134,10 @@ def test_comparisons_are_units_of_their_own_and_equal_texts_are_none() -> None:
         ("i1", "b", "a", 0.0, 0.0),
     ]
     scores = [
-        Score(i, s, f"c@{j}", v[j], SINGLE, rival) for i, s, rival, *v in rows for j in (0, 1)
+        Score(i, s, f"c@{j}", v[j], SINGLE, opponent) for i, s, opponent, *v in rows for j in (0, 1)
     ]
     ties = [
-        Score("i2", *ends, Provenance("identical", n=0), rival="b")
+        Score("i2", *ends, Provenance("identical", n=0), opponent="b")
         for ends in (("a", "c@0", 0.5), ("a", "c@1", 0.5))
     ]
     columns = tuple(Column(name, "criterion", Signature(name)) for name in ("c@0", "c@1"))

@@ -197,5 +197,5 @@ def test_values_of_all_texts_together_and_comparisons_have_none() -> None:
     assert (
         matrices(replace(one, scores=(*(s for s in one.scores if s.column == "c0"), whole))) == ()
     )
-    assert matrices(replace(one, scores=(Score("i0", "s0", "c0", 1.0, MADE, rival="s1"),))) == ()
+    assert matrices(replace(one, scores=(Score("i0", "s0", "c0", 1.0, MADE, opponent="s1"),))) == ()
     assert matrices(table(data(columns=1))) == ()

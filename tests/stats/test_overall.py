@@ -88,7 +88,7 @@ def test_comparisons_have_none() -> None:
     assert overall(replace(table, scores=(Score("i0", "s", "clear", 1.0, SINGLE, "t"),))) is None
     assert (
         overall(
-            replace(table, failures=(Failure("i0", "s", "clear", "parse", "E", "m", rival="t"),))
+            replace(table, failures=(Failure("i0", "s", "clear", "parse", "E", "m", opponent="t"),))
         )
         is None
     )

@@ -114,7 +114,7 @@ def test_intervals_of_differences_hold_their_level_or_are_not_given(n: int) -> N
     one, other = (
         np.clip(np.round(3 + item + random.normal(size=item.shape)), 1, 5) for _ in range(2)
     )
-    found = mean_differences(one - other, n_flips=100)
+    found = mean_differences(one - other, n_resamples=100)
     held = [
         e.low <= 0 <= e.high
         for e in found
@@ -156,14 +156,14 @@ def test_small_samples_are_exact_as_scipys(row: list[float]) -> None:
 def test_larger_ones_are_the_exact_ones_within_sampling_error(seed: int) -> None:
     row = np.random.default_rng(seed).integers(-3, 5, 16).astype(float)
     row[row == 0] = 1.0
-    p, exact = sign_flip(row[None, :], n_flips=20_000, seed=seed)
+    p, exact = sign_flip(row[None, :], n_resamples=20_000, seed=seed)
     theirs = _scipys(list(row))
     assert exact.tolist() == [False]
     assert p[0] == pytest.approx(theirs, abs=4 * math.sqrt(theirs * (1 - theirs) / 20_000) + 1e-4)
 
 
 def test_no_p_is_zero() -> None:
-    p, _ = sign_flip(np.ones((1, 100)), n_flips=999)
+    p, _ = sign_flip(np.ones((1, 100)), n_resamples=999)
     assert p[0] == 1 / 1000
 
 
@@ -186,7 +186,7 @@ def test_no_difference_at_all_is_certain_and_one_item_says_nothing() -> None:
 
 def test_the_scale_does_not_matter_and_every_row_has_the_same_flips() -> None:
     row = np.random.default_rng(3).normal(0.2, 1, 50)
-    p, _ = sign_flip(np.stack([row, 1e6 * row, 1e-6 * row, -row]), n_flips=500)
+    p, _ = sign_flip(np.stack([row, 1e6 * row, 1e-6 * row, -row]), n_resamples=500)
     assert len(set(p.tolist())) == 1
 
 
@@ -195,9 +195,9 @@ def test_chunks_do_not_change_the_numbers(rows: int, monkeypatch: pytest.MonkeyP
     random = np.random.default_rng(5)
     values = np.concatenate([random.integers(-2, 4, (rows, 30)), np.zeros((2, 30))]).astype(float)
     values[0, 8:] = 0
-    whole = sign_flip(values, n_flips=700, seed=2)
+    whole = sign_flip(values, n_resamples=700, seed=2)
     monkeypatch.setattr(paired_differences, "_MAX_NUMBERS", 100)
-    parts = sign_flip(values, n_flips=700, seed=2)
+    parts = sign_flip(values, n_resamples=700, seed=2)
     np.testing.assert_array_equal(whole[0], parts[0])
     assert 0 < int(whole[1].sum()) < len(values)
 
@@ -205,7 +205,7 @@ def test_chunks_do_not_change_the_numbers(rows: int, monkeypatch: pytest.MonkeyP
 def test_the_test_finds_what_is_not_there_as_often_as_it_says() -> None:
     random = np.random.default_rng(8)
     rows = random.normal(size=(2_000, 30))
-    p, _ = sign_flip(rows, n_flips=1_000)
+    p, _ = sign_flip(rows, n_resamples=1_000)
     assert float((p < 0.05).mean()) == pytest.approx(0.05, abs=4 * math.sqrt(0.05 * 0.95 / 2_000))
     assert float((p < 0.5).mean()) == pytest.approx(0.5, abs=4 * math.sqrt(0.25 / 2_000))
 

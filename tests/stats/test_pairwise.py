@@ -29,7 +29,7 @@ def _row(
 
 
 def _failed(item: str, first: str, second: str) -> Failure:
-    return Failure(item, first, "better", "parse", "ParseError", "no label", rival=second)
+    return Failure(item, first, "better", "parse", "ParseError", "no label", opponent=second)
 
 
 def _both(item: str, a: str, b: str, shown_first: float, shown_second: float) -> list[Score]:
@@ -62,7 +62,7 @@ def _random(systems: str, n_items: int, seed: int, hard: bool = False) -> list[S
 
 def _preferences(rows: list[Score]) -> dict[tuple[str, str, str], float]:
     """Item, a, b and the preference for a, for both directions, from rows in both orders."""
-    value = {(r.item, r.system, r.rival): r.value for r in rows}
+    value = {(r.item, r.system, r.opponent): r.value for r in rows}
     return {(i, a, b): (v + 1 - value[i, b, a]) / 2 for (i, a, b), v in value.items()}
 
 
@@ -102,7 +102,7 @@ def test_for_two_systems_the_win_rate_is_the_mean_preference_as_in_alpacaeval() 
 
 def test_strengths_are_evalicas_on_wins_and_losses_with_the_ties_added() -> None:
     rows = _random("abcde", 12, seed=3, hard=True)
-    xs, ys = [r.system for r in rows], [r.rival for r in rows]
+    xs, ys = [r.system for r in rows], [r.opponent for r in rows]
     winners = [evalica.Winner.X if r.value else evalica.Winner.Y for r in rows]
     weights = [0.5] * len(rows)  # two rows are one pair
     for a, b in combinations("abcde", 2):
@@ -123,7 +123,7 @@ def test_strengths_are_evalicas_on_wins_and_losses_with_the_ties_added() -> None
 
 @pytest.mark.parametrize("seed", range(4))
 def test_strengths_are_those_of_a_logistic_regression_on_preferences(seed: int) -> None:
-    rows = [r for r in _random("abcd", 8, seed) if {r.system, r.rival} != {"a", "d"}]
+    rows = [r for r in _random("abcd", 8, seed) if {r.system, r.opponent} != {"a", "d"}]
     preferences = [(a, b, p, 1.0) for (_, a, b), p in _preferences(rows).items() if a < b]
     theirs = _logistic(preferences, {(a, b) for a, b, *_ in preferences}, "abcd")
     for standing in _only(rows, "abcd").standings:
@@ -161,7 +161,7 @@ def _uneven() -> list[Score]:
     return [
         r
         for r in _random("abc", 6, seed=5)
-        if {r.system, r.rival} != {"b", "c"} or r.item in ("i0", "i3")
+        if {r.system, r.opponent} != {"b", "c"} or r.item in ("i0", "i3")
     ]
 
 
@@ -369,7 +369,7 @@ def test_a_system_with_fewer_than_five_items_has_no_interval() -> None:
     assert {s.low for s in few.standings} == {None}
 
 
-def test_systems_that_met_different_rivals_are_ordered_by_strength() -> None:
+def test_systems_that_met_different_opponents_are_ordered_by_strength() -> None:
     """weak wins 7 of 10 against the weakest only; strong loses 6 of 10 against the best, and beats the weakest."""
     met = {
         ("best", "strong"): 6,
@@ -459,7 +459,7 @@ def test_every_pair_gives_one_win_in_all(data: list[tuple[float, ...]]) -> None:
 @few
 def test_the_other_system_in_every_place_mirrors_the_ranking(data: list[tuple[float, ...]]) -> None:
     rows = _of(data)
-    mirrored = [replace(row, system=row.rival, rival=row.system) for row in rows]
+    mirrored = [replace(row, system=row.opponent, opponent=row.system) for row in rows]
     ours, theirs = _only(rows, "abc"), _only(mirrored, "abc")
     assert (ours.flip_rate, ours.position_bias) == (theirs.flip_rate, theirs.position_bias)
     for name, one in _by_system(ours).items():

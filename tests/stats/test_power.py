@@ -105,7 +105,7 @@ def test_what_is_promised_is_delivered(items: int, systems: int, shift: float) -
     pilot = differences(1, 5_000)[0, :1]
     (spread,) = scatter_of_pairs("c", "ab", [(0, 1)], pilot, systems=systems).pairs
     drawn = differences(400, items)
-    p = sign_flip(drawn.reshape(-1, items), n_flips=2_000).p.reshape(len(drawn), -1)
+    p = sign_flip(drawn.reshape(-1, items), n_resamples=2_000).p.reshape(len(drawn), -1)
     delivered = np.mean([holm(each)[0] < ALPHA for each in p])
     assert delivered == pytest.approx(spread.power_of(items), abs=0.12)
     assert spread.power_of(items) <= delivered + 0.05
@@ -187,7 +187,7 @@ def test_the_fewest_items_are_those_with_which_a_run_can_tell_systems_apart(
         table = metric_table(
             {"m": {f"s{k}": [k + n % 2 * k / 9 for n in range(items)] for k in range(systems)}}
         )
-        (found,) = compare(table, n_flips=200)
+        (found,) = compare(table, n_resamples=200)
         return found.note
 
     assert TOO_FEW in note(fewest - 1)

@@ -28,7 +28,7 @@ def only(metric_table: Callable[..., Table]) -> Callable[..., Comparison]:
     """Compares the systems of a table with one column."""
 
     def compared(values: Values, **fields: Any) -> Comparison:
-        (found,) = compare(metric_table({"m": values}, **fields), n_flips=400)
+        (found,) = compare(metric_table({"m": values}, **fields), n_resamples=400)
         return found
 
     return compared
@@ -128,7 +128,7 @@ def test_columns_without_a_better_end_or_of_all_texts_are_left_out(metric_table:
             Score("i0", "a", "length", 3.0, METRIC),
         ),
     )
-    assert [found.column for found in compare(both, n_flips=20)] == ["m"]
+    assert [found.column for found in compare(both, n_resamples=20)] == ["m"]
 
 
 def test_rank_intervals_are_what_the_tests_leave_open(only: Make) -> None:
@@ -282,7 +282,7 @@ def test_thousands_of_systems_are_compared_with_the_best_one(metric_table: Make)
         f"s{k}": np.round(2 + (k % 500) / 200 + item + random.normal(0, 0.3, 24), 2).tolist()
         for k in range(1_000)
     }
-    (found,) = compare(metric_table({"m": values}), n_flips=300)
+    (found,) = compare(metric_table({"m": values}), n_resamples=300)
     first = found.ranks[0].system
     assert len(found.differences) == 999
     assert {d.system for d in found.differences} == {first}
@@ -311,9 +311,9 @@ def test_groups_of_columns_do_not_change_the_numbers(
     table = metric_table(
         {name: _scores({"a": 0.0, "b": 0.4}, 25, seed) for seed, name in enumerate("xyz")}
     )
-    whole = compare(table, n_flips=200)
+    whole = compare(table, n_resamples=200)
     monkeypatch.setattr(module, "_MAX_DIFFERENCES", 1)
-    assert compare(table, n_flips=200) == whole
+    assert compare(table, n_resamples=200) == whole
     assert [found.column for found in whole] == ["x", "y", "z"]
 
 
@@ -321,7 +321,7 @@ def test_the_seed_decides(metric_table: Make) -> None:
     table = metric_table({"m": _scores({"a": 0.0, "b": 0.4}, 40)})
     assert compare(table, seed=1) == compare(table, seed=1)
     one, other = (
-        compare(table, seed=seed, n_flips=99)[0].differences[0].estimate for seed in (1, 2)
+        compare(table, seed=seed, n_resamples=99)[0].differences[0].estimate for seed in (1, 2)
     )
     assert one.p != other.p
     assert "seed 1" in one.test
@@ -342,7 +342,7 @@ def test_a_panels_mean_and_its_judges_are_columns_of_their_own() -> None:
     means = [row for row in analyze.panel_rows(columns, rows) if isinstance(row, Score)]
     samples = tuple(Sample(f"i{k}", system, "") for system in "ab" for k in range(30))
     found = compare(
-        Table(samples, (analyze.panel_column(columns), *columns), (*means, *rows)), n_flips=200
+        Table(samples, (analyze.panel_column(columns), *columns), (*means, *rows)), n_resamples=200
     )
     assert [one.column for one in found] == ["c", "c/x", "c/y"]
     both = [one.differences[0].estimate.value for one in found]
@@ -353,7 +353,7 @@ def test_comparisons_of_two_texts_have_none() -> None:
     samples = (Sample("i", "a", "x"), Sample("i", "b", "y"))
     column = Column("overall", "criterion", Signature("overall"), 0.0, 1.0)
     won = Score("i", "a", "overall", 1.0, Provenance("single"), "b")
-    lost = Failure("i", "b", "overall", "parse", "ParseError", "no label", rival="a")
+    lost = Failure("i", "b", "overall", "parse", "ParseError", "no label", opponent="a")
     assert compare(Table(samples, (column,), (won,), (lost,))) == ()
     assert compare(Table(samples, (column,), (), (lost,))) == ()
 

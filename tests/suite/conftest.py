@@ -37,7 +37,7 @@ RELEVANCE = Column(
 
 
 class Made:
-    """Scores of one criterion from draws, probabilities or single replies; `by` are (item, system, rival) or less."""
+    """Scores of one criterion from draws, probabilities or single replies; `by` are (item, system, opponent) or less."""
 
     column = RELEVANCE
 
@@ -96,9 +96,9 @@ class Made:
         human: Mapping[tuple[str, str], float] | None = None,
         info: RunInfo | None = None,
     ) -> Result:
-        """A result of these rows, with a text for each; of rows with a rival, comparisons in both orders."""
+        """A result of these rows, with a text for each; of rows with a opponent, comparisons in both orders."""
         texts = dict.fromkeys(
-            (row.item, system) for row in rows for system in (row.system, row.rival) if system
+            (row.item, system) for row in rows for system in (row.system, row.opponent) if system
         )
         rated = human or {}
         samples = [
@@ -113,7 +113,7 @@ class Made:
             for key in texts
             for item, system in [key]
         ]
-        orders = 2 if any(row.rival for row in rows) else None
+        orders = 2 if any(row.opponent for row in rows) else None
         return Result(
             analyze(samples, columns, rows, orders=orders).table,
             info=info or RunInfo(judges={"small-judge": JudgeInfo()}),
@@ -188,7 +188,7 @@ def outcomes(made: Made) -> list[Outcome]:
         f"+```{HOSTILE}",
     )
     changes = (Change("prompt", "3f2a91", "77aa01", ("relevance",), diff),)
-    runs = compare_runs(before.table, after.table, n_flips=200)
+    runs = compare_runs(before.table, after.table, n_resamples=200)
     compared = RunComparison(("baselines/a", "this run"), before, after, runs, changes)
     notes = ("scripted replies: no model was asked",)
     met = replace(suite, path=Path("suites/met.judge.yaml"), name="met", cases=suite.cases[1:2])

@@ -93,7 +93,7 @@ def test_of_gives_one_columns_scores() -> None:
 def test_the_long_frame_has_a_row_per_score_and_failure() -> None:
     frame = _table().to_frame()
     assert list(frame.columns) == [
-        "item", "system", "column", "value", "rival", "stage", "error", "message", "raw", "method", "reading",
+        "item", "system", "column", "value", "opponent", "stage", "error", "message", "raw", "method", "reading",
         "mass", "distribution", "entropy", "argmax", "low", "high", "n", "reason", "note", "quote", "answers",
     ]  # fmt: skip
     assert len(frame) == 6
@@ -133,10 +133,10 @@ def test_a_wide_comparison_has_the_values_that_both_texts_have() -> None:
     samples = tuple(
         Sample("i", system, "o", extra={"topic": "tram", "writer": system}) for system in "ab"
     )
-    pairs = (Score("i", "a", "better", 1.0, METRIC, rival="b"),)
+    pairs = (Score("i", "a", "better", 1.0, METRIC, opponent="b"),)
     table = Table(samples, (Column("better", "criterion", Signature("s")),), pairs)
     (row,) = table.to_frame(wide=True).to_dict("records")
-    assert (row["system"], row["rival"], row["topic"], row["writer"]) == ("a", "b", "tram", None)
+    assert (row["system"], row["opponent"], row["topic"], row["writer"]) == ("a", "b", "tram", None)
 
 
 def test_many_columns_of_the_data_are_put_beside_the_scores_without_a_warning() -> None:

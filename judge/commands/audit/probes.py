@@ -74,10 +74,10 @@ def position_bias(evidence: AuditData, seed: int) -> Iterator[BiasFinding]:
         # For each item, how far the text that is shown first is above a tie.
         leads = defaultdict[str, list[float]](list)
         rows = table.column_scores(column.name)
-        by_order = {(row.item, row.system, row.rival): row for row in rows}
-        for (item, system, rival), row in by_order.items():
-            reverse = by_order.get((item, rival, system))
-            if system >= rival or reverse is None:
+        by_order = {(row.item, row.system, row.opponent): row for row in rows}
+        for (item, system, opponent), row in by_order.items():
+            reverse = by_order.get((item, opponent, system))
+            if system >= opponent or reverse is None:
                 continue
             flipped = verdict(row, reverse).flipped
             if flipped is not None:

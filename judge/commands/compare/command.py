@@ -33,7 +33,11 @@ _MAX_NAMES, _MAX_LENGTH = 5, 40  # names quoted of either run, and characters of
 
 @public_api()
 def compare(
-    before: Result | str | Path, after: Result | str | Path, *, seed: int = 0, n_flips: int = 10_000
+    before: Result | str | Path,
+    after: Result | str | Path,
+    *,
+    seed: int = 0,
+    n_resamples: int = 10_000,
 ) -> RunComparison:
     """Compare two runs on the same texts: two results, or the folders of two runs.
 
@@ -56,7 +60,7 @@ def compare(
                 f"{name}: this run ranks systems in pairs of texts and has no scores to compare; "
                 "judge report shows its win rates"
             )
-    differences = compare_runs(old.table, new.table, seed=seed, n_flips=n_flips)
+    differences = compare_runs(old.table, new.table, seed=seed, n_resamples=n_resamples)
     if not differences.texts:
         raise ConfigError(_no_common_text(names, old, new))
     if not differences.means and not differences.incomparable:

@@ -453,9 +453,9 @@ def _unchanged_texts(comparison: RunComparison) -> tuple[int, int]:
         if column.name not in judged:
             continue
         old_scores = first.column_scores(column.name)
-        old_values = {(score.key, score.rival): score.value for score in old_scores}
+        old_values = {(score.key, score.opponent): score.value for score in old_scores}
         for score in second.column_scores(column.name):
-            old_value = old_values.get((score.key, score.rival))
+            old_value = old_values.get((score.key, score.opponent))
             if score.key in unchanged and old_value is not None:
                 scored.add(score.key)
                 moved += abs(score.value - old_value) > _NEAR

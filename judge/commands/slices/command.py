@@ -33,7 +33,7 @@ def slices(
     *,
     columns: Sequence[str] = (),
     seed: int = 0,
-    n_permutations: int = 5_000,
+    n_resamples: int = 5_000,
 ) -> Slices:
     """Compare the parts of a run's data that have different values in the column `by`, such as
     "channel".
@@ -82,7 +82,7 @@ def slices(
         systems=systems,
         columns={name: column for name, (column, _) in matrices.items()},
         main=chosen[0],
-        means=slice_means(matrices, systems, members, seed=seed, n_permutations=n_permutations),
+        means=slice_means(matrices, systems, members, seed=seed, n_resamples=n_resamples),
         differences=slice_differences(matrices, systems, members, significant, seed=seed),
         notes=tuple(_notes(run, sizes)),
     )

@@ -72,7 +72,7 @@ def slice_means(
     slices: Mapping[str, Bools],
     *,
     seed: int = 0,
-    n_permutations: int = 5_000,
+    n_resamples: int = 5_000,
 ) -> tuple[SliceMean, ...]:
     """Return the means of every slice, column and system that has values.
 
@@ -83,7 +83,7 @@ def slice_means(
     """
     rows = np.concatenate([values for _, values in columns.values()])
     members = np.array(list(slices.values()), dtype=np.float64)
-    gaps, p_values = _permuted(rows, members, seed, n_permutations)
+    gaps, p_values = _permuted(rows, members, seed, n_resamples)
     names = [(column, system) for column, _ in columns.values() for system in systems]
     means = []
     for row, (column, system) in enumerate(names):
@@ -102,7 +102,7 @@ def slice_means(
 
 
 def _permuted(
-    rows: Floats, members: Floats, seed: int, n_permutations: int
+    rows: Floats, members: Floats, seed: int, n_resamples: int
 ) -> tuple[Floats, Floats]:
     """Return the gaps, rows × slices, and their corrected p; NaN where there are too few items.
 
@@ -134,11 +134,11 @@ def _permuted(
         return gaps, observed
     random = np.random.default_rng(seed)
     reached = np.zeros_like(observed)
-    for _ in range(n_permutations):
+    for _ in range(n_resamples):
         _, sizes = gap(members[:, random.permutation(members.shape[1])])
         # An equal size may differ by rounding.
         reached += np.nanmax(sizes, initial=-np.inf) >= observed - 1e-9
-    p_values = (reached + 1) / (n_permutations + 1)
+    p_values = (reached + 1) / (n_resamples + 1)
     return gaps, np.where(np.isnan(observed), np.nan, p_values)
 
 

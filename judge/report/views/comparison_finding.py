@@ -390,8 +390,8 @@ def _finding_against(result: Result, comparison: Comparison) -> list[str]:
             text = change_text(estimate, decimals)
         texts[difference.system] = text
     marks = marks_against(comparison, column.better)
-    n_rivals = len(comparison.ranks) - 1
-    sentences = [*split_against(marks, texts, name, title, rivals=n_rivals)]
+    n_opponents = len(comparison.ranks) - 1
+    sentences = [*split_against(marks, texts, name, title, opponents=n_opponents)]
     n = max(difference.estimate.n for difference in tested)
     (scatter,) = result.scatters(comparison.column)
     if n < max(MIN_ITEMS, scatter.least):
@@ -403,12 +403,12 @@ def _finding_against(result: Result, comparison: Comparison) -> list[str]:
 
 
 def split_against(
-    marks: Mapping[str, str], texts: Mapping[str, str], name: str, title: str, *, rivals: int
+    marks: Mapping[str, str], texts: Mapping[str, str], name: str, title: str, *, opponents: int
 ) -> Iterator[str]:
     """Yield a headline, and a sentence each for the better, the worse and the other systems.
 
     `marks` are the significant differences from `name`, `texts` all that were tested in numbers, by
-    system. `rivals` counts the other systems, tested or not.
+    system. `opponents` counts the other systems, tested or not.
     """
     better = [system for system in texts if marks.get(system, "") == "better"]
     worse = [system for system in texts if marks.get(system, "") == "worse"]
@@ -419,7 +419,7 @@ def split_against(
     elif others:
         yield f"No system beats {name} on {title}"
     else:
-        beaten = all_others(worse) if len(worse) == rivals else listed(worse)
+        beaten = all_others(worse) if len(worse) == opponents else listed(worse)
         yield f"{name} beats {beaten} on {title}"
     named = (
         ("Significantly better", better),

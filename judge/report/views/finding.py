@@ -61,7 +61,7 @@ def _all_failed(result: Result, judged: set[str]) -> str:
 
 
 def _means(result: Result) -> list[str]:
-    """State the mean of each criterion, or of the first metric, of a system without a rival."""
+    """State the mean of each criterion, or of the first metric, of a system without a opponent."""
     columns = [column for column in display_columns(result) if not column.judge]
     judged = [column for column in columns if column.kind == "criterion"]
     rates = shown_pass_rates(result)

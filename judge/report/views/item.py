@@ -50,7 +50,7 @@ Rows = tuple[Score | Failure, ...]
 _RECORD_FIELDS = (
     "item",
     "system",
-    "rival",
+    "opponent",
     "column",
     "value",
     "method",
@@ -234,7 +234,7 @@ def _score_table(item: ResultItem, rows: Sequence[Score | Failure], columns: Col
 
     In a ranking they compare the system's text, shown first, with another one.
     """
-    is_ranking = any(row.rival for row in rows)
+    is_ranking = any(row.opponent for row in rows)
     heads: tuple[str, ...] = ("criterion", "score", "reason")
     if is_ranking:
         heads = ("criterion", "shown second", "preferred", "reason")
@@ -242,7 +242,7 @@ def _score_table(item: ResultItem, rows: Sequence[Score | Failure], columns: Col
     for row in rows:
         column = columns[row.column]
         name = f"{column.criterion} ({column.judge})" if column.judge else column.name
-        opponent = [one_line(row.rival)] if is_ranking else []
+        opponent = [one_line(row.opponent)] if is_ranking else []
         if isinstance(row, Failure):
             value = Cell("failed", tone="bad")
             reason = f"{row.error}: {row.message}"
@@ -258,12 +258,12 @@ def _score_table(item: ResultItem, rows: Sequence[Score | Failure], columns: Col
 def _score_cell(row: Score, finding: Finding) -> Cell:
     """Return a score, or the preferred system of a comparison with the probability of that."""
     tone: Tone = "bad" if finding.below else ""
-    if not row.rival:
+    if not row.opponent:
         text = f"{finding.value} ({finding.below})" if finding.below else finding.value
         return Cell(text, tone=tone)
     if row.value == TIE:
         return Cell("tie", tone=tone)
-    preferred = row.system if row.value > TIE else row.rival
+    preferred = row.system if row.value > TIE else row.opponent
     probability = max(row.value, 1 - row.value)
     return Cell(f"{one_line(preferred)} ({probability:.0%})", tone=tone)
 

@@ -363,9 +363,9 @@ def compared(
     index_of = {system: index for index, system in enumerate(systems)}
     by_column: dict[str, dict[tuple[str, str], _BothOrders]] = {column: {} for column in labels}
     for row in rows:
-        if row.column in by_column and {row.system, row.rival} <= index_of.keys():
-            is_swapped = index_of[row.system] > index_of[row.rival]
-            names = (row.rival, row.system) if is_swapped else (row.system, row.rival)
+        if row.column in by_column and {row.system, row.opponent} <= index_of.keys():
+            is_swapped = index_of[row.system] > index_of[row.opponent]
+            names = (row.opponent, row.system) if is_swapped else (row.system, row.opponent)
             answers = by_column[row.column].setdefault(names, [None, None])
             answers[is_swapped] = row
 

@@ -676,7 +676,7 @@ def wide_records(result: Result) -> tuple[tuple[str, ...], list[dict[str, Any]]]
         values[sample.key] = {**named, **empty}
     for score in stored.scores:
         row = values.get(score.key)
-        if row is None or score.rival:
+        if row is None or score.opponent:
             continue
         row[score.column] = score.value
         for word in _WORDS:

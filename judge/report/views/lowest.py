@@ -18,7 +18,7 @@ def excerpt(result: Result, lowest: LowScore) -> Excerpt:
     """Show a low score with its reason, and the other systems' scores of the item."""
     score = lowest.score
     column = lowest.column
-    rivals = [
+    opponents = [
         f"{other.system} {score_text(column, other.value)}"
         for other in result.table.column_scores(column.name)
         if other.item == score.item and other.system != score.system
@@ -30,7 +30,7 @@ def excerpt(result: Result, lowest: LowScore) -> Excerpt:
         score.item,
         column_title(column.name),
         reason=score.provenance.reason or score.provenance.quote or next(outputs, ""),
-        note=" · ".join(rivals[:3]),
+        note=" · ".join(opponents[:3]),
         tone="bad" if column.passes(score.value) is False or lowest.share < NEUTRAL else "",
         link=items.link(item=score.item, system=score.system, column=column.name),
     )

@@ -82,7 +82,7 @@ def _excerpt(column: Judged, split: Split) -> Excerpt:
     scores = [f"{judge} {score_text(column, value)}" for judge, value in values.items()]
     return Excerpt(
         score=f"{low} to {high}",
-        system=f"{split.system} against {split.rival}" if split.rival else split.system,
+        system=f"{split.system} against {split.opponent}" if split.opponent else split.system,
         item=split.item,
         column=column_title(column.criterion),
         reason=" · ".join(scores),

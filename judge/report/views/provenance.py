@@ -252,8 +252,8 @@ def _example(failure: Failure) -> str:
     if failure.raw and failure.stage != "metric":
         reply = f", reply: {failure.raw[:80]!r}"
     judged = failure.system
-    if failure.rival:
-        judged = f"{judged} against {failure.rival}"
+    if failure.opponent:
+        judged = f"{judged} against {failure.opponent}"
     return f"{failure.item or 'all texts'}, {judged}: {failure.message}{reply}"
 
 

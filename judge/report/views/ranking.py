@@ -47,7 +47,7 @@ from judge.stats.power import ALPHA
 _EQUAL_LENGTH = {"equal_length": "value", "equal_length_low": "low", "equal_length_high": "high"}
 _WIN_RATE = (
     "Win rate: the mean preference for a system over its pairs; 50% is even. Strength: Bradley-Terry, "
-    "which takes the rivals into account; the difference of two strengths is the log-odds of a "
+    "which takes the opponents into account; the difference of two strengths is the log-odds of a "
     "preference, with one tie added to every two systems that met. Undecided: the verdicts of the two "
     "orders cancel out."
 )
@@ -57,7 +57,7 @@ _AT_EQUAL_LENGTH = (
     "is not AlpacaEval's length-controlled win rate."
 )
 _BY_STRENGTH = (
-    "Ordered by strength: the systems met different rivals, so win rates cannot be compared."
+    "Ordered by strength: the systems met different opponents, so win rates cannot be compared."
 )
 
 
@@ -252,7 +252,7 @@ def _counts_sentence(result: Result, ranking: Ranking) -> str:
     """Say how many pairs were compared, were equal or are missing."""
     # Both orders of a pair have a score: they count once.
     equal_pairs = {
-        (score.item, frozenset((score.system, score.rival)))
+        (score.item, frozenset((score.system, score.opponent)))
         for score in result.table.column_scores(ranking.column)
         if score.provenance.method == IDENTICAL
     }

@@ -24,9 +24,9 @@ def ranking_failure_notice(result: Result) -> str:
         return ""
     leaders = _leaders(ranking)
     failed = {
-        (row.item, frozenset((row.system, row.rival)))
+        (row.item, frozenset((row.system, row.opponent)))
         for row in result.failures
-        if row.column == ranking.column and (row.system in leaders) != (row.rival in leaders)
+        if row.column == ranking.column and (row.system in leaders) != (row.opponent in leaders)
     }
     if not leaders or not failed:
         return ""

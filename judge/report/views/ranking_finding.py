@@ -71,18 +71,18 @@ def _void_finding(ranking: Ranking) -> Iterator[str]:
 
 def _finding_against(ranking: Ranking) -> Iterator[str]:
     """Say which systems win against the one that all met, which lose, and what is undecided."""
-    rivals = [each for each in ranking.standings if each.system != ranking.against]
+    opponents = [each for each in ranking.standings if each.system != ranking.against]
     marks = {}
     rates = {}
-    for rival in rivals:
-        if rival.apart:
-            marks[rival.system] = "better" if rival.apart > 0 else "worse"
-        interval = format_interval(rival.low, rival.high, 0, 100)
-        rates[rival.system] = f"{100 * rival.win_rate:.0f}% {interval}".rstrip()
+    for opponent in opponents:
+        if opponent.apart:
+            marks[opponent.system] = "better" if opponent.apart > 0 else "worse"
+        interval = format_interval(opponent.low, opponent.high, 0, 100)
+        rates[opponent.system] = f"{100 * opponent.win_rate:.0f}% {interval}".rstrip()
     title = column_title(ranking.column)
-    yield from split_against(marks, rates, short_name(ranking.against), title, rivals=len(rivals))
-    n = max(rival.items for rival in rivals)
-    least = min_items(ALPHA / len(rivals))
+    yield from split_against(marks, rates, short_name(ranking.against), title, opponents=len(opponents))
+    n = max(opponent.items for opponent in opponents)
+    least = min_items(ALPHA / len(opponents))
     if n < least:
         yield f"With {plural(n, 'item')}, no win rate can be significant: you need at least {least}."
 
@@ -139,9 +139,9 @@ def _circle(ranking: Ranking) -> Iterator[str]:
         return
     index_of = {system: index for index, system in enumerate(ranking.systems)}
     wins = []
-    for system, rival in zip(circle, [*circle[1:], circle[0]], strict=True):
-        rate = ranking.win_rate[index_of[system]][index_of[rival]] or 0.0
-        wins.append(f"{short_name(system)} against {short_name(rival)} ({100 * rate:.0f}%)")
+    for system, opponent in zip(circle, [*circle[1:], circle[0]], strict=True):
+        rate = ranking.win_rate[index_of[system]][index_of[opponent]] or 0.0
+        wins.append(f"{short_name(system)} against {short_name(opponent)} ({100 * rate:.0f}%)")
     yield f"The wins go round in a circle: {sentence_list(wins)}."
 
 
@@ -167,21 +167,21 @@ def _shortest_circle(ranking: Ranking) -> list[str]:
     waiting = deque([first])
     while waiting:
         system = waiting.popleft()
-        for rival in beaten_by(system):
-            if rival == first:
+        for opponent in beaten_by(system):
+            if opponent == first:
                 circle = [system]
                 while circle[-1] != first:
                     circle.append(before[circle[-1]])
                 return circle[::-1]
-            if rival not in before:
-                before[rival] = system
-                waiting.append(rival)
+            if opponent not in before:
+                before[opponent] = system
+                waiting.append(opponent)
     return []
 
 
 def _why_strengths(ranking: Ranking) -> Iterator[str]:
     if ranking.by_strength:
-        yield "Strengths decide, not win rates: the systems met different rivals."
+        yield "Strengths decide, not win rates: the systems met different opponents."
 
 
 # Systems that never met.
