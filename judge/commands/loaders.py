@@ -116,7 +116,11 @@ def render(
         raise ConfigError(f"{loaded.name} compares two texts: give the other one as opponent")
     if opponent is not None and not loaded.pairwise:
         raise ConfigError(f"{loaded.name} judges one text: leave out the opponent")
-    second = replace(first, output=opponent, system="opponent") if isinstance(opponent, str) else opponent
+    second = (
+        replace(first, output=opponent, system="opponent")
+        if isinstance(opponent, str)
+        else opponent
+    )
     pair = [first, *([] if second is None else [_to_sample(second, map)])]
     criteria.check_samples(loaded, pair)
     prompt = make_renderers([loaded])[loaded.name].render(*pair)

@@ -118,7 +118,7 @@ def test_validate_takes_them_from_the_run_or_makes_them() -> None:
         ),
         (
             {"criteria": ["coherence"]},
-            r"for coherence; .*their column with map=\{'human\.coherence': 'COLUMN'\}",
+            r"for coherence; .*their column with map=\{'rating\.coherence': 'COLUMN'\}",
         ),
         (
             {"criteria": [], "metrics": ["stats"]},

@@ -73,7 +73,7 @@ def test_the_data_are_stored_before_the_reports(
         "",
         "[]",
         "{}",
-        '{"format": 2, "estimates": [{"system": "a", "column": "b"}], "info": {}}',
+        '{"format": 3, "estimates": [{"system": "a", "column": "b"}], "info": {}}',
         '{"format": "2", "info": {}}',
         '{"format": true, "info": {}}',
         '{"format": null, "info": {}}',

@@ -80,7 +80,9 @@ def _finding_against(ranking: Ranking) -> Iterator[str]:
         interval = format_interval(opponent.low, opponent.high, 0, 100)
         rates[opponent.system] = f"{100 * opponent.win_rate:.0f}% {interval}".rstrip()
     title = column_title(ranking.column)
-    yield from split_against(marks, rates, short_name(ranking.against), title, opponents=len(opponents))
+    yield from split_against(
+        marks, rates, short_name(ranking.against), title, opponents=len(opponents)
+    )
     n = max(opponent.items for opponent in opponents)
     least = min_items(ALPHA / len(opponents))
     if n < least:
