@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -66,7 +66,10 @@ class Cider(WordMetric):
         frequency: Counter[Ngram] = Counter()
         for item_texts in reference_texts_by_item.values():
             name = self._tokenizer_for(tuple(item_texts))
-            frequency.update(set().union(*(self._counts(name, string) for string in item_texts)))
+            ngrams_of_item: set[Ngram] = set()
+            for string in item_texts:
+                ngrams_of_item.update(self._counts(name, string))
+            frequency.update(ngrams_of_item)
         idf = {ngram: math.log(items / count) for ngram, count in frequency.items()}
 
         def prepare(reference_texts: tuple[str, ...], used: set[str]) -> Rate:
@@ -115,17 +118,18 @@ class Cider(WordMetric):
         words = text.words(name)(string)
         if self.stem and name in text.ENGLISH:
             words = [text.porter.stem(word) for word in words]
-        return Counter(
-            ngram
-            for n in range(1, self.max_order + 1)
-            for ngram in zip(*(words[start:] for start in range(n)), strict=False)
-        )
+        counts: Counter[Ngram] = Counter()
+        for order in range(1, self.max_order + 1):
+            shifted = [words[start:] for start in range(order)]
+            # The shorter of the lists end the n-grams at the last word.
+            counts.update(zip(*shifted, strict=False))
+        return counts
 
     def _vectors(self, counts: Counts, idf: Mapping[Ngram, float], items: int) -> _Vectors:
-        weights: list[dict[tuple[str, ...], float]] = [{} for _ in range(self.max_order)]
+        weights: list[dict[Ngram, float]] = [{} for _ in range(self.max_order)]
         for ngram, times in counts.items():
             weights[len(ngram) - 1][ngram] = times * idf.get(ngram, math.log(items))
-        norms = [math.sqrt(sum(weight * weight for weight in each.values())) for each in weights]
+        norms = [_norm(weights_of_order.values()) for weights_of_order in weights]
         # The authors' code uses the number of bigrams as the length: words minus one, 0 without words.
         words = sum(times for ngram, times in counts.items() if len(ngram) == 1)
         return _Vectors(weights, norms, max(0, words - 1))
@@ -133,23 +137,27 @@ class Cider(WordMetric):
     def _similarity(self, output: _Vectors, target: _Vectors) -> float:
         """Return the mean over n of eq. 6: the clipped cosine times the Gaussian of the difference in length."""
         cosines = 0.0
-        for ours, theirs, *norms in zip(
-            output.weights, target.weights, output.norms, target.norms, strict=True
-        ):
-            if norm := norms[0] * norms[1]:
-                shared = ours.keys() & theirs.keys()
-                cosines += (
-                    math.fsum(min(ours[gram], theirs[gram]) * theirs[gram] for gram in shared)
-                    / norm
-                )
+        for order in range(self.max_order):
+            norm = output.norms[order] * target.norms[order]
+            if not norm:
+                continue
+            ours = output.weights[order]
+            theirs = target.weights[order]
+            shared = ours.keys() & theirs.keys()
+            product = math.fsum(min(ours[ngram], theirs[ngram]) * theirs[ngram] for ngram in shared)
+            cosines += product / norm
         apart = output.length - target.length
         return cosines / self.max_order * math.exp(-(apart**2) / (2 * self.sigma**2))
+
+
+def _norm(weights: Iterable[float]) -> float:
+    return math.sqrt(sum(weight * weight for weight in weights))
 
 
 class _Vectors(NamedTuple):
     """tf-idf by n-gram for each n, the vectors' norms, and the text's length."""
 
-    weights: Sequence[Mapping[tuple[str, ...], float]]
+    weights: Sequence[Mapping[Ngram, float]]
     norms: Sequence[float]
     length: int
 

@@ -62,8 +62,12 @@ def references(sample: Sample) -> tuple[str, ...]:
 
 def reference_count(samples: Sequence[Sample]) -> str:
     """Return the number of references for signatures: a number if all samples with references agree, else `var`."""
-    counts = {len(usable) for sample in samples if (usable := references(sample))}
-    return "var" if len(counts) > 1 else str(*counts) if counts else "-"
+    counts = {len(references(sample)) for sample in samples}
+    # Samples without a reference are Failures, and thus decide about no number.
+    counts.discard(0)
+    if not counts:
+        return "-"
+    return "var" if len(counts) > 1 else str(counts.pop())
 
 
 def format_number(value: float) -> str:
@@ -127,11 +131,14 @@ def form_note(metric: str, compared: Iterable[tuple[str, Sequence[str]]]) -> Not
     some = total = 0
     for output, targets in compared:
         total += 1
-        sides = output, "\n".join(targets)
-        if not all(is_normalized("NFKC", side) for side in sides):
-            first, second = map(str.lower, sides)
-            shared = set(text.tokens(first)).intersection(text.tokens(second))
-            some += any((token in first) != (token in second) for token in shared)
+        target = "\n".join(targets)
+        if is_normalized("NFKC", output) and is_normalized("NFKC", target):
+            continue
+        # `text.tokens` normalises: a token of both sides that only one side has as written is in another form.
+        output = output.lower()
+        target = target.lower()
+        shared = set(text.tokens(output)).intersection(text.tokens(target))
+        some += any((token in output) != (token in target) for token in shared)
     return Note(metric, some, total, _FORMS)
 
 
@@ -206,7 +213,8 @@ def spread(listed: Sequence[Entry], most: int) -> list[Entry]:
     """Return at most `most` entries: all, or the middle ones of `most` equal parts of the list."""
     if len(listed) <= most:
         return list(listed)
-    return [listed[(2 * place + 1) * len(listed) // (2 * most)] for place in range(most)]
+    # The middle of part number `index` is (index + ½) / most of the list.
+    return [listed[(2 * index + 1) * len(listed) // (2 * most)] for index in range(most)]
 
 
 def texts(label: str, value: Any) -> list[str]:
@@ -275,7 +283,8 @@ def values(metric: Metric, samples: Sequence[Sample]) -> Values:
 
     Raise ConfigError for options that give a metric several columns.
     """
-    result, numbers = metric.score(samples), []
+    result = metric.score(samples)
+    numbers: list[float] = []
     if len(result.columns) != 1:
         raise ConfigError(
             f"a list has one column: ask for one of {', '.join(c.name for c in result.columns)}"
@@ -303,11 +312,14 @@ def list_function(
     ) -> Values:
         return values(metric(*args, **options), as_samples(outputs, references))
 
-    score.__doc__, score.__module__ = doc, metric.__module__
-    lists = list(signature(score).parameters.values())[:2]
+    score.__doc__ = doc
+    score.__module__ = metric.__module__
+    # `help` shows the two lists, then the metric's options in place of `*args` and `**options`.
+    outputs, references, *_ = signature(score).parameters.values()
     with_options = signature(metric).replace(return_annotation="Values")
-    options = [each for each in with_options.parameters.values() if each.name != "context"]
-    own = with_options.replace(parameters=[*lists, *options])
+    parameters = with_options.parameters.values()
+    options = [parameter for parameter in parameters if parameter.name != "context"]
+    own = with_options.replace(parameters=[outputs, references, *options])
     score.__signature__ = own  # type: ignore[attr-defined]
     return score  # type: ignore[return-value]  # the lists have names as well
 

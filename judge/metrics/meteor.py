@@ -76,8 +76,10 @@ class Meteor(WordMetric):
 
             @lru_cache(maxsize=4)
             def reference_words(tokenizer: str) -> list[list[str]]:
-                if words := [cut for target in targets if (cut := text.words(tokenizer)(target))]:
-                    return words
+                cut = text.words(tokenizer)
+                words_of_targets = [words for words in map(cut, targets) if words]
+                if words_of_targets:
+                    return words_of_targets
                 raise CannotScore(
                     "NoTokens", f"its references have no words by the tokenizer {tokenizer}"
                 )
@@ -112,24 +114,26 @@ class Meteor(WordMetric):
 
     def _value(self, words: list[str], reference: list[str], stems: bool, synonyms: bool) -> float:
         # Pairs of positions in output and reference; each position occurs at most once.
-        output_words, reference_words = dict(enumerate(words)), dict(enumerate(reference))
+        output_words = dict(enumerate(words))
+        reference_words = dict(enumerate(reference))
         pairs = _match_stage(output_words, reference_words, lambda word: (word,))
         if stems:  # the remaining words are stems then, and NLTK looks up synonyms of the stems
-            output_words, reference_words = (
-                {at: _stem(word) for at, word in side.items()}
-                for side in (output_words, reference_words)
-            )
+            output_words = {index: _stem(word) for index, word in output_words.items()}
+            reference_words = {index: _stem(word) for index, word in reference_words.items()}
             pairs += _match_stage(output_words, reference_words, lambda word: (word,))
         if synonyms:
             pairs += _match_stage(output_words, reference_words, _synonyms)
         pairs.sort()
         if not pairs:
             return 0.0
-        precision, recall = len(pairs) / len(words), len(pairs) / len(reference)
+        precision = len(pairs) / len(words)
+        recall = len(pairs) / len(reference)
         mean = precision * recall / (self.alpha * precision + (1 - self.alpha) * recall)
-        chunks = 1 + sum(
-            (at + 1, there + 1) != following for (at, there), following in pairwise(pairs)
-        )
+        # A chunk is a run of matches that are next to each other in both texts.
+        chunks = 1
+        for (output_index, reference_index), following in pairwise(pairs):
+            if following != (output_index + 1, reference_index + 1):
+                chunks += 1
         return float((1 - self.gamma * (chunks / len(pairs)) ** self.beta) * mean)
 
 

@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from judge.core.errors import ConfigError
@@ -39,17 +40,17 @@ def score_in_parallel(
         merged = merge_results([metric.score(samples)])
         tell(len(samples), len(samples))
         return merged
-    parts = (
-        [samples]
-        if len(samples) <= PART
-        else [samples[first : first + PART] for first in range(0, len(samples), PART)]
-    )
-    done: list[MetricResult] = []
-    with worker_pool([metric], workers if len(parts) > 1 else 1) as scored:
-        for (result,) in scored(parts):
-            done.append(result)
-            tell(min(len(samples), len(done) * PART), len(samples))
-    return merge_results(done)
+    # Without samples there is one empty part, because its result has the columns.
+    starts = range(0, len(samples), PART) or [0]
+    parts = [samples[start : start + PART] for start in starts]
+    if len(parts) == 1:
+        workers = 1
+    results: list[MetricResult] = []
+    with worker_pool([metric], workers) as score_parts:
+        for (result,) in score_parts(parts):
+            results.append(result)
+            tell(min(len(samples), len(results) * PART), len(samples))
+    return merge_results(results)
 
 
 @contextmanager
@@ -61,7 +62,12 @@ def worker_pool(
     Results come in the parts' order. Only a few parts are read ahead, so they may come from a file larger than memory.
     """
     if workers == 1:
-        yield lambda parts: ([metric.score(part) for metric in metrics] for part in parts)
+
+        def in_this_process(parts: Iterable[Sequence[Sample]]) -> Iterator[list[MetricResult]]:
+            for part in parts:
+                yield [metric.score(part) for metric in metrics]
+
+        yield in_this_process
         return
     # Most runs measure in their own process.
     from concurrent.futures.process import BrokenProcessPool, ProcessPoolExecutor
@@ -98,20 +104,28 @@ def merge_results(results: Sequence[MetricResult]) -> MetricResult:
     for same_columns in zip(*(result.columns for result in results), strict=True):
         signature = merge_signatures(map(_signature_of, same_columns))
         columns.append(replace(same_columns[0], signature=signature))
-    notes: dict[tuple[str, str], str | Note] = {}
-    for note in (note for result in results for note in result.notes):
-        if isinstance(note, Note):
-            key = note.metric, note.text
-            so_far = notes.get(key)
-            if isinstance(so_far, Note):
-                note = replace(note, some=note.some + so_far.some, total=note.total + so_far.total)
-            notes[key] = note
+    rows = chain.from_iterable(result.rows for result in results)
+    notes = chain.from_iterable(result.notes for result in results)
+    return MetricResult(tuple(columns), tuple(rows), _merge_notes(notes))
+
+
+def _merge_notes(notes: Iterable[str | Note]) -> tuple[str, ...]:
+    """Return each note once, in order of first appearance. Notes that count texts are added up."""
+    merged: dict[tuple[str, str], str | Note] = {}
+    for note in notes:
+        if not isinstance(note, Note):
+            merged["", note] = note
+            continue
+        key = (note.metric, note.text)
+        so_far = merged.get(key)
+        if isinstance(so_far, Note):
+            some = so_far.some + note.some
+            merged[key] = replace(note, some=some, total=so_far.total + note.total)
         else:
-            notes["", note] = note
-    return MetricResult(
-        tuple(columns),
-        tuple(row for result in results for row in result.rows),
-        tuple(str(note) for note in notes.values() if not isinstance(note, Note) or note.some),
+            merged[key] = note
+    # A note about no text is dropped only now, because its total counts in the sum.
+    return tuple(
+        str(note) for note in merged.values() if not isinstance(note, Note) or note.some > 0
     )
 
 
