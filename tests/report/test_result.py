@@ -78,7 +78,7 @@ def test_the_data_are_stored_before_the_reports(
         '{"format": true, "info": {}}',
         '{"format": null, "info": {}}',
         "[" * 100_000,
-        '{"format": 2, "info": ' + '{"a": ' * 100_000,
+        '{"format": 3, "info": ' + '{"a": ' * 100_000,
         None,
     ],
 )
