@@ -143,9 +143,9 @@ def test_a_rate_that_repeats_the_mean_is_not_shown(tmp_path: Path) -> None:
 
 def test_the_page_of_one_item_says_what_is_below(result: Result) -> None:
     page = plugins.write(plugins.document(item_of(result, "i1")), "console", full=True)
-    lines = [
-        line.split() for line in page.splitlines() if line.split()[:1] in (["polite"], ["tone"])
-    ]
+    words_by_line = [line.split() for line in page.splitlines()]
+    # A line of one word is the heading of a column's prompt.
+    lines = [words for words in words_by_line if words[:1] in (["polite"], ["tone"]) and words[1:]]
     assert lines == [
         ["polite", "5"],
         ["tone", "good"],
