@@ -529,6 +529,7 @@ def test_a_shown_criterion_counts_its_examples_and_seen_texts(
     assert len(json.loads(command("criteria", "show", "polite.md", "--json").out)["examples"]) == 2
 
 
+@pytest.mark.slow
 def test_a_second_signal_does_not_wait_for_a_server_that_hangs(
     folder: Path, chat_server: Any, wait_until: Callable[..., None]
 ) -> None:

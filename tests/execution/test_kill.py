@@ -121,6 +121,7 @@ def seen(server: Any) -> Counter[str]:
     return Counter(json.dumps(body, sort_keys=True) for body in list(server.bodies))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("probabilities", "unreadable"),
     [(True, 0), (True, 3), (False, 0)],

@@ -731,6 +731,7 @@ def command(server: Any, folder: Path) -> subprocess.Popen[str]:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", ["uploaded", "polled"])
 def test_after_a_kill_the_same_command_goes_on(
     batch_server: Any, tmp_path: Path, wait_until: Callable[..., None], moment: str
@@ -753,6 +754,7 @@ def test_after_a_kill_the_same_command_goes_on(
     )
 
 
+@pytest.mark.slow
 def test_interrupted_it_says_what_goes_on(
     batch_server: Any, tmp_path: Path, wait_until: Callable[..., None]
 ) -> None:

@@ -130,6 +130,7 @@ def test_a_metric_asks_in_batches(
 # Killed, or out of budget.
 
 
+@pytest.mark.slow
 def test_after_a_kill_only_what_is_missing_is_written(
     chat_server: Any, systems: dict[str, Any], make_completion: Callable[..., Any], tmp_path: Path,
     wait_until: Callable[..., None],
