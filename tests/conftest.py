@@ -8,6 +8,7 @@ import json
 import math
 import os
 import selectors
+import shutil
 import socket
 import subprocess
 import threading
@@ -256,3 +257,18 @@ def chat_server() -> Iterator[ChatServer]:
 def make_completion() -> Callable[..., dict[str, Any]]:
     """The function `completion` above."""
     return completion
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    """Headless Chromium; skips where it or Playwright is missing. Of one module, as its event loop goes on running."""
+    driver = pytest.importorskip(
+        "playwright.sync_api", reason="needs playwright, which is in the extra dev"
+    )
+    path = shutil.which("chromium")
+    if path is None:
+        pytest.skip("needs Chromium, which `make test-all` installs")
+    with driver.sync_playwright() as running:
+        browser = running.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield browser
+        browser.close()

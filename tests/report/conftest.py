@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -421,21 +420,6 @@ def tested() -> Result:
         overall=found.overall,
         matrices=found.matrices,
     )
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    """Headless Chromium; skips where it or Playwright is missing. Of one module, as its event loop goes on running."""
-    driver = pytest.importorskip(
-        "playwright.sync_api", reason="needs playwright, which is in the extra dev"
-    )
-    path = shutil.which("chromium")
-    if path is None:
-        pytest.skip("needs Chromium, which `make test-all` installs")
-    with driver.sync_playwright() as running:
-        browser = running.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        yield browser
-        browser.close()
 
 
 @pytest.fixture
