@@ -154,7 +154,7 @@ def validated(data: Path, ratings: Path) -> Any:
         "--out",
         str(data.with_name("run")),
         "--level",
-        "item",
+        "all-texts",
     ]
     # In a process of its own: Playwright's event loop runs in this one.
     done = subprocess.run(
