@@ -77,6 +77,30 @@ def mock_server(latency: float = 0.0) -> Iterator[str]:
         yield f"http://127.0.0.1:{port}/v1"
 
 
+async def ask_bare(prompts: Sequence[str], url: str, concurrency: int) -> None:
+    """Send the prompts with the official SDK on aiohttp, and throw the replies away."""
+    import openai
+
+    client = openai.AsyncOpenAI(
+        base_url=url, api_key="x", http_client=openai.DefaultAioHttpClient(), max_retries=0
+    )
+    slots = asyncio.Semaphore(concurrency)
+
+    async def ask(prompt: str) -> None:
+        async with slots:
+            await client.chat.completions.create(
+                model="mock",
+                messages=[{"role": "user", "content": prompt}],
+                temperature=0,
+                max_completion_tokens=64,
+                logprobs=True,
+                top_logprobs=20,
+            )
+
+    await asyncio.gather(*map(ask, prompts))
+    await client.close()
+
+
 async def judge_all(
     asked: Sequence[Judgment],
     provider: Provider,

@@ -14,8 +14,7 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
-import openai
-from common import CRITERIA, judge_all, mock_server, summeval
+from common import CRITERIA, ask_bare, judge_all, mock_server, summeval
 
 from judge.cache import DiskCache
 from judge.criteria import load, template_bodies
@@ -42,27 +41,6 @@ async def ours(rows: list[Any], criteria: list[Any], url: str) -> None:
         await judge_all(asked, provider, cache, SamplingOptions(), concurrency=CONCURRENCY)
 
 
-async def bare(prompts: list[str], url: str) -> None:
-    client = openai.AsyncOpenAI(
-        base_url=url, api_key="x", http_client=openai.DefaultAioHttpClient(), max_retries=0
-    )
-    slots = asyncio.Semaphore(CONCURRENCY)
-
-    async def one(prompt: str) -> None:
-        async with slots:
-            await client.chat.completions.create(
-                model="mock",
-                messages=[{"role": "user", "content": prompt}],
-                temperature=0,
-                max_completion_tokens=64,
-                logprobs=True,
-                top_logprobs=20,
-            )
-
-    await asyncio.gather(*map(one, prompts))
-    await client.close()
-
-
 def main() -> None:
     with mock_server(LATENCY) as url:
         compare(url)
@@ -77,7 +55,10 @@ def compare(url: str) -> None:
     ideal = len(prompts) / CONCURRENCY * LATENCY + LATENCY
     pairs = []
     for i in range(ROUNDS + 1):
-        a, b = measured(lambda: ours(rows, criteria, url)), measured(lambda: bare(prompts, url))
+        a, b = (
+            measured(lambda: ours(rows, criteria, url)),
+            measured(lambda: ask_bare(prompts, url, CONCURRENCY)),
+        )
         print(
             f"ours {a[0]:.2f} s wall {a[1]:.2f} s CPU | bare {b[0]:.2f} s wall {b[1]:.2f} s CPU"
             + " (warm-up)" * (not i)

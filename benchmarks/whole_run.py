@@ -18,8 +18,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-import openai
-from common import COLUMNS, CRITERIA, JUDGE, mock_server, read
+from common import COLUMNS, CRITERIA, JUDGE, ask_bare, mock_server, read
 
 from judge.criteria import load, template_bodies
 from judge.criteria.render import Renderer
@@ -38,31 +37,15 @@ def measured(command: Sequence[str]) -> tuple[float, float]:
     return wall, after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
 
 
-async def bare(data: str, url: str) -> None:
+def bare(data: str, url: str) -> None:
+    """Render the prompts that `judge run` would send for the data, and send them."""
     rows = samples.load(data, mapping=COLUMNS)
     criteria = [load(name) for name in CRITERIA]
     renderers = [Renderer(each, template_bodies(each)) for each in criteria]
-    client = openai.AsyncOpenAI(
-        base_url=url, api_key="x", http_client=openai.DefaultAioHttpClient(), max_retries=0
-    )
-    slots = asyncio.Semaphore(CONCURRENCY)
-
-    async def ask(prompt: str) -> None:
-        async with slots:
-            await client.chat.completions.create(
-                model="mock",
-                messages=[{"role": "user", "content": prompt}],
-                temperature=0,
-                max_completion_tokens=64,
-                logprobs=True,
-                top_logprobs=20,
-            )
-
     prompts = [
         renderer.render(row).messages[0]["content"] for row in rows for renderer in renderers
     ]
-    await asyncio.gather(*map(ask, prompts))
-    await client.close()
+    asyncio.run(ask_bare(prompts, url, CONCURRENCY))
 
 
 def main() -> None:
@@ -92,6 +75,6 @@ def main() -> None:
 
 if __name__ == "__main__":
     if len(sys.argv) > 1:
-        asyncio.run(bare(*sys.argv[1:]))
+        bare(*sys.argv[1:])
     else:
         main()

@@ -62,7 +62,13 @@ def command(name: str) -> str:
     return f"judge.{_FUNCTIONS.get(name, name)}" if in_python() else f"judge {name}"
 
 
-FORMER_NAMES = {"force": "overwrite", "replace": "overwrite", "output": "out", "file": "out"}
+FORMER_NAMES = {
+    "force": "overwrite",
+    "replace": "overwrite",
+    "output": "out",
+    "file": "out",
+    "rival": "opponent",
+}
 """What options were called, here or in other tools, and what they are called now."""
 
 

@@ -575,10 +575,17 @@ def test_a_name_of_100_kilobytes_is_cut_in_the_message(
     assert len(done.err) < 2_000
 
 
-@pytest.mark.parametrize(("former", "new"), [("--force", "--overwrite"), ("--output", "--out")])
+@pytest.mark.parametrize(
+    ("words", "former", "new"),
+    [
+        (("run", "data.csv"), "--force", "--overwrite"),
+        (("run", "data.csv"), "--output", "--out"),
+        (("criteria", "render", "overall", "data.csv"), "--rival", "--opponent"),
+    ],
+)
 def test_a_former_name_of_an_option_is_answered_with_the_new_one(
-    former: str, new: str, command: Callable[..., Any]
+    words: tuple[str, ...], former: str, new: str, command: Callable[..., Any]
 ) -> None:
-    result = command("run", "data.csv", former)
+    result = command(*words, former)
     assert result.code == 2
     assert f"{former}: this option is called {new}" in result.err
