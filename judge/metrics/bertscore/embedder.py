@@ -52,21 +52,26 @@ def windows(count: int, facts: TokenizerInfo) -> list[Window]:
     Each token belongs to the window with the nearest middle, the earlier of two equally near ones. The special tokens
     belong to the first and the last window.
     """
-    size, head, tail = facts.room, len(facts.prefix), len(facts.suffix)
-    starts = [*range(0, count - size, max(size // 2, 1)), max(count - size, 0)]
+    size = facts.room
+    head = len(facts.prefix)
+    tail = len(facts.suffix)
+    step = max(size // 2, 1)
+    last_start = max(count - size, 0)
+    starts = [*range(0, count - size, step), last_start]
     # The middle of token t is t + 1/2, so the earlier window has the tokens below this mark.
-    marks = [head + (a + b + size + 1) // 2 for a, b in pairwise(starts)]
+    marks = [head + (start + following + size + 1) // 2 for start, following in pairwise(starts)]
     edges = pairwise([0, *marks, head + count + tail])
     return [
-        Window(at, min(at + size, count), *edge) for at, edge in zip(starts, edges, strict=True)
+        Window(start, min(start + size, count), first, last)
+        for start, (first, last) in zip(starts, edges, strict=True)
     ]
 
 
 def runtime(options: Options) -> str:
     """The package that computes and its version, for signatures; other versions may give other last digits."""
-    package = (
-        f"implementation={PACKAGE} {version(PACKAGE, 'bertscore')}|" if options.package else ""
-    )
+    package = ""
+    if options.package:
+        package = f"implementation={PACKAGE} {version(PACKAGE, 'bertscore')}|"
     return package + huggingface_runtime("bertscore")
 
 
@@ -79,7 +84,8 @@ class Embedder:
     """Encodes texts for one run."""
 
     def __init__(self, options: Options, model: Model) -> None:
-        self._options, self._model = options, model
+        self._options = options
+        self._model = model
         self._made: TorchEncoder | None = None
         self.progress: Tell = no_progress
         self.total = 0
@@ -114,34 +120,41 @@ class Embedder:
             return {}
         import numpy as np
 
-        known = self.facts
-        head, special = len(known.prefix), len(known.prefix) + len(known.suffix)
-        read = {text: self._tokens(text) for text in texts}
-        parts = {text: windows(len(ids) - special, known) for text, (ids, _) in read.items()}
-        pieces = [(text, window) for text in texts for window in parts[text]]
+        special = len(self.facts.prefix) + len(self.facts.suffix)
+        tokens_by_text = {text: self._tokens(text) for text in texts}
+        pieces: list[tuple[str, Window]] = []
+        missing: dict[str, int] = {}  # windows of each text that are not embedded yet
+        for text, (ids, _) in tokens_by_text.items():
+            windows_of_text = windows(len(ids) - special, self.facts)
+            missing[text] = len(windows_of_text)
+            pieces += [(text, window) for window in windows_of_text]
         vectors: dict[str, npt.NDArray[np.float32]] = {}
-        left = {text: len(each) for text, each in parts.items()}
-
-        def ids_of(text: str, window: Window) -> list[int]:
-            return [
-                *known.prefix,
-                *read[text][0][head + window.start : head + window.stop].tolist(),
-                *known.suffix,
-            ]
-
         lengths = [window.stop - window.start + special for _, window in pieces]
         for batch in batches(lengths, self._options.batch_tokens or self._encoder.batch_tokens):
-            hidden = self._encoder.hidden([ids_of(*pieces[n]) for n in batch])
-            for (text, window), rows in zip((pieces[n] for n in batch), hidden, strict=True):
+            batch_pieces = [pieces[index] for index in batch]
+            batch_ids = [
+                self._window_ids(tokens_by_text[text][0], window) for text, window in batch_pieces
+            ]
+            hidden = self._encoder.hidden(batch_ids)
+            for (text, window), rows in zip(batch_pieces, hidden, strict=True):
                 if text not in vectors:
-                    vectors[text] = np.empty((len(read[text][0]), rows.shape[1]), dtype=np.float32)
+                    shape = (len(tokens_by_text[text][0]), rows.shape[1])
+                    vectors[text] = np.empty(shape, dtype=np.float32)
                 part = rows[window.first - window.start : window.last - window.start]
-                vectors[text][window.first : window.last] = part / np.linalg.norm(
-                    part, axis=1, keepdims=True
-                )
-                left[text] -= 1
-            self._count(text for text, _ in (pieces[n] for n in batch) if not left[text])
-        return {text: Encoded(ids, vectors[text], length) for text, (ids, length) in read.items()}
+                norms = np.linalg.norm(part, axis=1, keepdims=True)
+                vectors[text][window.first : window.last] = part / norms
+                missing[text] -= 1
+            self._count(text for text, _ in batch_pieces if not missing[text])
+        return {
+            text: Encoded(ids, vectors[text], length)
+            for text, (ids, length) in tokens_by_text.items()
+        }
+
+    def _window_ids(self, ids: npt.NDArray[np.int32], window: Window) -> list[int]:
+        """Return a window's token ids, between the special tokens."""
+        head = len(self.facts.prefix)
+        inner = ids[head + window.start : head + window.stop].tolist()
+        return [*self.facts.prefix, *inner, *self.facts.suffix]
 
     def _count(self, texts: Iterable[str]) -> None:
         before = len(self._counted)

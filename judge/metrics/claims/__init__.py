@@ -111,8 +111,12 @@ class Claims(BaseMetric):
     def most_requests(self, samples: Sequence[Sample]) -> int:
         """Return how many requests the judge model gets, if none of the replies is cached; repairs are not counted."""
         pairs = _distinct_pairs(samples)
-        split = len({pair.claimed for pair in pairs}) if self.unit == "claim" else 0
-        return split + (len(pairs) if self.verify == LLM else 0)
+        requests = 0
+        if self.unit == "claim":
+            requests += len({pair.claimed for pair in pairs})
+        if self.verify == LLM:
+            requests += len(pairs)
+        return requests
 
     @property
     def _prompt_language(self) -> str | None:
@@ -151,24 +155,28 @@ class Claims(BaseMetric):
         them failed. A claim of a reference has no `span` if there are several references.
         """
         pairs = _distinct_pairs(samples)
-        splitter = Splitter(self._judge(), self._prompt_language) if self.unit == "claim" else None
-        verifier = self.verify
-        if isinstance(verifier, str):
-            verifier = self._encoder or ModelVerifier(self._judge(), self._prompt_language)
+        splitter = None
+        if self.unit == "claim":
+            splitter = Splitter(self._judge(), self._prompt_language)
+        verifier = self._verifier()
         listed = _listed(list(dict.fromkeys(pair.claimed for pair in pairs)), splitter)
+        # A cross-encoder reports its own progress, pair by pair.
         tell = no_progress if self._encoder else self.context.progress
         tell(1, 2)
-        parts = {
-            whole: each if isinstance(each, ModelError) else spread(each, self.most)
-            for whole, each in listed
-        }
-        silent = {whole for whole, claims in parts.items() if claims == []}
+        parts_by_text: dict[str, list[Part] | ModelError] = {}
+        for whole, claims in listed:
+            if not isinstance(claims, ModelError):
+                claims = spread(claims, self.most)
+            parts_by_text[whole] = claims
+        silent = {whole for whole, claims in parts_by_text.items() if claims == []}
         sides: dict[_Pair, Side] = {}
         jobs: dict[_Pair, Job] = {}
         for pair in pairs:
-            claims = parts[pair.claimed]
-            if isinstance(claims, ModelError) or not claims or pair.output in silent:
-                sides[pair] = claims if isinstance(claims, ModelError) else ()
+            claims = parts_by_text[pair.claimed]
+            if isinstance(claims, ModelError):
+                sides[pair] = claims
+            elif not claims or pair.output in silent:
+                sides[pair] = ()
             else:
                 jobs[pair] = Job(pair.against, tuple(claim for claim, _ in claims))
         replies = list(verifier.verify(list(jobs.values()))) if jobs else []
@@ -177,76 +185,101 @@ class Claims(BaseMetric):
             raise ConfigError(
                 f"claims.verify: gave {len(replies)} replies to {len(jobs)} jobs; give one for each"
             )
-        sides |= {
-            pair: _side(job, parts[pair.claimed], reply)
-            for (pair, job), reply in zip(jobs.items(), replies, strict=True)
-        }
-        columns = COLUMNS if any(references(sample) for sample in samples) else COLUMNS[:1]
-        by = f" by {splitter.signature}" if splitter else ""
-        of = f"threshold={format_number(self.threshold)}" if self.value == "share" else "mean"
-        signed = [
-            f"unit={self.unit}{by}",
+        for (pair, job), reply in zip(jobs.items(), replies, strict=True):
+            sides[pair] = _side(job, parts_by_text[pair.claimed], reply)
+        has_references = any(references(sample) for sample in samples)
+        names = COLUMNS if has_references else COLUMNS[:1]
+        rows: list[Score | Failure] = []
+        for sample in samples:
+            is_silent = not says(sample.output) or sample.output in silent
+            rows += self._rows(sample, names, sides, is_silent)
+        signed = self._signed(splitter, verifier)
+        columns = tuple(
+            Column(name, "metric", Signature(name, *signed), low=0.0, high=1.0) for name in names
+        )
+        return MetricResult(columns, tuple(rows), self._notes(listed))
+
+    def _verifier(self) -> Verifier:
+        """Return what checks the claims: the user's object, the cross-encoder or the judge model."""
+        if not isinstance(self.verify, str):
+            return self.verify
+        return self._encoder or ModelVerifier(self._judge(), self._prompt_language)
+
+    def _signed(self, splitter: Splitter | None, verifier: Verifier) -> list[str]:
+        """Return the parts of the columns' signatures, after the stages have run."""
+        unit = f"unit={self.unit}"
+        if splitter:
+            unit += f" by {splitter.signature}"
+        value = "mean"
+        if self.value == "share":
+            value = f"threshold={format_number(self.threshold)}"
+        return [
+            unit,
             f"verify={verifier.signature}",
-            of,
+            value,
             f"most={self.most}",
             f"judge {__version__}",
         ]
-        claimed = [each for _, each in listed if not isinstance(each, ModelError)]
-        many = f"have more than {self.most} claims, of which {self.most} count, spread evenly: raise claims.most"
+
+    def _notes(self, listed: Sequence[tuple[str, list[Part] | ModelError]]) -> tuple[Note, Note]:
+        """Return how many texts have more claims than count, or claims whose words they lack."""
+        with_too_many = 0
+        with_unplaced = 0
+        for _, claims in listed:
+            if isinstance(claims, ModelError):
+                continue
+            with_too_many += len(claims) > self.most
+            with_unplaced += any(span is None for _, span in claims)
+        too_many = (
+            f"have more than {self.most} claims, of which {self.most} count, spread evenly: "
+            "raise claims.most"
+        )
         unplaced = (
             "lack words that a claim quotes from them; such claims are not marked in the text"
         )
-        notes = (
-            Note("claims", sum(len(each) > self.most for each in claimed), len(listed), many),
-            Note(
-                "claims",
-                sum(any(span is None for _, span in each) for each in claimed),
-                len(listed),
-                unplaced,
-            ),
-        )
-        return MetricResult(
-            tuple(
-                Column(name, "metric", Signature(name, *signed), low=0.0, high=1.0)
-                for name in columns
-            ),
-            tuple(
-                row
-                for sample in samples
-                for row in self._rows(
-                    sample, columns, sides, not says(sample.output) or sample.output in silent
-                )
-            ),
-            notes,
+        return (
+            Note("claims", with_too_many, len(listed), too_many),
+            Note("claims", with_unplaced, len(listed), unplaced),
         )
 
     def _rows(
-        self, sample: Sample, columns: Sequence[str], sides: Mapping[_Pair, Side], silent: bool
+        self, sample: Sample, columns: Sequence[str], sides: Mapping[_Pair, Side], is_silent: bool
     ) -> list[Score | Failure]:
-        precision, recall = _pairs(sample)
         rows: list[Score | Failure] = []
-        for name, pairs in zip(columns, (precision, recall), strict=False):
+        # Without references, only precision is a column.
+        for name, pairs in zip(columns, _pairs(sample), strict=False):
             checked = [sides[pair] for pair in pairs]
-            trouble = next((side for side in checked if isinstance(side, ModelError)), None)
-            claims = tuple(
-                claim for side in checked if not isinstance(side, ModelError) for claim in side
-            )
-            if silent or (pairs and not trouble and not claims):
-                problem = f"has {'an output' if silent else 'references'} without claims: it is not measured"
-                rows.append(failure(sample, name, "NoClaims", problem))
-            elif trouble:
-                reason = failure(sample, name, trouble.error, f"is not measured: {trouble.message}")
-                rows.append(replace(reason, raw=trouble.raw))
-            elif not pairs:
-                lacking = failure(sample, name, "NoSource", lacks_source(sample))
-                rows.append(lacking if name == PRECISION else no_reference(sample, name))
-            else:
-                if len(pairs) > 1:
-                    claims = tuple(replace(claim, span=None) for claim in claims)
-                value = value_of(claims, self.threshold if self.value == "share" else None)
-                provenance = Provenance("metric", n=len(claims), raw=encode(claims))
-                rows.append(Score(sample.item, sample.system, name, value, provenance))
-        return rows if F1 not in columns else [*rows, f1(*rows)]
+            rows.append(self._row(sample, name, checked, is_silent))
+        if F1 in columns:
+            rows.append(f1(*rows))
+        return rows
+
+    def _row(
+        self, sample: Sample, name: str, checked: Sequence[Side], is_silent: bool
+    ) -> Score | Failure:
+        """Return the row of precision or recall, from the checked claims of one or more texts."""
+        trouble = next((side for side in checked if isinstance(side, ModelError)), None)
+        claims: list[Claim] = []
+        for side in checked:
+            if not isinstance(side, ModelError):
+                claims += side
+        if is_silent or (checked and not trouble and not claims):
+            without = "an output" if is_silent else "references"
+            problem = f"has {without} without claims: it is not measured"
+            return failure(sample, name, "NoClaims", problem)
+        if trouble:
+            reason = failure(sample, name, trouble.error, f"is not measured: {trouble.message}")
+            return replace(reason, raw=trouble.raw)
+        if not checked:
+            if name == PRECISION:
+                return failure(sample, name, "NoSource", lacks_source(sample))
+            return no_reference(sample, name)
+        if len(checked) > 1:
+            # A span does not say in which of several references it is.
+            claims = [replace(claim, span=None) for claim in claims]
+        value = value_of(claims, self.threshold if self.value == "share" else None)
+        provenance = Provenance("metric", n=len(claims), raw=encode(tuple(claims)))
+        return Score(sample.item, sample.system, name, value, provenance)
 
 
 class _Pair(NamedTuple):
@@ -259,19 +292,22 @@ class _Pair(NamedTuple):
 
 def _pairs(sample: Sample) -> tuple[list[_Pair], list[_Pair]]:
     """Return the pairs of precision, at most one, and those of recall. An output without letters or digits has none."""
-    output, source = sample.output, sample.source or ""
+    output = sample.output
+    source = sample.source or ""
     if not says(output):
         return [], []
     precision = [_Pair(output, source, output)] if source.strip() else []
-    return precision, [
-        _Pair(reference, output, output) for reference in dict.fromkeys(references(sample))
-    ]
+    distinct_references = dict.fromkeys(references(sample))
+    recall = [_Pair(reference, output, output) for reference in distinct_references]
+    return precision, recall
 
 
 def _distinct_pairs(samples: Sequence[Sample]) -> list[_Pair]:
-    return list(
-        dict.fromkeys(pair for sample in samples for pairs in _pairs(sample) for pair in pairs)
-    )
+    distinct: dict[_Pair, None] = {}
+    for sample in samples:
+        precision, recall = _pairs(sample)
+        distinct |= dict.fromkeys([*precision, *recall])
+    return list(distinct)
 
 
 def _listed(
@@ -284,8 +320,12 @@ def _listed(
         claims |= zip(speaking, splitter.split(speaking), strict=True)
     else:
         for whole in speaking:
-            spans = [Span(*span) for span in text.sentence_spans(whole)]
-            claims[whole] = [(part, span) for span in spans if says(part := whole[slice(*span)])]
+            sentences: list[Part] = []
+            for span in text.sentence_spans(whole):
+                sentence = whole[slice(*span)]
+                if says(sentence):
+                    sentences.append((sentence, Span(*span)))
+            claims[whole] = sentences
     return [(whole, claims.get(whole, [])) for whole in texts]
 
 
@@ -294,13 +334,11 @@ def _side(job: Job, parts: list[Part] | ModelError, reply: Any) -> Side:
     if isinstance(reply, ModelError) or isinstance(parts, ModelError):
         return reply  # type: ignore[no-any-return]
     values = list(reply) if isinstance(reply, Iterable) else []
-    if len(values) != len(parts) or not all(
-        isinstance(v, Real) and 0 <= float(v) <= 1 for v in values
-    ):
-        asked = f"a probability from 0 to 1 for each of {plural(len(parts), 'claim')}"
-        return ModelError(
-            "NoProbability", f"the verifier gave {one_line(repr(reply), 60)}, not {asked}"
-        )
+    are_probabilities = all(isinstance(value, Real) and 0 <= float(value) <= 1 for value in values)
+    if len(values) != len(parts) or not are_probabilities:
+        expected = f"a probability from 0 to 1 for each of {plural(len(parts), 'claim')}"
+        message = f"the verifier gave {one_line(repr(reply), 60)}, not {expected}"
+        return ModelError("NoProbability", message)
     return tuple(
         Claim(claim, float(probability), span, most_similar(claim, job.text))
         for (claim, span), probability in zip(parts, values, strict=True)
@@ -312,29 +350,30 @@ def most_similar(claim: str, whole: str) -> Span | None:
 
     A word of n of the N sentences counts log(1 + N / n).
     """
-    sentences, places = _sentence_words(whole)
-    shared: dict[int, float] = {}
-    for word in places.keys() & {*text.tokens(claim)}:
-        weight = math.log1p(len(sentences) / len(places[word]))
-        for place in places[word]:
-            shared[place] = shared.get(place, 0.0) + weight
-    # Sums in another order are equal.
-    return (
-        sentences[max(shared, key=lambda place: (round(shared[place], 9), -place))]
-        if shared
-        else None
-    )
+    sentences, sentences_by_word = _sentence_words(whole)
+    shared_weight: dict[int, float] = {}
+    for word in sentences_by_word.keys() & {*text.tokens(claim)}:
+        numbers = sentences_by_word[word]
+        weight = math.log1p(len(sentences) / len(numbers))
+        for index in numbers:
+            shared_weight[index] = shared_weight.get(index, 0.0) + weight
+    if not shared_weight:
+        return None
+    # The order of a set differs between runs, and with it the last digits of a sum: rounded sums
+    # are equal.
+    best = max(shared_weight, key=lambda index: (round(shared_weight[index], 9), -index))
+    return sentences[best]
 
 
 @lru_cache(maxsize=64)
 def _sentence_words(whole: str) -> tuple[list[Span], dict[str, list[int]]]:
     """Return the sentences of a text, and the numbers of those that have each word."""
     spans = [Span(*span) for span in text.sentence_spans(whole)]
-    places: dict[str, list[int]] = {}
-    for place, span in enumerate(spans):
+    sentences_by_word: dict[str, list[int]] = {}
+    for index, span in enumerate(spans):
         for word in {*text.tokens(whole[slice(*span)])}:
-            places.setdefault(word, []).append(place)
-    return spans, places
+            sentences_by_word.setdefault(word, []).append(index)
+    return spans, sentences_by_word
 
 
 def value_of(claims: Sequence[Claim], threshold: float | None) -> float:
@@ -381,12 +420,11 @@ def score(
         raise DataError("claims: outputs and sources must be lists of equal length")
     metric = Claims(**options)
     targets = references if references is not None else [()] * len(outputs)
-    samples = [
-        Sample(str(n), "", output, source=source, references=listed, where=f"output {n}")
-        for n, ((output, listed), source) in enumerate(
-            zip(paired(outputs, targets), sources, strict=True)
-        )
-    ]
+    samples: list[Sample] = []
+    for (output, listed), source in zip(paired(outputs, targets), sources, strict=True):
+        n = len(samples)
+        sample = Sample(str(n), "", output, source=source, references=listed, where=f"output {n}")
+        samples.append(sample)
     result = metric.score(samples)
     width = len(result.columns)
     return [

@@ -71,9 +71,8 @@ class CrossEncoder:
         )
         config = self.files.config()
         try:
-            count = (
-                config.get("num_labels") or 2
-            )  # transformers' names and number where there are none
+            # Without labels in the file, transformers numbers two.
+            count = config.get("num_labels") or 2
             names = config.get("id2label") or {number: f"LABEL_{number}" for number in range(count)}
             labels = {int(number): str(name) for number, name in names.items()}
         except (AttributeError, TypeError, ValueError) as error:
@@ -82,13 +81,16 @@ class CrossEncoder:
             ) from error
         index = entailment_label(labels, self.label)
         if index is None:
+            listed = ", ".join(f"{number} {name!r}" for number, name in sorted(labels.items()))
             raise self.files.error(
-                f"its labels are {', '.join(f'{number} {name!r}' for number, name in sorted(labels.items()))}: set "
-                f"{self.files.who}.label to the one that means that the text entails the claim"
+                f"its labels are {listed}: set {self.files.who}.label to the one that means that "
+                "the text entails the claim"
             )
         self._index = index
-        signed = "sigmoid" if len(labels) == 1 else f"label={labels[index].replace('|', '_')}"
-        self.signature = f"{self.files.signed}|{signed}|window={self.window}|{huggingface.runtime(self.files.who, _EXTRA)}"
+        entailing = labels[index].replace("|", "_")
+        signed = "sigmoid" if len(labels) == 1 else f"label={entailing}"
+        packages = huggingface.runtime(self.files.who, _EXTRA)
+        self.signature = f"{self.files.signed}|{signed}|window={self.window}|{packages}"
 
     @cached_property
     def model(self) -> huggingface.LoadedModel:
@@ -106,54 +108,58 @@ class CrossEncoder:
         values: list[float | ModelError] = []
         for start in range(0, len(pairs), _BLOCK):
             windows = [self._windows(*pair) for pair in pairs[start : start + _BLOCK]]
-            lists = [each for each in windows if isinstance(each, list)]
-            logits = iter(self.model.window_outputs(lists, self.batch_tokens, "logits"))
-            values += [
-                self._probability(next(logits)) if isinstance(each, list) else each
-                for each in windows
-            ]
+            readable = [each for each in windows if isinstance(each, list)]
+            logits = iter(self.model.window_outputs(readable, self.batch_tokens, "logits"))
+            for each in windows:
+                if isinstance(each, list):
+                    values.append(self._probability(next(logits)))
+                else:
+                    values.append(each)
             self.progress(len(values), len(pairs))
-        rest = iter(values)
+        remaining = iter(values)
         replies: list[list[float] | ModelError] = []
         for _, claims in jobs:
-            each = [next(rest) for _ in claims]
-            trouble = next((value for value in each if isinstance(value, ModelError)), None)
-            replies.append(
-                trouble or [value for value in each if not isinstance(value, ModelError)]
-            )
+            values_of_job = [next(remaining) for _ in claims]
+            trouble = None
+            probabilities: list[float] = []
+            for value in values_of_job:
+                if not isinstance(value, ModelError):
+                    probabilities.append(value)
+                elif trouble is None:
+                    trouble = value
+            replies.append(trouble or probabilities)
         return replies
 
     def _windows(self, text: str, claim: str) -> list[Any] | ModelError:
         model = self.model
-        inside, special = (
-            model.pair_tokenizer(),
-            int(model.tokenizer.num_special_tokens_to_add(pair=True)),
-        )
+        pair_tokenizer = model.pair_tokenizer()
+        special = int(model.tokenizer.num_special_tokens_to_add(pair=True))
         room = huggingface.limit(model.tokenizer, model.network.config) - special
         both = records.whole(text).strip(), records.whole(claim).strip()
-        size = len(inside.ids(both[1]))
+        size = len(pair_tokenizer.ids(both[1]))
         if size > room // 2:
             return ModelError(
                 "ClaimTooLong", f"a claim has {size} tokens, the model takes {room // 2}"
             )
-        shown = min(self.window, room - size)
-        windows = list(inside.windows(both, 0, size=shown + size + special, overlap=shown // 3))
-        for place, part in enumerate(("text", "claim")):
-            ids = [
-                i
-                for each in windows
-                for i, of in zip(each.ids, each.sequence_ids, strict=True)
-                if of == place
-            ]
+        text_size = min(self.window, room - size)
+        windows = list(
+            pair_tokenizer.windows(both, 0, size=text_size + size + special, overlap=text_size // 3)
+        )
+        for index, part in enumerate(("text", "claim")):
+            ids: list[int] = []
+            for window in windows:
+                numbered = zip(window.ids, window.sequence_ids, strict=True)
+                ids += [token_id for token_id, sequence in numbered if sequence == index]
             if not ids:
                 return ModelError(
                     "NoTokens", f"a {part} has no words that the model's tokenizer knows"
                 )
-            if (
-                huggingface.unknown_share(ids, model.tokenizer.unk_token_id)
-                > huggingface.MOST_UNKNOWN
-            ):
-                why = f"{self.files.name} does not know the words of a {part}: use a model of the language"
+            unknown = huggingface.unknown_share(ids, model.tokenizer.unk_token_id)
+            if unknown > huggingface.MOST_UNKNOWN:
+                why = (
+                    f"{self.files.name} does not know the words of a {part}: "
+                    "use a model of the language"
+                )
                 return ModelError("UnknownText", why)
         return windows
 
@@ -164,10 +170,12 @@ class CrossEncoder:
         import numpy as np
 
         logits = np.array([row for (row,) in windows])
-        if one := logits.shape[1] == 1:  # its sigmoid is the softmax beside a logit of 0
+        index = self._index
+        if logits.shape[1] == 1:  # the sigmoid of a single logit is its softmax beside a logit of 0
             logits = np.hstack([np.zeros_like(logits), logits])
+            index = 1
         powers = np.exp(logits - logits.max(axis=1, keepdims=True))
-        probabilities = powers[:, 1 if one else self._index] / powers.sum(axis=1)
+        probabilities = powers[:, index] / powers.sum(axis=1)
         if not np.isfinite(probabilities).all():
             return ModelError("NotFinite", "a probability is no number: use another model")
         return float(probabilities.max())
@@ -181,8 +189,6 @@ def locate(model: str, *, who: str, cache: Path | None) -> huggingface.ModelFile
 
 def label_option(option: str, value: Any) -> str | int:
     """Return the value of an option that names a class, a text or a number. Raises ConfigError."""
-    return (
-        value
-        if isinstance(value, int) and not isinstance(value, bool)
-        else text_option(option, value)
-    )
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    return text_option(option, value)

@@ -22,7 +22,9 @@ from judge.scoring.quotes import locate
 
 Part = tuple[str, Span | None]
 """A claim and its place in its text."""
+# 0.85, 1, 5e-2
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
+# A comma and a line break between two entries; the brackets around them
 _BETWEEN = re.compile(r"[\s\[\],，]*")
 
 
@@ -36,10 +38,14 @@ class Splitter(prompts.Stage):
         replies = self.ask([self.request(read_claims, each) for each in texts])
         parts: list[list[Part] | ModelError] = []
         for reply, whole in zip(replies, texts, strict=True):
-            quoted = [] if isinstance(reply, ModelError) else json.loads(reply)
-            places = [(claim, locate(quote, whole, ignore_case=True)) for claim, quote in quoted]
-            placed = [(claim, Span(*place) if place else None) for claim, place in places]
-            parts.append(reply if isinstance(reply, ModelError) else placed)
+            if isinstance(reply, ModelError):
+                parts.append(reply)
+                continue
+            claims: list[Part] = []
+            for claim, quote in json.loads(reply):
+                ends = locate(quote, whole, ignore_case=True)
+                claims.append((claim, Span(*ends) if ends else None))
+            parts.append(claims)
         return parts
 
 
@@ -50,18 +56,21 @@ class ModelVerifier(prompts.Stage):
 
     def verify(self, jobs: Sequence[Job]) -> list[list[float] | ModelError]:
         """Return the probability of support of each claim, see `Verifier`."""
-        listed = (
-            "\n".join(f"{n}. {' '.join(claim.split())}" for n, claim in enumerate(job.claims, 1))
-            for job in jobs
-        )
-        requests = [
-            self.request(
-                partial(read_probabilities, count=len(job.claims)), job.text, claims=claims
-            )
-            for job, claims in zip(jobs, listed, strict=True)
-        ]
+        requests = []
+        for job in jobs:
+            read = partial(read_probabilities, count=len(job.claims))
+            requests.append(self.request(read, job.text, claims=_numbered(job.claims)))
         replies = self.ask(requests)
         return [reply if isinstance(reply, ModelError) else json.loads(reply) for reply in replies]
+
+
+def _numbered(claims: Sequence[str]) -> str:
+    """Return a list with a number and a claim on each line."""
+    lines: list[str] = []
+    for number, claim in enumerate(claims, 1):
+        on_one_line = " ".join(claim.split())
+        lines.append(f"{number}. {on_one_line}")
+    return "\n".join(lines)
 
 
 def read_claims(reply: str) -> str:
@@ -72,7 +81,8 @@ def read_claims(reply: str) -> str:
     lists = [member for member in _object(reply) if member.key == "claims"]
     if len(lists) != 1 or lists[0].kind != "container" or reply[lists[0].start] != "[":
         raise ParseError(f'the reply has no list "claims": {reply[:80]!r}', reply)
-    end, rest = lists[0].end, lists[0].start
+    end = lists[0].end
+    rest = lists[0].start
     claims: dict[str, str] = {}
     for entry in json_reply.objects(reply[:end], rest):
         words = {member.key: member.words for member in entry.members if member.kind == "words"}
@@ -94,34 +104,37 @@ def read_probabilities(reply: str, count: int) -> str:
     given: dict[str, float] = {}
     known = {str(number) for number in range(1, count + 1)}
     for member in _object(reply):
-        number, value = fold(member.key).strip(), fold(member.words).strip()
-        if number in given or number not in known:
-            problem = (
-                "rates claim {} twice"
-                if number in given
-                else "rates claim {!r:.20}, which is not among {}"
-            )
-            raise ParseError(f"the reply {problem.format(number, count)}", reply)
+        number = fold(member.key).strip()
+        value = fold(member.words).strip()
+        if number in given:
+            raise ParseError(f"the reply rates claim {number} twice", reply)
+        if number not in known:
+            problem = f"rates claim {number!r:.20}, which is not among {count}"
+            raise ParseError(f"the reply {problem}", reply)
         if not _NUMBER.fullmatch(value) or float(value) > 1:
             raise ParseError(
                 f"the reply gives claim {number} {value[:20]!r}, not a probability from 0 to 1",
                 reply,
             )
         given[number] = float(value)
-    if missing := [str(number) for number in range(1, count + 1) if str(number) not in given]:
+    expected = [str(number) for number in range(1, count + 1)]
+    missing = [number for number in expected if number not in given]
+    if missing:
         raise ParseError(
             f"the reply rates {len(given)} of {count} claims, not claim {missing[0]}", reply
         )
-    return json.dumps([given[str(number)] for number in range(1, count + 1)])
+    return json.dumps([given[number] for number in expected])
 
 
 def _object(reply: str) -> tuple[json_reply.Member, ...]:
     """Return the members of the one object in a reply. Raises ParseError."""
     objects = json_reply.objects(reply, 0)
     if len(objects) != 1 or objects[0].broken:
-        problem = "is cut off or is not JSON" if objects else "has no JSON object"
-        raise ParseError(
-            f"the reply {problem if len(objects) < 2 else 'has several JSON objects'}: {reply[:80]!r}",
-            reply,
-        )
+        if not objects:
+            problem = "has no JSON object"
+        elif len(objects) > 1:
+            problem = "has several JSON objects"
+        else:
+            problem = "is cut off or is not JSON"
+        raise ParseError(f"the reply {problem}: {reply[:80]!r}", reply)
     return objects[0].members

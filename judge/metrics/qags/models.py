@@ -34,9 +34,8 @@ def locate(role: str, model: str, cache: Path | None = None) -> huggingface.Mode
     Raises ConfigError for a model that is unavailable or incomplete, and for a reader that was not trained to answer.
     """
     files = huggingface.resolve(model, who="qags", role=role, cache=cache)
-    if (
-        role == READER
-    ):  # now, because a reader is loaded only after all questions have been generated
+    # Checked now, because a reader is loaded only after all questions have been generated.
+    if role == READER:
         advice = "name a model trained for extractive question answering (SQuAD)"
         files.check_head("QuestionAnswering", f"which was not made to answer questions: {advice}")
     return files
@@ -59,66 +58,112 @@ class Excerpt:
         return self.before + self.marked + self.after
 
 
-def excerpt(whole: str, theme: str, fits: Callable[[Excerpt], bool]) -> Excerpt | None:
-    """Return the text if it fits; else the theme's sentence and its neighbours that fit; else a part of the sentence.
+@dataclass(frozen=True, slots=True)
+class _ThemedText:
+    """A text with the span of a theme, which every excerpt of it contains."""
 
-    None if not even the theme alone fits.
-    """
-    # The first place of the theme, preferably as whole words; the end of the text if it does not occur.
+    whole: str
+    theme: Span
+
+    def excerpt(self, span: Span) -> Excerpt:
+        """Return a part of the text, split around the theme."""
+        start, stop = span
+        first, last = self.theme
+        return Excerpt(self.whole[start:first], self.whole[first:last], self.whole[last:stop])
+
+    def extent(self, spans: Sequence[Span], first: int, last: int) -> Span:
+        """Return the part from one of the spans to another, widened to the theme."""
+        start = min(spans[first][0], self.theme[0])
+        stop = max(spans[last][1], self.theme[1])
+        return start, stop
+
+    def spans_with_theme(self, spans: Sequence[Span]) -> tuple[int, int]:
+        """Return the indices of the first and the last of the spans that hold the theme."""
+        start, stop = self.theme
+        first = _span_at(spans, start)
+        last = _span_at(spans, max(start, stop - 1))
+        return first, max(first, last)
+
+    def grown(self, spans: Sequence[Span], fits: Callable[[Excerpt], bool]) -> Excerpt | None:
+        """Add the spans after and before the theme in turn, on each side until one does not fit."""
+        first, last = self.spans_with_theme(spans)
+        if not fits(self.excerpt(self.extent(spans, first, last))):
+            return None
+        sides = [1, -1]
+        while sides:
+            side = sides.pop(0)
+            low = first if side > 0 else first - 1
+            high = last + 1 if side > 0 else last
+            if low < 0 or high >= len(spans):
+                continue
+            if fits(self.excerpt(self.extent(spans, low, high))):
+                first = low
+                last = high
+                sides.append(side)
+        return self.excerpt(self.extent(spans, first, last))
+
+
+def _span_at(spans: Sequence[Span], at: int) -> int:
+    """Return the index of the first span that ends after a character, otherwise of the last one."""
+    for index, (_, stop) in enumerate(spans):
+        if at < stop:
+            return index
+    return len(spans) - 1
+
+
+def _theme_span(whole: str, theme: str) -> Span:
+    """Return the first span of the theme, preferably of whole words; else the end of the text."""
     match = (
         re.search(rf"(?<!\w){re.escape(theme)}(?!\w)", whole)
         or re.search(re.escape(theme), whole)
         or re.search(re.escape(theme), whole, re.IGNORECASE)
     )
-    place = match.span() if theme and match else (len(whole), len(whole))
+    if theme and match:
+        return match.span()
+    return len(whole), len(whole)
 
-    def at(span: Span) -> Excerpt:
-        return Excerpt(
-            whole[span[0] : place[0]], whole[place[0] : place[1]], whole[place[1] : span[1]]
-        )
 
-    def extent(spans: Sequence[Span], first: int, last: int) -> Span:
-        return min(spans[first][0], place[0]), max(spans[last][1], place[1])
-
-    def around(spans: Sequence[Span]) -> tuple[int, int]:
-        """Return the first and the last of the spans that hold the theme."""
-        ends = (place[0], max(place[0], place[1] - 1))
-        first, last = (
-            next((n for n, (_, stop) in enumerate(spans) if end < stop), len(spans) - 1)
-            for end in ends
-        )
-        return first, max(first, last)
-
-    def grown(spans: Sequence[Span]) -> Excerpt | None:
-        """Add the spans after and before the theme in turn, on each side until one does not fit."""
-        first, last = around(spans)
-        if not fits(at(extent(spans, first, last))):
-            return None
-        sides = [1, -1]
-        while sides:
-            side = sides.pop(0)
-            low, high = (first, last + 1) if side > 0 else (first - 1, last)
-            if low >= 0 and high < len(spans) and fits(at(extent(spans, low, high))):
-                first, last = low, high
-                sides.append(side)
-        return at(extent(spans, first, last))
-
-    if fits(at((0, len(whole)))):
-        return at((0, len(whole)))
-    sentences, start = [], 0
+def _sentence_spans(whole: str) -> list[Span]:
+    """Return the spans of the sentences; a text without any is one."""
+    spans: list[Span] = []
+    start = 0
     for sentence in text.sentences(whole):
         start = whole.index(sentence, start)
-        sentences.append((start, start + len(sentence)))
-        start += len(sentence)
-    sentences = sentences or [(0, len(whole))]
-    words = [word.span() for word in _WORD.finditer(whole, *extent(sentences, *around(sentences)))]
-    return grown(sentences) or grown(words or [place]) or (at(place) if fits(at(place)) else None)
+        stop = start + len(sentence)
+        spans.append((start, stop))
+        start = stop
+    return spans or [(0, len(whole))]
+
+
+def excerpt(whole: str, theme: str, fits: Callable[[Excerpt], bool]) -> Excerpt | None:
+    """Return the text if it fits; else the theme's sentence and its neighbours that fit, or a part of it.
+
+    None if not even the theme alone fits.
+    """
+    themed = _ThemedText(whole, _theme_span(whole, theme))
+    everything = themed.excerpt((0, len(whole)))
+    if fits(everything):
+        return everything
+    sentences = _sentence_spans(whole)
+    of_sentences = themed.grown(sentences, fits)
+    if of_sentences:
+        return of_sentences
+    start, stop = themed.extent(sentences, *themed.spans_with_theme(sentences))
+    words = [word.span() for word in _WORD.finditer(whole, start, stop)]
+    of_words = themed.grown(words or [themed.theme], fits)
+    if of_words:
+        return of_words
+    theme_alone = themed.excerpt(themed.theme)
+    return theme_alone if fits(theme_alone) else None
 
 
 TEMPLATE = "answer: {theme} context: {context}"
+# {theme}
 _FIELD = re.compile(r"\{(theme|context|before|after)\}")
-_LABEL = re.compile(r"\A\s*question\s*[:：]", re.IGNORECASE)  # some models were trained to begin so
-_MIN_BATCH_TOKENS = 8_192  # tokens of a batch with all beams: a decoding step costs the same for one text and for many
+# "question: Who came?": some models were trained to begin with the label
+_LABEL = re.compile(r"\A\s*question\s*[:：]", re.IGNORECASE)
+# Tokens of a batch with all beams: a decoding step costs the same for one text and for many.
+_MIN_BATCH_TOKENS = 8_192
 _KEPT_SETTINGS = (
     "bos_token_id", "eos_token_id", "pad_token_id", "decoder_start_token_id", "forced_bos_token_id",
     "forced_eos_token_id", "bad_words_ids", "suppress_tokens", "begin_suppress_tokens",
@@ -140,16 +185,15 @@ class Generator:
 
     def __post_init__(self) -> None:
         fields = set(_FIELD.findall(self.template)) if isinstance(self.template, str) else set()
-        if "theme" not in fields or not ("context" in fields or {"before", "after"} <= fields):
+        has_context = "context" in fields or {"before", "after"} <= fields
+        if "theme" not in fields or not has_context:
             raise ConfigError(
                 "qags: template must contain {theme} and {context}, or {before}, {theme} and {after}, "
                 f"not {self.template!r}"
             )
-        shape = (
-            "default"
-            if self.template == TEMPLATE
-            else hashlib.sha256(self.template.encode()).hexdigest()[:8]
-        )
+        shape = "default"
+        if self.template != TEMPLATE:
+            shape = hashlib.sha256(self.template.encode()).hexdigest()[:8]
         sizes = f"beams={self.beams}|in={self.input_tokens}|out={self.question_tokens}"
         self.signature = (
             f"{self.weights.signed}|{sizes}|template={shape}|{huggingface.runtime('qags')}"
@@ -161,11 +205,15 @@ class Generator:
         with huggingface.translated_errors(model.files, 0):
             # No sampling, one question: of the model's own settings only its special tokens are kept.
             defaults = model.network.generation_config
+            own_settings = {name: getattr(defaults, name, None) for name in _KEPT_SETTINGS}
             model.network.generation_config = import_module("transformers").GenerationConfig(
-                **{name: getattr(defaults, name, None) for name in _KEPT_SETTINGS}, num_beams=self.beams,
-                max_new_tokens=self.question_tokens, early_stopping=self.beams > 1, do_sample=False,
+                **own_settings,
+                num_beams=self.beams,
+                max_new_tokens=self.question_tokens,
+                early_stopping=self.beams > 1,
+                do_sample=False,
                 num_return_sequences=1,
-            )  # fmt: skip
+            )
         return model
 
     @cached_property
@@ -178,41 +226,40 @@ class Generator:
     def questions(self, pairs: Sequence[tuple[str, str]]) -> list[str | ModelError]:
         """Return a question for each (theme, output); ModelError `NoQuestion` if there is none or no room."""
         prompts = {request: self._prompt(*request) for request in dict.fromkeys(pairs)}
-        written = self._written(
-            list(dict.fromkeys(prompt for prompt in prompts.values() if prompt is not None))
-        )
+        distinct = dict.fromkeys(prompt for prompt in prompts.values() if prompt is not None)
+        written = self._written(list(distinct))
+        too_long = ModelError("NoQuestion", "the theme is too long for the generator's input")
+        nothing = ModelError("NoQuestion", "the generator wrote nothing")
         questions: dict[tuple[str, str], str | ModelError] = {}
         for request, prompt in prompts.items():
             if prompt is None:
-                questions[request] = ModelError(
-                    "NoQuestion", "the theme is too long for the generator's input"
-                )
+                questions[request] = too_long
             else:
                 question = _LABEL.sub("", written[prompt], count=1).strip()
-                questions[request] = question or ModelError(
-                    "NoQuestion", "the generator wrote nothing"
-                )
+                questions[request] = question or nothing
         return [questions[request] for request in pairs]
 
     def _prompt(self, theme: str, output: str) -> str | None:
         """Return the model's input, cut around the theme's sentence; None if the theme alone is too long."""
-        theme, output = self._letters(theme), self._letters(output)
-        known = huggingface.limit(
+        theme = self._letters(theme)
+        output = self._letters(output)
+        model_limit = huggingface.limit(
             self._model.tokenizer, self._model.network.config, usual=self.input_tokens
         )
-        limit = min(self.input_tokens, known)
-        part = excerpt(
-            output, theme, lambda part: len(self._ids(self._filled(theme, part))) <= limit
-        )
-        return self._filled(theme, part) if part else None
+        limit = min(self.input_tokens, model_limit)
+
+        def fits(part: Excerpt) -> bool:
+            return len(self._ids(self._filled(theme, part))) <= limit
+
+        fitting = excerpt(output, theme, fits)
+        return self._filled(theme, fitting) if fitting else None
 
     def _letters(self, text: str) -> str:
+        """Return a text whose special tokens are split after the first character: `<s>` is `< s>`."""
         text = records.whole(text).strip()
-        return (
-            self._special.sub(lambda token: f"{token[0][0]} {token[0][1:]}", text)
-            if self._special
-            else text
-        )
+        if not self._special:
+            return text
+        return self._special.sub(lambda token: f"{token[0][0]} {token[0][1:]}", text)
 
     def _filled(self, theme: str, part: Excerpt) -> str:
         fields = {
@@ -234,14 +281,15 @@ class Generator:
         most = (self.batch_tokens or max(self._model.batch_tokens, _MIN_BATCH_TOKENS)) // self.beams
         # Mixed lengths are fine, because padding is encoded only once.
         for batch in huggingface.batches([len(row) for row in ids], most, mixed=True):
-            questions |= zip(
-                (prompts[n] for n in batch), self._generated([ids[n] for n in batch]), strict=True
-            )
+            batch_prompts = [prompts[index] for index in batch]
+            generated = self._generated([ids[index] for index in batch])
+            questions |= zip(batch_prompts, generated, strict=True)
             self.progress(len(questions), len(prompts))
         return questions
 
     def _generated(self, ids: Sequence[Sequence[int]]) -> list[str]:
-        torch, model = import_module("torch"), self._model
+        torch = import_module("torch")
+        model = self._model
         rows, mask = huggingface.padded(ids, model.pad)
         with (
             huggingface.translated_errors(model.files, rows.size * self.beams),
@@ -281,7 +329,9 @@ class ExtractiveReader:
 
     def __post_init__(self) -> None:
         sizes = f"window={self.window}|stride={self.stride}|span={SPAN}"
-        self.signature = f"{self.weights.signed}|null={'yes' if self.null else 'no'}|{sizes}|{huggingface.runtime('qags')}"
+        null = "yes" if self.null else "no"
+        packages = huggingface.runtime("qags")
+        self.signature = f"{self.weights.signed}|null={null}|{sizes}|{packages}"
 
     @cached_property
     def _model(self) -> huggingface.LoadedModel:
@@ -301,67 +351,72 @@ class ExtractiveReader:
         answers: dict[tuple[str, str], str | ModelError] = {}
         for start in range(0, len(distinct), _PAIRS):
             windows = {pair: self._windows(*pair) for pair in distinct[start : start + _PAIRS]}
-            lists = [each for each in windows.values() if isinstance(each, list)]
+            readable = [each for each in windows.values() if isinstance(each, list)]
             logits = iter(
-                self._model.window_outputs(lists, self.batch_tokens, "start_logits", "end_logits")
+                self._model.window_outputs(
+                    readable, self.batch_tokens, "start_logits", "end_logits"
+                )
             )
             for pair, each in windows.items():
-                answers[pair] = (
-                    self._answer(pair[1], each, next(logits)) if isinstance(each, list) else each
-                )
+                if isinstance(each, list):
+                    answers[pair] = self._answer(pair[1], each, next(logits))
+                else:
+                    answers[pair] = each
             self.progress(len(answers), len(distinct))
         return [answers[pair] for pair in pairs]
 
     def _windows(self, question: str, text: str) -> list[Any] | str | ModelError:
         """Return the windows of a question with a text, or the answer if there is nothing to read."""
-        question, text = records.whole(question).strip(), records.whole(text)
+        question = records.whole(question).strip()
+        text = records.whole(text)
         if not question:
             return ModelError("NoQuestion", "the question is empty")
         if not text.strip():
             return UNANSWERABLE
-        model, inside = self._model, self._model.pair_tokenizer()
+        model = self._model
+        pair_tokenizer = model.pair_tokenizer()
         special = int(model.tokenizer.num_special_tokens_to_add(pair=True))
         room = min(self.window, huggingface.limit(model.tokenizer, model.network.config)) - special
-        size = len(inside.ids(question))
+        size = len(pair_tokenizer.ids(question))
         if size > room // 2:
             return ModelError(
                 "QuestionTooLong", f"the question has {size} tokens, the reader takes {room // 2}"
             )
         overlap = min(self.stride, (room - size) // 2)
-        return list(inside.windows((question, text), 1, size=room + special, overlap=overlap))
+        windows = pair_tokenizer.windows((question, text), 1, size=room + special, overlap=overlap)
+        return list(windows)
 
     def _answer(
         self, text: str, windows: Sequence[Any], logits: Sequence[Sequence[Floats]]
     ) -> str | ModelError:
         """Return the answer with the best score of all windows."""
         text = records.whole(text)
-        answer, best, null, some = (
-            UNANSWERABLE,
-            -math.inf,
-            math.inf if self.null else -math.inf,
-            False,
-        )
+        answer = UNANSWERABLE
+        best_score = -math.inf
+        null_score = math.inf if self.null else -math.inf
+        has_candidates = False
         for window, (starts, ends) in zip(windows, logits, strict=True):
             # An answer may begin or end in the text, but not at white space.
-            places = zip(window.sequence_ids, window.offsets, strict=True)
+            tokens = zip(window.sequence_ids, window.offsets, strict=True)
             allowed = [
-                which == 1 and bool(text[start:stop].strip()) for which, (start, stop) in places
+                sequence == 1 and bool(text[start:stop].strip())
+                for sequence, (start, stop) in tokens
             ]
-            some = some or any(allowed)
-            score, first, last = best_span(
-                starts[: len(allowed)], ends[: len(allowed)], allowed, SPAN
-            )
-            if score > best:
-                best, answer = (
-                    score,
-                    text[window.offsets[first][0] : window.offsets[last][1]].strip(),
-                )
+            has_candidates = has_candidates or any(allowed)
+            # Padding follows the tokens of a short window.
+            size = len(allowed)
+            score, first, last = best_span(starts[:size], ends[:size], allowed, SPAN)
+            if score > best_score:
+                best_score = score
+                start = window.offsets[first][0]
+                stop = window.offsets[last][1]
+                answer = text[start:stop].strip()
             if self.null:
                 at = window.ids.index(self._model.tokenizer.cls_token_id)
-                null = min(null, float(starts[at] + ends[at]))
-        if some and best == -math.inf:
+                null_score = min(null_score, float(starts[at] + ends[at]))
+        if has_candidates and best_score == -math.inf:
             return ModelError("NoAnswer", "the reader's scores are not numbers")
-        return UNANSWERABLE if null > best else answer
+        return UNANSWERABLE if null_score > best_score else answer
 
 
 def _pair_ids(model: huggingface.LoadedModel) -> list[int]:
@@ -378,11 +433,13 @@ def best_span(
     """
     import numpy as np
 
-    begin, finish = np.where(allowed, starts, -np.inf), np.where(allowed, ends, -np.inf)
+    allowed_starts = np.where(allowed, starts, -np.inf)
+    allowed_ends = np.where(allowed, ends, -np.inf)
+    count = len(allowed_starts)
     best = (-math.inf, 0, 0)
-    for more in range(min(longest, len(begin))):
-        total = begin[: len(begin) - more] + finish[more:]
+    for more in range(min(longest, count)):
+        total = allowed_starts[: count - more] + allowed_ends[more:]
         at = int(total.argmax())
         if total[at] > best[0]:
-            best = float(total[at]), at, at + more
+            best = (float(total[at]), at, at + more)
     return best

@@ -34,8 +34,10 @@ Pair = tuple[str, str]
 _ROUGE = ("rouge1", "rougeL")
 _BERT = ("bertscore", "corrected")
 _BERTSCORE_COLUMNS = {"bertscore": "bertscore", "bertscore_corrected": "corrected"}
+# "the café of a town" has two
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _MARKS = frozenset(string.punctuation)
+# 喫茶店, はい, 네
 _CJK = re.compile(f"[{''.join(row.letters for row in text.LANGUAGES.values())}]").search
 
 
@@ -79,7 +81,8 @@ class Similarities:
         cache: Path | None = None,
     ) -> None:
         self.names = checked("similarity", names)
-        self._low, self._high = low, high
+        self._low = low
+        self._high = high
         bertscore.rescale_linear(1.0, low, high)  # raises unless low < high
         # Created here to report missing packages before anything is computed or paid.
         options: dict[str, Any] = {
@@ -107,51 +110,57 @@ class Similarities:
         """Return the similarities of pairs, see `similarities`."""
         keys: list[tuple[Pair, str]] = []
         for pair, language in zip(pairs, languages or [""] * len(pairs), strict=True):
-            tokenizer, row = text.tokenizer_for(pair), text.LANGUAGES.get(language)
-            # A short answer in Han characters uses the pair's language.
-            if tokenizer != "en" and row and row.letters and text.installed(row.tokenizer):
-                tokenizer = row.tokenizer
+            tokenizer = _tokenizer_for(pair, language)
             keys.append((pair, tokenizer))
             self._tokenizers.add(tokenizer)
             self._units.add(_unit(pair, tokenizer))
-        both = {
-            (pair, tokenizer): self._by_words(pair, tokenizer)
-            for pair, tokenizer in keys
-            if all(map(str.strip, pair))
-        }
-        distinct = list(dict.fromkeys(pair for pair, _ in both))
-        more: dict[Pair, dict[str, float]] = {pair: {} for pair in distinct}
+        by_words: dict[tuple[Pair, str], dict[str, float]] = {}
+        for pair, tokenizer in keys:
+            if all(map(str.strip, pair)):
+                by_words[pair, tokenizer] = self._by_words(pair, tokenizer)
+        distinct = list(dict.fromkeys(pair for pair, _ in by_words))
+        of_pair: dict[Pair, dict[str, float]] = {pair: {} for pair in distinct}
         if "chrf" in self.names:
-            more |= {pair: {"chrf": f} for pair, f in zip(distinct, chrf1(distinct), strict=True)}
+            for pair, value in zip(distinct, chrf1(distinct), strict=True):
+                of_pair[pair]["chrf"] = value
         if self._bert:
-            samples = [
-                Sample(str(n), "", output, references=(source,))
-                for n, (source, output) in enumerate(distinct)
-            ]
-            result = self._bert.score(samples)
-            self._signed_bert = _signed_bertscore(result.columns[0].signature)
-            for score in result.rows:
-                if isinstance(score, Score) and score.column in _BERTSCORE_COLUMNS:
-                    more[distinct[int(score.item)]][_BERTSCORE_COLUMNS[score.column]] = score.value
-        nothing = dict.fromkeys(self.names, 0.0)
-        compared = (both[key] | more[key[0]] if key in both else nothing for key in keys)
-        return [
-            {name: values[name] for name in self.names if name in values} for values in compared
+            by_bertscore = self._by_bertscore(distinct, self._bert)
+            for pair, by_name in zip(distinct, by_bertscore, strict=True):
+                of_pair[pair] |= by_name
+        compared: list[dict[str, float]] = []
+        for pair, tokenizer in keys:
+            values = dict.fromkeys(self.names, 0.0)
+            if (pair, tokenizer) in by_words:
+                values = by_words[pair, tokenizer] | of_pair[pair]
+            compared.append({name: values[name] for name in self.names if name in values})
+        return compared
+
+    def _by_bertscore(
+        self, pairs: Sequence[Pair], bert: bertscore.BertScore
+    ) -> list[dict[str, float]]:
+        """Return each pair's BERTScore and corrected BERTScore; a pair without a value has none."""
+        samples = [
+            Sample(str(index), "", output, references=(source,))
+            for index, (source, output) in enumerate(pairs)
         ]
+        result = bert.score(samples)
+        self._signed_bert = _signed_bertscore(result.columns[0].signature)
+        values: list[dict[str, float]] = [{} for _ in pairs]
+        for score in result.rows:
+            if isinstance(score, Score) and score.column in _BERTSCORE_COLUMNS:
+                values[int(score.item)][_BERTSCORE_COLUMNS[score.column]] = score.value
+        return values
 
     def _by_words(self, pair: Pair, tokenizer: str) -> dict[str, float]:
         source, output = map(normalised, pair)
         unit = _unit(pair, tokenizer)
-        values = {
-            "exact": float(source == output),
-            "f1": f1(source, output, _CUTS.get(unit) or text.words(unit)),
-        }
+        cut = _CUTS.get(unit) or text.words(unit)
+        values = {"exact": float(source == output), "f1": f1(source, output, cut)}
         if not set(_ROUGE).isdisjoint(self.names):
             # No token in the source's answer: as SQuAD has it, 1 for the same answer and 0 for another.
             same = float(pair[0].strip() == pair[1].strip())
-            for kind, scored in zip(
-                self._rouge.kinds, self._rouge.compare(pair[1], pair[:1], tokenizer), strict=True
-            ):
+            scores = self._rouge.compare(pair[1], pair[:1], tokenizer)
+            for kind, scored in zip(self._rouge.kinds, scores, strict=True):
                 values[kind.name] = same if isinstance(scored, CannotScore) else scored.fmeasure
         return values
 
@@ -159,10 +168,9 @@ class Similarities:
         """Return what computed the similarity of this name in the calls of `compare` so far."""
         if self._bert and name in _BERT:
             ends = [f"low={self._low:g}", f"high={self._high:g}"] if name == "corrected" else []
-            # Without answers nothing has been compared.
-            signed = self._signed_bert or _signed_bertscore(
-                self._bert.score([]).columns[0].signature
-            )
+            signed = self._signed_bert
+            if not signed:  # without answers nothing has been compared
+                signed = _signed_bertscore(self._bert.score([]).columns[0].signature)
             return Signature(name, *ends, *signed)
         if name == "exact":
             return Signature(name)
@@ -179,10 +187,22 @@ class Similarities:
 _CUTS = {"squad": str.split}
 
 
+def _tokenizer_for(pair: Pair, language: str) -> str:
+    """Return the tokenizer of two answers by their script, or by the language of the pair."""
+    tokenizer = text.tokenizer_for(pair)
+    row = text.LANGUAGES.get(language)
+    # A short answer in Han characters uses the pair's language.
+    if tokenizer != "en" and row and row.letters and text.installed(row.tokenizer):
+        return row.tokenizer
+    return tokenizer
+
+
 def _unit(pair: Pair, tokenizer: str) -> str:
     """Return what F1 counts: `char` if an answer has a Han, kana or Hangul character; `squad` is by white space."""
+    if any(map(_CJK, pair)):
+        return "char"
     units = dict.fromkeys(text.ENGLISH, "squad") | {"words": "words"}
-    return "char" if any(map(_CJK, pair)) else units.get(tokenizer, "char")
+    return units.get(tokenizer, "char")
 
 
 def _signed_bertscore(signature: Signature) -> tuple[str, ...]:
@@ -193,41 +213,49 @@ def _signed_bertscore(signature: Signature) -> tuple[str, ...]:
 
 def checked(option: str, names: Any) -> tuple[str, ...]:
     """Return the names in a list, or in a text with commas. Raises ConfigError."""
-    return choices_option(
-        option, names, NAMES, f"{option} must be one or more of {', '.join(NAMES)}, each once"
-    )
+    expected = f"{option} must be one or more of {', '.join(NAMES)}, each once"
+    return choices_option(option, names, NAMES, expected)
 
 
 def normalised(answer: str) -> str:
     """Normalise as SQuAD: lower case, without punctuation and articles, single spaces; other scripts too (NFKC)."""
     small = unicodedata.normalize("NFKC", answer).lower()
-    marks = {
-        each
-        for each in small
-        if (each in _MARKS if each.isascii() else unicodedata.category(each)[0] == "P")
-    }
-    return " ".join(
-        _ARTICLES.sub(" ", "".join(each for each in small if each not in marks)).split()
-    )
+    without_marks = "".join(character for character in small if not _is_mark(character))
+    return " ".join(_ARTICLES.sub(" ", without_marks).split())
+
+
+def _is_mark(character: str) -> bool:
+    """Return whether SQuAD removes a character; its list of ASCII has symbols such as $ and + too."""
+    if character.isascii():
+        return character in _MARKS
+    return unicodedata.category(character).startswith("P")
 
 
 def f1(first: str, second: str, cut: Callable[[str], list[str]] = str.split) -> float:
     """Return SQuAD's F1 of two normalised answers; if one has no token, 1 if both have none, else 0."""
-    a, b = cut(first), cut(second)
-    if not a or not b:
-        return float(a == b)
-    return 2 * sum((Counter(a) & Counter(b)).values()) / (len(a) + len(b))
+    first_tokens = cut(first)
+    second_tokens = cut(second)
+    if not first_tokens or not second_tokens:
+        return float(first_tokens == second_tokens)
+    shared = Counter(first_tokens) & Counter(second_tokens)
+    return 2 * shared.total() / (len(first_tokens) + len(second_tokens))
 
 
 def chrf1(pairs: Sequence[Pair]) -> list[float]:
     """Return chrF1, 0–1, of normalised answers; if one is empty then, 1 if both are, else 0."""
     plain = [(normalised(source), normalised(output)) for source, output in pairs]
     compared = list(dict.fromkeys(pair for pair in plain if all(pair)))
-    percents = chrf.score(
-        [output for _, output in compared], [source for source, _ in compared], beta=1
-    )
-    values = dict(zip(compared, percents, strict=True))
-    return [values[pair] / 100 if pair in values else float(pair[0] == pair[1]) for pair in plain]
+    sources = [source for source, _ in compared]
+    outputs = [output for _, output in compared]
+    percents = chrf.score(outputs, sources, beta=1)
+    percent_by_pair = dict(zip(compared, percents, strict=True))
+    values: list[float] = []
+    for pair in plain:
+        if pair in percent_by_pair:
+            values.append(percent_by_pair[pair] / 100)
+        else:
+            values.append(float(pair[0] == pair[1]))
+    return values
 
 
 UNANSWERABLE = ""
@@ -306,9 +334,11 @@ class Stages(NamedTuple):
     def signed(self) -> list[str]:
         """Return `themes=…`, `questions=…` and `answers=…`, with the signatures that stages have after their calls."""
         # The signature of a model has several parts; a stage is one part.
-        return [
-            f"{name}={stage.signature.replace(BAR, ' ')}" for name, stage in self._asdict().items()
-        ]
+        signed: list[str] = []
+        for name, stage in self._asdict().items():
+            one_part = stage.signature.replace(BAR, " ")
+            signed.append(f"{name}={one_part}")
+        return signed
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,22 +377,19 @@ def ask(
     """
     outputs = list(dict.fromkeys(job.output for job in jobs))
     candidates = dict(zip(outputs, stages.themes.themes(outputs), strict=True))
-    themes = {
-        output: [] if isinstance(listed, ModelError) else spread(listed, most)
-        for output, listed in candidates.items()
-    }
+    themes: dict[str, list[str]] = {}
+    for output, listed in candidates.items():
+        themes[output] = [] if isinstance(listed, ModelError) else spread(listed, most)
     tell(1, 4)
-    questions = _ask_distinct(
-        [(t, o) for o in outputs for t in themes[o]], stages.questions.questions
-    )
+    to_question = [(theme, output) for output in outputs for theme in themes[output]]
+    questions = _ask_distinct(to_question, stages.questions.questions)
     tell(2, 4)
-    to_answer = [
-        (question, text)
-        for job in jobs
-        for theme in themes[job.output]
-        if (question := questions[theme, job.output]) and not isinstance(question, ModelError)
-        for text in (job.source, job.output)
-    ]
+    to_answer: list[tuple[str, str]] = []
+    for job in jobs:
+        for theme in themes[job.output]:
+            question = questions[theme, job.output]
+            if question and not isinstance(question, ModelError):
+                to_answer += [(question, job.source), (question, job.output)]
     answers = _ask_distinct(to_answer, stages.answers.answers)
     tell(3, 4)
     outcomes: list[Outcome] = []
@@ -372,12 +399,12 @@ def ask(
         attempts = [
             _attempt(theme, job, questions, answers, consistent) for theme in themes[job.output]
         ]
-        outcomes.append(_outcome(candidates[job.output], attempts))
-        counted += outcomes[-1].counted
-        counted_languages += [language] * len(outcomes[-1].counted)
-    values = alike.compare(
-        [(line.from_source, line.from_output) for line in counted], counted_languages
-    )
+        outcome = _outcome(candidates[job.output], attempts)
+        outcomes.append(outcome)
+        counted += outcome.counted
+        counted_languages += [language] * len(outcome.counted)
+    answer_pairs = [(line.from_source, line.from_output) for line in counted]
+    values = alike.compare(answer_pairs, counted_languages)
     for line, similarity in zip(counted, values, strict=True):
         line.similarity.update(similarity)
     tell(4, 4)
@@ -399,16 +426,20 @@ def _attempt(
     theme: str, job: Job, questions: _Asked, answers: _Asked, consistent: bool
 ) -> tuple[QagsLine, ModelError | None]:
     """Return a theme's line, and what went wrong with it."""
-    question = questions[theme, job.output] or ModelError(
-        "NoQuestion", "the question came back empty"
-    )
+    empty = ModelError("NoQuestion", "the question came back empty")
+    question = questions[theme, job.output] or empty
     if isinstance(question, ModelError):
         return QagsLine(theme, "", "", "", {}, _reason(question)), question
-    both = answers[question, job.source], answers[question, job.output]
+    both = (answers[question, job.source], answers[question, job.output])
     source, output = ("" if isinstance(answer, ModelError) else answer for answer in both)
     trouble = next((answer for answer in both if isinstance(answer, ModelError)), None)
-    otherwise = OTHERWISE if consistent and normalised(output) != normalised(theme) else ""
-    left_out = _reason(trouble) if trouble else otherwise if source or output else NEITHER
+    left_out = ""
+    if trouble:
+        left_out = _reason(trouble)
+    elif not source and not output:
+        left_out = NEITHER
+    elif consistent and normalised(output) != normalised(theme):
+        left_out = OTHERWISE
     return QagsLine(theme, question, source, output, {}, left_out), trouble
 
 
@@ -431,14 +462,21 @@ def _outcome(
         message = "has no themes (nouns, names, amounts) to ask about: it is not measured"
         return Outcome(trouble=ModelError("NoThemes", message))
     lines = tuple(line for line, _ in attempts)
-    parts = [f"{len(lines)} of {len(themes)} themes asked"] if len(lines) < len(themes) else []
-    if left_out := sum(bool(line.left_out) for line in lines):
+    parts: list[str] = []
+    if len(lines) < len(themes):
+        parts.append(f"{len(lines)} of {len(themes)} themes asked")
+    left_out = sum(bool(line.left_out) for line in lines)
+    if left_out:
         parts.append(f"{left_out} of {len(lines)} questions left out: {kinds(lines)}")
     note = "; ".join(parts) or None
     trouble = None
-    if failed := [trouble for _, trouble in attempts if trouble and trouble.failed]:
+    failed = [error for _, error in attempts if error and error.failed]
+    if failed:
         count = f"{len(failed)} of {plural(len(lines), 'theme')}"
-        why = f"is not measured: for {count} the judge gave no question or answer: {failed[0].message}"
+        why = (
+            f"is not measured: for {count} the judge gave no question or answer: "
+            f"{failed[0].message}"
+        )
         trouble = ModelError(failed[0].error, why, failed=True)
     elif left_out == len(lines):
         trouble = ModelError("NothingAsked", f"is not measured, because no question counts: {note}")
