@@ -165,6 +165,7 @@ def test_the_readme_of_the_calibration_has_the_numbers_of_its_result(make: Make)
 
 
 @pytest.mark.parametrize("name", [name for name in RUNS if "qags" not in name and name != "claims"])
+@pytest.mark.slow
 def test_all_is_scored_by_one_rule_for_each_prompt(name: str) -> None:
     if not installed(LANGUAGES.get(name, "en")):
         pytest.skip("needs textjudge[cjk]")
@@ -235,6 +236,7 @@ def test_a_custom_criterion_has_labels_reasons_and_columns_of_its_own(make: Make
     assert "prompt_v1" not in done.output
 
 
+@pytest.mark.slow
 def test_the_demo_tells_the_story_of_its_readme(make: Make) -> None:
     result = load(make("compare_systems"))
     assert (len(result.table.items), len(result.table.systems)) == (24, 4)

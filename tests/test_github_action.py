@@ -72,6 +72,7 @@ def test_the_version_is_the_newest_or_the_named_one(step: Step, tmp_path: Path) 
     ]
 
 
+@pytest.mark.slow
 def test_a_suite_that_passes_is_reported(step: Step, tmp_path: Path) -> None:
     done = step("test", suites="evals", arguments="--budget 1usd")
     assert done.returncode == 0, done.stderr
@@ -95,6 +96,7 @@ def test_a_suite_that_fails_fails_the_job_and_is_commented(step: Step, tmp_path:
     assert STEPS["upload"]["if"] == "always()"
 
 
+@pytest.mark.slow
 def test_a_mistake_is_commented_too(step: Step, tmp_path: Path) -> None:
     assert step("test", suites="missing").returncode == 2
     assert step("comment").returncode == 0

@@ -275,6 +275,7 @@ def test_a_wild_run_ends_with_the_table_of_a_calm_one(
     assert values(wild) == values(calm)
 
 
+@pytest.mark.slow
 def test_a_rate_limit_costs_no_judgment(
     replay: Callable[..., Replay], shared_data: Callable[[str], Path]
 ) -> None:

@@ -84,6 +84,7 @@ def repository(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]
         pytest.param("", ".", 0, "✓", "All 5 cases pass", marks=pytest.mark.slow),
     ],
 )
+@pytest.mark.slow
 def test_a_pull_request_that_hurts_is_stopped(
     repository: Callable[..., subprocess.CompletedProcess[str]],
     tmp_path: Path,

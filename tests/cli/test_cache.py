@@ -309,6 +309,7 @@ def test_a_damaged_cache_is_reported_and_replaced(
     assert len(chat_server.bodies) == 2 * requests
 
 
+@pytest.mark.slow
 def test_failed_judgments_are_asked_again_on_the_command_line(
     folder: Path, command: Callable[..., Any], chat_server: Any, make_completion: Any
 ) -> None:

@@ -395,6 +395,7 @@ def test_a_second_run_asks_nothing(
 @pytest.mark.parametrize(
     "how", [signal.SIGINT, pytest.param(signal.SIGKILL, marks=pytest.mark.slow)]
 )
+@pytest.mark.slow
 def test_a_run_cut_short_loses_nothing_that_was_paid_for(
     folder: Path, command: Callable[..., Any], chat_server: Any, make_completion: Any, how: signal.Signals,
     wait_until: Callable[..., None],

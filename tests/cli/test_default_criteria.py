@@ -55,6 +55,7 @@ def test_a_command_refuses_to_judge_other_texts_as_summaries(
 
 
 @pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.slow
 def test_a_command_judges_summaries_by_default(command: Callable[..., Any], name: str) -> None:
     write(SUMMARIES)
     done = command(*COMMANDS[name])

@@ -115,6 +115,7 @@ def test_failed_judgments_leave_with_1(diff: Callable[..., Any]) -> None:
     assert "failed judgments 0 of 24 1 of 24" in " ".join(done.out.split())
 
 
+@pytest.mark.slow
 def test_a_recording_of_both_is_replayed_and_a_miss_is_no_diff(diff: Callable[..., Any]) -> None:
     live = diff(*JUDGED, "--record", "calls.jsonl", "--format", "json")
     again = diff("data.jsonl", "--replay", "calls.jsonl", "--format", "json")

@@ -21,6 +21,7 @@ main()
 """
 
 
+@pytest.mark.slow
 def test_without_a_model_no_connection_is_opened(tmp_path: Path) -> None:
     surroundings = {
         **os.environ,

@@ -68,6 +68,7 @@ RUN = (
 )
 
 
+@pytest.mark.slow
 def test_a_terminal_gets_colour_unless_it_does_not_want_it(folder: Path) -> None:
     coloured = on_a_terminal(folder, *RUN)
     assert "\x1b[" in coloured
@@ -87,6 +88,7 @@ def test_an_empty_no_color_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not no_ansi()
 
 
+@pytest.mark.slow
 def test_a_pipe_gets_plain_text(folder: Path) -> None:
     done = subprocess.run([*COMMAND, *RUN], cwd=folder, capture_output=True, text=True, check=True)
     assert "\x1b" not in done.stdout + done.stderr

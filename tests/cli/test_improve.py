@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 REMEDY = "Ignore its length"
@@ -46,6 +47,7 @@ PROPOSAL = json.dumps(
 )
 
 
+@pytest.mark.slow
 def test_a_better_wording_is_written_and_its_diff_shown(command: Callable[..., Any]) -> None:
     write_files(PROPOSAL)
     done = command(*arguments("--record", "calls.jsonl", "--revisions", "2"))

@@ -512,6 +512,7 @@ def test_a_run_that_scored_nothing_leaves_an_earlier_one_alone(
     assert judge.load_result(tmp_path / "r").table == before.table
 
 
+@pytest.mark.slow
 def test_which_provider_a_model_names(tmp_path: Path, chat_server: Any) -> None:
     replies = tmp_path / "replies.yaml"
     replies.write_text("- {when: [], reply: 4}\n", encoding="utf-8")

@@ -475,6 +475,7 @@ def test_comments_and_reasons_of_the_largest_disagreements_are_shown(
     assert 1 <= prompt.count(": too high") < 12
 
 
+@pytest.mark.slow
 def test_an_attempt_goes_on_where_the_budget_stopped_it(file: Path, tmp_path: Path) -> None:
     def run(
         name: str, **options: Any

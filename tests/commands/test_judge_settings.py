@@ -340,6 +340,7 @@ def test_on_the_command_line_headers_keep_their_commas() -> None:
         ({"weighting": "single"}, []),
     ],
 )  # fmt: skip
+@pytest.mark.slow
 def test_a_report_says_how_a_vendor_without_probabilities_was_scored(
     chat_server: Any, options: dict[str, Any], banners: list[str]
 ) -> None:

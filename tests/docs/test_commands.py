@@ -34,6 +34,7 @@ IDS = [str(page.relative_to(ROOT)) for page in PAGES]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=IDS)
+@pytest.mark.slow
 def test_a_page_does_what_it_says(
     page: Path, harness: ModuleType, make_ground: Callable[[str], Any]
 ) -> None:

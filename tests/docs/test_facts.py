@@ -83,6 +83,7 @@ def has_attribute(class_name: str, attribute: str) -> bool:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=IDS)
+@pytest.mark.slow
 def test_attributes_named_in_prose_exist(page: Path) -> None:
     missing = []
     for span in code_spans(page):
@@ -125,6 +126,7 @@ def is_importable(name: str) -> bool:
         ("Nothing", "seen", False),
     ],
 )
+@pytest.mark.slow
 def test_an_attribute_that_does_not_exist_is_detected(
     class_name: str, attribute: str, known: bool
 ) -> None:

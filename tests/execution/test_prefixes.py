@@ -116,6 +116,7 @@ def test_where_no_document_is_long_the_order_is_that_of_the_data() -> None:
 
 
 @pytest.mark.parametrize("steps_down", [False, True])
+@pytest.mark.slow
 def test_prompts_are_made_as_they_are_needed(
     monkeypatch: pytest.MonkeyPatch, steps_down: bool
 ) -> None:

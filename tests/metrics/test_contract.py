@@ -418,6 +418,7 @@ def test_import_brings_no_package() -> None:
     ),
     ids=str,
 )
+@pytest.mark.slow
 def test_nothing_is_written_to_the_terminal(names: list[str]) -> None:
     code = (
         "from judge.core import plugins; from judge.core.records import Sample;"

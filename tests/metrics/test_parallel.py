@@ -139,6 +139,7 @@ def test_a_process_that_is_killed_is_said() -> None:
         killed()
 
 
+@pytest.mark.slow
 def test_several_metrics_share_the_processes() -> None:
     with parallel.worker_pool([Chrf(), Bleu()], 2) as scored:
         (first, second), *_ = scored([SAMPLES[:100], SAMPLES[100:200]])

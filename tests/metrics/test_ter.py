@@ -43,6 +43,7 @@ def test_values_are_sacrebleus(output: str, references: list[str]) -> None:
     assert ter.score([output], [references]) == [TER().sentence_score(output, references).score]
 
 
+@pytest.mark.slow
 def test_summaries_are_sacrebleus(shared_data: Callable[[str], Path]) -> None:
     rows = [
         json.loads(line)

@@ -187,6 +187,7 @@ def test_no_messages_at_all_are_answered_too(llama: str) -> None:
     assert response.usage.prompt_tokens > 0
 
 
+@pytest.mark.slow
 def test_a_whole_run_by_the_vendors_name(llama: str) -> None:
     rows = [
         {"item": i, "system": "s", "source": "The ferry left at noon.", "output": f"A ferry {i}"}

@@ -262,6 +262,7 @@ for round in range(4):
 """
 
 
+@pytest.mark.slow
 def test_several_processes_record_into_one_file(tmp_path: Path) -> None:
     path = tmp_path / "calls.jsonl"
     running = [subprocess.Popen([sys.executable, "-c", SEVERAL, path, str(n)]) for n in range(3)]

@@ -354,6 +354,7 @@ PARAMETERS = (
     st.sampled_from((20, 11, 5, 2, 0)),
     st.sampled_from(sorted(WORDINGS)),
 )
+@pytest.mark.slow
 def test_the_search_keeps_every_parameter_that_the_server_accepts(
     refused: frozenset[str], most_probabilities: int, wording: str
 ) -> None:

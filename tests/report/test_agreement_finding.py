@@ -305,6 +305,7 @@ def check(drawn: Drawn) -> None:
 
 @settings(max_examples=15)
 @given(tables())
+@pytest.mark.slow
 def test_stars_headline_and_comparisons_say_what_the_intervals_support(drawn: Drawn) -> None:
     """A star needs an interval above 0 and a lead over every reference point."""
     check(drawn)

@@ -13,6 +13,7 @@ from itertools import product
 from math import sqrt
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import nct
@@ -378,6 +379,7 @@ def two_runs(draw: st.DrawFn) -> Drawn:
 
 @settings(max_examples=200)
 @given(two_runs())
+@pytest.mark.slow
 def test_every_sentence_about_two_runs_is_true(drawn: Drawn) -> None:
     comparison = drawn.comparison()
     reading = Reading(drawn, comparison)

@@ -53,6 +53,7 @@ def test_all_numbers_are_those_of_a_run_on_these_texts_alone() -> None:
     assert whole.rated[0].rater is not None
 
 
+@pytest.mark.slow
 def test_of_a_panel_and_of_a_ranking_too() -> None:
     panel = [ScriptedProvider(grade, model="x"), ScriptedProvider(lambda _: "3", model="y")]
     whole, alone = run(rows(), model=panel).where(channel="phone"), run(rows()[24:], model=panel)
@@ -99,6 +100,7 @@ def test_what_is_not_there_is_said() -> None:
         result.where()
 
 
+@pytest.mark.slow
 def test_people_are_held_against_the_same_texts() -> None:
     result = run(rows())
     found = judge.validate(result, where={"channel": "phone"}).rated

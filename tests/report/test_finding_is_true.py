@@ -419,6 +419,7 @@ def tables(draw: st.DrawFn) -> dict[str, np.ndarray]:
 
 @settings(max_examples=50)
 @given(tables())
+@pytest.mark.slow
 def test_every_sentence_is_true(values: dict[str, np.ndarray]) -> None:
     result = run_of(values)
     reader, sentences = Reader(values, result), finding(result)

@@ -123,6 +123,7 @@ RUNS: dict[str, Callable[[], Result]] = {
 
 
 @pytest.mark.parametrize("kind", RUNS)
+@pytest.mark.slow
 def test_real_runs_are_what_the_schema_says(kind: str, tmp_path: Path) -> None:
     found = RUNS[kind]()
     document = _valid(found.report("json"))

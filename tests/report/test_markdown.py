@@ -133,6 +133,7 @@ def _large(systems: int, columns: int, failures: int, name: str) -> Result:
         (1, 1, 1, "日" * 70_000),
     ],
 )
+@pytest.mark.slow
 def test_it_fits_a_comment_whatever_the_size(
     systems: int, columns: int, failures: int, name: str
 ) -> None:
@@ -146,6 +147,7 @@ def test_it_fits_a_comment_whatever_the_size(
     assert tables >= 2
 
 
+@pytest.mark.slow
 def test_rows_and_columns_that_were_cut_are_counted() -> None:
     columns = tuple(Head(f"c{k}") for k in range(30))
     document = Document(
@@ -159,6 +161,7 @@ def test_rows_and_columns_that_were_cut_are_counted() -> None:
     )
 
 
+@pytest.mark.slow
 def test_rankings_of_many_columns_fit_too() -> None:
     names = [f"system-{k}" for k in range(40)]
     samples = tuple(Sample("i", name, name) for name in names)

@@ -252,6 +252,7 @@ def verdict_lists(draw: st.DrawFn) -> Verdicts:
 
 @settings(max_examples=50)
 @given(verdict_lists())
+@pytest.mark.slow
 def test_every_sentence_about_a_ranking_is_true(verdicts: Verdicts) -> None:
     result, reading = run_of(verdicts), Reading(verdicts)
     sentences = finding(result)

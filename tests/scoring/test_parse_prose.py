@@ -362,6 +362,7 @@ WORDS = st.text(st.sampled_from("abc deé文字글"), max_size=12)
 @given(
     WORDS, st.sampled_from(ENDS), MARKS, MARKS, st.sampled_from(["", ".", "!", "。", " ."]), WORDS
 )
+@pytest.mark.slow
 def test_a_quoted_ending_of_the_judged_text_is_no_score(
     start: str, end: str, opening: str, closing: str, stop: str, said: str
 ) -> None:

@@ -83,6 +83,7 @@ def test_a_sentence_that_gives_the_score_is_read_in_every_kind(language: str) ->
 
 
 @pytest.mark.parametrize("language", TITLES)
+@pytest.mark.slow
 def test_a_sentence_that_gives_no_score_is_read_in_no_kind(language: str) -> None:
     texts = sentences(f"{language}-without")
     assert len(texts) >= 80

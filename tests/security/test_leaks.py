@@ -77,6 +77,7 @@ OPTIONS = {
 }
 
 
+@pytest.mark.slow
 def test_no_file_has_the_key(telling: Any, tmp_path: Path) -> None:
     rows = [
         {

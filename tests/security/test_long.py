@@ -21,6 +21,7 @@ WORDS = {
 N = 100_000
 
 
+@pytest.mark.slow
 def test_a_reply_with_many_keys() -> None:
     found = spans(json.dumps(keys := {f"k{n}": 1 for n in range(N)}), keys, None)[0]
     assert len(found) == N

@@ -130,6 +130,7 @@ def steering(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_no_text_steers_a_terminal(steering: Path) -> None:
     run = "run rows.jsonl --criteria none --metrics stats --out run"
     commands = [
@@ -147,6 +148,7 @@ def test_no_text_steers_a_terminal(steering: Path) -> None:
     assert not re.search("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]", found), repr(found)
 
 
+@pytest.mark.slow
 def test_a_pipe_gets_the_text_as_it_is(steering: Path) -> None:
     words = json.dumps([["criteria", "render", "relevance", "rows.jsonl"]])
     command = [sys.executable, "-c", COMMANDS, words]

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 HOOKED = """
 import sys
 
@@ -69,6 +71,7 @@ doctor cache stats --cache kept
 """
 
 
+@pytest.mark.slow
 def test_offline(tmp_path: Path) -> None:
     folder = tmp_path
     rows = [

@@ -153,6 +153,7 @@ def test_small_samples_are_exact_as_scipys(row: list[float]) -> None:
 
 
 @pytest.mark.parametrize("seed", range(1))
+@pytest.mark.slow
 def test_larger_ones_are_the_exact_ones_within_sampling_error(seed: int) -> None:
     row = np.random.default_rng(seed).integers(-3, 5, 16).astype(float)
     row[row == 0] = 1.0

@@ -183,6 +183,7 @@ def two_sides(draw: st.DrawFn) -> tuple[list[str], list[str]]:
 
 @settings(max_examples=200)
 @given(two_sides(), st.sampled_from([0.0, 0.0, 0.5, 1.0, -0.5, -1.0]))
+@pytest.mark.slow
 def test_every_reason_for_an_order_is_true(
     made: Any, sides: tuple[list[str], list[str]], margin: float
 ) -> None:
@@ -204,6 +205,7 @@ def test_every_reason_for_an_order_is_true(
 
 @settings(max_examples=200)
 @given(two_sides(), st.sampled_from(["max_shift", "max_drop"]), st.sampled_from([0.0, 0.25, 1.0]))
+@pytest.mark.slow
 def test_every_reason_for_a_drift_is_true(
     made: Any, sides: tuple[list[str], list[str]], name: str, limit: float
 ) -> None:

@@ -76,6 +76,7 @@ def error_of(folder: Path) -> JudgeError | None:
 
 
 @pytest.mark.parametrize("name", ["scores.parquet", "samples.parquet"])
+@pytest.mark.slow
 def test_a_column_of_another_type_is_an_error_that_names_it_or_is_read(
     run: Path, tmp_path: Path, name: str
 ) -> None:

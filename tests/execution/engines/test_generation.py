@@ -104,6 +104,7 @@ def judge(server: Any, folder: Path, systems: dict[str, Any], *words: str) -> su
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_metric_asks_in_batches(
     batch_server: Any, tmp_path: Path, make_completion: Callable[..., Any]
 ) -> None:
@@ -166,6 +167,7 @@ def test_after_a_kill_only_what_is_missing_is_written(
     )
 
 
+@pytest.mark.slow
 def test_a_budget_stops_generation_and_nothing_is_written_twice(
     chat_server: Any, systems: dict[str, Any], make_completion: Callable[..., Any], tmp_path: Path
 ) -> None:

@@ -124,6 +124,7 @@ def test_a_time_alone_is_a_theme_without_compounds() -> None:
     assert themes("昨年七月、木曜に会議", "ja", compounds=False) == ["昨年", "七月", "木曜", "会議"]
 
 
+@pytest.mark.slow
 def test_kiwi() -> None:
     needs("kiwi")
     assert themes("사과 세 개를 이창용 총재가 샀다.", "kiwi") == ["사과", "이창용 총재"]
