@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
@@ -141,9 +141,10 @@ def read_layouts(criterion: Criterion) -> dict[str, str]:
     return texts
 
 
-def _references(label: str, text: str) -> Iterator[nodes.Node]:
+@lru_cache(maxsize=MOST_TEMPLATES)
+def _references(label: str, text: str) -> tuple[nodes.Node, ...]:
     """Return the nodes of a template that name another template."""
-    return parse_cached(label, text).find_all(_REFERENCES)
+    return tuple(parse_cached(label, text).find_all(_REFERENCES))
 
 
 def _check_size(criterion: Criterion, texts: dict[str, str]) -> None:

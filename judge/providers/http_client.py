@@ -33,7 +33,7 @@ from judge.providers.http_errors import (
 )
 from judge.providers.key_command import CommandKey
 from judge.providers.pricing import DEFAULT_URL
-from judge.providers.sdk import sdk
+from judge.providers.sdk import sdk, tls_context
 from judge.providers.server_capabilities import Caching
 from judge.providers.vendors import wrong_server_reason
 
@@ -416,7 +416,9 @@ class HttpClient:
             max_connections=connections,
             max_keepalive_connections=connections,
         )
+        certificates = tls_context(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
         self._transport = openai.DefaultAioHttpClient(
+            verify=certificates,
             limits=connection_limits,
             timeout=openai.Timeout(self._options["timeout"], connect=_CONNECT_SECONDS),
             follow_redirects=False,
