@@ -23,7 +23,6 @@ def test_no_module_is_longer_than_a_person_reads() -> None:
     assert not long, f"modules of more than {MODULE_LINES} lines: {long}"
 
 
-@pytest.mark.slow
 def test_no_function_is_longer_than_a_person_reads() -> None:
     long = {}
     for path in MODULES:
