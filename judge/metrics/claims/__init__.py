@@ -1,12 +1,13 @@
-"""Compute the factual consistency of texts claim by claim (Min et al. 2023, FActScore; Ru et al. 2024, RAGChecker).
+"""Compute the factual consistency of texts claim by claim.
 
-Options are checked at once: a wrong type is a ConfigError.
+The method is that of FActScore (Min et al. 2023) and RAGChecker (Ru et al. 2024). Options are
+checked at once: a wrong type is a ConfigError.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from numbers import Real
@@ -42,12 +43,16 @@ from judge.metrics.common import (
 
 __all__ = ["Claims", "ClaimsValue", "Job", "Verifier", "score"]
 
-LLM, NLI = "llm", "nli:"
-COLUMNS = PRECISION, RECALL, F1 = "claims_precision", "claims_recall", "claims_f1"
+LLM = "llm"
+NLI = "nli:"
+PRECISION = "claims_precision"
+RECALL = "claims_recall"
+F1 = "claims_f1"
+COLUMNS = (PRECISION, RECALL, F1)
 THRESHOLD = 0.5
 NO_JUDGE = (
-    "claims: a judge model lists and checks the claims: name one with --model NAME, or in Python call "
-    'judge.evaluate(rows, [], metrics="claims", model=NAME)'
+    "claims: a judge model lists and checks the claims: name one with --model NAME, or in Python "
+    'call judge.evaluate(rows, [], metrics="claims", model=NAME)'
 )
 Side = tuple[Claim, ...] | ModelError
 """The checked claims of a text, or why there are none."""
@@ -56,27 +61,30 @@ Side = tuple[Claim, ...] | ModelError
 def _verifier_option(option: str, value: Any) -> str | Verifier:
     if value == LLM or isinstance(value, Verifier):
         return value  # type: ignore[no-any-return]
-    if isinstance(value, str) and value.removeprefix(NLI).strip() and value.startswith(NLI):
+    if isinstance(value, str) and value.startswith(NLI) and value.removeprefix(NLI).strip():
         return value
     raise ConfigError(
-        f"{option} must be llm or nli:MODEL (a folder or a name on the Hugging Face hub), not {value!r}"
+        f"{option} must be llm or nli:MODEL (a folder or a name on the Hugging Face hub), not "
+        f"{value!r}"
     )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Claims(BaseMetric):
-    """Claims: the share of an output's claims that the source supports, and of the references' that the output does.
+    """Claims: the share of an output's claims that the source supports, and of the references' that
+    the output does.
 
-    A judge model lists the claims of each text in one request (`unit` claim), or its sentences are the claims (`unit`
-    sentence). At most `most` claims of a text count, spread evenly over it. `verify` gives the probability that the
-    other text supports each claim: `llm` asks the judge model once about all claims of a text, `nli:MODEL` a
-    cross-encoder (`label`, `window`, `device` and `batch_tokens` as in `nli`); in Python it may be a `Verifier`. A
-    claim is supported from the probability `threshold`.
+    A judge model lists the claims of each text in one request (`unit` claim), or its sentences are
+    the claims (`unit` sentence). At most `most` claims of a text count, spread evenly over it.
+    `verify` gives the probability that the other text supports each claim: `llm` asks the judge
+    model once about all claims of a text, `nli:MODEL` a cross-encoder (`label`, `window`, `device`
+    and `batch_tokens` as in `nli`); in Python it may be a `Verifier`. A claim is supported from the
+    probability `threshold`.
 
-    `claims_precision` is the supported share of the output's claims (0–1), with `value` mean the mean probability. If
-    texts have references, `claims_recall` is the share of their claims, all references together, that the output
-    supports, and `claims_f1` the harmonic mean.
-    `language` is that of the prompts, by default each text's. Raises ConfigError.
+    `claims_precision` is the supported share of the output's claims (0–1), with `value` mean the
+    mean probability. If texts have references, `claims_recall` is the share of their claims, all
+    references together, that the output supports, and `claims_f1` the harmonic mean. `language` is
+    that of the prompts, by default each text's. Raises ConfigError.
     """
 
     name: ClassVar[str] = "claims"
@@ -95,7 +103,7 @@ class Claims(BaseMetric):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.asks:
-            self._judge()
+            self._judge()  # raises without a judge model
         if not self._encoder:
             for option in ("label", "window", "device", "batch_tokens"):
                 if getattr(self, option) is not None:
@@ -109,7 +117,7 @@ class Claims(BaseMetric):
         return self.unit == "claim" or self.verify == LLM
 
     def most_requests(self, samples: Sequence[Sample]) -> int:
-        """Return how many requests the judge model gets, if none of the replies is cached; repairs are not counted."""
+        """Return how many requests the judge model gets if no reply is cached, without repairs."""
         pairs = _distinct_pairs(samples)
         requests = 0
         if self.unit == "claim":
@@ -120,6 +128,7 @@ class Claims(BaseMetric):
 
     @property
     def _prompt_language(self) -> str | None:
+        """The language of the prompts; None lets each text have its own."""
         return self.language or self.context.language
 
     def _judge(self) -> Ask:
@@ -131,9 +140,8 @@ class Claims(BaseMetric):
     def _encoder(self) -> CrossEncoder | None:
         if not isinstance(self.verify, str) or self.verify == LLM:
             return None
-        files = locate(
-            self.verify.removeprefix(NLI).strip(), who=self.name, cache=self.context.cache
-        )
+        model = self.verify.removeprefix(NLI).strip()
+        files = locate(model, who=self.name, cache=self.context.cache)
         return CrossEncoder(
             files,
             self.label,
@@ -146,13 +154,14 @@ class Claims(BaseMetric):
     def check(self, samples: Sequence[Sample]) -> None:
         """Raise ConfigError for a cross-encoder that cannot be loaded."""
         if self._encoder:
-            self._encoder.model  # noqa: B018
+            self._encoder.model  # noqa: B018 - loads the model
 
     def score(self, samples: Sequence[Sample]) -> MetricResult:
-        """Return one row per sample and column; those of precision and recall carry `judge.core.claims` records.
+        """Return one row per sample and column.
 
-        A sample is a `Failure` in a column if it lacks one of the texts, if these have no claims, or if a request about
-        them failed. A claim of a reference has no `span` if there are several references.
+        Rows of precision and recall carry `judge.core.claims` records. A sample is a `Failure` in a
+        column if it lacks one of the texts, if these have no claims, or if a request about them
+        failed. A claim of a reference has no `span` if there are several references.
         """
         pairs = _distinct_pairs(samples)
         splitter = None
@@ -168,31 +177,17 @@ class Claims(BaseMetric):
             if not isinstance(claims, ModelError):
                 claims = spread(claims, self.most)
             parts_by_text[whole] = claims
+        # An output without claims has no value, neither 0 nor 1 (decision 87).
         silent = {whole for whole, claims in parts_by_text.items() if claims == []}
-        sides: dict[_Pair, Side] = {}
-        jobs: dict[_Pair, Job] = {}
-        for pair in pairs:
-            claims = parts_by_text[pair.claimed]
-            if isinstance(claims, ModelError):
-                sides[pair] = claims
-            elif not claims or pair.output in silent:
-                sides[pair] = ()
-            else:
-                jobs[pair] = Job(pair.against, tuple(claim for claim, _ in claims))
-        replies = list(verifier.verify(list(jobs.values()))) if jobs else []
+        sides = _verified(verifier, pairs, parts_by_text, silent)
         tell(2, 2)
-        if len(replies) != len(jobs):
-            raise ConfigError(
-                f"claims.verify: gave {len(replies)} replies to {len(jobs)} jobs; give one for each"
-            )
-        for (pair, job), reply in zip(jobs.items(), replies, strict=True):
-            sides[pair] = _side(job, parts_by_text[pair.claimed], reply)
         has_references = any(references(sample) for sample in samples)
         names = COLUMNS if has_references else COLUMNS[:1]
         rows: list[Score | Failure] = []
         for sample in samples:
             is_silent = not says(sample.output) or sample.output in silent
             rows += self._rows(sample, names, sides, is_silent)
+        # Only now, because a stage's signature names the languages that its texts needed.
         signed = self._signed(splitter, verifier)
         columns = tuple(
             Column(name, "metric", Signature(name, *signed), low=0.0, high=1.0) for name in names
@@ -200,7 +195,7 @@ class Claims(BaseMetric):
         return MetricResult(columns, tuple(rows), self._notes(listed))
 
     def _verifier(self) -> Verifier:
-        """Return what checks the claims: the user's object, the cross-encoder or the judge model."""
+        """Return the user's object, the cross-encoder or the judge model as the verifier."""
         if not isinstance(self.verify, str):
             return self.verify
         return self._encoder or ModelVerifier(self._judge(), self._prompt_language)
@@ -283,7 +278,7 @@ class Claims(BaseMetric):
 
 
 class _Pair(NamedTuple):
-    """A text whose claims are checked against another; `output` is the one of them that is an output."""
+    """A text whose claims are checked against another text. One of the two is the `output`."""
 
     claimed: str
     against: str
@@ -291,7 +286,10 @@ class _Pair(NamedTuple):
 
 
 def _pairs(sample: Sample) -> tuple[list[_Pair], list[_Pair]]:
-    """Return the pairs of precision, at most one, and those of recall. An output without letters or digits has none."""
+    """Return the pairs of precision, at most one, and the pairs of recall.
+
+    An output without letters or digits has none.
+    """
     output = sample.output
     source = sample.source or ""
     if not says(output):
@@ -314,25 +312,64 @@ def _listed(
     texts: Sequence[str], splitter: Splitter | None
 ) -> list[tuple[str, list[Part] | ModelError]]:
     """Return each text with its claims: without a splitter, its sentences."""
+    # A text without a letter or digit has no claims and costs no request.
     speaking = [whole for whole in texts if says(whole)]
     claims: dict[str, list[Part] | ModelError] = {}
     if splitter:
         claims |= zip(speaking, splitter.split(speaking), strict=True)
     else:
-        for whole in speaking:
-            sentences: list[Part] = []
-            for span in text.sentence_spans(whole):
-                sentence = whole[slice(*span)]
-                if says(sentence):
-                    sentences.append((sentence, Span(*span)))
-            claims[whole] = sentences
+        claims |= {whole: _sentences(whole) for whole in speaking}
     return [(whole, claims.get(whole, [])) for whole in texts]
 
 
+def _sentences(whole: str) -> list[Part]:
+    """Return the sentences of a text that have a letter or a digit."""
+    sentences: list[Part] = []
+    for start, stop in text.sentence_spans(whole):
+        sentence = whole[start:stop]
+        if says(sentence):
+            sentences.append((sentence, Span(start, stop)))
+    return sentences
+
+
+def _verified(
+    verifier: Verifier,
+    pairs: Sequence[_Pair],
+    parts_by_text: Mapping[str, list[Part] | ModelError],
+    silent: Collection[str],
+) -> dict[_Pair, Side]:
+    """Return the checked claims of each pair; none if a text or the output is `silent`.
+
+    Raises ConfigError for a user's verifier that does not reply to each job.
+    """
+    sides: dict[_Pair, Side] = {}
+    jobs: dict[_Pair, Job] = {}
+    for pair in pairs:
+        claims = parts_by_text[pair.claimed]
+        if isinstance(claims, ModelError):
+            sides[pair] = claims
+        elif not claims or pair.output in silent:
+            sides[pair] = ()
+        else:
+            jobs[pair] = Job(pair.against, tuple(claim for claim, _ in claims))
+    replies = list(verifier.verify(list(jobs.values()))) if jobs else []
+    if len(replies) != len(jobs):
+        raise ConfigError(
+            f"claims.verify: gave {len(replies)} replies to {len(jobs)} jobs; give one for each"
+        )
+    for (pair, job), reply in zip(jobs.items(), replies, strict=True):
+        sides[pair] = _side(job, parts_by_text[pair.claimed], reply)
+    return sides
+
+
 def _side(job: Job, parts: list[Part] | ModelError, reply: Any) -> Side:
-    """Return a job's claims with their probabilities and evidence. The reply may be of an object of the user's own."""
+    """Return a job's claims with their probabilities and evidence.
+
+    The reply is not trusted, because a user's own verifier may have given it.
+    """
     if isinstance(reply, ModelError) or isinstance(parts, ModelError):
         return reply  # type: ignore[no-any-return]
+    # numpy's numbers are Real, too.
     values = list(reply) if isinstance(reply, Iterable) else []
     are_probabilities = all(isinstance(value, Real) and 0 <= float(value) <= 1 for value in values)
     if len(values) != len(parts) or not are_probabilities:
@@ -346,9 +383,9 @@ def _side(job: Job, parts: list[Part] | ModelError, reply: Any) -> Side:
 
 
 def most_similar(claim: str, whole: str) -> Span | None:
-    """Return the sentence of a text that shares most words with a claim, the first of several; None if none does.
+    """Return the sentence of a text that shares most words with a claim, or None.
 
-    A word of n of the N sentences counts log(1 + N / n).
+    A word in n of the N sentences counts log(1 + N / n). The first of several equal sentences wins.
     """
     sentences, sentences_by_word = _sentence_words(whole)
     shared_weight: dict[int, float] = {}
@@ -359,8 +396,8 @@ def most_similar(claim: str, whole: str) -> Span | None:
             shared_weight[index] = shared_weight.get(index, 0.0) + weight
     if not shared_weight:
         return None
-    # The order of a set differs between runs, and with it the last digits of a sum: rounded sums
-    # are equal.
+    # The order of a set differs between runs, and with it the last digits of a sum. Rounded sums
+    # do not depend on it.
     best = max(shared_weight, key=lambda index: (round(shared_weight[index], 9), -index))
     return sentences[best]
 
@@ -377,25 +414,31 @@ def _sentence_words(whole: str) -> tuple[list[Span], dict[str, list[int]]]:
 
 
 def value_of(claims: Sequence[Claim], threshold: float | None) -> float:
-    """Return the share of claims with at least this probability of support, without a threshold its mean."""
+    """Return the share of claims whose support has at least this probability.
+
+    Without a threshold, return the mean probability.
+    """
     if threshold is None:
         return math.fsum(claim.probability for claim in claims) / len(claims)
     return sum(claim.probability >= threshold for claim in claims) / len(claims)
 
 
 def f1(precision: Score | Failure, recall: Score | Failure) -> Score | Failure:
-    """Return the row of the harmonic mean of two rows, 0 if both are 0; a failure if one of them is."""
+    """Return the row of the harmonic mean of two rows: 0 if both are 0, a failure if one is."""
     if isinstance(precision, Failure) or isinstance(recall, Failure):
         failed = next(row for row in (precision, recall) if isinstance(row, Failure))
         return replace(failed, column=F1, raw="")
-    both = precision.value + recall.value
-    value = 2 * precision.value * recall.value / both if both else 0.0
+    total = precision.value + recall.value
+    value = 2 * precision.value * recall.value / total if total else 0.0
     return Score(precision.item, precision.system, F1, value, Provenance("metric"))
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimsValue:
-    """The values of an output with the checked claims; without references, `recall` and `f1` are None."""
+    """The values of an output and the checked claims.
+
+    Without references, `recall` and `f1` are None.
+    """
 
     precision: float
     claims: tuple[Claim, ...]
@@ -412,9 +455,9 @@ def score(
 ) -> list[ClaimsValue | Failure]:
     """Return the values of each output with its source and, if given, its reference or references.
 
-    `options` are those of `Claims`; without a judge model, `unit="sentence"` and another verifier (otherwise use
-    judge.evaluate). An output without one of the values is a `Failure` whose item is its index, from 0. Raise
-    ConfigError, and DataError for lists of different lengths.
+    `options` are those of `Claims`; without a judge model, `unit="sentence"` and another verifier
+    (otherwise use judge.evaluate). An output without one of the values is a `Failure` whose item is
+    its index, from 0. Raise ConfigError, and DataError for lists of different lengths.
     """
     if len(texts("sources", sources)) != len(outputs):
         raise DataError("claims: outputs and sources must be lists of equal length")
@@ -422,17 +465,18 @@ def score(
     targets = references if references is not None else [()] * len(outputs)
     samples: list[Sample] = []
     for (output, listed), source in zip(paired(outputs, targets), sources, strict=True):
-        n = len(samples)
-        sample = Sample(str(n), "", output, source=source, references=listed, where=f"output {n}")
+        index = len(samples)
+        where = f"output {index}"
+        sample = Sample(str(index), "", output, source=source, references=listed, where=where)
         samples.append(sample)
     result = metric.score(samples)
     width = len(result.columns)
-    return [
-        _value(result.rows[first : first + width]) for first in range(0, len(result.rows), width)
-    ]
+    starts = range(0, len(result.rows), width)
+    return [_value(result.rows[start : start + width]) for start in starts]
 
 
 def _value(rows: Sequence[Score | Failure]) -> ClaimsValue | Failure:
+    """Return a sample's value from its rows of precision and, with references, recall and F1."""
     values: list[float] = []
     for row in rows:
         if isinstance(row, Failure):
@@ -441,4 +485,5 @@ def _value(rows: Sequence[Score | Failure]) -> ClaimsValue | Failure:
     claims = [decode(row.provenance.raw) for row in rows if isinstance(row, Score)]
     if len(values) == 1:
         return ClaimsValue(values[0], claims[0])
-    return ClaimsValue(values[0], claims[0], values[1], values[2], claims[1])
+    precision, recall, harmonic_mean = values
+    return ClaimsValue(precision, claims[0], recall, harmonic_mean, claims[1])

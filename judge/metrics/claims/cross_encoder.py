@@ -1,7 +1,8 @@
-"""Verify claims by a cross-encoder for natural language inference (NLI): the probability that a text entails a claim.
+"""Verify claims by a cross-encoder for natural language inference (NLI).
 
-Any sequence classifier of transformers will do: MNLI and XNLI models, fact checkers with two classes (MiniCheck,
-FactCC), AlignScore if converted, and models with one logit (HHEM-1.0). All read the text first, then the claim.
+The model gives the probability that a text entails a claim. Any sequence classifier of transformers
+will do: MNLI and XNLI models, fact checkers with two classes (MiniCheck, FactCC), AlignScore if
+converted, and models with one logit (HHEM-1.0). All read the text first, then the claim.
 """
 
 from __future__ import annotations
@@ -22,22 +23,26 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 _EXTRA = "qags"  # has the same packages
+# As MNLI, FEVER (supports), FactCC (correct) and AlignScore (aligned) call the class
 _ENTAILMENT = frozenset((
-    "entailment", "entailed", "entails", "supported", "supports", "support", "consistent", "faithful", "aligned",
-    "correct",
+    "entailment", "entailed", "entails", "supported", "supports", "support", "consistent",
+    "faithful", "aligned", "correct",
 ))  # fmt: skip
+# "not-entailment" becomes "not_entailment", " LABEL 0" becomes "label_0".
+_SEPARATORS = re.compile(r"[\W_]+")
 WINDOW = 350
 """Tokens of the text in a window, as in AlignScore (Zha et al. 2023, section 3.3)."""
 _BLOCK = 256  # pairs that are tokenized together
 
 
 def entailment_label(labels: Mapping[int, str], label: str | int | None = None) -> int | None:
-    """Return the number of the label that means entailment: the one that is named, else by its usual names.
+    """Return the number of the class that means entailment, or None if that is unclear.
 
-    Classes named 0 and 1 are those of MiniCheck: 1 means support. None if that is unclear.
+    It is the class that `label` names, otherwise the one with a usual name. Classes named 0 and 1
+    are those of MiniCheck: 1 means support.
     """
     names = {
-        number: re.sub(r"[\W_]+", "_", name).strip("_").lower() for number, name in labels.items()
+        number: _SEPARATORS.sub("_", name).strip("_").lower() for number, name in labels.items()
     }
     if label is not None:
         matches = [number for number, name in labels.items() if name.lower() == str(label).lower()]
@@ -46,6 +51,7 @@ def entailment_label(labels: Mapping[int, str], label: str | int | None = None) 
         matches = [max(names)]
     else:
         matches = [number for number, name in names.items() if name in _ENTAILMENT]
+    # A wrong guess would reverse every score unnoticed, so several matches are none (decision 88).
     return matches[0] if len(matches) == 1 else None
 
 
@@ -53,8 +59,9 @@ def entailment_label(labels: Mapping[int, str], label: str | int | None = None) 
 class CrossEncoder:
     """A `Verifier` by a model, which reads long texts in windows.
 
-    `label` is the name or number of the class that means entailment, if its name does not say so. `window` is the
-    number of tokens of the text in a window; a third of them are shared with the next one. Raises ConfigError.
+    `label` is the name or number of the class that means entailment, if its name does not say so.
+    `window` is the number of tokens of the text in a window; a third of them are shared with the
+    next one. Raises ConfigError.
     """
 
     files: huggingface.ModelFiles
@@ -69,16 +76,7 @@ class CrossEncoder:
         self.files.check_head(
             "SequenceClassification", f"which classifies no pairs of texts: {advice}"
         )
-        config = self.files.config()
-        try:
-            # Without labels in the file, transformers numbers two.
-            count = config.get("num_labels") or 2
-            names = config.get("id2label") or {number: f"LABEL_{number}" for number in range(count)}
-            labels = {int(number): str(name) for number, name in names.items()}
-        except (AttributeError, TypeError, ValueError) as error:
-            raise self.files.error(
-                "its id2label in config.json is no mapping of numbers to names"
-            ) from error
+        labels = self._labels()
         index = entailment_label(labels, self.label)
         if index is None:
             listed = ", ".join(f"{number} {name!r}" for number, name in sorted(labels.items()))
@@ -92,6 +90,19 @@ class CrossEncoder:
         packages = huggingface.runtime(self.files.who, _EXTRA)
         self.signature = f"{self.files.signed}|{signed}|window={self.window}|{packages}"
 
+    def _labels(self) -> dict[int, str]:
+        """Return the names of the model's classes by their numbers. Raises ConfigError."""
+        config = self.files.config()
+        try:
+            # Without labels in the file, transformers numbers two.
+            count = config.get("num_labels") or 2
+            names = config.get("id2label") or {number: f"LABEL_{number}" for number in range(count)}
+            return {int(number): str(name) for number, name in names.items()}
+        except (AttributeError, TypeError, ValueError) as error:
+            raise self.files.error(
+                "its id2label in config.json is no mapping of numbers to names"
+            ) from error
+
     @cached_property
     def model(self) -> huggingface.LoadedModel:
         """The loaded model. Raises ConfigError."""
@@ -100,23 +111,12 @@ class CrossEncoder:
     def verify(self, jobs: Sequence[tuple[str, tuple[str, ...]]]) -> list[list[float] | ModelError]:
         """Return the probability, 0–1, that the text entails each claim, for each (text, claims).
 
-        It is the softmax of the logits or, for a model with one logit, the sigmoid; the maximum over all windows of the
-        text. ModelError `ClaimTooLong` for a claim of more than half a window, `UnknownText` if the model does not know
-        the words, `NoTokens`, `NotFinite`.
+        It is the softmax of the logits or, for a model with one logit, the sigmoid; the maximum
+        over all windows of the text. ModelError `ClaimTooLong` for a claim of more than half a
+        window, `UnknownText` if the model does not know the words, `NoTokens`, `NotFinite`.
         """
         pairs = [(text, claim) for text, claims in jobs for claim in claims]
-        values: list[float | ModelError] = []
-        for start in range(0, len(pairs), _BLOCK):
-            windows = [self._windows(*pair) for pair in pairs[start : start + _BLOCK]]
-            readable = [each for each in windows if isinstance(each, list)]
-            logits = iter(self.model.window_outputs(readable, self.batch_tokens, "logits"))
-            for each in windows:
-                if isinstance(each, list):
-                    values.append(self._probability(next(logits)))
-                else:
-                    values.append(each)
-            self.progress(len(values), len(pairs))
-        remaining = iter(values)
+        remaining = iter(self._probabilities(pairs))
         replies: list[list[float] | ModelError] = []
         for _, claims in jobs:
             values_of_job = [next(remaining) for _ in claims]
@@ -130,38 +130,59 @@ class CrossEncoder:
             replies.append(trouble or probabilities)
         return replies
 
+    def _probabilities(self, pairs: Sequence[tuple[str, str]]) -> list[float | ModelError]:
+        """Return the probability that the text entails the claim, for each (text, claim)."""
+        values: list[float | ModelError] = []
+        for start in range(0, len(pairs), _BLOCK):
+            windows = [self._windows(*pair) for pair in pairs[start : start + _BLOCK]]
+            readable = [read for read in windows if isinstance(read, list)]
+            logits = iter(self.model.window_outputs(readable, self.batch_tokens, "logits"))
+            for read in windows:
+                if isinstance(read, list):
+                    values.append(self._probability(next(logits)))
+                else:
+                    values.append(read)
+            self.progress(len(values), len(pairs))
+        return values
+
     def _windows(self, text: str, claim: str) -> list[Any] | ModelError:
+        """Return the windows of a text with a claim, or why the model cannot read them."""
         model = self.model
         pair_tokenizer = model.pair_tokenizer()
         special = int(model.tokenizer.num_special_tokens_to_add(pair=True))
         room = huggingface.limit(model.tokenizer, model.network.config) - special
-        both = records.whole(text).strip(), records.whole(claim).strip()
-        size = len(pair_tokenizer.ids(both[1]))
-        if size > room // 2:
+        text = records.whole(text).strip()
+        claim = records.whole(claim).strip()
+        claim_size = len(pair_tokenizer.ids(claim))
+        if claim_size > room // 2:
             return ModelError(
-                "ClaimTooLong", f"a claim has {size} tokens, the model takes {room // 2}"
+                "ClaimTooLong", f"a claim has {claim_size} tokens, the model takes {room // 2}"
             )
-        text_size = min(self.window, room - size)
-        windows = list(
-            pair_tokenizer.windows(both, 0, size=text_size + size + special, overlap=text_size // 3)
-        )
+        text_size = min(self.window, room - claim_size)
+        # A third overlaps, so that no sentence is only read in two halves (decision 88).
+        overlap = text_size // 3
+        size = text_size + claim_size + special
+        windows = list(pair_tokenizer.windows((text, claim), 0, size=size, overlap=overlap))
         for index, part in enumerate(("text", "claim")):
             ids: list[int] = []
             for window in windows:
                 numbered = zip(window.ids, window.sequence_ids, strict=True)
                 ids += [token_id for token_id, sequence in numbered if sequence == index]
-            if not ids:
-                return ModelError(
-                    "NoTokens", f"a {part} has no words that the model's tokenizer knows"
-                )
-            unknown = huggingface.unknown_share(ids, model.tokenizer.unk_token_id)
-            if unknown > huggingface.MOST_UNKNOWN:
-                why = (
-                    f"{self.files.name} does not know the words of a {part}: "
-                    "use a model of the language"
-                )
-                return ModelError("UnknownText", why)
+            trouble = self._unknown(part, ids)
+            if trouble:
+                return trouble
         return windows
+
+    def _unknown(self, part: str, ids: Sequence[int]) -> ModelError | None:
+        """Return why the model cannot read the tokens of a text or a claim, None if it can."""
+        if not ids:
+            return ModelError("NoTokens", f"a {part} has no words that the model's tokenizer knows")
+        unknown = huggingface.unknown_share(ids, self.model.tokenizer.unk_token_id)
+        if unknown <= huggingface.MOST_UNKNOWN:
+            return None
+        advice = "use a model of the language"
+        message = f"{self.files.name} does not know the words of a {part}: {advice}"
+        return ModelError("UnknownText", message)
 
     def _probability(
         self, windows: Sequence[Sequence[npt.NDArray[np.float64]]]
@@ -174,6 +195,7 @@ class CrossEncoder:
         if logits.shape[1] == 1:  # the sigmoid of a single logit is its softmax beside a logit of 0
             logits = np.hstack([np.zeros_like(logits), logits])
             index = 1
+        # Softmax; without the maximum, large logits would overflow.
         powers = np.exp(logits - logits.max(axis=1, keepdims=True))
         probabilities = powers[:, index] / powers.sum(axis=1)
         if not np.isfinite(probabilities).all():

@@ -1,7 +1,8 @@
 """Claims and their probabilities of support by a judge model, each in one request per text.
 
-The prompts are in prompts/<language>/claims/; replies are JSON objects. Nothing is guessed: a reply that leaves out,
-repeats or adds a claim, or gives something else than a probability, raises ParseError.
+The prompts are in prompts/<language>/claims/; replies are JSON objects. Nothing is guessed: a reply
+that leaves out, repeats or adds a claim, or gives something else than a probability, raises
+ParseError.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from judge.scoring import json_reply
 from judge.scoring.quotes import locate
 
 Part = tuple[str, Span | None]
-"""A claim and its place in its text."""
+"""A claim and the span of its text that it is made from, if that can be located."""
 # 0.85, 1, 5e-2
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
 # A comma and a line break between two entries; the brackets around them
@@ -31,11 +32,13 @@ _BETWEEN = re.compile(r"[\s\[\],，]*")
 class Splitter(prompts.Stage):
     """Lists the claims of texts."""
 
-    task, name, most_tokens = "claims", "split", 4_096
+    task = "claims"
+    name = "split"
+    most_tokens = 4_096
 
     def split(self, texts: Sequence[str]) -> list[list[Part] | ModelError]:
-        """Return the claims of each text, each once, with the place of the words that it is made from."""
-        replies = self.ask([self.request(read_claims, each) for each in texts])
+        """Return the claims of each text, each once, with the span that it is made from."""
+        replies = self.ask([self.request(read_claims, whole) for whole in texts])
         parts: list[list[Part] | ModelError] = []
         for reply, whole in zip(replies, texts, strict=True):
             if isinstance(reply, ModelError):
@@ -52,7 +55,9 @@ class Splitter(prompts.Stage):
 class ModelVerifier(prompts.Stage):
     """Asks the judge model for the probabilities of all claims of a text at once."""
 
-    task, name, most_tokens = "claims", "verify", 2_048
+    task = "claims"
+    name = "verify"
+    most_tokens = 2_048
 
     def verify(self, jobs: Sequence[Job]) -> list[list[float] | ModelError]:
         """Return the probability of support of each claim, see `Verifier`."""
@@ -74,39 +79,48 @@ def _numbered(claims: Sequence[str]) -> str:
 
 
 def read_claims(reply: str) -> str:
-    """Return the claims of `{"claims": [{"claim": …, "quote": …}, …]}`, each once, as JSON: `[[claim, quote], …]`.
+    """Return the claims of `{"claims": [{"claim": …, "quote": …}, …]}` as JSON.
 
-    A missing quote is "". Raises ParseError.
+    The result is `[[claim, quote], …]` with each claim once; a missing quote is "". Raises
+    ParseError.
     """
     lists = [member for member in _object(reply) if member.key == "claims"]
     if len(lists) != 1 or lists[0].kind != "container" or reply[lists[0].start] != "[":
         raise ParseError(f'the reply has no list "claims": {reply[:80]!r}', reply)
     end = lists[0].end
-    rest = lists[0].start
-    claims: dict[str, str] = {}
-    for entry in json_reply.objects(reply[:end], rest):
+    position = lists[0].start  # the end of what has been read
+    quote_by_claim: dict[str, str] = {}
+    for entry in json_reply.objects(reply[:end], position):
         words = {member.key: member.words for member in entry.members if member.kind == "words"}
         claim = words.get("claim", "")
-        if not any(map(str.isalnum, claim)) or not _BETWEEN.fullmatch(reply, rest, entry.start):
+        # Words between two entries would be a claim that is lost.
+        follows = _BETWEEN.fullmatch(reply, position, entry.start)
+        if not any(map(str.isalnum, claim)) or not follows:
             break
-        claims.setdefault(claim, words.get("quote", ""))
-        rest = entry.end
-    if not _BETWEEN.fullmatch(reply, rest, end):
+        quote_by_claim.setdefault(claim, words.get("quote", ""))
+        position = entry.end
+    if not _BETWEEN.fullmatch(reply, position, end):
+        rest = reply[position:end].strip(" ,[")
         raise ParseError(
-            f"the reply's list has an entry that is no claim: {reply[rest:end].strip(' ,[')[:80]!r}",
+            f"the reply's list has an entry that is no claim: {rest[:80]!r}",
             reply,
         )
-    return json.dumps(list(claims.items()))
+    return json.dumps(list(quote_by_claim.items()))
 
 
 def read_probabilities(reply: str, count: int) -> str:
-    """Return the probabilities of `{"1": …, "2": …}` in the order of the claims, as JSON. Raises ParseError."""
-    given: dict[str, float] = {}
-    known = {str(number) for number in range(1, count + 1)}
+    """Return the probabilities of `{"1": …, "2": …}` as a JSON list in the order of the claims.
+
+    Raises ParseError.
+    """
+    probabilities: dict[str, float] = {}
+    expected = [str(number) for number in range(1, count + 1)]
+    known = set(expected)
     for member in _object(reply):
+        # Full-width digits are folded to ASCII.
         number = fold(member.key).strip()
         value = fold(member.words).strip()
-        if number in given:
+        if number in probabilities:
             raise ParseError(f"the reply rates claim {number} twice", reply)
         if number not in known:
             problem = f"rates claim {number!r:.20}, which is not among {count}"
@@ -116,14 +130,13 @@ def read_probabilities(reply: str, count: int) -> str:
                 f"the reply gives claim {number} {value[:20]!r}, not a probability from 0 to 1",
                 reply,
             )
-        given[number] = float(value)
-    expected = [str(number) for number in range(1, count + 1)]
-    missing = [number for number in expected if number not in given]
+        probabilities[number] = float(value)
+    missing = [number for number in expected if number not in probabilities]
     if missing:
         raise ParseError(
-            f"the reply rates {len(given)} of {count} claims, not claim {missing[0]}", reply
+            f"the reply rates {len(probabilities)} of {count} claims, not claim {missing[0]}", reply
         )
-    return json.dumps([given[number] for number in expected])
+    return json.dumps([probabilities[number] for number in expected])
 
 
 def _object(reply: str) -> tuple[json_reply.Member, ...]:

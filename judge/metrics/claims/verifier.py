@@ -1,4 +1,4 @@
-"""What a verifier of claims does: give the probability that a text supports each claim."""
+"""The interface of a verifier, which gives the probability that a text supports each claim."""
 
 from __future__ import annotations
 
@@ -17,13 +17,16 @@ class Job(NamedTuple):
 
 @runtime_checkable
 class Verifier(Protocol):
-    """Checks claims against texts. `signature` names the model and its settings, as far as they are known yet."""
+    """Checks claims against texts.
+
+    `signature` names the model and its settings; it is read after `verify`, which may add to it.
+    """
 
     @property
     def signature(self) -> str: ...
 
     def verify(self, jobs: Sequence[Job]) -> list[list[float] | ModelError]:
-        """Return for each job the probability of support (0–1) of each of its claims, or why there is none.
+        """Return the probability of support (0–1) of each claim of each job, or why there is none.
 
         No two jobs are equal.
         """
