@@ -1,8 +1,9 @@
 """The back end `llm` of QAGS: a judge model makes themes, questions and answers.
 
-The prompts and the words that replies may use are in prompts/<language>/qags/. Parsing is tolerant (a list as lines or
-JSON, an answer in quotes or after the question) but never guesses: a refusal, or a reply without what was requested,
-raises ParseError. Only the start of a long line and of a long list is read, so that no reply takes long.
+The prompts and the words that replies may use are in prompts/<language>/qags/. Parsing is tolerant
+(a list as lines or JSON, an answer in quotes or after the question) but never guesses: a refusal,
+or a reply without what was requested, raises ParseError. Only the start of a long line and of a
+long list is read, so that no reply takes long.
 """
 
 from __future__ import annotations
@@ -12,66 +13,92 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache, partial
+from typing import Any
 
 from judge.core.errors import ParseError
 from judge.core.records import fold
 from judge.metrics import prompts
 from judge.metrics.base import Ask, ModelError, ModelQuestion
 from judge.metrics.common import says
-from judge.metrics.qags.pipeline import UNANSWERABLE, AnswerCandidates, Answers, Questions
+from judge.metrics.qags.pipeline import UNANSWERABLE, Stages
 
 Words = Mapping[str, tuple[str, ...]]
 """The words of a prompt's header, by their purpose."""
 
+# Enclose a whole line, as in **Snow** or 「雪」.
 _PAIRS = ("**", "*", "__", "_", "`", '"', "'", "“”", "‘’", "「」", "『』", "«»", "[]")
+# "- Snow", "・交番", "1. Snow", "(4) Sunday", "1、大雪"; not "3.5 million homes"
 _BULLET = re.compile(r"[-–•*・+]\s+|・|•|\(?\d{1,3}[.)．）、](?!\d)\s*")
+# "- Snow"; not "1. FC Köln", because an answer may begin with a number
 _DASH = re.compile(r"[-–•*+]\s+")
+# "Snow, the pass", "「喫茶店」、「交番」"
 _BETWEEN = re.compile(r"[,，、;；]")
+# "Sunday - a day", "two lorries (vehicles)", "Snow: closes the pass"
 _REMARK = re.compile(r"(?<!\s)(?:\s++[-–—]++\s|\s*+[:：(（])")
 _STOPS = ".。．,，;；、"
+# "The answer is: Snow", "答えは、雪", "답은 눈", "答案是：大雪"
 _OPENING = re.compile(
     r"(?:the )?answer is:?\s+|答えは[、：:]?\s*|답은[:：]?\s+|答案是[：:]?\s*", re.IGNORECASE
 )
+# "not stated" of "(not stated)."
 _CORE = re.compile(r"\w(?:.*\w)?", re.DOTALL)
+_NON_WORDS = re.compile(r"[\W_]+")
+# "Sorry," and "sorry -" are one; stops and quotation marks stay
+_NON_SENTENCE = re.compile(r'[^\w."“”「」『』《》]+')
 _QUESTION_WORDS = ("か", "까", "나요", "는가", "인가", "吗", "嗎", "呢")
 _QUESTION_ENDS = (
     *"?？؟",
-    *(word + dot for word in _QUESTION_WORDS for dot in ("", "。", ".", "．")),
+    *(word + stop for word in _QUESTION_WORDS for stop in ("", "。", ".", "．")),
 )
 """A mark, or a word and perhaps a stop."""
 _CLOSERS = " \"'”’」』»)]）*_"
 _OPENERS = " (（[*_`-–—"
-_LONGEST, _MOST = 2_000, 1_000
-"""Characters read of a line, and lines or entries read of a list."""
+_LONGEST = 2_000
+"""Characters read of a line."""
+_MOST = 1_000
+"""Lines or entries read of a list."""
 
 
 def _entries(reply: str) -> list[str]:
     """Return the lines of a reply, or the entries of its JSON list or object; none of them blank.
 
-    Of an object that holds one list, these are the list's.
+    An object that holds one list stands for this list.
     """
     lines = [line.strip() for line in reply.splitlines()]
     lines = [line for line in lines if line and not line.startswith("```")]
     if lines and lines[0][0] in "[{":
+        # A reply such as `[see below]` is no JSON: it stays a line.
         with suppress(ValueError, RecursionError):
             data, _ = json.JSONDecoder(strict=False).raw_decode("\n".join(lines))
-            values = list(data.values()) if isinstance(data, dict) else [data]
-            lists = [value for value in values if isinstance(value, list)] or [values]
-            if len(lists) == 1:
-                lines = [line.strip() for value in lists[0] for line in str(value).splitlines()]
+            listed = _json_lines(data)
+            lines = lines if listed is None else listed
     return [line[:_LONGEST] for line in lines if line][:_MOST]
+
+
+def _json_lines(data: Any) -> list[str] | None:
+    """Return the lines of the values in a JSON value; None for several lists."""
+    values = list(data.values()) if isinstance(data, dict) else [data]
+    lists = [value for value in values if isinstance(value, list)] or [values]
+    if len(lists) > 1:
+        return None
+    lines: list[str] = []
+    for value in lists[0]:
+        lines += [line.strip() for line in str(value).splitlines()]
+    return lines
 
 
 def _bare(line: str, bullet: re.Pattern[str], labels: Sequence[str] = ()) -> str:
     """Remove a bullet, a label such as `Answer:`, and the marks that enclose the whole line."""
     line = _without_marks(_without_start(line, bullet))
-    return _without_marks(_without_start(line, _label(labels))) if labels else line
+    if not labels:
+        return line
+    return _without_marks(_without_start(line, _label(labels)))
 
 
 def _label(labels: Sequence[str]) -> re.Pattern[str]:
-    return re.compile(
-        rf"[\s*_#>]*(?:{'|'.join(map(re.escape, labels))})[\s*_]*+[:：][\s*_]*", re.IGNORECASE
-    )
+    """Match a label at the start of a line, such as `Question:` or `**答え**：`."""
+    names = "|".join(map(re.escape, labels))
+    return re.compile(rf"[\s*_#>]*(?:{names})[\s*_]*+[:：][\s*_]*", re.IGNORECASE)
 
 
 def _without_start(line: str, pattern: re.Pattern[str]) -> str:
@@ -83,12 +110,14 @@ def _without_marks(line: str) -> str:
     """Remove the marks that enclose the whole line."""
     before = ""
     while line != before:
-        before = line = line.strip()
+        line = line.strip()
+        before = line
         for pair in _PAIRS:
             opening, closing = (pair[0], pair[1]) if len(set(pair)) == 2 else (pair, pair)
             inner = line[len(opening) : -len(closing)]
-            ends = line.startswith(opening) and line.endswith(closing)
-            if ends and inner and opening not in inner and closing not in inner:
+            encloses = line.startswith(opening) and line.endswith(closing)
+            # In `"Yes" or "no"` the marks belong to two words.
+            if encloses and inner and opening not in inner and closing not in inner:
                 line = inner
     return line
 
@@ -99,89 +128,99 @@ def _announces(line: str, more: bool) -> bool:
 
 
 def themes(reply: str, output: str, nothing: Sequence[str]) -> str:
-    """Return the listed themes that occur in the output, in its order, one per line; "" if there are none."""
+    """Return the listed themes that occur in the output, in its order, one per line.
+
+    The result is "" if the reply says that there are none. Raises ParseError if no theme occurs.
+    """
     entries = _entries(reply)
     if all(_is_word(entry, nothing) for entry in entries):
         return ""
     folded_output = _folded(output)
-    places: dict[str, tuple[int, str]] = {}
+    spelling_by_theme: dict[str, str] = {}
     for entry in entries:
-        # The fullest form of an entry, or else of its parts.
-        whole = next(_occurring(entry, folded_output), None)
-        parts = (
-            [whole]
-            if whole
-            else [next(_occurring(part, folded_output), "") for part in _BETWEEN.split(entry)]
-        )
-        for theme in filter(None, parts):
-            # The output's own spelling is preferred; it may differ in case, white space and apostrophes.
-            forms = (
-                re.sub("['’]", "['’]", r"\s+".join(map(re.escape, form.split())))
-                for form in (theme, fold(theme))
-            )
-            matches = (
-                match[0] for form in forms if (match := re.search(form, output, re.IGNORECASE))
-            )
-            spelling = " ".join(next(matches, theme).split())
-            places.setdefault(_folded(theme), (folded_output.find(_folded(theme)), spelling))
-    if not places:
+        for theme in _themes_of(entry, folded_output):
+            spelling_by_theme.setdefault(_folded(theme), _spelling(theme, output))
+    if not spelling_by_theme:
         raise ParseError(f"nothing that the reply lists occurs in the text: {reply[:80]!r}", reply)
-    return "\n".join(theme for _, theme in sorted(places.values(), key=lambda placed: placed[0]))
+    return "\n".join(
+        spelling_by_theme[folded] for folded in sorted(spelling_by_theme, key=folded_output.find)
+    )
+
+
+def _themes_of(entry: str, folded_output: str) -> list[str]:
+    """Return the fullest form of an entry that occurs in the output, or else those of its parts."""
+    whole = next(_occurring(entry, folded_output), "")
+    if whole:
+        return [whole]
+    parts = (next(_occurring(part, folded_output), "") for part in _BETWEEN.split(entry))
+    return [part for part in parts if part]
+
+
+def _spelling(theme: str, output: str) -> str:
+    """Return a theme as the output spells it; case, white space and apostrophes may differ."""
+    spelling = theme
+    for form in (theme, fold(theme)):
+        words = r"\s+".join(map(re.escape, form.split()))
+        match = re.search(re.sub("['’]", "['’]", words), output, re.IGNORECASE)
+        if match:
+            spelling = match[0]
+            break
+    return " ".join(spelling.split())
 
 
 def _occurring(entry: str, folded_output: str) -> Iterator[str]:
-    """Yield the forms of an entry that occur in the output: unchanged, then with more and more decoration removed."""
+    """Yield the forms of an entry that occur in the output, with less and less decoration."""
     bare = _bare(entry, _BULLET)
-    for form in (
-        entry.strip(),
-        bare,
-        _without_marks(bare.rstrip(_STOPS)),
-        _without_marks(_REMARK.split(bare)[0]),
-    ):
+    without_stop = _without_marks(bare.rstrip(_STOPS))
+    without_remark = _without_marks(_REMARK.split(bare)[0])
+    for form in (entry.strip(), bare, without_stop, without_remark):
         if says(form) and _folded(form) in folded_output:
             yield form
 
 
 def question(reply: str, words: Words) -> str:
-    """Return the first line that ends like a question, else the first with a question mark. Raises ParseError."""
+    """Return the first line that ends like a question, else the first with a question mark.
+
+    Raises ParseError if there is none.
+    """
     entries = _entries(reply)
     asking: list[str] = []
     for position, entry in enumerate(entries, 1):
         line = _bare(entry, _BULLET, words["labels"])
-        for label in _label(words["labels"]).finditer(
-            line
-        ):  # some models write the answer after the question
-            asked = line[: label.start()].rstrip(_OPENERS)
-            if asked.endswith(_QUESTION_ENDS):
-                line = asked
+        # Some models write the answer after the question.
+        for label in _label(words["labels"]).finditer(line):
+            before_label = line[: label.start()].rstrip(_OPENERS)
+            if before_label.endswith(_QUESTION_ENDS):
+                line = before_label
                 break
         if _refuses(line, words["refusals"]):
             break  # the rest is not a question about the text
         if says(line) and not _announces(line, position < len(entries)):
             asking.append(" ".join(line.split()))
-    ending = (line for line in asking if line.rstrip(_CLOSERS).endswith(_QUESTION_ENDS))
-    marked = (line for line in asking if "?" in line or "？" in line)
-    if best := next(ending, "") or next(marked, ""):
-        return best
+    for line in asking:
+        if line.rstrip(_CLOSERS).endswith(_QUESTION_ENDS):
+            return line
+    for line in asking:
+        if "?" in line or "？" in line:
+            return line
     raise ParseError(f"no question in the reply: {reply[:80]!r}", reply)
 
 
 def answer(reply: str, question: str, text: str, words: Words) -> str:
     """Return the first line that answers, or UNANSWERABLE. Raises ParseError if there is neither.
 
-    The lines after it are an explanation that was not requested. A line that occurs in the text is an answer, even if
-    it reads like a refusal.
+    The lines after it are an explanation that was not requested. A line that occurs in the text is
+    an answer, even if it reads like a refusal.
     """
-    lines = [
-        line
-        for entry in _entries(reply)
-        if says(line := _answer_text(entry, question, words["labels"]))
-    ]
+    answers = (_answer_text(entry, question, words["labels"]) for entry in _entries(reply))
+    lines = [line for line in answers if says(line)]
     if any(_is_word(line, words["unanswerable"]) for line in lines):
         return UNANSWERABLE
     phrases = [_core(word) for word in words["unanswerable"]]
-    # An explanation begins with such a word and a stop, or it begins or ends with the first of them.
-    explains = re.compile(rf"(?:{'|'.join(map(re.escape, phrases))})\s*[^\w\s]")
+    alternatives = "|".join(map(re.escape, phrases))
+    # "Not stated: the text is about snow". An explanation begins with such a phrase and a stop, or
+    # it begins or ends with the first phrase.
+    explains = re.compile(rf"(?:{alternatives})\s*[^\w\s]")
     for position, line in enumerate(lines, 1):
         if _announces(line, position < len(lines)):
             continue
@@ -199,69 +238,90 @@ def answer(reply: str, question: str, text: str, words: Words) -> str:
 
 
 def _answer_text(line: str, question: str, labels: Sequence[str]) -> str:
-    """Remove bullet, label, quotes, final stop, and the question or `The answer is` before the answer."""
+    """Remove all around an answer: bullet, label, quotes, final stop, and words before it.
+
+    The words before it are the question or `The answer is`.
+    """
     before = ""
-    line, asked_question = " ".join(line.split()), " ".join(question.split())
+    line = " ".join(line.split())
+    question = " ".join(question.split())
     while line != before:
         before = line
         line = _bare(line, _DASH, labels)
-        if line[: len(asked_question)].casefold() == asked_question.casefold():
-            line = line[len(asked_question) :].lstrip(" :：-–—>→")
+        if line[: len(question)].casefold() == question.casefold():
+            line = line[len(question) :].lstrip(" :：-–—>→")
         line = _without_start(line, _OPENING)
-        line = (
-            line[:-1]
-            if line.endswith(("。", "．")) or (line.endswith(".") and line.count(".") == 1)
-            else line
-        )
+        # The last point of "U.S." is no full stop.
+        ends_in_point = line.endswith(".") and line.count(".") == 1
+        if ends_in_point or line.endswith(("。", "．")):
+            line = line[:-1]
     return line
 
 
 def _refuses(line: str, forms: tuple[str, ...]) -> bool:
-    """Return whether a line begins with a refusing form. `…` in a form stands for words of the same sentence."""
+    """Return whether a line begins with a form of refusal.
+
+    `…` in a form stands for words of the same sentence.
+    """
     return _refusal_pattern(forms).match(_sentence(line) + ".") is not None
 
 
 @lru_cache(maxsize=32)
 def _refusal_pattern(forms: tuple[str, ...]) -> re.Pattern[str]:
-    def part(words: str) -> str:
-        text = re.escape(_sentence(words))
-        return rf"(?<![a-z0-9]){text}(?![a-z0-9])" if words.isascii() else text
+    """Match any of the forms, such as `I cannot` or `as an AI…I can't`."""
+    patterns: list[str] = []
+    for form in forms:
+        parts = [_phrase_pattern(part) for part in form.split("…")]
+        patterns.append('[^."“”「」『』]*?'.join(parts))
+    return re.compile("|".join(patterns))
 
-    return re.compile(
-        "|".join('[^."“”「」『』]*?'.join(map(part, form.split("…"))) for form in forms)
-    )
+
+def _phrase_pattern(phrase: str) -> str:
+    """Return the pattern of a phrase; in English, of whole words: `as an ai` is not in `air`."""
+    pattern = re.escape(_sentence(phrase))
+    return rf"(?<![a-z0-9]){pattern}(?![a-z0-9])" if phrase.isascii() else pattern
 
 
 def _sentence(text: str) -> str:
-    """Return the words with stops and quotation marks: a title or a quotation that begins a line is no refusal."""
+    """Return the words with stops and quotation marks.
+
+    The marks stay, because a title or a quotation that begins a line is no refusal.
+    """
     text = re.sub("[。!?]", ".", _folded(text).replace("'", ""))
-    return re.sub(r'[^\w."“”「」『』《》]+', " ", text).lstrip()
+    return _NON_SENTENCE.sub(" ", text).lstrip()
 
 
 def _is_word(line: str, words: Sequence[str]) -> bool:
+    """Return whether a line is one of the words, without regard to case and marks around it."""
     return _core(line) in {_core(word) for word in words}
 
 
 def _core(text: str) -> str:
+    """Return the folded text from its first to its last letter or digit."""
     match = _CORE.search(_folded(text))
     return match[0] if match else ""
 
 
 def _words_only(text: str) -> str:
-    """Return the words, of letters and digits only."""
-    return " ".join(re.sub(r"[\W_]+", " ", _folded(text).replace("'", "")).split())
+    """Return the words, of letters and digits only: `doesnt say` of "It doesn't say."."""
+    without_apostrophes = _folded(text).replace("'", "")
+    return " ".join(_NON_WORDS.sub(" ", without_apostrophes).split())
 
 
 def _folded(text: str) -> str:
+    """Return a text with one case, one kind of apostrophe and single spaces."""
     return " ".join(fold(text).casefold().replace("’", "'").split())
 
 
-def open(ask: Ask, language: str) -> tuple[AnswerCandidates, Questions, Answers]:
+def open(ask: Ask, language: str) -> Stages:
     """Return the three stages, with the prompts of a language.
 
     The stages' signatures contain the `signature` of `ask`, if it has one: it names the model.
     """
-    return ModelThemes(ask, language), ModelQuestions(ask, language), ModelAnswers(ask, language)
+    themes = ModelThemes(ask, language)
+    questions = ModelQuestions(ask, language)
+    answers = ModelAnswers(ask, language)
+    return Stages(themes, questions, answers)
 
 
 class _Stage(prompts.Stage):
@@ -278,29 +338,29 @@ _NO_THEMES = ModelError("NoThemes", "is not measured: the judge listed no themes
 
 
 class ModelThemes(_Stage):
-    """Themes listed by a judge model. A text without a letter or digit has none and costs no request."""
+    """Themes listed by a judge model.
+
+    A text without a letter or digit has none and costs no request.
+    """
 
     name = "themes"
     most_tokens = 1024
 
     def themes(self, outputs: Sequence[str]) -> list[list[str] | ModelError]:
         nothing = self.prompt().words["nothing"]
-        requests = [
-            self.request(partial(themes, output=output, nothing=nothing), output)
-            if says(output)
-            else None
-            for output in outputs
-        ]
-        return [
-            reply
-            if isinstance(reply, ModelError)
-            else reply.split("\n")
-            if reply
-            else _NO_THEMES
-            if request
-            else []
-            for reply, request in zip(self._replies(requests), requests, strict=True)
-        ]
+        requests: list[ModelQuestion | None] = []
+        for output in outputs:
+            read = partial(themes, output=output, nothing=nothing)
+            requests.append(self.request(read, output) if says(output) else None)
+        listed: list[list[str] | ModelError] = []
+        for reply, request in zip(self._replies(requests), requests, strict=True):
+            if isinstance(reply, ModelError):
+                listed.append(reply)
+            elif reply:
+                listed.append(reply.split("\n"))
+            else:
+                listed.append(_NO_THEMES if request else [])
+        return listed
 
 
 class ModelQuestions(_Stage):
@@ -314,16 +374,18 @@ class ModelQuestions(_Stage):
 
 
 class ModelAnswers(_Stage):
-    """Answers found by a judge model. A text without a letter or digit answers nothing and costs no request."""
+    """Answers given by a judge model.
+
+    A text without a letter or digit answers nothing and costs no request.
+    """
 
     name = "answer"
 
     def answers(self, pairs: Sequence[tuple[str, str]]) -> list[str | ModelError]:
-        read = partial(answer, words=self.prompt().words)
-        requests = [
-            self.request(partial(read, question=asked, text=text), text, question=asked)
-            if says(text)
-            else None
-            for asked, text in pairs
-        ]
+        words = self.prompt().words
+        requests: list[ModelQuestion | None] = []
+        for question, text in pairs:
+            read = partial(answer, question=question, text=text, words=words)
+            request = self.request(read, text, question=question) if says(text) else None
+            requests.append(request)
         return self._replies(requests)

@@ -31,7 +31,8 @@ _HEADS = {GENERATOR: "AutoModelForSeq2SeqLM", READER: "AutoModelForQuestionAnswe
 def locate(role: str, model: str, cache: Path | None = None) -> huggingface.ModelFiles:
     """Return the files of a folder or of a name on the hub, downloading those that are missing.
 
-    Raises ConfigError for a model that is unavailable or incomplete, and for a reader that was not trained to answer.
+    Raises ConfigError for a model that is unavailable or incomplete, and for a reader that was not
+    trained to answer.
     """
     files = huggingface.resolve(model, who="qags", role=role, cache=cache)
     # Checked now, because a reader is loaded only after all questions have been generated.
@@ -136,7 +137,8 @@ def _sentence_spans(whole: str) -> list[Span]:
 
 
 def excerpt(whole: str, theme: str, fits: Callable[[Excerpt], bool]) -> Excerpt | None:
-    """Return the text if it fits; else the theme's sentence and its neighbours that fit, or a part of it.
+    """Return the text if it fits; else the theme's sentence and its neighbours that fit, or a part
+    of it.
 
     None if not even the theme alone fits.
     """
@@ -203,7 +205,8 @@ class Generator:
     def _model(self) -> huggingface.LoadedModel:
         model = huggingface.load_on(self.weights, _HEADS[self.weights.role], self.device)
         with huggingface.translated_errors(model.files, 0):
-            # No sampling, one question: of the model's own settings only its special tokens are kept.
+            # No sampling, one question: of the model's own settings only its special tokens are
+            # kept.
             defaults = model.network.generation_config
             own_settings = {name: getattr(defaults, name, None) for name in _KEPT_SETTINGS}
             model.network.generation_config = import_module("transformers").GenerationConfig(
@@ -218,13 +221,17 @@ class Generator:
 
     @cached_property
     def _special(self) -> re.Pattern[str] | None:
-        """Match special tokens: they work in a template, but in a theme or output they are plain text."""
+        """Match special tokens: they work in a template, but in a theme or output they are plain
+        text.
+        """
         added = self._model.tokenizer.added_tokens_decoder.values()
         names = sorted({token.content for token in added if token.special}, key=len, reverse=True)
         return re.compile("|".join(map(re.escape, names))) if names else None
 
     def questions(self, pairs: Sequence[tuple[str, str]]) -> list[str | ModelError]:
-        """Return a question for each (theme, output); ModelError `NoQuestion` if there is none or no room."""
+        """Return a question for each (theme, output); ModelError `NoQuestion` if there is none or
+        no room.
+        """
         prompts = {request: self._prompt(*request) for request in dict.fromkeys(pairs)}
         distinct = dict.fromkeys(prompt for prompt in prompts.values() if prompt is not None)
         written = self._written(list(distinct))
@@ -240,7 +247,9 @@ class Generator:
         return [questions[request] for request in pairs]
 
     def _prompt(self, theme: str, output: str) -> str | None:
-        """Return the model's input, cut around the theme's sentence; None if the theme alone is too long."""
+        """Return the model's input, cut around the theme's sentence; None if the theme alone is too
+        long.
+        """
         theme = self._letters(theme)
         output = self._letters(output)
         model_limit = huggingface.limit(
@@ -309,7 +318,9 @@ if TYPE_CHECKING:
     Floats = npt.NDArray[np.float64]
 
 WINDOW, STRIDE, SPAN = 384, 128, 30
-"""Tokens of a window, tokens shared by neighbouring windows, tokens of the longest answer, as usual for SQuAD."""
+"""Tokens of a window, tokens shared by neighbouring windows, tokens of the longest answer, as usual
+for SQuAD.
+"""
 
 
 _PAIRS = 256  # questions with their texts that are tokenized together
@@ -317,7 +328,9 @@ _PAIRS = 256  # questions with their texts that are tokenized together
 
 @dataclass(eq=False)
 class ExtractiveReader:
-    """Answers by span selection: each distinct (question, text) once, in batches, long texts in overlapping windows."""
+    """Answers by span selection: each distinct (question, text) once, in batches, long texts in
+    overlapping windows.
+    """
 
     weights: huggingface.ModelFiles
     null: bool
@@ -343,9 +356,10 @@ class ExtractiveReader:
     def answers(self, pairs: Sequence[tuple[str, str]]) -> list[str | ModelError]:
         """Return the answering span of the text, or UNANSWERABLE, for each (question, text).
 
-        A span's score is the sum of the logits of its ends, the maximum over all windows; the null score is that of
-        [CLS], the minimum over all windows (SQuAD 2.0, Devlin et al. 2019, section 4.3). A blank text answers nothing.
-        ModelError `NoQuestion` for a blank question, `QuestionTooLong` for one of more than half a window.
+        A span's score is the sum of the logits of its ends, the maximum over all windows; the null
+        score is that of [CLS], the minimum over all windows (SQuAD 2.0, Devlin et al. 2019, section
+        4.3). A blank text answers nothing. ModelError `NoQuestion` for a blank question,
+        `QuestionTooLong` for one of more than half a window.
         """
         distinct = list(dict.fromkeys(pairs))
         answers: dict[tuple[str, str], str | ModelError] = {}
@@ -427,9 +441,11 @@ def _pair_ids(model: huggingface.LoadedModel) -> list[int]:
 def best_span(
     starts: Floats, ends: Floats, allowed: Sequence[bool], longest: int
 ) -> tuple[float, int, int]:
-    """Return the maximum start + end over spans of 1 to `longest` tokens, and the first and last token of the span.
+    """Return the maximum start + end over spans of 1 to `longest` tokens, and the first and last
+    token of the span.
 
-    Both have to be `allowed`. Of equal spans the shortest wins, then the first; -inf if nothing is allowed.
+    Both have to be `allowed`. Of equal spans the shortest wins, then the first; -inf if nothing is
+    allowed.
     """
     import numpy as np
 

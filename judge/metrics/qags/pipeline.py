@@ -1,8 +1,10 @@
-"""Run the pipeline of QAGS: themes of an output → a question for each → answers from source and output.
+"""Run the pipeline of QAGS: themes of an output → a question for each → answers from source and
+output.
 
-The stages are protocols; the back ends `models` and `llm` implement them. No request is sent twice. The
-answers are compared by exact match and F1 as in SQuAD, ROUGE, chrF and BERTScore. Corrected BERTScore and its ends .65
-and .85 follow an article in Japanese by ty_nlp, 2022-08-30, https://zenn.dev/ty_nlp/articles/ee4e17b6191987.
+The stages are protocols; the back ends `models` and `llm` implement them. No request is sent twice.
+The answers are compared by exact match and F1 as in SQuAD, ROUGE, chrF and BERTScore. Corrected
+BERTScore and its ends .65 and .85 follow an article in Japanese by ty_nlp, 2022-08-30,
+https://zenn.dev/ty_nlp/articles/ee4e17b6191987.
 """
 
 from __future__ import annotations
@@ -50,20 +52,24 @@ def similarities(
     high: float = HIGH,
     bert: Mapping[str, object] | None = None,
 ) -> list[dict[str, float]]:
-    """Return for each pair of answers its similarity by each name, each 0–1 (BERTScore may be below 0).
+    """Return for each pair of answers its similarity by each name, each 0–1 (BERTScore may be below
+    0).
 
     - `exact`: 1 if the answers are equal after SQuAD's normalisation (`normalised`), else 0.
-    - `f1`: SQuAD's F1 of their shared words (Rajpurkar et al. 2016). If one has a Chinese, Japanese or Korean
-      character, F1 of characters and of words in other scripts, as in CMRC 2018 (Cui et al. 2019): 喫茶店 and
-      小さい喫茶店 are 2/3.
-    - `rouge1`, `rougeL`: F of ROUGE, stemmed, with the source's answer as the reference. Words are those of the
-      tokenizer that `judge.text` has for both answers, or for the pair's language in `languages`.
-    - `chrf`: chrF1 (Popović 2015: character n-grams up to 6, beta 1) of the normalised answers. It asks for the order
-      of characters too: 木曜 and 火曜 are 1/4.
-    - `bertscore`: F; `corrected`: clip((F - low) / (high - low), 0, 1). `bert` are options of `BertScore`.
+    - `f1`: SQuAD's F1 of their shared words (Rajpurkar et al. 2016). If one has a Chinese, Japanese
+      or Korean character, F1 of characters and of words in other scripts, as in CMRC 2018 (Cui et
+      al. 2019): 喫茶店 and 小さい喫茶店 are 2/3.
+    - `rouge1`, `rougeL`: F of ROUGE, stemmed, with the source's answer as the reference. Words are
+      those of the tokenizer that `judge.text` has for both answers, or for the pair's language in
+      `languages`.
+    - `chrf`: chrF1 (Popović 2015: character n-grams up to 6, beta 1) of the normalised answers. It
+      asks for the order of characters too: 木曜 and 火曜 are 1/4.
+    - `bertscore`: F; `corrected`: clip((F - low) / (high - low), 0, 1). `bert` are options of
+      `BertScore`.
 
-    If only one text answers (UNANSWERABLE), or only one answer has a token, every similarity is 0. A pair without a
-    BERTScore lacks these names. Each distinct pair is compared once. Raise ConfigError, MissingExtra.
+    If only one text answers (UNANSWERABLE), or only one answer has a token, every similarity is 0.
+    A pair without a BERTScore lacks these names. Each distinct pair is compared once. Raise
+    ConfigError, MissingExtra.
     """
     return Similarities(names, low=low, high=high, bert=bert).compare(pairs, languages)
 
@@ -98,7 +104,9 @@ class Similarities:
         self._signed_bert: tuple[str, ...] = ()
 
     def check(self, samples: Sequence[Sample]) -> None:
-        """Raise ConfigError if BERTScore's model does not know the words of any output and its source."""
+        """Raise ConfigError if BERTScore's model does not know the words of any output and its
+        source.
+        """
         if self._bert:
             self._bert.check(
                 [replace(sample, references=(sample.source or "",)) for sample in samples]
@@ -157,7 +165,8 @@ class Similarities:
         cut = _CUTS.get(unit) or text.words(unit)
         values = {"exact": float(source == output), "f1": f1(source, output, cut)}
         if not set(_ROUGE).isdisjoint(self.names):
-            # No token in the source's answer: as SQuAD has it, 1 for the same answer and 0 for another.
+            # No token in the source's answer: as SQuAD has it, 1 for the same answer and 0 for
+            # another.
             same = float(pair[0].strip() == pair[1].strip())
             scores = self._rouge.compare(pair[1], pair[:1], tokenizer)
             for kind, scored in zip(self._rouge.kinds, scores, strict=True):
@@ -198,7 +207,9 @@ def _tokenizer_for(pair: Pair, language: str) -> str:
 
 
 def _unit(pair: Pair, tokenizer: str) -> str:
-    """Return what F1 counts: `char` if an answer has a Han, kana or Hangul character; `squad` is by white space."""
+    """Return what F1 counts: `char` if an answer has a Han, kana or Hangul character; `squad` is by
+    white space.
+    """
     if any(map(_CJK, pair)):
         return "char"
     units = dict.fromkeys(text.ENGLISH, "squad") | {"words": "words"}
@@ -206,7 +217,9 @@ def _unit(pair: Pair, tokenizer: str) -> str:
 
 
 def _signed_bertscore(signature: Signature) -> tuple[str, ...]:
-    """Return the parts of BERTScore's signature that apply to answers: not the value's letter, nor references."""
+    """Return the parts of BERTScore's signature that apply to answers: not the value's letter, nor
+    references.
+    """
     value, *_ = signature.parts
     return signature.without(value, "nrefs", "refs", "rescale")
 
@@ -218,7 +231,9 @@ def checked(option: str, names: Any) -> tuple[str, ...]:
 
 
 def normalised(answer: str) -> str:
-    """Normalise as SQuAD: lower case, without punctuation and articles, single spaces; other scripts too (NFKC)."""
+    """Normalise as SQuAD: lower case, without punctuation and articles, single spaces; other
+    scripts too (NFKC).
+    """
     small = unicodedata.normalize("NFKC", answer).lower()
     without_marks = "".join(character for character in small if not _is_mark(character))
     return " ".join(_ARTICLES.sub(" ", without_marks).split())
@@ -232,7 +247,9 @@ def _is_mark(character: str) -> bool:
 
 
 def f1(first: str, second: str, cut: Callable[[str], list[str]] = str.split) -> float:
-    """Return SQuAD's F1 of two normalised answers; if one has no token, 1 if both have none, else 0."""
+    """Return SQuAD's F1 of two normalised answers; if one has no token, 1 if both have none, else
+    0.
+    """
     first_tokens = cut(first)
     second_tokens = cut(second)
     if not first_tokens or not second_tokens:
@@ -269,7 +286,9 @@ class AnswerCandidates(Protocol):
     def signature(self) -> str: ...
 
     def themes(self, outputs: Sequence[str]) -> list[list[str] | ModelError]:
-        """Return each text's themes in order of appearance, each once; an empty list if it has none."""
+        """Return each text's themes in order of appearance, each once; an empty list if it has
+        none.
+        """
         ...
 
 
@@ -299,8 +318,8 @@ class Answers(Protocol):
 class QagsLine:
     """A theme with its question and the answers from the source and from the output.
 
-    `similarity` by name, each 0–1 (corrected BERTScore, F1, exact match, ROUGE; BERTScore may be below 0); empty if the
-    line does not count, and `left_out` says why.
+    `similarity` by name, each 0–1 (corrected BERTScore, F1, exact match, ROUGE; BERTScore may be
+    below 0); empty if the line does not count, and `left_out` says why.
     """
 
     theme: str
@@ -332,7 +351,9 @@ class Stages(NamedTuple):
 
     @property
     def signed(self) -> list[str]:
-        """Return `themes=…`, `questions=…` and `answers=…`, with the signatures that stages have after their calls."""
+        """Return `themes=…`, `questions=…` and `answers=…`, with the signatures that stages have
+        after their calls.
+        """
         # The signature of a model has several parts; a stage is one part.
         signed: list[str] = []
         for name, stage in self._asdict().items():
@@ -343,7 +364,8 @@ class Stages(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The result for an output: its lines, or `trouble`, the reason for no value (there may be lines as well).
+    """The result for an output: its lines, or `trouble`, the reason for no value (there may be
+    lines as well).
 
     `counted` are the lines that count; `note` says how many others there are, and why.
     """
@@ -370,10 +392,11 @@ def ask(
     consistent: bool,
     tell: Tell,
 ) -> list[Outcome]:
-    """Return the outcome of each job, in order. At most `most` themes of an output count, spread evenly over it.
+    """Return the outcome of each job, in order. At most `most` themes of an output count, spread
+    evenly over it.
 
-    `consistent` leaves out questions that the output does not answer with the theme. `tell` is called after each stage
-    and may raise, to stop. Raises what the stages raise.
+    `consistent` leaves out questions that the output does not answer with the theme. `tell` is
+    called after each stage and may raise, to stop. Raises what the stages raise.
     """
     outputs = list(dict.fromkeys(job.output for job in jobs))
     candidates = dict(zip(outputs, stages.themes.themes(outputs), strict=True))

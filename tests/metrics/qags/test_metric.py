@@ -20,7 +20,7 @@ from judge.metrics import qags
 from judge.metrics.base import MetricContext, ModelError, ModelQuestion
 from judge.metrics.common import spread
 from judge.metrics.qags import Qags, QagsValue, judge_model, score
-from judge.metrics.qags.pipeline import QagsLine
+from judge.metrics.qags.pipeline import QagsLine, Stages
 
 SOURCE = "Anna Berg sailed to Oslo on Friday. The ferry was three hours late."
 FAITHFUL = "The ferry was three hours late."
@@ -59,7 +59,7 @@ def stages(monkeypatch: pytest.MonkeyPatch) -> tuple[Stage, Stage, Stage]:
             ),
         ),
     )
-    monkeypatch.setattr(judge_model, "open", lambda ask, language: made)
+    monkeypatch.setattr(judge_model, "open", lambda ask, language: Stages(*made))
     return made
 
 
@@ -318,7 +318,7 @@ def test_models_are_opened_at_once_and_their_stages_are_signed(
     assert metric.score([sample(FAITHFUL)]) == result
     assert len(opened) == 1
     assert told == []  # the models tell
-    monkeypatch.setattr(judge_model, "open", lambda ask, language: (Stage({}, str),) * 3)
+    monkeypatch.setattr(judge_model, "open", lambda ask, language: Stages(*[Stage({}, str)] * 3))
     Qags(context=MetricContext(ask=silent, progress=tell)).score([])
     assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
 
@@ -326,7 +326,9 @@ def test_models_are_opened_at_once_and_their_stages_are_signed(
 def test_stages_of_several_back_ends(stages: tuple[Stage, Stage, Stage]) -> None:
     asked: list[str] = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(judge_model, "open", lambda ask, language: asked.append(language) or stages)
+        patch.setattr(
+            judge_model, "open", lambda ask, language: asked.append(language) or Stages(*stages)
+        )
         patch.setattr(
             metric_module, "Nouns", lambda tool, compounds=True: Stage({}, lambda output: [tool])
         )
