@@ -75,7 +75,7 @@ _SIZE = (whole_number, 1, 1_000_000)
 
 @dataclass(frozen=True, slots=True)
 class StageNames:
-    """Who makes themes, questions and answers: llm, a noun finder or a model; "" is still unnamed."""
+    """Who makes themes, questions and answers: llm, a noun finder or a model; "" is not named."""
 
     themes: str
     questions: str
@@ -105,20 +105,21 @@ class Qags(BaseMetric):
     Wang, Cho and Lewis 2020. Themes are the output's nouns, names and amounts, at most `most`,
     spread evenly. Each gets a question, made from the output and answered from the source and from
     the output. The value is the mean similarity of the two answers: 0 if only one text answers. A
-    question that neither text answers is dropped; with `consistent`, as in the paper, also one to
-    which the output does not answer with the theme. `similarity` are exact, f1, rouge1, rougeL,
-    chrf, bertscore, corrected, or several, at no extra cost.
+    question that neither text answers is dropped. With `consistent`, as in the paper, a question is
+    also dropped if the output does not answer it with the theme. `similarity` is one or several of
+    exact, f1, rouge1, rougeL, chrf, bertscore and corrected; more names cost no more requests.
 
     `backend` makes themes, questions and answers: `llm` by the run's judge, `models` by noun
     finders and two models (`questions` for a T5-style generator and `answers` for an extractive
     reader: folders or names on the Hugging Face hub). `themes` (nouns, ja, ko, zh, sudachi, kiwi,
     spacy:MODEL, llm), `questions` (llm, a model) and `answers` (llm, a model) replace one stage.
-    `compounds` false splits compound nouns of Chinese, Japanese and Korean. `language` is that of
-    the prompts, by default the outputs'.
+    `compounds` false splits compound nouns of Chinese, Japanese and Korean. `language` is the
+    language of the prompts, by default the outputs'.
 
     `template`, `null`, `beams`, `question_tokens`, `input_tokens` and `batch_tokens` are the
-    models' settings; `bertscore_model` and `bertscore_layer` BERTScore's model, `low` and `high`
-    the ends of `corrected`. An unused option is an error. Raises ConfigError and MissingExtra.
+    models' settings. `bertscore_model` and `bertscore_layer` set BERTScore's model, `low` and
+    `high` the ends of `corrected`. An unused option is an error. Raises ConfigError and
+    MissingExtra.
     """
 
     name: ClassVar[str] = "qags"

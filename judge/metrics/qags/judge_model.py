@@ -277,7 +277,7 @@ def _refusal_pattern(forms: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def _phrase_pattern(phrase: str) -> str:
-    """Return the pattern of a phrase; in English, of whole words: `as an ai` is not in `air`."""
+    """Return the pattern of a phrase; in English, `I can` does not match `I cannot`."""
     pattern = re.escape(_sentence(phrase))
     return rf"(?<![a-z0-9]){pattern}(?![a-z0-9])" if phrase.isascii() else pattern
 

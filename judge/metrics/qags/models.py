@@ -24,7 +24,8 @@ from judge.core.errors import ConfigError
 from judge.metrics.base import Tell, no_progress
 from judge.metrics.qags.pipeline import UNANSWERABLE, ModelError
 
-GENERATOR, READER = "generator", "reader"
+GENERATOR = "generator"
+READER = "reader"
 _HEADS = {GENERATOR: "AutoModelForSeq2SeqLM", READER: "AutoModelForQuestionAnswering"}
 
 
@@ -43,12 +44,13 @@ def locate(role: str, model: str, cache: Path | None = None) -> huggingface.Mode
 
 
 Span = tuple[int, int]
-_WORD = re.compile(r"\S{1,20}")  # or a part of a long run without white space
+# "lorries", or a part of a long run without white space, as in Chinese
+_WORD = re.compile(r"\S{1,20}")
 
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """A passage split around the theme; if the theme is not in the text, `before` is the passage."""
+    """A passage split around the theme; all is in `before` if the text does not have the theme."""
 
     before: str
     marked: str
@@ -90,7 +92,7 @@ class _ThemedText:
         first, last = self.spans_with_theme(spans)
         if not fits(self.excerpt(self.extent(spans, first, last))):
             return None
-        sides = [1, -1]
+        sides = [1, -1]  # after, before
         while sides:
             side = sides.pop(0)
             low = first if side > 0 else first - 1
@@ -100,24 +102,26 @@ class _ThemedText:
             if fits(self.excerpt(self.extent(spans, low, high))):
                 first = low
                 last = high
-                sides.append(side)
+                sides.append(side)  # a side that did not fit is not tried again
         return self.excerpt(self.extent(spans, first, last))
 
 
-def _span_at(spans: Sequence[Span], at: int) -> int:
+def _span_at(spans: Sequence[Span], position: int) -> int:
     """Return the index of the first span that ends after a character, otherwise of the last one."""
     for index, (_, stop) in enumerate(spans):
-        if at < stop:
+        if position < stop:
             return index
     return len(spans) - 1
 
 
 def _theme_span(whole: str, theme: str) -> Span:
     """Return the first span of the theme, preferably of whole words; else the end of the text."""
+    pattern = re.escape(theme)
+    # "ice" is first looked for as a word, then in "police", then as "Ice".
     match = (
-        re.search(rf"(?<!\w){re.escape(theme)}(?!\w)", whole)
-        or re.search(re.escape(theme), whole)
-        or re.search(re.escape(theme), whole, re.IGNORECASE)
+        re.search(rf"(?<!\w){pattern}(?!\w)", whole)
+        or re.search(pattern, whole)
+        or re.search(pattern, whole, re.IGNORECASE)
     )
     if theme and match:
         return match.span()
@@ -137,10 +141,10 @@ def _sentence_spans(whole: str) -> list[Span]:
 
 
 def excerpt(whole: str, theme: str, fits: Callable[[Excerpt], bool]) -> Excerpt | None:
-    """Return the text if it fits; else the theme's sentence and its neighbours that fit, or a part
-    of it.
+    """Return the part of a text around a theme that fits, or None if the theme alone does not fit.
 
-    None if not even the theme alone fits.
+    It is the whole text if that fits, otherwise the theme's sentence and its neighbours that fit,
+    otherwise a part of the sentence.
     """
     themed = _ThemedText(whole, _theme_span(whole, theme))
     everything = themed.excerpt((0, len(whole)))
@@ -150,7 +154,9 @@ def excerpt(whole: str, theme: str, fits: Callable[[Excerpt], bool]) -> Excerpt 
     of_sentences = themed.grown(sentences, fits)
     if of_sentences:
         return of_sentences
-    start, stop = themed.extent(sentences, *themed.spans_with_theme(sentences))
+    # Not even the sentence fits: grow from the theme word by word.
+    first, last = themed.spans_with_theme(sentences)
+    start, stop = themed.extent(sentences, first, last)
     words = [word.span() for word in _WORD.finditer(whole, start, stop)]
     of_words = themed.grown(words or [themed.theme], fits)
     if of_words:
@@ -190,8 +196,8 @@ class Generator:
         has_context = "context" in fields or {"before", "after"} <= fields
         if "theme" not in fields or not has_context:
             raise ConfigError(
-                "qags: template must contain {theme} and {context}, or {before}, {theme} and {after}, "
-                f"not {self.template!r}"
+                "qags: template must contain {theme} and {context}, or {before}, {theme} and "
+                f"{{after}}, not {self.template!r}"
             )
         shape = "default"
         if self.template != TEMPLATE:
@@ -205,8 +211,8 @@ class Generator:
     def _model(self) -> huggingface.LoadedModel:
         model = huggingface.load_on(self.weights, _HEADS[self.weights.role], self.device)
         with huggingface.translated_errors(model.files, 0):
-            # No sampling, one question: of the model's own settings only its special tokens are
-            # kept.
+            # One question without sampling. Only the special tokens of the model's own settings
+            # are kept.
             defaults = model.network.generation_config
             own_settings = {name: getattr(defaults, name, None) for name in _KEPT_SETTINGS}
             model.network.generation_config = import_module("transformers").GenerationConfig(
@@ -221,16 +227,15 @@ class Generator:
 
     @cached_property
     def _special(self) -> re.Pattern[str] | None:
-        """Match special tokens: they work in a template, but in a theme or output they are plain
-        text.
-        """
+        """Match special tokens, which work in a template, but not in a theme or output."""
         added = self._model.tokenizer.added_tokens_decoder.values()
         names = sorted({token.content for token in added if token.special}, key=len, reverse=True)
         return re.compile("|".join(map(re.escape, names))) if names else None
 
     def questions(self, pairs: Sequence[tuple[str, str]]) -> list[str | ModelError]:
-        """Return a question for each (theme, output); ModelError `NoQuestion` if there is none or
-        no room.
+        """Return a question for each (theme, output).
+
+        ModelError `NoQuestion` if the model writes none, or if the theme is too long.
         """
         prompts = {request: self._prompt(*request) for request in dict.fromkeys(pairs)}
         distinct = dict.fromkeys(prompt for prompt in prompts.values() if prompt is not None)
@@ -247,9 +252,7 @@ class Generator:
         return [questions[request] for request in pairs]
 
     def _prompt(self, theme: str, output: str) -> str | None:
-        """Return the model's input, cut around the theme's sentence; None if the theme alone is too
-        long.
-        """
+        """Return the model's input, cut around the theme; None if the theme alone is too long."""
         theme = self._letters(theme)
         output = self._letters(output)
         model_limit = huggingface.limit(
@@ -264,7 +267,7 @@ class Generator:
         return self._filled(theme, fitting) if fitting else None
 
     def _letters(self, text: str) -> str:
-        """Return a text whose special tokens are split after the first character: `<s>` is `< s>`."""
+        """Return a text with its special tokens split: `<s>` becomes `< s>`."""
         text = records.whole(text).strip()
         if not self._special:
             return text
@@ -286,10 +289,11 @@ class Generator:
         if not prompts:
             return {}
         ids = [self._ids(prompt) for prompt in prompts]
+        lengths = [len(row) for row in ids]
         questions: dict[str, str] = {}
-        most = (self.batch_tokens or max(self._model.batch_tokens, _MIN_BATCH_TOKENS)) // self.beams
+        tokens = self.batch_tokens or max(self._model.batch_tokens, _MIN_BATCH_TOKENS)
         # Mixed lengths are fine, because padding is encoded only once.
-        for batch in huggingface.batches([len(row) for row in ids], most, mixed=True):
+        for batch in huggingface.batches(lengths, tokens // self.beams, mixed=True):
             batch_prompts = [prompts[index] for index in batch]
             generated = self._generated([ids[index] for index in batch])
             questions |= zip(batch_prompts, generated, strict=True)
@@ -317,10 +321,13 @@ if TYPE_CHECKING:
 
     Floats = npt.NDArray[np.float64]
 
-WINDOW, STRIDE, SPAN = 384, 128, 30
-"""Tokens of a window, tokens shared by neighbouring windows, tokens of the longest answer, as usual
-for SQuAD.
-"""
+# As usual for SQuAD
+WINDOW = 384
+"""Tokens of a window."""
+STRIDE = 128
+"""Tokens that neighbouring windows share."""
+SPAN = 30
+"""Tokens of the longest answer."""
 
 
 _PAIRS = 256  # questions with their texts that are tokenized together
@@ -328,8 +335,9 @@ _PAIRS = 256  # questions with their texts that are tokenized together
 
 @dataclass(eq=False)
 class ExtractiveReader:
-    """Answers by span selection: each distinct (question, text) once, in batches, long texts in
-    overlapping windows.
+    """Answers by span selection: each distinct (question, text) once, in batches.
+
+    Long texts are read in overlapping windows.
     """
 
     weights: huggingface.ModelFiles
@@ -365,22 +373,21 @@ class ExtractiveReader:
         answers: dict[tuple[str, str], str | ModelError] = {}
         for start in range(0, len(distinct), _PAIRS):
             windows = {pair: self._windows(*pair) for pair in distinct[start : start + _PAIRS]}
-            readable = [each for each in windows.values() if isinstance(each, list)]
-            logits = iter(
-                self._model.window_outputs(
-                    readable, self.batch_tokens, "start_logits", "end_logits"
-                )
+            readable = [read for read in windows.values() if isinstance(read, list)]
+            outputs = self._model.window_outputs(
+                readable, self.batch_tokens, "start_logits", "end_logits"
             )
-            for pair, each in windows.items():
-                if isinstance(each, list):
-                    answers[pair] = self._answer(pair[1], each, next(logits))
+            logits = iter(outputs)
+            for pair, read in windows.items():
+                if isinstance(read, list):
+                    answers[pair] = self._answer(pair[1], read, next(logits))
                 else:
-                    answers[pair] = each
+                    answers[pair] = read
             self.progress(len(answers), len(distinct))
         return [answers[pair] for pair in pairs]
 
     def _windows(self, question: str, text: str) -> list[Any] | str | ModelError:
-        """Return the windows of a question with a text, or the answer if there is nothing to read."""
+        """Return the windows of a question with a text, or the answer without reading."""
         question = records.whole(question).strip()
         text = records.whole(text)
         if not question:
@@ -426,8 +433,8 @@ class ExtractiveReader:
                 stop = window.offsets[last][1]
                 answer = text[start:stop].strip()
             if self.null:
-                at = window.ids.index(self._model.tokenizer.cls_token_id)
-                null_score = min(null_score, float(starts[at] + ends[at]))
+                cls_index = window.ids.index(self._model.tokenizer.cls_token_id)
+                null_score = min(null_score, float(starts[cls_index] + ends[cls_index]))
         if has_candidates and best_score == -math.inf:
             return ModelError("NoAnswer", "the reader's scores are not numbers")
         return UNANSWERABLE if null_score > best_score else answer
@@ -441,11 +448,10 @@ def _pair_ids(model: huggingface.LoadedModel) -> list[int]:
 def best_span(
     starts: Floats, ends: Floats, allowed: Sequence[bool], longest: int
 ) -> tuple[float, int, int]:
-    """Return the maximum start + end over spans of 1 to `longest` tokens, and the first and last
-    token of the span.
+    """Return the maximum start + end over spans of 1 to `longest` tokens, and the span's two ends.
 
-    Both have to be `allowed`. Of equal spans the shortest wins, then the first; -inf if nothing is
-    allowed.
+    Both ends have to be `allowed`; the maximum is -inf if nothing is. The shortest of equal spans
+    wins, then the first.
     """
     import numpy as np
 
@@ -453,9 +459,10 @@ def best_span(
     allowed_ends = np.where(allowed, ends, -np.inf)
     count = len(allowed_starts)
     best = (-math.inf, 0, 0)
+    # All spans of one length at a time; a longer span has to be better than the shorter ones.
     for more in range(min(longest, count)):
-        total = allowed_starts[: count - more] + allowed_ends[more:]
-        at = int(total.argmax())
-        if total[at] > best[0]:
-            best = (float(total[at]), at, at + more)
+        totals = allowed_starts[: count - more] + allowed_ends[more:]
+        first = int(totals.argmax())
+        if totals[first] > best[0]:
+            best = (float(totals[first]), first, first + more)
     return best

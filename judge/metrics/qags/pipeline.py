@@ -1,5 +1,4 @@
-"""Run the pipeline of QAGS: themes of an output → a question for each → answers from source and
-output.
+"""Run the pipeline of QAGS: themes of an output, a question for each, answers from both texts.
 
 The stages are protocols; the back ends `models` and `llm` implement them. No request is sent twice.
 The answers are compared by exact match and F1 as in SQuAD, ROUGE, chrF and BERTScore. Corrected
@@ -36,7 +35,7 @@ Pair = tuple[str, str]
 _ROUGE = ("rouge1", "rougeL")
 _BERT = ("bertscore", "corrected")
 _BERTSCORE_COLUMNS = {"bertscore": "bertscore", "bertscore_corrected": "corrected"}
-# "the café of a town" has two
+# "the café of a town" has two, "theme" has none
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _MARKS = frozenset(string.punctuation)
 # 喫茶店, はい, 네
@@ -52,8 +51,7 @@ def similarities(
     high: float = HIGH,
     bert: Mapping[str, object] | None = None,
 ) -> list[dict[str, float]]:
-    """Return for each pair of answers its similarity by each name, each 0–1 (BERTScore may be below
-    0).
+    """Return the similarities of each pair of answers by name, 0–1 (BERTScore may be below 0).
 
     - `exact`: 1 if the answers are equal after SQuAD's normalisation (`normalised`), else 0.
     - `f1`: SQuAD's F1 of their shared words (Rajpurkar et al. 2016). If one has a Chinese, Japanese
@@ -98,19 +96,17 @@ class Similarities:
             "context": MetricContext(cache),
         }
         self._bert = None if set(_BERT).isdisjoint(self.names) else bertscore.BertScore(**options)
-        self._rouge = rouge.Rouge(types=[name for name in _ROUGE if name in self.names] or "rouge1")
+        types = [name for name in _ROUGE if name in self.names]
+        self._rouge = rouge.Rouge(types=types or "rouge1")
         self._tokenizers: set[str] = set()
         self._units: set[str] = set()
         self._signed_bert: tuple[str, ...] = ()
 
     def check(self, samples: Sequence[Sample]) -> None:
-        """Raise ConfigError if BERTScore's model does not know the words of any output and its
-        source.
-        """
+        """Raise ConfigError if BERTScore's model knows the words of no output and its source."""
         if self._bert:
-            self._bert.check(
-                [replace(sample, references=(sample.source or "",)) for sample in samples]
-            )
+            compared = [replace(sample, references=(sample.source or "",)) for sample in samples]
+            self._bert.check(compared)
 
     def compare(
         self, pairs: Sequence[Pair], languages: Sequence[str] | None = None
@@ -124,24 +120,29 @@ class Similarities:
             self._units.add(_unit(pair, tokenizer))
         by_words: dict[tuple[Pair, str], dict[str, float]] = {}
         for pair, tokenizer in keys:
+            # If only one text answers, every similarity is 0.
             if all(map(str.strip, pair)):
                 by_words[pair, tokenizer] = self._by_words(pair, tokenizer)
-        distinct = list(dict.fromkeys(pair for pair, _ in by_words))
-        of_pair: dict[Pair, dict[str, float]] = {pair: {} for pair in distinct}
-        if "chrf" in self.names:
-            for pair, value in zip(distinct, chrf1(distinct), strict=True):
-                of_pair[pair]["chrf"] = value
-        if self._bert:
-            by_bertscore = self._by_bertscore(distinct, self._bert)
-            for pair, by_name in zip(distinct, by_bertscore, strict=True):
-                of_pair[pair] |= by_name
+        by_pair = self._by_pair(list(dict.fromkeys(pair for pair, _ in by_words)))
         compared: list[dict[str, float]] = []
         for pair, tokenizer in keys:
             values = dict.fromkeys(self.names, 0.0)
             if (pair, tokenizer) in by_words:
-                values = by_words[pair, tokenizer] | of_pair[pair]
+                values = by_words[pair, tokenizer] | by_pair[pair]
             compared.append({name: values[name] for name in self.names if name in values})
         return compared
+
+    def _by_pair(self, pairs: Sequence[Pair]) -> dict[Pair, dict[str, float]]:
+        """Return each pair's similarities that need no tokenizer, for all pairs at once."""
+        by_pair: dict[Pair, dict[str, float]] = {pair: {} for pair in pairs}
+        if "chrf" in self.names:
+            for pair, value in zip(pairs, chrf1(pairs), strict=True):
+                by_pair[pair]["chrf"] = value
+        if self._bert:
+            by_bertscore = self._by_bertscore(pairs, self._bert)
+            for pair, by_name in zip(pairs, by_bertscore, strict=True):
+                by_pair[pair] |= by_name
+        return by_pair
 
     def _by_bertscore(
         self, pairs: Sequence[Pair], bert: bertscore.BertScore
@@ -160,13 +161,14 @@ class Similarities:
         return values
 
     def _by_words(self, pair: Pair, tokenizer: str) -> dict[str, float]:
+        """Return a pair's similarities by its words: exact match, F1 and ROUGE."""
         source, output = map(normalised, pair)
         unit = _unit(pair, tokenizer)
         cut = _CUTS.get(unit) or text.words(unit)
         values = {"exact": float(source == output), "f1": f1(source, output, cut)}
         if not set(_ROUGE).isdisjoint(self.names):
-            # No token in the source's answer: as SQuAD has it, 1 for the same answer and 0 for
-            # another.
+            # If the source's answer has no token, the value is 1 for the same answer and 0 for
+            # another, as in SQuAD.
             same = float(pair[0].strip() == pair[1].strip())
             scores = self._rouge.compare(pair[1], pair[:1], tokenizer)
             for kind, scored in zip(self._rouge.kinds, scores, strict=True):
@@ -207,8 +209,9 @@ def _tokenizer_for(pair: Pair, language: str) -> str:
 
 
 def _unit(pair: Pair, tokenizer: str) -> str:
-    """Return what F1 counts: `char` if an answer has a Han, kana or Hangul character; `squad` is by
-    white space.
+    """Return the unit that F1 counts: `squad` (words between white space), `words` or `char`.
+
+    Answers with a Han, kana or Hangul character are counted by character.
     """
     if any(map(_CJK, pair)):
         return "char"
@@ -217,9 +220,7 @@ def _unit(pair: Pair, tokenizer: str) -> str:
 
 
 def _signed_bertscore(signature: Signature) -> tuple[str, ...]:
-    """Return the parts of BERTScore's signature that apply to answers: not the value's letter, nor
-    references.
-    """
+    """Return BERTScore's signature without the value's letter and the parts on references."""
     value, *_ = signature.parts
     return signature.without(value, "nrefs", "refs", "rescale")
 
@@ -231,8 +232,9 @@ def checked(option: str, names: Any) -> tuple[str, ...]:
 
 
 def normalised(answer: str) -> str:
-    """Normalise as SQuAD: lower case, without punctuation and articles, single spaces; other
-    scripts too (NFKC).
+    """Normalise as SQuAD: lower case, without punctuation and articles, single spaces.
+
+    Texts in other scripts are normalised to NFKC, and their punctuation is removed, too.
     """
     small = unicodedata.normalize("NFKC", answer).lower()
     without_marks = "".join(character for character in small if not _is_mark(character))
@@ -240,15 +242,17 @@ def normalised(answer: str) -> str:
 
 
 def _is_mark(character: str) -> bool:
-    """Return whether SQuAD removes a character; its list of ASCII has symbols such as $ and + too."""
+    """Return whether SQuAD removes a character."""
+    # SQuAD's list of ASCII punctuation has symbols such as $ and +, too.
     if character.isascii():
         return character in _MARKS
     return unicodedata.category(character).startswith("P")
 
 
 def f1(first: str, second: str, cut: Callable[[str], list[str]] = str.split) -> float:
-    """Return SQuAD's F1 of two normalised answers; if one has no token, 1 if both have none, else
-    0.
+    """Return SQuAD's F1 of two normalised answers.
+
+    If an answer has no token, the value is 1 if both have none, else 0.
     """
     first_tokens = cut(first)
     second_tokens = cut(second)
@@ -286,9 +290,7 @@ class AnswerCandidates(Protocol):
     def signature(self) -> str: ...
 
     def themes(self, outputs: Sequence[str]) -> list[list[str] | ModelError]:
-        """Return each text's themes in order of appearance, each once; an empty list if it has
-        none.
-        """
+        """Return each text's themes in order of appearance, each once."""
         ...
 
 
@@ -318,8 +320,8 @@ class Answers(Protocol):
 class QagsLine:
     """A theme with its question and the answers from the source and from the output.
 
-    `similarity` by name, each 0–1 (corrected BERTScore, F1, exact match, ROUGE; BERTScore may be
-    below 0); empty if the line does not count, and `left_out` says why.
+    `similarity` has values by name, each 0–1 (BERTScore may be below 0). It is empty if the line
+    does not count; `left_out` is the reason.
     """
 
     theme: str
@@ -351,12 +353,13 @@ class Stages(NamedTuple):
 
     @property
     def signed(self) -> list[str]:
-        """Return `themes=…`, `questions=…` and `answers=…`, with the signatures that stages have
-        after their calls.
+        """Return `themes=…`, `questions=…` and `answers=…` for signatures.
+
+        Read it after the stages' calls, because their signatures name what the texts needed.
         """
-        # The signature of a model has several parts; a stage is one part.
         signed: list[str] = []
         for name, stage in self._asdict().items():
+            # The signature of a model has several parts; a stage is one part.
             one_part = stage.signature.replace(BAR, " ")
             signed.append(f"{name}={one_part}")
         return signed
@@ -364,10 +367,9 @@ class Stages(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The result for an output: its lines, or `trouble`, the reason for no value (there may be
-    lines as well).
+    """The result for an output: its lines, and in `trouble` the reason if it has no value.
 
-    `counted` are the lines that count; `note` says how many others there are, and why.
+    `counted` are the lines that count; `note` gives the number of the others and the reasons.
     """
 
     lines: tuple[QagsLine, ...] = ()
@@ -392,9 +394,9 @@ def ask(
     consistent: bool,
     tell: Tell,
 ) -> list[Outcome]:
-    """Return the outcome of each job, in order. At most `most` themes of an output count, spread
-    evenly over it.
+    """Return the outcome of each job, in order.
 
+    At most `most` themes of an output count, spread evenly over it.
     `consistent` leaves out questions that the output does not answer with the theme. `tell` is
     called after each stage and may raise, to stop. Raises what the stages raise.
     """
@@ -416,22 +418,28 @@ def ask(
     answers = _ask_distinct(to_answer, stages.answers.answers)
     tell(3, 4)
     outcomes: list[Outcome] = []
-    counted: list[QagsLine] = []
-    counted_languages: list[str] = []
-    for job, language in zip(jobs, languages([job.source for job in jobs]), strict=True):
+    for job in jobs:
         attempts = [
             _attempt(theme, job, questions, answers, consistent) for theme in themes[job.output]
         ]
-        outcome = _outcome(candidates[job.output], attempts)
-        outcomes.append(outcome)
+        outcomes.append(_outcome(candidates[job.output], attempts))
+    _compare_answers(jobs, outcomes, alike)
+    tell(4, 4)
+    return outcomes
+
+
+def _compare_answers(jobs: Sequence[Job], outcomes: Sequence[Outcome], alike: Similarities) -> None:
+    """Add the similarities to the lines that count. Each distinct pair is compared once."""
+    counted: list[QagsLine] = []
+    counted_languages: list[str] = []
+    source_languages = languages([job.source for job in jobs])
+    for outcome, language in zip(outcomes, source_languages, strict=True):
         counted += outcome.counted
         counted_languages += [language] * len(outcome.counted)
     answer_pairs = [(line.from_source, line.from_output) for line in counted]
     values = alike.compare(answer_pairs, counted_languages)
     for line, similarity in zip(counted, values, strict=True):
         line.similarity.update(similarity)
-    tell(4, 4)
-    return outcomes
 
 
 def _ask_distinct(
@@ -467,6 +475,7 @@ def _attempt(
 
 
 def _reason(trouble: ModelError) -> str:
+    # `kinds` counts the lines by the part before the colon.
     return f"{trouble.error}: {trouble.message}"
 
 
@@ -479,6 +488,7 @@ def kinds(lines: Iterable[QagsLine]) -> str:
 def _outcome(
     themes: list[str] | ModelError, attempts: Sequence[tuple[QagsLine, ModelError | None]]
 ) -> Outcome:
+    """Return the result for an output from the lines of its themes, with a trouble for each."""
     if isinstance(themes, ModelError):
         return Outcome(trouble=themes)
     if not themes:
@@ -492,15 +502,17 @@ def _outcome(
     if left_out:
         parts.append(f"{left_out} of {len(lines)} questions left out: {kinds(lines)}")
     note = "; ".join(parts) or None
-    trouble = None
-    failed = [error for _, error in attempts if error and error.failed]
-    if failed:
-        count = f"{len(failed)} of {plural(len(lines), 'theme')}"
-        why = (
-            f"is not measured: for {count} the judge gave no question or answer: "
-            f"{failed[0].message}"
-        )
-        trouble = ModelError(failed[0].error, why, failed=True)
-    elif left_out == len(lines):
+    trouble = _judge_failure([error for _, error in attempts if error and error.failed], len(lines))
+    if trouble is None and left_out == len(lines):
         trouble = ModelError("NothingAsked", f"is not measured, because no question counts: {note}")
     return Outcome(lines, trouble, note)
+
+
+def _judge_failure(failures: Sequence[ModelError], asked_themes: int) -> ModelError | None:
+    """Return the error of an output for which the judge failed to give a question or an answer."""
+    if not failures:
+        return None
+    first = failures[0]
+    count = f"{len(failures)} of {plural(asked_themes, 'theme')}"
+    why = f"is not measured: for {count} the judge gave no question or answer: {first.message}"
+    return ModelError(first.error, why, failed=True)
