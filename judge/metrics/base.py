@@ -13,7 +13,9 @@ from judge.core.records import Column, Failure, Sample, Score
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A note that concerns `some` of `total` texts; `text` follows the two numbers. It is dropped if `some` is 0."""
+    """A note that concerns `some` of `total` texts; `text` follows the two numbers. It is dropped
+    if `some` is 0.
+    """
 
     metric: str
     some: int
@@ -28,8 +30,8 @@ class Note:
 class MetricResult:
     """A metric's columns, and for each sample in turn one row per column, in the columns' order.
 
-    A column of values of all texts of a system has one row per system instead, with an empty `item`, after the others.
-    Reports show `notes`.
+    A column of values of all texts of a system has one row per system instead, with an empty
+    `item`, after the others. Reports show `notes`.
     """
 
     columns: tuple[Column, ...]
@@ -90,9 +92,9 @@ def no_progress(done: int, total: int) -> None:
 class MetricContext:
     """What a run gives to each of its metrics. Without a run, a metric has the defaults.
 
-    `cache` is a folder for what is expensive to compute again, None without a cache. `seed` and `language` (of prompts,
-    None for each text's own) are the run's; a metric may have options of its own that take precedence. `ask` is None
-    without a judge.
+    `cache` is a folder for what is expensive to compute again, None without a cache. `seed` and
+    `language` (of prompts, None for each text's own) are the run's; a metric may have options of
+    its own that take precedence. `ask` is None without a judge.
     """
 
     cache: Path | None = None
@@ -102,7 +104,9 @@ class MetricContext:
     ask: Ask | None = None
 
     def __reduce__(self) -> tuple[type[MetricContext], tuple[Any, ...]]:
-        """Leave out what belongs to the run's own process: a worker process reports no progress and asks no judge."""
+        """Leave out what belongs to the run's own process: a worker process reports no progress and
+        asks no judge.
+        """
         return MetricContext, (self.cache, no_progress, self.seed, self.language)
 
 
@@ -125,17 +129,21 @@ class Metric(Protocol):
         """Whether it needs the run's judge model."""
 
     def check(self, samples: Sequence[Sample]) -> None:
-        """Raise ConfigError or DataError for samples that it cannot score, before a judge is paid."""
+        """Raise ConfigError or DataError for samples that it cannot score, before a judge is paid.
+        """
 
     def most_requests(self, samples: Sequence[Sample]) -> int | None:
-        """Return how many requests the judge model gets at most, without repairs; None if that is unknown."""
+        """Return how many requests the judge model gets at most, without repairs; None if that is
+        unknown.
+        """
 
     def score(self, samples: Sequence[Sample]) -> MetricResult:
         """Return the rows. A sample that it cannot score becomes `Failure` rows."""
 
 
 def setting(default: Any, check: Callable[..., Any], *allowed: Any) -> Any:
-    """Return a field of a metric whose value `check(option, value, *allowed)` checks and converts."""
+    """Return a field of a metric whose value `check(option, value, *allowed)` checks and converts.
+    """
     return field(default=default, metadata={"check": check, "allowed": allowed})
 
 
@@ -150,8 +158,8 @@ def bool_option(option: str, value: Any) -> bool:
 class BaseMetric:
     """A metric without `score`: a dataclass whose fields are its options, but for `context`.
 
-    Options are checked if they are fields by `setting`, or booleans. None passes where it is the default. The first
-    sentence of the docstring describes the metric. Raises ConfigError.
+    Options are checked if they are fields by `setting`, or booleans. None passes where it is the
+    default. The first sentence of the docstring describes the metric. Raises ConfigError.
     """
 
     name: ClassVar[str] = ""

@@ -1,4 +1,5 @@
-"""Share code between metrics: questions for the judge model, rows by references, failures, lists, checks of options.
+"""Share code between metrics: questions for the judge model, rows by references, failures, lists,
+checks of options.
 
 `judge.execution.questions` sends the questions.
 """
@@ -24,26 +25,26 @@ Rate = Callable[[str], float]
 """Maps an output to its value."""
 _BY_SPACES = ("13a", "intl", "none", "words", "spaces")
 _UNCUT = (
-    "are in a script that the tokenizer {tokenizer} does not split into words, so values are too low: set {option}, "
-    "omit it to choose by script, or score the languages separately"
+    "are in a script that the tokenizer {tokenizer} does not split into words, so values are too "
+    "low: set {option}, omit it to choose by script, or score the languages separately"
 )
 _CLUSTERS = (
-    "are in a script without spaces between words (Thai, Lao, Khmer or Burmese) and are split into characters, so "
-    "values are higher than those of words: compare them with each other only"
+    "are in a script without spaces between words (Thai, Lao, Khmer or Burmese) and are split into "
+    "characters, so values are higher than those of words: compare them with each other only"
 )
 _FORMS = (
-    "have words in another Unicode form than the texts that they are compared with, so that equal words differ: "
-    "normalise the data, for example to NFKC"
+    "have words in another Unicode form than the texts that they are compared with, so that equal "
+    "words differ: normalise the data, for example to NFKC"
 )
 
 
 _BY_PACKAGE = (
-    "{language} words are those of {signature}, which is installed here; without it judge counts characters, and "
-    "values differ. To use it everywhere: --set METRIC.tokenizer={name}"
+    "{language} words are those of {signature}, which is installed here; without it judge counts "
+    "characters, and values differ. To use it everywhere: --set METRIC.tokenizer={name}"
 )
 _BY_CHARACTER = (
-    "{language} is split into characters for lack of {modules}; values differ where these are installed. To use "
-    "characters everywhere: --set METRIC.tokenizer=char"
+    "{language} is split into characters for lack of {modules}; values differ where these are "
+    "installed. To use characters everywhere: --set METRIC.tokenizer=char"
 )
 
 
@@ -61,7 +62,9 @@ def references(sample: Sample) -> tuple[str, ...]:
 
 
 def reference_count(samples: Sequence[Sample]) -> str:
-    """Return the number of references for signatures: a number if all samples with references agree, else `var`."""
+    """Return the number of references for signatures: a number if all samples with references
+    agree, else `var`.
+    """
     counts = {len(references(sample)) for sample in samples}
     # Samples without a reference are Failures, and thus decide about no number.
     counts.discard(0)
@@ -77,7 +80,9 @@ def format_number(value: float) -> str:
 
 
 def signed_words(tokenizers: Iterable[str]) -> tuple[str, str]:
-    """Return the parts of a signature for tokenizers of `text.words`, and for the Unicode form that it cuts."""
+    """Return the parts of a signature for tokenizers of `text.words`, and for the Unicode form that
+    it cuts.
+    """
     names = join_names(map(text.signature, tokenizers))
     return f"tok={names}", "form=nfkc"
 
@@ -87,7 +92,8 @@ def tokenizer_note(
 ) -> Note:
     """Count the texts that a tokenizer by white space leaves in one piece.
 
-    Where None chooses by script, count those that are split into characters for lack of a tokenizer.
+    Where None chooses by script, count those that are split into characters for lack of a
+    tokenizer.
     """
     distinct = set(strings)
     unspaced = [
@@ -103,7 +109,8 @@ def tokenizer_note(
 
 
 def chosen_tokenizer_notes(used: Collection[str], strings: Iterable[str]) -> list[str]:
-    """Say which tokenizers were chosen because their packages are installed, or not chosen because they are missing.
+    """Say which tokenizers were chosen because their packages are installed, or not chosen because
+    they are missing.
 
     The text is the same for all metrics, so that a report shows it once.
     """
@@ -127,14 +134,17 @@ def chosen_tokenizer_notes(used: Collection[str], strings: Iterable[str]) -> lis
 
 
 def form_note(metric: str, compared: Iterable[tuple[str, Sequence[str]]]) -> Note:
-    """Count the outputs that share words with the texts they are compared with, but in another Unicode form."""
+    """Count the outputs that share words with the texts they are compared with, but in another
+    Unicode form.
+    """
     some = total = 0
     for output, targets in compared:
         total += 1
         target = "\n".join(targets)
         if is_normalized("NFKC", output) and is_normalized("NFKC", target):
             continue
-        # `text.tokens` normalises: a token of both sides that only one side has as written is in another form.
+        # `text.tokens` normalises: a token of both sides that only one side has as written is in
+        # another form.
         output = output.lower()
         target = target.lower()
         shared = set(text.tokens(output)).intersection(text.tokens(target))
@@ -149,7 +159,9 @@ def all_texts(samples: Iterable[Sample]) -> Iterator[str]:
 
 
 def failure(sample: Sample, name: str, error: str, problem: str) -> Failure:
-    """Return the failure of a value: `what` follows the location of the sample and tells what to do."""
+    """Return the failure of a value: `what` follows the location of the sample and tells what to
+    do.
+    """
     where = sample.where or f"item {sample.item}"
     return Failure(
         sample.item, sample.system, name, stage="metric", error=error, message=f"{where} {problem}"
@@ -181,10 +193,11 @@ def by_system(samples: Sequence[Sample]) -> dict[str, list[Sample]]:
 def by_references(
     samples: Sequence[Sample], name: str, prepare: Callable[[tuple[str, ...]], Rate]
 ) -> tuple[Score | Failure, ...]:
-    """Return one row per sample, in order, for a column that compares each output with its references.
+    """Return one row per sample, in order, for a column that compares each output with its
+    references.
 
-    `prepare` is called once for equal references, for any number of systems. A sample becomes a `Failure` if it has no
-    reference, or if `prepare` or its result raises `CannotScore`.
+    `prepare` is called once for equal references, for any number of systems. A sample becomes a
+    `Failure` if it has no reference, or if `prepare` or its result raises `CannotScore`.
     """
     prepared = lru_cache(maxsize=1)(prepare)
     rows: dict[int, Score | Failure] = {}
@@ -218,7 +231,8 @@ def spread(listed: Sequence[Entry], most: int) -> list[Entry]:
 
 
 def texts(label: str, value: Any) -> list[str]:
-    """Return a list of texts unchanged. Raise DataError for a single text and for other elements."""
+    """Return a list of texts unchanged. Raise DataError for a single text and for other elements.
+    """
     if (
         isinstance(value, str)
         or not isinstance(value, Sequence)
@@ -251,14 +265,17 @@ def as_samples(
 def paired(
     outputs: Sequence[str], targets: Sequence[str | Sequence[str]]
 ) -> list[tuple[str, tuple[str, ...]]]:
-    """Return each output with its reference or references. Raise DataError unless these are two lists of one length."""
+    """Return each output with its reference or references. Raise DataError unless these are two
+    lists of one length.
+    """
     if (
         isinstance(targets, str)
         or not isinstance(targets, Sequence)
         or len(texts("outputs", outputs)) != len(targets)
     ):
         raise DataError(
-            "outputs and references must be lists of equal length: a text or a list of texts per output"
+            "outputs and references must be lists of equal length: a text or a list of texts per "
+            "output"
         )
     target_tuples = [
         (t,) if isinstance(t, str) else tuple(texts("a reference", t)) for t in targets
@@ -269,8 +286,9 @@ def paired(
 class Values(list[float]):
     """Values in the order of the outputs.
 
-    `tokenizers` cut the texts: names as in signatures, such as `en` or `ko-mecab-dic1.0.0`; none for chrF and TER. By
-    default the installed packages decide about Japanese and Korean, so name one to get the same values elsewhere.
+    `tokenizers` cut the texts: names as in signatures, such as `en` or `ko-mecab-dic1.0.0`; none
+    for chrF and TER. By default the installed packages decide about Japanese and Korean, so name
+    one to get the same values elsewhere.
     """
 
     def __init__(self, values: Iterable[float] = (), tokenizers: tuple[str, ...] = ()) -> None:
@@ -279,7 +297,8 @@ class Values(list[float]):
 
 
 def values(metric: Metric, samples: Sequence[Sample]) -> Values:
-    """Return the values of a metric's rows, in order. Raise DataError with the message of the first `Failure`.
+    """Return the values of a metric's rows, in order. Raise DataError with the message of the first
+    `Failure`.
 
     Raise ConfigError for options that give a metric several columns.
     """
@@ -302,7 +321,9 @@ Parameters = ParamSpec("Parameters")
 def list_function(
     metric: Callable[Parameters, Metric], doc: str
 ) -> Callable[Concatenate[Sequence[str], Sequence[str | Sequence[str]], Parameters], Values]:
-    """Return the function of a one-column metric for lists of texts, with the metric's options and this docstring."""
+    """Return the function of a one-column metric for lists of texts, with the metric's options and
+    this docstring.
+    """
 
     def score(
         outputs: Sequence[str],
@@ -395,8 +416,9 @@ class ReferenceMetric(BaseMetric):
     ) -> MetricResult:
         """Return one row per sample, see `by_references`.
 
-        `prepare` and what it returns add the tokenizers that they use to a set. `sign` makes the signature's last
-        parts from it. `name` and `high` are the column's if they are not the metric's.
+        `prepare` and what it returns add the tokenizers that they use to a set. `sign` makes the
+        signature's last parts from it. `name` and `high` are the column's if they are not the
+        metric's.
         """
         used: set[str] = set()
         name = name or self.name
@@ -415,11 +437,15 @@ class ReferenceMetric(BaseMetric):
 
 @dataclass(frozen=True, kw_only=True)
 class WordMetric(ReferenceMetric):
-    """A metric of words by `text.words`, which one of `judge.text`'s tokenizers cuts: the given one, or by script."""
+    """A metric of words by `text.words`, which one of `judge.text`'s tokenizers cuts: the given
+    one, or by script.
+    """
 
     tokenizer: str | None = setting(None, tokenizer)
 
     def notes(self, samples: Sequence[Sample], used: Collection[str]) -> tuple[str | Note, ...]:
-        """Return how many texts the tokenizer does not suit, and which one was chosen among packages."""
+        """Return how many texts the tokenizer does not suit, and which one was chosen among
+        packages.
+        """
         chosen = [] if self.tokenizer else chosen_tokenizer_notes(used, all_texts(samples))
         return (tokenizer_note(self.name, self.tokenizer, all_texts(samples)), *chosen)

@@ -1,4 +1,6 @@
-"""Compute the probability that a source entails an output, by a cross-encoder for natural language inference (NLI)."""
+"""Compute the probability that a source entails an output, by a cross-encoder for natural language
+inference (NLI).
+"""
 
 from __future__ import annotations
 
@@ -21,13 +23,15 @@ _SIZE = (whole_number, 1, 1_000_000)
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Nli(BaseMetric):
-    """The probability that the source entails the output: the mean over sentences of the maximum over windows.
+    """The probability that the source entails the output: the mean over sentences of the maximum
+    over windows.
 
-    Zha et al. 2023 (AlignScore), section 3.3; with a sentence of the source as window it would be SummaC-ZS (Laban et
-    al. 2022) without contradictions. `model` is a folder or a name on the Hugging Face hub: a sequence classifier that
-    was trained for natural language inference or fact checking. `label` is the name or number of the class that means
-    entailment, if its name does not say so. `window` is the number of tokens of the source that are read together; a
-    third of them are shared with the next window. Raises ConfigError and MissingExtra.
+    Zha et al. 2023 (AlignScore), section 3.3; with a sentence of the source as window it would be
+    SummaC-ZS (Laban et al. 2022) without contradictions. `model` is a folder or a name on the
+    Hugging Face hub: a sequence classifier that was trained for natural language inference or fact
+    checking. `label` is the name or number of the class that means entailment, if its name does not
+    say so. `window` is the number of tokens of the source that are read together; a third of them
+    are shared with the next window. Raises ConfigError and MissingExtra.
     """
 
     name: ClassVar[str] = "nli"
@@ -42,8 +46,8 @@ class Nli(BaseMetric):
         super().__post_init__()
         if self.model is None:
             raise ConfigError(
-                "nli needs a model: --set nli.model=MODEL, a folder or a name on the Hugging Face hub, such as "
-                "MoritzLaurer/mDeBERTa-v3-base-xnli-multilingual-nli-2mil7"
+                "nli needs a model: --set nli.model=MODEL, a folder or a name on the Hugging Face "
+                "hub, such as MoritzLaurer/mDeBERTa-v3-base-xnli-multilingual-nli-2mil7"
             )
         self._encoder  # noqa: B018 - reports what is missing before a judge is paid
 
@@ -61,7 +65,8 @@ class Nli(BaseMetric):
     def score(self, samples: Sequence[Sample]) -> MetricResult:
         """Return one row per sample, with `judge.core.claims` records of its sentences.
 
-        A sample is a `Failure` if it lacks one of the texts, or has a sentence that the model cannot read.
+        A sample is a `Failure` if it lacks one of the texts, or has a sentence that the model
+        cannot read.
         """
         claims = Claims(unit="sentence", verify=self._encoder, value="mean", most=1_000)
         result = claims.score([replace(sample, references=()) for sample in samples])

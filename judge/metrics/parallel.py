@@ -1,4 +1,6 @@
-"""Run a metric over many samples in parts, in several processes if requested, and merge the results."""
+"""Run a metric over many samples in parts, in several processes if requested, and merge the
+results.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +25,8 @@ if TYPE_CHECKING:
 PART = 500
 """Samples per part."""
 _BROKEN = (
-    "--workers: a worker process ended unexpectedly, perhaps for lack of memory. Use fewer workers. In a script, call "
-    "judge under `if __name__ == '__main__':`"
+    "--workers: a worker process ended unexpectedly, perhaps for lack of memory. Use fewer "
+    "workers. In a script, call judge under `if __name__ == '__main__':`"
 )
 
 
@@ -57,9 +59,11 @@ def score_in_parallel(
 def worker_pool(
     metrics: Sequence[Metric], workers: int
 ) -> Iterator[Callable[[Iterable[Sequence[Sample]]], Iterator[list[MetricResult]]]]:
-    """Yield a function from parts to every metric's results, run by `workers` processes while the context is open.
+    """Yield a function from parts to every metric's results, run by `workers` processes while the
+    context is open.
 
-    Results come in the parts' order. Only a few parts are read ahead, so they may come from a file larger than memory.
+    Results come in the parts' order. Only a few parts are read ahead, so they may come from a file
+    larger than memory.
     """
     if workers == 1:
 
@@ -130,11 +134,14 @@ def _merge_notes(notes: Iterable[str | Note]) -> tuple[str, ...]:
 
 
 def _signature_of(column: Column) -> Signature:
-    """Return the signature of a column. Raise ConfigError if a metric of another package gives it as text."""
+    """Return the signature of a column. Raise ConfigError if a metric of another package gives it
+    as text.
+    """
     if not isinstance(column.signature, Signature):
         raise ConfigError(
-            f"the metric with the column {column.name} is wrong: the signature of a column is a judge.Signature, "
-            f"such as Signature({column.name!r}, 'key=value'), not {column.signature!r:.60}"
+            f"the metric with the column {column.name} is wrong: the signature of a column is a "
+            f"judge.Signature, such as Signature({column.name!r}, 'key=value'), not "
+            f"{column.signature!r:.60}"
         )
     return column.signature
 

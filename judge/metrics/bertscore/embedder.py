@@ -1,7 +1,7 @@
 """Embed texts, each distinct text of a block once.
 
-Texts longer than the model's window are read in overlapping windows; each token comes from the window in which it has
-most context.
+Texts longer than the model's window are read in overlapping windows; each token comes from the
+window in which it has most context.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """An encoded text: token ids, shape (n,), and unit vectors, shape (n, dimensions), including special tokens.
+    """An encoded text: token ids, shape (n,), and unit vectors, shape (n, dimensions), including
+    special tokens.
 
     `length` counts its tokens before any cut.
     """
@@ -35,7 +36,8 @@ class Encoded:
 
 
 class Window(NamedTuple):
-    """The tokens `start` to `stop` of a text are read together; the vectors `first` to `last` are used.
+    """The tokens `start` to `stop` of a text are read together; the vectors `first` to `last` are
+    used.
 
     `first` and `last` also count the special tokens around the text.
     """
@@ -49,8 +51,8 @@ class Window(NamedTuple):
 def windows(count: int, facts: TokenizerInfo) -> list[Window]:
     """Return windows over `count` tokens, overlapping by half; the last one ends with the text.
 
-    Each token belongs to the window with the nearest middle, the earlier of two equally near ones. The special tokens
-    belong to the first and the last window.
+    Each token belongs to the window with the nearest middle, the earlier of two equally near ones.
+    The special tokens belong to the first and the last window.
     """
     size = facts.room
     head = len(facts.prefix)
@@ -68,7 +70,9 @@ def windows(count: int, facts: TokenizerInfo) -> list[Window]:
 
 
 def runtime(options: Options) -> str:
-    """The package that computes and its version, for signatures; other versions may give other last digits."""
+    """The package that computes and its version, for signatures; other versions may give other last
+    digits.
+    """
     package = ""
     if options.package:
         package = f"implementation={PACKAGE} {version(PACKAGE, 'bertscore')}|"
@@ -76,7 +80,9 @@ def runtime(options: Options) -> str:
 
 
 def clean(text: str) -> str:
-    """Return a text as the model receives it: without white space at its ends, and encodable as UTF-8."""
+    """Return a text as the model receives it: without white space at its ends, and encodable as
+    UTF-8.
+    """
     return records.whole(text).strip()
 
 

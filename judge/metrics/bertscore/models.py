@@ -54,7 +54,9 @@ def _idf_option(option: str, value: Any) -> bool | Sequence[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class Options(BaseMetric):
-    """The options of `BertScore`, with the same names and defaults. Raises ConfigError for invalid ones."""
+    """The options of `BertScore`, with the same names and defaults. Raises ConfigError for invalid
+    ones.
+    """
 
     name: ClassVar[str] = "bertscore"
     needs: ClassVar[str] = "references"
@@ -81,8 +83,8 @@ class Options(BaseMetric):
                 f"bertscore.{name}" for name, value in usual.items() if getattr(self, name) != value
             ]:
                 raise ConfigError(
-                    f"bertscore.implementation: {PACKAGE} does not support {', '.join(unknown)}: omit that, or use "
-                    "implementation=judge"
+                    f"bertscore.implementation: {PACKAGE} does not support {', '.join(unknown)}: "
+                    "omit that, or use implementation=judge"
                 )
             object.__setattr__(self, "long", "cut")  # the only way
         if self.lang and self.model is None:
@@ -94,7 +96,8 @@ class Options(BaseMetric):
             )
         if self.rescale and not self.baseline and not self.lang:
             raise ConfigError(
-                "bertscore: rescale needs lang, whose baseline bert-score brings (en), or baseline, a file"
+                "bertscore: rescale needs lang, whose baseline bert-score brings (en), or "
+                "baseline, a file"
             )
         if self.baseline and not self.rescale:
             raise ConfigError("bertscore: baseline is only used with rescale: true")
@@ -127,8 +130,8 @@ class Model(huggingface.ModelFiles):
 def resolve(options: Options, cache: Path | None) -> Model:
     """Return the model that the options name; download it by name if it is not on this machine.
 
-    `cache` is the folder for digests. Raise ConfigError for an unavailable model or an unknown layer, MissingExtra for
-    a package.
+    `cache` is the folder for digests. Raise ConfigError for an unavailable model or an unknown
+    layer, MissingExtra for a package.
     """
     if options.model is not None:
         files = huggingface.resolve(options.model, who="bertscore", role="model", cache=cache)
@@ -154,7 +157,8 @@ def resolve(options: Options, cache: Path | None) -> Model:
         layer = layers if options.model is None else default_layers().get(options.model)
     if layer is None:
         raise ConfigError(
-            f"bertscore: the best layer of {options.model} is unknown: set layer, 1 to {layers or 'its last'}"
+            f"bertscore: the best layer of {options.model} is unknown: set layer, 1 to "
+            f"{layers or 'its last'}"
         )
     if layers is not None and layer > layers:
         raise ConfigError(
@@ -170,7 +174,9 @@ def default_folder() -> Path | None:
 
 
 def _folder_of(module: str) -> Path | None:
-    """Return the folder of an installed package without running its code, or None if it is not installed."""
+    """Return the folder of an installed package without running its code, or None if it is not
+    installed.
+    """
     spec = find_spec(module)
     places = spec.submodule_search_locations if spec else None
     return Path(next(iter(places))) if places else None
@@ -178,7 +184,8 @@ def _folder_of(module: str) -> Path | None:
 
 UNKNOWN_ADVICE = "use a model of the language, such as bert-base-multilingual-cased (bertscore.model, qags.bertscore_model)"
 
-# English models by the last part of their names. One that is trained further in English keeps the beginning.
+# English models by the last part of their names. One that is trained further in English keeps the
+# beginning.
 _ENGLISH_MODEL = re.compile(
     r"(?:bert-(?:base|large|medium|small|mini|tiny)-(?:un)?cased|distilbert-base-(?:un)?cased"
     r"|(?:distil)?roberta-(?:base|large)"
@@ -198,22 +205,26 @@ _FEWEST_HAN = 0.04  # characters: the English vocabulary of BERT has 0.01, the m
 
 @dataclass(frozen=True, slots=True)
 class Languages:
-    """The scripts that a model can read, named as in `text.main_script`; None if nothing is known of them."""
+    """The scripts that a model can read, named as in `text.main_script`; None if nothing is known
+    of them.
+    """
 
     scripts: frozenset[str] | None
     english_only: bool = False
 
 
 def languages(model: Model) -> Languages:
-    """Return what a model can read: by its name if that is one of an English model, else by its vocabulary.
+    """Return what a model can read: by its name if that is one of an English model, else by its
+    vocabulary.
 
-    It reads a script of which its vocabulary has pieces of several letters: a vocabulary with single letters alone
-    spells the words out, and unrelated texts look alike.
+    It reads a script of which its vocabulary has pieces of several letters: a vocabulary with
+    single letters alone spells the words out, and unrelated texts look alike.
     """
     named = _ENGLISH_MODEL(model.name.rpartition("/")[2]) and not _OTHER_LANGUAGE(model.name)
     if model.name == DEFAULT or named:
-        # A model with such a name may be of another language, as klue/roberta-large is of Korean: its vocabulary tells.
-        # English ones have a few pieces of other scripts, from names and, in GPT-2's vocabulary, from Japanese games.
+        # A model with such a name may be of another language, as klue/roberta-large is of Korean:
+        # its vocabulary tells. English ones have a few pieces of other scripts, from names and, in
+        # GPT-2's vocabulary, from Japanese games.
         others = _vocabulary_scripts(model.folder, model.digest, _MANY_PIECES) or frozenset()
         if others <= {"LATIN"}:
             return Languages(frozenset(("LATIN",)), english_only=True)
@@ -244,7 +255,9 @@ def _vocabulary_scripts(folder: Path, digest: str, share: float) -> frozenset[st
 
 
 def _vocabulary(folder: Path) -> list[str]:
-    """Return the pieces of a tokenizer as text, without marks of bytes or of white space; none if unreadable."""
+    """Return the pieces of a tokenizer as text, without marks of bytes or of white space; none if
+    unreadable.
+    """
     if (folder / "tokenizer.json").is_file():
         try:
             path = folder / "tokenizer.json"
@@ -261,7 +274,8 @@ def _vocabulary(folder: Path) -> list[str]:
 def unfit_texts(
     model: Model, pairs: Iterable[tuple[str, tuple[str, ...]]]
 ) -> dict[str, ModelError]:
-    """Return why the model cannot compare texts of outputs and their references: their script, or their language.
+    """Return why the model cannot compare texts of outputs and their references: their script, or
+    their language.
 
     A text that is too short to tell its language has that of its pair, or else that of all pairs.
     """
@@ -305,7 +319,9 @@ def _unfit(script: str, known: Languages, model: Model) -> ModelError:
 
 
 def unknown_text(share: float, model: Model) -> ModelError | None:
-    """Return why a text has no value if too large a share (0–1) of its tokens is unknown to the model."""
+    """Return why a text has no value if too large a share (0–1) of its tokens is unknown to the
+    model.
+    """
     if share <= huggingface.MOST_UNKNOWN:
         return None
     unknown = f"of which {share:.0%} of the tokens are unknown to {model.name}"
@@ -313,7 +329,9 @@ def unknown_text(share: float, model: Model) -> ModelError | None:
 
 
 def check_words(model: Model, pairs: Iterable[tuple[str, tuple[str, ...]]]) -> None:
-    """Raise ConfigError if the model can read no output and its references, none of which are empty."""
+    """Raise ConfigError if the model can read no output and its references, none of which are
+    empty.
+    """
     pairs = list(pairs)
     knows = lru_cache(maxsize=None)(_word_checker(model))
     known_pairs = [
@@ -323,7 +341,8 @@ def check_words(model: Model, pairs: Iterable[tuple[str, tuple[str, ...]]]) -> N
     ]
     if pairs and not known_pairs:
         raise ConfigError(
-            f"bertscore: {model.name} does not know the words of any output and its references: {UNKNOWN_ADVICE}"
+            f"bertscore: {model.name} does not know the words of any output and its references: "
+            f"{UNKNOWN_ADVICE}"
         )
     unfit = unfit_texts(model, known_pairs)
     if known_pairs and all(
@@ -336,7 +355,9 @@ def check_words(model: Model, pairs: Iterable[tuple[str, tuple[str, ...]]]) -> N
 
 
 def _word_checker(model: Model) -> Callable[[str], bool]:
-    """Return what tells whether the tokens of a text are known; always true for a model without tokenizer.json."""
+    """Return what tells whether the tokens of a text are known; always true for a model without
+    tokenizer.json.
+    """
     path = model.folder / "tokenizer.json"
     try:
         tokenizer = import_optional("tokenizers", "bertscore").Tokenizer.from_file(str(path))
@@ -364,7 +385,9 @@ def default_layers() -> dict[str, int]:
 
 
 def _package_table(table: str) -> dict[str, Any]:
-    """Return a table of bert-score, read from its source, because an import would load torch and matplotlib."""
+    """Return a table of bert-score, read from its source, because an import would load torch and
+    matplotlib.
+    """
     folder = _folder_of("bert_score")
     tree = ast.parse((folder / "utils.py").read_text("utf-8") if folder else "")
     for node in tree.body:
@@ -378,14 +401,17 @@ def _package_table(table: str) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """The score of random pairs of texts: precision, recall and F; `signed` names the table for signatures."""
+    """The score of random pairs of texts: precision, recall and F; `signed` names the table for
+    signatures.
+    """
 
     values: tuple[float, float, float]
     signed: str
 
 
 def baseline(options: Options, layer: int) -> Baseline | None:
-    """Return the baseline of a layer: from the user's file, else bert-score's for this model and language.
+    """Return the baseline of a layer: from the user's file, else bert-score's for this model and
+    language.
 
     None without rescaling. Raise ConfigError if there is none, so that nothing stays unscaled.
     """
@@ -402,9 +428,9 @@ def baseline(options: Options, layer: int) -> Baseline | None:
         )
         if not path.is_file():
             raise ConfigError(
-                f"bertscore: bert-score has no baseline for {options.model or DEFAULT} in {options.lang!r}: name a "
-                "model and lang that it has one for (roberta-large, en), name a file with baseline, or set rescale to "
-                "false"
+                f"bertscore: bert-score has no baseline for {options.model or DEFAULT} in "
+                f"{options.lang!r}: name a model and lang that it has one for (roberta-large, en), "
+                "name a file with baseline, or set rescale to false"
             )
     try:
         text = path.read_text("utf-8")
@@ -422,7 +448,8 @@ def baseline(options: Options, layer: int) -> Baseline | None:
             digest = hashlib.sha256(text.encode()).hexdigest()[:8]
             return Baseline(values, f"{'own' if options.baseline else options.lang}@{digest}")
     raise ConfigError(
-        f"bertscore: baseline {path} has no row for layer {layer} (columns LAYER,P,R,F, commas between)"
+        f"bertscore: baseline {path} has no row for layer {layer} (columns LAYER,P,R,F, commas "
+        "between)"
     )
 
 
@@ -442,9 +469,9 @@ Tokenize = Callable[[str], list[int]]
 class TokenizerInfo:
     """Facts about a model's tokenizer.
 
-    `limit` is the number of tokens it reads at once, including special ones; `prefix` and `suffix` surround every text;
-    `weightless` are ids with weight 0; `spaced` means that a text begins with a space; `unknown` is the id of unknown
-    tokens, or -1.
+    `limit` is the number of tokens it reads at once, including special ones; `prefix` and `suffix`
+    surround every text; `weightless` are ids with weight 0; `spaced` means that a text begins with
+    a space; `unknown` is the id of unknown tokens, or -1.
     """
 
     limit: int
@@ -462,13 +489,16 @@ class TokenizerInfo:
 
 
 def facts(tokenizer: Any, config: Any) -> TokenizerInfo:
-    """Return the facts of a transformers tokenizer and configuration. Raise ConfigError if unsupported."""
+    """Return the facts of a transformers tokenizer and configuration. Raise ConfigError if
+    unsupported.
+    """
     inner = tokenizer.encode("a", add_special_tokens=False)
     whole = tokenizer.encode("a")
     starts = [n for n in range(len(whole) - len(inner) + 1) if whole[n : n + len(inner)] == inner]
     if not inner or not starts:
         raise ConfigError(
-            "bertscore: the model's tokenizer does not put its special tokens around a text; use another"
+            "bertscore: the model's tokenizer does not put its special tokens around a text; use "
+            "another"
         )
     at = starts[0]
     # Whether the model expects a space before the first word and its tokenizer adds none.
@@ -499,7 +529,9 @@ def from_transformers(tokenizer: Any, known: TokenizerInfo) -> Tokenize:
 
 
 def from_tokenizers(tokenizer: Any, known: TokenizerInfo) -> Tokenize:
-    """Return a function that tokenizes texts with a `tokenizers.Tokenizer`, one at a time: batches warn about forks."""
+    """Return a function that tokenizes texts with a `tokenizers.Tokenizer`, one at a time: batches
+    warn about forks.
+    """
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return lambda text: list(
@@ -552,11 +584,14 @@ def load(model: Model, device: str | None, **load_options: Any) -> huggingface.L
 
 
 def cut(network: Any, model: Model) -> Any:
-    """Return the network's encoder without the layers after the wanted one, so that its last output is that layer's."""
+    """Return the network's encoder without the layers after the wanted one, so that its last output
+    is that layer's.
+    """
     stack = huggingface.import_optional("torch", "bertscore").nn.ModuleList
     if hasattr(network, "decoder") and hasattr(network, "encoder"):
         network = network.encoder
-    # A stack of layers, or their number where one group of weights is used repeatedly, or is named n_layers.
+    # A stack of layers, or their number where one group of weights is used repeatedly, or is named
+    # n_layers.
     places = [path.rpartition(".")[::2] for path in _STACKS]
     if hasattr(getattr(network, "encoder", None), "albert_layer_groups"):
         places.append(("encoder.config", "num_hidden_layers"))

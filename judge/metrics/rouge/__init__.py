@@ -1,28 +1,31 @@
 """Compute ROUGE (Lin 2004, "ROUGE: A Package for Automatic Evaluation of Summaries").
 
-`score` takes lists of texts, `Rouge` is the metric. English N and L, and Lsum of sentences on lines, equal rouge-score
-0.1.2; the preset rouge155 equals ROUGE-1.5.5.pl. Options:
+`score` takes lists of texts, `Rouge` is the metric. English N and L, and Lsum of sentences on
+lines, equal rouge-score 0.1.2; the preset rouge155 equals ROUGE-1.5.5.pl. Options:
 
-types       rouge1 to rouge9; rougeL (one longest common subsequence over the whole text), rougeLsum (by sentence);
-            rougeW or rougeW-1.2 (runs of k words count k^1.2); rougeS, rougeSU (pairs of words with any gap; with
-            single words too), rougeS4, rougeSU4 (at most 4 words between; any number); lcs_mead (each sentence with
-            the one that shares most with it in order). Default rouge1, rouge2, rougeL, rougeLsum.
-stem        English words of more than three letters, by Porter's stemmer. Default true.
-multi       several references: the one with the best F (best_f) or the best recall (best_recall), counts added up
-            (pooled), their mean (mean), the mean over leaving each one out (jackknife). Default best_f, with
-            rouge155 pooled.
-preset      pltrdy: the values of the package rouge 1.0.1: types rouge-1 to rouge-5 and rouge-l, distinct n-grams of
-            words between white space, no stemmer; full stops end sentences and are dropped.
-            rouge155: the values, tokenizer, stemmer and five decimals of ROUGE-1.5.5. Its -f A is pooled, its -f B
-            best_recall, its -p alpha. Types ROUGE-1 to ROUGE-9, ROUGE-L, ROUGE-W-1.2, ROUGE-S*, ROUGE-SU*, ROUGE-S4,
-            ROUGE-SU4, with any number; its ROUGE-W and ROUGE-SU differ from the paper's.
-tokenizer   a name of `judge.text`. Default: `en`, or by script for a row that would lose most letters.
-stopwords   a file with one word per line, or the words; dropped before stemming.
-exceptions  files of lines `word stem`, as WordNet's *.exc, looked up before the stemmer of rouge155.
-alpha, beta F = P·R / (alpha·R + (1 - alpha)·P); alpha = 1 / (1 + beta²). Default alpha = ½, beta = 1.
-implementation
-            judge (default), or the package rouge-score: rouge1 to rouge9, rougeL and rougeLsum of ASCII words, the
-            best F of several references, and of these options only `stem`.
+types       rouge1 to rouge9; rougeL (one longest common subsequence over the whole text), rougeLsum
+            (by sentence); rougeW or rougeW-1.2 (runs of k words count k^1.2); rougeS, rougeSU
+            (pairs of words with any gap; with single words too), rougeS4, rougeSU4 (at most 4 words
+            between; any number); lcs_mead (each sentence with the one that shares most with it in
+            order). Default rouge1, rouge2, rougeL, rougeLsum.
+stem        English words of more than three letters, by Porter's stemmer. Default true. multi      
+several references: the one with the best F (best_f) or the best recall (best_recall), counts added
+up
+            (pooled), their mean (mean), the mean over leaving each one out (jackknife). Default
+            best_f, with rouge155 pooled.
+preset      pltrdy: the values of the package rouge 1.0.1: types rouge-1 to rouge-5 and rouge-l,
+            distinct n-grams of words between white space, no stemmer; full stops end sentences and
+            are dropped. rouge155: the values, tokenizer, stemmer and five decimals of ROUGE-1.5.5.
+            Its -f A is pooled, its -f B best_recall, its -p alpha. Types ROUGE-1 to ROUGE-9,
+            ROUGE-L, ROUGE-W-1.2, ROUGE-S*, ROUGE-SU*, ROUGE-S4, ROUGE-SU4, with any number; its
+            ROUGE-W and ROUGE-SU differ from the paper's.
+tokenizer   a name of `judge.text`. Default: `en`, or by script for a row that would lose most
+letters. stopwords   a file with one word per line, or the words; dropped before stemming.
+exceptions  files of lines `word stem`, as WordNet's *.exc, looked up before the stemmer of
+rouge155. alpha, beta F = P·R / (alpha·R + (1 - alpha)·P); alpha = 1 / (1 + beta²). Default alpha =
+½, beta = 1. implementation
+            judge (default), or the package rouge-score: rouge1 to rouge9, rougeL and rougeLsum of
+            ASCII words, the best F of several references, and of these options only `stem`.
 """
 
 from __future__ import annotations
@@ -106,13 +109,14 @@ class _ValueColumn(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Rouge(BaseMetric):
-    """F1 (0–1) of unigrams, bigrams and the longest common subsequence, over whole texts and sentence by sentence.
+    """F1 (0–1) of unigrams, bigrams and the longest common subsequence, over whole texts and
+    sentence by sentence.
 
-    Each type uses the reference with the best F. Words are split and stemmed (Porter) by rouge-score's English rules,
-    `tok=en`; a row that would lose most letters of the output or of a reference uses the tokenizer of its script.
-    rougeLsum and rouge155 compare the sentences of `text.sentences`. `values` are f, p (precision) and r (recall), with
-    columns such as `rouge1_p`. The other options are those of `judge.metrics.rouge`. Raises ConfigError and
-    MissingExtra.
+    Each type uses the reference with the best F. Words are split and stemmed (Porter) by
+    rouge-score's English rules, `tok=en`; a row that would lose most letters of the output or of a
+    reference uses the tokenizer of its script. rougeLsum and rouge155 compare the sentences of
+    `text.sentences`. `values` are f, p (precision) and r (recall), with columns such as `rouge1_p`.
+    The other options are those of `judge.metrics.rouge`. Raises ConfigError and MissingExtra.
     """
 
     name: ClassVar[str] = "rouge"
@@ -140,7 +144,8 @@ class Rouge(BaseMetric):
             )
         if self.tokenizer is not None and self.preset:
             raise ConfigError(
-                f"rouge.preset {self.preset} has its own tokenizer: omit rouge.tokenizer or the preset"
+                f"rouge.preset {self.preset} has its own tokenizer: omit rouge.tokenizer or the "
+                "preset"
             )
         if self.preset == PLTRDY and (self.stopwords, self.alpha, self.beta) != (None, None, None):
             raise ConfigError(
@@ -157,8 +162,8 @@ class Rouge(BaseMetric):
             ]
             if unknown:
                 raise ConfigError(
-                    f"rouge.implementation: {PACKAGE} does not support {', '.join(unknown)}: omit that, or use "
-                    "implementation=judge"
+                    f"rouge.implementation: {PACKAGE} does not support {', '.join(unknown)}: omit "
+                    "that, or use implementation=judge"
                 )
         self._stopwords, self._exceptions, self._columns  # noqa: B018 - read now, so that a wrong one is an error
 
@@ -201,7 +206,8 @@ class Rouge(BaseMetric):
         )
         if not isinstance(listed, Collection) or not all(isinstance(word, str) for word in listed):
             raise ConfigError(
-                "rouge.stopwords must be a file with one word per line, or a list of words (in YAML, quote no and on)"
+                "rouge.stopwords must be a file with one word per line, or a list of words (in "
+                "YAML, quote no and on)"
             )
         return frozenset(stripped for word in listed if (stripped := word.strip().lower()))
 
@@ -244,7 +250,8 @@ class Rouge(BaseMetric):
     ) -> list[RougeScore | CannotScore]:
         """Return each type's score of one output, or why it has none.
 
-        References without a token count in ROUGE-1.5.5 alone, and where there are no others only if `empty` says so.
+        References without a token count in ROUGE-1.5.5 alone, and where there are no others only if
+        `empty` says so.
         """
         if self.package and tokenizer != "en":
             message = f"is in a script that {PACKAGE} cannot read: use rouge.implementation=judge"
@@ -289,7 +296,9 @@ class Rouge(BaseMetric):
         return scores
 
     def score(self, samples: Sequence[Sample]) -> MetricResult:
-        """Return one row per sample and column. A sample without a reference is a `Failure`, an empty output 0."""
+        """Return one row per sample and column. A sample without a reference is a `Failure`, an
+        empty output 0.
+        """
         rows: list[Score | Failure] = []
         used: dict[str, None] = {}
         compared: dict[str, None] = {}
@@ -373,7 +382,9 @@ class Rouge(BaseMetric):
 
 
 class RougeScores(dict[str, list[RougeScore | Failure]]):
-    """The scores of each type, in the order of the outputs. `tokenizers` are as in `judge.metrics.common.Values`."""
+    """The scores of each type, in the order of the outputs. `tokenizers` are as in
+    `judge.metrics.common.Values`.
+    """
 
     tokenizers: tuple[str, ...] = ()
 
@@ -384,16 +395,18 @@ def score(
     types: Sequence[str] | None = None,
     **options: Unpack[RougeOptions],
 ) -> RougeScores:
-    """Return ROUGE (Lin 2004) of each output against its reference, or its list of references: values from 0 to 1.
+    """Return ROUGE (Lin 2004) of each output against its reference, or its list of references:
+    values from 0 to 1.
 
-    Each type has one `RougeScore(precision, recall, fmeasure)` per output, in order; `tokenizers` of the result are the
-    tokenizers that cut the texts. Sentences are those of
-    `text.sentences`. The options are those of `judge.metrics.rouge`. An output without a value is a `Failure` whose
-    `item` is its index, from 0: no reference, none with a token, or a text too long for the type. An output without a
-    token scores 0. Under the preset rouge155 empty texts score 0, as in the script, which fails on an empty reference
-    only for ROUGE-W.
+    Each type has one `RougeScore(precision, recall, fmeasure)` per output, in order; `tokenizers`
+    of the result are the tokenizers that cut the texts. Sentences are those of `text.sentences`.
+    The options are those of `judge.metrics.rouge`. An output without a value is a `Failure` whose
+    `item` is its index, from 0: no reference, none with a token, or a text too long for the type.
+    An output without a token scores 0. Under the preset rouge155 empty texts score 0, as in the
+    script, which fails on an empty reference only for ROUGE-W.
 
-    Raise ConfigError for options, DataError for lists that do not match, MissingExtra for a tokenizer.
+    Raise ConfigError for options, DataError for lists that do not match, MissingExtra for a
+    tokenizer.
     """
     metric = Rouge(types=types, **options)
     scores, used = RougeScores({kind.name: [] for kind in metric.kinds}), set[str]()

@@ -1,7 +1,8 @@
 """Represent texts for ROUGE, and compute their longest common subsequences (LCS).
 
-Each distinct word is stemmed once and becomes one character, so a text is a string that can be counted, sliced and
-compared in C. The LCS are the plain ones of Lin (2004) over sentences, and weighted ones.
+Each distinct word is stemmed once and becomes one character, so a text is a string that can be
+counted, sliced and compared in C. The LCS are the plain ones of Lin (2004) over sentences, and
+weighted ones.
 """
 
 from __future__ import annotations
@@ -20,9 +21,13 @@ from judge.metrics.common import CannotScore
 from judge.text import porter
 
 SCRIPT = "rouge155"
-"""The tokenizer of ROUGE-1.5.5: runs of A-Z, a-z and 0-9, in lower case. A hyphen and all else ends a word."""
+"""The tokenizer of ROUGE-1.5.5: runs of A-Z, a-z and 0-9, in lower case. A hyphen and all else ends
+a word.
+"""
 PLTRDY = "pltrdy"
-"""The tokenizer of the package rouge: what stands between white space. Full stops end sentences and are dropped."""
+"""The tokenizer of the package rouge: what stands between white space. Full stops end sentences and
+are dropped.
+"""
 
 _WORD = re.compile("[A-Za-z0-9]+")
 _SURROGATES = range(0xD800, 0xE000)
@@ -33,8 +38,8 @@ _MOST_KEPT_TOKENS = 400_000  # tokens of cached texts and counts: about 100 MB
 
 
 class Rules(NamedTuple):
-    """How a text becomes words: `tokenizer` is a name of judge.text, SCRIPT or PLTRDY; `stopwords` are dropped before
-    stemming.
+    """How a text becomes words: `tokenizer` is a name of judge.text, SCRIPT or PLTRDY; `stopwords`
+    are dropped before stemming.
 
     `exceptions` are (word, stem) pairs that precede the stemmer; the last one of a word counts.
     """
@@ -76,7 +81,9 @@ class Text:
 
     @cached_property
     def places(self) -> Sequence[Mapping[str, int]]:
-        """For each sentence the places of its words, as the bits of a number: the first word is the lowest."""
+        """For each sentence the places of its words, as the bits of a number: the first word is the
+        lowest.
+        """
         if sum(len(line) * len(set(line)) for line in self.lines) > _MOST_BITS:
             raise too_long("an LCS of each two sentences")
         places: list[dict[str, int]] = []
@@ -123,7 +130,9 @@ class Vocabulary:
 
 
 def vocabulary(rules: Rules) -> Vocabulary:
-    """Return the current vocabulary of these rules. Only texts of the same vocabulary can be compared."""
+    """Return the current vocabulary of these rules. Only texts of the same vocabulary can be
+    compared.
+    """
     shelf = _current_vocabulary(rules)
     if shelf[0].full:
         shelf[0] = Vocabulary(rules)
@@ -141,7 +150,9 @@ def script_words(string: str) -> list[str]:
 
 
 class _Words(dict[str, str]):
-    """Maps words to the characters of their stems, assigned on demand, and stopwords to the empty string."""
+    """Maps words to the characters of their stems, assigned on demand, and stopwords to the empty
+    string.
+    """
 
     def __init__(self, rules: Rules) -> None:
         super().__init__()
@@ -192,7 +203,8 @@ def too_long(computation: str) -> CannotScore:
 
 
 def union_lcs(reference: Text, candidate: Text) -> int:
-    """Return the words of the reference in the union LCS of its sentences, none more often than the candidate has it.
+    """Return the words of the reference in the union LCS of its sentences, none more often than the
+    candidate has it.
 
     Lin 2004, section 3.2, clipped as in ROUGE-1.5.5 and rouge-score. Raise CannotScore.
     """
@@ -202,10 +214,11 @@ def union_lcs(reference: Text, candidate: Text) -> int:
 
 
 def union_words(reference: Text, candidate: Text) -> list[str]:
-    """Return the words in the union LCS of each sentence of the reference: of one LCS with each of the candidate's.
+    """Return the words in the union LCS of each sentence of the reference: of one LCS with each of
+    the candidate's.
 
-    Of several longest ones, take the path through the table of lengths
-    from its end: along a match, else up in the reference unless only going left keeps the length. Raise CannotScore.
+    Of several longest ones, take the path through the table of lengths from its end: along a match,
+    else up in the reference unless only going left keeps the length. Raise CannotScore.
     """
     if (
         len(reference) * len(candidate.lines) > _MOST_STEPS
@@ -226,10 +239,12 @@ def union_words(reference: Text, candidate: Text) -> list[str]:
 
 
 def _lcs_places(rows: Sequence[tuple[int, int]], size: int) -> int:
-    """Return the words on the LCS: of each word its places among the other sentence's `size` words, and its own bit.
+    """Return the words on the LCS: of each word its places among the other sentence's `size` words,
+    and its own bit.
 
-    The table of LCS lengths is kept row by row in the bits of a number, one of which is 0 where the length grows by
-    one (Hyyrö 2004, "Bit-parallel LCS-length computation revisited"). Rows without a match equal the one before.
+    The table of LCS lengths is kept row by row in the bits of a number, one of which is 0 where the
+    length grows by one (Hyyrö 2004, "Bit-parallel LCS-length computation revisited"). Rows without
+    a match equal the one before.
     """
     if len(rows) * size > _MOST_BITS:
         raise too_long("an LCS of each two sentences")
@@ -253,7 +268,9 @@ def _lcs_places(rows: Sequence[tuple[int, int]], size: int) -> int:
 
 
 def best_lengths(lines: Sequence[str], candidate_lines: Sequence[str]) -> int:
-    """Return Σ over `lines` of the LCS length with the other text's line that shares most. Raise CannotScore."""
+    """Return Σ over `lines` of the LCS length with the other text's line that shares most. Raise
+    CannotScore.
+    """
     if len(lines) * len(candidate_lines) > _MOST_STEPS:
         raise too_long("an LCS of each two sentences")
     return sum(
@@ -263,7 +280,8 @@ def best_lengths(lines: Sequence[str], candidate_lines: Sequence[str]) -> int:
 
 
 def weighted(reference: str, candidate: str, weight: float) -> float:
-    """Return WLCS (Lin 2004, section 4): the weight of a common subsequence; a run of k words counts k^weight.
+    """Return WLCS (Lin 2004, section 4): the weight of a common subsequence; a run of k words
+    counts k^weight.
 
     In the paper's dynamic programme a match always continues the diagonal. Raise CannotScore.
     """
@@ -272,7 +290,9 @@ def weighted(reference: str, candidate: str, weight: float) -> float:
 
 
 def weighted_path(reference: str, candidate: str, weight: float) -> int:
-    """Return the reference's words (positions as bits) on a heaviest common subsequence; ties as in `union_lcs`."""
+    """Return the reference's words (positions as bits) on a heaviest common subsequence; ties as in
+    `union_lcs`.
+    """
     up = [ups for _, ups in _weighted_rows(reference, candidate, weight)]
     path, i, j = 0, len(reference) - 1, len(candidate) - 1
     while i >= 0 and j >= 0:
@@ -289,7 +309,9 @@ def weighted_path(reference: str, candidate: str, weight: float) -> int:
 def _weighted_rows(
     reference: str, candidate: str, weight: float
 ) -> Iterator[tuple[list[float], bytes]]:
-    """Yield, for each word of the reference, its row of weights and where the row above is no smaller."""
+    """Yield, for each word of the reference, its row of weights and where the row above is no
+    smaller.
+    """
     if len(reference) * len(candidate) > _MOST_CELLS:
         raise too_long("a weighted LCS")
     power = [float(k) ** weight for k in range(min(len(reference), len(candidate)) + 1)]

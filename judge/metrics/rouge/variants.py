@@ -1,7 +1,7 @@
 """Define the types of ROUGE, and how each variant turns two texts into recall, precision and F.
 
-`kinds` reads the names of the types. A `Variant` counts the matches of an output with one reference (`MatchCounts`) and
-turns counts into a score. `combine` makes one score from several references.
+`kinds` reads the names of the types. A `Variant` counts the matches of an output with one reference
+(`MatchCounts`) and turns counts into a score. `combine` makes one score from several references.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ _WEIGHT = 1.2  # as in the paper and every published ROUGE-W
 class Kind(NamedTuple):
     """A type of ROUGE.
 
-    `n` is the number of words of an n-gram, `gap` the most words between those of a skip-bigram (None: any number),
-    `weight` the exponent of ROUGE-W's f(k) = k^weight.
+    `n` is the number of words of an n-gram, `gap` the most words between those of a skip-bigram
+    (None: any number), `weight` the exponent of ROUGE-W's f(k) = k^weight.
     """
 
     name: str
@@ -61,7 +61,9 @@ class Kind(NamedTuple):
 
 
 def kinds(names: str | Sequence[str], preset: str | None) -> tuple[Kind, ...]:
-    """Return the types of these names, a list or a text with commas, as the preset names them. Raise ConfigError."""
+    """Return the types of these names, a list or a text with commas, as the preset names them.
+    Raise ConfigError.
+    """
     names = list_option(names)
     if not isinstance(names, Sequence) or not names:
         raise ConfigError(
@@ -82,7 +84,8 @@ def _parse_kind(name: str, preset: str | None) -> Kind:
             if preset is None and re.fullmatch(_NAMES[other], str(name)):
                 hint = f"; set preset to {other} for its types"
         raise ConfigError(
-            f"rouge.types: unknown type {str(name)!r}{hint} (known, with any gap or weight: {_KNOWN[preset]})"
+            f"rouge.types: unknown type {str(name)!r}{hint} (known, with any gap or weight: "
+            f"{_KNOWN[preset]})"
         )
     if match["n"]:
         return Kind(name, "n", n=int(match["n"]))
@@ -133,7 +136,8 @@ def pooled(tallies: Iterable[MatchCounts]) -> MatchCounts:
 
 @dataclass(frozen=True)
 class Variant:
-    """Lin (2004), "ROUGE: A Package for Automatic Evaluation of Summaries", and rouge-score where they differ.
+    """Lin (2004), "ROUGE: A Package for Automatic Evaluation of Summaries", and rouge-score where
+    they differ.
 
     F = P·R / (α·R + (1 − α)·P) with α = 1 / (1 + β²): α = 1 is precision, 0 is recall, ½ is F1.
     """
@@ -164,12 +168,13 @@ class Variant:
 
 @dataclass(frozen=True)
 class Rouge155(Variant):
-    """ROUGE-1.5.5, the Perl script of 2005, to the five decimals that it prints. It differs from the paper.
+    """ROUGE-1.5.5, the Perl script of 2005, to the five decimals that it prints. It differs from
+    the paper.
 
-    Recall and precision are rounded before F. ROUGE-L is the sentence version. ROUGE-W marks words as ROUGE-L does,
-    weights the runs of marked words of the reference, and has the weight twice in its recall, so that equal texts score
-    below 1. ROUGE-SU skips the last word among its single words. A text without a word scores 0, and ROUGE-W is
-    undefined if a reference has none.
+    Recall and precision are rounded before F. ROUGE-L is the sentence version. ROUGE-W marks words
+    as ROUGE-L does, weights the runs of marked words of the reference, and has the weight twice in
+    its recall, so that equal texts score below 1. ROUGE-SU skips the last word among its single
+    words. A text without a word scores 0, and ROUGE-W is undefined if a reference has none.
     """
 
     def tally(self, kind: Kind, reference: Text, output: Text) -> MatchCounts:
@@ -222,10 +227,12 @@ class Rouge155(Variant):
 
 @dataclass(frozen=True)
 class Pltrdy(Variant):
-    """The package rouge 1.0.1 (https://github.com/pltrdy/rouge) with its defaults. It differs from the paper.
+    """The package rouge 1.0.1 (https://github.com/pltrdy/rouge) with its defaults. It differs from
+    the paper.
 
-    It counts distinct n-grams. ROUGE-L counts the distinct words in the LCS of any two sentences; of several longest
-    ones, its path drops words of the output first. F has 1e-8 added to its denominator.
+    It counts distinct n-grams. ROUGE-L counts the distinct words in the LCS of any two sentences;
+    of several longest ones, its path drops words of the output first. F has 1e-8 added to its
+    denominator.
     """
 
     def tally(self, kind: Kind, reference: Text, output: Text) -> MatchCounts:
@@ -246,7 +253,9 @@ class Pltrdy(Variant):
 
 
 def fmeasure(precision: float, recall: float, alpha: float | None) -> float:
-    """Return P·R / (α·R + (1 − α)·P), or 0 if undefined; None is ½, in rouge-score's order of operations."""
+    """Return P·R / (α·R + (1 − α)·P), or 0 if undefined; None is ½, in rouge-score's order of
+    operations.
+    """
     if alpha is None:
         return 2 * precision * recall / (precision + recall) if precision + recall > 0 else 0.0
     below = alpha * recall + (1 - alpha) * precision
@@ -287,9 +296,10 @@ def count_matches(kind: Kind, reference: Text, output: Text) -> MatchCounts:
                 sequences.union_lcs(reference, output), len(reference), len(output)
             )
         case "mead":
-            # LCS of MEAD (Radev et al. 2002, in Lin 2004, section 3.3): each sentence with the one that shares the
-            # longest. R = Σ over the reference's sentences / its words, P = Σ over the output's sentences / its words,
-            # and in place of F1 both sums by both lengths. With an alpha, F is that of every other type.
+            # LCS of MEAD (Radev et al. 2002, in Lin 2004, section 3.3): each sentence with the one
+            # that shares the longest. R = Σ over the reference's sentences / its words, P = Σ over
+            # the output's sentences / its words, and in place of F1 both sums by both lengths. With
+            # an alpha, F is that of every other type.
             recalled = sequences.best_lengths(reference.lines, output.lines)
             precise = sequences.best_lengths(output.lines, reference.lines)
             return MatchCounts(recalled, len(reference), precise, len(output))
@@ -329,7 +339,8 @@ def _skip_counts(
 
 
 def skip_count(words: int, gap: int | None) -> int:
-    """Return the number of ordered pairs of words of a text with at most `gap` words between them."""
+    """Return the number of ordered pairs of words of a text with at most `gap` words between them.
+    """
     apart = words - 1 if gap is None else min(gap + 1, words - 1)
     return max(apart * words - apart * (apart + 1) // 2, 0)
 
@@ -350,10 +361,11 @@ def _shared_count(counts: Mapping[str, int], others: Mapping[str, int]) -> int:
 
 
 def _weigh_runs(line: str, marks: int, weight: float, remaining: Sequence[Counter[str]]) -> float:
-    """Σ length^weight of the runs of marked words, each counted while both texts have it `remaining`.
+    """Σ length^weight of the runs of marked words, each counted while both texts have it
+    `remaining`.
 
-    A run ends where the next word is not marked, or the sentence ends, but only at a word that counted; one that
-    is still open at the end of the sentence is lost.
+    A run ends where the next word is not marked, or the sentence ends, but only at a word that
+    counted; one that is still open at the end of the sentence is lost.
     """
     hits, run = 0.0, 0
     for place, word in enumerate(line):
@@ -369,9 +381,10 @@ def _weigh_runs(line: str, marks: int, weight: float, remaining: Sequence[Counte
 
 
 Multi = Literal["best_f", "best_recall", "pooled", "mean", "jackknife"]
-"""How several references are combined: the reference with the best F (rouge-score) or the best recall (ROUGE-1.5.5 -f
-B), the first of equals; counts added up (-f A); the mean over the references; or the mean over leaving each reference
-out once of the best of the others (Lin 2004, section 2.1), by F, under ROUGE-1.5.5 by recall.
+"""How several references are combined: the reference with the best F (rouge-score) or the best
+recall (ROUGE-1.5.5 -f B), the first of equals; counts added up (-f A); the mean over the
+references; or the mean over leaving each reference out once of the best of the others (Lin 2004,
+section 2.1), by F, under ROUGE-1.5.5 by recall.
 """
 MULTI: tuple[str, ...] = get_args(Multi)
 
@@ -379,7 +392,9 @@ MULTI: tuple[str, ...] = get_args(Multi)
 def combine(
     kind: Kind, tallies: Sequence[MatchCounts], form: Variant, multi: str, best: str
 ) -> RougeScore:
-    """Return the score of an output from its tallies with each reference; `best` picks one for the jackknife."""
+    """Return the score of an output from its tallies with each reference; `best` picks one for the
+    jackknife.
+    """
     if len(tallies) == 1:
         return form.score(kind, tallies[0])
     if multi == "pooled":
