@@ -6,7 +6,8 @@ window in which it has most context.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
@@ -36,8 +37,7 @@ class Encoded:
 
 
 class Window(NamedTuple):
-    """The tokens `start` to `stop` of a text are read together; the vectors `first` to `last` are
-    used.
+    """A part of a text: tokens `start` to `stop` are read, vectors `first` to `last` are used.
 
     `first` and `last` also count the special tokens around the text.
     """
@@ -70,8 +70,9 @@ def windows(count: int, facts: TokenizerInfo) -> list[Window]:
 
 
 def runtime(options: Options) -> str:
-    """The package that computes and its version, for signatures; other versions may give other last
-    digits.
+    """Return the package that computes and its version, for signatures.
+
+    Other versions may give other last digits.
     """
     package = ""
     if options.package:
@@ -80,9 +81,7 @@ def runtime(options: Options) -> str:
 
 
 def clean(text: str) -> str:
-    """Return a text as the model receives it: without white space at its ends, and encodable as
-    UTF-8.
-    """
+    """Return a text as the model receives it: valid Unicode without white space at its ends."""
     return records.whole(text).strip()
 
 
@@ -92,7 +91,7 @@ class Embedder:
     def __init__(self, options: Options, model: Model) -> None:
         self._options = options
         self._model = model
-        self._made: TorchEncoder | None = None
+        self._loaded: TorchEncoder | None = None
         self.progress: Tell = no_progress
         self.total = 0
         self._counted: set[str] = set()
@@ -103,9 +102,9 @@ class Embedder:
 
     @property
     def _encoder(self) -> TorchEncoder:
-        if self._made is None:
-            self._made = TorchEncoder(self._model, self._options.precision, self._options.device)
-        return self._made
+        if self._loaded is None:
+            self._loaded = TorchEncoder(self._model, self._options.precision, self._options.device)
+        return self._loaded
 
     def ids(self, texts: Iterable[str]) -> dict[str, npt.NDArray[np.int32]]:
         """Return the token ids of texts, including special tokens."""
@@ -122,39 +121,52 @@ class Embedder:
 
     def encode(self, texts: Sequence[str]) -> dict[str, Encoded]:
         """Return the texts' embeddings, all in memory. The texts are distinct and `clean`."""
-        if not texts:
+        if not texts:  # the model stays unloaded
             return {}
         import numpy as np
 
-        special = len(self.facts.prefix) + len(self.facts.suffix)
         tokens_by_text = {text: self._tokens(text) for text in texts}
-        pieces: list[tuple[str, Window]] = []
-        missing: dict[str, int] = {}  # windows of each text that are not embedded yet
-        for text, (ids, _) in tokens_by_text.items():
-            windows_of_text = windows(len(ids) - special, self.facts)
-            missing[text] = len(windows_of_text)
-            pieces += [(text, window) for window in windows_of_text]
+        pieces = self._pieces({text: ids for text, (ids, _) in tokens_by_text.items()})
+        missing = Counter(text for text, _ in pieces)  # windows that are not embedded yet
         vectors: dict[str, npt.NDArray[np.float32]] = {}
-        lengths = [window.stop - window.start + special for _, window in pieces]
-        for batch in batches(lengths, self._options.batch_tokens or self._encoder.batch_tokens):
-            batch_pieces = [pieces[index] for index in batch]
-            batch_ids = [
-                self._window_ids(tokens_by_text[text][0], window) for text, window in batch_pieces
+        for batch in self._batches(pieces):
+            ids_of_windows = [
+                self._window_ids(tokens_by_text[text][0], window) for text, window in batch
             ]
-            hidden = self._encoder.hidden(batch_ids)
-            for (text, window), rows in zip(batch_pieces, hidden, strict=True):
+            hidden = self._encoder.hidden(ids_of_windows)
+            for (text, window), rows in zip(batch, hidden, strict=True):
                 if text not in vectors:
                     shape = (len(tokens_by_text[text][0]), rows.shape[1])
                     vectors[text] = np.empty(shape, dtype=np.float32)
+                # Of a token in two windows, the vector with more context is used.
                 part = rows[window.first - window.start : window.last - window.start]
                 norms = np.linalg.norm(part, axis=1, keepdims=True)
                 vectors[text][window.first : window.last] = part / norms
                 missing[text] -= 1
-            self._count(text for text, _ in batch_pieces if not missing[text])
+            self._count(text for text, _ in batch if not missing[text])
         return {
             text: Encoded(ids, vectors[text], length)
             for text, (ids, length) in tokens_by_text.items()
         }
+
+    @property
+    def _special_count(self) -> int:
+        return len(self.facts.prefix) + len(self.facts.suffix)
+
+    def _pieces(self, ids_by_text: Mapping[str, npt.NDArray[np.int32]]) -> list[tuple[str, Window]]:
+        """Return the windows of all texts."""
+        pieces: list[tuple[str, Window]] = []
+        for text, ids in ids_by_text.items():
+            windows_of_text = windows(len(ids) - self._special_count, self.facts)
+            pieces += [(text, window) for window in windows_of_text]
+        return pieces
+
+    def _batches(self, pieces: Sequence[tuple[str, Window]]) -> Iterator[list[tuple[str, Window]]]:
+        """Yield the windows in batches of similar lengths."""
+        lengths = [window.stop - window.start + self._special_count for _, window in pieces]
+        tokens = self._options.batch_tokens or self._encoder.batch_tokens
+        for batch in batches(lengths, tokens):
+            yield [pieces[index] for index in batch]
 
     def _window_ids(self, ids: npt.NDArray[np.int32], window: Window) -> list[int]:
         """Return a window's token ids, between the special tokens."""

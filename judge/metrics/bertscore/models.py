@@ -8,7 +8,7 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from importlib.util import find_spec
@@ -27,8 +27,10 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 PACKAGE = "bert-score"
-LOW, HIGH = 0.65, 0.85
-"""The F that a corrected score counts 0, and the one it counts 1."""
+LOW = 0.65
+"""The F that a corrected score counts 0."""
+HIGH = 0.85
+"""The F that a corrected score counts 1."""
 
 
 def rescale_linear(f: float, low: float = LOW, high: float = HIGH) -> float:
@@ -42,14 +44,13 @@ def rescale_linear(f: float, low: float = LOW, high: float = HIGH) -> float:
 
 
 def _idf_option(option: str, value: Any) -> bool | Sequence[str]:
-    texts = (
-        not isinstance(value, str)
-        and isinstance(value, Sequence)
-        and all(isinstance(each, str) for each in value)
-    )
-    if not isinstance(value, bool) and not (texts and value):
-        raise ConfigError(f"{option} must be true, false or a list of texts, not {value!r}")
-    return value
+    if isinstance(value, bool):
+        return value
+    is_list = isinstance(value, Sequence) and not isinstance(value, str)
+    if is_list and value and all(isinstance(string, str) for string in value):
+        texts: Sequence[str] = value
+        return texts
+    raise ConfigError(f"{option} must be true, false or a list of texts, not {value!r}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,21 +80,22 @@ class Options(BaseMetric):
         rescale_linear(1.0, self.low, self.high)  # raises unless low < high
         if self.package:
             usual = {"precision": "fp32", "batch_tokens": None}
-            if unknown := [
+            unsupported = [
                 f"bertscore.{name}" for name, value in usual.items() if getattr(self, name) != value
-            ]:
+            ]
+            if unsupported:
                 raise ConfigError(
-                    f"bertscore.implementation: {PACKAGE} does not support {', '.join(unknown)}: "
-                    "omit that, or use implementation=judge"
+                    f"bertscore.implementation: {PACKAGE} does not support "
+                    f"{', '.join(unsupported)}: omit that, or use implementation=judge"
                 )
-            object.__setattr__(self, "long", "cut")  # the only way
+            object.__setattr__(self, "long", "cut")  # bert-score always cuts long texts
         if self.lang and self.model is None:
             names = _package_table("lang2model")
             if not names:
                 raise huggingface.missing("bert-score", "bertscore")
-            object.__setattr__(
-                self, "model", names.get(self.lang.lower(), "bert-base-multilingual-cased")
-            )
+            # As in bert-score, other languages have the multilingual model.
+            model = names.get(self.lang.lower(), "bert-base-multilingual-cased")
+            object.__setattr__(self, "model", model)
         if self.rescale and not self.baseline and not self.lang:
             raise ConfigError(
                 "bertscore: rescale needs lang, whose baseline bert-score brings (en), or "
@@ -142,29 +144,27 @@ def resolve(options: Options, cache: Path | None) -> Model:
         files = huggingface.from_folder(
             folder, name=DEFAULT, who="bertscore", role="model", cache=cache
         )
-    config = files.config()
-    count = next(
-        (
-            config[k]
-            for k in ("num_hidden_layers", "num_layers", "n_layers", "n_layer")
-            if k in config
-        ),
-        None,
-    )
-    layers = count if isinstance(count, int) else None  # some models do not state their number
+    last_layer = _layer_count(files.config())
     layer = options.layer
     if layer is None:
-        layer = layers if options.model is None else default_layers().get(options.model)
+        layer = last_layer if options.model is None else default_layers().get(options.model)
     if layer is None:
+        last = last_layer or "its last"
         raise ConfigError(
-            f"bertscore: the best layer of {options.model} is unknown: set layer, 1 to "
-            f"{layers or 'its last'}"
+            f"bertscore: the best layer of {options.model} is unknown: set layer, 1 to {last}"
         )
-    if layers is not None and layer > layers:
-        raise ConfigError(
-            f"bertscore: layer must be 0 to {layers} for {options.model or DEFAULT}, not {layer}"
-        )
+    if last_layer is not None and layer > last_layer:
+        model = options.model or DEFAULT
+        raise ConfigError(f"bertscore: layer must be 0 to {last_layer} for {model}, not {layer}")
     return Model(**asdict(files), layer=layer)
+
+
+def _layer_count(config: Mapping[str, Any]) -> int | None:
+    """Return the number of layers in a model's configuration; some models do not state it."""
+    for key in ("num_hidden_layers", "num_layers", "n_layers", "n_layer"):
+        if key in config:
+            return config[key] if isinstance(config[key], int) else None
+    return None
 
 
 def default_folder() -> Path | None:
@@ -178,55 +178,63 @@ def _folder_of(module: str) -> Path | None:
     installed.
     """
     spec = find_spec(module)
-    places = spec.submodule_search_locations if spec else None
-    return Path(next(iter(places))) if places else None
+    folders = spec.submodule_search_locations if spec else None
+    return Path(next(iter(folders))) if folders else None
 
 
-UNKNOWN_ADVICE = "use a model of the language, such as bert-base-multilingual-cased (bertscore.model, qags.bertscore_model)"
+UNKNOWN_ADVICE = (
+    "use a model of the language, such as bert-base-multilingual-cased (bertscore.model, "
+    "qags.bertscore_model)"
+)
 
-# English models by the last part of their names. One that is trained further in English keeps the
-# beginning.
+# English models by the last part of their names, such as roberta-large-mnli or all-MiniLM-L6-v2. A
+# model that is trained further in English keeps the beginning of the name.
 _ENGLISH_MODEL = re.compile(
     r"(?:bert-(?:base|large|medium|small|mini|tiny)-(?:un)?cased|distilbert-base-(?:un)?cased"
     r"|(?:distil)?roberta-(?:base|large)"
-    r"|albert-|xlnet-|bart-|deberta-|electra-|mpnet-|longformer-|scibert|(?:gt-)?all-(?:minilm|mpnet|distilroberta)"
-    r"|(?:paraphrase|multi-qa)-(?:minilm|mpnet|distilroberta|albert)|bge-(?:small|base|large)-en|gpt2)",
+    r"|albert-|xlnet-|bart-|deberta-|electra-|mpnet-|longformer-|scibert"
+    r"|(?:gt-)?all-(?:minilm|mpnet|distilroberta)"
+    r"|(?:paraphrase|multi-qa)-(?:minilm|mpnet|distilroberta|albert)"
+    r"|bge-(?:small|base|large)-en|gpt2)",
     re.IGNORECASE,
-).match  # roberta-large-mnli, all-MiniLM-L6-v2
+).match
+# paraphrase-multilingual-MiniLM-L12-v2, roberta-base-japanese, roberta-base-fi
 _OTHER_LANGUAGE = re.compile(
-    r"multilingual|xlm|chinese|japanese|korean|german|french|spanish|arabic|russian|turkish|vietnamese|thai"
-    r"|-(?:ja|ko|zh|de|fr|es|it|nl|ru|ar|tr|vi|hi|pl|pt|sv|fi)(?:-|$)",
+    r"multilingual|xlm|chinese|japanese|korean|german|french|spanish|arabic|russian|turkish"
+    r"|vietnamese|thai|-(?:ja|ko|zh|de|fr|es|it|nl|ru|ar|tr|vi|hi|pl|pt|sv|fi)(?:-|$)",
     re.IGNORECASE,
-).search  # paraphrase-multilingual-MiniLM-L12-v2, roberta-base-japanese
-_FEWEST_PIECES = 5e-4  # of a vocabulary: 15 of MiniLM's 30,522, which has 8 pieces of Cyrillic letters, and 2 of Arabic
+).search
+# Shares of a vocabulary. The first are 15 of MiniLM's 30,522 pieces, of which 8 have Cyrillic
+# letters and 2 Arabic ones.
+_FEWEST_PIECES = 5e-4
 _MANY_PIECES = 0.05
-_FEWEST_HAN = 0.04  # characters: the English vocabulary of BERT has 0.01, the multilingual one 0.11
+# Han characters: the English vocabulary of BERT has 0.01, the multilingual one 0.11.
+_FEWEST_HAN = 0.04
 
 
 @dataclass(frozen=True, slots=True)
 class Languages:
-    """The scripts that a model can read, named as in `text.main_script`; None if nothing is known
-    of them.
-    """
+    """The scripts that a model can read, as in `text.main_script`; None if they are unknown."""
 
     scripts: frozenset[str] | None
     english_only: bool = False
 
 
 def languages(model: Model) -> Languages:
-    """Return what a model can read: by its name if that is one of an English model, else by its
-    vocabulary.
+    """Return what a model can read, by its name if that is an English model's, or its vocabulary.
 
-    It reads a script of which its vocabulary has pieces of several letters: a vocabulary with
+    A model reads a script if its vocabulary has pieces of several letters in it. A vocabulary with
     single letters alone spells the words out, and unrelated texts look alike.
     """
-    named = _ENGLISH_MODEL(model.name.rpartition("/")[2]) and not _OTHER_LANGUAGE(model.name)
-    if model.name == DEFAULT or named:
+    is_named_english = _ENGLISH_MODEL(model.name.rpartition("/")[2]) and not _OTHER_LANGUAGE(
+        model.name
+    )
+    if model.name == DEFAULT or is_named_english:
         # A model with such a name may be of another language, as klue/roberta-large is of Korean:
         # its vocabulary tells. English ones have a few pieces of other scripts, from names and, in
         # GPT-2's vocabulary, from Japanese games.
-        others = _vocabulary_scripts(model.folder, model.digest, _MANY_PIECES) or frozenset()
-        if others <= {"LATIN"}:
+        scripts = _vocabulary_scripts(model.folder, model.digest, _MANY_PIECES) or frozenset()
+        if scripts <= {"LATIN"}:
             return Languages(frozenset(("LATIN",)), english_only=True)
     return Languages(_vocabulary_scripts(model.folder, model.digest, _FEWEST_PIECES))
 
@@ -241,28 +249,35 @@ def _vocabulary_scripts(folder: Path, digest: str, share: float) -> frozenset[st
     if not pieces:
         return None
     counts: Counter[str] = Counter()
-    characters = 0
+    han_pieces = 0
     for piece in pieces:
         letters = [letter for letter in piece if letter.isalpha()]
         scripts = {text.script_of(letter) for letter in letters}
-        if len(scripts) == 1:
-            counts.update(scripts if len(letters) > 1 else ())
-            characters += scripts == {"CJK"}
-    known = {script for script, number in counts.items() if number >= max(1, share * len(pieces))}
-    if characters >= _FEWEST_HAN * len(pieces):
+        if len(scripts) != 1:
+            continue
+        if len(letters) > 1:
+            counts.update(scripts)
+        # Most pieces of Chinese are single characters.
+        if scripts == {"CJK"}:
+            han_pieces += 1
+    fewest = max(1, share * len(pieces))
+    known = {script for script, number in counts.items() if number >= fewest}
+    if han_pieces >= _FEWEST_HAN * len(pieces):
         known.add("CJK")
     return frozenset(known)
 
 
 def _vocabulary(folder: Path) -> list[str]:
-    """Return the pieces of a tokenizer as text, without marks of bytes or of white space; none if
-    unreadable.
+    """Return the pieces of a tokenizer as text, without marks of bytes or of white space.
+
+    The list is empty if the tokenizer cannot be read.
     """
-    if (folder / "tokenizer.json").is_file():
+    path = folder / "tokenizer.json"
+    if path.is_file():
         try:
-            path = folder / "tokenizer.json"
             tokenizer = import_optional("tokenizers", "bertscore").Tokenizer.from_file(str(path))
-            return list(tokenizer.decode_batch([[n] for n in tokenizer.get_vocab().values()]))
+            ids = tokenizer.get_vocab().values()
+            return list(tokenizer.decode_batch([[token_id] for token_id in ids]))
         except Exception:  # noqa: BLE001 - of any class; loading the model says what is wrong
             return []
     try:
@@ -271,83 +286,88 @@ def _vocabulary(folder: Path) -> list[str]:
         return []
 
 
-def unfit_texts(
-    model: Model, pairs: Iterable[tuple[str, tuple[str, ...]]]
-) -> dict[str, ModelError]:
-    """Return why the model cannot compare texts of outputs and their references: their script, or
-    their language.
+Texts = tuple[str, tuple[str, ...]]
+"""An output and its references."""
+
+
+def unfit_texts(model: Model, pairs: Iterable[Texts]) -> dict[str, ModelError]:
+    """Return the texts in a script or language that the model cannot compare, with the reasons.
 
     A text that is too short to tell its language has that of its pair, or else that of all pairs.
     """
-    known = languages(model)
+    readable = languages(model)
     pairs = list(pairs)
-    texts = dict.fromkeys(each for output, references in pairs for each in (output, *references))
-    unfit: dict[str, ModelError] = {}
-    if known.scripts is not None:
-        for each in texts:
-            script = text.main_script(each)
-            if script and script not in known.scripts:
-                unfit[each] = _unfit(
-                    f"in {_SCRIPT_NAMES.get(script, script.capitalize())}", known, model
-                )
-    if not known.english_only:
-        return unfit
-    latin = [each for each in texts if each not in unfit]
-    language = {each: text.latin_language(each) for each in latin}
-    in_all = (
-        text.latin_language("\n".join(latin)) if "English" not in language.values() else "unknown"
-    )
-    foreign = {each for each in latin if "other" in (language[each], in_all)}
+    texts: dict[str, None] = {}
     for output, references in pairs:
-        pair = [each for each in (output, *references) if each in language]
-        if (
-            "English" not in {language[each] for each in pair}
-            and text.latin_language("\n".join(pair)) == "other"
-        ):
+        texts |= dict.fromkeys((output, *references))
+    unfit: dict[str, ModelError] = {}
+    if readable.scripts is not None:
+        for string in texts:
+            script = text.main_script(string)
+            if script and script not in readable.scripts:
+                name = _SCRIPT_NAMES.get(script, script.capitalize())
+                unfit[string] = _unfit(f"in {name}", readable, model)
+    if readable.english_only:
+        latin = [string for string in texts if string not in unfit]
+        for foreign in _foreign_texts(latin, pairs):
+            unfit[foreign] = _unfit("in another language than English", readable, model)
+    return unfit
+
+
+def _foreign_texts(latin: Sequence[str], pairs: Iterable[Texts]) -> set[str]:
+    """Return the texts in Latin letters that are in another language than English."""
+    language_by_text = {string: text.latin_language(string) for string in latin}
+    language_of_all = "unknown"
+    if "English" not in language_by_text.values():
+        language_of_all = text.latin_language("\n".join(latin))
+    if language_of_all == "other":
+        return set(latin)
+    foreign = {string for string, language in language_by_text.items() if language == "other"}
+    for output, references in pairs:
+        pair = [string for string in (output, *references) if string in language_by_text]
+        # One English text decides for its pair.
+        if any(language_by_text[string] == "English" for string in pair):
+            continue
+        if text.latin_language("\n".join(pair)) == "other":
             foreign.update(pair)
-    return unfit | {
-        each: _unfit("in another language than English", known, model) for each in foreign
-    }
+    return foreign
 
 
 _SCRIPT_NAMES = {"CJK": "Chinese characters", "KANA": "kana", "HANGUL": "Hangul"}
 
 
-def _unfit(script: str, known: Languages, model: Model) -> ModelError:
-    reads = "is a model of English" if known.english_only else "has no words of it"
-    return ModelError("UnknownText", f"{script}, and {model.name} {reads}: {UNKNOWN_ADVICE}")
+def _unfit(problem: str, readable: Languages, model: Model) -> ModelError:
+    reads = "is a model of English" if readable.english_only else "has no words of it"
+    return ModelError("UnknownText", f"{problem}, and {model.name} {reads}: {UNKNOWN_ADVICE}")
 
 
 def unknown_text(share: float, model: Model) -> ModelError | None:
-    """Return why a text has no value if too large a share (0–1) of its tokens is unknown to the
-    model.
-    """
+    """Return why a text has no value if the model does not know this share (0–1) of its tokens."""
     if share <= huggingface.MOST_UNKNOWN:
         return None
     unknown = f"of which {share:.0%} of the tokens are unknown to {model.name}"
     return ModelError("UnknownText", f"{unknown}: {UNKNOWN_ADVICE}")
 
 
-def check_words(model: Model, pairs: Iterable[tuple[str, tuple[str, ...]]]) -> None:
-    """Raise ConfigError if the model can read no output and its references, none of which are
-    empty.
-    """
+def check_words(model: Model, pairs: Iterable[Texts]) -> None:
+    """Raise ConfigError if the model can read no output and its references. No text is empty."""
     pairs = list(pairs)
     knows = lru_cache(maxsize=None)(_word_checker(model))
-    known_pairs = [
-        (output, known)
-        for output, references in pairs
-        if knows(output) and (known := tuple(filter(knows, references)))
-    ]
-    if pairs and not known_pairs:
+    known_pairs: list[Texts] = []
+    for output, references in pairs:
+        known = tuple(filter(knows, references))
+        if known and knows(output):
+            known_pairs.append((output, known))
+    if not known_pairs:
+        if not pairs:
+            return
         raise ConfigError(
             f"bertscore: {model.name} does not know the words of any output and its references: "
             f"{UNKNOWN_ADVICE}"
         )
     unfit = unfit_texts(model, known_pairs)
-    if known_pairs and all(
-        output in unfit or unfit.keys() >= {*known} for output, known in known_pairs
-    ):
+    if all(output in unfit or unfit.keys() >= {*known} for output, known in known_pairs):
+        # The advice follows the colon and is for all texts.
         reason = next(iter(unfit.values())).message.partition(": ")[0]
         raise ConfigError(
             f"bertscore: every output or its references are {reason}: {UNKNOWN_ADVICE}"
@@ -355,8 +375,9 @@ def check_words(model: Model, pairs: Iterable[tuple[str, tuple[str, ...]]]) -> N
 
 
 def _word_checker(model: Model) -> Callable[[str], bool]:
-    """Return what tells whether the tokens of a text are known; always true for a model without
-    tokenizer.json.
+    """Return a function from a text to whether the model knows its tokens.
+
+    It is always true for a model without tokenizer.json.
     """
     path = model.folder / "tokenizer.json"
     try:
@@ -364,6 +385,7 @@ def _word_checker(model: Model) -> Callable[[str], bool]:
     except Exception:  # noqa: BLE001 - of any class; loading the model says what is wrong
         return lambda text: True
     vocabulary = json.loads(path.read_text("utf-8"))["model"]
+    # Unigram models name the number of the unknown token, the others its text.
     unknown = vocabulary.get("unk_id")
     if unknown is None and vocabulary.get("unk_token") is not None:
         unknown = tokenizer.token_to_id(vocabulary["unk_token"])
@@ -385,14 +407,23 @@ def default_layers() -> dict[str, int]:
 
 
 def _package_table(table: str) -> dict[str, Any]:
-    """Return a table of bert-score, read from its source, because an import would load torch and
-    matplotlib.
+    """Return a table of bert-score; empty if it is not installed.
+
+    It is read from the source, because an import would load torch and matplotlib.
     """
     folder = _folder_of("bert_score")
-    tree = ast.parse((folder / "utils.py").read_text("utf-8") if folder else "")
+    if folder is None:
+        return {}
+    tree = ast.parse((folder / "utils.py").read_text("utf-8"))
     for node in tree.body:
         match node:
-            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Dict() as entries) | ast.Expr(
+            # model2layers = {"bert-base-uncased": 9, …}
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Dict() as entries) if (
+                name == table
+            ):
+                return dict(ast.literal_eval(entries))
+            # lang2model.update({"en": "roberta-large", …})
+            case ast.Expr(
                 ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="update"), args=[entries])
             ) if name == table:
                 return dict(ast.literal_eval(entries))
@@ -401,8 +432,9 @@ def _package_table(table: str) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """The score of random pairs of texts: precision, recall and F; `signed` names the table for
-    signatures.
+    """The score of random pairs of texts: precision, recall and F.
+
+    `signed` names the table in signatures.
     """
 
     values: tuple[float, float, float]
@@ -410,50 +442,61 @@ class Baseline:
 
 
 def baseline(options: Options, layer: int) -> Baseline | None:
-    """Return the baseline of a layer: from the user's file, else bert-score's for this model and
-    language.
+    """Return the baseline of a layer, from the user's file or from bert-score.
 
     None without rescaling. Raise ConfigError if there is none, so that nothing stays unscaled.
     """
     if not options.rescale:
         return None
-    if options.baseline:
-        path = Path(options.baseline).expanduser()
-    else:
-        folder = _folder_of("bert_score")
-        if folder is None:
-            raise huggingface.missing("bert-score", "bertscore")
-        path = (
-            folder / "rescale_baseline" / (options.lang or "") / f"{options.model or DEFAULT}.tsv"
-        )
-        if not path.is_file():
-            raise ConfigError(
-                f"bertscore: bert-score has no baseline for {options.model or DEFAULT} in "
-                f"{options.lang!r}: name a model and lang that it has one for (roberta-large, en), "
-                "name a file with baseline, or set rescale to false"
-            )
+    user_file = options.baseline
+    path = Path(user_file).expanduser() if user_file else _package_baseline(options)
     try:
-        text = path.read_text("utf-8")
+        table = path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"bertscore: baseline {path} cannot be read: {error}") from error
-    for row in csv.DictReader(text.splitlines()):
+    for row in csv.DictReader(table.splitlines()):
         if (row.get("LAYER") or "").strip() == str(layer):
-            place = f"bertscore: baseline {path}, layer {row['LAYER']}: P, R, F"
-            try:
-                values = (float(row["P"]), float(row["R"]), float(row["F"]))
-            except (KeyError, TypeError, ValueError) as error:
-                raise ConfigError(f"{place} are not all numbers") from error
-            if not all(-1 <= value < 1 for value in values):
-                raise ConfigError(f"{place} must be from -1 to less than 1")
-            digest = hashlib.sha256(text.encode()).hexdigest()[:8]
-            return Baseline(values, f"{'own' if options.baseline else options.lang}@{digest}")
+            subject = f"bertscore: baseline {path}, layer {row['LAYER']}: P, R, F"
+            values = _baseline_values(row, subject)
+            origin = "own" if user_file else options.lang
+            digest = hashlib.sha256(table.encode()).hexdigest()[:8]
+            return Baseline(values, f"{origin}@{digest}")
     raise ConfigError(
         f"bertscore: baseline {path} has no row for layer {layer} (columns LAYER,P,R,F, commas "
         "between)"
     )
 
 
-# bert-score's rule for a space before the first word, by past names of these classes.
+def _package_baseline(options: Options) -> Path:
+    """Return the file of bert-score's baseline. Raise ConfigError and MissingExtra without one."""
+    folder = _folder_of("bert_score")
+    if folder is None:
+        raise huggingface.missing("bert-score", "bertscore")
+    model = options.model or DEFAULT
+    path = folder / "rescale_baseline" / (options.lang or "") / f"{model}.tsv"
+    if not path.is_file():
+        raise ConfigError(
+            f"bertscore: bert-score has no baseline for {model} in "
+            f"{options.lang!r}: name a model and lang that it has one for (roberta-large, en), "
+            "name a file with baseline, or set rescale to false"
+        )
+    return path
+
+
+def _baseline_values(row: Mapping[str, str], subject: str) -> tuple[float, float, float]:
+    """Return precision, recall and F of a row. Raise ConfigError about the `subject`."""
+    try:
+        values = (float(row["P"]), float(row["R"]), float(row["F"]))
+    except (KeyError, TypeError, ValueError) as error:
+        raise ConfigError(f"{subject} are not all numbers") from error
+    # Rescaling divides by 1 - b.
+    if not all(-1 <= value < 1 for value in values):
+        raise ConfigError(f"{subject} must be from -1 to less than 1")
+    return values
+
+
+# bert-score's rule for a space before the first word, by past names of these classes, such as
+# RobertaTokenizerFast.
 _SPACED = frozenset(
     f"{name}Tokenizer{fast}"
     for name in ("Roberta", "GPT2", "Bart", "Longformer")
@@ -489,60 +532,77 @@ class TokenizerInfo:
 
 
 def facts(tokenizer: Any, config: Any) -> TokenizerInfo:
-    """Return the facts of a transformers tokenizer and configuration. Raise ConfigError if
-    unsupported.
+    """Return the facts of a transformers tokenizer and configuration.
+
+    Raise ConfigError if the tokenizer is unsupported.
     """
     inner = tokenizer.encode("a", add_special_tokens=False)
     whole = tokenizer.encode("a")
-    starts = [n for n in range(len(whole) - len(inner) + 1) if whole[n : n + len(inner)] == inner]
+    size = len(inner)
+    starts = [n for n in range(len(whole) - size + 1) if whole[n : n + size] == inner]
     if not inner or not starts:
         raise ConfigError(
             "bertscore: the model's tokenizer does not put its special tokens around a text; use "
             "another"
         )
-    at = starts[0]
-    # Whether the model expects a space before the first word and its tokenizer adds none.
-    spaced = any(kind.__name__ in _SPACED for kind in type(tokenizer).__mro__)
-    if (spaced or config.model_type in _SPACED_MODELS) and (
-        inside := backend(tokenizer)
-    ) is not None:
-        first = json.loads(inside.to_str()).get("pre_tokenizer") or {}
-        parts = first.get("pretokenizers", [first])
-        spaced = any(
-            part.get("type") == "ByteLevel" and not part.get("add_prefix_space") for part in parts
-        )
+    prefix = whole[: starts[0]]
+    suffix = whole[starts[0] + size :]
+    special = (tokenizer.cls_token_id, tokenizer.sep_token_id)
+    pad = tokenizer.pad_token_id
+    unknown = tokenizer.unk_token_id
     return TokenizerInfo(
-        limit=limit(tokenizer, config), prefix=tuple(whole[:at]), suffix=tuple(whole[at + len(inner) :]),
-        weightless=tuple(t for t in (tokenizer.cls_token_id, tokenizer.sep_token_id) if t is not None),
-        pad=tokenizer.pad_token_id if tokenizer.pad_token_id is not None else 0, spaced=spaced,
-        unknown=tokenizer.unk_token_id if tokenizer.unk_token_id is not None else -1,
-    )  # fmt: skip
-
-
-def from_transformers(tokenizer: Any, known: TokenizerInfo) -> Tokenize:
-    """Return a function that tokenizes texts with a loaded tokenizer."""
-    if (inside := backend(tokenizer)) is not None:
-        return from_tokenizers(inside, known)
-    return lambda text: list(
-        tokenizer.encode(_with_space(text, known), add_special_tokens=False, verbose=False)
+        limit=limit(tokenizer, config),
+        prefix=tuple(prefix),
+        suffix=tuple(suffix),
+        weightless=tuple(token_id for token_id in special if token_id is not None),
+        pad=0 if pad is None else pad,
+        spaced=_needs_space(tokenizer, config),
+        unknown=-1 if unknown is None else unknown,
     )
 
 
-def from_tokenizers(tokenizer: Any, known: TokenizerInfo) -> Tokenize:
-    """Return a function that tokenizes texts with a `tokenizers.Tokenizer`, one at a time: batches
-    warn about forks.
+def _needs_space(tokenizer: Any, config: Any) -> bool:
+    """Return whether a model expects a space before the first word and its tokenizer adds none."""
+    by_class = any(kind.__name__ in _SPACED for kind in type(tokenizer).__mro__)
+    if not by_class and config.model_type not in _SPACED_MODELS:
+        return False
+    inside = backend(tokenizer)
+    if inside is None:
+        return by_class
+    first = json.loads(inside.to_str()).get("pre_tokenizer") or {}
+    parts = first.get("pretokenizers", [first])  # of a sequence
+    return any(
+        part.get("type") == "ByteLevel" and not part.get("add_prefix_space") for part in parts
+    )
+
+
+def from_transformers(tokenizer: Any, info: TokenizerInfo) -> Tokenize:
+    """Return a function that tokenizes texts with a loaded tokenizer."""
+    inside = backend(tokenizer)
+    if inside is not None:
+        return from_tokenizers(inside, info)
+    return lambda text: list(
+        tokenizer.encode(_with_space(text, info), add_special_tokens=False, verbose=False)
+    )
+
+
+def from_tokenizers(tokenizer: Any, info: TokenizerInfo) -> Tokenize:
+    """Return a function that tokenizes texts with a `tokenizers.Tokenizer`.
+
+    It takes one text at a time, because batches warn about forks.
     """
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return lambda text: list(
-        tokenizer.encode(_with_space(text, known), add_special_tokens=False).ids
+        tokenizer.encode(_with_space(text, info), add_special_tokens=False).ids
     )
 
 
-def _with_space(text: str, known: TokenizerInfo) -> str:
-    return f" {text}" if known.spaced else text
+def _with_space(text: str, info: TokenizerInfo) -> str:
+    return f" {text}" if info.spaced else text
 
 
+# Attributes that hold the layers of an encoder, as BERT's encoder.layer or GPT-2's h
 _STACKS = (
     "layer",
     "block",
@@ -566,44 +626,52 @@ class TorchEncoder:
         self.batch_tokens = loaded.batch_tokens
 
     def hidden(self, ids: Sequence[Sequence[int]]) -> list[npt.NDArray[np.float32]]:
-        """Return the layer's output for texts read together: shape (tokens, dimensions) for each."""
+        """Return the layer's output for texts read together, each of shape (tokens, dimensions)."""
         (vectors,) = self._loaded.outputs(ids, "last_hidden_state")
-        return [vectors[place, : len(row)] for place, row in enumerate(ids)]
+        return [vectors[index, : len(row)] for index, row in enumerate(ids)]
 
 
 def load(model: Model, device: str | None, **load_options: Any) -> huggingface.LoadedModel:
     """Load a model whose network ends after the layer. Raise ConfigError if that fails."""
-    loaded = huggingface.load_on(
-        model,
-        "AutoModel",
-        device,
-        spare=lambda w: "pooler" in w or w.startswith("decoder."),
-        **load_options,
-    )
+    loaded = huggingface.load_on(model, "AutoModel", device, spare=_is_unused, **load_options)
     return replace(loaded, network=cut(loaded.network, model))
 
 
+def _is_unused(weight: str) -> bool:
+    """Return whether no layer of the encoder needs a weight, so that a model may lack it."""
+    return "pooler" in weight or weight.startswith("decoder.")
+
+
 def cut(network: Any, model: Model) -> Any:
-    """Return the network's encoder without the layers after the wanted one, so that its last output
-    is that layer's.
+    """Return the network's encoder without the layers after the model's layer.
+
+    Its last output is then the output of that layer.
     """
     stack = huggingface.import_optional("torch", "bertscore").nn.ModuleList
     if hasattr(network, "decoder") and hasattr(network, "encoder"):
         network = network.encoder
-    # A stack of layers, or their number where one group of weights is used repeatedly, or is named
-    # n_layers.
-    places = [path.rpartition(".")[::2] for path in _STACKS]
+    paths = [*_STACKS]
+    # ALBERT uses one group of weights repeatedly, and XLM states a number: there the number of
+    # layers is cut.
     if hasattr(getattr(network, "encoder", None), "albert_layer_groups"):
-        places.append(("encoder.config", "num_hidden_layers"))
-    for parents, last in [*places, ("", "n_layers")]:
+        paths.append("encoder.config.num_hidden_layers")
+    paths.append("n_layers")
+    for path in paths:
+        parents, _, attribute = path.rpartition(".")
         holder = network
         for name in filter(None, parents.split(".")):
             holder = getattr(holder, name, None)
-        layers = getattr(holder, last, None)
-        if isinstance(layers, stack | int):
-            count = layers if isinstance(layers, int) else len(layers)
-            if model.layer > count:
-                raise model.error(f"layer must be 0 to {count}, not {model.layer}")
-            setattr(holder, last, model.layer if isinstance(layers, int) else layers[: model.layer])
-            return network
+        layers = getattr(holder, attribute, None)
+        if isinstance(layers, int):
+            count = layers
+            remaining = model.layer
+        elif isinstance(layers, stack):
+            count = len(layers)
+            remaining = layers[: model.layer]
+        else:
+            continue
+        if model.layer > count:
+            raise model.error(f"layer must be 0 to {count}, not {model.layer}")
+        setattr(holder, attribute, remaining)
+        return network
     raise model.error("has layers that cannot be found: use another model")
