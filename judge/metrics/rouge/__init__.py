@@ -8,22 +8,25 @@ types       rouge1 to rouge9; rougeL (one longest common subsequence over the wh
             (pairs of words with any gap; with single words too), rougeS4, rougeSU4 (at most 4 words
             between; any number); lcs_mead (each sentence with the one that shares most with it in
             order). Default rouge1, rouge2, rougeL, rougeLsum.
-stem        English words of more than three letters, by Porter's stemmer. Default true. multi      
-several references: the one with the best F (best_f) or the best recall (best_recall), counts added
-up
-            (pooled), their mean (mean), the mean over leaving each one out (jackknife). Default
-            best_f, with rouge155 pooled.
+stem        English words of more than three letters, by Porter's stemmer. Default true.
+multi       several references: the one with the best F (best_f) or the best recall (best_recall),
+            counts added up (pooled), their mean (mean), the mean over leaving each one out
+            (jackknife). Default best_f, with rouge155 pooled.
 preset      pltrdy: the values of the package rouge 1.0.1: types rouge-1 to rouge-5 and rouge-l,
             distinct n-grams of words between white space, no stemmer; full stops end sentences and
-            are dropped. rouge155: the values, tokenizer, stemmer and five decimals of ROUGE-1.5.5.
-            Its -f A is pooled, its -f B best_recall, its -p alpha. Types ROUGE-1 to ROUGE-9,
-            ROUGE-L, ROUGE-W-1.2, ROUGE-S*, ROUGE-SU*, ROUGE-S4, ROUGE-SU4, with any number; its
-            ROUGE-W and ROUGE-SU differ from the paper's.
+            are dropped.
+            rouge155: the values, tokenizer, stemmer and five decimals of ROUGE-1.5.5. Its -f A is
+            pooled, its -f B best_recall, its -p alpha. Types ROUGE-1 to ROUGE-9, ROUGE-L,
+            ROUGE-W-1.2, ROUGE-S*, ROUGE-SU*, ROUGE-S4, ROUGE-SU4, with any number; its ROUGE-W and
+            ROUGE-SU differ from the paper's.
 tokenizer   a name of `judge.text`. Default: `en`, or by script for a row that would lose most
-letters. stopwords   a file with one word per line, or the words; dropped before stemming.
+            letters.
+stopwords   a file with one word per line, or the words; dropped before stemming.
 exceptions  files of lines `word stem`, as WordNet's *.exc, looked up before the stemmer of
-rouge155. alpha, beta F = P·R / (alpha·R + (1 - alpha)·P); alpha = 1 / (1 + beta²). Default alpha =
-½, beta = 1. implementation
+            rouge155.
+alpha, beta F = P·R / (alpha·R + (1 - alpha)·P); alpha = 1 / (1 + beta²). Default alpha = ½,
+            beta = 1.
+implementation
             judge (default), or the package rouge-score: rouge1 to rouge9, rougeL and rougeLsum of
             ASCII words, the best F of several references, and of these options only `stem`.
 """
@@ -32,7 +35,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from importlib.metadata import version
@@ -45,7 +48,7 @@ from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.core.signature import Signature
 from judge.core.version import __version__
 from judge.metrics import MetricResult
-from judge.metrics.base import BaseMetric, setting
+from judge.metrics.base import BaseMetric, Note, setting
 from judge.metrics.common import (
     CannotScore,
     choice_option,
@@ -62,7 +65,7 @@ from judge.metrics.common import (
     tokenizer_note,
 )
 from judge.metrics.common import tokenizer as tokenizer_option
-from judge.metrics.rouge.sequences import PLTRDY, SCRIPT, Rules, vocabulary
+from judge.metrics.rouge.sequences import PLTRDY, SCRIPT, Rules, Text, Vocabulary, vocabulary
 from judge.metrics.rouge.variants import (
     DEFAULTS,
     MULTI,
@@ -152,20 +155,23 @@ class Rouge(BaseMetric):
                 f"rouge.preset {PLTRDY} has no stopwords, alpha or beta: omit them or the preset"
             )
         if self.package:
-            named = ("preset", "tokenizer", "stopwords", "exceptions", "alpha", "beta")
-            unknown = [f"rouge.{name}" for name in named if getattr(self, name) is not None]
-            unknown += ["rouge.multi"] if self.multi not in (None, "best_f") else []
-            unknown += [
-                f"the type {kind.name}"
-                for kind in self.kinds
-                if kind.family not in ("n", "l", "lsum")
-            ]
-            if unknown:
-                raise ConfigError(
-                    f"rouge.implementation: {PACKAGE} does not support {', '.join(unknown)}: omit "
-                    "that, or use implementation=judge"
-                )
-        self._stopwords, self._exceptions, self._columns  # noqa: B018 - read now, so that a wrong one is an error
+            self._refuse_unsupported_options()
+        # Read now, so that a wrong file is an error before anything is computed.
+        self._stopwords, self._exceptions, self._columns  # noqa: B018
+
+    def _refuse_unsupported_options(self) -> None:
+        """Raise ConfigError for options that the package rouge-score does not have."""
+        options = ("preset", "tokenizer", "stopwords", "exceptions", "alpha", "beta")
+        unsupported = [f"rouge.{name}" for name in options if getattr(self, name) is not None]
+        if self.multi not in (None, "best_f"):
+            unsupported.append("rouge.multi")
+        other_kinds = [kind for kind in self.kinds if kind.family not in ("n", "l", "lsum")]
+        unsupported += [f"the type {kind.name}" for kind in other_kinds]
+        if unsupported:
+            raise ConfigError(
+                f"rouge.implementation: {PACKAGE} does not support {', '.join(unsupported)}: "
+                "omit that, or use implementation=judge"
+            )
 
     @property
     def script(self) -> bool:
@@ -185,7 +191,8 @@ class Rouge(BaseMetric):
     @cached_property
     def kinds(self) -> tuple[Kind, ...]:
         """The types."""
-        return kinds(DEFAULTS[self.preset] if self.types is None else self.types, self.preset)
+        names = DEFAULTS[self.preset] if self.types is None else self.types
+        return kinds(names, self.preset)
 
     @property
     def _alpha(self) -> float | None:
@@ -193,53 +200,64 @@ class Rouge(BaseMetric):
 
     @cached_property
     def _variant(self) -> Variant:
-        return {SCRIPT: Rouge155, PLTRDY: Pltrdy}.get(self.preset or "", Variant)(self._alpha)
+        variants = {SCRIPT: Rouge155, PLTRDY: Pltrdy}
+        variant = variants.get(self.preset or "", Variant)
+        return variant(self._alpha)
 
     @cached_property
     def _stopwords(self) -> frozenset[str]:
         if self.stopwords is None:
             return frozenset()
-        listed = (
-            _lines(self.stopwords, "stopwords")
-            if isinstance(self.stopwords, str | Path)
-            else self.stopwords
-        )
-        if not isinstance(listed, Collection) or not all(isinstance(word, str) for word in listed):
+        words: Any = self.stopwords
+        if isinstance(self.stopwords, str | Path):
+            words = _lines(self.stopwords, "stopwords")
+        if not isinstance(words, Collection) or not all(isinstance(word, str) for word in words):
             raise ConfigError(
                 "rouge.stopwords must be a file with one word per line, or a list of words (in "
                 "YAML, quote no and on)"
             )
-        return frozenset(stripped for word in listed if (stripped := word.strip().lower()))
+        lower = (word.strip().lower() for word in words)
+        return frozenset(word for word in lower if word)
 
     @cached_property
     def _exceptions(self) -> tuple[tuple[str, str], ...]:
         if self.exceptions is None:
             return ()
         if not (self.script and self.stem):
-            problem = f"rouge.exceptions need the stemmer of preset {SCRIPT}: set preset and stem, or omit them"
-            raise ConfigError(problem)
-        listed = [self.exceptions] if isinstance(self.exceptions, str | Path) else self.exceptions
-        if not isinstance(listed, Sequence) or not all(
-            isinstance(file, str | Path) for file in listed
-        ):
+            raise ConfigError(
+                f"rouge.exceptions need the stemmer of preset {SCRIPT}: set preset and stem, or "
+                "omit them"
+            )
+        files = [self.exceptions] if isinstance(self.exceptions, str | Path) else self.exceptions
+        are_files = isinstance(files, Sequence) and all(
+            isinstance(file, str | Path) for file in files
+        )
+        if not are_files:
             raise ConfigError(
                 f"rouge.exceptions are files with lines `word stem`, not {self.exceptions!r}"
             )
-        pairs = (line.partition(" ") for file in listed for line in _lines(file, "exceptions"))
-        stems = {word.lower(): stem.split()[0].lower() for word, _, stem in pairs if stem.strip()}
+        # As in ROUGE-1.5.5, the last file decides about a word that several have.
+        stems: dict[str, str] = {}
+        for file in files:
+            for line in _lines(file, "exceptions"):
+                word, _, stem = line.partition(" ")
+                if stem.strip():
+                    stems[word.lower()] = stem.split()[0].lower()
         return tuple(stems.items())
 
     @cached_property
     def _columns(self) -> list[_ValueColumn]:
-        return [
-            _ValueColumn(kind.name if value == "f" else f"{kind.name}_{value}", kind, value)
-            for kind in self.kinds
-            for value in self.values
-        ]
+        columns: list[_ValueColumn] = []
+        for kind in self.kinds:
+            for value in self.values:
+                name = kind.name if value == "f" else f"{kind.name}_{value}"
+                columns.append(_ValueColumn(name, kind, value))
+        return columns
 
     def tokenizer_for(self, parts: Sequence[str]) -> str:
         """Return the tokenizer of an output and its references."""
-        if chosen := self.tokenizer or self.preset:
+        chosen = self.tokenizer or self.preset
+        if chosen:
             return chosen
         if self.package and all(map(text.is_latin, parts)):
             return "en"
@@ -250,32 +268,17 @@ class Rouge(BaseMetric):
     ) -> list[RougeScore | CannotScore]:
         """Return each type's score of one output, or why it has none.
 
-        References without a token count in ROUGE-1.5.5 alone, and where there are no others only if
-        `empty` says so.
+        References without a token only count in ROUGE-1.5.5, and if there are no others, only with
+        `empty`.
         """
         if self.package and tokenizer != "en":
             message = f"is in a script that {PACKAGE} cannot read: use rouge.implementation=judge"
             return [CannotScore("NotAscii", message)] * len(self.kinds)
         words = vocabulary(Rules(tokenizer, self.stem, self._stopwords, self._exceptions))
         try:
-            read = [words.read(target) for target in targets]
-            whole = [reference for reference in read if reference.whole]
-            if not whole and not empty:
-                has = "a reference" if len(targets) == 1 else f"{len(targets)} references"
-                by = (
-                    f"by the tokenizer {tokenizer}{' and the stopwords' if self._stopwords else ''}"
-                )
-                advice = "leave out the preset" if self.preset else "set rouge.tokenizer=char"
-                if tokenizer == "char" or not any(map(text.tokens, targets)):
-                    advice = "there is nothing to compare; chrf compares punctuation and emoji too"
-                message = f"has {has} without any token {by}: {advice}"
-                raise CannotScore("NoTokens", message)
+            read = self._read_references(words, targets, empty)
             if self.package:
-                names = tuple(kind.name for kind in self.kinds)
-                lines = ["\n".join(text.sentences(part)) for part in (output, *targets)]
-                scores_by_name = _package_scorer(names, self.stem).score_multi(lines[1:], lines[0])
-                return [RougeScore(*map(float, scores_by_name[name])) for name in names]
-            read = read if self.script else whole
+                return self._by_package(output, targets)
             candidate = words.read(output)
             if self.preset == PLTRDY and not candidate.whole:
                 raise CannotScore(
@@ -284,101 +287,140 @@ class Rouge(BaseMetric):
                 )
         except CannotScore as error:
             return [error] * len(self.kinds)
-        scores: list[RougeScore | CannotScore] = []
-        for kind in self.kinds:
-            try:
-                tallies = [self._variant.tally(kind, reference, candidate) for reference in read]
-            except CannotScore as error:
-                scores.append(error)
-            else:
-                best = "best_recall" if self.script else "best_f"
-                scores.append(combine(kind, tallies, self._variant, self.combination, best))
-        return scores
+        return [self._score_kind(kind, read, candidate) for kind in self.kinds]
+
+    def _read_references(
+        self, words: Vocabulary, targets: Sequence[str], empty: bool
+    ) -> list[Text]:
+        """Return the references that count. Raises CannotScore, see `compare`."""
+        read = [words.read(target) for target in targets]
+        with_words = [reference for reference in read if reference.whole]
+        if not with_words and not empty:
+            raise CannotScore("NoTokens", self._no_tokens(targets, words.rules.tokenizer))
+        return read if self.script else with_words
+
+    def _no_tokens(self, targets: Sequence[str], tokenizer: str) -> str:
+        """Return what is wrong with references without a token, and the advice."""
+        subject = "a reference" if len(targets) == 1 else f"{len(targets)} references"
+        rules = f"the tokenizer {tokenizer}"
+        if self._stopwords:
+            rules += " and the stopwords"
+        advice = "leave out the preset" if self.preset else "set rouge.tokenizer=char"
+        if tokenizer == "char" or not any(map(text.tokens, targets)):
+            advice = "there is nothing to compare; chrf compares punctuation and emoji too"
+        return f"has {subject} without any token by {rules}: {advice}"
+
+    def _by_package(self, output: str, targets: Sequence[str]) -> list[RougeScore | CannotScore]:
+        """Return the scores by rouge-score, which expects one sentence per line."""
+        names = tuple(kind.name for kind in self.kinds)
+        candidate = "\n".join(text.sentences(output))
+        references = ["\n".join(text.sentences(target)) for target in targets]
+        score_by_name = _package_scorer(names, self.stem).score_multi(references, candidate)
+        return [RougeScore(*map(float, score_by_name[name])) for name in names]
+
+    def _score_kind(
+        self, kind: Kind, references: Sequence[Text], candidate: Text
+    ) -> RougeScore | CannotScore:
+        """Return the score of a type, or why it has none: a text may be too long for one type."""
+        try:
+            tallies = [self._variant.tally(kind, reference, candidate) for reference in references]
+        except CannotScore as error:
+            return error
+        # The jackknife takes the best of the references that remain: by recall as ROUGE-1.5.5's
+        # -f B, otherwise by F.
+        best = "best_recall" if self.script else "best_f"
+        return combine(kind, tallies, self._variant, self.combination, best)
 
     def score(self, samples: Sequence[Sample]) -> MetricResult:
-        """Return one row per sample and column. A sample without a reference is a `Failure`, an
-        empty output 0.
+        """Return one row per sample and column.
+
+        A sample without a reference is a `Failure`, an empty output scores 0.
         """
         rows: list[Score | Failure] = []
         used: dict[str, None] = {}
         compared: dict[str, None] = {}
         for sample in samples:
-            if not (targets := references(sample)):
+            targets = references(sample)
+            if not targets:
                 rows += [no_reference(sample, column.name) for column in self._columns]
                 continue
             compared |= dict.fromkeys((sample.output, *targets))
             tokenizer = self.tokenizer_for([sample.output, *targets])
             if tokenizer == "en" or not self.package:
                 used[tokenizer] = None
-            scores = self.compare(
-                sample.output, sample.references if self.script else targets, tokenizer
-            )
-            score_of_kind = dict(zip(self.kinds, scores, strict=True))
-            for column in self._columns:
-                scored = score_of_kind[column.kind]
-                if isinstance(scored, CannotScore):
-                    rows.append(failure(sample, column.name, scored.error, str(scored)))
-                else:
-                    value = getattr(scored, _VALUES[column.value])
-                    rows.append(Score(sample.item, sample.system, column.name, value, _METRIC))
+            # ROUGE-1.5.5 counts blank references, too.
+            counted = sample.references if self.script else targets
+            rows += self._rows(sample, self.compare(sample.output, counted, tokenizer))
+        notes: list[str | Note] = [self._note(compared)]
+        if not (self.tokenizer or self.preset or self.package):
+            notes += chosen_tokenizer_notes(used, compared)
+        nrefs = reference_count(samples)
+        columns = tuple(self._column(column, used, nrefs) for column in self._columns)
+        return MetricResult(columns, tuple(rows), tuple(notes))
+
+    def _rows(
+        self, sample: Sample, scores: Sequence[RougeScore | CannotScore]
+    ) -> list[Score | Failure]:
+        """Return a sample's row in each column from the scores of each type."""
+        score_by_kind = dict(zip(self.kinds, scores, strict=True))
+        rows: list[Score | Failure] = []
+        for column in self._columns:
+            scored = score_by_kind[column.kind]
+            if isinstance(scored, CannotScore):
+                rows.append(failure(sample, column.name, scored.error, str(scored)))
+            else:
+                value = getattr(scored, _VALUES[column.value])
+                rows.append(Score(sample.item, sample.system, column.name, value, _METRIC))
+        return rows
+
+    def _note(self, compared: Collection[str]) -> Note:
+        """Return how many of the texts the tokenizer does not suit."""
         note = tokenizer_note("rouge", "spaces" if self.preset else self.tokenizer, compared)
         if self.script or self.package:
             some = sum(map(text.has_letter_beyond_ascii, compared))
             reader = f"the preset {SCRIPT}" if self.script else f"the package {PACKAGE}"
-            note = replace(note, some=some, text=f"have letters beyond a-z, which {reader} drops")
-        elif self.preset:
-            note = replace(
-                note, text=f"are in a script that the preset {PLTRDY} does not split into words"
-            )
-        chosen = (
-            []
-            if self.tokenizer or self.preset or self.package
-            else chosen_tokenizer_notes(used, compared)
-        )
-        counted = reference_count(samples)
-        columns = tuple(self._column(column, used, counted) for column in self._columns)
-        return MetricResult(columns, tuple(rows), (note, *chosen))
-
-    def _column(self, column: _ValueColumn, used: Collection[str], references: str) -> Column:
-        name, kind, value = column
+            return replace(note, some=some, text=f"have letters beyond a-z, which {reader} drops")
         if self.preset:
-            tokens = [f"tok={self.preset}" if used else "tok=-"]
+            problem = f"are in a script that the preset {PLTRDY} does not split into words"
+            return replace(note, text=problem)
+        return note
+
+    def _column(self, column: _ValueColumn, used: Collection[str], nrefs: str) -> Column:
+        """Return a column; its signature names all that its values depend on."""
+        kind = column.kind
+        parts = [column.value, f"nrefs={nrefs}", f"stem={self._signed_stem(used)}"]
+        if self.preset:
+            parts.append(f"tok={self.preset}" if used else "tok=-")
         else:
-            tok, form = signed_words(used)
-            tokens = [tok] if self.package else [tok, form]
-        stems = (
-            "no"
-            if not self.stem or self.preset == PLTRDY
-            else "en"
-            if {*text.ENGLISH, SCRIPT} & {*used}
-            else "-"
-        )
-        parts = [value, f"nrefs={references}", f"stem={stems}", *tokens]
-        if (kind.by_sentence and self.preset != PLTRDY) or (self.script and kind.family == "w"):
+            tokens, form = signed_words(used)
+            # rouge-score does not normalise texts.
+            parts += [tokens] if self.package else [tokens, form]
+        by_sentence = kind.by_sentence and self.preset != PLTRDY
+        if by_sentence or (self.script and kind.family == "w"):
             parts.append("sent=lines-or-stops")
         parts.append(f"refs={self.combination.removesuffix('_f')}")
         # P and R depend on F only if it chooses among references.
-        by_f = value == "f" or (
-            references != "1" and self.combination in ("best_f", "jackknife") and not self.script
-        )
-        if self._alpha is not None and by_f:
+        chooses_by_f = self.combination in ("best_f", "jackknife") and not self.script
+        depends_on_f = column.value == "f" or (nrefs != "1" and chooses_by_f)
+        if self._alpha is not None and depends_on_f:
             parts.append(f"alpha={format_number(self._alpha)}")
-        for key, words in (
-            ("stop", sorted(self._stopwords)),
-            ("exc", map(" ".join, self._exceptions)),
-        ):
-            if listed := "\n".join(words):
-                parts.append(
-                    f"{key}={hashlib.sha256(listed.encode('utf-8', 'replace')).hexdigest()[:8]}"
-                )
-        parts += [f"preset={self.preset}"] if self.preset else []
-        maker = (
-            f"implementation={PACKAGE} {version(PACKAGE)}"
-            if self.package
-            else f"judge {__version__}"
-        )
-        signature = Signature(name, *parts, maker)
-        return Column(name, "metric", signature, low=0.0, high=1.0)
+        if self._stopwords:
+            parts.append(f"stop={_digest(sorted(self._stopwords))}")
+        if self._exceptions:
+            parts.append(f"exc={_digest(map(' '.join, self._exceptions))}")
+        if self.preset:
+            parts.append(f"preset={self.preset}")
+        maker = f"judge {__version__}"
+        if self.package:
+            maker = f"implementation={PACKAGE} {version(PACKAGE)}"
+        signature = Signature(column.name, *parts, maker)
+        return Column(column.name, "metric", signature, low=0.0, high=1.0)
+
+    def _signed_stem(self, used: Collection[str]) -> str:
+        """Return which words were stemmed: no, en, or - if no row was English."""
+        if not self.stem or self.preset == PLTRDY:
+            return "no"
+        return "en" if {*text.ENGLISH, SCRIPT} & {*used} else "-"
 
 
 class RougeScores(dict[str, list[RougeScore | Failure]]):
@@ -395,8 +437,7 @@ def score(
     types: Sequence[str] | None = None,
     **options: Unpack[RougeOptions],
 ) -> RougeScores:
-    """Return ROUGE (Lin 2004) of each output against its reference, or its list of references:
-    values from 0 to 1.
+    """Return ROUGE (Lin 2004), 0–1, of each output against its reference or list of references.
 
     Each type has one `RougeScore(precision, recall, fmeasure)` per output, in order; `tokenizers`
     of the result are the tokenizers that cut the texts. Sentences are those of `text.sentences`.
@@ -409,12 +450,11 @@ def score(
     tokenizer.
     """
     metric = Rouge(types=types, **options)
-    scores, used = RougeScores({kind.name: [] for kind in metric.kinds}), set[str]()
-    for place, (output, targets) in enumerate(paired(outputs, references)):
-        # The preset defines a value for empty references.
-        usable = (
-            list(targets) if metric.script else [target for target in targets if target.strip()]
-        )
+    scores = RougeScores({kind.name: [] for kind in metric.kinds})
+    used: set[str] = set()
+    for index, (output, targets) in enumerate(paired(outputs, references)):
+        # ROUGE-1.5.5 defines a value for empty references.
+        usable = [target for target in targets if metric.script or target.strip()]
         values: list[RougeScore | CannotScore]
         if usable:
             tokenizer = metric.tokenizer_for([output, *usable])
@@ -425,11 +465,10 @@ def score(
             values = [CannotScore("NoReference", problem)] * len(metric.kinds)
         for (name, column), value in zip(scores.items(), values, strict=True):
             if isinstance(value, CannotScore):
-                message = f"output {place} {value}"
+                message = f"output {index} {value}"
+                item = str(index)
                 column.append(
-                    Failure(
-                        str(place), "", name, stage="metric", error=value.error, message=message
-                    )
+                    Failure(item, "", name, stage="metric", error=value.error, message=message)
                 )
             else:
                 column.append(value)
@@ -438,14 +477,22 @@ def score(
     return scores
 
 
+def _digest(lines: Iterable[str]) -> str:
+    """Return the digest of words or exceptions for signatures."""
+    listed = "\n".join(lines)
+    return hashlib.sha256(listed.encode("utf-8", "replace")).hexdigest()[:8]
+
+
 @lru_cache(maxsize=8)
 def _package_scorer(types: tuple[str, ...], stem: bool) -> Any:
+    """Return the scorer of rouge-score, whose import loads all of nltk."""
     from rouge_score.rouge_scorer import RougeScorer
 
     return RougeScorer(types, use_stemmer=stem)
 
 
 def _lines(file: str | Path, option: str) -> list[str]:
+    """Return the lines of a file that an option names. Raises ConfigError."""
     try:
         return Path(file).read_text(encoding="utf-8-sig").splitlines()
     except (OSError, ValueError) as error:

@@ -21,14 +21,11 @@ from judge.metrics.common import CannotScore
 from judge.text import porter
 
 SCRIPT = "rouge155"
-"""The tokenizer of ROUGE-1.5.5: runs of A-Z, a-z and 0-9, in lower case. A hyphen and all else ends
-a word.
-"""
+"""The tokenizer of ROUGE-1.5.5: runs of A-Z, a-z and 0-9, in lower case. All else ends a word."""
 PLTRDY = "pltrdy"
-"""The tokenizer of the package rouge: what stands between white space. Full stops end sentences and
-are dropped.
-"""
+"""The tokenizer of the package rouge: runs without white space. A full stop ends a sentence."""
 
+# "well-known" is two words, "Séoul" is "S" and "oul"
 _WORD = re.compile("[A-Za-z0-9]+")
 _SURROGATES = range(0xD800, 0xE000)
 _CHARACTERS = 0x110000 - len(_SURROGATES)
@@ -38,10 +35,10 @@ _MOST_KEPT_TOKENS = 400_000  # tokens of cached texts and counts: about 100 MB
 
 
 class Rules(NamedTuple):
-    """How a text becomes words: `tokenizer` is a name of judge.text, SCRIPT or PLTRDY; `stopwords`
-    are dropped before stemming.
+    """How a text becomes words.
 
-    `exceptions` are (word, stem) pairs that precede the stemmer; the last one of a word counts.
+    `tokenizer` is a name of judge.text, SCRIPT or PLTRDY; `stopwords` are dropped before stemming.
+    `exceptions` are (word, stem) pairs that precede the stemmer; the last pair of a word counts.
     """
 
     tokenizer: str
@@ -71,7 +68,8 @@ class Text:
 
     def grams(self, n: int) -> Iterator[str]:
         """Return the sequences of n words, across sentences."""
-        return map("".join, zip(*(self.whole[start:] for start in range(n)), strict=False))
+        shifted = [self.whole[start:] for start in range(n)]
+        return map("".join, zip(*shifted, strict=False))
 
     def counts(self, n: int) -> Counter[str]:
         """Return how often each of `grams` occurs."""
@@ -80,18 +78,20 @@ class Text:
         return self._counts[n]
 
     @cached_property
-    def places(self) -> Sequence[Mapping[str, int]]:
-        """For each sentence the places of its words, as the bits of a number: the first word is the
-        lowest.
+    def positions(self) -> Sequence[Mapping[str, int]]:
+        """The positions of each word in each sentence, as the bits of a number.
+
+        The first word is the lowest bit.
         """
         if sum(len(line) * len(set(line)) for line in self.lines) > _MOST_BITS:
             raise too_long("an LCS of each two sentences")
-        places: list[dict[str, int]] = []
+        positions_by_line: list[dict[str, int]] = []
         for line in self.lines:
-            places.append(dict.fromkeys(line, 0))
-            for place, word in enumerate(line):
-                places[-1][word] |= 1 << place
-        return places
+            positions = dict.fromkeys(line, 0)
+            for index, word in enumerate(line):
+                positions[word] |= 1 << index
+            positions_by_line.append(positions)
+        return positions_by_line
 
 
 class Vocabulary:
@@ -102,9 +102,7 @@ class Vocabulary:
         self._words = _Words(rules)
         presets: dict[str, Callable[[str], list[str]]] = {
             SCRIPT: script_words,
-            PLTRDY: lambda string: " ".join(string.split()).split(
-                " "
-            ),  # white space alone is one empty word
+            PLTRDY: pltrdy_words,
         }
         self._tokenize = presets.get(rules.tokenizer) or text.words(rules.tokenizer)
         self._kept: dict[str, Text] = {}
@@ -117,21 +115,30 @@ class Vocabulary:
     def read(self, string: str) -> Text:
         """Return a text, which is kept, because a reference returns with every system."""
         if string not in self._kept:
-            name = self.rules.tokenizer
-            if name == PLTRDY:
-                lines = [part for part in string.split(".") if part]
-            else:  # sentences end by the normal form; words are normalised by the tokenizer
-                lines = text.sentences(string if name == SCRIPT else text.normal(string))
-            tokenize, character = self._tokenize, self._words.__getitem__
-            words = ("".join(map(character, tokenize(line))) for line in lines)
-            self._kept[string] = Text(tuple(filter(None, words)))
+            character = self._words.__getitem__
+            lines = []
+            for sentence in self._sentences(string):
+                line = "".join(map(character, self._tokenize(sentence)))
+                if line:
+                    lines.append(line)
+            self._kept[string] = Text(tuple(lines))
             self._size += len(self._kept[string]) + 1
         return self._kept[string]
 
+    def _sentences(self, string: str) -> list[str]:
+        tokenizer = self.rules.tokenizer
+        if tokenizer == PLTRDY:
+            return [part for part in string.split(".") if part]
+        if tokenizer == SCRIPT:
+            return text.sentences(string)
+        # Sentences end by the normal form; the tokenizer normalises the words itself.
+        return text.sentences(text.normal(string))
+
 
 def vocabulary(rules: Rules) -> Vocabulary:
-    """Return the current vocabulary of these rules. Only texts of the same vocabulary can be
-    compared.
+    """Return the current vocabulary of these rules.
+
+    Only texts of the same vocabulary can be compared.
     """
     shelf = _current_vocabulary(rules)
     if shelf[0].full:
@@ -141,7 +148,7 @@ def vocabulary(rules: Rules) -> Vocabulary:
 
 @lru_cache(maxsize=8)
 def _current_vocabulary(rules: Rules) -> list[Vocabulary]:
-    return [Vocabulary(rules)]
+    return [Vocabulary(rules)]  # a list, so that a new vocabulary can replace a full one
 
 
 def script_words(string: str) -> list[str]:
@@ -149,9 +156,15 @@ def script_words(string: str) -> list[str]:
     return " ".join(_WORD.findall(string)).lower().split()
 
 
+def pltrdy_words(string: str) -> list[str]:
+    """Return the tokens of the package rouge; white space alone is one empty word."""
+    return " ".join(string.split()).split(" ")
+
+
 class _Words(dict[str, str]):
-    """Maps words to the characters of their stems, assigned on demand, and stopwords to the empty
-    string.
+    """Maps words to the characters of their stems, and stopwords to the empty string.
+
+    Characters are assigned on demand.
     """
 
     def __init__(self, rules: Rules) -> None:
@@ -165,22 +178,29 @@ class _Words(dict[str, str]):
 
     def __missing__(self, word: str) -> str:
         with self._lock:
-            stem = word
-            if self._porter and len(word) > _LONG_ENOUGH:
-                stem = self._exceptions.get(word) or self._porter(word)
-            if word in self._stopwords:
-                character = ""
-            elif not (character := self._characters.get(stem, "")):
-                number = len(self._characters)
-                if number >= _CHARACTERS:
-                    raise CannotScore(
-                        "TooManyWords",
-                        f"has more than {_CHARACTERS:,} different words: shorten the texts",
-                    )
-                character = chr(number if number < _SURROGATES.start else number + len(_SURROGATES))
-                self._characters[stem] = character
+            character = "" if word in self._stopwords else self._character(self._stem(word))
             self[word] = character
         return character
+
+    def _stem(self, word: str) -> str:
+        if self._porter and len(word) > _LONG_ENOUGH:
+            return self._exceptions.get(word) or self._porter(word)
+        return word
+
+    def _character(self, stem: str) -> str:
+        """Return the character of a stem, the next free one if it is new. Raise CannotScore."""
+        if stem not in self._characters:
+            number = len(self._characters)
+            if number >= _CHARACTERS:
+                raise CannotScore(
+                    "TooManyWords",
+                    f"has more than {_CHARACTERS:,} different words: shorten the texts",
+                )
+            # Surrogates are no characters of their own.
+            if number >= _SURROGATES.start:
+                number += len(_SURROGATES)
+            self._characters[stem] = chr(number)
+        return self._characters[stem]
 
 
 _MOST_CELLS = 20_000_000  # of a table in Python: ten seconds
@@ -203,10 +223,10 @@ def too_long(computation: str) -> CannotScore:
 
 
 def union_lcs(reference: Text, candidate: Text) -> int:
-    """Return the words of the reference in the union LCS of its sentences, none more often than the
-    candidate has it.
+    """Return the number of words of the reference in the union LCS of its sentences.
 
-    Lin 2004, section 3.2, clipped as in ROUGE-1.5.5 and rouge-score. Raise CannotScore.
+    No word counts more often than the candidate has it. Lin 2004, section 3.2, clipped as in
+    ROUGE-1.5.5 and rouge-score. Raise CannotScore.
     """
     if reference.lines == candidate.lines:
         return len(reference)
@@ -214,92 +234,109 @@ def union_lcs(reference: Text, candidate: Text) -> int:
 
 
 def union_words(reference: Text, candidate: Text) -> list[str]:
-    """Return the words in the union LCS of each sentence of the reference: of one LCS with each of
-    the candidate's.
+    """Return the words in the union LCS of each sentence of the reference.
 
-    Of several longest ones, take the path through the table of lengths from its end: along a match,
-    else up in the reference unless only going left keeps the length. Raise CannotScore.
+    It is the union of one LCS with each sentence of the candidate. Of several longest ones, take
+    the path through the table of lengths from its end: along a match, else up in the reference
+    unless only going left keeps the length. Raise CannotScore.
     """
-    if (
-        len(reference) * len(candidate.lines) > _MOST_STEPS
-        or max(map(len, reference.lines), default=0) > _MAX_SENTENCE_WORDS
-    ):
+    steps = len(reference) * len(candidate.lines)
+    longest = max(map(len, reference.lines), default=0)
+    if steps > _MOST_STEPS or longest > _MAX_SENTENCE_WORDS:
         raise too_long("an LCS of each two sentences")
     hits: list[str] = []
     for line in reference.lines:
-        union = (
-            0  # as bits, the words of the sentence on its LCS with any sentence of the candidate
-        )
-        for candidate_line, places in zip(candidate.lines, candidate.places, strict=True):
-            rows = [(places[word], 1 << place) for place, word in enumerate(line) if word in places]
+        union = 0  # words of the sentence on its LCS with any sentence of the candidate, as bits
+        for candidate_line, positions in zip(candidate.lines, candidate.positions, strict=True):
+            rows = [
+                (positions[word], 1 << index)
+                for index, word in enumerate(line)
+                if word in positions
+            ]
+            # Words that are in the union already cannot add to it.
             if sum(bit for _, bit in rows) & ~union:
-                union |= _lcs_places(rows, len(candidate_line))
+                union |= _lcs_words(rows, len(candidate_line))
+        # "0b101" reversed begins with the bit of the first word.
         hits += compress(line, map("1".__eq__, reversed(bin(union))))
     return hits
 
 
-def _lcs_places(rows: Sequence[tuple[int, int]], size: int) -> int:
-    """Return the words on the LCS: of each word its places among the other sentence's `size` words,
-    and its own bit.
+def _lcs_words(rows: Sequence[tuple[int, int]], size: int) -> int:
+    """Return the words on the LCS, as bits.
 
-    The table of LCS lengths is kept row by row in the bits of a number, one of which is 0 where the
-    length grows by one (Hyyrö 2004, "Bit-parallel LCS-length computation revisited"). Rows without
-    a match equal the one before.
+    Each row is a word of the sentence: its positions among the other sentence's `size` words, and
+    its own bit. The table of LCS lengths is kept row by row in the bits of a number; a bit is 0
+    where the length grows by one (Hyyrö 2004, "Bit-parallel LCS-length computation revisited").
+    Rows without a match equal the one before.
     """
     if len(rows) * size > _MOST_BITS:
         raise too_long("an LCS of each two sentences")
-    table = [row := (1 << size) - 1]
-    whole = row
-    for places, _ in rows:
-        both = row & places
-        row = (row + both | row - both) & whole
+    whole = (1 << size) - 1
+    row = whole
+    table = [row]
+    for positions, _ in rows:
+        matches = row & positions
+        row = (row + matches | row - matches) & whole
         table.append(row)
     # Back through the table, row by row; `upto` masks the columns still to visit.
-    path, upto = 0, table[0]
-    for number in range(len(rows) - 1, -1, -1):
-        places, bit = rows[number][0] & upto, rows[number][1]
-        if places and (
-            places > upto >> 1
-            or (table[number] & upto).bit_count() > (table[number + 1] & upto).bit_count()
-        ):
+    path = 0
+    upto = whole
+    for index in range(len(rows) - 1, -1, -1):
+        positions, bit = rows[index]
+        positions &= upto
+        if not positions:
+            continue
+        in_last_column = positions > upto >> 1
+        # The table holds 0 bits where the length grows: fewer bits are a greater length.
+        if in_last_column or _ones(table[index], upto) > _ones(table[index + 1], upto):
             path |= bit
-            upto = (1 << places.bit_length() - 1) - 1
+            upto = (1 << positions.bit_length() - 1) - 1
     return path
 
 
+def _ones(row: int, mask: int) -> int:
+    return (row & mask).bit_count()
+
+
 def best_lengths(lines: Sequence[str], candidate_lines: Sequence[str]) -> int:
-    """Return Σ over `lines` of the LCS length with the other text's line that shares most. Raise
-    CannotScore.
+    """Return the sum over `lines` of the LCS length with the other text's line that shares most.
+
+    Raise CannotScore.
     """
     if len(lines) * len(candidate_lines) > _MOST_STEPS:
         raise too_long("an LCS of each two sentences")
-    return sum(
-        max((length(line, candidate_line) for candidate_line in candidate_lines), default=0)
-        for line in lines
-    )
+    total = 0
+    for line in lines:
+        lengths = (length(line, candidate_line) for candidate_line in candidate_lines)
+        total += max(lengths, default=0)
+    return total
 
 
 def weighted(reference: str, candidate: str, weight: float) -> float:
-    """Return WLCS (Lin 2004, section 4): the weight of a common subsequence; a run of k words
-    counts k^weight.
+    """Return WLCS (Lin 2004, section 4): the weight of a common subsequence.
 
-    In the paper's dynamic programme a match always continues the diagonal. Raise CannotScore.
+    A run of k words counts k^weight. In the paper's dynamic programme a match always continues the
+    diagonal. Raise CannotScore.
     """
     last = deque(_weighted_rows(reference, candidate, weight), maxlen=1)
     return last[0][0][-1] if last else 0.0
 
 
 def weighted_path(reference: str, candidate: str, weight: float) -> int:
-    """Return the reference's words (positions as bits) on a heaviest common subsequence; ties as in
-    `union_lcs`.
+    """Return the reference's words on a heaviest common subsequence, as bits.
+
+    Ties are broken as in `union_lcs`.
     """
-    up = [ups for _, ups in _weighted_rows(reference, candidate, weight)]
-    path, i, j = 0, len(reference) - 1, len(candidate) - 1
+    goes_up = [ups for _, ups in _weighted_rows(reference, candidate, weight)]
+    path = 0
+    i = len(reference) - 1
+    j = len(candidate) - 1
     while i >= 0 and j >= 0:
         if reference[i] == candidate[j]:
             path |= 1 << i
-            i, j = i - 1, j - 1
-        elif up[i][j]:
+            i -= 1
+            j -= 1
+        elif goes_up[i][j]:
             i -= 1
         else:
             j -= 1
@@ -309,15 +346,20 @@ def weighted_path(reference: str, candidate: str, weight: float) -> int:
 def _weighted_rows(
     reference: str, candidate: str, weight: float
 ) -> Iterator[tuple[list[float], bytes]]:
-    """Yield, for each word of the reference, its row of weights and where the row above is no
-    smaller.
+    """Yield each row of the table of weights, and where the row above is no smaller.
+
+    There is a row for each word of the reference.
     """
     if len(reference) * len(candidate) > _MOST_CELLS:
         raise too_long("a weighted LCS")
-    power = [float(k) ** weight for k in range(min(len(reference), len(candidate)) + 1)]
-    above, runs_above = [0.0] * (len(candidate) + 1), [0] * (len(candidate) + 1)
+    longest_run = min(len(reference), len(candidate))
+    power = [float(run) ** weight for run in range(longest_run + 1)]
+    above = [0.0] * (len(candidate) + 1)
+    runs_above = [0] * (len(candidate) + 1)
     for word in reference:
-        row, runs, best = [0.0], [0] * len(above), 0.0
+        row = [0.0]
+        runs = [0] * len(above)
+        best = 0.0
         for j, candidate_word in enumerate(candidate, 1):
             if word == candidate_word:
                 run = runs_above[j - 1]
@@ -327,4 +369,5 @@ def _weighted_rows(
                 best = above[j]
             row.append(best)
         yield row, bytes(map(ge, above[1:], row))
-        above, runs_above = row, runs
+        above = row
+        runs_above = runs

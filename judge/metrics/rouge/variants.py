@@ -10,9 +10,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from itertools import combinations
-from operator import add, or_
+from operator import add
 from typing import Literal, NamedTuple, get_args
 
 from judge.core.errors import ConfigError
@@ -29,13 +28,26 @@ DEFAULTS: Mapping[str | None, tuple[str, ...]] = {
 }
 """The default types, by preset."""
 _KNOWN = {
-    None: "rouge1 to rouge9, rougeL, rougeLsum, rougeW, rougeW-1.2, rougeS, rougeS4, rougeSU, rougeSU4, lcs_mead",
+    None: (
+        "rouge1 to rouge9, rougeL, rougeLsum, rougeW, rougeW-1.2, rougeS, rougeS4, rougeSU, "
+        "rougeSU4, lcs_mead"
+    ),
     SCRIPT: "ROUGE-1 to ROUGE-9, ROUGE-L, ROUGE-W-1.2, ROUGE-S*, ROUGE-S4, ROUGE-SU*, ROUGE-SU4",
     PLTRDY: "rouge-1 to rouge-5, rouge-l",
 }
+# Both presets compute ROUGE-L by sentence, so their L is an `lsum`, and the group `l` stays empty.
 _NAMES = {
-    None: r"rouge(?:(?P<n>[1-9])|(?P<l>L)|(?P<lsum>Lsum)|W(?:-(?P<w>\d+(?:\.\d+)?))?|(?P<s>SU?)(?P<gap>\d+|\*)?)",
-    SCRIPT: r"ROUGE-(?:(?P<n>[1-9])|(?P<l>)(?P<lsum>L)|W-(?P<w>\d+(?:\.\d+)?)|(?P<s>SU?)(?P<gap>\d+|\*))",
+    # rouge2, rougeL, rougeLsum, rougeW-1.2, rougeSU4
+    None: (
+        r"rouge(?:(?P<n>[1-9])|(?P<l>L)|(?P<lsum>Lsum)|W(?:-(?P<w>\d+(?:\.\d+)?))?"
+        r"|(?P<s>SU?)(?P<gap>\d+|\*)?)"
+    ),
+    # ROUGE-2, ROUGE-L, ROUGE-W-1.2, ROUGE-S*, ROUGE-SU4
+    SCRIPT: (
+        r"ROUGE-(?:(?P<n>[1-9])|(?P<l>)(?P<lsum>L)|W-(?P<w>\d+(?:\.\d+)?)"
+        r"|(?P<s>SU?)(?P<gap>\d+|\*))"
+    ),
+    # rouge-2, rouge-l
     PLTRDY: r"rouge-(?:(?P<n>[1-5])|(?P<l>)(?P<lsum>l))",
 }
 _WEIGHT = 1.2  # as in the paper and every published ROUGE-W
@@ -62,6 +74,7 @@ class Kind(NamedTuple):
 
 def kinds(names: str | Sequence[str], preset: str | None) -> tuple[Kind, ...]:
     """Return the types of these names, a list or a text with commas, as the preset names them.
+
     Raise ConfigError.
     """
     names = list_option(names)
@@ -79,13 +92,9 @@ def _parse_kind(name: str, preset: str | None) -> Kind:
         return Kind(name, "mead")
     match = re.fullmatch(_NAMES[preset], str(name))
     if match is None:
-        hint = f" of {preset}" if preset else ""
-        for other in (SCRIPT, PLTRDY):
-            if preset is None and re.fullmatch(_NAMES[other], str(name)):
-                hint = f"; set preset to {other} for its types"
         raise ConfigError(
-            f"rouge.types: unknown type {str(name)!r}{hint} (known, with any gap or weight: "
-            f"{_KNOWN[preset]})"
+            f"rouge.types: unknown type {str(name)!r}{_hint(name, preset)} (known, with any gap or "
+            f"weight: {_KNOWN[preset]})"
         )
     if match["n"]:
         return Kind(name, "n", n=int(match["n"]))
@@ -102,6 +111,17 @@ def _parse_kind(name: str, preset: str | None) -> Kind:
             f"{name}: the weight must be a number from 1 (runs count as single words) to 100"
         )
     return Kind(name, "w", weight=weight)
+
+
+def _hint(name: str, preset: str | None) -> str:
+    """Return where an unknown name may belong: a preset that has it, or the preset in use."""
+    if preset:
+        return f" of {preset}"
+    hint = ""
+    for known_preset in (SCRIPT, PLTRDY):
+        if re.fullmatch(_NAMES[known_preset], str(name)):
+            hint = f"; set preset to {known_preset} for its types"
+    return hint
 
 
 _MOST_PAIRS = 4_000_000  # words of one text: some seconds, some hundred MB
@@ -136,8 +156,7 @@ def pooled(tallies: Iterable[MatchCounts]) -> MatchCounts:
 
 @dataclass(frozen=True)
 class Variant:
-    """Lin (2004), "ROUGE: A Package for Automatic Evaluation of Summaries", and rouge-score where
-    they differ.
+    """ROUGE as in Lin (2004), and as in rouge-score where they differ.
 
     F = P·R / (α·R + (1 − α)·P) with α = 1 / (1 + β²): α = 1 is precision, 0 is recall, ½ is F1.
     """
@@ -151,13 +170,10 @@ class Variant:
     def score(self, kind: Kind, tally: MatchCounts) -> RougeScore:
         recall = _share(tally.recall_hits, tally.recall_base, kind.weight)
         precision = _share(tally.precision_hits, tally.precision_base, kind.weight)
-        if (
-            kind.family == "mead" and self.alpha is None
-        ):  # Radev's own mean of both, F1 if both match the same
-            hits, base = (
-                tally.recall_hits + tally.precision_hits,
-                tally.recall_base + tally.precision_base,
-            )
+        if kind.family == "mead" and self.alpha is None:
+            # Radev's own mean of both, which is F1 if both texts have the same matches
+            hits = tally.recall_hits + tally.precision_hits
+            base = tally.recall_base + tally.precision_base
             return RougeScore(precision, recall, hits / base if base else 0.0)
         return RougeScore(precision, recall, fmeasure(precision, recall, self.alpha))
 
@@ -168,47 +184,19 @@ class Variant:
 
 @dataclass(frozen=True)
 class Rouge155(Variant):
-    """ROUGE-1.5.5, the Perl script of 2005, to the five decimals that it prints. It differs from
-    the paper.
+    """ROUGE-1.5.5, the Perl script of 2005, to the five decimals that it prints.
 
-    Recall and precision are rounded before F. ROUGE-L is the sentence version. ROUGE-W marks words
-    as ROUGE-L does, weights the runs of marked words of the reference, and has the weight twice in
-    its recall, so that equal texts score below 1. ROUGE-SU skips the last word among its single
-    words. A text without a word scores 0, and ROUGE-W is undefined if a reference has none.
+    It differs from the paper. Recall and precision are rounded before F. ROUGE-L is the sentence
+    version. ROUGE-W marks words as ROUGE-L does, weights the runs of marked words of the reference,
+    and has the weight twice in its recall, so that equal texts score below 1. ROUGE-SU skips the
+    last word among its single words. A text without a word scores 0, and ROUGE-W is undefined if a
+    reference has none.
     """
 
     def tally(self, kind: Kind, reference: Text, output: Text) -> MatchCounts:
         """Raises CannotScore."""
         if kind.family == "w":
-            weight = kind.weight
-            if not reference.whole:
-                raise CannotScore(
-                    "NoTokens",
-                    "has a reference without a word, on which ROUGE-1.5.5 fails for ROUGE-W",
-                )
-            remaining, available = Counter(reference.whole), Counter(output.whole)
-            marked = (
-                (
-                    line,
-                    reduce(
-                        or_,
-                        (sequences.weighted_path(line, each, weight) for each in output.lines),
-                        0,
-                    ),
-                )
-                for line in reference.lines
-            )
-            hits = sum(
-                (
-                    _weigh_runs(line, marks, weight, (remaining, available))
-                    for line, marks in marked
-                ),
-                0.0,
-            )
-            once = sum(
-                len(line) ** weight for line in reference.lines
-            )  # the printed recall has twice the weight
-            return MatchCounts(hits, once**weight, hits, len(output) ** weight, once)
+            return _count_weighted_runs(kind.weight, reference, output)
         if kind.family == "su":
             return _skip_counts(kind, reference, output, reference.whole[:-1], output.whole[:-1])
         return super().tally(kind, reference, output)
@@ -222,30 +210,53 @@ class Rouge155(Variant):
 
     def recall(self, kind: Kind, tally: MatchCounts) -> float:
         recall = _share(tally.recall_hits, tally.choice_base or tally.recall_base, kind.weight)
+        # The script compares ROUGE-L and ROUGE-W unrounded.
         return recall if kind.family in {"lsum", "w"} else round(recall, _DECIMALS)
+
+
+def _count_weighted_runs(weight: float, reference: Text, output: Text) -> MatchCounts:
+    """Return the counts of ROUGE-W as ROUGE-1.5.5 computes it. Raises CannotScore."""
+    if not reference.whole:
+        raise CannotScore(
+            "NoTokens",
+            "has a reference without a word, on which ROUGE-1.5.5 fails for ROUGE-W",
+        )
+    # Each word counts at most as often as both texts have it.
+    budgets = (Counter(reference.whole), Counter(output.whole))
+    hits_by_line: list[float] = []
+    for line in reference.lines:
+        marks = 0  # words on a heaviest common subsequence with any sentence, as bits
+        for output_line in output.lines:
+            marks |= sequences.weighted_path(line, output_line, weight)
+        hits_by_line.append(_weigh_runs(line, marks, weight, budgets))
+    hits = sum(hits_by_line, 0.0)
+    # The printed recall has the weight twice, the choice of a reference has it once.
+    weighted_length = sum(len(line) ** weight for line in reference.lines)
+    return MatchCounts(
+        hits, weighted_length**weight, hits, len(output) ** weight, choice_base=weighted_length
+    )
 
 
 @dataclass(frozen=True)
 class Pltrdy(Variant):
-    """The package rouge 1.0.1 (https://github.com/pltrdy/rouge) with its defaults. It differs from
-    the paper.
+    """The package rouge 1.0.1 (https://github.com/pltrdy/rouge) with its defaults.
 
-    It counts distinct n-grams. ROUGE-L counts the distinct words in the LCS of any two sentences;
-    of several longest ones, its path drops words of the output first. F has 1e-8 added to its
-    denominator.
+    It differs from the paper. It counts distinct n-grams. ROUGE-L counts the distinct words in the
+    LCS of any two sentences; of several longest ones, its path drops words of the output first. F
+    has 1e-8 added to its denominator.
     """
 
     def tally(self, kind: Kind, reference: Text, output: Text) -> MatchCounts:
         """Raises CannotScore."""
         if kind.family == "n":
-            bases = set(reference.grams(kind.n)), set(output.grams(kind.n))
-            hits = bases[0] & bases[1]
+            reference_grams = set(reference.grams(kind.n))
+            output_grams = set(output.grams(kind.n))
+            hits = reference_grams & output_grams
         else:
-            bases, hits = (
-                (set(reference.whole), set(output.whole)),
-                set(sequences.union_words(output, reference)),
-            )
-        return _symmetric_counts(len(hits), len(bases[0]), len(bases[1]))
+            reference_grams = set(reference.whole)
+            output_grams = set(output.whole)
+            hits = set(sequences.union_words(output, reference))
+        return _symmetric_counts(len(hits), len(reference_grams), len(output_grams))
 
     def score(self, kind: Kind, tally: MatchCounts) -> RougeScore:
         precision, recall, _ = super().score(kind, tally)
@@ -253,8 +264,9 @@ class Pltrdy(Variant):
 
 
 def fmeasure(precision: float, recall: float, alpha: float | None) -> float:
-    """Return P·R / (α·R + (1 − α)·P), or 0 if undefined; None is ½, in rouge-score's order of
-    operations.
+    """Return P·R / (α·R + (1 − α)·P), or 0 if undefined.
+
+    None is ½, in rouge-score's order of operations.
     """
     if alpha is None:
         return 2 * precision * recall / (precision + recall) if precision + recall > 0 else 0.0
@@ -277,24 +289,16 @@ def count_matches(kind: Kind, reference: Text, output: Text) -> MatchCounts:
     """Return the counts of a type as in the paper and rouge-score. Raise CannotScore."""
     match kind.family:
         case "n" if kind.n == 1:
-            return _symmetric_counts(
-                sequences.length(reference.ordered, output.ordered), len(reference), len(output)
-            )
+            hits = sequences.length(reference.ordered, output.ordered)
+            return _symmetric_counts(hits, len(reference), len(output))
         case "n":
-            n, counts = kind.n, reference.counts(kind.n)
-            shared = Counter(filter(counts.__contains__, output.grams(n)))
-            hits = sum(map(min, shared.values(), map(counts.__getitem__, shared)))
-            return _symmetric_counts(
-                hits, max(len(reference) - n + 1, 0), max(len(output) - n + 1, 0)
-            )
+            return _gram_counts(kind.n, reference, output)
         case "l":
-            return _symmetric_counts(
-                sequences.length(reference.whole, output.whole), len(reference), len(output)
-            )
+            hits = sequences.length(reference.whole, output.whole)
+            return _symmetric_counts(hits, len(reference), len(output))
         case "lsum":
-            return _symmetric_counts(
-                sequences.union_lcs(reference, output), len(reference), len(output)
-            )
+            hits = sequences.union_lcs(reference, output)
+            return _symmetric_counts(hits, len(reference), len(output))
         case "mead":
             # LCS of MEAD (Radev et al. 2002, in Lin 2004, section 3.3): each sentence with the one
             # that shares the longest. R = Σ over the reference's sentences / its words, P = Σ over
@@ -304,9 +308,10 @@ def count_matches(kind: Kind, reference: Text, output: Text) -> MatchCounts:
             precise = sequences.best_lengths(output.lines, reference.lines)
             return MatchCounts(recalled, len(reference), precise, len(output))
         case "w":
-            matched_weight = sequences.weighted(reference.whole, output.whole, kind.weight)
+            weight = kind.weight
+            matched_weight = sequences.weighted(reference.whole, output.whole, weight)
             return _symmetric_counts(
-                matched_weight, len(reference) ** kind.weight, len(output) ** kind.weight
+                matched_weight, len(reference) ** weight, len(output) ** weight
             )
         case "s":
             return _skip_counts(kind, reference, output)
@@ -314,35 +319,47 @@ def count_matches(kind: Kind, reference: Text, output: Text) -> MatchCounts:
             return _skip_counts(kind, reference, output, reference.whole, output.whole)
 
 
+def _gram_counts(n: int, reference: Text, output: Text) -> MatchCounts:
+    """Count n-grams; each counts at most as often as both texts have it."""
+    counts = reference.counts(n)
+    # Only the shared n-grams of the output are counted, which is quicker than all.
+    shared = Counter(filter(counts.__contains__, output.grams(n)))
+    hits = sum(map(min, shared.values(), map(counts.__getitem__, shared)))
+    reference_total = max(len(reference) - n + 1, 0)
+    output_total = max(len(output) - n + 1, 0)
+    return _symmetric_counts(hits, reference_total, output_total)
+
+
 def _skip_counts(
-    kind: Kind, reference: Text, output: Text, singles: str = "", others: str = ""
+    kind: Kind, reference: Text, output: Text, singles: str = "", output_singles: str = ""
 ) -> MatchCounts:
     """Count skip-bigrams (Lin 2004, section 5) over the whole texts, and the given single words."""
-    gap, reference_words, output_words = kind.gap, reference.whole, output.whole
+    gap = kind.gap
+    reference_words = reference.whole
+    output_words = output.whole
     longest = max(len(reference), len(output))
     if gap is None or gap >= longest - 2:  # any two words: only shared ones matter
-        gap, shared = None, set(reference_words) & set(output_words)
+        gap = None
+        shared = set(reference_words) & set(output_words)
         reference_words = "".join(filter(shared.__contains__, reference_words))
         output_words = "".join(filter(shared.__contains__, output_words))
         longest = max(len(reference_words), len(output_words))
     if skip_count(longest, gap) > _MOST_PAIRS:
-        raise sequences.too_long(
-            "pairs of words" if gap is None else f"pairs of words up to {gap} words apart"
-        )
+        distance = "" if gap is None else f" up to {gap} words apart"
+        raise sequences.too_long(f"pairs of words{distance}")
     hits = _shared_count(_skip_bigrams(reference_words, gap), _skip_bigrams(output_words, gap))
     if singles:
-        hits += _shared_count(Counter(singles), Counter(others))
-    reference_total, output_total = (
-        skip_count(len(each), kind.gap) for each in (reference, output)
-    )
-    return _symmetric_counts(hits, reference_total + len(singles), output_total + len(others))
+        hits += _shared_count(Counter(singles), Counter(output_singles))
+    reference_total = skip_count(len(reference), kind.gap) + len(singles)
+    output_total = skip_count(len(output), kind.gap) + len(output_singles)
+    return _symmetric_counts(hits, reference_total, output_total)
 
 
 def skip_count(words: int, gap: int | None) -> int:
-    """Return the number of ordered pairs of words of a text with at most `gap` words between them.
-    """
-    apart = words - 1 if gap is None else min(gap + 1, words - 1)
-    return max(apart * words - apart * (apart + 1) // 2, 0)
+    """Return the number of ordered pairs of words with at most `gap` words between them."""
+    # There are words - d pairs of words that are d apart.
+    farthest = words - 1 if gap is None else min(gap + 1, words - 1)
+    return max(farthest * words - farthest * (farthest + 1) // 2, 0)
 
 
 def _skip_bigrams(whole: str, gap: int | None) -> Mapping[str, int]:
@@ -360,21 +377,24 @@ def _shared_count(counts: Mapping[str, int], others: Mapping[str, int]) -> int:
     return sum(map(min, map(counts.__getitem__, shared), map(others.__getitem__, shared)))
 
 
-def _weigh_runs(line: str, marks: int, weight: float, remaining: Sequence[Counter[str]]) -> float:
-    """Σ length^weight of the runs of marked words, each counted while both texts have it
-    `remaining`.
+def _weigh_runs(line: str, marks: int, weight: float, budgets: Sequence[Counter[str]]) -> float:
+    """Return the sum of length^weight over the runs of marked words, and reduce the `budgets`.
 
-    A run ends where the next word is not marked, or the sentence ends, but only at a word that
-    counted; one that is still open at the end of the sentence is lost.
+    A word counts while both texts have it left. A run ends where the next word is not marked or the
+    sentence ends, but only at a word that counted. A run that is still open at the end of the
+    sentence is lost, as in ROUGE-1.5.5.
     """
-    hits, run = 0.0, 0
-    for place, word in enumerate(line):
-        if not marks >> place & 1 or not all(counts[word] > 0 for counts in remaining):
+    hits = 0.0
+    run = 0
+    for index, word in enumerate(line):
+        is_marked = marks >> index & 1
+        if not is_marked or not all(budget[word] > 0 for budget in budgets):
             continue
         run += 1
-        for counts in remaining:
-            counts[word] -= 1
-        if not marks >> place + 1 & 1:
+        for budget in budgets:
+            budget[word] -= 1
+        next_is_marked = marks >> index + 1 & 1
+        if not next_is_marked:
             hits += run**weight
             run = 0
     return hits
@@ -392,8 +412,9 @@ MULTI: tuple[str, ...] = get_args(Multi)
 def combine(
     kind: Kind, tallies: Sequence[MatchCounts], form: Variant, multi: str, best: str
 ) -> RougeScore:
-    """Return the score of an output from its tallies with each reference; `best` picks one for the
-    jackknife.
+    """Return the score of an output from its tallies with each reference.
+
+    `best` (best_f or best_recall) picks a reference for the jackknife.
     """
     if len(tallies) == 1:
         return form.score(kind, tallies[0])
@@ -403,17 +424,20 @@ def combine(
     if multi == "mean":
         return _mean(scores)
     criterion = best if multi == "jackknife" else multi
-    ranking_values = (
-        [form.recall(kind, tally) for tally in tallies]
-        if criterion == "best_recall"
-        else [s.fmeasure for s in scores]
-    )
-    # Stable: the first of equals.
-    first, *rest = sorted(range(len(scores)), key=ranking_values.__getitem__, reverse=True)
+    if criterion == "best_recall":
+        ranking_values = [form.recall(kind, tally) for tally in tallies]
+    else:
+        ranking_values = [score.fmeasure for score in scores]
+    # Sorting is stable, so the first of equal references wins.
+    ranked = sorted(range(len(scores)), key=ranking_values.__getitem__, reverse=True)
+    best_score = scores[ranked[0]]
     if multi != "jackknife":
-        return scores[first]
-    return _mean([scores[first]] * len(rest) + [scores[rest[0]]])  # the best one is left out once
+        return best_score
+    # Each reference is left out once. Only without the best one, the second best is the best.
+    second_score = scores[ranked[1]]
+    return _mean([*[best_score] * (len(scores) - 1), second_score])
 
 
 def _mean(scores: Sequence[RougeScore]) -> RougeScore:
+    """Return the mean precision, recall and F."""
     return RougeScore(*(sum(values) / len(values) for values in zip(*scores, strict=True)))
