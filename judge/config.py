@@ -45,6 +45,7 @@ from judge.core.request_options import (
     Variable,
     forbidden_command,
 )
+from judge.core.scale_ends import parse_ends
 from judge.data.rows import is_address
 from judge.text.languages import LanguageChoice, LanguageCode
 
@@ -241,6 +242,17 @@ class RunConfig(BaseModel):
         {}, "Metrics", "Columns with scores from elsewhere; COLUMN=lower if less is better.", "COLUMN,...",
         lacking=("rank", "audit", "diff", "test"),
     )  # fmt: skip
+    judge_columns: dict[str, Literal["higher", "lower"]] = _option(
+        {}, "Scoring", "Columns with a judge's scores; COLUMN=lower if less is better.",
+        "COLUMN,...", lacking=("audit", "diff", "test"),
+    )  # fmt: skip
+    scale: tuple[float, float] | None = _option(
+        None,
+        "Scoring",
+        "Scale of the judge columns (default: from their values).",
+        "LOW-HIGH",
+        lacking=("rank", "audit", "diff", "test"),
+    )
     workers: int = _option(
         1, "Metrics", "Processes that compute metrics.", "N", lacking=_RUNS_ONLY, ge=1, le=1_000
     )
@@ -544,8 +556,17 @@ class RunConfig(BaseModel):
         """Accept `a,b`; `none` is the empty list."""
         return split(value) if isinstance(value, str) else value
 
+    @field_validator("scale", mode="before", json_schema_input_type=str | list[float])
+    @classmethod
+    def read_scale(cls, value: Any) -> Any:
+        """Accept `1-5`, `0 to 1` and a list of two numbers."""
+        return value if value is None else parse_ends(value)
+
     @field_validator(
-        "score_columns", mode="before", json_schema_input_type=str | list[str] | dict[str, str]
+        "score_columns",
+        "judge_columns",
+        mode="before",
+        json_schema_input_type=str | list[str] | dict[str, str],
     )
     @classmethod
     def parse_score_columns(cls, value: Any) -> Any:

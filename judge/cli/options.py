@@ -358,7 +358,15 @@ _SHORT = {
     ),
     "no_cache": _Short("--no-cache", "cache", False, "Ignore the cache."),
 }
-_COMMA_SEPARATED = ("map", "systems", "where", "sentence_marks", "metrics", "score_columns")
+_COMMA_SEPARATED = (
+    "map",
+    "systems",
+    "where",
+    "sentence_marks",
+    "metrics",
+    "score_columns",
+    "judge_columns",
+)
 """Repeatable options whose values may also stand in one text, which `RunConfig` splits."""
 
 

@@ -59,6 +59,8 @@ class RunOptions(JudgeOptions, total=False):
     system_message: str | None
     panel: Literal["mean", "median", "majority"] | None
     calibrate: bool | None
+    judge_columns: str | Sequence[str] | Mapping[str, str] | None
+    scale: str | Sequence[float] | None
     metrics: str | Sequence[str] | None
     set: Mapping[str, Mapping[str, Any]] | None
     score_columns: str | Sequence[str] | Mapping[str, str] | None

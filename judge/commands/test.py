@@ -132,11 +132,11 @@ def _prepare_run(
     them back. Raises JudgeError.
     """
     texts = suite_texts.judged[pairwise]
-    score_columns = {} if pairwise else suite.options.get("score_columns", {})
+    given = [] if pairwise else load.scored_columns(suite.options)
     criteria = {
         criterion.name: criterion
         for criterion in suite_texts.criteria.values()
-        if criterion.pairwise == pairwise and criterion.name not in score_columns
+        if criterion.pairwise == pairwise and criterion.name not in given
     }
     out = None
     if overrides.out is not None:
@@ -145,10 +145,11 @@ def _prepare_run(
     options |= {
         "criteria": list(criteria),
         "metrics": [],
-        "score_columns": score_columns,
         "language": language,
         "out": out,
     }
+    if pairwise:
+        options |= {"score_columns": {}, "judge_columns": {}}
     model = options.pop("model", None)
     parsed = to_config(RankConfig if pairwise else RunConfig, None, None, model, options)
     config = parsed.config

@@ -157,6 +157,8 @@ __all__ = [
     "stream",
 ]
 
+UNNAMED_RATING = "overall"
+"""The criterion of people's ratings that name none."""
 FIELDS = ("item", "system", "output", "source", "references", "human", "generation")
 RATING = "rating"
 """The name of people's ratings in a mapping.
@@ -209,10 +211,12 @@ def stream(
     systems: Sequence[str] = (),
     where: Values | None = None,
     scores: Collection[str] = (),
+    texts_optional: bool = False,
 ) -> Iterator[Sample]:
     """`load` one sample after the other.
 
-    `scores` are columns that belong to one text, as ratings do.
+    `scores` are columns that belong to one text, as ratings do. With `texts_optional`, the data may
+    have scores without the texts: these are empty then.
     """
     clash = [field for field in ("output", "system") if field in mapping]
     if systems and clash:
@@ -232,6 +236,8 @@ def stream(
             samples = [_with_plain_names(row)]
         else:
             columns.update(dict.fromkeys(row.cells))
+            if texts_optional and not systems and "output" not in mapping:
+                row = _with_empty_output(row)
             samples = _row_samples(row, number, mappings, systems, scores, raters=raters)
         for sample in filter(row_filter, samples):
             location = sample.where or f"row {number}"
@@ -313,6 +319,14 @@ def _with_plain_names(sample: Sample) -> Sample:
     if (item, system) == sample.key:
         return sample
     return replace(sample, item=item, system=system)
+
+
+def _with_empty_output(row: RawRow) -> RawRow:
+    """Return the row with an empty output if it has none, under no name."""
+    names = ("output", *(alias for alias, field in ALIASES.items() if field == "output"))
+    if any(name in row.cells for name in names):
+        return row
+    return row._replace(cells={**row.cells, "output": ""})
 
 
 def _row_samples(
@@ -463,7 +477,7 @@ def _check_own(
         if any(mapping.get(new, cell) != old for mapping in mappings[1:]):
             continue
         column = old if isinstance(old, str) else old[0]
-        name = f"{RATING}.overall" if new == RATING else new
+        name = f"{RATING}.{UNNAMED_RATING}" if new == RATING else new
         example = option("map", {name: f"{SYSTEM}_{name.removeprefix(f'{RATING}.')}"})
         remedy = "write one row per text, with its item, system and output"
         if new not in scores:
@@ -611,7 +625,7 @@ def _human(
     With several raters, the human rating is their mean.
     """
     cell = _unpack(cells.get("human", {}), f"{location}: human")
-    ratings = dict(cell) if isinstance(cell, Mapping) else {"overall": cell}
+    ratings = dict(cell) if isinstance(cell, Mapping) else {UNNAMED_RATING: cell}
     for name, value in cells.items():
         if name.startswith("human."):
             ratings[name.removeprefix("human.")] = value

@@ -40,7 +40,7 @@ def read(config: RunConfig, rows: Sequence[Sample], *, rated: bool) -> tuple[Rat
     only. Raises JudgeError.
     """
     criteria = DEFAULT_CRITERIA if config.criteria is None else config.criteria
-    names = [name_of(entry) for entry in criteria]
+    names = [*map(name_of, criteria), *config.judge_columns]
     source = config.rating_source
     sheet = Ratings()
     if source is not None:

@@ -27,7 +27,7 @@ from judge.stats import analyze
 
 
 def columns(prepared: PreparedRun, progress: Progress) -> list[Column]:
-    """Return the columns of the judgments.
+    """Return the columns of the judgments, those that the data contain last.
 
     For a panel, they are each criterion's combined value and then its judges.
     """
@@ -40,7 +40,7 @@ def columns(prepared: PreparedRun, progress: Progress) -> list[Column]:
         if len(of_judges) > 1:
             columns_of_run.append(analyze.panel_column(of_judges))
         columns_of_run += of_judges
-    return columns_of_run
+    return [*columns_of_run, *prepared.given.columns]
 
 
 def unwritten_rows(prepared: PreparedRun, progress: Progress) -> list[Row]:

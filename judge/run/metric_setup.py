@@ -18,6 +18,7 @@ from judge.core.criterion_entry import name_of
 from judge.core.errors import ConfigError, DataError, JudgeError
 from judge.core.messages import option
 from judge.core.records import Column, Failure, Provenance, Sample, Score
+from judge.core.scale_ends import finite_number
 from judge.core.signature import Signature
 from judge.metrics.base import Ask, BaseMetric, Metric, MetricContext, MetricResult
 from judge.metrics.common import failure
@@ -33,7 +34,8 @@ def default_metrics(config: RunConfig, rows: Sequence[Sample]) -> tuple[tuple[st
     notes = []
     if names is None:
         names = _DEFAULT if any(sample.references for sample in rows) else ()
-        if not names:
+        # A table of scores may have no texts at all.
+        if not names and not config.judge_columns:
             notes.append("The data has no references: no reference metrics.")
     if not names:
         return names, notes
@@ -166,12 +168,8 @@ class ScoreColumns(BaseMetric):
 def _cell_score(sample: Sample, name: str) -> Score | Failure:
     """Return the score in a column of a sample's row."""
     cell: Any = sample.extra.get(name)
-    try:
-        # True is 1.0 for Python, but no score.
-        value = math.nan if isinstance(cell, bool) else float(cell)
-    except (TypeError, ValueError, OverflowError):
-        value = math.nan
-    if math.isfinite(value):
+    value = finite_number(cell)
+    if value is not None:
         provenance = Provenance("metric", note="from the data")
         return Score(sample.item, sample.system, name, value, provenance)
     problem = f"has {cell!r:.40} in {name}, not a number"

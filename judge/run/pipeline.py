@@ -50,7 +50,7 @@ async def run_pipeline(
     ledger = ledger if ledger is not None else BudgetLedger(prepared.config.budget)
     limits = SharedLimits(ledger, deadline_of(prepared.config))
     about = metadata_factory(prepared, progress, ledger)
-    rows: list[Row] = judge_run.unwritten_rows(prepared, progress)
+    rows: list[Row] = [*judge_run.unwritten_rows(prepared, progress), *prepared.given.rows]
     measuring = Measuring(prepared, progress)
     measuring.start()
     status: Status = "stopped"

@@ -47,7 +47,9 @@ from judge.providers import Provider
 from judge.providers.recording import Recorder
 from judge.results.run_info import DataInfo, PromptLanguage, RunInfo, SystemInfo
 from judge.results.stored_info import OtherFormat, read_info
-from judge.run import human_ratings, judge_models, metric_setup, prompt_language
+from judge.run import human_ratings, judge_columns, judge_models, metric_setup, prompt_language
+from judge.run.given_scores import GivenScores
+from judge.run.judge_preferences import read_preferences
 from judge.run.request_estimates import JudgeForecast
 from judge.scoring import strategies
 from judge.scoring.checklist import parts
@@ -193,7 +195,8 @@ class PreparedRun:
     a judge through `ask`. `recording` stores the replies. `wanted_texts` limits what is judged;
     None means all texts. `preferences` are people's. `default_criteria` says that nobody chose the
     criteria. `generated` describes the systems whose outputs were generated, and `unwritten` are
-    the texts that failed there; `writing` is what they will cost.
+    the texts that failed there; `writing` is what they will cost. `given` are scores of a judge
+    that the data contain.
     """
 
     config: RunConfig
@@ -216,6 +219,7 @@ class PreparedRun:
     writing: Sequence[JudgeForecast] = ()
     preferences: Sequence[PairRating] = ()
     default_criteria: bool = False
+    given: GivenScores = field(default_factory=GivenScores)
 
     def with_deadline(self, seconds: float) -> PreparedRun:
         """Return the run with another time after which it stops."""
@@ -244,7 +248,14 @@ def prepare(
             f"{option('retry_failed')}: without a cache, every judgment would be paid again"
         )
     check_output_dir(config.out)
-    rows = _read_samples(config, config.data if data is None else data)
+    source = config.data if data is None else data
+    if isinstance(config, RankConfig) and config.judge_columns:
+        return _prepare_preferences(config, source)
+    config, source = judge_columns.unfold(config, source)
+    rows = _read_samples(config, source)
+    judged_columns, scale_notes = judge_columns.read_judge_columns(config, rows)
+    if not config.criteria:
+        rows = judge_columns.name_ratings(rows, judged_columns)
     criteria_are_default = config.criteria is None
     sheet, config = human_ratings.read(config, rows, rated=rated)
     models = config.model if providers is None else providers
@@ -252,16 +263,17 @@ def prepare(
         config, rows, judged=bool(config.criteria)
     )
     chosen = _load_criteria(config, rows, language.name, loaded_criteria or {}, wanted_texts)
-    rows, sheet_notes = human_ratings.join(config, rows, sheet, chosen)
+    rated_criteria = [*chosen, *(column.as_criterion() for column in judged_columns)]
+    rows, sheet_notes = human_ratings.join(config, rows, sheet, rated_criteria)
     used_by_criterion = {criterion.name: criterion.used for criterion in chosen}
     # On all ratings, before those that made a prompt are withheld.
-    row_notes = [*sheet_notes, *_row_notes(config, rows, chosen)]
+    row_notes = [*scale_notes, *sheet_notes, *_row_notes(config, rows, rated_criteria)]
     row_notes += ledger.overlap(rows, used_by_criterion, wanted_texts)
     rows = list(ledger.withhold(rows, used_by_criterion))
-    human_ratings.check(config, rows, chosen, rated=rated)
+    human_ratings.check(config, rows, rated_criteria, rated=rated)
     measured = MetricProgress()
     ask = DeferredClient() if models or config.replay else None
-    metrics, notes = _build_metrics(config, rows, measured, ask, alone=not chosen)
+    metrics, notes = _build_metrics(config, rows, measured, ask, alone=not rated_criteria)
     metric_setup.precheck(metrics, rows)
     opened = _open_judges(config, models, judging=bool(chosen), metrics=metrics)
     notes += [*judge_models.judge_notes(config, metrics, opened), *row_notes, *language_notes]
@@ -285,11 +297,36 @@ def prepare(
         wanted_texts=wanted_texts,
         preferences=sheet.pairs,
         default_criteria=criteria_are_default,
+        given=judge_columns.given_scores(judged_columns, rows),
     )
     _check_replaced(prepared)
     if config.record is not None:
         recording = _open_recorder(config, config.record, prepared.judges.values())
         prepared = replace(prepared, recording=recording)
+    return prepared
+
+
+def _prepare_preferences(config: RankConfig, source: Any) -> PreparedRun:
+    """Return the run that ranks the systems by the preferences in the data. No judge is asked."""
+    preferences = read_preferences(config, source)
+    rows = preferences.samples
+    check_against(config, list(dict.fromkeys(row.system for row in rows)))
+    language, _ = prompt_language.choose_prompt_language(config, rows, judged=False)
+    # A pair in one order counts as it is; the pairs of a run in two orders would not.
+    config = config.model_copy(update={"criteria": (), "orders": preferences.orders})
+    prepared = PreparedRun(
+        config=config,
+        samples=rows,
+        criteria=[],
+        metrics={},
+        judges={},
+        plans={},
+        settings={},
+        language=language,
+        data=_describe_data(config.data, len(rows)),
+        given=preferences.given,
+    )
+    _check_replaced(prepared)
     return prepared
 
 
@@ -361,6 +398,7 @@ def _lost_columns(prepared: PreparedRun, info: RunInfo) -> Iterator[str]:
         "criterion": (info.criteria, criteria),
         "metric": (earlier.metrics or (), prepared.metrics),
         "score column": (earlier.score_columns, config.score_columns),
+        "judge column": (earlier.judge_columns, config.judge_columns),
     }
     for kind, (earlier_names, names) in names_by_kind.items():
         for name in earlier_names:
@@ -418,7 +456,7 @@ def _row_notes(config: RunConfig, rows: Sequence[Sample], chosen: Sequence[Crite
             f"Columns read under another name: {columns} ({option('map')} chooses others)."
         )
     empty = [sample for sample in rows if not sample.output.strip()]
-    if empty:
+    if empty and not (config.judge_columns and len(empty) == len(rows)):
         first = empty[0].where or text_name(empty[0].item, empty[0].system)
         counts = f"{len(empty):,} of {len(rows):,}"
         notes.append(f"Empty texts are scored as such: {counts}, the first at {first}.")
@@ -469,7 +507,8 @@ def _read_samples(config: RunConfig, source: Any) -> list[Sample]:
         mapping=config.map,
         systems=config.output_columns,
         where=config.where,
-        scores=config.score_columns,
+        scores=[*config.score_columns, *config.judge_columns],
+        texts_optional=bool(config.judge_columns),
     )
     split = suspect_cells.split_sentences(stream, config.sentence_marks)
     rows = list(islice(split, config.limit))

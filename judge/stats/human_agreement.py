@@ -292,7 +292,7 @@ def baselines_without_judge(
     names = "+".join(sorted({text.signature(name) for name in tokenizers.values()}))
     columns: list[RatedColumn] = []
     for column in table.columns:
-        if column.signature.is_external:
+        if column.signature.is_external and column.kind == "metric":
             external = column_from_table(column, table, column.name)
             if column.better == "lower":
                 # So that a good score correlates positively with ratings, as all others do.

@@ -93,8 +93,8 @@ def load(path: str | Path, given: Collection[str] = ()) -> Suite:
     suite_file.raise_if_any()
     options = {key: getattr(config, key) for key in OPTIONS if key in written}
     cases = _located_cases(spec, options, suite_file)
-    score_columns = options.get("score_columns", ())
-    judged = dict.fromkeys(case.criterion for case in cases if case.criterion not in score_columns)
+    given = scored_columns(options)
+    judged = dict.fromkeys(case.criterion for case in cases if case.criterion not in given)
     options["criteria"] = tuple(resolve_value("criteria", [*judged], folder))
     _check_files(options, given, suite_file)
     suite_file.raise_if_any()
@@ -162,9 +162,8 @@ def _located_cases(
     Reports mistakes to `suite_file`.
     """
     listed = options.get("criteria") or ()
-    score_columns = options.get("score_columns", ())
     named = [case.criterion for case in spec.cases if case.criterion]
-    known_criteria = list(dict.fromkeys([*(listed or named), *score_columns]))
+    known_criteria = list(dict.fromkeys([*(listed or named), *scored_columns(options)]))
     folder = suite_file.path.parent
     absent = [name for name in listed if is_file(name) and not (folder / name).is_file()]
     for name in absent:
@@ -270,6 +269,11 @@ class SuiteTexts:
     texts_by_case: Mapping[str, tuple[Text, ...]]
 
 
+def scored_columns(options: Mapping[str, Any]) -> list[str]:
+    """Return the columns of the data that have scores: no judge is asked about them."""
+    return [*options.get("score_columns", ()), *options.get("judge_columns", ())]
+
+
 def read(suite: Suite) -> list[Sample]:
     """Read a suite's data up to its `limit`; empty if it has none. Raises DataError."""
     options = suite.options
@@ -279,7 +283,8 @@ def read(suite: Suite) -> list[Sample]:
     rows = samples.stream(
         options["data"],
         mapping=options.get("map", {}),
-        scores=options.get("score_columns", ()),
+        scores=scored_columns(options),
+        texts_optional=bool(options.get("judge_columns")),
         **selection,
     )
     # islice refuses numbers above sys.maxsize, which a limit may be.
@@ -345,7 +350,7 @@ class _CriterionLoader:
         """Return a criterion by its name in the cases. Raises CriterionError."""
         if name in self.loaded:
             return self.loaded[name]
-        if name in self.suite.options.get("score_columns", ()):
+        if name in scored_columns(self.suite.options):
             # Scores from elsewhere: their scale is unknown.
             self.loaded[name] = Criterion(name, "", Scale(("any number",), (-inf, inf)))
             return self.loaded[name]

@@ -1,0 +1,46 @@
+"""The ends of a scale as users write them, `1-5`, and numbers in the cells of a table."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+# "4", "-1", "0.5"
+_NUMBER = r"-?\d+(?:\.\d+)?"
+# "1-5", "0 to 1", "-1..1", "1–5"
+_ENDS = re.compile(rf"\s*({_NUMBER})\s*(?:-|–|\.\.|to)\s*({_NUMBER})\s*")
+
+
+def parse_ends(value: Any) -> tuple[float, float]:
+    """Return the lowest and the highest value of a scale, from `1-5` or a list of two numbers.
+
+    Raises ValueError.
+    """
+    # A command line gives a list of texts.
+    if isinstance(value, list | tuple) and len(value) == 1:
+        (value,) = value
+    parts: Any = value
+    if isinstance(value, str):
+        match = _ENDS.fullmatch(value)
+        parts = match.groups() if match else ()
+    numbers: list[float] = []
+    if isinstance(parts, list | tuple):
+        for part in parts:
+            number = finite_number(part)
+            if number is not None:
+                numbers.append(number)
+    if len(numbers) != 2 or not numbers[0] < numbers[1]:
+        raise ValueError("write the lowest and the highest value, such as 1-5")
+    return numbers[0], numbers[1]
+
+
+def finite_number(cell: Any) -> float | None:
+    """Return the number in a cell, None if it has none; true and false are no numbers."""
+    if isinstance(cell, bool):
+        return None
+    try:
+        value = float(cell)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return value if math.isfinite(value) else None

@@ -1,0 +1,137 @@
+"""Tables of scores in other forms than one row per text and one column per criterion."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from judge.core.errors import DataError
+from judge.core.format import text_name
+from judge.core.messages import command
+from judge.core.plugins import unknown_name_message
+from judge.core.records import Sample
+from judge.data.rows import RawRow, is_missing, rows
+
+CRITERION = "criterion"
+"""The column, in a table with one row per score, that says which criterion a score is about."""
+_RATINGS = ("human", "rating")
+"""Columns with a person's rating, in a table with one row per score."""
+_TEXT = ("item", "system", "generation")
+"""The columns that tell one text from another."""
+
+
+class ScoreTable(NamedTuple):
+    """Rows with one column per criterion, and the criteria in the order of their first score."""
+
+    rows: list[RawRow]
+    criteria: list[str]
+
+
+def merge_criteria(
+    data: Any, score: str, *, mapping: Mapping[str, str | Sequence[str]]
+) -> ScoreTable | None:
+    """Return one row per text from a table with one row per text and criterion.
+
+    `score` is the column of the scores. A column `human` or `rating` there is about the row's
+    criterion, too. A column whose values differ between the criteria of a text, such as a reason,
+    becomes `CRITERION.COLUMN`. None if the data has no column of criteria. Raises DataError for two
+    scores of one text and criterion.
+    """
+    renamed = mapping.get(CRITERION, CRITERION)
+    read: list[RawRow] = []
+    for row in rows(data):
+        # Nobody gives a Sample several criteria in rows.
+        if isinstance(row, Sample):
+            return None
+        _refuse_pairs(row)
+        if not read and not (isinstance(renamed, str) and renamed in row.cells):
+            return None
+        read.append(row)
+    if not read:
+        return None
+    criterion_column = str(renamed)
+    names = [mapping.get(name, name) for name in _TEXT]
+    groups: dict[tuple[Any, ...], dict[str, RawRow]] = {}
+    criteria: dict[str, None] = {}
+    for row in read:
+        key = tuple(row.cells.get(str(name)) for name in names)
+        criterion = _criterion_of(row, criterion_column, score)
+        criteria[criterion] = None
+        row_by_criterion = groups.setdefault(key, {})
+        if criterion in row_by_criterion:
+            item, system, _ = key
+            first = row_by_criterion[criterion].where
+            raise DataError(
+                f"{row.where}: {text_name(str(item), str(system))} already has a score for "
+                f"{criterion}, at {first}"
+            )
+        row_by_criterion[criterion] = row
+    merged = [
+        _merged_row(row_by_criterion, criterion_column, score)
+        for row_by_criterion in groups.values()
+    ]
+    return ScoreTable(merged, list(criteria))
+
+
+def _refuse_pairs(row: RawRow) -> None:
+    """Raise DataError for a row that compares two texts."""
+    if "first" in row.cells and "second" in row.cells:
+        raise DataError(
+            f"{row.where}: the columns first and second compare two texts, which {command('rank')} "
+            "does"
+        )
+
+
+def _criterion_of(row: RawRow, column: str, score: str) -> str:
+    if score not in row.cells:
+        problem = unknown_name_message("column", score, list(row.cells))
+        raise DataError(f"{row.where}: {problem}")
+    criterion = row.cells.get(column)
+    if is_missing(criterion, row.flat) or not str(criterion).strip():
+        raise DataError(f"{row.where}: no criterion in the column {column}")
+    return str(criterion).strip()
+
+
+def _merged_row(row_by_criterion: Mapping[str, RawRow], column: str, score: str) -> RawRow:
+    """Return the row of one text, with a column for each criterion."""
+    first = next(iter(row_by_criterion.values()))
+    cells: dict[str, Any] = {}
+    for name in dict.fromkeys(name for row in row_by_criterion.values() for name in row.cells):
+        if name in (column, score, *_RATINGS):
+            continue
+        values = [row.cells.get(name) for row in row_by_criterion.values()]
+        if all(value == values[0] for value in values):
+            cells[name] = values[0]
+            continue
+        for criterion, value in zip(row_by_criterion, values, strict=True):
+            cells[f"{criterion}.{name}"] = value
+    for criterion, row in row_by_criterion.items():
+        cells[criterion] = row.cells.get(score)
+        for name in _RATINGS:
+            if not is_missing(row.cells.get(name), row.flat):
+                cells[f"human.{criterion}"] = row.cells[name]
+    return first._replace(cells=cells)
+
+
+def stack_systems(
+    data: Any, systems: Sequence[str], score: str, *, mapping: Mapping[str, str | Sequence[str]]
+) -> list[RawRow] | None:
+    """Return one row per text from a table with a column of scores for each system.
+
+    `score` is the name for the scores. None if the data has a column of this name, or a mapping
+    names one, because the systems' columns then hold texts.
+    """
+    if score in mapping:
+        return None
+    stacked: list[RawRow] = []
+    for row in rows(data):
+        if isinstance(row, Sample) or score in row.cells:
+            return None
+        shared = {name: cell for name, cell in row.cells.items() if name not in systems}
+        for system in systems:
+            if system not in row.cells:
+                problem = unknown_name_message("column", system, list(row.cells))
+                raise DataError(f"{row.where}: {problem}")
+            cells = {**shared, "system": system, score: row.cells[system]}
+            stacked.append(row._replace(cells=cells))
+    return stacked

@@ -1,0 +1,15 @@
+"""Scores that the data of a run contain, beside those of its judges and metrics."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from judge.core.records import Column, Failure, Score
+
+
+@dataclass(frozen=True, slots=True)
+class GivenScores:
+    """Columns with a judge's scores, and a row for each text or pair and column."""
+
+    columns: tuple[Column, ...] = ()
+    rows: tuple[Score | Failure, ...] = ()

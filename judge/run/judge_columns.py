@@ -1,0 +1,231 @@
+"""Scores that a judge has already given, in columns of the data: a run takes them as its judgments.
+
+`unfold` brings every form of such a table into one row per text, `read_judge_columns` finds the
+columns with their scales, and `given_scores` are the scores.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from judge.config import RunConfig
+from judge.core.criterion_entry import name_of
+from judge.core.errors import ConfigError, DataError
+from judge.core.messages import option
+from judge.core.plugins import unknown_name_message
+from judge.core.records import Column, Criterion, Failure, Provenance, Sample, Scale, Score
+from judge.core.scale_ends import finite_number, parse_ends
+from judge.core.signature import Signature
+from judge.data.ratings import renamed
+from judge.data.rows import is_missing
+from judge.data.samples import UNNAMED_RATING
+from judge.data.score_tables import CRITERION, merge_criteria, stack_systems
+from judge.metrics.common import failure
+from judge.run.given_scores import GivenScores
+
+Better = Literal["higher", "lower"]
+
+_PASS_FAIL = Scale(("fail", "pass"), (0.0, 1.0))
+_VERDICTS = {"pass": 1.0, "true": 1.0, "yes": 1.0, "fail": 0.0, "false": 0.0, "no": 0.0}
+"""The values of verdicts in words."""
+_MOST_LABELS = 11
+"""Labels of a scale that is read from whole numbers: 0 to 10."""
+# "relevance (1-5)", "toxicity (0 to 1)"
+_NAME_WITH_SCALE = re.compile(r"(?P<name>.+?)\s*\((?P<scale>[^()]*\d)\)")
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeColumn:
+    """A criterion whose scores are in a column of the data.
+
+    `cell` is the name of the column in the data. A value of `pass_at` or more passes.
+    """
+
+    criterion: str
+    cell: str
+    scale: Scale
+    better: Better = "higher"
+    pass_at: float | None = None
+
+    def as_criterion(self) -> Criterion:
+        """Return a criterion of this name and scale, for what compares ratings with the judge."""
+        return Criterion(self.criterion, scale=self.scale, pass_at=self.pass_at)
+
+    def as_column(self) -> Column:
+        """Return the column of the run."""
+        lower_is_better = self.better == "lower"
+        return Column(
+            self.criterion,
+            "criterion",
+            Signature.external(self.criterion, lower_is_better=lower_is_better),
+            low=self.scale.low,
+            high=self.scale.high,
+            labels=self.scale.labels,
+            values=self.scale.values,
+            criterion=self.criterion,
+            better=self.better,
+            pass_at=self.pass_at,
+        )
+
+
+def given_scores(columns: Sequence[JudgeColumn], samples: Sequence[Sample]) -> GivenScores:
+    """Return one row per sample and column: its score, or a Failure that names the row."""
+    rows: list[Score | Failure] = []
+    for sample in samples:
+        rows += [_row(sample, column) for column in columns]
+    return GivenScores(tuple(column.as_column() for column in columns), tuple(rows))
+
+
+def _row(sample: Sample, column: JudgeColumn) -> Score | Failure:
+    cell = sample.extra.get(column.cell)
+    value = _value(cell)
+    if value is not None:
+        provenance = Provenance("metric", note="from the data")
+        return Score(sample.item, sample.system, column.criterion, value, provenance)
+    problem = f"has {cell!r:.40} in {column.cell}, not a number"
+    if is_missing(cell, flat=True):
+        problem = f"has no value in the column {column.cell}"
+    return failure(sample, column.criterion, "NoScore", problem)
+
+
+def _value(cell: Any) -> float | None:
+    """Return the score in a cell, None if it has none. A verdict is 1 or 0."""
+    if isinstance(cell, bool):
+        return float(cell)
+    if isinstance(cell, str) and cell.strip().lower() in _VERDICTS:
+        return _VERDICTS[cell.strip().lower()]
+    return finite_number(cell)
+
+
+def unfold(config: RunConfig, data: Any) -> tuple[RunConfig, Any]:
+    """Return the plan and the data with one row per text and a column for each criterion.
+
+    The data may also have a row per criterion (item, system, criterion, score), or a column of
+    scores for each system. Raises ConfigError and DataError.
+    """
+    if not config.judge_columns:
+        return config, data
+    columns: Mapping[str, Better] = config.judge_columns
+    changes: dict[str, Any] = {}
+    if config.criteria is None:
+        changes["criteria"] = ()
+    (first, *others) = columns
+    table = merge_criteria(data, first, mapping=config.map) if not others else None
+    if table is not None:
+        changes["judge_columns"] = dict.fromkeys(table.criteria, columns[first])
+        changes["map"] = {key: old for key, old in config.map.items() if key != CRITERION}
+        data = table.rows
+    elif config.systems and not others:
+        stacked = stack_systems(data, config.output_columns, first, mapping=config.map)
+        if stacked is not None:
+            changes["systems"] = ()
+            data = stacked
+    return config.model_copy(update=changes), data
+
+
+def read_judge_columns(
+    config: RunConfig, rows: Sequence[Sample]
+) -> tuple[list[JudgeColumn], list[str]]:
+    """Return the columns with a judge's scores, and notes on scales that their values gave.
+
+    Raises ConfigError and DataError.
+    """
+    taken = {*map(name_of, config.criteria or ()), *config.score_columns}
+    columns: list[JudgeColumn] = []
+    notes: list[str] = []
+    for name, better in config.judge_columns.items():
+        if name in taken:
+            raise ConfigError(
+                f"{option('judge_columns')} {name}: another column of the run has this name; "
+                "rename one"
+            )
+        cell, ends = _cell_of(name, config.scale, rows)
+        column, note = _with_scale(JudgeColumn(name, cell, _PASS_FAIL, better), ends, rows)
+        columns.append(column)
+        notes += note
+    return columns, notes
+
+
+def _cell_of(
+    name: str, ends: tuple[float, float] | None, rows: Sequence[Sample]
+) -> tuple[str, tuple[float, float] | None]:
+    """Return the column of a criterion in the data, and the scale if it is known.
+
+    The column may have the scale in its name, such as `relevance (1-5)`.
+    """
+    known = dict.fromkeys(cell for row in rows for cell in row.extra)
+    if name in known:
+        return name, ends
+    for cell in known:
+        match = _NAME_WITH_SCALE.fullmatch(cell)
+        if match and match["name"] == name:
+            try:
+                return cell, ends or parse_ends(match["scale"])
+            except ValueError:
+                return cell, ends
+    problem = unknown_name_message("column", name, list(known))
+    raise DataError(f"{option('judge_columns')} {name}: {problem}")
+
+
+def _with_scale(
+    column: JudgeColumn, ends: tuple[float, float] | None, rows: Sequence[Sample]
+) -> tuple[JudgeColumn, list[str]]:
+    """Return the column with its scale, and a note if its values had to give it."""
+    cells = [row.extra.get(column.cell) for row in rows]
+    values = [value for value in map(_value, cells) if value is not None]
+    if not values:
+        raise DataError(
+            f"{option('judge_columns')} {column.criterion}: no text has a number in the column "
+            f"{column.cell}"
+        )
+    if ends is not None:
+        low, high = ends
+        _check_ends(column, low, high, rows)
+        return replace(column, scale=_scale(low, high, values)), []
+    if all(finite_number(cell) is None for cell in cells):
+        # Verdicts, and nothing else.
+        pass_at = 1.0 if column.better == "higher" else None
+        return replace(column, pass_at=pass_at), []
+    low = min(values)
+    high = max(values)
+    origin = "the lowest and the highest score"
+    if low >= 0 and high <= 1 and not all(value.is_integer() for value in values):
+        low = 0.0
+        high = 1.0
+        origin = "because all scores are between 0 and 1"
+    note = (
+        f"{column.criterion}: scale {low:g} to {high:g}, {origin}; {option('scale', '1-5')} sets "
+        "another one."
+    )
+    return replace(column, scale=_scale(low, high, values)), [note]
+
+
+def _scale(low: float, high: float, values: Sequence[float]) -> Scale:
+    """Return the scale from `low` to `high`: whole numbers, or only its ends."""
+    is_whole = all(value.is_integer() for value in (low, high, *values))
+    if is_whole and high - low < _MOST_LABELS:
+        return Scale.integers(int(low), int(high))
+    return Scale((f"{low:g}", f"{high:g}"), (low, high))
+
+
+def _check_ends(column: JudgeColumn, low: float, high: float, rows: Sequence[Sample]) -> None:
+    """Raise DataError for the first score outside the scale."""
+    for row in rows:
+        value = _value(row.extra.get(column.cell))
+        if value is not None and not low <= value <= high:
+            raise DataError(
+                f"{row.where}: {column.criterion} is {value:g}, outside the scale {low:g} to "
+                f"{high:g}; {option('scale', 'LOW-HIGH')} sets another one"
+            )
+
+
+def name_ratings(rows: Sequence[Sample], columns: Sequence[JudgeColumn]) -> list[Sample]:
+    """Return the samples with ratings that name no criterion under that of the only column."""
+    names = {name for row in rows for name in row.human}
+    if len(columns) != 1 or names != {UNNAMED_RATING}:
+        return list(rows)
+    (column,) = columns
+    return list(renamed(rows, {column.criterion: UNNAMED_RATING}, {column.criterion}))

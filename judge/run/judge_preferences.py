@@ -1,0 +1,162 @@
+"""Preferences that a judge has already given, in a table of pairs: `judge rank` takes them as its
+comparisons.
+
+A row has the columns item, first and second (the systems) and one column per criterion with what
+the judge preferred.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from judge.config import RankConfig
+from judge.core.errors import DataError
+from judge.core.messages import option
+from judge.core.plugins import unknown_name_message
+from judge.core.records import Column, Failure, Provenance, Sample, Score
+from judge.core.scale_ends import finite_number
+from judge.core.signature import Signature
+from judge.data.rows import RawRow, is_missing, rows
+from judge.run.given_scores import GivenScores
+
+FIRST = "first"
+SECOND = "second"
+_RESULTS = {"first": 1.0, "second": 0.0, "tie": 0.5, "draw": 0.5, "equal": 0.5}
+"""The result for the first text, by what a table says."""
+_NOT_A_RESULT = "write first, second or tie, the name of a system, or a number from 0 to 1"
+
+
+@dataclass(slots=True)
+class Preferences:
+    """The texts that a table of pairs names, the judge's results, and in how many orders the pairs
+    are there.
+    """
+
+    samples: list[Sample] = field(default_factory=list)
+    given: GivenScores = field(default_factory=GivenScores)
+    orders: int = 1
+
+
+def read_preferences(config: RankConfig, data: Any) -> Preferences:
+    """Read a table of pairs. Raises DataError for a row that compares nothing and for a pair that
+    is there twice.
+    """
+    table = _PairTable(config)
+    for row in rows(data):
+        if isinstance(row, Sample):
+            raise DataError(f"{option('judge_columns')}: give rows with item, first and second")
+        table.add(row)
+    if not table.scores:
+        raise DataError("the data has no rows")
+    columns = [_column(name) for name in config.judge_columns]
+    return Preferences(
+        samples=list(table.samples.values()),
+        given=GivenScores(tuple(columns), tuple(table.scores)),
+        orders=2 if table.has_both_orders() else 1,
+    )
+
+
+def _column(criterion: str) -> Column:
+    return Column(
+        criterion,
+        "criterion",
+        Signature.external(criterion, lower_is_better=False),
+        low=0.0,
+        high=1.0,
+        labels=("first", "second", "tie"),
+        values=(1.0, 0.0, 0.5),
+        criterion=criterion,
+    )
+
+
+class _PairTable:
+    """The rows of a table of pairs that were read so far."""
+
+    def __init__(self, config: RankConfig) -> None:
+        self.samples: dict[tuple[str, str], Sample] = {}
+        self.scores: list[Score | Failure] = []
+        self._criteria = tuple(config.judge_columns)
+        self._mapping = config.map
+        self._where_by_pair: dict[tuple[str, str, str], str] = {}
+
+    def add(self, row: RawRow) -> None:
+        """Read a row."""
+        item = self._name("item", row)
+        first = self._name(FIRST, row)
+        second = self._name(SECOND, row)
+        if first == second:
+            raise DataError(f"{row.where}: first and second are both {first}")
+        pair = (item, first, second)
+        if pair in self._where_by_pair:
+            raise DataError(
+                f"{row.where}: {first} and {second} were already compared on item {item} in this "
+                f"order, at {self._where_by_pair[pair]}"
+            )
+        self._where_by_pair[pair] = row.where
+        own_columns = dict(self._own_columns(row.cells))
+        for system in (first, second):
+            sample = Sample(item, system, "", extra=own_columns, where=row.where)
+            self.samples.setdefault(sample.key, sample)
+        for criterion in self._criteria:
+            self.scores.append(self._score(row, criterion, pair))
+
+    def has_both_orders(self) -> bool:
+        """Return whether every pair was compared in both orders."""
+        return all(
+            (item, second, first) in self._where_by_pair
+            for item, first, second in self._where_by_pair
+        )
+
+    def _score(self, row: RawRow, criterion: str, pair: tuple[str, str, str]) -> Score | Failure:
+        if criterion not in row.cells:
+            problem = unknown_name_message("column", criterion, list(row.cells))
+            raise DataError(f"{row.where}: {option('judge_columns')} {criterion}: {problem}")
+        item, first, second = pair
+        cell = row.cells[criterion]
+        if is_missing(cell, row.flat):
+            message = f"{row.where} has no value in the column {criterion}"
+            return Failure(item, first, criterion, "metric", "NoScore", message, opponent=second)
+        value = _result(cell, first, second)
+        if value is None:
+            raise DataError(f"{row.where}: {criterion} is {cell!r:.40}; {_NOT_A_RESULT}")
+        provenance = Provenance("metric", note="from the data")
+        return Score(item, first, criterion, value, provenance, opponent=second)
+
+    def _name(self, name: str, row: RawRow) -> str:
+        column = self._column_of(name)
+        cell = row.cells.get(column)
+        if isinstance(cell, float) and cell.is_integer():
+            cell = int(cell)
+        if is_missing(cell, row.flat) or not str(cell).strip():
+            known = ", ".join(row.cells)
+            raise DataError(
+                f"{row.where}: no {name} in the column {column}: a preference needs item, first "
+                f"and second (columns: {known})"
+            )
+        return str(cell).strip()
+
+    def _column_of(self, name: str) -> str:
+        column = self._mapping.get(name, name)
+        return column if isinstance(column, str) else name
+
+    def _own_columns(self, cells: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+        """Yield the columns about the item, which both texts have."""
+        used = {self._column_of(name) for name in ("item", FIRST, SECOND)}
+        for name, value in cells.items():
+            if name not in used and name not in self._criteria:
+                yield name, value
+
+
+def _result(cell: Any, first: str, second: str) -> float | None:
+    """Return the result for the first text, None if the cell says none."""
+    text = str(cell).strip()
+    if text == first:
+        return 1.0
+    if text == second:
+        return 0.0
+    if text.lower() in _RESULTS:
+        return _RESULTS[text.lower()]
+    value = finite_number(cell)
+    return value if value is not None and 0 <= value <= 1 else None

@@ -1,0 +1,275 @@
+"""Scores that a judge has already given, in columns of the data, count as the judgments of a run."""
+
+from __future__ import annotations
+
+import csv
+import itertools
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from scipy import stats
+
+import judge
+from judge.core.errors import ConfigError, DataError
+
+SCORES = {"a": (5, 4, 5, 4, 3, 5, 4, 5), "b": (3, 4, 2, 3, 3, 4, 2, 3), "c": (1, 2, 2, 3, 1, 2, 3, 1)}  # fmt: skip
+RATINGS = {"a": (5, 5, 4, 4, 4, 5, 3, 5), "b": (3, 3, 2, 4, 2, 4, 2, 3), "c": (2, 1, 2, 2, 1, 3, 2, 1)}  # fmt: skip
+
+
+def frame(**columns: Any) -> pd.DataFrame:
+    """Return one row per item and system, with the judge's score and a person's rating."""
+    rows = [
+        {
+            "item": f"i{item}",
+            "system": system,
+            "helpful": SCORES[system][item],
+            "human": RATINGS[system][item],
+            **columns,
+        }
+        for item, system in itertools.product(range(8), SCORES)
+    ]
+    return pd.DataFrame(rows)
+
+
+def evaluate(data: Any, columns: Any = "helpful", **options: Any) -> judge.Result:
+    return judge.evaluate(data, judge_columns=columns, cache=False, **options)
+
+
+def test_means_tests_and_agreement_are_those_of_pandas_and_scipy() -> None:
+    data = frame()
+    result = evaluate(data, scale="1-5")
+    for system, mean in data.groupby("system").helpful.mean().items():
+        assert result.estimates[str(system), "helpful"].value == pytest.approx(mean)
+    (comparison,) = result.comparisons
+    first_difference = comparison.differences[0]
+    differences = data[data.system == "a"].helpful.values - data[data.system == "b"].helpful.values
+    assert first_difference.estimate.value == pytest.approx(differences.mean())
+    (rated,) = judge.validate(result, level="all-texts").rated
+    correlation = rated.judges[0].correlation.estimates["all-texts", "spearman"].value
+    assert correlation == pytest.approx(stats.spearmanr(data.helpful, data.human).statistic)
+
+
+def test_a_table_needs_no_texts_and_says_so_nowhere() -> None:
+    result = evaluate(frame(), scale="1-5")
+    assert not result.info.notes
+    assert not result.failures
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
+def test_files_give_the_numbers_of_the_frame(tmp_path: Path, suffix: str) -> None:
+    data = frame()
+    path = tmp_path / f"scores.{suffix}"
+    if suffix == "csv":
+        data.to_csv(path, index=False)
+    elif suffix == "jsonl":
+        data.to_json(path, orient="records", lines=True)
+    else:
+        data.to_parquet(path)
+    expected = evaluate(data).estimates
+    estimates = evaluate(path).estimates
+    assert {key: value.value for key, value in estimates.items()} == {
+        key: value.value for key, value in expected.items()
+    }
+
+
+def test_one_row_per_score_becomes_one_row_per_text() -> None:
+    wide = frame().assign(polite=lambda data: 6 - data.helpful)
+    long = wide.melt(
+        id_vars=["item", "system"],
+        value_vars=["helpful", "polite"],
+        var_name="criterion",
+        value_name="score",
+    )
+    result = evaluate(long, "score", scale="1-5")
+    expected = evaluate(wide.drop(columns="human"), "helpful,polite", scale="1-5")
+    assert [column.name for column in result.table.columns] == ["helpful", "polite"]
+    assert {key: value.value for key, value in result.estimates.items()} == {
+        key: value.value for key, value in expected.estimates.items()
+    }
+
+
+def test_ratings_and_reasons_beside_each_score_stay_with_their_criterion() -> None:
+    rows = [
+        {
+            "item": "1",
+            "system": "a",
+            "criterion": "helpful",
+            "score": 4,
+            "human": 5,
+            "why": "clear",
+        },
+        {"item": "1", "system": "a", "criterion": "polite", "score": 2, "human": 1, "why": "rude"},
+    ]
+    result = evaluate(rows, "score", scale="1-5")
+    (sample,) = result.table.samples
+    assert sample.human == {"helpful": 5, "polite": 1}
+    assert sample.extra["helpful.why"] == "clear"
+    assert sample.extra["polite.why"] == "rude"
+
+
+def test_another_name_for_the_column_of_criteria() -> None:
+    rows = [
+        {"item": "1", "system": "a", "aspect": name, "score": score}
+        for name, score in (("helpful", 4), ("polite", 2))
+    ]
+    result = evaluate(rows, "score", scale="1-5", map={"criterion": "aspect"})
+    assert [column.name for column in result.table.columns] == ["helpful", "polite"]
+
+
+def test_two_scores_of_one_text_and_criterion_are_refused_with_both_places() -> None:
+    rows = [{"item": "1", "system": "a", "criterion": "helpful", "score": n} for n in (4, 5)]
+    with pytest.raises(DataError, match=r"row 2.*helpful.*row 1"):
+        evaluate(rows, "score")
+
+
+def test_a_column_of_scores_for_each_system(tmp_path: Path) -> None:
+    path = tmp_path / "matrix.csv"
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["item", *SCORES])
+        for item, scores in enumerate(zip(*SCORES.values(), strict=True)):
+            writer.writerow([f"i{item}", *scores])
+    result = evaluate(path, "helpful", systems=["a", "b", "c"])
+    expected = evaluate(frame())
+    for key, estimate in result.estimates.items():
+        assert estimate.value == expected.estimates[key].value
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "options", "ends", "n_notes"),
+    [
+        ("helpful", (1, 5, 3), {}, (1, 5), 1),
+        ("helpful", (2, 4, 3), {"scale": "1-5"}, (1, 5), 0),
+        ("helpful", (2, 4, 3), {"scale": [0, 10]}, (0, 10), 0),
+        ("helpful (1-5)", (2, 4, 3), {}, (1, 5), 0),
+        ("helpful", (0.25, 0.5, 0.9), {}, (0, 1), 1),
+        ("helpful", ("pass", "FAIL", "pass"), {}, (0, 1), 0),
+        ("helpful", (True, False, True), {}, (0, 1), 0),
+    ],
+)
+def test_the_scale_is_given_in_the_header_or_by_the_values(
+    column: str,
+    values: tuple[Any, ...],
+    options: dict[str, Any],
+    ends: tuple[float, float],
+    n_notes: int,
+) -> None:
+    rows = [{"item": str(n), "system": "a", column: value} for n, value in enumerate(values)]
+    result = evaluate(rows, **options)
+    (judged,) = result.table.columns
+    assert (judged.name, judged.low, judged.high) == ("helpful", *ends)
+    assert len([note for note in result.info.notes if "scale" in str(note)]) == n_notes
+
+
+def test_verdicts_have_pass_rates() -> None:
+    rows = [
+        {"item": str(n), "system": "a", "solved": verdict}
+        for n, verdict in enumerate(["pass", "fail", "pass", "pass"])
+    ]
+    result = evaluate(rows, "solved")
+    assert result.table.columns[0].pass_at == 1
+    assert result.estimates["a", "solved"].value == 0.75
+
+
+def test_a_score_outside_the_scale_is_an_error_with_its_place() -> None:
+    rows = [{"item": str(n), "system": "a", "helpful": n} for n in range(1, 7)]
+    with pytest.raises(DataError, match=r"row 6: helpful is 6, outside the scale 1 to 5"):
+        evaluate(rows, scale="1-5")
+
+
+def test_a_cell_without_a_number_is_a_failure_and_never_a_score() -> None:
+    cells = [4, None, "n/a", 2]
+    rows = [{"item": str(n), "system": "a", "helpful": cell} for n, cell in enumerate(cells)]
+    result = evaluate(rows, scale="1-5")
+    assert result.estimates["a", "helpful"].value == 3
+    assert [failure.item for failure in result.failures] == ["1", "2"]
+    assert {failure.error for failure in result.failures} == {"NoScore"}
+
+
+def test_less_may_be_better() -> None:
+    result = evaluate(frame(), "helpful=lower", scale="1-5")
+    assert result.table.columns[0].better == "lower"
+    assert evaluate(frame(), {"helpful": "lower"}, scale="1-5").table.columns[0].better == "lower"
+
+
+@pytest.mark.parametrize("scale", ["5-1", "1", "high", [1], [1, 2, 3], "1-nan"])
+def test_a_scale_that_is_none_is_refused(scale: Any) -> None:
+    with pytest.raises(ConfigError, match="scale"):
+        evaluate(frame(), scale=scale)
+
+
+def test_an_unknown_column_is_named_with_a_similar_one() -> None:
+    with pytest.raises(DataError, match=r"helpfull.*helpful"):
+        evaluate(frame(), "helpfull")
+
+
+def test_a_judge_of_this_run_cannot_have_the_same_criterion() -> None:
+    with pytest.raises(ConfigError, match="fluency"):
+        evaluate(frame().assign(fluency=3, output="Some text."), "fluency", criteria=["fluency"])
+
+
+def test_means_are_calibrated_to_people() -> None:
+    copies = [frame().assign(item=lambda data, n=n: data.item + f"-{n}") for n in range(6)]
+    unrated = [copy.drop(columns="human") for copy in copies[3:]]
+    data = pd.concat([*copies[:3], *unrated])
+    result = evaluate(data, scale="1-5", calibrate=True)
+    (calibrated,) = result.calibrated
+    assert [mean.system for mean in calibrated.means] == ["a", "b", "c"]
+
+
+def test_suites_have_cases_about_them(tmp_path: Path) -> None:
+    frame().to_csv(tmp_path / "scores.csv", index=False)
+    suite = tmp_path / "scores.judge.yaml"
+    suite.write_text(
+        "data: scores.csv\njudge_columns: helpful\nscale: 1-5\ncases:\n"
+        "  - {name: order, criterion: helpful, better: a, worse: c}\n"
+        "  - {name: level, criterion: helpful, system: a, expect: {min: 5}}\n",
+        "utf-8",
+    )
+    (outcome,) = judge.test(suite)
+    statuses = {v.name: v.status for v in outcome.verdicts if v.subject == "case"}
+    assert statuses == {"order": "passed", "level": "failed"}
+
+
+PAIRS = [
+    {"item": str(item), "first": first, "second": second, "preference": preference}
+    for item in range(6)
+    for first, second, preference in (("a", "b", "first"), ("b", "a", "a"), ("a", "c", 1.0), ("c", "a", 0))
+]  # fmt: skip
+
+
+def test_preferences_rank_the_systems() -> None:
+    result = judge.rank(PAIRS, judge_columns="preference")
+    (ranking,) = result.rankings
+    assert ranking.standings[0].system == "a"
+    assert len(result.table.scores) == len(PAIRS)
+    assert result.info.orders == 2
+
+
+def test_pairs_in_one_order_count_as_they_are() -> None:
+    one_order = [row for row in PAIRS if row["first"] == "a"]
+    result = judge.rank(one_order, judge_columns="preference")
+    assert result.info.orders == 1
+    (ranking,) = result.rankings
+    assert ranking.standings[0].system == "a"
+
+
+@pytest.mark.parametrize(
+    ("row", "problem"),
+    [
+        ({"item": "1", "first": "a", "second": "a", "preference": "first"}, "both a"),
+        ({"item": "x", "first": "a", "second": "b", "preference": "maybe"}, "maybe"),
+        ({"item": "1", "first": "a", "preference": "first"}, "second"),
+        ({"item": "0", "first": "a", "second": "b", "preference": "tie"}, "row 1"),
+    ],
+)
+def test_a_pair_that_says_nothing_is_refused(row: dict[str, Any], problem: str) -> None:
+    with pytest.raises(DataError, match=problem):
+        judge.rank([*PAIRS, row], judge_columns="preference")
+
+
+def test_pairs_are_sent_to_the_command_for_them() -> None:
+    with pytest.raises(DataError, match="rank"):
+        judge.evaluate(PAIRS, judge_columns="preference")
