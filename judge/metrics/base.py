@@ -13,8 +13,9 @@ from judge.core.records import Column, Failure, Sample, Score
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A note that concerns `some` of `total` texts; `text` follows the two numbers. It is dropped
-    if `some` is 0.
+    """A note about `some` of `total` texts; `text` follows the two numbers.
+
+    It is dropped if `some` is 0.
     """
 
     metric: str
@@ -30,8 +31,8 @@ class Note:
 class MetricResult:
     """A metric's columns, and for each sample in turn one row per column, in the columns' order.
 
-    A column of values of all texts of a system has one row per system instead, with an empty
-    `item`, after the others. Reports show `notes`.
+    A column whose values are about all texts of a system has one row per system instead, with an
+    empty `item`, after the others. Reports show `notes`.
     """
 
     columns: tuple[Column, ...]
@@ -43,9 +44,8 @@ class MetricResult:
 class ModelQuestion:
     """A prompt for a model: its text, the longest reply in tokens, and the parser of the reply.
 
-    `draw` numbers the replies to one prompt that are drawn at a `temperature` above 0.
-
-    `read` raises ParseError for a useless reply, which is then neither cached nor paid for twice.
+    `draw` numbers the replies to one prompt that are drawn at a `temperature` above 0. `read`
+    raises ParseError for a useless reply, which is then neither cached nor paid for twice.
     """
 
     prompt: str
@@ -104,9 +104,7 @@ class MetricContext:
     ask: Ask | None = None
 
     def __reduce__(self) -> tuple[type[MetricContext], tuple[Any, ...]]:
-        """Leave out what belongs to the run's own process: a worker process reports no progress and
-        asks no judge.
-        """
+        """Leave out `progress` and `ask`, because only the run's own process reports and asks."""
         return MetricContext, (self.cache, no_progress, self.seed, self.language)
 
 
@@ -115,7 +113,7 @@ class Metric(Protocol):
 
     @property
     def rowwise(self) -> bool:
-        """Whether a sample's rows do not depend on other samples.
+        """Whether a sample's rows are independent of other samples.
 
         Such a metric gets the data in parts, possibly in several processes, and must be picklable.
         """
@@ -129,12 +127,12 @@ class Metric(Protocol):
         """Whether it needs the run's judge model."""
 
     def check(self, samples: Sequence[Sample]) -> None:
-        """Raise ConfigError or DataError for samples that it cannot score, before a judge is paid.
-        """
+        """Raise ConfigError or DataError for unusable samples, before a judge is paid."""
 
     def most_requests(self, samples: Sequence[Sample]) -> int | None:
-        """Return how many requests the judge model gets at most, without repairs; None if that is
-        unknown.
+        """Return the maximum number of requests to the judge model, without repairs.
+
+        None if it is unknown.
         """
 
     def score(self, samples: Sequence[Sample]) -> MetricResult:
@@ -142,8 +140,7 @@ class Metric(Protocol):
 
 
 def setting(default: Any, check: Callable[..., Any], *allowed: Any) -> Any:
-    """Return a field of a metric whose value `check(option, value, *allowed)` checks and converts.
-    """
+    """Return a field whose value `check(option, value, *allowed)` checks and converts."""
     return field(default=default, metadata={"check": check, "allowed": allowed})
 
 
@@ -168,20 +165,28 @@ class BaseMetric:
     context: MetricContext = field(default=MetricContext(), repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        who = self.name or type(self).__name__
-        for option, each in self.option_fields().items():
+        owner = self.name or type(self).__name__
+        for option, option_field in self.option_fields().items():
             value = getattr(self, option)
-            check = each.metadata.get(
-                "check", bool_option if str(each.type) in ("bool", "bool | None") else None
-            )
-            if check and not (value is None and each.default is None):
-                value = check(f"{who}.{option}", value, *each.metadata.get("allowed", ()))
-                object.__setattr__(self, option, value)
+            check = option_field.metadata.get("check")
+            # Types are texts here, because of `from __future__ import annotations`.
+            if check is None and str(option_field.type) in ("bool", "bool | None"):
+                check = bool_option
+            if check is None or (value is None and option_field.default is None):
+                continue
+            allowed = option_field.metadata.get("allowed", ())
+            value = check(f"{owner}.{option}", value, *allowed)
+            # The dataclass is frozen for everybody else.
+            object.__setattr__(self, option, value)
 
     @classmethod
     def option_fields(cls) -> dict[str, Field[Any]]:
         """Return the fields that are options, by name."""
-        return {each.name: each for each in fields(cls) if each.init and each.name != "context"}
+        options: dict[str, Field[Any]] = {}
+        for option_field in fields(cls):
+            if option_field.init and option_field.name != "context":
+                options[option_field.name] = option_field
+        return options
 
     @property
     def asks(self) -> bool:

@@ -23,6 +23,7 @@ from judge.metrics.base import BaseMetric, Metric, MetricResult, Note, setting
 Entry = TypeVar("Entry")
 Rate = Callable[[str], float]
 """Maps an output to its value."""
+# Tokenizers that leave a text without spaces in one piece
 _BY_SPACES = ("13a", "intl", "none", "words", "spaces")
 _UNCUT = (
     "are in a script that the tokenizer {tokenizer} does not split into words, so values are too "
@@ -36,8 +37,6 @@ _FORMS = (
     "have words in another Unicode form than the texts that they are compared with, so that equal "
     "words differ: normalise the data, for example to NFKC"
 )
-
-
 _BY_PACKAGE = (
     "{language} words are those of {signature}, which is installed here; without it judge counts "
     "characters, and values differ. To use it everywhere: --set METRIC.tokenizer={name}"
@@ -62,8 +61,9 @@ def references(sample: Sample) -> tuple[str, ...]:
 
 
 def reference_count(samples: Sequence[Sample]) -> str:
-    """Return the number of references for signatures: a number if all samples with references
-    agree, else `var`.
+    """Return the number of references for signatures.
+
+    It is a number if all samples with references agree, else `var`.
     """
     counts = {len(references(sample)) for sample in samples}
     # Samples without a reference are Failures, and thus decide about no number.
@@ -80,9 +80,7 @@ def format_number(value: float) -> str:
 
 
 def signed_words(tokenizers: Iterable[str]) -> tuple[str, str]:
-    """Return the parts of a signature for tokenizers of `text.words`, and for the Unicode form that
-    it cuts.
-    """
+    """Return the parts of a signature for tokenizers of `text.words` and their Unicode form."""
     names = join_names(map(text.signature, tokenizers))
     return f"tok={names}", "form=nfkc"
 
@@ -92,8 +90,8 @@ def tokenizer_note(
 ) -> Note:
     """Count the texts that a tokenizer by white space leaves in one piece.
 
-    Where None chooses by script, count those that are split into characters for lack of a
-    tokenizer.
+    If the tokenizer is None, it is chosen by script: count the texts that are split into characters
+    for lack of a tokenizer.
     """
     distinct = set(strings)
     unspaced = [
@@ -103,33 +101,31 @@ def tokenizer_note(
         some = sum(text.detect_language([string]) == "en" for string in unspaced)
         return Note(metric, some, len(distinct), _CLUSTERS)
     some = len(unspaced) if tokenizer in _BY_SPACES else 0
-    return Note(
-        metric, some, len(distinct), _UNCUT.format(tokenizer=tokenizer, option=f"{metric}.{option}")
-    )
+    problem = _UNCUT.format(tokenizer=tokenizer, option=f"{metric}.{option}")
+    return Note(metric, some, len(distinct), problem)
 
 
 def chosen_tokenizer_notes(used: Collection[str], strings: Iterable[str]) -> list[str]:
-    """Say which tokenizers were chosen because their packages are installed, or not chosen because
-    they are missing.
+    """Return notes on the tokenizers that were chosen or not chosen because of installed packages.
 
     The text is the same for all metrics, so that a report shows it once.
     """
-    by_package = {
+    language_by_tokenizer = {
         row.tokenizer: row for row in text.LANGUAGES.values() if row.tokenizer in text.TOOLS
     }
-    notes = [
-        _BY_PACKAGE.format(language=row.name, signature=text.signature(name), name=name)
-        for name, row in by_package.items()
-        if name in used
-    ]
-    missing = {name: row for name, row in by_package.items() if not text.installed(name)}
+    notes: list[str] = []
+    for name, row in language_by_tokenizer.items():
+        if name in used:
+            signed = text.signature(name)
+            notes.append(_BY_PACKAGE.format(language=row.name, signature=signed, name=name))
+    missing = [name for name in language_by_tokenizer if not text.installed(name)]
     if missing and "char" in used:
         languages = {text.detect_language([string]) for string in {*strings} if text.is_cjk(string)}
-        notes += [
-            _BY_CHARACTER.format(language=row.name, modules=" and ".join(text.TOOLS[name].modules))
-            for name, row in missing.items()
-            if row.code in languages
-        ]
+        for name in missing:
+            row = language_by_tokenizer[name]
+            if row.code in languages:
+                modules = " and ".join(text.TOOLS[name].modules)
+                notes.append(_BY_CHARACTER.format(language=row.name, modules=modules))
     return notes
 
 
@@ -137,7 +133,8 @@ def form_note(metric: str, compared: Iterable[tuple[str, Sequence[str]]]) -> Not
     """Count the outputs that share words with the texts they are compared with, but in another
     Unicode form.
     """
-    some = total = 0
+    some = 0
+    total = 0
     for output, targets in compared:
         total += 1
         target = "\n".join(targets)
@@ -159,19 +156,20 @@ def all_texts(samples: Iterable[Sample]) -> Iterator[str]:
 
 
 def failure(sample: Sample, name: str, error: str, problem: str) -> Failure:
-    """Return the failure of a value: `what` follows the location of the sample and tells what to
-    do.
+    """Return the failure of a value.
+
+    The message is the location of the sample and the `problem`, which says what to do.
     """
     where = sample.where or f"item {sample.item}"
-    return Failure(
-        sample.item, sample.system, name, stage="metric", error=error, message=f"{where} {problem}"
-    )
+    message = f"{where} {problem}"
+    return Failure(sample.item, sample.system, name, stage="metric", error=error, message=message)
 
 
 def lacks_source(sample: Sample, blank: str = "a blank source") -> str:
     """Return the problem of a sample without a source, or with one that is `blank`."""
+    problem = "no source" if sample.source is None else blank
     named = option("map", {"source": "COLUMN"})
-    return f"has {'no source' if sample.source is None else blank}: add a column `source`, or name yours with {named}"
+    return f"has {problem}: add a column `source`, or name yours with {named}"
 
 
 def no_reference(sample: Sample, name: str) -> Failure:
@@ -193,17 +191,18 @@ def by_system(samples: Sequence[Sample]) -> dict[str, list[Sample]]:
 def by_references(
     samples: Sequence[Sample], name: str, prepare: Callable[[tuple[str, ...]], Rate]
 ) -> tuple[Score | Failure, ...]:
-    """Return one row per sample, in order, for a column that compares each output with its
-    references.
+    """Return a row per sample for a column that compares outputs with their references.
 
     `prepare` is called once for equal references, for any number of systems. A sample becomes a
     `Failure` if it has no reference, or if `prepare` or its result raises `CannotScore`.
     """
+    # Sorting brings equal references together, so that a cache of one is enough.
     prepared = lru_cache(maxsize=1)(prepare)
     rows: dict[int, Score | Failure] = {}
     for index in sorted(range(len(samples)), key=lambda index: references(samples[index])):
         sample = samples[index]
-        if not (targets := references(sample)):
+        targets = references(sample)
+        if not targets:
             rows[index] = no_reference(sample, name)
             continue
         try:
@@ -211,9 +210,8 @@ def by_references(
         except CannotScore as reason:
             rows[index] = failure(sample, name, reason.error, f"has no value: {reason}")
         else:
-            rows[index] = Score(
-                sample.item, sample.system, name, value, Provenance(method="metric")
-            )
+            provenance = Provenance(method="metric")
+            rows[index] = Score(sample.item, sample.system, name, value, provenance)
     return tuple(rows[index] for index in range(len(samples)))
 
 
@@ -231,13 +229,9 @@ def spread(listed: Sequence[Entry], most: int) -> list[Entry]:
 
 
 def texts(label: str, value: Any) -> list[str]:
-    """Return a list of texts unchanged. Raise DataError for a single text and for other elements.
-    """
-    if (
-        isinstance(value, str)
-        or not isinstance(value, Sequence)
-        or not all(isinstance(item, str) for item in value)
-    ):
+    """Return a list of texts. Raise DataError for a single text and for other elements."""
+    is_list = isinstance(value, Sequence) and not isinstance(value, str)
+    if not is_list or not all(isinstance(item, str) for item in value):
         raise DataError(f"{label} is a list of texts, not {value!r:.60}")
     return list(value)
 
@@ -251,22 +245,23 @@ def as_samples(
 
     Raise DataError if the lists differ in length or an output has only blank references.
     """
-    samples = []
+    samples: list[Sample] = []
     for index, (output, sample_references) in enumerate(paired(outputs, targets)):
         item = str(index if items is None else items[index])
-        samples.append(
-            Sample(item, "", output, references=sample_references, where=f"text {index}")
-        )
-        if not references(samples[-1]):
+        where = f"text {index}"
+        sample = Sample(item, "", output, references=sample_references, where=where)
+        if not references(sample):
             raise DataError(f"outputs[{index}] has only blank references")
+        samples.append(sample)
     return samples
 
 
 def paired(
     outputs: Sequence[str], targets: Sequence[str | Sequence[str]]
 ) -> list[tuple[str, tuple[str, ...]]]:
-    """Return each output with its reference or references. Raise DataError unless these are two
-    lists of one length.
+    """Return each output with its reference or references.
+
+    Raise DataError unless these are two lists of one length.
     """
     if (
         isinstance(targets, str)
@@ -277,9 +272,12 @@ def paired(
             "outputs and references must be lists of equal length: a text or a list of texts per "
             "output"
         )
-    target_tuples = [
-        (t,) if isinstance(t, str) else tuple(texts("a reference", t)) for t in targets
-    ]
+    target_tuples: list[tuple[str, ...]] = []
+    for target in targets:
+        if isinstance(target, str):
+            target_tuples.append((target,))
+        else:
+            target_tuples.append(tuple(texts("a reference", target)))
     return list(zip(outputs, target_tuples, strict=True))
 
 
@@ -305,9 +303,8 @@ def values(metric: Metric, samples: Sequence[Sample]) -> Values:
     result = metric.score(samples)
     numbers: list[float] = []
     if len(result.columns) != 1:
-        raise ConfigError(
-            f"a list has one column: ask for one of {', '.join(c.name for c in result.columns)}"
-        )
+        names = ", ".join(column.name for column in result.columns)
+        raise ConfigError(f"a list has one column: ask for one of {names}")
     for row in result.rows:
         if isinstance(row, Failure):
             raise DataError(row.message)
@@ -321,8 +318,9 @@ Parameters = ParamSpec("Parameters")
 def list_function(
     metric: Callable[Parameters, Metric], doc: str
 ) -> Callable[Concatenate[Sequence[str], Sequence[str | Sequence[str]], Parameters], Values]:
-    """Return the function of a one-column metric for lists of texts, with the metric's options and
-    this docstring.
+    """Return the function of a one-column metric for lists of texts, with this docstring.
+
+    Its options are those of the metric.
     """
 
     def score(
@@ -340,8 +338,8 @@ def list_function(
     with_options = signature(metric).replace(return_annotation="Values")
     parameters = with_options.parameters.values()
     options = [parameter for parameter in parameters if parameter.name != "context"]
-    own = with_options.replace(parameters=[outputs, references, *options])
-    score.__signature__ = own  # type: ignore[attr-defined]
+    new_signature = with_options.replace(parameters=[outputs, references, *options])
+    score.__signature__ = new_signature  # type: ignore[attr-defined]
     return score  # type: ignore[return-value]  # the lists have names as well
 
 
@@ -375,7 +373,9 @@ def text_option(option: str, value: Any) -> str:
 
 def list_option(value: Any) -> Any:
     """Return a list from YAML, or from text with commas; anything else is returned unchanged."""
-    return [part.strip() for part in value.split(",")] if isinstance(value, str) else value
+    if isinstance(value, str):
+        return [part.strip() for part in value.split(",")]
+    return value
 
 
 def choices_option(option: str, value: Any, known: Sequence[str], expected: str) -> tuple[str, ...]:
@@ -416,9 +416,9 @@ class ReferenceMetric(BaseMetric):
     ) -> MetricResult:
         """Return one row per sample, see `by_references`.
 
-        `prepare` and what it returns add the tokenizers that they use to a set. `sign` makes the
-        signature's last parts from it. `name` and `high` are the column's if they are not the
-        metric's.
+        `prepare` and the function that it returns add the tokenizers that they use to a set. `sign`
+        makes the signature's last parts from it. `name` and `high` are those of the column if they
+        differ from the metric's.
         """
         used: set[str] = set()
         name = name or self.name
@@ -431,21 +431,17 @@ class ReferenceMetric(BaseMetric):
         return MetricResult((column,), rows, self.notes(samples, used))
 
     def notes(self, samples: Sequence[Sample], used: Collection[str]) -> tuple[str | Note, ...]:
-        """Return what a reader has to know of the texts, and of the tokenizers `used`."""
+        """Return the notes for a reader on the texts and on the tokenizers `used`."""
         return (form_note(self.name, ((sample.output, references(sample)) for sample in samples)),)
 
 
 @dataclass(frozen=True, kw_only=True)
 class WordMetric(ReferenceMetric):
-    """A metric of words by `text.words`, which one of `judge.text`'s tokenizers cuts: the given
-    one, or by script.
-    """
+    """A metric of words, cut by a tokenizer of `judge.text`: the given one, or by script."""
 
     tokenizer: str | None = setting(None, tokenizer)
 
     def notes(self, samples: Sequence[Sample], used: Collection[str]) -> tuple[str | Note, ...]:
-        """Return how many texts the tokenizer does not suit, and which one was chosen among
-        packages.
-        """
+        """Return how many texts the tokenizer does not suit, and which packages were chosen."""
         chosen = [] if self.tokenizer else chosen_tokenizer_notes(used, all_texts(samples))
         return (tokenizer_note(self.name, self.tokenizer, all_texts(samples)), *chosen)

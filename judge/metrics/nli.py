@@ -1,5 +1,6 @@
-"""Compute the probability that a source entails an output, by a cross-encoder for natural language
-inference (NLI).
+"""Compute the probability that a source entails an output (natural language inference, NLI).
+
+A cross-encoder gives the probability.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ class Nli(BaseMetric):
     Zha et al. 2023 (AlignScore), section 3.3; with a sentence of the source as window it would be
     SummaC-ZS (Laban et al. 2022) without contradictions. `model` is a folder or a name on the
     Hugging Face hub: a sequence classifier that was trained for natural language inference or fact
-    checking. `label` is the name or number of the class that means entailment, if its name does not
-    say so. `window` is the number of tokens of the source that are read together; a third of them
-    are shared with the next window. Raises ConfigError and MissingExtra.
+    checking. `label` is the name or number of the class that means entailment, if its name is not
+    a usual one. `window` is the number of tokens of the source that are read together; a third of
+    them are shared with the next window. Raises ConfigError and MissingExtra.
     """
 
     name: ClassVar[str] = "nli"
@@ -60,7 +61,7 @@ class Nli(BaseMetric):
 
     def check(self, samples: Sequence[Sample]) -> None:
         """Raise ConfigError for a model that cannot be loaded."""
-        self._encoder.model  # noqa: B018
+        self._encoder.model  # noqa: B018 - loads the model
 
     def score(self, samples: Sequence[Sample]) -> MetricResult:
         """Return one row per sample, with `judge.core.claims` records of its sentences.
@@ -69,6 +70,7 @@ class Nli(BaseMetric):
         cannot read.
         """
         claims = Claims(unit="sentence", verify=self._encoder, value="mean", most=1_000)
+        # With references, the claims metric would have two more columns.
         result = claims.score([replace(sample, references=()) for sample in samples])
         rows = tuple(replace(row, column=self.name) for row in result.rows)
         signature = Signature(self.name, "mean", self._encoder.signature)

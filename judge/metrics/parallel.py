@@ -46,7 +46,7 @@ def score_in_parallel(
     starts = range(0, len(samples), PART) or [0]
     parts = [samples[start : start + PART] for start in starts]
     if len(parts) == 1:
-        workers = 1
+        workers = 1  # other processes would have nothing to do
     results: list[MetricResult] = []
     with worker_pool([metric], workers) as score_parts:
         for (result,) in score_parts(parts):
@@ -59,11 +59,10 @@ def score_in_parallel(
 def worker_pool(
     metrics: Sequence[Metric], workers: int
 ) -> Iterator[Callable[[Iterable[Sequence[Sample]]], Iterator[list[MetricResult]]]]:
-    """Yield a function from parts to every metric's results, run by `workers` processes while the
-    context is open.
+    """Yield a function from parts to every metric's results, run by `workers` processes.
 
-    Results come in the parts' order. Only a few parts are read ahead, so they may come from a file
-    larger than memory.
+    The processes live while the context is open. Results come in the parts' order. Only a few parts
+    are read ahead, so they may come from a file larger than memory.
     """
     if workers == 1:
 
@@ -73,7 +72,7 @@ def worker_pool(
 
         yield in_this_process
         return
-    # Most runs measure in their own process.
+    # Imported here, because most runs measure in their own process.
     from concurrent.futures.process import BrokenProcessPool, ProcessPoolExecutor
     from multiprocessing import get_context
 
@@ -86,6 +85,7 @@ def worker_pool(
         waiting: deque[Future[list[MetricResult]]] = deque()
         for part in parts:
             waiting.append(pool.submit(_score, part))
+            # Two parts per process, so that none waits for the next part to be read.
             if len(waiting) >= 2 * workers:
                 yield waiting.popleft().result()
         while waiting:
@@ -96,6 +96,7 @@ def worker_pool(
     except BrokenProcessPool as error:
         raise ConfigError(_BROKEN) from error
     finally:
+        # Parts in flight are of no use after Ctrl-C or an error.
         pool.shutdown(wait=False, cancel_futures=True)
 
 
@@ -128,14 +129,17 @@ def _merge_notes(notes: Iterable[str | Note]) -> tuple[str, ...]:
         else:
             merged[key] = note
     # A note about no text is dropped only now, because its total counts in the sum.
-    return tuple(
-        str(note) for note in merged.values() if not isinstance(note, Note) or note.some > 0
-    )
+    return tuple(str(note) for note in merged.values() if not _is_empty(note))
+
+
+def _is_empty(note: str | Note) -> bool:
+    return isinstance(note, Note) and note.some == 0
 
 
 def _signature_of(column: Column) -> Signature:
-    """Return the signature of a column. Raise ConfigError if a metric of another package gives it
-    as text.
+    """Return the signature of a column.
+
+    Raise ConfigError if a metric of another package gives it as text.
     """
     if not isinstance(column.signature, Signature):
         raise ConfigError(
@@ -160,12 +164,15 @@ def _start_worker(metrics: Sequence[Metric]) -> None:
         from multiprocessing import parent_process
         from multiprocessing.connection import wait
 
-        if parent := parent_process():
+        parent = parent_process()
+        if parent:
             wait([parent.sentinel])
             os._exit(1)
 
+    # Without it, workers of a killed run would stay.
     threading.Thread(target=end_with_parent, daemon=True).start()
 
 
 def _score(samples: Sequence[Sample]) -> list[MetricResult]:
+    """Return every metric's result, in a worker process."""
     return [metric.score(samples) for metric in _metrics]
