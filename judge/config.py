@@ -6,7 +6,6 @@ fields of `RunConfig` and `RankConfig`.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,6 +34,7 @@ from judge.core.messages import (
     option,
     two_meanings_of_system,
 )
+from judge.core.option_values import parse_assignments, parse_ends
 from judge.core.plugins import unknown_name_message
 from judge.core.records import ReplyKind
 from judge.core.request_options import (
@@ -45,7 +45,6 @@ from judge.core.request_options import (
     Variable,
     forbidden_command,
 )
-from judge.core.scale_ends import parse_ends
 from judge.data.rows import is_address
 from judge.text.languages import LanguageChoice, LanguageCode
 
@@ -64,17 +63,6 @@ _OPTION_PATHS = (
 
 
 Value = str | int | float | bool
-
-
-def _assignments(text: str, form: str) -> dict[str, list[str]]:
-    """Parse `a=b,c=d` to the values of each name; a comma belongs to the value unless NAME= follows it."""
-    values: dict[str, list[str]] = {}
-    for part in re.split(r",(?=[^,=]+=)", text):
-        name, equals, value = (piece.strip() for piece in part.partition("="))
-        if not (equals and name and value):
-            raise ValueError(f"write {form}")
-        values.setdefault(name, []).append(value)
-    return values
 
 
 Command = Literal["run", "rank", "plan", "audit", "diff", "test", "suite"]
@@ -461,7 +449,7 @@ class RunConfig(BaseModel):
     def parse_map(cls, value: Any) -> Any:
         """Accept `item=doc_id,output=summary`; a repeated field has several columns."""
         if isinstance(value, str):
-            value = _assignments(value, "FIELD=COLUMN, such as output=summary")
+            value = parse_assignments(value, "FIELD=COLUMN, such as output=summary")
         if not isinstance(value, Mapping):
             return value
         mapping = {}
@@ -486,7 +474,7 @@ class RunConfig(BaseModel):
     def parse_where(cls, value: Any) -> Any:
         """Accept `lang=ja,channel=email`; the values of a repeated column are alternatives."""
         if isinstance(value, str):
-            value = _assignments(value, "COLUMN=VALUE, such as lang=ja")
+            value = parse_assignments(value, "COLUMN=VALUE, such as lang=ja")
         if not isinstance(value, Mapping):
             return value
         alternatives = {

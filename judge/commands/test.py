@@ -132,11 +132,11 @@ def _prepare_run(
     them back. Raises JudgeError.
     """
     texts = suite_texts.judged[pairwise]
-    given = [] if pairwise else load.scored_columns(suite.options)
+    scored = [] if pairwise else load.scored_columns(suite.options)
     criteria = {
         criterion.name: criterion
         for criterion in suite_texts.criteria.values()
-        if criterion.pairwise == pairwise and criterion.name not in given
+        if criterion.pairwise == pairwise and criterion.name not in scored
     }
     out = None
     if overrides.out is not None:

@@ -15,9 +15,9 @@ from judge.config import RunConfig
 from judge.core.criterion_entry import name_of
 from judge.core.errors import ConfigError, DataError
 from judge.core.messages import option
+from judge.core.option_values import finite_number, parse_ends
 from judge.core.plugins import unknown_name_message
 from judge.core.records import Column, Criterion, Failure, Provenance, Sample, Scale, Score
-from judge.core.scale_ends import finite_number, parse_ends
 from judge.core.signature import Signature
 from judge.data.ratings import renamed
 from judge.data.rows import is_missing

@@ -14,9 +14,9 @@ from typing import Any
 from judge.config import RankConfig
 from judge.core.errors import DataError
 from judge.core.messages import option
+from judge.core.option_values import finite_number
 from judge.core.plugins import unknown_name_message
 from judge.core.records import Column, Failure, Provenance, Sample, Score
-from judge.core.scale_ends import finite_number
 from judge.core.signature import Signature
 from judge.data.rows import RawRow, is_missing, rows
 from judge.run.given_scores import GivenScores

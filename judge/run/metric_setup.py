@@ -17,8 +17,8 @@ from judge.core import plugins
 from judge.core.criterion_entry import name_of
 from judge.core.errors import ConfigError, DataError, JudgeError
 from judge.core.messages import option
+from judge.core.option_values import finite_number
 from judge.core.records import Column, Failure, Provenance, Sample, Score
-from judge.core.scale_ends import finite_number
 from judge.core.signature import Signature
 from judge.metrics.base import Ask, BaseMetric, Metric, MetricContext, MetricResult
 from judge.metrics.common import failure

@@ -93,8 +93,8 @@ def load(path: str | Path, given: Collection[str] = ()) -> Suite:
     suite_file.raise_if_any()
     options = {key: getattr(config, key) for key in OPTIONS if key in written}
     cases = _located_cases(spec, options, suite_file)
-    given = scored_columns(options)
-    judged = dict.fromkeys(case.criterion for case in cases if case.criterion not in given)
+    scored = scored_columns(options)
+    judged = dict.fromkeys(case.criterion for case in cases if case.criterion not in scored)
     options["criteria"] = tuple(resolve_value("criteria", [*judged], folder))
     _check_files(options, given, suite_file)
     suite_file.raise_if_any()

@@ -1,4 +1,4 @@
-"""The ends of a scale as users write them, `1-5`, and numbers in the cells of a table."""
+"""Values as users write them: `a=b,c=d`, the ends of a scale, `1-5`, and numbers in a table."""
 
 from __future__ import annotations
 
@@ -44,3 +44,17 @@ def finite_number(cell: Any) -> float | None:
     except (TypeError, ValueError, OverflowError):
         return None
     return value if math.isfinite(value) else None
+
+
+def parse_assignments(text: str, form: str) -> dict[str, list[str]]:
+    """Return the values of each name in `a=b,c=d`. A comma belongs to the value unless NAME= follows.
+
+    Raises ValueError, with the `form` to write.
+    """
+    values: dict[str, list[str]] = {}
+    for part in re.split(r",(?=[^,=]+=)", text):
+        name, equals, value = (piece.strip() for piece in part.partition("="))
+        if not (equals and name and value):
+            raise ValueError(f"write {form}")
+        values.setdefault(name, []).append(value)
+    return values
