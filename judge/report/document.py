@@ -1,8 +1,7 @@
-"""The blocks of a report: a view turns a result into a Document, a renderer turns a Document into a
-format.
+"""The blocks of a report.
 
-No view knows a format, and no renderer knows a report. Every text is plain text: renderers escape
-it.
+A view turns a result into a Document, and a renderer turns a Document into a format. No view knows
+a format, and no renderer knows a report. Every text is plain text: renderers escape it.
 """
 
 from __future__ import annotations
@@ -38,11 +37,11 @@ class Bar:
 class Cell:
     """A cell of a table.
 
-    `note` stands small below or beside the text, such as an interval; the console's summary leaves
-    it out. `mark` is appended to the text, such as `*`. `title` is a longer text for a tooltip.
-    `shade`, from -1 (worst) to 1 (best), colours the cell on the page. `value` is the number to
-    sort by. `link` is a fragment of the page, such as the one that `judge.report.views.items.link`
-    makes.
+    `note`, such as an interval, is small text below or beside the cell's text; the console's
+    summary leaves it out. `mark` is appended to the text, such as `*`. `title` is a longer text for
+    a tooltip. `shade`, from -1 (worst) to 1 (best), colours the cell on the page. `value` is the
+    number to sort by. `link` is a fragment of the page, for example from
+    `judge.report.views.items.link`.
     """
 
     text: str
@@ -57,16 +56,16 @@ class Cell:
 
 
 Content = str | int | Cell | None
-"""What a cell of `table` is made of: a text, a count, or None for a dash."""
+"""The content of a cell of `table`: a text, a count, or None for a dash."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a table. `group` is a heading above neighbouring columns, `note` a short text
-    below the head.
+    """A column of a table.
 
-    `table` leaves out an `optional` column if no row has a value, and adds what it says `about` the
-    others to the key.
+    `group` is a heading above neighbouring columns, `note` a short text below the head. `table`
+    leaves out an `optional` column if no row has a value, and adds the texts `about` the remaining
+    columns to the key.
     """
 
     head: str
@@ -82,7 +81,7 @@ class Column:
 class Table:
     """Rows of cells; each row has a cell per column.
 
-    The first column names the row, the second too if neither is numeric.
+    The first column names the row. If the second one is text too, both name it.
 
     `name` identifies the table in LaTeX labels and page anchors. `key` explains marks in one or two
     lines. `sorts` lets the reader sort the rows on the page. A `short` table repeats one of the
@@ -99,39 +98,43 @@ class Table:
 
     @property
     def pages(self) -> tuple[Table, ...]:
-        """The table in parts that are narrow enough for paper; each repeats the columns that name
-        the rows."""
-        names = (
-            2
-            if len(self.columns) > 1 and not any(column.numeric for column in self.columns[:2])
-            else 1
-        )
-        rest = range(names, len(self.columns))
-        if len(rest) <= _MAX_ON_PAPER:
+        """The table in parts that are narrow enough for paper.
+
+        Each part repeats the columns that name the rows.
+        """
+        naming = 1
+        if len(self.columns) > 1 and not any(column.numeric for column in self.columns[:2]):
+            naming = 2
+        starts = range(naming, len(self.columns), _MAX_ON_PAPER)
+        if len(starts) <= 1:
             return (self,)
-        return tuple(
-            replace(
+        parts = []
+        for start in starts:
+            end = start + _MAX_ON_PAPER
+            part = replace(
                 self,
-                columns=(*self.columns[:names], *self.columns[at : at + _MAX_ON_PAPER]),
-                rows=tuple((*row[:names], *row[at : at + _MAX_ON_PAPER]) for row in self.rows),
-                name="",
+                columns=(*self.columns[:naming], *self.columns[start:end]),
+                rows=tuple((*row[:naming], *row[start:end]) for row in self.rows),
+                name="",  # the page also has the whole table, and an anchor may occur only once
                 sorts=False,
             )
-            for at in rest[::_MAX_ON_PAPER]
-        )
+            parts.append(part)
+        return tuple(parts)
 
     @property
     def tall(self) -> Table:
         """The table for paper, which is taller than wide: many columns of few rows become rows."""
         if len(self.columns) <= _MAX_SIDE_BY_SIDE or len(self.rows) >= len(self.columns):
             return self
-        names = [
-            Cell(", ".join(filter(None, (c.group, c.head))) + ARROWS[c.better])
-            for c in self.columns
-        ]
-        heads = (Column("", numeric=False), *(Column(row[0].text) for row in self.rows))
-        rows = zip(names[1:], *(row[1:] for row in self.rows), strict=True)
-        return replace(self, columns=heads, rows=tuple(rows))
+        names = []
+        for column in self.columns:
+            name = ", ".join(filter(None, (column.group, column.head)))
+            names.append(Cell(name + ARROWS[column.better]))
+        heads = [Column("", numeric=False)]
+        heads += [Column(row[0].text) for row in self.rows]
+        values = (row[1:] for row in self.rows)
+        rows = zip(names[1:], *values, strict=True)
+        return replace(self, columns=tuple(heads), rows=tuple(rows))
 
 
 def table(
@@ -139,19 +142,20 @@ def table(
 ) -> Table:
     """Return a table of texts, counts and cells; None is a dash.
 
-    The first column is text, the others are numbers unless a Column says else.
+    The first column is text. The others are numbers, unless a Column says otherwise.
     """
-    first, *others = [head if isinstance(head, Column) else Column(head) for head in heads]
-    cells = [[_cell(content) for content in row] for row in rows]
-    shown = [
-        not column.optional or any(row[place] != _NONE for row in cells)
-        for place, column in enumerate(others, 1)
-    ]
-    columns = (replace(first, numeric=False), *compress(others, shown))
-    key = " ".join(filter(None, (key, *(column.about for column in columns))))
-    return Table(
-        columns, tuple((row[0], *compress(row[1:], shown)) for row in cells), key=key, **fields
-    )
+    all_columns = [head if isinstance(head, Column) else Column(head) for head in heads]
+    all_columns[0] = replace(all_columns[0], numeric=False)
+    all_rows = [tuple(map(_cell, row)) for row in rows]
+    is_kept = [True]  # the first column names the rows
+    for index, column in enumerate(all_columns[1:], 1):
+        has_value = any(row[index] != _NONE for row in all_rows)
+        is_kept.append(has_value or not column.optional)
+    columns = tuple(compress(all_columns, is_kept))
+    kept_rows = tuple(tuple(compress(row, is_kept)) for row in all_rows)
+    about_columns = [column.about for column in columns]
+    whole_key = " ".join(filter(None, (key, *about_columns)))
+    return Table(columns, kept_rows, key=whole_key, **fields)
 
 
 def text_table(heads: Iterable[str], rows: Iterable[Iterable[Content]], **fields: Any) -> Table:
@@ -165,7 +169,9 @@ _NONE = Cell("–")
 def _cell(content: Content) -> Cell:
     if isinstance(content, int):
         return Cell(f"{content:,}", value=content)
-    return content if isinstance(content, Cell) else Cell(content) if content is not None else _NONE
+    if isinstance(content, str):
+        return Cell(content)
+    return _NONE if content is None else content
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,8 +226,10 @@ class Bullets:
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """Text in a fixed-width font, such as a template; `language` is shown nowhere, but names the
-    syntax."""
+    """Text in a fixed-width font, such as a template.
+
+    `language` names its syntax, which Markdown writes at the fence.
+    """
 
     text: str
     language: str = ""
@@ -236,11 +244,10 @@ class Diff:
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """A text that deserves a look: its score, system and item, and why.
+    """A text that deserves a look: its score, system and item, and the reason.
 
-    `link` is a fragment of the page.
-
-    `text` is the text itself. The console's and Markdown's lists have the `note` only with it.
+    `link` is a fragment of the page. `text` is the text itself; only if it is given, the lists of
+    the console and of Markdown show the `note`.
     """
 
     score: str
@@ -258,9 +265,8 @@ class Excerpt:
 class Excerpts:
     """Texts that deserve a look, the most important first.
 
-    The console's summary writes one line: `label` and them.
-
-    Without a `label`, they stand below a heading.
+    The console's summary writes them in one line after the `label`. Without a `label`, they follow
+    a heading.
     """
 
     label: str
@@ -296,26 +302,37 @@ class Details:
 
 @dataclass(frozen=True, slots=True)
 class ItemBrowser:
-    """All items with their texts, scores and controls. Only the page shows it and calls `content`.
+    """All items with their texts, scores and controls.
 
-    `judge.report.views.items.browser` makes it.
+    `judge.report.views.items.browser` makes it. Only the page shows it and calls `content`.
     """
 
     content: Callable[[], Any]
 
 
 Block = (
-    Heading | Paragraph | Notice | Facts | Tiles | Bullets | Table | Code | Diff | Excerpts | Chart | Details
+    Heading
+    | Paragraph
+    | Notice
+    | Facts
+    | Tiles
+    | Bullets
+    | Table
+    | Code
+    | Diff
+    | Excerpts
+    | Chart
+    | Details
     | ItemBrowser
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a report under a heading of its own. `anchor` is its fragment on the page.
+    """A part of a report under its own heading. `anchor` is its fragment on the page.
 
-    `make` builds the blocks when a format needs them, so that a summary on the console costs no
-    charts. `folded` marks a section that few readers need: Markdown folds it.
+    `make` builds the blocks only when a format needs them, so that the console's summary draws no
+    charts. Markdown folds a `folded` section, which few readers need.
     """
 
     anchor: str
@@ -332,9 +349,9 @@ class Section:
 class TestCase:
     """A test for JUnit.
 
-    `message` says why it failed, was skipped or could not run, or what a passed one measured; its
-    first line is the short form. `kind` is the type of a failure. `line` is the place in the
-    suite's file, 0 if there is none.
+    `message` says why the test failed, was skipped or could not run, or what it measured if it
+    passed; its first line is the short form. `kind` is the type of a failure. `line` is the line in
+    the suite's file, 0 if there is none.
     """
 
     name: str
@@ -358,18 +375,18 @@ class TestSuite:
 class Document:
     """A report, ready for any format.
 
-    `finding` answers the reader's question: the headline, then one or two sentences; `tone` is
-    `good` if it names a winner or says that all is well. `scope` says on how much data, in two or
-    three words. `about` are facts below the title, such as the judge and the number of texts.
-    `notices` must be read before any number. `summary` fits a screen: the console prints no more
-    unless asked. `sections` have everything else. `footer` lines end the summary on the console:
-    counts, paths. `next` are commands that may help now; RUN in them stands for the folder of the
-    run.
+    `finding` answers the reader's question: the headline, then one or two sentences. `tone` is
+    `good` if the finding names a winner or says that all is well. `scope` is the amount of data, in
+    two or three words. `about` are facts below the title, such as the judge and the number of
+    texts. `notices` must be read before any number. `summary` fits a screen; the console prints the
+    `sections`, which hold everything else, only with `--full`. `footer` lines, such as counts and
+    paths, end the summary on the console. `next` are commands that may help now; RUN in them means
+    the run's folder.
 
     `language` is the code of the judged texts' language, such as `ja`, if known.
 
-    `data` is what JSON writes: a dataclass, or a mapping of plain values. `records` are the rows of
-    the CSV file, all with the same keys, and `header` are these keys if there may be no rows;
+    `data` is written as JSON: a dataclass, or a mapping of plain values. `records` are the rows of
+    the CSV file, all with the same keys; `header` are these keys, needed if there may be no rows.
     `wide_records` makes the keys and the rows of `--wide`, one per item. `tests` are the suites of
     the JUnit file.
     """

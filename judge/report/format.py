@@ -10,30 +10,50 @@ from judge.core.format import decimals, format_interval, minus, number, one_line
 from judge.core.records import Column, Estimate
 
 _TITLES = {
-    "rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeL": "ROUGE-L", "rougeLsum": "ROUGE-Lsum", "bleu": "BLEU",
-    "bleu_corpus": "corpus BLEU", "chrf": "chrF", "ter": "TER", "meteor": "METEOR", "cider": "CIDEr",
-    "bertscore_f1": "BERTScore", "qags": "QAGS",
-}  # fmt: skip
+    "rouge1": "ROUGE-1",
+    "rouge2": "ROUGE-2",
+    "rougeL": "ROUGE-L",
+    "rougeLsum": "ROUGE-Lsum",
+    "bleu": "BLEU",
+    "bleu_corpus": "corpus BLEU",
+    "chrf": "chrF",
+    "ter": "TER",
+    "meteor": "METEOR",
+    "cider": "CIDEr",
+    "bertscore_f1": "BERTScore",
+    "qags": "QAGS",
+}
 _MAX_NAME = 60  # characters of a name in a sentence
-_SENTENCE = 20  # letters
+_MIN_SENTENCE = 20  # letters; fewer are a name
+_MIN_RTL_SHARE = 0.8  # of a text's letters
+# The blocks of right-to-left scripts: from Hebrew to Arabic Extended-A, their presentation forms
+# (which end before the byte order mark U+FEFF), and the historical and African ones of plane 1.
 _RTL = "\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001eeff"
+# `نموذج-2` or `דגם א…`: letters with blanks and hyphens between them, a number, a mark of a cut.
 _RTL_NAME = re.compile(f"[{_RTL}](?:[{_RTL} _'’-]*[{_RTL}])?(?:[-_]\\d+)?…?")
 
 
 def isolate(text: str, start: str = "\u2068", end: str = "\u2069") -> str:
-    """Put names of a right-to-left script between `start` and `end`, so that they do not reorder
-    what follows them.
+    """Put names of a right-to-left script between `start` and `end`.
 
-    The default marks are Unicode's first-strong isolate and its end, for SVG and attributes.
+    A name that is not isolated would reorder the numbers after it. The default marks are Unicode's
+    first-strong isolate and its end, for SVG and attributes.
     """
-    return text if text.isascii() else _RTL_NAME.sub(lambda name: f"{start}{name[0]}{end}", text)
+    if text.isascii():
+        return text
+    return _RTL_NAME.sub(lambda name: f"{start}{name[0]}{end}", text)
 
 
 def is_rtl(text: str) -> bool:
-    """Return whether a text is written in a right-to-left script, and not a sentence in English
-    with such names."""
-    letters = 0 if text.isascii() else len(re.findall(f"[{_RTL}]", text))
-    return letters >= _SENTENCE and letters > 0.8 * sum(map(str.isalpha, text))
+    """Return whether a text is written in a right-to-left script.
+
+    A sentence in English with names of such a script is not.
+    """
+    if text.isascii():
+        return False
+    rtl_letters = len(re.findall(f"[{_RTL}]", text))
+    letters = sum(map(str.isalpha, text))
+    return rtl_letters >= _MIN_SENTENCE and rtl_letters > _MIN_RTL_SHARE * letters
 
 
 def column_title(name: str) -> str:
@@ -42,96 +62,112 @@ def column_title(name: str) -> str:
 
 
 def share_label(column: Column) -> str:
-    """Return the label whose mean probability the column's mean is, such as `pass`; nothing for any
-    other scale."""
-    if (
-        len(column.labels) == 2
-        and not _numeric(column.labels)
-        and sorted(column.values) == [0.0, 1.0]
-    ):
-        return column.labels[column.values.index(1.0)]
-    return ""
+    """Return the label with the value 1 if the scale is two words with the values 0 and 1.
+
+    The mean of such a column is the mean probability of this label, such as `pass`. Return "" for
+    any other scale.
+    """
+    if len(column.labels) != 2 or _numeric(column.labels):
+        return ""
+    if sorted(column.values) != [0.0, 1.0]:
+        return ""
+    return column.labels[column.values.index(1.0)]
 
 
 def mean_text(column: Column, value: float, places: int) -> str:
     """Write a mean: `3.92`, or `64%` if it is the mean probability of a label."""
-    return f"{number(100 * value, 0)}%" if share_label(column) else number(value, places)
+    if share_label(column):
+        return f"{number(100 * value, 0)}%"
+    return number(value, places)
 
 
 def interval_text(column: Column, low: float | None, high: float | None, places: int) -> str:
     """Write an interval in the unit of `mean_text`: `[3.70, 4.11]`, `[51, 75]`."""
-    return (
-        format_interval(low, high, 0, 100)
-        if share_label(column)
-        else format_interval(low, high, places)
-    )
+    if share_label(column):
+        return format_interval(low, high, 0, 100)
+    return format_interval(low, high, places)
 
 
 def estimate_text(column: Column, estimate: Estimate, places: int) -> str:
-    """Write a mean in words with its interval: `3.63 of 5 [3.24, 3.95]`, `mean probability of pass
-    64% [51, 75]`."""
+    """Write a mean in words with its interval.
+
+    Examples: `3.63 of 5 [3.24, 3.95]`, `mean probability of pass 64% [51, 75]`.
+    """
     mean = mean_text(column, estimate.value, places)
-    if label := share_label(column):
+    label = share_label(column)
+    if label:
         mean = f"mean probability of {label} {mean}"
     elif column.high is not None and column.kind == "criterion":
-        mean += f" on {scale_text(column)}" if in_words(column) else f" of {column.high:g}"
-    return f"{mean} {interval_text(column, estimate.low, estimate.high, places)}".rstrip()
+        scale = f"on {scale_text(column)}" if in_words(column) else f"of {column.high:g}"
+        mean = f"{mean} {scale}"
+    interval = interval_text(column, estimate.low, estimate.high, places)
+    return f"{mean} {interval}".rstrip()
 
 
 def score_text(column: Column, value: float, places: int = 2) -> str:
     """Write the score of one text: `4.25`, or the nearest label of a scale of words."""
     if in_words(column):
-        return min(
-            zip(column.labels, column.values, strict=True), key=lambda pair: abs(pair[1] - value)
-        )[0]
+        levels = zip(column.labels, column.values, strict=True)
+        nearest = min(levels, key=lambda level: abs(level[1] - value))
+        return nearest[0]
     text = number(value, places)
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def pass_text(column: Column) -> str:
-    """Write the least value that passes, `4`; `good` if it is the middle between this label and the
-    next lower one."""
+    """Write the least value that passes: `4`, or the label `good`.
+
+    A label passes from the middle between its value and the next lower one (decision 71).
+    """
     least = column.pass_at or 0.0
-    levels = sorted(zip(column.values, column.labels, strict=True)) if in_words(column) else []
-    middles = {
-        (low + high) / 2: label for (low, _), (high, label) in pairwise(levels) if low < high
-    }
-    return middles.get(least) or minus(f"{least:g}")
+    if in_words(column):
+        label_by_middle = {}
+        levels = sorted(zip(column.values, column.labels, strict=True))
+        for (lower, _), (value, label) in pairwise(levels):
+            if lower < value:
+                label_by_middle[(lower + value) / 2] = label
+        if label_by_middle.get(least):
+            return label_by_middle[least]
+    return minus(f"{least:g}")
 
 
 def scale_text(column: Column) -> str:
-    """Write the ends of a criterion's scale, `1–5` or `rude 0 – polite 1`; nothing for shares and
-    other columns."""
-    if (
-        column.kind != "criterion"
-        or column.low is None
-        or column.high is None
-        or share_label(column)
-    ):
+    """Write the ends of a criterion's scale: `1–5` or `rude 0 – polite 1`.
+
+    Return "" for shares (`share_label`), for ends that are no whole numbers, and for metrics.
+    """
+    if column.kind != "criterion" or share_label(column):
+        return ""
+    if column.low is None or column.high is None:
         return ""
     if in_words(column):
-        (low, lowest), *_, (high, highest) = sorted(zip(column.values, column.labels, strict=True))
+        levels = sorted(zip(column.values, column.labels, strict=True))
+        low, lowest = levels[0]
+        high, highest = levels[-1]
         return f"{lowest} {minus(f'{low:g}')} – {highest} {minus(f'{high:g}')}"
-    return (
-        f"{number(column.low, 0)}–{number(column.high, 0)}"
-        if column.low % 1 == column.high % 1 == 0
-        else ""
-    )
+    if column.low % 1 == column.high % 1 == 0:
+        return f"{number(column.low, 0)}–{number(column.high, 0)}"
+    return ""
 
 
 def decimal_places(column: Column, values: Iterable[float]) -> int:
     """Return the number of decimals for the means of a column."""
-    ends = [column.low, column.high]
-    return decimals([end for end in ends if end is not None] if None not in ends else values)
+    if column.low is None or column.high is None:
+        return decimals(values)
+    return decimals([column.low, column.high])
 
 
 def share_of_scale(column: Column, value: float) -> float | None:
-    """Return the value as a share of its scale, 0 the worse end and 1 the better one; None without
-    a scale."""
+    """Return the value as a share of its scale, 0 for the worse end and 1 for the better one.
+
+    Return None without a scale.
+    """
     if column.low is None or column.high is None or column.high <= column.low:
         return None
     share = (value - column.low) / (column.high - column.low)
-    return min(1.0, max(0.0, 1 - share if column.better == "lower" else share))
+    if column.better == "lower":
+        share = 1 - share
+    return min(1.0, max(0.0, share))
 
 
 def in_words(column: Column) -> bool:
@@ -140,4 +176,5 @@ def in_words(column: Column) -> bool:
 
 
 def _numeric(labels: Iterable[str]) -> bool:
+    """Return whether all labels are numbers, such as `−1`, `+2` and `0.5`."""
     return all(label.lstrip("+-−").replace(".", "", 1).isdigit() for label in labels)

@@ -1,5 +1,7 @@
-"""Render the records of a Document as CSV, in full precision and safe to open in a spreadsheet, or
-its data as JSON."""
+"""Render the records of a Document as CSV, or its data as JSON.
+
+The CSV has full precision and is safe to open in a spreadsheet.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +13,12 @@ from judge.core.format import json_text, to_json
 from judge.report.document import Document
 
 _SIGNS = "=+-@"
-"""With what a formula begins (OWASP, "CSV Injection"); also in its wide or small form, such as ＝ or
-﹦."""
+"""The characters that begin a formula (OWASP, "CSV Injection").
+
+Spreadsheets also accept their wide and small forms, such as ＝ and ﹦.
+"""
 _BREAKS = "\t\r\n"
-"""A spreadsheet may begin a new cell after these, whatever stands before."""
+"""The characters after which a spreadsheet may begin a new cell."""
 
 
 def render(document: Document, *, wide: bool = False) -> str:
@@ -23,24 +27,30 @@ def render(document: Document, *, wide: bool = False) -> str:
     With `wide`, write a row per item and system. A text that a spreadsheet would take for a formula
     gets an apostrophe in front; numbers stay unchanged.
     """
-    header: Iterable[str] = next(iter(document.records), document.header)
+    header: Iterable[str] = document.header
+    if document.records:
+        header = document.records[0]
     records: Iterable[Mapping[str, Any]] = document.records
     if wide and document.wide_records:
         header, records = document.wide_records()
-    lines = [header] if header else []
-    lines += [record.values() for record in records]
-    return "".join(",".join(map(_cell, to_json(list(cells)))) + "\n" for cells in lines)
+    rows: list[Iterable[Any]] = []
+    if header:
+        rows.append(header)
+    rows += [record.values() for record in records]
+    lines = []
+    for values in rows:
+        cells = map(_cell, to_json(list(values)))
+        lines.append(",".join(cells) + "\n")
+    return "".join(lines)
 
 
 def _cell(value: Any) -> str:
-    """Return a value as it stands between two commas.
-
-    `csv.writer` leaves a carriage return unquoted, after which a spreadsheet begins a new row. All
-    characters that are not printed are quoted here.
-    """
+    """Return the text of a value between two commas, quoted if necessary."""
     if value is None:
         return ""
     text = escape(value) if isinstance(value, str) else str(value)
+    # `csv.writer` would leave a carriage return unquoted, after which a spreadsheet begins a new
+    # row. Here, all characters that are not printable are quoted.
     if text.isprintable() and not any(sign in text for sign in ',"'):
         return text
     doubled = text.replace('"', '""')
@@ -48,17 +58,18 @@ def _cell(value: Any) -> str:
 
 
 def escape(text: str) -> str:
-    """Return the text as a cell that is no formula: with an apostrophe before it, if it could be
-    one.
+    """Return the text as a cell that is no formula: with an apostrophe before it if necessary.
 
-    A text that still looks like a formula behind its apostrophes has one more than it had.
+    A formula behind apostrophes gets one more, so that an added one can be told from the text's.
     """
     return f"'{text}" if _is_formula(text.lstrip("'")) else text
 
 
 def _is_formula(text: str) -> bool:
-    """Return whether a text is a formula, also behind blanks, control characters and invisible
-    ones."""
+    """Return whether a spreadsheet may read the text as a formula.
+
+    Blanks, control characters and invisible ones before the formula do not count.
+    """
     if text[:1] in tuple(_BREAKS):
         return True
     for character in text:

@@ -30,36 +30,36 @@ from judge.report.renderers import csv
 from judge.text.languages import DEFAULT_LANGUAGE, LANGUAGES, detect_language_or_none, html_language
 
 ASSETS = Path(__file__).parents[1] / "html"
-_LOOK_AT, _LATIN = (
-    400,
-    "A-Za-zÀ-ɏ",
-)  # characters of a text that tell its language, and letters of an alphabet
+_MAX_START = 400  # characters of a text; they are enough to detect its language
+_LATIN = "A-Za-zÀ-ɏ"  # for a language with an alphabet, whose letters `LANGUAGES` does not list
 _HALVES = (blocks.Excerpts, blocks.Chart)  # side by side in the summary
 
 
 def render(document: Document) -> str:
     """Write the page: the finding and the summary on its first screen, then the sections."""
+    style = asset("page.css") + asset("items.css")
     script = asset("page.js") + asset("items.js")
-    page: str = (
-        page_environment()
-        .get_template("page.html.jinja")
-        .render(
-            document=document,
-            style=Markup(asset("page.css") + asset("items.css")),  # noqa: S704  (our own file)
-            script=Markup(script),  # noqa: S704  (our own file)
-            script_hash=policy_hash(script),
-            table_data="data:text/csv;charset=utf-8," + quote(csv.render(document))
-            if document.records
-            else "",
-        )
+    table_data = ""
+    if document.records:
+        table_data = "data:text/csv;charset=utf-8," + quote(csv.render(document))
+    template = page_environment().get_template("page.html.jinja")
+    page: str = template.render(
+        document=document,
+        style=Markup(style),  # noqa: S704  (our own file)
+        script=Markup(script),  # noqa: S704  (our own file)
+        script_hash=policy_hash(script),
+        table_data=table_data,
     )
     return page
 
 
 def fragment(document: Document) -> str:
-    """Write the finding, the notices, the summary's tables and what failed, without a script or a
-    stylesheet."""
-    return str(page_environment().get_template("fragment.html.jinja").render(document=document))
+    """Write the finding, the notices, the summary's tables and the failures for a notebook.
+
+    The fragment has neither a script nor a stylesheet.
+    """
+    template = page_environment().get_template("fragment.html.jinja")
+    return str(template.render(document=document))
 
 
 def policy_hash(content: str) -> str:
@@ -69,7 +69,7 @@ def policy_hash(content: str) -> str:
 
 @cache
 def page_environment(folder: Path = ASSETS) -> Environment:
-    """Return the environment of the templates in a folder: every value that they write is escaped."""
+    """Return the environment of the templates in a folder; it escapes every value they write."""
     environment = Environment(
         loader=FileSystemLoader(folder),
         autoescape=True,
@@ -78,15 +78,14 @@ def page_environment(folder: Path = ASSETS) -> Environment:
         lstrip_blocks=True,
         finalize=_cleaned,
     )
-    environment.policies["json.dumps_function"] = lambda value, **_: json.dumps(
-        _cleaned(value), separators=(",", ":"), ensure_ascii=False, allow_nan=False
-    )
+    # For the filter `tojson`, by which the templates write data for the page's script.
+    environment.policies["json.dumps_function"] = _compact_json
     environment.filters |= {
         "count": plural,
         "heads": _heads,
         "kind": lambda block: type(block).__name__,
         "language": _language,
-        "line": lambda text, limit=0: Markup(escape(isolate(one_line(text, limit)))),  # noqa: S704  (escaped)
+        "line": _line,
         "names": _names,
         "percent": lambda share: f"{100 * share:.4g}%",
         "prose": lambda text: text if is_rtl(text) else _names(text),
@@ -96,54 +95,85 @@ def page_environment(folder: Path = ASSETS) -> Environment:
     return environment
 
 
+def _compact_json(value: Any, **_options: Any) -> str:
+    """Return JSON without blanks; Jinja's options for `json.dumps` do not count."""
+    return json.dumps(_cleaned(value), separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
 def _cleaned(value: Any) -> Any:
     """Escape the controls of every text in a value that a template writes; its own markup stays."""
-    if isinstance(value, str) and not isinstance(value, Markup):
+    if isinstance(value, Markup):
+        return value
+    if isinstance(value, str):
         return escape_controls(value)
     if isinstance(value, Mapping):
         return {name: _cleaned(inner) for name, inner in value.items()}
-    return [_cleaned(inner) for inner in value] if isinstance(value, list | tuple) else value
+    if isinstance(value, list | tuple):
+        return [_cleaned(inner) for inner in value]
+    return value
+
+
+def _line(text: str, limit: int = 0) -> Markup:
+    """Return the text on one line for an attribute, with marks around right-to-left names."""
+    return Markup(escape(isolate(one_line(text, limit))))  # noqa: S704  (escaped)
 
 
 def _names(text: str) -> Markup:
     """Return the text with a <bdi> around names of a right-to-left script."""
-    return Markup(isolate(str(escape(escape_controls(text))), "<bdi>", "</bdi>"))  # noqa: S704  (escaped)
+    escaped = str(escape(escape_controls(text)))
+    return Markup(isolate(escaped, "<bdi>", "</bdi>"))  # noqa: S704  (escaped)
 
 
 def _language(text: str, usual: str) -> str:
-    """Return the code of a text's language, "" if it is not known; `usual` is that of most texts.
+    """Return the code of a text's language, "" if it is not known.
+
+    `usual` is the code of most texts' language.
 
     Traditional Chinese is `zh-Hant`, by which browsers choose the forms of its characters.
     """
-    start = text[:_LOOK_AT]
+    start = text[:_MAX_START]
     code = detect_language_or_none(start)
     if not code or code == DEFAULT_LANGUAGE:
+        # The words of a language that judge does not know count as English.
         code = _usual_language(start, usual)
     return html_language(code, start)
 
 
 def _usual_language(start: str, usual: str) -> str:
     """Return `usual` if most letters of a text are of its script, else ""."""
-    script = re.compile(f"[{(usual in LANGUAGES and LANGUAGES[usual].letters) or _LATIN}]")
-    return usual if 2 * len(script.findall(start)) > sum(map(str.isalpha, start)) else ""
+    letters = _LATIN
+    if usual in LANGUAGES:
+        letters = LANGUAGES[usual].letters or _LATIN
+    of_script = len(re.findall(f"[{letters}]", start))
+    all_letters = sum(map(str.isalpha, start))
+    return usual if 2 * of_script > all_letters else ""
 
 
 def _rows_of_blocks(summary: Sequence[blocks.Block]) -> Iterator[tuple[bool, list[blocks.Block]]]:
-    """Yield the blocks of a summary: those that stand side by side together, any other alone."""
-    for half, group in groupby(summary, key=lambda block: isinstance(block, _HALVES)):
-        if half:
+    """Yield the rows of a summary: neighbouring halves in one row, any other block alone.
+
+    The first value says whether the row is one of halves.
+    """
+    for are_halves, group in groupby(summary, key=lambda block: isinstance(block, _HALVES)):
+        if are_halves:
             yield True, list(group)
-        else:
-            yield from ((False, [block]) for block in group)
+            continue
+        for block in group:
+            yield False, [block]
 
 
 def _heads(columns: Sequence[blocks.Column]) -> list[tuple[str, list[tuple[int, blocks.Column]]]]:
-    """Return the headings above the columns, each with its columns and their places; a column
-    without one is alone."""
-    places = groupby(
-        enumerate(columns), key=lambda place: (place[1].group, -1 if place[1].group else place[0])
-    )
-    return [(group, list(members)) for (group, _), members in places]
+    """Return the headings above the columns, each with its columns and their indices.
+
+    A column without a heading is alone.
+    """
+    headings: list[tuple[str, list[tuple[int, blocks.Column]]]] = []
+    for index, column in enumerate(columns):
+        if column.group and headings and headings[-1][0] == column.group:
+            headings[-1][1].append((index, column))
+        else:
+            headings.append((column.group, [(index, column)]))
+    return headings
 
 
 @cache

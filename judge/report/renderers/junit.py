@@ -7,44 +7,52 @@ from collections.abc import Sequence
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from judge.core.format import escape_controls, one_line
-from judge.report.document import Document, TestSuite
+from judge.report.document import Document, TestCase, TestSuite
 
 _NAME = 80  # characters
 _TAGS = {"passed": "system-out", "failed": "failure", "error": "error", "skipped": "skipped"}
-# XML 1.0 has no place for these two, escaped or not (section 2.2); `escape_controls` escapes the others.
+# XML 1.0 forbids these two, escaped or not (section 2.2). It forbids others too, which
+# `escape_controls` escapes.
 _FORBIDDEN = re.compile("[\ufffe\uffff]")
 
 
 def render(document: Document) -> str:
-    """Write a `testsuite` per suite, with its cases in order; a passed case has its message as
-    `system-out`."""
-    root = Element(
-        "testsuites", {"name": _text(one_line(document.title)), **_counts(document.tests)}
-    )
+    """Write a `testsuite` per suite, with its cases in order.
+
+    The message of a passed case is its `system-out`.
+    """
+    title = _text(one_line(document.title))
+    root = Element("testsuites", {"name": title, **_counts(document.tests)})
     for suite in document.tests:
-        name = _text(one_line(suite.name, _NAME))
-        node = SubElement(
-            root, "testsuite", {"name": name, "file": _text(suite.file), **_counts([suite])}
-        )
-        for case in suite.cases:
-            place = {"file": _text(suite.file), "line": str(case.line)} if case.line else {}
-            test = SubElement(
-                node,
-                "testcase",
-                {"name": _text(one_line(case.name, _NAME)), "classname": name, **place},
-            )
-            if not case.message:
-                continue
-            message = _text(case.message)
-            short = {"message": message.partition("\n")[0], "type": _text(case.kind)}
-            SubElement(
-                test, _TAGS[case.status], {} if case.status == "passed" else short
-            ).text = message
+        _add_suite(root, suite)
     indent(root)
     return f'<?xml version="1.0" encoding="utf-8"?>\n{tostring(root, encoding="unicode")}\n'
 
 
+def _add_suite(root: Element, suite: TestSuite) -> None:
+    suite_name = _text(one_line(suite.name, _NAME))
+    file = _text(suite.file)
+    node = SubElement(root, "testsuite", {"name": suite_name, "file": file, **_counts([suite])})
+    for case in suite.cases:
+        attributes = {"name": _text(one_line(case.name, _NAME)), "classname": suite_name}
+        if case.line:
+            attributes |= {"file": file, "line": str(case.line)}
+        _add_message(SubElement(node, "testcase", attributes), case)
+
+
+def _add_message(node: Element, case: TestCase) -> None:
+    if not case.message:
+        return
+    message = _text(case.message)
+    attributes: dict[str, str] = {}
+    if case.status != "passed":
+        first_line = message.partition("\n")[0]
+        attributes = {"message": first_line, "type": _text(case.kind)}
+    SubElement(node, _TAGS[case.status], attributes).text = message
+
+
 def _text(text: str) -> str:
+    """Return a text with only characters that XML allows; the others become escapes."""
     return _FORBIDDEN.sub(lambda match: f"\\u{ord(match[0]):04x}", escape_controls(text))
 
 

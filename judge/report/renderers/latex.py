@@ -1,4 +1,7 @@
-"""Render the tables of a Document as LaTeX for a paper: booktabs, escaped names, small intervals."""
+"""Render the tables of a Document as LaTeX for a paper.
+
+They use booktabs; names are escaped and intervals small.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +13,17 @@ from judge.core.format import one_line
 from judge.report import document as blocks
 from judge.report.document import Document
 
-_HEAD = """\
-% Needs \\usepackage{booktabs,adjustbox}. Names in Japanese, Korean, Chinese and other scripts need LuaLaTeX or XeLaTeX
-% and a font that has them.
-"""
+_HEAD = (
+    "% Needs \\usepackage{booktabs,adjustbox}. Names in Japanese, Korean, Chinese and other "
+    "scripts need LuaLaTeX or XeLaTeX\n"
+    "% and a font that has them.\n"
+)
 _NAME = 80  # characters of a name
 _MAX_TEXTS = 2  # columns of text in a table of a paper
 _WIDE = 20  # characters, beyond which a heading is broken
 
-# What TeX reads as a command, makes another character of, or cannot print in its oldest encoding.
+# The characters that TeX reads as commands, replaces by others, or cannot print in OT1, its default
+# font encoding: it prints `<` as `¡`. Of straight quotes TeX makes curly ones.
 _CHARACTERS = {
     "\\": "\\textbackslash{}",
     "{": "\\{",
@@ -51,103 +56,140 @@ _CHARACTERS = {
     "ρ": "$\\rho$",
     "✓": "$\\surd$",
     "✗": "$\\times$",
-    "\0": "{}",  # between two characters that would become one; `line` lets no such character through
+    # Marks the gaps of `_LIGATURE_GAP`. A text has none, because `one_line` escapes controls.
+    "\0": "{}",
 }
 _ESCAPED = str.maketrans(_CHARACTERS)
-_LIGATURE = re.compile(r"(?<=-)(?=-)|(?<=,)(?=,)")
-_PIECE = re.compile(r"[^_/ ]{0,15}[_/ ]|[^_/ ]{1,16}")  # of a name, after which its line may end
+# The gap in `--` and `,,`, of which TeX's fonts would make a dash and a quotation mark.
+_LIGATURE_GAP = re.compile(r"(?<=-)(?=-)|(?<=,)(?=,)")
+# A line may end after each piece of a name: `meta/`, `llama_`, `instruct`.
+_PIECE = re.compile(r"[^_/ ]{0,15}[_/ ]|[^_/ ]{1,16}")
 
 
 def render(document: Document) -> str:
-    """Write the tables of the sections, or if they have none of the summary, or else the folded
-    ones.
+    """Write the document's tables, which `_chosen_tables` selects.
 
-    Tables of mostly text are left out.
-
-    A row has a line of values and below it one of small intervals. Tables of many columns go on in
-    a part below, and LaTeX shrinks what is wider than a line.
+    A row has a line of values and below it one
+    of small intervals. A table with many columns continues in a part below, and LaTeX shrinks a
+    part that is wider than a line.
     """
-    summary = [block for block in document.summary if isinstance(block, blocks.Table)]
-    inner = [block for section in document.sections for block in section.blocks]
-    tables = [block for block in inner if isinstance(block, blocks.Table)]
-    tables = [
-        table
-        for table in tables
-        if sum(not column.numeric for column in table.columns) <= _MAX_TEXTS
-    ]
-    details = [block for block in inner if isinstance(block, blocks.Details)]
-    folded = [block for each in details for block in each.blocks if isinstance(block, blocks.Table)]
-    parts = [_HEAD, *(f"% {one_line(notice)}\n" for notice in document.notices)]
-    for place, table in enumerate(tables or summary or folded, 1):
-        name = re.sub("[^a-zA-Z0-9]+", "-", table.name).strip("-") or str(place)
-        body = "\n\n\\medskip\n".join("\n".join(_part(part)) for part in table.tall.pages)
-        caption = escape(" ".join(filter(None, (table.caption, table.key))))
-        parts += [
-            "" if place == 1 else "\n",
-            f"\\begin{{table}}\n\\centering\n\\caption{{{caption}}}\n\\label{{tab:judge-{name}}}\n",
-            f"\\small\n\\setlength{{\\tabcolsep}}{{4pt}}\n{body}\n\\end{{table}}\n",
-        ]
+    parts = [_HEAD]
+    parts += [f"% {one_line(notice)}\n" for notice in document.notices]
+    for number, table in enumerate(_chosen_tables(document), 1):
+        if number > 1:
+            parts.append("\n")
+        parts.append(_table(table, number))
     return "".join(parts)
 
 
 def escape(text: str, limit: int = 0) -> str:
-    """The text on one line as LaTeX prints it, in a table and in a caption."""
-    return _LIGATURE.sub("\0", one_line(text, limit)).translate(_ESCAPED)
+    """Return the text on one line as LaTeX prints it, in a table and in a caption."""
+    return _LIGATURE_GAP.sub("\0", one_line(text, limit)).translate(_ESCAPED)
 
 
-def _part(table: blocks.Table) -> Iterator[str]:
-    """The lines of one tabular.
+def _chosen_tables(document: Document) -> list[blocks.Table]:
+    """Return the tables of the sections, without those of mostly text.
 
-    A row starts with braces because LaTeX would read a `[` or `*` there as an argument of the last `\\\\`.
+    If there are none, return the summary's tables, or else the folded ones.
     """
+    in_sections: list[blocks.Table] = []
+    folded: list[blocks.Table] = []
+    for section in document.sections:
+        for block in section.blocks:
+            if isinstance(block, blocks.Table) and _is_numeric(block):
+                in_sections.append(block)
+            elif isinstance(block, blocks.Details):
+                folded += _tables(block.blocks)
+    return in_sections or _tables(document.summary) or folded
+
+
+def _tables(group: Iterable[blocks.Block]) -> list[blocks.Table]:
+    return [block for block in group if isinstance(block, blocks.Table)]
+
+
+def _is_numeric(table: blocks.Table) -> bool:
+    """Return whether few of a table's columns are text."""
+    texts = sum(not column.numeric for column in table.columns)
+    return texts <= _MAX_TEXTS
+
+
+def _table(table: blocks.Table, number: int) -> str:
+    """Write a floating table; the `number` labels one without a name."""
+    name = re.sub("[^a-zA-Z0-9]+", "-", table.name).strip("-") or str(number)
+    tabulars = ["\n".join(_tabular(part)) for part in table.tall.pages]
+    caption = escape(" ".join(filter(None, (table.caption, table.key))))
+    lines = [
+        "\\begin{table}",
+        "\\centering",
+        f"\\caption{{{caption}}}",
+        f"\\label{{tab:judge-{name}}}",
+        "\\small",
+        "\\setlength{\\tabcolsep}{4pt}",
+        "\n\n\\medskip\n".join(tabulars),
+        "\\end{table}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _tabular(table: blocks.Table) -> Iterator[str]:
+    """Yield the lines of one tabular."""
     title, *columns = table.columns
     yield "\\begin{adjustbox}{max width=\\linewidth}"
     yield f"\\begin{{tabular}}{{l{'r' * len(columns)}}}"
     yield "\\toprule"
-    # The heading above a panel's columns: criteria and rules below them.
-    above, rules, place = [], [], 2
-    for criterion, group in groupby(columns, key=lambda column: column.group):
-        width = len(list(group))
-        above += (
-            [f"\\multicolumn{{{width}}}{{c}}{{{escape(criterion, _NAME)}}}"]
-            if criterion
-            else [""] * width
-        )
-        rules += [f"\\cmidrule(lr){{{place}-{place + width - 1}}}"] if criterion else []
-        place += width
-    if rules:
-        yield _row("", above)
-        yield "".join(rules)
-    heads = []
-    for column in columns:
-        head = one_line(column.head, _NAME) + blocks.ARROWS[column.better]
-        pieces = (
-            escape(piece) + (" " if piece.endswith(" ") else "\\allowbreak{}")
-            for piece in _PIECE.findall(head)
-        )
-        heads.append(
-            escape(head)
-            if len(head) <= _WIDE
-            else f"\\parbox[b]{{6em}}{{\\raggedleft {''.join(pieces)}}}"
-        )
+    yield from _group_headings(columns)
+    heads = [_column_head(column) for column in columns]
     yield _row(f"{{}}{title.head}" if title.head else "", heads)
     yield "\\midrule"
     for name, *cells in table.rows:
-        texts = [
-            (escape(cell.text), escape(cell.mark), cell.tone in ("strong", "good"))
-            for cell in cells
-        ]
-        values = (
-            f"\\textbf{{{text}}}{mark}" if bold else text + mark for text, mark, bold in texts
-        )
-        yield _row("{}" + escape(name.text, _NAME), values)
+        # The braces: LaTeX would read a `[` or `*` after the last row's `\\` as its argument.
+        yield _row("{}" + escape(name.text, _NAME), map(_value, cells))
         if any(cell.note for cell in cells):
-            yield _row(
-                "", (f"{{\\scriptsize {escape(cell.note)}}}" if cell.note else "" for cell in cells)
-            )
+            yield _row("", map(_small_note, cells))
     yield "\\bottomrule"
     yield "\\end{tabular}"
     yield "\\end{adjustbox}"
+
+
+def _group_headings(columns: Iterable[blocks.Column]) -> Iterator[str]:
+    """Yield a line of headings above the columns and one of rules below it, if any have a group."""
+    headings: list[str] = []
+    rules: list[str] = []
+    start = 2  # the first column names the rows
+    for group, members in groupby(columns, key=lambda column: column.group):
+        width = len(list(members))
+        if group:
+            headings.append(f"\\multicolumn{{{width}}}{{c}}{{{escape(group, _NAME)}}}")
+            rules.append(f"\\cmidrule(lr){{{start}-{start + width - 1}}}")
+        else:
+            headings += [""] * width
+        start += width
+    if rules:
+        yield _row("", headings)
+        yield "".join(rules)
+
+
+def _column_head(column: blocks.Column) -> str:
+    """Return the heading of a column; a long one is broken into lines."""
+    head = one_line(column.head, _NAME) + blocks.ARROWS[column.better]
+    if len(head) <= _WIDE:
+        return escape(head)
+    pieces = []
+    for piece in _PIECE.findall(head):
+        line_end = " " if piece.endswith(" ") else "\\allowbreak{}"
+        pieces.append(escape(piece) + line_end)
+    return f"\\parbox[b]{{6em}}{{\\raggedleft {''.join(pieces)}}}"
+
+
+def _value(cell: blocks.Cell) -> str:
+    text = escape(cell.text)
+    if cell.tone in ("strong", "good"):
+        text = f"\\textbf{{{text}}}"
+    return text + escape(cell.mark)
+
+
+def _small_note(cell: blocks.Cell) -> str:
+    return f"{{\\scriptsize {escape(cell.note)}}}" if cell.note else ""
 
 
 def _row(first: str, cells: Iterable[str]) -> str:

@@ -15,12 +15,18 @@ from judge.report import document as blocks
 from judge.report.charts import CELL, escaped, shorten, text
 from judge.report.document import Chart, Document
 
-_MARGIN, _HEAD, _TITLE = 16, 44, 80  # pixels around a chart and of its title, and cells of a title
-_FILE_NAME = 150  # bytes
+_MARGIN = 16  # pixels around a chart
+_HEAD = 44  # pixels for a chart's title
+_MAX_TITLE = 80  # terminal cells of a title; a CJK character takes two
+_FILE_NAME = 150  # bytes; most file systems allow 255 for the whole name
 _SCALE = 2  # pixels of a PNG per pixel of a chart
 # Families are named because rasterisers may not know which font sans-serif is.
-_FONTS = "'Segoe UI', 'Helvetica Neue', Helvetica, Arial, 'Liberation Sans', 'Noto Sans', 'DejaVu Sans', sans-serif"
-# The light colours of the page, for elements of class judge alone: a notebook puts the picture into its own page.
+_FONTS = (
+    "'Segoe UI', 'Helvetica Neue', Helvetica, Arial, 'Liberation Sans', 'Noto Sans', "
+    "'DejaVu Sans', sans-serif"
+)
+# The light colours of the page. They hold only inside the class judge, because a notebook puts the
+# picture into its own page.
 _COLOURS = {
     "text": "fill: #14181d",
     ".tick": "fill: #586270",
@@ -39,8 +45,10 @@ _COLOURS = {
 
 def charts(document: Document) -> list[Chart]:
     """Return the charts of the summary and the sections, each once."""
-    groups = (document.summary, *(section.blocks for section in document.sections))
-    return list(dict.fromkeys(chart for group in groups for chart in _charts(group)))
+    drawn = list(_charts(document.summary))
+    for section in document.sections:
+        drawn += _charts(section.blocks)
+    return list(dict.fromkeys(drawn))
 
 
 def render(document: Document) -> str:
@@ -49,20 +57,21 @@ def render(document: Document) -> str:
 
 
 def plot(document: Document, name: str = "") -> str:
-    """Draw the charts of this name, or of names that begin with it and a hyphen; by default those
-    of the summary.
+    """Draw the charts with this name, or with names that begin with it and a hyphen.
 
-    Raises ConfigError for an unknown name and for a document without charts.
+    Without a name, draw those of the summary. Raises ConfigError for an unknown name and for a
+    document without charts.
     """
     known = charts(document)
-    chosen = [chart for chart in known if chart.name == name or chart.name.startswith(f"{name}-")]
+    if not known:
+        raise ConfigError("this report has no charts")
     if not name:
-        chosen = list(_charts(document.summary)) or known[:1]
+        return standalone(list(_charts(document.summary)) or known[:1])
+    prefix = f"{name}-"
+    chosen = [chart for chart in known if chart.name == name or chart.name.startswith(prefix)]
     if not chosen:
         names = [chart.name for chart in known]
-        raise ConfigError(
-            unknown_name_message("chart", name, names) if names else "this report has no charts"
-        )
+        raise ConfigError(unknown_name_message("chart", name, names))
     return standalone(chosen)
 
 
@@ -81,63 +90,84 @@ def png(svg: str) -> bytes:
 
 
 def write(document: Document, output: Path, format: str) -> tuple[Path, ...]:
-    """Write a file per chart into the folder `output`, or all into one file if `output` ends in the
-    format: svg or png.
+    """Write a file per chart into the folder `output`, in a format: svg or png.
 
-    Raises MissingExtra for PNG without its package, and StorageError.
+    If `output` ends in the format, it is the one file for all charts. Raises MissingExtra for PNG
+    without its package, and StorageError.
     """
-    drawn = charts(document)
-    groups: dict[str, list[Chart]] = {}
-    taken = set[str]()  # names are unique even on a disk that ignores case
-    for chart in drawn:
-        name = (
-            re.sub(r"[^\w.-]+", "-", chart.name)
-            .strip("-.")
-            .encode()[:_FILE_NAME]
-            .decode(errors="ignore")
-            or "chart"
-        )
-        unique, number = name, 2
-        while unique.casefold() in taken:
-            unique, number = f"{name}-{number}", number + 1
-        taken.add(unique.casefold())
-        groups[f"{unique}.{format}"] = [chart]
+    all_charts = charts(document)
     if output.suffix.lower() == f".{format}":
-        groups, output = {output.name: drawn}, output.parent
-    drawings = {name: standalone(group) for name, group in groups.items()}
-    store(
-        output,
-        {name: png(svg) if format == "png" else svg.encode() for name, svg in drawings.items()},
-    )
-    return tuple(output / name for name in groups)
+        folder = output.parent
+        charts_by_file = {output.name: all_charts}
+    else:
+        folder = output
+        stems = _file_stems(all_charts)
+        charts_by_file = {
+            f"{stem}.{format}": [chart] for stem, chart in zip(stems, all_charts, strict=True)
+        }
+    contents = {}
+    for name, group in charts_by_file.items():
+        svg = standalone(group)
+        contents[name] = png(svg) if format == "png" else svg.encode()
+    store(folder, contents)
+    return tuple(folder / name for name in charts_by_file)
+
+
+def _file_stems(group: Iterable[Chart]) -> list[str]:
+    """Return a safe file name without an ending for each chart."""
+    stems = []
+    used = set[str]()  # case-folded, because some disks ignore case
+    for chart in group:
+        # `judge: east/west` becomes `judge-east-west`.
+        safe = re.sub(r"[^\w.-]+", "-", chart.name).strip("-.")
+        # Cutting may leave a part of a character at the end.
+        name = safe.encode()[:_FILE_NAME].decode(errors="ignore") or "chart"
+        unique = name
+        number = 2
+        while unique.casefold() in used:
+            unique = f"{name}-{number}"
+            number += 1
+        used.add(unique.casefold())
+        stems.append(unique)
+    return stems
 
 
 def standalone(charts: Iterable[Chart]) -> str:
-    """Return an SVG document with these charts, their titles and captions, in the light colours of
-    the page."""
+    """Return an SVG document with these charts, their titles and captions.
+
+    It has the light colours of the page.
+    """
     drawn = list(charts)
-    parts, width, y = [], 2 * _MARGIN, 0
+    parts = []
+    width = 2 * _MARGIN
+    top = 0
     for chart in drawn:
-        title = shorten(chart.title, _TITLE)
-        head = text(_MARGIN, y + 26, title, bold=True)
-        placed = chart.svg.replace("<svg ", f'<svg x="{_MARGIN}" y="{y + _HEAD}" ', 1)
+        title = shorten(chart.title, _MAX_TITLE)
+        head = text(_MARGIN, top + 26, title, bold=True)
+        placed = chart.svg.replace("<svg ", f'<svg x="{_MARGIN}" y="{top + _HEAD}" ', 1)
         parts.append(f'<g font-size="15">{head}</g>\n{placed}\n')
-        width = max(
-            width, chart.width + 2 * _MARGIN, round(2 * _MARGIN + 1.2 * CELL * cell_len(title))
-        )
-        y += _HEAD + chart.height + _MARGIN
-    height = max(y, 1)
+        # CELL is for 13 px and regular weight; titles are bold and have 15 px.
+        title_width = round(2 * _MARGIN + 1.2 * CELL * cell_len(title))
+        width = max(width, chart.width + 2 * _MARGIN, title_width)
+        top += _HEAD + chart.height + _MARGIN
+    height = max(top, 1)
     name = escaped(drawn[0].title if len(drawn) == 1 else "Charts")
-    about = escaped(" ".join(dict.fromkeys(chart.caption for chart in drawn if chart.caption)))
-    style = "".join(f".judge {selector} {{ {colour} }}\n" for selector, colour in _COLOURS.items())
+    captions = dict.fromkeys(chart.caption for chart in drawn if chart.caption)
+    about = escaped(" ".join(captions))
+    rules = [f".judge {selector} {{ {colour} }}\n" for selector, colour in _COLOURS.items()]
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
-        f'class="judge" font-family="{_FONTS}" role="img" aria-label="{name}">\n<desc>{about}</desc>\n'
-        f'<style>\n{style}</style>\n<rect width="{width}" height="{height}" fill="#ffffff"/>\n{"".join(parts)}</svg>\n'
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+        f'viewBox="0 0 {width} {height}" '
+        f'class="judge" font-family="{_FONTS}" role="img" aria-label="{name}">\n'
+        f"<desc>{about}</desc>\n"
+        f"<style>\n{''.join(rules)}</style>\n"
+        f'<rect width="{width}" height="{height}" fill="#ffffff"/>\n'
+        f"{''.join(parts)}</svg>\n"
     )
 
 
 def _charts(group: Iterable[blocks.Block]) -> Iterator[Chart]:
+    """Yield the charts of the blocks, also of folded ones."""
     for block in group:
         if isinstance(block, Chart):
             yield block
