@@ -1,8 +1,7 @@
-"""The sentences on how well judges agree with people, each with the condition under which it is
-true.
+"""The sentences on how well judges agree with people, each with the condition for its truth.
 
-`verdict` decides what can be said of a judge on a criterion; `finding` and `criterion_sentences`
-write it.
+`verdict` decides what the data support for a judge on a criterion; `finding` and
+`criterion_sentences` write it.
 """
 
 from __future__ import annotations
@@ -19,13 +18,14 @@ from judge.stats.correlation import CONCLUSIVE, INTERVAL_ITEMS, INTERVAL_ITEMS_O
 from judge.stats.human_agreement import Rated, Row
 
 PLACES = 3
+"""The decimals of correlations and their differences."""
 _MAX_LINES = 3  # criteria of the finding
 _MAX_NAMED = 3  # criteria or baselines in a sentence
 _PANELS = ("panel mean", "panel median", "panel majority")
 
 
 class Side(Enum):
-    """The place of an interval, by its ends as they are shown: [0.000, 0.147] holds 0."""
+    """The side of 0 on which an interval lies, by its rounded ends: [0.000, 0.147] holds 0."""
 
     BELOW = "below"
     HOLDS_ZERO = "holds zero"
@@ -37,7 +37,7 @@ class Side(Enum):
 
 
 class Verdict(Enum):
-    """What the interval of a judge's correlation and its differences from the baselines support."""
+    """The conclusion from a judge's correlation and from its differences to the baselines."""
 
     BEST = "above 0, and significantly better than every baseline"
     NOT_BEST = "above 0, and not significantly better than every baseline"
@@ -51,7 +51,7 @@ class Verdict(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Lead:
-    """Spearman of a judge less that of a baseline, or of another judge, of this name."""
+    """The Spearman of a judge minus that of the baseline or other judge with this name."""
 
     name: str
     difference: Estimate
@@ -61,20 +61,24 @@ class Lead:
 
     @property
     def side(self) -> Side:
-        e = self.difference
-        # Only at this level does `n` count the items, each with a difference of its own.
-        if self.level == "within-items" and e.low is None and e.n >= (self.fewest or 0):
-            return Side.UNTESTED if e.value else Side.EQUAL
-        return side(e)
+        # Only at the level within-items, `n` counts the items, and each has its own difference. If
+        # there are enough of them and still no interval, the differences do not vary.
+        difference = self.difference
+        enough = difference.n >= (self.fewest or 0)
+        if self.level == "within-items" and difference.low is None and enough:
+            return Side.UNTESTED if difference.value else Side.EQUAL
+        return side(difference)
 
 
-def side(e: Estimate) -> Side:
-    """Return where an estimate's interval lies."""
-    if e.low is None or e.high is None:
+def side(estimate: Estimate) -> Side:
+    """Return on which side of 0 an estimate's interval lies."""
+    if estimate.low is None or estimate.high is None:
         return Side.UNTESTED
-    if round(e.low, PLACES) > 0:
+    if round(estimate.low, PLACES) > 0:
         return Side.ABOVE
-    return Side.BELOW if round(e.high, PLACES) < 0 else Side.HOLDS_ZERO
+    if round(estimate.high, PLACES) < 0:
+        return Side.BELOW
+    return Side.HOLDS_ZERO
 
 
 def spearman(row: Row | None, level: Level) -> Estimate | None:
@@ -93,10 +97,12 @@ def usable_level(rated: Rated, level: Level) -> Level:
 
 def too_few_systems(rated: Rated, level: Level) -> str:
     """Return why correlations between the systems' means cannot be compared, or ""."""
-    n = max((e.n for row in rated.rows if (e := spearman(row, level))), default=CONCLUSIVE)
-    if level != "systems" or n >= CONCLUSIVE:
+    estimates = [spearman(row, level) for row in rated.rows]
+    most = max((estimate.n for estimate in estimates if estimate), default=CONCLUSIVE)
+    if level != "systems" or most >= CONCLUSIVE:
         return ""
-    return f"{plural(n, 'system')} are too few to compare correlations of means; {CONCLUSIVE} are needed"
+    systems = plural(most, "system")
+    return f"{systems} are too few to compare correlations of means; {CONCLUSIVE} are needed"
 
 
 # What is compared
@@ -106,9 +112,10 @@ def leads_over_baselines(rated: Rated, judge: str, level: Level) -> list[Lead]:
     """Return a judge's leads over the baselines, each in its better direction."""
     if too_few_systems(rated, level):
         return []
-    leads, fewest = [], INTERVAL_ITEMS.get(level)
+    leads = []
+    fewest = INTERVAL_ITEMS.get(level)
     for row in rated.baselines:
-        key = judge, row.name, level
+        key = (judge, row.name, level)
         if key in rated.reversed:
             name = reversed_name(row.name)
             leads.append(Lead(name, rated.reversed[key], level, fewest))
@@ -128,28 +135,37 @@ def not_compared(rated: Rated, level: Level) -> list[str]:
 
 
 def leads_over_judges(rated: Rated, judge: str, level: Level) -> list[Lead]:
-    """Return a judge's leads over the other judges, with intervals that hold together."""
+    """Return a judge's leads over the other judges, with simultaneous intervals."""
     if too_few_systems(rated, level):
         return []
-    leads, fewest = [], INTERVAL_ITEMS_OF_JUDGES.get(level)
+    leads = []
+    fewest = INTERVAL_ITEMS_OF_JUDGES.get(level)
     for pair in rated.versus:
-        if pair.level == level and judge == pair.judge:
+        if pair.level != level:
+            continue
+        if judge == pair.judge:
             leads.append(Lead(pair.other, pair.spearman, level, fewest))
-        elif pair.level == level and judge == pair.other:
+        elif judge == pair.other:
             leads.append(Lead(pair.judge, pair.spearman.times(-1), level, fewest))
     return leads
 
 
+def _row_of_judge(rated: Rated, judge: str) -> Row | None:
+    return next((row for row in rated.judges if row.name == judge), None)
+
+
 def verdict(rated: Rated, judge: str, level: Level) -> Verdict:
-    """Return what can be said of a judge's agreement with people."""
-    own = spearman(next((row for row in rated.judges if row.name == judge), None), level)
-    if own is None or too_few_systems(rated, level):
+    """Return what the data support for a judge's agreement with people."""
+    correlation = spearman(_row_of_judge(rated, judge), level)
+    if correlation is None or too_few_systems(rated, level):
         return Verdict.UNKNOWN
-    place = side(own)
-    if place is Side.UNTESTED:
+    side_of_judge = side(correlation)
+    if side_of_judge is Side.UNTESTED:
         return Verdict.UNTESTED
-    if place is not Side.ABOVE:
-        return Verdict.AGAINST if place is Side.BELOW else Verdict.CHANCE
+    if side_of_judge is Side.BELOW:
+        return Verdict.AGAINST
+    if side_of_judge is not Side.ABOVE:
+        return Verdict.CHANCE
     sides = {lead.side for lead in leads_over_baselines(rated, judge, level)}
     if not sides:
         return Verdict.ALONE
@@ -164,9 +180,12 @@ def best_judge(criteria: Sequence[Rated], level: Level) -> str:
     for rated in criteria:
         for row in rated.judges:
             estimate = spearman(row, usable_level(rated, level))
-            values.setdefault(row.name, []).append(-1.0 if estimate is None else estimate.value)
-    if panel := next((name for name in values if name in _PANELS), None):
-        return panel
+            # An undefined correlation counts as the worst one, so that it does not raise a mean.
+            value = -1.0 if estimate is None else estimate.value
+            values.setdefault(row.name, []).append(value)
+    for name in values:
+        if name in _PANELS:
+            return name
     return max(values, key=lambda name: fmean(values[name]))
 
 
@@ -175,45 +194,60 @@ def best_judge(criteria: Sequence[Rated], level: Level) -> str:
 
 def finding(criteria: Sequence[Rated], best: str, level: Level) -> Iterator[str]:
     """Yield the verdict on the best judge, then a line for each criterion with more to say."""
-    by_criterion = {
+    verdicts = {
         rated.criterion: verdict(rated, best, usable_level(rated, level)) for rated in criteria
     }
-    yield _headline(criteria, by_criterion, best, level)
-    # The worst verdict first, as the number of lines is limited.
-    urgency = [Verdict.AGAINST, Verdict.CHANCE, Verdict.WORSE, Verdict.UNTESTED, Verdict.NOT_BEST]
-    order = {each: place for place, each in enumerate(urgency)}
+    yield _headline(criteria, verdicts, best, level)
+
+    def urgency(rated: Rated) -> int:
+        verdict_of_criterion = verdicts[rated.criterion]
+        if verdict_of_criterion in _MOST_URGENT_FIRST:
+            return _MOST_URGENT_FIRST.index(verdict_of_criterion)
+        return len(_MOST_URGENT_FIRST)
+
     lines = []
-    for rated in sorted(
-        criteria, key=lambda rated: order.get(by_criterion[rated.criterion], len(order))
-    ):
-        texts = _line(rated, by_criterion[rated.criterion], best, usable_level(rated, level))
+    for rated in sorted(criteria, key=urgency):
+        texts = _line(rated, verdicts[rated.criterion], best, usable_level(rated, level))
         if texts:
             lines.append(f"{rated.criterion}: {'; '.join(texts)}.")
     yield from lines[:_MAX_LINES]
     unbeaten = [
         rated
         for rated in criteria
-        if by_criterion[rated.criterion] in (Verdict.NOT_BEST, Verdict.WORSE)
+        if verdicts[rated.criterion] in (Verdict.NOT_BEST, Verdict.WORSE)
     ]
     if unbeaten and len(lines) > _MAX_LINES:
         yield f"{best} does not significantly beat {_not_beaten(unbeaten, best, level)}."
 
 
+_MOST_URGENT_FIRST = (
+    Verdict.AGAINST,
+    Verdict.CHANCE,
+    Verdict.WORSE,
+    Verdict.UNTESTED,
+    Verdict.NOT_BEST,
+)
+"""The order of the lines. Their number is limited, so a reader must see the worst verdicts."""
+
+
 def _headline(
-    criteria: Sequence[Rated], by_criterion: Mapping[str, Verdict], best: str, level: Level
+    criteria: Sequence[Rated], verdicts: Mapping[str, Verdict], best: str, level: Level
 ) -> str:
+    """Write the verdict on the best judge in one sentence.
+
+    It has only the criteria with the verdict BEST, if there are any.
+    """
     groups: dict[Verdict, list[Rated]] = {}
     for rated in criteria:
-        groups.setdefault(by_criterion[rated.criterion], []).append(rated)
+        groups.setdefault(verdicts[rated.criterion], []).append(rated)
     unknown = groups.pop(Verdict.UNKNOWN, [])
     if not groups:
         reason = too_few_systems(unknown[0], usable_level(unknown[0], level))
         return reason or f"{best} could not be compared with people"
-    total = len(criteria)
-    said = (
-        [Verdict.BEST] if Verdict.BEST in groups else [each for each in _CLAUSES if each in groups]
-    )
-    clauses = [_clause(each, groups[each], total, best, level) for each in said]
+    stated = [group for group in _CLAUSES if group in groups]
+    if Verdict.BEST in groups:
+        stated = [Verdict.BEST]
+    clauses = [_clause(group, groups[group], len(criteria), best, level) for group in stated]
     return f"{best} {listed(clauses)}"
 
 
@@ -226,15 +260,17 @@ _CLAUSES = {
     Verdict.ALONE: "could not be compared with a baseline",
     Verdict.UNTESTED: "could not be tested against chance",
 }
-"""In the order in which a headline has them."""
+"""The clause of a headline for each verdict, in the order of the headline."""
 _NEGATED = (Verdict.CHANCE, Verdict.NOT_BEST, Verdict.ALONE, Verdict.UNTESTED)
 
 
 def _clause(group: Verdict, rated: Sequence[Rated], total: int, best: str, level: Level) -> str:
     """Write what is true of a judge on these criteria of `total`."""
     words = _CLAUSES[group]
-    if group is Verdict.BEST and any(not_compared(r, usable_level(r, level)) for r in rated):
-        words = "agrees with people better than every compared baseline"
+    if group is Verdict.BEST:
+        for criterion in rated:
+            if not_compared(criterion, usable_level(criterion, level)):
+                words = "agrees with people better than every compared baseline"
     if group is Verdict.ALONE and total == 1:
         return words
     if total == 1:
@@ -260,44 +296,51 @@ def _not_beaten(criteria: Sequence[Rated], best: str, level: Level) -> str:
     return first_names(parts, _MAX_NAMED)
 
 
-def _line(rated: Rated, found: Verdict, best: str, level: Level) -> list[str]:
-    """Say of one criterion why the best judge has no better verdict, and how it compares with other
-    judges."""
-    own = spearman(next((row for row in rated.judges if row.name == best), None), level)
+def _line(rated: Rated, reached: Verdict, best: str, level: Level) -> list[str]:
+    """Say why the best judge has no better verdict on a criterion than the one it reached.
+
+    Also compare it with other judges.
+    """
     texts = []
-    if own is not None and found in _OWN:
-        texts.append(own_text(own, found, level))
+    correlation = spearman(_row_of_judge(rated, best), level)
+    if correlation is not None and reached in _WITHOUT_BASELINE:
+        texts.append(correlation_text(correlation, reached, level))
+    if reached is Verdict.UNKNOWN:
+        reason = unknown_reason(rated, best, level)
+        if reason:
+            texts.append(f"no verdict: {reason}")
     leads = []
-    if found in (Verdict.NOT_BEST, Verdict.WORSE):
+    if reached in (Verdict.NOT_BEST, Verdict.WORSE):
         over_baselines = leads_over_baselines(rated, best, level)
         leads = [lead for lead in over_baselines if lead.side is not Side.ABOVE]
     leads += leads_over_judges(rated, best, level)
-    if found is Verdict.UNKNOWN and (reason := unknown_reason(rated, best, level)):
-        texts.append(f"no verdict: {reason}")
-    return [*texts, *([leads_text(leads)] if leads else [])]
+    if leads:
+        texts.append(leads_text(leads))
+    return texts
 
 
 def unknown_reason(rated: Rated, judge: str, level: Level) -> str:
     """Return why a judge has no correlation, or none that can be compared."""
-    row = next((row for row in rated.judges if row.name == judge), None)
-    lacking = row.correlation.lacking.get(level, "") if row else "it did not score this criterion"
-    return lacking or too_few_systems(rated, level)
+    row = _row_of_judge(rated, judge)
+    if row is None:
+        return "it did not score this criterion"
+    return row.correlation.lacking.get(level, "") or too_few_systems(rated, level)
 
 
 # The sentences on one criterion
 
 
-_OWN = (Verdict.AGAINST, Verdict.CHANCE, Verdict.UNTESTED)
+_WITHOUT_BASELINE = (Verdict.AGAINST, Verdict.CHANCE, Verdict.UNTESTED)
 """The verdicts that need no baseline."""
 
 
-def own_text(own: Estimate, found: Verdict, level: Level) -> str:
-    """Say that a correlation is below 0, cannot be told from 0, or has no interval."""
-    interval = format_interval(own.low, own.high, PLACES)
-    value = number(own.value, PLACES)
-    if found is Verdict.UNTESTED:
+def correlation_text(correlation: Estimate, reached: Verdict, level: Level) -> str:
+    """Say that a correlation is below 0, does not differ significantly from 0, or is not tested."""
+    value = number(correlation.value, PLACES)
+    if reached is Verdict.UNTESTED:
         return f"not tested against chance ({value}): {_needed(INTERVAL_ITEMS.get(level))}"
-    words = "ranks against people" if found is Verdict.AGAINST else "cannot be told from chance"
+    words = "ranks against people" if reached is Verdict.AGAINST else "cannot be told from chance"
+    interval = format_interval(correlation.low, correlation.high, PLACES)
     return f"{words} ({value} {interval})"
 
 
@@ -306,31 +349,45 @@ def criterion_sentences(rated: Rated, level: Level) -> Iterator[str]:
     if not rated.judges:
         yield f"No judge scored {rated.criterion}; only baselines are shown."
         return
-    if few := too_few_systems(rated, level):
-        yield f"{few}."
+    too_few = too_few_systems(rated, level)
+    if too_few:
+        yield f"{too_few}."
         return
-    by_value = [(e.value if (e := spearman(row, level)) else -1.0) for row in rated.judges]
-    best = rated.judges[by_value.index(max(by_value))].name
+    values = []
+    for row in rated.judges:
+        correlation = spearman(row, level)
+        values.append(correlation.value if correlation else -1.0)
+    best = rated.judges[values.index(max(values))].name
     for judge in rated.judges:
-        own = spearman(judge, level)
         if level not in judge.correlation.lacking:
-            found = verdict(rated, judge.name, level)
-            texts = [own_text(own, found, level)] if own is not None and found in _OWN else []
-            leads = leads_over_baselines(rated, judge.name, level)
-            texts.append(leads_text(leads) if leads else "could not be compared with a baseline")
-            yield f"{judge.name}: {'; '.join(texts)}."
-        if judge.name == best and (leads := leads_over_judges(rated, best, level)):
+            yield _sentence_on_judge(rated, judge, level)
+        if judge.name != best:
+            continue
+        leads = leads_over_judges(rated, best, level)
+        if leads:
             yield f"{best}: {leads_text(leads)}."
 
 
-_GROUPS = {
+def _sentence_on_judge(rated: Rated, judge: Row, level: Level) -> str:
+    """Compare a judge with chance and the baselines."""
+    reached = verdict(rated, judge.name, level)
+    correlation = spearman(judge, level)
+    texts = []
+    if correlation is not None and reached in _WITHOUT_BASELINE:
+        texts.append(correlation_text(correlation, reached, level))
+    leads = leads_over_baselines(rated, judge.name, level)
+    texts.append(leads_text(leads) if leads else "could not be compared with a baseline")
+    return f"{judge.name}: {'; '.join(texts)}."
+
+
+_LEADS_BY_SIDE = {
     Side.BELOW: "significantly worse than",
     Side.HOLDS_ZERO: "no significant difference from",
     Side.EQUAL: "in every item equal to",
     Side.ABOVE: "significantly better than",
     Side.UNTESTED: "not tested against",
 }
-"""In the order of a sentence."""
+"""The words for leads on each side, in the order of a sentence."""
 
 
 def leads_text(leads: Iterable[Lead]) -> str:
@@ -340,15 +397,16 @@ def leads_text(leads: Iterable[Lead]) -> str:
     for lead in leads:
         if lead.side is Side.UNTESTED:
             reason = _needed(lead.fewest)
-        e = lead.difference
-        interval = format_interval(e.low, e.high, PLACES)
-        numbers = f"{signed(e.value, PLACES)} {interval}".rstrip()
+        interval = format_interval(lead.difference.low, lead.difference.high, PLACES)
+        numbers = f"{signed(lead.difference.value, PLACES)} {interval}".rstrip()
         parts.setdefault(lead.side, []).append(f"{lead.name} ({numbers})")
     texts = [
-        f"{words} {', '.join(parts[each])}" for each, words in _GROUPS.items() if each in parts
+        f"{words} {', '.join(parts[lead_side])}"
+        for lead_side, words in _LEADS_BY_SIDE.items()
+        if lead_side in parts
     ]
     if Side.UNTESTED in parts:
-        texts[-1] += f": {reason}"
+        texts[-1] += f": {reason}"  # untested leads come last
     return "; ".join(texts)
 
 

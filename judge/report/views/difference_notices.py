@@ -9,51 +9,53 @@ from judge.results.result import Result
 from judge.stats.bootstrap import Floats
 from judge.stats.system_differences import Comparison, Difference
 
-_MOST_ITEMS = 3
-_SHARE_OF_ITEMS = 0.25  # three of six items carry more than half of any difference that varies
+_MAX_ITEMS = 3
+_MAX_NAME = 40  # characters of a name
+_MAX_SHARE_OF_ITEMS = 0.25  # three of six items carry more than half of any difference that varies
 
 
 def few_items_notice(result: Result, comparison: Comparison) -> str:
-    """Return a sentence if one to three items carry more than half of a significant difference;
-    else "".
+    """Return a sentence if one to three items carry more than half of a significant difference.
 
-    It names the difference of which the fewest items carry more than half, the first of equal ones.
-    The items are at most a quarter of those that the two systems share. Rare scores that no item
-    has yet cannot be noticed (see docs/limits.md). The overall score has no notice.
+    The sentence names the difference that the fewest items carry, the first one if several need as
+    few. The items are at most a quarter of those that the two systems share. Return "" if there is
+    no such difference, and for the overall score. Rare scores that no item has yet cannot be
+    noticed (see docs/limits.md).
     """
     table = result.table
     if comparison.column not in {column.name for column in table.columns}:
         return ""  # the overall score has no values of items
     rows = dict(zip(table.systems, table.matrix(comparison.column), strict=True))
-    noticed: list[tuple[int, str]] = []
+    sentence = ""
+    fewest = _MAX_ITEMS + 1
     for difference in comparison.differences:
         if not difference.apart:
             continue
         by_item = rows[difference.system] - rows[difference.other]
         carrying = _carrying_items(by_item)
-        if carrying:
+        if carrying and len(carrying) < fewest:
+            fewest = len(carrying)
             sentence = _sentence(difference, by_item, carrying, table.items, comparison.column)
-            noticed.append((len(carrying), sentence))
-    return min(noticed, key=lambda entry: entry[0])[1] if noticed else ""
+    return sentence
 
 
 def _carrying_items(by_item: Floats) -> list[int]:
-    """Return the fewest places whose differences make up more than half of the sum; empty if these
-    are too many.
+    """Return the indices of the fewest items that make up more than half of the summed differences.
 
-    NaN is a missing difference.
+    Return none if these are too many. NaN is a missing difference.
     """
     known = np.nan_to_num(by_item)
-    n = int((~np.isnan(by_item)).sum())
+    n_items = int((~np.isnan(by_item)).sum())
     total = float(known.sum())
     if not total:
         return []
     largest_first = np.argsort(-known * np.sign(total), kind="stable")
-    most = min(_MOST_ITEMS, int(n * _SHARE_OF_ITEMS))
+    most = min(_MAX_ITEMS, int(n_items * _MAX_SHARE_OF_ITEMS))
     for number in range(1, most + 1):
-        places = largest_first[:number]
-        if known[places].sum() / total > 0.5 + 1e-9:
-            return [int(place) for place in places]
+        indices = largest_first[:number]
+        # Exactly half is not more than half, also after rounding.
+        if known[indices].sum() / total > 0.5 + 1e-9:
+            return [int(index) for index in indices]
     return []
 
 
@@ -64,15 +66,16 @@ def _sentence(
     items: tuple[str, ...],
     column: str,
 ) -> str:
-    n = int((~np.isnan(by_item)).sum())
+    n_items = int((~np.isnan(by_item)).sum())
     share = float(by_item[carrying].sum() / np.nansum(by_item))
-    names = first_names((one_line(items[place], 40) for place in carrying), _MOST_ITEMS)
-    first = one_line(difference.system, 40)
-    second = one_line(difference.other, 40)
+    names = [one_line(items[index], _MAX_NAME) for index in carrying]
+    carrying_items = f"{len(carrying):,} of {plural(n_items, 'item')}"
     verb = "makes" if len(carrying) == 1 else "make"
-    # The other items may go the other way: then these few carry more than the whole difference.
+    # If the other items favour the other system, these few carry more than the whole difference.
     part = "more than all" if share > 1 else percent(share)
+    first = one_line(difference.system, _MAX_NAME)
+    second = one_line(difference.other, _MAX_NAME)
     return (
-        f"{len(carrying):,} of {plural(n, 'item')} ({names}) {verb} up {part} of the difference between {first} and "
-        f"{second} on {one_line(column, 40)}; look at these texts."
+        f"{carrying_items} ({first_names(names, _MAX_ITEMS)}) {verb} up {part} of the difference "
+        f"between {first} and {second} on {one_line(column, _MAX_NAME)}; look at these texts."
     )

@@ -1,10 +1,12 @@
-"""The texts on which a judge and people disagree most, their levels against each other, and each
-rater."""
+"""The texts on which a judge and people disagree most.
+
+Beside them are the judge's levels against people's, and the judge against each rater.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from math import ceil
 from typing import Any
 
@@ -31,10 +33,11 @@ from judge.stats.correlation import OVER
 from judge.stats.disagreements import Confusion, Disagreements, Gap, disagreements
 from judge.stats.human_agreement import judges_of
 
-_GAPS = 5  # on each side of the shown texts, shared by the criteria
+_MAX_GAPS = 5  # texts on each side, shared by the criteria
 _MAX_TEXT = 300  # characters of a judged text
-_MAX_COMMENT = 120
-_STRONG = 0.9  # shade of the largest count
+_MAX_COMMENT = 120  # characters of a rater's comment
+_STRONGEST_SHADE = 0.9  # of the largest count
+_LARGE_GAP = 0.5  # of the scale
 
 
 def of_result(result: Result) -> tuple[Disagreements, ...]:
@@ -50,154 +53,196 @@ def blocks(
 
     `level` is that of the correlations. With `linked`, texts link to the page's item browser.
     """
-    for judge in sorted(dict.fromkeys(d.judge for d in compared), key=lambda name: name != best):
-        by_judge = [d for d in compared if d.judge == judge]
-        several = f" of {judge}" if len(by_judge) < len(compared) else ""
-        inner = tuple(_of_judge(by_judge, several, level, linked))
+    judges = sorted({each.judge: None for each in compared}, key=lambda judge: judge != best)
+    for judge in judges:
+        of_judge = [each for each in compared if each.judge == judge]
+        suffix = f" of {judge}" if len(of_judge) < len(compared) else ""
+        inner = tuple(_blocks_of_judge(of_judge, suffix, level, linked=linked))
         if judge == best:
             yield from inner
         elif inner:
-            yield Details(f"Disagreements{several}", inner)
+            yield Details(f"Disagreements{suffix}", inner)
 
 
-def _of_judge(
-    compared: Sequence[Disagreements], judge: str, level: Level, linked: bool
+def _blocks_of_judge(
+    compared: Sequence[Disagreements], suffix: str, level: Level, *, linked: bool
 ) -> Iterator[Block]:
-    each = ceil(_GAPS / len(compared))
-    sides = (
-        ("Judge higher than people", "higher", "high"),
-        ("Judge lower than people", "lower", ""),
-    )
-    for label, side, order in sides:
-        gaps = [(d, gap) for d in compared for gap in getattr(d, side)[:each]]
-        gaps.sort(key=lambda pair: -_share(*pair))
-        if gaps:
-            yield Heading(f"{label}{judge}")
-            yield Excerpts(
-                "", tuple(_excerpt(d, gap, order if linked else None) for d, gap in gaps)
-            )
-    yield from (_confusion_table(d, d.confusion) for d in compared if d.confusion)
-    rows, correlations = [], dict[str, None]()
-    for d in (d for d in compared if d.raters):
-        usable = level if any(level in rater.spearman for rater in d.raters) else "all-texts"
+    """Yield a judge's largest gaps on each side, the confusion tables and the raters.
+
+    `suffix` names the judge in headings.
+    """
+    longest = ceil(_MAX_GAPS / len(compared))
+    higher = [_ShownGap(each, gap) for each in compared for gap in each.higher[:longest]]
+    if higher:
+        yield Heading(f"Judge higher than people{suffix}")
+        yield _excerpts(higher, "high" if linked else None)
+    lower = [_ShownGap(each, gap) for each in compared for gap in each.lower[:longest]]
+    if lower:
+        yield Heading(f"Judge lower than people{suffix}")
+        yield _excerpts(lower, "" if linked else None)
+    for each in compared:
+        if each.confusion:
+            yield _confusion_table(each.criterion, each.confusion)
+    if any(each.raters for each in compared):
+        yield _rater_table(compared, level)
+
+
+def _rater_table(compared: Sequence[Disagreements], level: Level) -> Table:
+    """Return a row per criterion and rater, at the level if its criterion has values there."""
+    rows = []
+    correlations: dict[str, None] = {}
+    for each in compared:
+        if not each.raters:
+            continue
+        has_values = any(level in rater.spearman for rater in each.raters)
+        usable = level if has_values else "all-texts"
         correlations[OVER[usable]] = None
-        for rater in d.raters:
-            points = estimate_cell(rater.difference, 2, signed)
-            rows.append(
-                (
-                    d.criterion,
-                    rater.rater,
-                    estimate_cell(rater.spearman.get(usable), 2),
-                    points,
-                    rater.texts,
-                )
-            )
-    if rows:
-        yield table(
-            ("criterion", Column("rater", numeric=False), "Spearman", "judge − rater", "texts"),
-            rows,
-            f"Spearman's correlation {'; or '.join(correlations)}. Judge − rater: mean difference in points.",
-            caption="Judge against each rater.",
-            name="each-rater",
-        )
+        for rater in each.raters:
+            spearman = estimate_cell(rater.spearman.get(usable), 2)
+            difference = estimate_cell(rater.difference, 2, signed)
+            rows.append((each.criterion, rater.rater, spearman, difference, rater.texts))
+    return table(
+        ("criterion", Column("rater", numeric=False), "Spearman", "judge − rater", "texts"),
+        rows,
+        f"Spearman's correlation {'; or '.join(correlations)}. "
+        "Judge − rater: mean difference in points.",
+        caption="Judge against each rater.",
+        name="each-rater",
+    )
 
 
-def _share(d: Disagreements, gap: Gap) -> float:
-    """Return the size of a gap as a share of the scale; rounded, because equal ones keep their
-    order."""
-    return round(abs(gap.size) / _span(d), 9)
+@dataclass(frozen=True, slots=True)
+class _ShownGap:
+    """A gap with its judge and criterion."""
+
+    compared: Disagreements
+    gap: Gap
+
+    @property
+    def span(self) -> float:
+        """The length of the scale."""
+        column = self.compared.column
+        return (column.high or 0.0) - (column.low or 0.0)
+
+    @property
+    def share(self) -> float:
+        """The size of the gap as a share of the scale.
+
+        It is rounded, so that gaps of equal size on different scales keep their order.
+        """
+        return round(abs(self.gap.size) / self.span, 9)
+
+    @property
+    def size_text(self) -> str:
+        """The size in points of the scale, or in percent for the probability of a label."""
+        if share_label(self.compared.column):
+            return f"{signed(100 * self.gap.size, 0)}%"
+        return signed(self.gap.size, 1 if self.span > 1 else 2)
+
+    @property
+    def scores_text(self) -> str:
+        """Both sides in points of the scale, or in percent for the probability of a label."""
+        column = self.compared.column
+        judge = mean_text(column, self.gap.judge, 2).removesuffix(".00")
+        people = mean_text(column, self.gap.people, 2).removesuffix(".00")
+        return f"judge {judge}, people {people}"
+
+    @property
+    def ratings_text(self) -> str:
+        """Each rater's rating and comment."""
+        ratings = []
+        for rater, vote in self.gap.ratings:
+            rating = f"{rater}: {score_text(self.compared.column, vote)}"
+            if rater in self.gap.comments:
+                rating += f" “{one_line(self.gap.comments[rater], _MAX_COMMENT)}”"
+            ratings.append(rating)
+        return ", ".join(ratings)
 
 
-def _span(d: Disagreements) -> float:
-    return (d.column.high or 0.0) - (d.column.low or 0.0)
+def _excerpts(gaps: Iterable[_ShownGap], order: str | None) -> Excerpts:
+    """Return the texts, the largest gap first.
+
+    With an `order`, a text links to the items in this order of the gaps.
+    """
+    largest_first = sorted(gaps, key=lambda gap: -gap.share)
+    return Excerpts("", tuple(_excerpt(gap, order) for gap in largest_first))
 
 
-def _excerpt(d: Disagreements, gap: Gap, order: str | None) -> Excerpt:
-    """Return a text; with an `order` it links to the items in this order of the gaps."""
+def _excerpt(text: _ShownGap, order: str | None) -> Excerpt:
+    gap = text.gap
+    criterion = text.compared.criterion
     link = ""
     if order is not None:
-        link = items.link(
-            item=gap.item, system=gap.system, column=items.gap_name(d.criterion), order=order
-        )
-    raters = ", ".join(
-        f"{rater}: {score_text(d.column, vote)}"
-        + (f" “{one_line(gap.comments[rater], _MAX_COMMENT)}”" if rater in gap.comments else "")
-        for rater, vote in gap.ratings
-    )
+        column = items.gap_name(criterion)
+        link = items.link(item=gap.item, system=gap.system, column=column, order=order)
+    quote = f"“{gap.quote}”" if gap.quote else ""
     return Excerpt(
-        f"{signed(100 * gap.size, 0)}%"
-        if share_label(d.column)
-        else signed(gap.size, 1 if _span(d) > 1 else 2),
+        text.size_text,
         gap.system,
         gap.item,
-        column_title(d.criterion),
-        reason=" ".join(filter(None, (gap.reason, gap.quote and f"“{gap.quote}”"))),
-        note=" · ".join(filter(None, (_scores_text(d, gap), raters))),
+        column_title(criterion),
+        reason=" ".join(filter(None, (gap.reason, quote))),
+        note=" · ".join(filter(None, (text.scores_text, text.ratings_text))),
         text=one_line(gap.output, _MAX_TEXT),
-        tone="bad" if _share(d, gap) >= 0.5 else "",
+        tone="bad" if text.share >= _LARGE_GAP else "",
         link=link,
     )
 
 
-def _scores_text(d: Disagreements, gap: Gap) -> str:
-    """Write both sides in points of the scale, or in percent for the probability of a label."""
-    judge, people = (
-        mean_text(d.column, value, 2).removesuffix(".00") for value in (gap.judge, gap.people)
-    )
-    return f"judge {judge}, people {people}"
-
-
 def finding(compared: Iterable[Disagreements], judge: str) -> Iterator[str]:
-    """Yield a sentence about the largest gap of a judge, as a share of the scale, if there is any."""
-    gaps = [(d, gap) for d in compared if d.judge == judge for gap in (*d.higher[:1], *d.lower[:1])]
+    """Yield a sentence about the judge's largest gap, as a share of the scale, if it has any."""
+    gaps: list[_ShownGap] = []
+    for each in compared:
+        if each.judge == judge:
+            gaps += [_ShownGap(each, gap) for gap in (*each.higher[:1], *each.lower[:1])]
     if gaps:
-        d, gap = max(gaps, key=lambda pair: _share(*pair))
-        text = ", ".join((gap.item, gap.system, d.criterion))
-        yield f"Largest disagreement: {text}: {_scores_text(d, gap)}."
+        largest = max(gaps, key=lambda gap: gap.share)
+        text = ", ".join((largest.gap.item, largest.gap.system, largest.compared.criterion))
+        yield f"Largest disagreement: {text}: {largest.scores_text}."
 
 
-def _confusion_table(d: Disagreements, confusion: Confusion) -> Table:
-    """Tabulate people's levels by the judge's; a darker cell has more ratings, green is the same
-    level."""
+def _confusion_table(criterion: str, confusion: Confusion) -> Table:
+    """Tabulate people's levels by the judge's.
+
+    A darker cell has more ratings. Green is the same level, red another one.
+    """
     most = max(map(max, confusion.counts))
     names = confusion.labels
-    rows: list[list[Content]] = [
-        [
-            f"people {name}",
-            *(
-                Cell(
-                    f"{n:,}",
-                    value=n,
-                    shade=_STRONG * n / most * (1 if p == j else -1) if n else None,
-                )
-                for j, n in enumerate(counts)
-            ),
-        ]
-        for p, (name, counts) in enumerate(zip(names, confusion.counts, strict=True))
-    ]
-    exact, near = (f"{confusion.share(distance):.0%}" for distance in (0, 1))
+    rows: list[list[Content]] = []
+    for people_level, counts in enumerate(confusion.counts):
+        row: list[Content] = [f"people {names[people_level]}"]
+        for judge_level, count in enumerate(counts):
+            shade = None
+            if count:
+                sign = 1 if people_level == judge_level else -1
+                shade = _STRONGEST_SHADE * count / most * sign
+            row.append(Cell(f"{count:,}", value=count, shade=shade))
+        rows.append(row)
+    key = f"Same level {confusion.share(0):.0%}."
+    if len(names) > 2:  # with two levels, all are at most one level apart
+        key = f"{key.removesuffix('.')}, at most one level apart {confusion.share(1):.0%}."
+    ratings = plural(confusion.n, "rating")
     return table(
         ("", *(Column(name, group="judge") for name in names)),
         rows,
-        # Of two levels, none is more than one level apart from the other.
-        f"Same level {exact}."
-        if len(names) < 3
-        else f"Same level {exact}, at most one level apart {near}.",
-        caption=f"Confusion by level: {plural(confusion.n, 'rating')} of {d.criterion}, the judge's likeliest level.",
-        name=f"confusion-{d.criterion}",
+        key,
+        caption=f"Confusion by level: {ratings} of {criterion}, the judge's likeliest level.",
+        name=f"confusion-{criterion}",
     )
 
 
 def data(compared: Iterable[Disagreements], criterion: str) -> dict[str, Any]:
-    """Return what JSON has of a criterion: `disagreements`, an entry per judge."""
+    """Return the JSON of a criterion: `disagreements` with an entry per judge, or nothing."""
     entries = []
-    for d in (d for d in compared if d.criterion == criterion):
-        entry = {
-            name: value
-            for name, value in asdict(d).items()
-            if name not in ("criterion", "column", "named")
-        }
-        if d.confusion:
-            entry["confusion"] |= {"exact": d.confusion.share(0), "adjacent": d.confusion.share(1)}
+    for each in compared:
+        if each.criterion != criterion:
+            continue
+        entry = asdict(each)
+        for name in ("criterion", "column", "named"):
+            del entry[name]
+        if each.confusion:
+            exact = each.confusion.share(0)
+            adjacent = each.confusion.share(1)
+            entry["confusion"] |= {"exact": exact, "adjacent": adjacent}
         entries.append(entry)
     return {"disagreements": entries} if entries else {}

@@ -13,34 +13,36 @@ from judge.report.views.system_names import short_name
 from judge.results.failures import failures_as_worst
 from judge.results.result import Result
 
-_MUCH = 0.1
-"""From this difference of two systems' shares of failed items on, failures are a notice in any
-case."""
+_LARGE_DIFFERENCE = 0.1
+"""If the shares of failed items of two systems differ by this, there is always a notice."""
 _MAX_NAMED = 3
 
 
 def failure_notice(result: Result) -> str:
-    """Say how the finding changes if each failure were the worst score; nothing if failures do not
-    depend on systems.
+    """Say how the finding would change if each failure were the worst score.
 
-    A system is unlikely to fail at random: judgments of its longest or oddest texts do. Its mean is
-    then that of the easier items.
+    Return "" if failures do not depend on systems, or change little. Judgments seldom fail at
+    random: those of a system's longest or oddest texts do, and its mean is then that of the easier
+    items.
     """
     comparison = main_comparison(result)
     if comparison is None or len(comparison.ranks) < 2:
         return ""
     failed = _failed_items(result)
-    known = [rank.system for rank in comparison.ranks]
-    items = len(result.table.items)
-    shares = [failed[system] / items for system in known]
-    if max(shares) == min(shares):
+    systems = [rank.system for rank in comparison.ranks]
+    n_items = len(result.table.items)
+    shares = [failed[system] / n_items for system in systems]
+    spread = max(shares) - min(shares)
+    if not spread:
         return ""
     headline = next(iter(finding(result)), "")
-    other = next(iter(finding(failures_as_worst(result))), "")
-    if other == headline and max(shares) - min(shares) < _MUCH:
+    worst_headline = next(iter(finding(failures_as_worst(result))), "")
+    if worst_headline == headline and spread < _LARGE_DIFFERENCE:
         return ""
-    outcome = "the finding stays" if other == headline else f"the finding is: {other}"
-    counts = _counts(failed, known, items)
+    outcome = "the finding stays"
+    if worst_headline != headline:
+        outcome = f"the finding is: {worst_headline}"
+    counts = _counts(failed, systems, n_items)
     return f"Failures differ between systems: {counts}. With the worst score for each, {outcome}."
 
 
@@ -51,17 +53,21 @@ def _failed_items(result: Result) -> Counter[str]:
     return Counter(system for system, _ in failed)
 
 
-def _counts(failed: Mapping[str, int], systems: list[str], items: int) -> str:
-    """Return `a failed on 4 of 12 items and b on 1`, those with the most failures first."""
-    order = sorted((s for s in systems if failed[s]), key=lambda system: -failed[system])
-    first, *others = order[:_MAX_NAMED]
-    parts = [
-        f"judgments failed for {short_name(first)} on {failed[first]:,} of {plural(items, 'item')}"
-    ]
+def _counts(failed: Mapping[str, int], systems: list[str], n_items: int) -> str:
+    """Say on how many items judgments failed, for the system with the most failures first.
+
+    Example: `judgments failed for a on 4 of 12 items, for b on 1 and for the others on none`.
+    """
+    with_failures = [system for system in systems if failed[system]]
+    with_failures.sort(key=lambda system: -failed[system])
+    first, *others = with_failures[:_MAX_NAMED]
+    of_items = f"{failed[first]:,} of {plural(n_items, 'item')}"
+    parts = [f"judgments failed for {short_name(first)} on {of_items}"]
     parts += [f"for {short_name(system)} on {failed[system]:,}" for system in others]
-    if len(order) > _MAX_NAMED:
-        parts.append(f"for {plural(len(order) - _MAX_NAMED, 'more system')}")
-    if len(order) < len(systems):
-        rest = [short_name(system) for system in systems if not failed[system]]
-        parts.append(f"for {rest[0] if len(rest) == 1 else 'the others'} on none")
+    if len(with_failures) > _MAX_NAMED:
+        parts.append(f"for {plural(len(with_failures) - _MAX_NAMED, 'more system')}")
+    without = [system for system in systems if not failed[system]]
+    if without:
+        name = short_name(without[0]) if len(without) == 1 else "the others"
+        parts.append(f"for {name} on none")
     return sentence_list(parts)

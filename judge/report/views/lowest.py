@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from judge.core.format import one_line
+from judge.core.records import Score
 from judge.report.document import Excerpt
 from judge.report.format import column_title, score_text
 from judge.report.views import items
@@ -12,25 +13,38 @@ from judge.results.worst_texts import LowScore
 NEUTRAL = 0.6
 """The share of the scale below which a score is low, and at which a heat cell has no colour."""
 _MAX_TEXT = 160  # characters of a text without a reason
+_MAX_SYSTEMS = 3  # other systems of the item
 
 
 def excerpt(result: Result, lowest: LowScore) -> Excerpt:
     """Show a low score with its reason, and the other systems' scores of the item."""
     score = lowest.score
     column = lowest.column
-    opponents = [
-        f"{other.system} {score_text(column, other.value)}"
-        for other in result.table.column_scores(column.name)
-        if other.item == score.item and other.system != score.system
+    same_item = [
+        candidate
+        for candidate in result.table.column_scores(column.name)
+        if candidate.item == score.item and candidate.system != score.system
     ]
-    outputs = (one_line(s.output, _MAX_TEXT) for s in result.table.samples if s.key == score.key)
+    notes = [
+        f"{compared.system} {score_text(column, compared.value)}"
+        for compared in same_item[:_MAX_SYSTEMS]
+    ]
+    is_bad = column.passes(score.value) is False or lowest.share < NEUTRAL
     return Excerpt(
         score_text(column, score.value),
         score.system,
         score.item,
         column_title(column.name),
-        reason=score.provenance.reason or score.provenance.quote or next(outputs, ""),
-        note=" · ".join(opponents[:3]),
-        tone="bad" if column.passes(score.value) is False or lowest.share < NEUTRAL else "",
+        reason=score.provenance.reason or score.provenance.quote or _output(result, score),
+        note=" · ".join(notes),
+        tone="bad" if is_bad else "",
         link=items.link(item=score.item, system=score.system, column=column.name),
     )
+
+
+def _output(result: Result, score: Score) -> str:
+    """Return the beginning of the text that has the score."""
+    for sample in result.table.samples:
+        if sample.key == score.key:
+            return one_line(sample.output, _MAX_TEXT)
+    return ""

@@ -1,5 +1,7 @@
-"""How often a ranking's judge and people prefer the same text: a section of a ranking, and the
-report of validate."""
+"""How often a ranking's judge and people prefer the same text.
+
+This is a section of a ranking's report, and the report of validate.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +13,17 @@ from judge.report.format import column_title
 from judge.report.views.columns import estimate_cell, share_cell
 from judge.stats.pairwise_agreement import PreferenceAgreement, PreferenceRow
 
-_KEY = "Same: share of pairs on which both prefer the same text; a tie against a preference counts half."
+_KEY = (
+    "Same: share of pairs on which both prefer the same text; a tie against a preference counts "
+    "half."
+)
 _DERIVED = "People rated single texts: they prefer the text with the higher mean rating."
 
 
 def sentences(compared: Sequence[PreferenceAgreement]) -> Iterator[str]:
-    """Say how often each judge prefers what people prefer, and how often people agree with each
-    other."""
+    """Say how often each judge agrees with people, and how often two raters agree."""
     for each in compared:
-        about = f" in {column_title(each.criterion)}" if _several(compared) else ""
+        about = f" in {column_title(each.criterion)}" if _has_several_criteria(compared) else ""
         rows = {row.kind: row for row in each.rows}
         if "people" in rows:
             share = _share_text(rows["people"])
@@ -28,6 +32,7 @@ def sentences(compared: Sequence[PreferenceAgreement]) -> Iterator[str]:
         else:
             pairs = plural(each.no_majority, "pair")
             yield f"People have no majority{about} on any of {pairs} that {each.judge} compared."
+        # The raters' agreement is the same beside every judge.
         if "raters" in rows and each.judge == compared[0].judge:
             share = _share_text(rows["raters"])
             comparisons = plural(rows["raters"].same.n, "comparison")
@@ -39,38 +44,57 @@ def _share_text(row: PreferenceRow) -> str:
     return f"{same.text} {same.note}".rstrip()
 
 
-def _several(compared: Sequence[PreferenceAgreement]) -> bool:
+def _has_several_criteria(compared: Sequence[PreferenceAgreement]) -> bool:
     return len({each.criterion for each in compared}) > 1
 
 
 def blocks(compared: Sequence[PreferenceAgreement]) -> list[Block]:
     """Return the table with its notes and methods."""
-    notes = [_DERIVED] if any(each.derived for each in compared) else []
-    notes += [
-        f"{each.criterion}: {plural(each.excluded, 'pair')} excluded, because the prompt used one of its texts."
-        for each in compared
-        if each.excluded
-    ]
-    notes += [
-        f"{each.criterion}: {plural(each.no_majority, 'pair')} without a majority of the raters, who count one by one."
-        for each in compared
-        if each.no_majority
-    ]
-    methods = dict.fromkeys(
-        e.method for each in compared for row in each.rows for e in (row.same, row.kappa) if e
-    )
-    return [
-        preference_table(compared, short=False),
-        Paragraph(" ".join([*notes, f"Method: {'; '.join(methods)}."])),
-    ]
+    notes: list[str] = []
+    if any(each.derived for each in compared):
+        notes.append(_DERIVED)
+    notes += _notes_on_excluded(compared)
+    notes += _notes_on_majorities(compared)
+    notes.append(f"Method: {'; '.join(_methods(compared))}.")
+    return [preference_table(compared, short=False), Paragraph(" ".join(notes))]
+
+
+def _notes_on_excluded(compared: Sequence[PreferenceAgreement]) -> Iterator[str]:
+    for each in compared:
+        if each.excluded:
+            pairs = plural(each.excluded, "pair")
+            yield f"{each.criterion}: {pairs} excluded, because the prompt used one of its texts."
+
+
+def _notes_on_majorities(compared: Sequence[PreferenceAgreement]) -> Iterator[str]:
+    for each in compared:
+        if each.no_majority:
+            pairs = plural(each.no_majority, "pair")
+            yield (
+                f"{each.criterion}: {pairs} without a majority of the raters, who count one by one."
+            )
+
+
+def _methods(compared: Sequence[PreferenceAgreement]) -> list[str]:
+    """Return the methods of all estimates, each once."""
+    methods: dict[str, None] = {}
+    for each in compared:
+        for row in each.rows:
+            for estimate in (row.same, row.kappa):
+                if estimate:
+                    methods[estimate.method] = None
+    return list(methods)
 
 
 def preference_table(compared: Sequence[PreferenceAgreement], *, short: bool) -> Table:
+    """Return a row per judge and person, and one for every two raters together."""
     rows = []
     for each in compared:
+        criterion = f"{column_title(each.criterion)}: " if _has_several_criteria(compared) else ""
         for row in each.rows:
-            title = f"{column_title(each.criterion)}: " if _several(compared) else ""
             sides = f"{each.judge} and {row.name or 'people'}"
-            name = f"{title}{'two raters' if row.kind == 'raters' else sides}"
-            rows.append((name, share_cell(row.same), estimate_cell(row.kappa, 2), row.same.n))
+            if row.kind == "raters":
+                sides = "two raters"
+            kappa = estimate_cell(row.kappa, 2)
+            rows.append((f"{criterion}{sides}", share_cell(row.same), kappa, row.same.n))
     return table(("", "same", "kappa", "pairs"), rows, _KEY, name="preferences", short=short)

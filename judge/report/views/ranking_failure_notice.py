@@ -1,4 +1,4 @@
-"""A notice beside the finding of a ranking that would not hold if failed comparisons were losses."""
+"""A notice beside a ranking's finding that would not hold if failed comparisons were losses."""
 
 from __future__ import annotations
 
@@ -9,37 +9,41 @@ from judge.results.failures import failures_as_losses
 from judge.results.result import Result
 from judge.stats.pairwise import TIE, Ranking, rankings
 
-_NEAR = 1e-6
+_ROUNDING = 1e-6
 
 
 def ranking_failure_notice(result: Result) -> str:
-    """Say if the leaders of the first criterion would not lead with each of their failed
-    comparisons lost.
+    """Say if the first criterion's leaders would not lead with their failed comparisons as losses.
 
-    A comparison is unlikely to fail at random: those of the longest or oddest texts do.
+    Comparisons seldom fail at random: those of the longest or oddest texts do.
     """
-    whole = {column.name for column in result.table.columns if not column.judge}
-    ranking = next((ranking for ranking in result.rankings if ranking.column in whole), None)
+    # The columns of a panel's single judges have no finding.
+    columns = {column.name for column in result.table.columns if not column.judge}
+    ranking = next((ranking for ranking in result.rankings if ranking.column in columns), None)
     if ranking is None or len(ranking.standings) < 2:
         return ""
     leaders = _leaders(ranking)
-    failed = {
-        (row.item, frozenset((row.system, row.opponent)))
-        for row in result.failures
-        if row.column == ranking.column and (row.system in leaders) != (row.opponent in leaders)
-    }
+    failed = set()
+    for row in result.failures:
+        # A comparison of two leaders, or of two others, changes nothing for the leaders together.
+        with_one_leader = (row.system in leaders) != (row.opponent in leaders)
+        if row.column == ranking.column and with_one_leader:
+            # A pair that failed in both orders is one comparison.
+            failed.add((row.item, frozenset((row.system, row.opponent))))
     if not leaders or not failed:
         return ""
     if leaders <= _leaders(_ranking_with_losses(result, ranking, leaders)):
         return ""
-    number = plural(len(failed), "comparison")
+    comparisons = plural(len(failed), "comparison")
+    verb = "it does" if len(leaders) == 1 else "they do"
     return (
-        f"{number} of {listed(sorted(leaders))} failed on {column_title(ranking.column)}. With each as a loss, "
-        f"{'it does' if len(leaders) == 1 else 'they do'} not lead."
+        f"{comparisons} of {listed(sorted(leaders))} failed on {column_title(ranking.column)}. "
+        f"With each as a loss, {verb} not lead."
     )
 
 
 def _ranking_with_losses(result: Result, ranking: Ranking, leaders: set[str]) -> Ranking:
+    """Return the ranking with each failed comparison of a leader as a loss."""
     table = failures_as_losses(result, ranking.column, leaders).table
     (with_losses,) = rankings(
         table.scores,
@@ -62,5 +66,5 @@ def _leaders(ranking: Ranking) -> set[str]:
     if ranking.by_strength:
         leads = first.strength_low is not None and first.strength_low > 0
     else:
-        leads = first.low is not None and first.low > TIE + _NEAR
+        leads = first.low is not None and first.low > TIE + _ROUNDING
     return {first.system} if leads else set()

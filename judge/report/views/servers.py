@@ -1,5 +1,7 @@
-"""What the servers of a run's judges refused, ignored or limited, and what that means for the
-scores."""
+"""The parameters that the servers of a run's judges refused, ignored or limited.
+
+Sentences on them say what that means for the scores.
+"""
 
 from __future__ import annotations
 
@@ -28,20 +30,21 @@ _ACCEPTED = {
     "path": "asked at {}",
 }
 _HARMLESS = "n"
-"""judge then requests the missing replies again, so the scores do not suffer."""
+"""If a server sends fewer replies, judge requests the others again: the scores are the same."""
 _PROBABILITIES = ("logprobs", "top_logprobs")
-"""Without these, `--weighting auto` scores in another way."""
+"""Without token probabilities, `--weighting auto` uses draws or single replies."""
 
 
 def refusals(judge: JudgeInfo, consequence: str = "") -> tuple[str, ...]:
     """Describe each parameter that one judge refused, ignored or limited.
 
-    `consequence` is what a lack of token probabilities means for its scores (`scored_instead`). It
-    replaces the number of answers without them, which may be one: judge does not ask again for what
-    it knows to be lacking.
+    `consequence` says what a lack of token probabilities means for its scores (`scored_instead`).
+    It replaces the number of answers without them, which may be 1, because judge requests no
+    probabilities from a server that it knows to lack them.
     """
-    unmet, accepted = judge.unmet, dict(judge.learned)
-    accepted.pop("reasoning_effort", None)  # said by "reasoning"
+    unmet = judge.unmet
+    accepted = dict(judge.learned)
+    accepted.pop("reasoning_effort", None)  # the parameter "reasoning" says the same
     dropped = accepted.pop("dropped", None) or ()
     lacking = _lacking_probabilities(unmet) if consequence else ""
     phrases = []
@@ -56,14 +59,17 @@ def refusals(judge: JudgeInfo, consequence: str = "") -> tuple[str, ...]:
 
 
 def server_notes(result: Result) -> tuple[str, ...]:
-    """Return sentences on each judge whose server did not honour a parameter that affects its
-    scores."""
+    """Return sentences on each judge whose server did not honour a parameter.
+
+    Parameters that do not affect the scores are left out.
+    """
     sentences = []
     for name, judge in result.info.judges.items():
         unmet = dict(judge.unmet)
         unmet.pop(_HARMLESS, None)
         learned = judge.learned
-        if consequence := scored_instead(result, name):
+        consequence = scored_instead(result, name)
+        if consequence:
             lacking = _lacking_probabilities(unmet)
             del unmet[lacking]
             sentence = f"{name} {_phrase(lacking, learned)}: {consequence}."
@@ -76,11 +82,10 @@ def server_notes(result: Result) -> tuple[str, ...]:
 
 
 def scored_instead(result: Result, judge: str) -> str:
-    """Say how a judge's scores were made if its server lacks token probabilities and no score has
-    any; else "".
+    """Say how a judge's scores were made if its server lacks token probabilities.
 
-    Of scores by draws or by one reply that the user asked for, nothing is said: such requests want
-    no probabilities, so that none are lacking.
+    Return "" if a score has probabilities, or if the user asked for draws or single replies: then
+    no request needs probabilities, and none are lacking.
     """
     judges = result.info.judges
     facts = judges[judge]
@@ -92,27 +97,30 @@ def scored_instead(result: Result, judge: str) -> str:
     for column in result.table.columns:
         if column.name in counts and (is_alone or column.judge == judge):
             methods += counts[column.name]
-    drawn, single = methods["samples"], methods["single"]
+    if methods["logprobs"]:
+        return ""
+    drawn = methods["samples"]
+    single = methods["single"]
     noun = "verdicts" if result.rankings else "scores"
     draws = facts.draws
     means = f"means of {plural(draws, 'draw')}" if draws else "means of several draws"
-    if methods["logprobs"] or not (drawn or single):
-        return ""
     if drawn and single:
         return f"{noun} are {means} ({drawn:,}) or read in one reply each ({single:,})"
-    return f"{noun} are {means}" if drawn else f"{noun} are read in one reply each"
+    if drawn:
+        return f"{noun} are {means}"
+    return f"{noun} are read in one reply each" if single else ""
 
 
 def methods_by_column(result: Result) -> dict[str, Counter[str]]:
     """Count the scores of each criterion column by method, and the answers of checklists."""
-    counts = {
-        column.name: Counter[str]() for column in result.table.columns if column.kind == "criterion"
-    }
+    criteria = [column for column in result.table.columns if column.kind == "criterion"]
+    counts = {column.name: Counter[str]() for column in criteria}
     for score in result.table.scores:
-        if score.column in counts:
-            counts[score.column].update(
-                part.provenance.method for part in split(score) if isinstance(part, Score)
-            )
+        if score.column not in counts:
+            continue
+        for part in split(score):
+            if isinstance(part, Score):
+                counts[score.column][part.provenance.method] += 1
     return counts
 
 
@@ -121,7 +129,9 @@ def _phrase(parameter: str, accepted: Mapping[str, Any]) -> str:
     if parameter not in accepted:
         return _UNMET.get(parameter, f"{parameter} not taken")
     value = accepted[parameter]
-    return _ACCEPTED[parameter].format(value) if parameter in _ACCEPTED else f"{parameter}: {value}"
+    if parameter in _ACCEPTED:
+        return _ACCEPTED[parameter].format(value)
+    return f"{parameter}: {value}"
 
 
 def _lacking_probabilities(unmet: Mapping[str, int]) -> str:

@@ -21,7 +21,7 @@ from judge.stats.score_drivers import Drivers
 from judge.stats.system_differences import Comparison
 
 SCHEMA: Literal["judge.report/1"] = "judge.report/1"
-"""The number goes up if a key is removed or changes its meaning; new keys may appear without that."""
+"""The number goes up if a key is removed or changes its meaning, but not for a new key."""
 
 
 Mark = Literal["best", "same", "better", "worse", ""]
@@ -152,55 +152,68 @@ def means_data(
     rows: Sequence[Row],
     failures: tuple[FailureKind, ...],
 ) -> dict[str, Any]:
-    """Return the fields of `Means` that have no default value."""
-    return _without_defaults(
-        Means(
-            systems=systems,
-            columns=columns,
-            table=tuple(rows),
-            comparisons=result.comparisons,
-            matrices=result.matrices,
-            overall=result.overall,
-            repeats=tuple(
-                Repeat(*key, value=e.value, low=e.low, high=e.high, n=e.n, method=e.method)
-                for key, e in result.repeats.items()
-            ),
-            calibrated=result.calibrated,
-            checklists=result.checklists,
-            rated=tuple(map(flat, result.rated)),
-            **_of_any_run(result, failures),
-        )
+    """Return the fields of `Means`, without those that equal their default."""
+    means = Means(
+        systems=systems,
+        columns=columns,
+        table=tuple(rows),
+        comparisons=result.comparisons,
+        matrices=result.matrices,
+        overall=result.overall,
+        repeats=_repeats(result),
+        calibrated=result.calibrated,
+        checklists=result.checklists,
+        rated=tuple(map(flat, result.rated)),
+        **_common_fields(result, failures),
     )
+    return _without_defaults(means)
+
+
+def _repeats(result: Result) -> tuple[Repeat, ...]:
+    repeats = []
+    for (system, column), deviation in result.repeats.items():
+        repeat = Repeat(
+            system,
+            column,
+            value=deviation.value,
+            low=deviation.low,
+            high=deviation.high,
+            n=deviation.n,
+            method=deviation.method,
+        )
+        repeats.append(repeat)
+    return tuple(repeats)
 
 
 def ranked_data(
     result: Result, failures: tuple[FailureKind, ...], people: tuple[PreferenceAgreement, ...]
 ) -> dict[str, Any]:
-    """Return the fields of `Ranked` that have no default value."""
+    """Return the fields of `Ranked`, without those that equal their default."""
     names = [field.name for field in fields(WinRates)]
-    return _without_defaults(
-        Ranked(
-            systems=tuple(
-                standing for ranking in result.rankings for standing in ranking.standings
-            ),
-            rankings=tuple(
-                WinRates(**{name: getattr(ranking, name) for name in names})
-                for ranking in result.rankings
-            ),
-            preferences=people,
-            **_of_any_run(result, failures),
-        )
+    standings: list[Standing] = []
+    win_rates = []
+    for ranking in result.rankings:
+        standings += ranking.standings
+        win_rates.append(WinRates(**{name: getattr(ranking, name) for name in names}))
+    ranked = Ranked(
+        systems=tuple(standings),
+        rankings=tuple(win_rates),
+        preferences=people,
+        **_common_fields(result, failures),
     )
+    return _without_defaults(ranked)
 
 
 def _without_defaults(data: Means | Ranked) -> dict[str, Any]:
+    # Not `asdict`: the records inside stay as they are until JSON is written.
     values = {field.name: getattr(data, field.name) for field in fields(data)}
     defaults = {field.name: field.default for field in fields(data)}
     return {name: value for name, value in values.items() if value != defaults[name]}
 
 
 def schema() -> dict[str, Any]:
-    """The JSON schema (2020-12) of these data; judge/report/schema.json holds it."""
+    """Return the JSON schema (2020-12) of these data; judge/report/schema.json holds it."""
+    # Loading pydantic's adapters is slow, and only the test of schema.json needs them.
     from pydantic import TypeAdapter
 
     definition = TypeAdapter(Means | Ranked).json_schema(mode="serialization")
@@ -211,15 +224,16 @@ def schema() -> dict[str, Any]:
     }
 
 
-def _of_any_run(result: Result, failures: tuple[FailureKind, ...]) -> dict[str, Any]:
+def _common_fields(result: Result, failures: tuple[FailureKind, ...]) -> dict[str, Any]:
     """Return the fields that both kinds of runs have."""
+    agreement = [
+        Agreement(criterion, alpha.value, alpha.low, alpha.high, alpha.n, alpha.method)
+        for criterion, alpha in result.agreement.items()
+    ]
     return {
         "schema": SCHEMA,
         "finding": finding(result),
-        "agreement": tuple(
-            Agreement(name, e.value, e.low, e.high, e.n, e.method)
-            for name, e in result.agreement.items()
-        ),
+        "agreement": tuple(agreement),
         "splits": panel_splits(result.table),
         "drivers": result.drivers,
         "failures": failures,

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from judge.core.format import one_line
 
 MAX_NAMED = 3
-"""Systems in a sentence; of more, only their number is given."""
+"""Systems in a sentence; if there are more, the sentence has only their number."""
 MAX_NAME = 60
 """Characters of a name."""
 
 
 def short_name(system: str) -> str:
+    """Return the name on one line, cut if it is long."""
     return one_line(system, MAX_NAME)
 
 
@@ -25,19 +26,28 @@ def listed(names: Sequence[str], word: str = "and") -> str:
 
 
 def first_listed(names: Sequence[str]) -> str:
-    """List the names, or the first ones and how many more there are: of the best, some are always
-    named."""
+    """List the names, or the first ones and the number of the others.
+
+    Use it for the best systems, some of which a sentence always names.
+    """
     if len(names) <= MAX_NAMED:
         return listed(names)
-    shown = ", ".join(map(short_name, names[: MAX_NAMED - 1]))
-    return f"{shown} and {len(names) - MAX_NAMED + 1} more"
+    n_named = MAX_NAMED - 1
+    first_names = ", ".join(map(short_name, names[:n_named]))
+    return f"{first_names} and {len(names) - n_named} more"
 
 
 def the_others(names: Sequence[str]) -> str:
-    return short_name(names[0]) if len(names) == 1 else f"the other {len(names)} systems"
+    """Name the only system, or say how many other systems there are."""
+    if len(names) == 1:
+        return short_name(names[0])
+    return f"the other {len(names)} systems"
 
 
-def all_others(behind: Sequence[str]) -> str:
-    if len(behind) == 1:
-        return short_name(behind[0])
-    return "both other systems" if len(behind) == 2 else f"all {len(behind)} other systems"
+def all_others(names: Sequence[str]) -> str:
+    """Name the only system, or say that all others are meant."""
+    if len(names) == 1:
+        return short_name(names[0])
+    if len(names) == 2:
+        return "both other systems"
+    return f"all {len(names)} other systems"
