@@ -1,6 +1,4 @@
-"""Load criteria, samples and results, render prompts, and have a model draft a criterion's
-evaluation steps.
-"""
+"""Load criteria, samples and results, render prompts, and draft a criterion's evaluation steps."""
 
 from __future__ import annotations
 
@@ -37,7 +35,8 @@ if TYPE_CHECKING:
 
     Row = Sample | Mapping[str, Any] | pd.Series[Any]
 
-_TOKEN_LIMIT = 1024
+_TOKEN_LIMIT = 1024  # of a reply with evaluation steps
+_MAX_FOLDERS = 10  # in a message
 
 load_criterion = public_api()(criteria.load)
 
@@ -82,9 +81,8 @@ def load_result(folder: str | Path) -> Result:
     folder = Path(folder)
     inside = sorted(path.parent for path in folder.glob("*/run.json"))
     if inside and not (folder / "run.json").exists():
-        raise StorageError(
-            f"{folder}: no run, but a folder of runs: {', '.join(map(str, inside[:10]))}"
-        )
+        runs = ", ".join(map(str, inside[:_MAX_FOLDERS]))
+        raise StorageError(f"{folder}: no run, but a folder of runs: {runs}")
     return load(folder)
 
 
@@ -100,9 +98,9 @@ def render(
     """Return the prompt that a criterion makes of a sample, or of a row of your data. Sends
     nothing.
 
-    A criterion that compares two texts also needs the `opponent`: its text, sample or row. `map` names
-    the columns of rows, as in `judge.evaluate`. `language` is that of the prompt (default: the
-    text's).
+    A criterion that compares two texts also needs the `opponent`: its text, sample or row. `map`
+    names the columns of rows, as in `judge.evaluate`. `language` is the prompt's language, by
+    default the language of the text.
 
     Raises JudgeError.
     """
@@ -116,14 +114,13 @@ def render(
         raise ConfigError(f"{loaded.name} compares two texts: give the other one as opponent")
     if opponent is not None and not loaded.pairwise:
         raise ConfigError(f"{loaded.name} judges one text: leave out the opponent")
-    second = (
-        replace(first, output=opponent, system="opponent")
-        if isinstance(opponent, str)
-        else opponent
-    )
-    pair = [first, *([] if second is None else [_to_sample(second, map)])]
-    criteria.check_samples(loaded, pair)
-    prompt = make_renderers([loaded])[loaded.name].render(*pair)
+    texts = [first]
+    if isinstance(opponent, str):
+        texts.append(replace(first, output=opponent, system="opponent"))
+    elif opponent is not None:
+        texts.append(_to_sample(opponent, map))
+    criteria.check_samples(loaded, texts)
+    prompt = make_renderers([loaded])[loaded.name].render(*texts)
     return "\n\n".join(message["content"] for message in prompt.messages)
 
 
@@ -142,12 +139,11 @@ def _to_sample(row: Row, mapping: Mapping[str, str]) -> Sample:
 
 
 def draft_steps(path: str | Path, config: RunConfig, *, replace: bool = False) -> tuple[str, ...]:
-    """Have the plan's judge draft evaluation steps and write them into the header of a criterion's
-    file.
+    """Have the judge draft evaluation steps, and write them into the header of a criterion's file.
 
     The method is auto-CoT: Liu et al. 2023, G-Eval, section 2.2. Existing steps are replaced only
     with `replace`; the rest of the file never changes. Raises CriterionError, ConfigError,
-    ProviderError, and ParseError if the reply is no list of steps; the file is then unchanged.
+    ProviderError, and ParseError if the reply is no list of steps. The file is then unchanged.
     """
     if not is_file(str(path)):
         raise CriterionError(
@@ -156,9 +152,8 @@ def draft_steps(path: str | Path, config: RunConfig, *, replace: bool = False) -
         )
     criterion = criteria.load(str(path), language=config.language or "en", pairwise=None)
     replaced = ("steps",) if replace else ()
-    criteria.with_lists(
-        path, {"steps": ["First.", "Second."]}, replaced
-    )  # raises before the request is paid for
+    # If the file cannot take steps, this raises before the request is paid for.
+    criteria.with_lists(path, {"steps": ["First.", "Second."]}, replaced)
     if len(config.model) != 1:
         raise ConfigError("name the one model that drafts the steps: --model NAME")
     prompt = render_drafting_prompt(criterion, criteria.drafting(criterion))

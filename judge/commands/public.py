@@ -1,5 +1,7 @@
-"""Decorators of public functions: options listed in `help`, messages in Python's terms, errors
-without our frames.
+"""Decorators of public functions.
+
+They list a command's options in `help`, write messages in Python's terms, and raise errors without
+judge's own frames.
 """
 
 from __future__ import annotations
@@ -21,17 +23,25 @@ P = ParamSpec("P")
 
 def python_type(schema: Mapping[str, Any]) -> str:
     """Return the type of the values that a JSON schema allows, as an annotation."""
-    if either := schema.get("anyOf"):
-        return " | ".join(dict.fromkeys(map(python_type, either)))
-    if choices := schema.get("enum", [schema[key] for key in ("const",) if key in schema]):
+    if schema.get("anyOf"):
+        alternatives = map(python_type, schema["anyOf"])
+        return " | ".join(dict.fromkeys(alternatives))
+    choices = schema.get("enum", [])
+    if "enum" not in schema and "const" in schema:
+        choices = [schema["const"]]
+    if choices:
         return f"Literal[{', '.join(map(repr, choices))}]"
-    kind, items = schema.get("type"), schema.get("items") or schema.get("additionalProperties")
+    kind = schema.get("type")
     if isinstance(kind, list):
         return " | ".join(_TYPES[name] for name in kind)
     if kind in ("array", "object"):
+        # An object with free keys has its values' schema here; `true` allows any value.
+        items = schema.get("items") or schema.get("additionalProperties")
         inner = python_type(items) if isinstance(items, Mapping) else "Any"
         return f"Sequence[{inner}]" if kind == "array" else f"Mapping[str, {inner}]"
-    return "str | Path" if schema.get("format") == "path" else _TYPES.get(str(kind), "Any")
+    if schema.get("format") == "path":
+        return "str | Path"
+    return _TYPES.get(str(kind), "Any")
 
 
 _TYPES = {"string": "str", "integer": "int", "number": "float", "boolean": "bool"}
@@ -42,19 +52,18 @@ def option_parameters(
 ) -> dict[str, tuple[Parameter, str]]:
     """Return the options of a command as keyword arguments with their descriptions."""
     properties = json_schema(config or RunConfig, "", "")["properties"]
-    return {
-        name: (
-            Parameter(
-                name,
-                Parameter.KEYWORD_ONLY,
-                default=None if option.default in ({}, ()) else option.default,
-                annotation=f"{python_type(properties[name])} | None",
-            ),
-            option.description,
+    options = {}
+    for name, option in run_options(command, config).items():
+        if name == "data":  # a positional argument of every function
+            continue
+        parameter = Parameter(
+            name,
+            Parameter.KEYWORD_ONLY,
+            default=None if option.default in ({}, ()) else option.default,
+            annotation=f"{python_type(properties[name])} | None",
         )
-        for name, option in run_options(command, config).items()
-        if name != "data"
-    }
+        options[name] = (parameter, option.description)
+    return options
 
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -90,30 +99,34 @@ def public_api(
 
         wrapper: Any = call_async if inspect.iscoroutinefunction(function) else call
         if command is not None:
-            signature = inspect.signature(function)
-            parameters = [
-                part
-                for part in signature.parameters.values()
-                if part.kind is not Parameter.VAR_KEYWORD
-            ]
-            options = option_parameters(command, config)
-            more = [option for name, option in options.items() if name not in signature.parameters]
-            wrapper.__signature__ = signature.replace(
-                parameters=[*parameters, *(parameter for parameter, _ in more)]
-            )
-            lines = "\n".join(
-                f"    {parameter.name:<16} {description}" for parameter, description in more
-            )
-            wrapper.__doc__ = f"{inspect.getdoc(function)}\n\nOptions:\n{lines}"
+            _list_options(wrapper, function, option_parameters(command, config))
         return cast(Function, wrapper)
 
     return decorate
 
 
+def _list_options(
+    wrapper: Any, function: Callable[..., Any], options: Mapping[str, tuple[Parameter, str]]
+) -> None:
+    """Add the options that a function takes as `**options` to the wrapper's signature and help."""
+    signature = inspect.signature(function)
+    parameters = [
+        parameter
+        for parameter in signature.parameters.values()
+        if parameter.kind is not Parameter.VAR_KEYWORD
+    ]
+    lines = []
+    for name, (parameter, description) in options.items():
+        if name not in signature.parameters:
+            parameters.append(parameter)
+            lines.append(f"    {name:<16} {description}")
+    wrapper.__signature__ = signature.replace(parameters=parameters)
+    option_list = "\n".join(lines)
+    wrapper.__doc__ = f"{inspect.getdoc(function)}\n\nOptions:\n{option_list}"
+
+
 def blocking(public: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
-    """Return the form of a public coroutine function `NAME_async` for callers without an event
-    loop: `NAME`.
-    """
+    """Return a public coroutine function `NAME_async` as `NAME`, which needs no event loop."""
 
     @wraps(public)
     def call(*args: P.args, **kwargs: P.kwargs) -> T:

@@ -58,9 +58,9 @@ def first_prompts(
 ) -> dict[str, FirstPrompt]:
     """Return the first prompt of each column of a judge, with all messages as sent.
 
-    Of a checklist whose questions are asked one by one, it is the prompt of the first question. The
-    middle of a long message is left out. A column none of whose first 100 texts can be rendered has
-    no prompt.
+    If the questions of a checklist are asked one by one, it is the prompt of the first question.
+    The middle of a long message is left out. A column has no prompt if none of its first 100 texts
+    can be rendered.
     """
     columns = max(1, len(prepared.criteria) * len(prepared.judges))
     longest = min(_MAX_MESSAGE, max(_MIN_MESSAGE, _MAX_PROMPT_CHARACTERS // columns))
@@ -68,16 +68,17 @@ def first_prompts(
     for judge, judgments in judgments_by_judge.items():
         system_message = prepared.settings[judge].system_message
         for judgment, prompt in _first_prompts(judgments):
-            messages = tuple(
+            whole_messages = messages_of(prompt, system_message)
+            messages = [
                 replace(message, content=cut_middle(message.content, longest))
-                for message in messages_of(prompt, system_message)
-            )
+                for message in whole_messages
+            ]
             column = whole(judgment.criterion).name + column_suffix(prepared, judge)
             prompts[column] = FirstPrompt(
                 item=judgment.sample.item,
                 system=judgment.sample.system,
                 opponent=judgment.opponent_name,
-                messages=messages,
+                messages=tuple(messages),
             )
     return prompts
 
@@ -135,7 +136,7 @@ def metadata_factory(
     )
 
     def now(status: Status) -> RunInfo:
-        """Add to what was fixed at the start what the run has done so far."""
+        """Return the facts from the start together with the run's progress so far."""
         info_by_judge = {
             name: _judge(provider, progress.judges[name], prepared.plans[name])
             for name, provider in judges.items()
@@ -163,11 +164,10 @@ def metadata_factory(
 
 
 def _remarks(prepared: PreparedRun, progress: Progress, *, complete: bool) -> list[str]:
-    """Return what engines remark, which criteria were stopped, and how many stored replies failed
-    again.
+    """Return the remarks of engines, the stopped criteria, and the number of repeated failures.
 
-    For a `complete` run over all its texts, also the rules of scripted judges that answered none of
-    its prompts.
+    For a `complete` run over all its texts, also return the rules of scripted judges that answered
+    none of its prompts.
     """
     remarks = [remark for counts in progress.judges.values() for remark in counts.remarks]
     for judge, counts in progress.judges.items():
@@ -190,7 +190,7 @@ def _remarks(prepared: PreparedRun, progress: Progress, *, complete: bool) -> li
 
 
 def _fewer_draws(prepared: PreparedRun, judge: str, counts: JudgeProgress) -> str:
-    """Say that a reasoning model drew fewer replies, and what the usual number would take."""
+    """Say that judge drew fewer replies of a reasoning model, and the cost of the usual number."""
     draws = prepared.plans[judge].draws
     provider = prepared.judges[judge]
     usage = counts.usage
@@ -214,7 +214,7 @@ def _fewer_draws(prepared: PreparedRun, judge: str, counts: JudgeProgress) -> st
 
 
 def _stopped_criteria(counts: JudgeProgress, suffix: str) -> Iterator[str]:
-    """Yield why a judge was not asked about some criteria any more; one sentence for each error."""
+    """Yield a sentence for each error that stopped a judge's requests about some criteria."""
     criteria_by_error: dict[str, list[str]] = {}
     for criterion, (error, _) in counts.stopped.items():
         criteria_by_error.setdefault(error, []).append(criterion)
@@ -241,7 +241,7 @@ def _unused_rules(prepared: PreparedRun, progress: Progress) -> Iterator[str]:
 
 
 def column_suffix(prepared: PreparedRun, judge: str) -> str:
-    """Return what a judge's columns have after the criterion's name: nothing for the only judge."""
+    """Return the end of the names of a judge's columns; a run's only judge has none."""
     return f"/{judge}" if len(prepared.judges) > 1 else ""
 
 
@@ -252,10 +252,7 @@ def signed_column(
     prepared: PreparedRun,
     counts: JudgeProgress,
 ) -> Column:
-    """Return the column of a criterion by one judge.
-
-    Its signature has what is needed to reproduce it.
-    """
+    """Return the column of a criterion by one judge, with the signature that reproduces it."""
     config = prepared.plans[judge]
     parts = [signed(provider)]
     if provider.decides:
@@ -283,7 +280,7 @@ def signed_column(
 def _sampling_parts(
     criterion: Criterion, config: RunConfig, settings: SamplingOptions, counts: JudgeProgress
 ) -> Iterator[str]:
-    """Yield the parts of a signature about how replies are asked for, drawn and read.
+    """Yield the parts of a signature about requesting, drawing and reading replies.
 
     A setting with its default has no part.
     """
@@ -338,7 +335,10 @@ def _scale_of_column(criterion: Criterion) -> dict[str, Any]:
 
 
 def _criterion(criterion: Criterion) -> CriterionInfo:
-    """Return what reports, audits and new suites use of a criterion; its scale is in its column."""
+    """Return the facts on a criterion that reports, audits and new suites use.
+
+    Its scale is in its column.
+    """
     return CriterionInfo(
         digest=criterion.digest,
         title=criterion.title,
@@ -354,14 +354,15 @@ def _criterion(criterion: Criterion) -> CriterionInfo:
 
 
 def _judge(provider: Provider, counts: JudgeProgress, config: RunConfig) -> JudgeInfo:
-    """Describe one judge: its requests, their price, and what the run has learned about it so far.
+    """Describe one judge: its requests, their price, and the facts that the run has learned.
 
     `settings` are those that a user has set, without secrets.
     """
     stored = config.model_dump(mode="json", include=set(_JUDGE_SETTINGS))
-    settings = {
-        name: stored[name] for name in _JUDGE_SETTINGS if stored[name] not in (None, "", {})
-    }
+    settings = {}
+    for name in _JUDGE_SETTINGS:
+        if stored[name] not in (None, "", {}):
+            settings[name] = stored[name]
     use = model_use(provider, counts)
     return JudgeInfo(
         model=provider.model,
@@ -380,7 +381,7 @@ def _judge(provider: Provider, counts: JudgeProgress, config: RunConfig) -> Judg
 
 
 def model_use(provider: Provider, counts: JudgeProgress) -> ModelUse:
-    """Return what a model was asked and what that cost."""
+    """Return the requests to a model, their tokens and their cost."""
     return ModelUse(
         served_by=tuple(sorted(counts.served_by)),
         usage=counts.usage,
@@ -414,7 +415,7 @@ def _cost(provider: Provider, counts: JudgeProgress) -> Cost | None:
 
 
 def total_use(models: Sequence[ModelUse]) -> ModelUse:
-    """Add up what several models were asked. The cost is unknown if one of theirs is."""
+    """Add up the requests to several models. The cost is unknown if one of theirs is."""
     served_by = {name for model in models for name in model.served_by}
     unmet: Counter[str] = Counter()
     for model in models:

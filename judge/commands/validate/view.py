@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -43,6 +43,7 @@ from judge.report.views.raters import rater_records
 from judge.results.rated_criteria import flat
 from judge.stats.coefficients import LEVELS, Level
 from judge.stats.correlation import OVER, UNITS
+from judge.stats.disagreements import Disagreements
 from judge.stats.human_agreement import Rated
 from judge.stats.pairwise_agreement import PreferenceAgreement
 
@@ -53,60 +54,67 @@ def view(validation: Validation) -> Document:
     """Make the report at the validation's level; JSON and CSV have every level."""
     if validation.preferences:
         return _view_of_ranking(validation)
-    rated, level, compared = validation.rated, validation.level, validation.disagreements
+    rated = validation.rated
+    level = validation.level
+    compared = validation.disagreements
+    calibrated = validation.calibrated
     best = best_judge(rated, level) if compared else ""
 
-    def blocks() -> Iterable[Block]:
-        return *disagreements.blocks(compared, best, level, linked=False), *criteria_blocks(
-            rated, level
-        )
+    def people() -> Iterator[Block]:
+        yield from disagreements.blocks(compared, best, level, linked=False)
+        yield from criteria_blocks(rated, level)
 
-    sections = [Section("people", "Agreement with people", blocks)]
-    if validation.calibrated:
-        sections.append(
-            Section(
-                "calibrated", "On people's scale", lambda: calibration_blocks(validation.calibrated)
-            )
-        )
+    sections = [Section("people", "Agreement with people", people)]
+    if calibrated:
+        section = Section("calibrated", "On people's scale", lambda: calibration_blocks(calibrated))
+        sections.append(section)
+    texts = max((criterion.texts for criterion in rated), default=0)
+    several_runs = any(criterion.versus for criterion in rated)
     return Document(
         title=validation.title,
         finding=(
             *finding_sentences(rated, level),
             *disagreements.finding(compared, best),
-            *calibration_finding(validation.calibrated),
+            *calibration_finding(calibrated),
         ),
-        scope=plural(max((criterion.texts for criterion in rated), default=0), "text"),
-        notices=(
-            *validation.notes,
-            *(note for criterion in rated[:1] if (note := other_level_note(criterion, level))),
-            *(note for criterion in rated for note in failure_notes(criterion, level)),
-            *(
-                one_line(f"{c.column} on people's scale: {c.note}", NOTE)
-                for c in validation.calibrated
-                if c.note
-            ),
-        ),
-        summary=(_overview(rated, level), *calibration_summary(validation.calibrated)),
+        scope=plural(texts, "text"),
+        notices=tuple(_notices(validation)),
+        summary=(_overview(rated, level), *calibration_summary(calibrated)),
         sections=tuple(sections),
         # RUN would name only one of several runs.
-        next=() if any(criterion.versus for criterion in rated) else ("judge validate RUN --full",),
+        next=() if several_runs else ("judge validate RUN --full",),
         data={
             "title": validation.title,
             "notes": validation.notes,
-            "criteria": [
-                {
-                    **asdict(flat(each)),
-                    "sentences": {
-                        level: list(criterion_sentences(each, level)) for level in LEVELS
-                    },
-                }
-                | disagreements.data(compared, each.criterion)
-                for each in rated
-            ],
-            "calibrated": validation.calibrated,
+            "criteria": [_criterion_data(criterion, compared) for criterion in rated],
+            "calibrated": calibrated,
         },
         records=tuple(_records(rated)),
     )
+
+
+def _notices(validation: Validation) -> Iterator[str]:
+    """Yield the warnings about the data, the level, failed judgments and the calibration."""
+    yield from validation.notes
+    for criterion in validation.rated[:1]:  # one note is enough for the report
+        note = other_level_note(criterion, validation.level)
+        if note:
+            yield note
+    for criterion in validation.rated:
+        yield from failure_notes(criterion, validation.level)
+    for column in validation.calibrated:
+        if column.note:
+            yield one_line(f"{column.column} on people's scale: {column.note}", NOTE)
+
+
+def _criterion_data(criterion: Rated, compared: Sequence[Disagreements]) -> dict[str, Any]:
+    """Return the JSON of a criterion, with its sentences at every level."""
+    sentences = {level: list(criterion_sentences(criterion, level)) for level in LEVELS}
+    return {
+        **asdict(flat(criterion)),
+        "sentences": sentences,
+        **disagreements.data(compared, criterion.criterion),
+    }
 
 
 def _view_of_ranking(validation: Validation) -> Document:
@@ -152,8 +160,10 @@ def _preference_records(compared: Sequence[PreferenceAgreement]) -> Iterator[dic
 
 
 def _records(criteria: Sequence[Rated]) -> Iterator[dict[str, Any]]:
-    """Yield a record per judge, baseline and rater, level and coefficient, then those of the
-    alt-tests and raters.
+    """Yield a record per row, level and coefficient of each criterion.
+
+    A row is a judge, a baseline or a rater. The records of the alt-tests and the single raters
+    follow.
     """
     for rated in criteria:
         for row in flat(rated).rows:
@@ -169,39 +179,27 @@ def _records(criteria: Sequence[Rated]) -> Iterator[dict[str, Any]]:
                     "not_compared": row.few.get(correlation.level, ""),
                     "signature": row.signature,
                 }
-        rest = {
-            "texts": rated.texts,
-            "excluded": rated.excluded,
-            "failed": 0,
-            "not_compared": "",
-            "signature": "",
-        }
-        yield from (
-            {"criterion": rated.criterion, **record, **rest} for record in rater_records(rated)
-        )
+        for record in rater_records(rated):
+            yield {
+                "criterion": rated.criterion,
+                **record,
+                "texts": rated.texts,
+                "excluded": rated.excluded,
+                "failed": 0,
+                "not_compared": "",
+                "signature": "",
+            }
 
 
 def _overview(criteria: Sequence[Rated], level: Level) -> Table:
     """Tabulate Spearman's correlation with people: a row per criterion and judge."""
-    single = len({row.name for rated in criteria for row in rated.judges}) < 2
-    units = {f"{UNITS[usable_level(rated, level)]}s" for rated in criteria}
+    judges = {row.name for rated in criteria for row in rated.judges}
+    usable_levels = [usable_level(rated, level) for rated in criteria]
     rows: list[tuple[Content, ...]] = []
-    for rated in criteria:
-        usable = usable_level(rated, level)
-        baseline, lead = _best_baseline(rated, usable)
-        rater = spearman(rated.rater, usable)
-        for judge in rated.judges or (None,):
-            name = (
-                rated.criterion if single or judge is None else f"{rated.criterion} · {judge.name}"
-            )
-            best = judge is not None and verdict(rated, judge.name, usable) is Verdict.BEST
-            e = spearman(judge, usable)
-            judged = estimate_cell(
-                e, _places(e), mark="*" * best, tone="good" if best else "strong"
-            )
-            others = estimate_cell(rater, SHORT), estimate_cell(lead, SHORT)
-            rows.append((name, judged, *others, baseline, failed_cell(judge), e.n if e else None))
-    used = dict.fromkeys(OVER[usable_level(rated, level)] for rated in criteria)
+    for rated, usable in zip(criteria, usable_levels, strict=True):
+        rows += _overview_rows(rated, usable, named=len(judges) > 1)
+    units = {f"{UNITS[usable]}s" for usable in usable_levels}
+    over = dict.fromkeys(OVER[usable] for usable in usable_levels)
     return table(
         (
             "",
@@ -215,32 +213,67 @@ def _overview(criteria: Sequence[Rated], level: Level) -> Table:
             units.pop() if len(units) == 1 else "n",
         ),
         rows,
-        f"Spearman's correlation with people, {'; or '.join(used)}. * significantly above 0 and "
+        f"Spearman's correlation with people, {'; or '.join(over)}. * significantly above 0 and "
         "every baseline.",
         name="agreement",
         caption="Agreement with people.",
     )
 
 
+def _overview_rows(rated: Rated, level: Level, *, named: bool) -> Iterator[tuple[Content, ...]]:
+    """Yield a row for each judge of a criterion, or one row with the baseline if it has none.
+
+    With `named`, a row's name has the judge.
+    """
+    baseline, baseline_correlation = _best_baseline(rated, level)
+    baseline_cell = estimate_cell(baseline_correlation, SHORT)
+    rater_cell = estimate_cell(spearman(rated.rater, level), SHORT)
+    for judge in rated.judges or (None,):
+        name = rated.criterion
+        if named and judge is not None:
+            name = f"{rated.criterion} · {judge.name}"
+        is_best = judge is not None and verdict(rated, judge.name, level) is Verdict.BEST
+        correlation = spearman(judge, level)
+        judge_cell = estimate_cell(
+            correlation,
+            _places(correlation),
+            mark="*" if is_best else "",
+            tone="good" if is_best else "strong",
+        )
+        yield (
+            name,
+            judge_cell,
+            rater_cell,
+            baseline_cell,
+            baseline,
+            failed_cell(judge),
+            correlation.n if correlation else None,
+        )
+
+
 def _best_baseline(rated: Rated, level: Level) -> tuple[str | None, Estimate | None]:
-    """Return the baseline with the highest correlation; one without a better direction counts with
-    the better sign.
+    """Return the baseline with the highest correlation.
+
+    A baseline without a better direction counts with the better sign.
     """
     known = []
-    for row, e in charted_rows(rated, level):
-        if row.kind == "baseline" and not row.directed and e.value < 0:
-            known.append((reversed_name(row.name), e.times(-1)))
-        elif row.kind == "baseline":
-            known.append((row.name, e))
+    for row, correlation in charted_rows(rated, level):
+        if row.kind != "baseline":
+            continue
+        if not row.directed and correlation.value < 0:
+            known.append((reversed_name(row.name), correlation.times(-1)))
+        else:
+            known.append((row.name, correlation))
     return max(known, key=lambda pair: pair[1].value, default=(None, None))
 
 
-def _places(e: Estimate | None) -> int:
-    """Return the decimals of a correlation: more if the interval would seem to reach 0 and does
-    not.
+def _places(correlation: Estimate | None) -> int:
+    """Return the decimals of a correlation.
+
+    An interval that excludes 0 has more of them if it would seem to reach 0 with fewer.
     """
-    if e is None or e.low is None or e.high is None:
+    if correlation is None or correlation.low is None or correlation.high is None:
         return SHORT
-    excludes = side(e) in (Side.ABOVE, Side.BELOW)
-    seems = 0.0 in (round(e.low, SHORT), round(e.high, SHORT))
-    return PLACES if excludes and seems else SHORT
+    excludes_zero = side(correlation) in (Side.ABOVE, Side.BELOW)
+    rounded_ends = (round(correlation.low, SHORT), round(correlation.high, SHORT))
+    return PLACES if excludes_zero and 0.0 in rounded_ends else SHORT
