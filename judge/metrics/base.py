@@ -155,7 +155,7 @@ def bool_option(option: str, value: Any) -> bool:
 class BaseMetric:
     """A metric without `score`: a dataclass whose fields are its options, but for `context`.
 
-    Options are checked if they are fields by `setting`, or booleans. None passes where it is the
+    Options are checked if they are fields by `setting`, or booleans. None is allowed if it is the
     default. The first sentence of the docstring describes the metric. Raises ConfigError.
     """
 

@@ -66,7 +66,7 @@ def reference_count(samples: Sequence[Sample]) -> str:
     It is a number if all samples with references agree, else `var`.
     """
     counts = {len(references(sample)) for sample in samples}
-    # Samples without a reference are Failures, and thus decide about no number.
+    # Samples without a reference are Failures, whose number of references does not matter.
     counts.discard(0)
     if not counts:
         return "-"

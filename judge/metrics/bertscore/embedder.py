@@ -138,7 +138,7 @@ class Embedder:
                 if text not in vectors:
                     shape = (len(tokens_by_text[text][0]), rows.shape[1])
                     vectors[text] = np.empty(shape, dtype=np.float32)
-                # Of a token in two windows, the vector with more context is used.
+                # A token in two windows has the vector with more context, see `windows`.
                 part = rows[window.first - window.start : window.last - window.start]
                 norms = np.linalg.norm(part, axis=1, keepdims=True)
                 vectors[text][window.first : window.last] = part / norms

@@ -293,7 +293,7 @@ Texts = tuple[str, tuple[str, ...]]
 def unfit_texts(model: Model, pairs: Iterable[Texts]) -> dict[str, ModelError]:
     """Return the texts in a script or language that the model cannot compare, with the reasons.
 
-    A text that is too short to tell its language has that of its pair, or else that of all pairs.
+    A text that is too short to tell its language has the language of its pair, or of all pairs.
     """
     readable = languages(model)
     pairs = list(pairs)

@@ -84,7 +84,7 @@ class Claims(BaseMetric):
     `claims_precision` is the supported share of the output's claims (0–1), with `value` mean the
     mean probability. If texts have references, `claims_recall` is the share of their claims, all
     references together, that the output supports, and `claims_f1` the harmonic mean. `language` is
-    that of the prompts, by default each text's. Raises ConfigError.
+    the language of the prompts, by default each text's own. Raises ConfigError.
     """
 
     name: ClassVar[str] = "claims"
@@ -455,9 +455,10 @@ def score(
 ) -> list[ClaimsValue | Failure]:
     """Return the values of each output with its source and, if given, its reference or references.
 
-    `options` are those of `Claims`; without a judge model, `unit="sentence"` and another verifier
-    (otherwise use judge.evaluate). An output without one of the values is a `Failure` whose item is
-    its index, from 0. Raise ConfigError, and DataError for lists of different lengths.
+    `options` are those of `Claims`. There is no judge model here, so set `unit="sentence"` and
+    another verifier, or use judge.evaluate. An output without one of the values is a `Failure`
+    whose item is its index, from 0. Raise ConfigError, and DataError for lists of different
+    lengths.
     """
     if len(texts("sources", sources)) != len(outputs):
         raise DataError("claims: outputs and sources must be lists of equal length")

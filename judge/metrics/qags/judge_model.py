@@ -148,7 +148,7 @@ def themes(reply: str, output: str, nothing: Sequence[str]) -> str:
 
 
 def _themes_of(entry: str, folded_output: str) -> list[str]:
-    """Return the fullest form of an entry that occurs in the output, or else those of its parts."""
+    """Return an entry's fullest form that occurs in the output, or else the forms of its parts."""
     whole = next(_occurring(entry, folded_output), "")
     if whole:
         return [whole]

@@ -364,10 +364,10 @@ class ExtractiveReader:
     def answers(self, pairs: Sequence[tuple[str, str]]) -> list[str | ModelError]:
         """Return the answering span of the text, or UNANSWERABLE, for each (question, text).
 
-        A span's score is the sum of the logits of its ends, the maximum over all windows; the null
-        score is that of [CLS], the minimum over all windows (SQuAD 2.0, Devlin et al. 2019, section
-        4.3). A blank text answers nothing. ModelError `NoQuestion` for a blank question,
-        `QuestionTooLong` for one of more than half a window.
+        A span's score is the sum of the logits of its ends, the maximum over all windows. The null
+        score is the score of [CLS], the minimum over all windows (SQuAD 2.0, Devlin et al. 2019,
+        section 4.3). A blank text answers nothing. ModelError `NoQuestion` for a blank question,
+        `QuestionTooLong` for a question of more than half a window.
         """
         distinct = list(dict.fromkeys(pairs))
         answers: dict[tuple[str, str], str | ModelError] = {}
@@ -417,12 +417,7 @@ class ExtractiveReader:
         null_score = math.inf if self.null else -math.inf
         has_candidates = False
         for window, (starts, ends) in zip(windows, logits, strict=True):
-            # An answer may begin or end in the text, but not at white space.
-            tokens = zip(window.sequence_ids, window.offsets, strict=True)
-            allowed = [
-                sequence == 1 and bool(text[start:stop].strip())
-                for sequence, (start, stop) in tokens
-            ]
+            allowed = _allowed_tokens(text, window)
             has_candidates = has_candidates or any(allowed)
             # Padding follows the tokens of a short window.
             size = len(allowed)
@@ -438,6 +433,13 @@ class ExtractiveReader:
         if has_candidates and best_score == -math.inf:
             return ModelError("NoAnswer", "the reader's scores are not numbers")
         return UNANSWERABLE if null_score > best_score else answer
+
+
+def _allowed_tokens(text: str, window: Any) -> list[bool]:
+    """Return which tokens may begin or end an answer: those of the text but for white space."""
+    tokens = zip(window.sequence_ids, window.offsets, strict=True)
+    # The question is sequence 0, the text sequence 1; special tokens have none.
+    return [sequence == 1 and bool(text[start:stop].strip()) for sequence, (start, stop) in tokens]
 
 
 def _pair_ids(model: huggingface.LoadedModel) -> list[int]:

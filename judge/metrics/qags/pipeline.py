@@ -58,7 +58,7 @@ def similarities(
       or Korean character, F1 of characters and of words in other scripts, as in CMRC 2018 (Cui et
       al. 2019): 喫茶店 and 小さい喫茶店 are 2/3.
     - `rouge1`, `rougeL`: F of ROUGE, stemmed, with the source's answer as the reference. Words are
-      those of the tokenizer that `judge.text` has for both answers, or for the pair's language in
+      cut by the tokenizer that `judge.text` has for both answers, or for the pair's language in
       `languages`.
     - `chrf`: chrF1 (Popović 2015: character n-grams up to 6, beta 1) of the normalised answers. It
       asks for the order of characters too: 木曜 and 火曜 are 1/4.
@@ -409,13 +409,7 @@ def ask(
     to_question = [(theme, output) for output in outputs for theme in themes[output]]
     questions = _ask_distinct(to_question, stages.questions.questions)
     tell(2, 4)
-    to_answer: list[tuple[str, str]] = []
-    for job in jobs:
-        for theme in themes[job.output]:
-            question = questions[theme, job.output]
-            if question and not isinstance(question, ModelError):
-                to_answer += [(question, job.source), (question, job.output)]
-    answers = _ask_distinct(to_answer, stages.answers.answers)
+    answers = _ask_distinct(_to_answer(jobs, themes, questions), stages.answers.answers)
     tell(3, 4)
     outcomes: list[Outcome] = []
     for job in jobs:
@@ -426,6 +420,19 @@ def ask(
     _compare_answers(jobs, outcomes, alike)
     tell(4, 4)
     return outcomes
+
+
+def _to_answer(
+    jobs: Sequence[Job], themes: Mapping[str, Sequence[str]], questions: _Asked
+) -> list[tuple[str, str]]:
+    """Return each question with the source and with the output; failed questions are left out."""
+    to_answer: list[tuple[str, str]] = []
+    for job in jobs:
+        for theme in themes[job.output]:
+            question = questions[theme, job.output]
+            if question and not isinstance(question, ModelError):
+                to_answer += [(question, job.source), (question, job.output)]
+    return to_answer
 
 
 def _compare_answers(jobs: Sequence[Job], outcomes: Sequence[Outcome], alike: Similarities) -> None:

@@ -119,7 +119,7 @@ class Rouge(BaseMetric):
     rouge-score's English rules, `tok=en`; a row that would lose most letters of the output or of a
     reference uses the tokenizer of its script. rougeLsum and rouge155 compare the sentences of
     `text.sentences`. `values` are f, p (precision) and r (recall), with columns such as `rouge1_p`.
-    The other options are those of `judge.metrics.rouge`. Raises ConfigError and MissingExtra.
+    The other options are described in `judge.metrics.rouge`. Raises ConfigError and MissingExtra.
     """
 
     name: ClassVar[str] = "rouge"
@@ -389,12 +389,7 @@ class Rouge(BaseMetric):
         """Return a column; its signature names all that its values depend on."""
         kind = column.kind
         parts = [column.value, f"nrefs={nrefs}", f"stem={self._signed_stem(used)}"]
-        if self.preset:
-            parts.append(f"tok={self.preset}" if used else "tok=-")
-        else:
-            tokens, form = signed_words(used)
-            # rouge-score does not normalise texts.
-            parts += [tokens] if self.package else [tokens, form]
+        parts += self._signed_tokens(used)
         by_sentence = kind.by_sentence and self.preset != PLTRDY
         if by_sentence or (self.script and kind.family == "w"):
             parts.append("sent=lines-or-stops")
@@ -422,10 +417,19 @@ class Rouge(BaseMetric):
             return "no"
         return "en" if {*text.ENGLISH, SCRIPT} & {*used} else "-"
 
+    def _signed_tokens(self, used: Collection[str]) -> list[str]:
+        """Return the tokenizers that cut the texts, and the Unicode form that they cut."""
+        if self.preset:
+            return [f"tok={self.preset}" if used else "tok=-"]
+        tokens, form = signed_words(used)
+        # rouge-score does not normalise texts.
+        return [tokens] if self.package else [tokens, form]
+
 
 class RougeScores(dict[str, list[RougeScore | Failure]]):
-    """The scores of each type, in the order of the outputs. `tokenizers` are as in
-    `judge.metrics.common.Values`.
+    """The scores of each type, in the order of the outputs.
+
+    `tokenizers` are as in `judge.metrics.common.Values`.
     """
 
     tokenizers: tuple[str, ...] = ()
@@ -439,11 +443,11 @@ def score(
 ) -> RougeScores:
     """Return ROUGE (Lin 2004), 0–1, of each output against its reference or list of references.
 
-    Each type has one `RougeScore(precision, recall, fmeasure)` per output, in order; `tokenizers`
-    of the result are the tokenizers that cut the texts. Sentences are those of `text.sentences`.
-    The options are those of `judge.metrics.rouge`. An output without a value is a `Failure` whose
-    `item` is its index, from 0: no reference, none with a token, or a text too long for the type.
-    An output without a token scores 0. Under the preset rouge155 empty texts score 0, as in the
+    Each type has one `RougeScore(precision, recall, fmeasure)` per output, in order; the result's
+    `tokenizers` cut the texts. `text.sentences` splits them into sentences. The options are
+    described in `judge.metrics.rouge`. An output without a value is a `Failure` whose `item` is its
+    index, from 0: it has no reference, none with a token, or a text too long for the type. An
+    output without a token scores 0. Under the preset rouge155 empty texts score 0, as in the
     script, which fails on an empty reference only for ROUGE-W.
 
     Raise ConfigError for options, DataError for lists that do not match, MissingExtra for a
@@ -464,17 +468,16 @@ def score(
             problem = "has only blank references" if targets else "has no reference"
             values = [CannotScore("NoReference", problem)] * len(metric.kinds)
         for (name, column), value in zip(scores.items(), values, strict=True):
-            if isinstance(value, CannotScore):
-                message = f"output {index} {value}"
-                item = str(index)
-                column.append(
-                    Failure(item, "", name, stage="metric", error=value.error, message=message)
-                )
-            else:
-                column.append(value)
+            column.append(_failed(index, name, value) if isinstance(value, CannotScore) else value)
     names = used if metric.preset else map(text.signature, used)
     scores.tokenizers = tuple(sorted(names, key=lambda name: (name != "en", name)))
     return scores
+
+
+def _failed(index: int, name: str, reason: CannotScore) -> Failure:
+    """Return the failure of an output in a list."""
+    message = f"output {index} {reason}"
+    return Failure(str(index), "", name, stage="metric", error=reason.error, message=message)
 
 
 def _digest(lines: Iterable[str]) -> str:

@@ -56,8 +56,8 @@ _WEIGHT = 1.2  # as in the paper and every published ROUGE-W
 class Kind(NamedTuple):
     """A type of ROUGE.
 
-    `n` is the number of words of an n-gram, `gap` the most words between those of a skip-bigram
-    (None: any number), `weight` the exponent of ROUGE-W's f(k) = k^weight.
+    `n` is the number of words of an n-gram, `gap` the maximum number of words between the two of a
+    skip-bigram (None: any number), `weight` the exponent of ROUGE-W's f(k) = k^weight.
     """
 
     name: str
@@ -300,10 +300,10 @@ def count_matches(kind: Kind, reference: Text, output: Text) -> MatchCounts:
             hits = sequences.union_lcs(reference, output)
             return _symmetric_counts(hits, len(reference), len(output))
         case "mead":
-            # LCS of MEAD (Radev et al. 2002, in Lin 2004, section 3.3): each sentence with the one
-            # that shares the longest. R = Σ over the reference's sentences / its words, P = Σ over
-            # the output's sentences / its words, and in place of F1 both sums by both lengths. With
-            # an alpha, F is that of every other type.
+            # LCS of MEAD (Radev et al. 2002, in Lin 2004, section 3.3): each sentence is compared
+            # with the sentence that shares the longest LCS. R is the sum over the reference's
+            # sentences by its words, P the sum over the output's sentences by its words. Instead of
+            # F1, both sums are divided by both lengths; with an alpha, F is computed as usual.
             recalled = sequences.best_lengths(reference.lines, output.lines)
             precise = sequences.best_lengths(output.lines, reference.lines)
             return MatchCounts(recalled, len(reference), precise, len(output))
