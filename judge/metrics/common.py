@@ -120,7 +120,8 @@ def chosen_tokenizer_notes(used: Collection[str], strings: Iterable[str]) -> lis
             notes.append(_BY_PACKAGE.format(language=row.name, signature=signed, name=name))
     missing = [name for name in language_by_tokenizer if not text.installed(name)]
     if missing and "char" in used:
-        languages = {text.detect_language([string]) for string in {*strings} if text.is_cjk(string)}
+        in_cjk = [string for string in {*strings} if text.is_cjk(string)]
+        languages = {text.detect_language([string]) for string in in_cjk}
         for name in missing:
             row = language_by_tokenizer[name]
             if row.code in languages:
@@ -145,7 +146,8 @@ def form_note(metric: str, compared: Iterable[tuple[str, Sequence[str]]]) -> Not
         output = output.lower()
         target = target.lower()
         shared = set(text.tokens(output)).intersection(text.tokens(target))
-        some += any((token in output) != (token in target) for token in shared)
+        if any((token in output) != (token in target) for token in shared):
+            some += 1
     return Note(metric, some, total, _FORMS)
 
 
@@ -199,7 +201,8 @@ def by_references(
     # Sorting brings equal references together, so that a cache of one is enough.
     prepared = lru_cache(maxsize=1)(prepare)
     rows: dict[int, Score | Failure] = {}
-    for index in sorted(range(len(samples)), key=lambda index: references(samples[index])):
+    in_order = sorted(range(len(samples)), key=lambda index: references(samples[index]))
+    for index in in_order:
         sample = samples[index]
         targets = references(sample)
         if not targets:
@@ -225,7 +228,8 @@ def spread(listed: Sequence[Entry], most: int) -> list[Entry]:
     if len(listed) <= most:
         return list(listed)
     # The middle of part number `index` is (index + ½) / most of the list.
-    return [listed[(2 * index + 1) * len(listed) // (2 * most)] for index in range(most)]
+    middles = [(2 * index + 1) * len(listed) // (2 * most) for index in range(most)]
+    return [listed[middle] for middle in middles]
 
 
 def texts(label: str, value: Any) -> list[str]:
@@ -381,7 +385,10 @@ def list_option(value: Any) -> Any:
 def choices_option(option: str, value: Any, known: Sequence[str], expected: str) -> tuple[str, ...]:
     """Return an option's list of distinct known values. Raise ConfigError otherwise."""
     names = list_option(value)
-    if not isinstance(names, list | tuple) or not names or len(set(map(str, names))) < len(names):
+    if not isinstance(names, list | tuple) or not names:
+        raise ConfigError(f"{expected}, not {value!r}")
+    distinct = set(map(str, names))
+    if len(distinct) < len(names):
         raise ConfigError(f"{expected}, not {value!r}")
     return tuple(choice_option(option, name, known) for name in names)
 
@@ -432,7 +439,8 @@ class ReferenceMetric(BaseMetric):
 
     def notes(self, samples: Sequence[Sample], used: Collection[str]) -> tuple[str | Note, ...]:
         """Return the notes for a reader on the texts and on the tokenizers `used`."""
-        return (form_note(self.name, ((sample.output, references(sample)) for sample in samples)),)
+        compared = ((sample.output, references(sample)) for sample in samples)
+        return (form_note(self.name, compared),)
 
 
 @dataclass(frozen=True, kw_only=True)

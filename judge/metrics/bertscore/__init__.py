@@ -90,12 +90,12 @@ class Weights:
         import numpy as np
 
         if self.frequencies is None:
-            return (~np.isin(ids, list(self.weightless))).astype(np.float64)
+            is_weightless = np.isin(ids, list(self.weightless))
+            return (~is_weightless).astype(np.float64)
         # Every document has the special tokens, so their weight is log(1) = 0.
         numerator = self.documents + 1
-        weights = [
-            math.log(numerator / (self.frequencies.get(token, 0) + 1)) for token in ids.tolist()
-        ]
+        frequencies = [self.frequencies.get(token_id, 0) for token_id in ids.tolist()]
+        weights = [math.log(numerator / (frequency + 1)) for frequency in frequencies]
         return np.array(weights, dtype=np.float64)
 
 
@@ -113,8 +113,10 @@ def greedy_match(
     """
     best_output, best_reference = _best_products(output.vectors, reference.vectors)
     # Rounding may put the cosine of equal vectors a little above 1.
-    precision = min(float(best_output @ output_weights) / float(output_weights.sum()), 1.0)
-    recall = min(float(best_reference @ weights) / float(weights.sum()), 1.0)
+    output_mean = float(best_output @ output_weights) / float(output_weights.sum())
+    reference_mean = float(best_reference @ weights) / float(weights.sum())
+    precision = min(output_mean, 1.0)
+    recall = min(reference_mean, 1.0)
     if precision == recall == 0:
         return BertScoreValue(precision, recall, 0.0)
     fmeasure = 2 * precision * recall / (precision + recall) if precision + recall else math.nan
@@ -128,6 +130,7 @@ def _best_products(
     import numpy as np
 
     if len(rows) < len(columns):
+        # The parts are cut from the longer matrix.
         best_columns, best_rows = _best_products(columns, rows)
         return best_rows, best_columns
     # A part of the table at a time, so that memory stays bounded for long texts.
@@ -151,7 +154,8 @@ def rescaled(value: BertScoreValue, baseline: tuple[float, float, float]) -> Ber
 
     Zhang et al. 2020, section "Baseline Rescaling".
     """
-    return BertScoreValue(*((x - b) / (1 - b) for x, b in zip(value, baseline, strict=True)))
+    pairs = zip(value, baseline, strict=True)
+    return BertScoreValue(*((x - b) / (1 - b) for x, b in pairs))
 
 
 # From texts to rows
@@ -379,17 +383,18 @@ def _split_into_blocks(jobs: Mapping[int, Pair]) -> Iterator[dict[int, Pair]]:
     block: dict[int, Pair] = {}
     seen: set[str] = set()
     tokens = 0
-    for number, job in sorted(jobs.items(), key=lambda numbered: numbered[1].references):
-        new = {*job.texts} - seen
+    for number in sorted(jobs, key=lambda number: jobs[number].references):
+        job = jobs[number]
+        new_texts = {*job.texts} - seen
         # A token is about four bytes of English and three of Chinese, Japanese or Korean.
-        tokens += sum(len(text.encode()) // 4 + 2 for text in new)
+        tokens += sum(len(text.encode()) // 4 + 2 for text in new_texts)
         if block and tokens > _BLOCK_TOKENS:
             yield block
             block = {}
             seen = set()
             tokens = 0
         block[number] = job
-        seen |= new
+        seen |= new_texts
     yield block
 
 

@@ -61,8 +61,9 @@ Side = tuple[Claim, ...] | ModelError
 def _verifier_option(option: str, value: Any) -> str | Verifier:
     if value == LLM or isinstance(value, Verifier):
         return value  # type: ignore[no-any-return]
-    if isinstance(value, str) and value.startswith(NLI) and value.removeprefix(NLI).strip():
-        return value
+    names_model = isinstance(value, str) and value.startswith(NLI)
+    if names_model and value.removeprefix(NLI).strip():
+        return str(value)
     raise ConfigError(
         f"{option} must be llm or nli:MODEL (a folder or a name on the Hugging Face hub), not "
         f"{value!r}"
@@ -189,10 +190,11 @@ class Claims(BaseMetric):
             rows += self._rows(sample, names, sides, is_silent)
         # Only now, because a stage's signature names the languages that its texts needed.
         signed = self._signed(splitter, verifier)
-        columns = tuple(
-            Column(name, "metric", Signature(name, *signed), low=0.0, high=1.0) for name in names
-        )
-        return MetricResult(columns, tuple(rows), self._notes(listed))
+        columns: list[Column] = []
+        for name in names:
+            signature = Signature(name, *signed)
+            columns.append(Column(name, "metric", signature, low=0.0, high=1.0))
+        return MetricResult(tuple(columns), tuple(rows), self._notes(listed))
 
     def _verifier(self) -> Verifier:
         """Return the user's object, the cross-encoder or the judge model as the verifier."""
@@ -369,10 +371,8 @@ def _side(job: Job, parts: list[Part] | ModelError, reply: Any) -> Side:
     """
     if isinstance(reply, ModelError) or isinstance(parts, ModelError):
         return reply  # type: ignore[no-any-return]
-    # numpy's numbers are Real, too.
     values = list(reply) if isinstance(reply, Iterable) else []
-    are_probabilities = all(isinstance(value, Real) and 0 <= float(value) <= 1 for value in values)
-    if len(values) != len(parts) or not are_probabilities:
+    if len(values) != len(parts) or not all(map(_is_probability, values)):
         expected = f"a probability from 0 to 1 for each of {plural(len(parts), 'claim')}"
         message = f"the verifier gave {one_line(repr(reply), 60)}, not {expected}"
         return ModelError("NoProbability", message)
@@ -380,6 +380,11 @@ def _side(job: Job, parts: list[Part] | ModelError, reply: Any) -> Side:
         Claim(claim, float(probability), span, most_similar(claim, job.text))
         for (claim, span), probability in zip(parts, values, strict=True)
     )
+
+
+def _is_probability(value: Any) -> bool:
+    # numpy's numbers are Real, too.
+    return isinstance(value, Real) and 0 <= float(value) <= 1
 
 
 def most_similar(claim: str, whole: str) -> Span | None:

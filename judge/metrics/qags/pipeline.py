@@ -95,7 +95,8 @@ class Similarities:
             "high": high,
             "context": MetricContext(cache),
         }
-        self._bert = None if set(_BERT).isdisjoint(self.names) else bertscore.BertScore(**options)
+        uses_bertscore = not set(_BERT).isdisjoint(self.names)
+        self._bert = bertscore.BertScore(**options) if uses_bertscore else None
         types = [name for name in _ROUGE if name in self.names]
         self._rouge = rouge.Rouge(types=types or "rouge1")
         self._tokenizers: set[str] = set()
@@ -113,7 +114,8 @@ class Similarities:
     ) -> list[dict[str, float]]:
         """Return the similarities of pairs, see `similarities`."""
         keys: list[tuple[Pair, str]] = []
-        for pair, language in zip(pairs, languages or [""] * len(pairs), strict=True):
+        languages = languages or [""] * len(pairs)
+        for pair, language in zip(pairs, languages, strict=True):
             tokenizer = _tokenizer_for(pair, language)
             keys.append((pair, tokenizer))
             self._tokenizers.add(tokenizer)
@@ -488,7 +490,8 @@ def _reason(trouble: ModelError) -> str:
 
 def kinds(lines: Iterable[QagsLine]) -> str:
     """Count the lines left out by kind of reason: `1 NoQuestion, 2 answered by neither`."""
-    counts = Counter(line.left_out.partition(":")[0] for line in lines if line.left_out)
+    reasons = [line.left_out for line in lines if line.left_out]
+    counts = Counter(reason.partition(":")[0] for reason in reasons)
     return ", ".join(f"{number:,} {kind}" for kind, number in sorted(counts.items()))
 
 
@@ -509,7 +512,8 @@ def _outcome(
     if left_out:
         parts.append(f"{left_out} of {len(lines)} questions left out: {kinds(lines)}")
     note = "; ".join(parts) or None
-    trouble = _judge_failure([error for _, error in attempts if error and error.failed], len(lines))
+    failures = [error for _, error in attempts if error and error.failed]
+    trouble = _judge_failure(failures, len(lines))
     if trouble is None and left_out == len(lines):
         trouble = ModelError("NothingAsked", f"is not measured, because no question counts: {note}")
     return Outcome(lines, trouble, note)

@@ -198,7 +198,8 @@ class Rouge155(Variant):
         if kind.family == "w":
             return _count_weighted_runs(kind.weight, reference, output)
         if kind.family == "su":
-            return _skip_counts(kind, reference, output, reference.whole[:-1], output.whole[:-1])
+            singles = reference.whole[:-1]
+            return _skip_counts(kind, reference, output, singles, output.whole[:-1])
         return super().tally(kind, reference, output)
 
     def score(self, kind: Kind, tally: MatchCounts) -> RougeScore:
@@ -260,7 +261,8 @@ class Pltrdy(Variant):
 
     def score(self, kind: Kind, tally: MatchCounts) -> RougeScore:
         precision, recall, _ = super().score(kind, tally)
-        return RougeScore(precision, recall, 2 * (precision * recall / (precision + recall + 1e-8)))
+        f1 = 2 * (precision * recall / (precision + recall + 1e-8))
+        return RougeScore(precision, recall, f1)
 
 
 def fmeasure(precision: float, recall: float, alpha: float | None) -> float:
@@ -278,7 +280,8 @@ def _share(hits: float, base: float, weight: float) -> float:
     """Return f⁻¹(hits / base) for f(k) = k^weight, and 0 if base is 0."""
     if not base:
         return 0.0
-    return hits / base if weight == 1 else min(hits / base, 1.0) ** (1 / weight)
+    share = hits / base
+    return share if weight == 1 else min(share, 1.0) ** (1 / weight)
 
 
 def _symmetric_counts(hits: float, reference: float, output: float) -> MatchCounts:
@@ -410,22 +413,22 @@ MULTI: tuple[str, ...] = get_args(Multi)
 
 
 def combine(
-    kind: Kind, tallies: Sequence[MatchCounts], form: Variant, multi: str, best: str
+    kind: Kind, tallies: Sequence[MatchCounts], variant: Variant, multi: str, best: str
 ) -> RougeScore:
     """Return the score of an output from its tallies with each reference.
 
     `best` (best_f or best_recall) picks a reference for the jackknife.
     """
     if len(tallies) == 1:
-        return form.score(kind, tallies[0])
+        return variant.score(kind, tallies[0])
     if multi == "pooled":
-        return form.score(kind, pooled(tallies))
-    scores = [form.score(kind, tally) for tally in tallies]
+        return variant.score(kind, pooled(tallies))
+    scores = [variant.score(kind, tally) for tally in tallies]
     if multi == "mean":
         return _mean(scores)
     criterion = best if multi == "jackknife" else multi
     if criterion == "best_recall":
-        ranking_values = [form.recall(kind, tally) for tally in tallies]
+        ranking_values = [variant.recall(kind, tally) for tally in tallies]
     else:
         ranking_values = [score.fmeasure for score in scores]
     # Sorting is stable, so the first of equal references wins.
@@ -440,4 +443,5 @@ def combine(
 
 def _mean(scores: Sequence[RougeScore]) -> RougeScore:
     """Return the mean precision, recall and F."""
-    return RougeScore(*(sum(values) / len(values) for values in zip(*scores, strict=True)))
+    columns = zip(*scores, strict=True)
+    return RougeScore(*(sum(values) / len(values) for values in columns))
