@@ -1,7 +1,7 @@
-"""Compute BLEU (Papineni et al. 2002) of single texts and of systems, by sacrebleu's rules (Post 2018).
+"""Compute BLEU (Papineni et al. 2002) of texts and systems, by sacrebleu's rules (Post 2018).
 
-The first part is shared with the metrics of diversity: tokenizers by name or script, options, and the score of counts.
-Tokens, counts, smoothing and formula are sacrebleu's.
+The first part is shared with the metrics of diversity: tokenizers by name or script, options, and
+the score of counts. Tokens, counts, smoothing and formula are sacrebleu's.
 """
 
 from __future__ import annotations
@@ -43,22 +43,30 @@ DEFAULT = "13a"
 def tokenizer_for(texts: Iterable[str]) -> str:
     """Return the tokenizer for texts by their script: `13a`, `zh`, `ja-mecab` or `ko-mecab`.
 
-    `char` replaces the last two if their dictionaries are missing, and is for other scripts without spaces; 13a would
-    leave a sentence in these as one token.
+    `char` replaces the last two if their dictionaries are missing, and is for other scripts without
+    spaces; 13a would leave a sentence in these as one token.
     """
-    beginnings = list(texts)
-    language = text.LANGUAGES[text.detect_language(beginnings)]
-    by_spaces = language.bleu == DEFAULT and text.is_unspaced(beginnings)
-    return "char" if by_spaces or not text.installed(language.tokenizer) else language.bleu
+    all_texts = list(texts)
+    language = text.LANGUAGES[text.detect_language(all_texts)]
+    if not text.installed(language.tokenizer):
+        return "char"
+    if language.bleu == DEFAULT and text.is_unspaced(all_texts):
+        return "char"
+    return language.bleu
 
 
 def _readable(string: str, tokenizer: str) -> str:
     """Return a text that the tokenizer accepts: MeCab takes UTF-8 only and stops at a NUL."""
-    return whole(string).replace("\0", " ") if tokenizer.endswith("-mecab") else string
+    if not tokenizer.endswith("-mecab"):
+        return string
+    return whole(string).replace("\0", " ")
 
 
 def tokenizer_option(option: str, name: Any) -> str:
-    """Return an option's tokenizer name. Raise ConfigError, or MissingExtra if its packages are missing."""
+    """Return an option's tokenizer name.
+
+    Raise ConfigError, or MissingExtra if its packages are missing.
+    """
     from sacrebleu.metrics.bleu import BLEU
 
     choice_option(option, name, sorted(BLEU.TOKENIZERS))
@@ -72,7 +80,16 @@ def _scorer(name: str, *, lowercase: bool = False, max_order: int = 4) -> Any:
     from sacrebleu.metrics.bleu import BLEU
 
     try:
-        return BLEU(lowercase, True, name, "none", None, max_order, True)
+        return BLEU(
+            lowercase=lowercase,
+            force=True,
+            tokenize=name,
+            # Only counts are read of its scores: the settings smooth them.
+            smooth_method="none",
+            smooth_value=None,
+            max_ngram_order=max_order,
+            effective_order=True,
+        )
     except (RuntimeError, ImportError) as error:
         extra = "'textjudge[cjk]'" if name.endswith("-mecab") else "sentencepiece"
         raise MissingExtra(
@@ -109,26 +126,28 @@ class Tokens(BaseMetric):
         return self.tokenize or tokenizer_for(texts)
 
     def note(self, texts: Iterable[str], tokenizer: str | None) -> Note:
-        """Count the texts that a tokenizer leaves in one piece, or by script splits into characters."""
+        """Count the texts that are left in one piece, or by script split into characters."""
         chosen = None if tokenizer == "char" and self.tokenize is None else tokenizer
         return tokenizer_note(self.name, chosen, texts, "tokenize")
 
     def words(self, tokenizer: str) -> Callable[[str], list[str]]:
-        """Return a function from a text to its tokens, as sacrebleu's BLEU(tokenize=tokenizer) does."""
-        cut = _scorer(tokenizer).tokenizer
+        """Return a function that splits a text as sacrebleu's BLEU(tokenize=tokenizer) does."""
+        tokenize = _scorer(tokenizer).tokenizer
 
         def words(string: str) -> list[str]:
-            tokenized: str = cut(
-                _readable(string.lower() if self.lowercase else string, tokenizer).rstrip()
-            )
+            if self.lowercase:
+                string = string.lower()
+            # sacrebleu removes white space at the end before it calls the tokenizer.
+            tokenized: str = tokenize(_readable(string, tokenizer).rstrip())
             return tokenized.split()
 
         return words
 
     def signed_tokens(self, tokenizers: Iterable[str]) -> tuple[str, str]:
         """Return the signature parts for case and tokenizers, as sacrebleu writes them."""
+        case = "lc" if self.lowercase else "mixed"
         signed = join_names(str(_scorer(name).tokenizer.signature()) for name in tokenizers)
-        return f"case={'lc' if self.lowercase else 'mixed'}", f"tok={signed}"
+        return f"case={case}", f"tok={signed}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,31 +159,39 @@ class Settings(Tokens):
     effective_order: bool = field(default=True, init=False)
 
     def counts(self, output: str, references: Sequence[str], tokenizer: str) -> list[int]:
-        """Return sacrebleu's statistics of an output: its length, the closest reference's, matches, n-grams."""
+        """Return sacrebleu's statistics of an output.
+
+        These are its length, that of the closest reference, and the matches and n-grams of each
+        order.
+        """
         scorer = _scorer(tokenizer, lowercase=self.lowercase, max_order=self.max_order)
-        counted = scorer.sentence_score(
-            _readable(output, tokenizer), [_readable(each, tokenizer) for each in references]
-        )
+        readable_references = [_readable(reference, tokenizer) for reference in references]
+        counted = scorer.sentence_score(_readable(output, tokenizer), readable_references)
         return [counted.sys_len, counted.ref_len, *counted.counts, *counted.totals]
 
     def bleu(self, counts: Sequence[int]) -> float:
-        """Return BLEU (0–100) of the counts of one text, or of the sum over several texts, by sacrebleu."""
-        return min(
-            float(self.computed(counts).score), 100.0
-        )  # equal texts would get 100.00000000000004
+        """Return BLEU (0–100) of the counts of one text, or of their sum over several texts."""
+        score = float(self.computed(counts).score)
+        return min(score, 100.0)  # equal texts would get 100.00000000000004
 
     def computed(self, counts: Sequence[int]) -> Any:
         """Return sacrebleu's score of these counts."""
         from sacrebleu.metrics.bleu import BLEU
 
-        order = self.max_order
-        hits, total = list(counts[2 : 2 + order]), list(counts[2 + order :])
+        highest = self.max_order
         return BLEU.compute_bleu(
-            hits, total, counts[0], counts[1], self.smooth, None, self.effective_order, order
+            correct=list(counts[2 : 2 + highest]),
+            total=list(counts[2 + highest :]),
+            sys_len=counts[0],
+            ref_len=counts[1],
+            smooth_method=self.smooth,
+            smooth_value=None,
+            effective_order=self.effective_order,
+            max_ngram_order=highest,
         )
 
     def signed_options(self, tokenizers: Iterable[str]) -> list[str]:
-        """Return the parts that follow the number of references in sacrebleu's signature, in its order."""
+        """Return the signature's parts after the number of references, in sacrebleu's order."""
         case, tok = self.signed_tokens(tokenizers)
         smooth = f"smooth={_SMOOTH_SIGNATURES[self.smooth]}"
         parts = [case, self.signed_effective_order, tok, smooth]
@@ -175,7 +202,8 @@ class Settings(Tokens):
 
     @property
     def signed_effective_order(self) -> str:
-        return f"eff={'yes' if self.effective_order else 'no'}"
+        answer = "yes" if self.effective_order else "no"
+        return f"eff={answer}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -207,7 +235,8 @@ _PARTS = ("score", *(f"p{order}" for order in range(1, HIGHEST_ORDER + 1)), "bp"
 class Parts(Settings):
     """BLEU and its parts: `values` are score, p1 … p9 (precisions of n-grams, 0–100) and bp (brevity penalty, 0–1).
 
-    Precisions are smoothed, as sacrebleu prints them. Columns but that of the score end in `_p1` … `_bp`.
+    Precisions are smoothed, as sacrebleu prints them. Columns but that of the score end in `_p1` …
+    `_bp`.
     """
 
     values: str | Sequence[str] = setting(
@@ -227,9 +256,11 @@ class Parts(Settings):
 
     def columns(self) -> dict[str, str]:
         """Return the parts by their columns' names."""
-        return {
-            self.name if part == "score" else f"{self.name}_{part}": part for part in self.values
-        }
+        part_by_column: dict[str, str] = {}
+        for part in self.values:
+            column_name = self.name if part == "score" else f"{self.name}_{part}"
+            part_by_column[column_name] = part
+        return part_by_column
 
     def part(self, score: Any, part: str) -> float:
         """Return a part of sacrebleu's score. Raise CannotScore for a precision of no n-grams."""
@@ -250,28 +281,34 @@ class Parts(Settings):
 class Bleu(Parts, ReferenceMetric):
     """Sentence BLEU (0–100) with effective order, exponential smoothing and all references at once.
 
-    The script of the references picks the tokenizer, so all systems of an item share it: `zh` for Chinese, `ja-mecab`
-    and `ko-mecab` for Japanese and Korean (`char` without their dictionaries), else `13a`. `tokenize` names one of
-    sacrebleu's for all texts, `smooth` its smoothing (`exp`, `none`, `floor`, `add-k`), `max_order` the longest n-gram,
-    1–9. `values` adds the precisions of n-grams and the brevity penalty: `score,p1,p2,p3,p4,bp`.
+    The script of the references picks the tokenizer, so all systems of an item share it: `zh` for
+    Chinese, `ja-mecab` and `ko-mecab` for Japanese and Korean (`char` without their dictionaries),
+    else `13a`. `tokenize` names one of sacrebleu's for all texts, `smooth` its smoothing (`exp`,
+    `none`, `floor`, `add-k`), `max_order` the longest n-gram, 1–9. `values` adds the precisions of
+    n-grams and the brevity penalty: `score,p1,p2,p3,p4,bp`.
     """
 
     name: ClassVar[str] = "bleu"
     high: ClassVar[float | None] = 100.0
 
     def score(self, samples: Sequence[Sample]) -> MetricResult:
-        """Return one row per sample. A sample without a reference is a `Failure`; an empty output scores 0."""
+        """Return one row per sample.
 
+        A sample without a reference is a `Failure`; an empty output scores 0.
+        """
+
+        # All parts are of one score of a pair, which is computed once.
         scores: dict[tuple[str, tuple[str, ...]], Any] = {}
 
         def prepare(part: str, targets: tuple[str, ...], used: set[str]) -> Rate:
-            """Return what rates outputs against these references, and add its tokenizer to `used`."""
+            """Return the rating of outputs with these references, and note the tokenizer."""
             tokenizer = self.tokenizer_for(targets)
             used.add(tokenizer)
 
             def rate(output: str) -> float:
                 if (output, targets) not in scores:
-                    scores[output, targets] = self.computed(self.counts(output, targets, tokenizer))
+                    counts = self.counts(output, targets, tokenizer)
+                    scores[output, targets] = self.computed(counts)
                 return self.part(scores[output, targets], part)
 
             return rate
@@ -286,13 +323,13 @@ class Bleu(Parts, ReferenceMetric):
             )
             for name, part in self.columns().items()
         ]
+        columns = tuple(result.columns[0] for result in results)
+        # All rows of a sample follow each other, in the order of the columns.
         rows = chain.from_iterable(zip(*(result.rows for result in results), strict=True))
-        return MetricResult(
-            tuple(result.columns[0] for result in results), tuple(rows), results[0].notes
-        )
+        return MetricResult(columns, tuple(rows), results[0].notes)
 
     def notes(self, samples: Sequence[Sample], used: Collection[str]) -> tuple[str | Note, ...]:
-        """Return how many texts the tokenizer does not suit, and how many differ in Unicode's form."""
+        """Return notes about texts that the tokenizer does not suit, and about Unicode forms."""
         return self.note(all_texts(samples), self.tokenize), *super().notes(samples, used)
 
 
@@ -300,10 +337,10 @@ class Bleu(Parts, ReferenceMetric):
 class CorpusBleu(Parts):
     """BLEU (0–100) of all of a system's texts together, with a 95% bootstrap interval over the texts.
 
-    One row per system; `n` counts its texts with a reference, the others are skipped and noted. The script of all
-    references together picks the system's tokenizer. The interval is the percentile interval (Koehn 2004) of 1,000
-    resamples drawn from `seed`, by default the run's; a system with one text has none. The other options are those of
-    `bleu`.
+    One row per system; `n` counts its texts with a reference, the others are skipped and noted. The
+    script of all references together picks the system's tokenizer. The interval is the percentile
+    interval (Koehn 2004) of 1,000 resamples drawn from `seed`, by default the run's; a system with
+    one text has none. The other options are those of `bleu`.
     """
 
     name: ClassVar[str] = "bleu_corpus"
@@ -318,91 +355,110 @@ class CorpusBleu(Parts):
     def score(self, samples: Sequence[Sample]) -> MetricResult:
         """Return one row per system, in order of first appearance.
 
-        A system without any reference is a `Failure`, and so is one that matches its references but has no text as long
-        as the longest n-gram, because corpus BLEU has no effective order.
+        A system without any reference is a `Failure`, and so is one that matches its references but
+        has no text as long as the longest n-gram, because corpus BLEU has no effective order.
         """
         rows: list[Score | Failure] = []
         left_out = 0
         used: set[str] = set()
-        texts: dict[str, set[str]] = {}
+        texts_by_tokenizer: dict[str, set[str]] = {}
         for system, own_samples in by_system(samples).items():
             tokenizer = self.tokenizer_for(chain.from_iterable(map(usable, own_samples)))
-            texts.setdefault(tokenizer, set()).update(
-                *((each.output, *usable(each)) for each in own_samples)
-            )
-            compared = [(each.output, targets) for each in own_samples if (targets := usable(each))]
-            stats = [self.counts(*pair, tokenizer) for pair in compared]
+            texts = texts_by_tokenizer.setdefault(tokenizer, set())
+            stats: list[list[int]] = []
+            for sample in own_samples:
+                targets = usable(sample)
+                texts.update((sample.output, *targets))
+                if targets:
+                    stats.append(self.counts(sample.output, targets, tokenizer))
             rows += [self._row(system, stats, *column) for column in self.columns().items()]
-            if compared:
+            # A system without any reference is a failure, not a text that is left out.
+            if stats:
                 used.add(tokenizer)
-                left_out += len(own_samples) - len(compared)
-        parts = [
+                left_out += len(own_samples) - len(stats)
+        notes = [Note("bleu_corpus", left_out, len(samples), "have no reference and are left out")]
+        notes += [self.note(texts, tokenizer) for tokenizer, texts in texts_by_tokenizer.items()]
+        compared = [(sample.output, usable(sample)) for sample in samples]
+        notes.append(form_note("bleu_corpus", compared))
+        parts = self._signature_parts(samples, used)
+        return MetricResult(self._columns(parts), tuple(rows), tuple(notes))
+
+    def _signature_parts(self, samples: Sequence[Sample], used: set[str]) -> list[str]:
+        """Return the signature after the column's name, in sacrebleu's order."""
+        return [
             "corpus",
             f"nrefs={reference_count(samples)}",
             f"bs={_RESAMPLES}",
             f"seed={self._seed}",
             *self.signed_options(used),
         ]
-        columns = tuple(
-            Column(
-                name,
-                "metric",
-                Signature(name, *parts),
-                low=0.0,
-                high=1.0 if part == "bp" else 100.0,
-            )
-            for name, part in self.columns().items()
-        )
-        notes = [Note("bleu_corpus", left_out, len(samples), "have no reference and are left out")]
-        notes += [self.note(strings, tokenizer) for tokenizer, strings in texts.items()]
-        notes += [form_note("bleu_corpus", ((sample.output, usable(sample)) for sample in samples))]
-        return MetricResult(columns, tuple(rows), tuple(notes))
+
+    def _columns(self, signature_parts: Sequence[str]) -> tuple[Column, ...]:
+        columns: list[Column] = []
+        for name, part in self.columns().items():
+            signature = Signature(name, *signature_parts)
+            high = 1.0 if part == "bp" else 100.0
+            columns.append(Column(name, "metric", signature, low=0.0, high=high))
+        return tuple(columns)
 
     def _row(self, system: str, stats: list[list[int]], name: str, part: str) -> Score | Failure:
-        who = f"system {system}" if system else "the system"
+        label = f"system {system}" if system else "the system"
+
+        def failed(error: str, message: str) -> Failure:
+            return Failure("", system, name, stage="metric", error=error, message=message)
+
         if not stats:
-            message = f"no text of {who} has a reference: add a column `references`, or name yours with --map"
-            return Failure("", system, name, stage="metric", error="NoReference", message=message)
-        total = [sum(column) for column in zip(*stats, strict=True)]
+            message = (
+                f"no text of {label} has a reference: add a column `references`, "
+                "or name yours with --map"
+            )
+            return failed("NoReference", message)
+        total = _sum_of_counts(stats)
         if not _is_defined(total):
             order = self.max_order
             message = (
-                f"no text of {who} has {order} tokens, so its corpus BLEU is undefined: set "
+                f"no text of {label} has {order} tokens, so its corpus BLEU is undefined: set "
                 f"bleu_corpus.max_order below {order}, or use bleu"
             )
-            return Failure("", system, name, stage="metric", error="TextsTooShort", message=message)
+            return failed("TextsTooShort", message)
         try:
-            return Score(
-                "", system, name, self.part(self.computed(total), part), self._interval(stats, part)
-            )
+            value = self.part(self.computed(total), part)
         except CannotScore as error:
-            return Failure(
-                "", system, name, stage="metric", error=error.error, message=f"{who}: {error}"
-            )
+            return failed(error.error, f"{label}: {error}")
+        return Score("", system, name, value, self._interval(stats, part))
 
     def _interval(self, stats: list[list[int]], part: str) -> Provenance:
-        """Return the 2.5 and 97.5% quantiles of BLEU over those resamples of the texts for which it is defined."""
-        n = len(stats)
-        if n < 2:
-            return Provenance("metric", n=n)
+        """Return the 2.5 and 97.5% quantiles of BLEU over resamples of the texts.
+
+        Resamples for which BLEU is undefined are left out.
+        """
+        text_count = len(stats)
+        if text_count < 2:
+            return Provenance("metric", n=text_count)
         import numpy as np
 
         counts = np.asarray(stats, dtype=np.float64)
         random = np.random.default_rng(self._seed)
-        resampled = []
+        resampled: list[float] = []
         for _ in range(_RESAMPLES):
-            drawn = np.bincount(random.integers(n, size=n), minlength=n).astype(np.float64)
-            total = [int(number) for number in drawn @ counts]
+            drawn_texts = random.integers(text_count, size=text_count)
+            times_drawn = np.bincount(drawn_texts, minlength=text_count).astype(np.float64)
+            total = [int(count) for count in times_drawn @ counts]
+            if not _is_defined(total):
+                continue
             with suppress(CannotScore):
-                resampled += [self.part(self.computed(total), part)] if _is_defined(total) else []
+                resampled.append(self.part(self.computed(total), part))
         if len(resampled) < _RESAMPLES / 2:
-            return Provenance("metric", n=n)
+            return Provenance("metric", n=text_count)
         low, high = map(float, np.quantile(resampled, (0.025, 0.975)))
-        defined_only = (
-            "" if len(resampled) == _RESAMPLES else f" ({len(resampled):,} for which it is defined)"
+        defined_only = ""
+        if len(resampled) < _RESAMPLES:
+            defined_only = f" ({len(resampled):,} for which it is defined)"
+        method = (
+            f"95% percentile bootstrap over texts, {_RESAMPLES:,} resamples{defined_only}, "
+            f"seed {self._seed}"
         )
-        method = f"95% percentile bootstrap over texts, {_RESAMPLES:,} resamples{defined_only}, seed {self._seed}"
-        return Provenance("metric", n=n, low=low, high=high, note=method)
+        return Provenance("metric", n=text_count, low=low, high=high, note=method)
 
 
 sentence = list_function(
@@ -425,20 +481,31 @@ def corpus(
 ) -> float:
     """Return corpus BLEU, 0–100, of all outputs against their references, whose number may vary; see `CorpusBleu`.
 
-    Raise DataError if there is no output, one has no reference, or none has `max_order` tokens. Raise ConfigError for
-    an unknown option.
+    Raise DataError if there is no output, one has no reference, or none has `max_order` tokens.
+    Raise ConfigError for an unknown option.
     """
     metric = CorpusBleu(tokenize=tokenize, smooth=smooth, lowercase=lowercase, max_order=max_order)
     samples = as_samples(outputs, references)
     tokenizer = metric.tokenizer_for(chain.from_iterable(map(usable, samples)))
     stats = [metric.counts(sample.output, usable(sample), tokenizer) for sample in samples]
-    total = [sum(column) for column in zip(*stats, strict=True)]
+    total = _sum_of_counts(stats)
     if not stats or not _is_defined(total):
         raise DataError(f"corpus BLEU needs a text of at least max_order = {max_order} tokens")
     return metric.bleu(total)
 
 
+def _sum_of_counts(stats: Sequence[Sequence[int]]) -> list[int]:
+    """Return the statistics of all texts together."""
+    return [sum(column) for column in zip(*stats, strict=True)]
+
+
 def _is_defined(total: Sequence[int]) -> bool:
-    """Return whether corpus BLEU is defined: with matches but no n-gram of the highest order, its precision is 0/0."""
-    order = len(total) // 2 - 1
-    return total[-1] > 0 or not any(total[2 : 2 + order])
+    """Return whether corpus BLEU is defined.
+
+    With matches but no n-gram of the highest order, the precision of that order is 0/0.
+    """
+    # Two lengths, then the matches and the n-grams of each order.
+    highest = len(total) // 2 - 1
+    has_longest = total[-1] > 0
+    has_matches = any(total[2 : 2 + highest])
+    return has_longest or not has_matches

@@ -1,7 +1,7 @@
-"""Compute chrF (Popović 2015) and chrF++ (Popović 2017) of single texts, by sacrebleu's rules (Post 2018).
+"""Compute chrF (Popović 2015) and chrF++ (Popović 2017) by sacrebleu's rules (Post 2018).
 
-sacrebleu counts the n-grams of one pair of texts after another. chrF is a default metric, so those of many texts are
-counted together here, in numpy: the same values in a fifth of the time.
+sacrebleu counts the n-grams of one pair of texts after another. chrF is a default metric, so those
+of many texts are counted together here, in numpy: the same values in a fifth of the time.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import string
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
-from itertools import accumulate, chain, groupby
-from typing import Any, ClassVar
+from itertools import chain
+from typing import ClassVar, NamedTuple
 
 from judge.core.records import Sample
 from judge.metrics import MetricResult
@@ -38,8 +38,9 @@ _PUNCTUATION = frozenset(string.punctuation)
 class Chrf(ReferenceMetric):
     """Sentence chrF2 (0–100): F with recall weighted double, over character n-grams up to 6, for any script.
 
-    White space does not count. The reference with the best score counts. `char_order` (1–20) and `word_order` (0–10)
-    are the longest n-grams of characters and words: chrF++ is `word_order=2`. `beta` weighs recall.
+    White space does not count. The reference with the best score counts. `char_order` (1–20) and
+    `word_order` (0–10) are the longest n-grams of characters and words: chrF++ is `word_order=2`.
+    `beta` weighs recall.
     """
 
     name: ClassVar[str] = "chrf"
@@ -50,19 +51,17 @@ class Chrf(ReferenceMetric):
     lowercase: bool = False
 
     def score(self, samples: Sequence[Sample]) -> MetricResult:
-        """Return one row per sample. A sample without a reference is a `Failure`; an empty output scores 0."""
-        pairs = sorted(
-            {(targets, sample.output) for sample in samples if (targets := references(sample))}
-        )
-        # Group pairs by references, which are then counted once per block.
-        sizes = accumulate(
-            sum(map(len, targets)) + len(targets) * len(output) for targets, output in pairs
-        )
+        """Return one row per sample.
+
+        A sample without a reference is a `Failure`; an empty output scores 0.
+        """
+        distinct_pairs: set[Pair] = set()
+        for sample in samples:
+            targets = references(sample)
+            if targets:
+                distinct_pairs.add((targets, sample.output))
         values: dict[Pair, float] = {}
-        for _, sized in groupby(
-            zip(sizes, pairs, strict=True), key=lambda sized: sized[0] // _BLOCK
-        ):
-            block = [pair for _, pair in sized]
+        for block in _blocks(sorted(distinct_pairs)):
             values |= zip(block, self._values(block), strict=True)
         case = "lc" if self.lowercase else "mixed"
         parts = [
@@ -82,39 +81,38 @@ class Chrf(ReferenceMetric):
         )
 
     def _values(self, pairs: Sequence[Pair]) -> list[float]:
-        """Return each pair's F with its best reference, from mean precision and recall over the orders that both have.
+        """Return each pair's F with its best reference.
 
-        The operations are sacrebleu's, in its order, so that every value equals its value.
+        F is of the mean precision and recall over the orders of n-grams that both texts have. The
+        operations are sacrebleu's, in its order, so that every value equals its value.
         """
         import numpy as np
 
-        groups = {targets: place for place, (targets, _) in enumerate(pairs)}
-        texts = [*chain.from_iterable(groups), *(output for _, output in pairs)]
-        group = np.array(
-            [n for targets, n in groups.items() for _ in targets]
-            + [groups[pair[0]] for pair in pairs]
-        )
-        rank = np.array([n for targets in groups for n in range(len(targets))] + [-1] * len(pairs))
+        texts, group, rank = _stack(pairs)
         if self.lowercase:
             texts = [text.lower() for text in texts]
-        precision, recall, used = (np.zeros((rank.max() + 1, len(pairs))) for _ in range(3))
-        for cut, order in (
-            (lambda text: "".join(text.split()), self.char_order),
-            (_words, self.word_order),
+        shape = (rank.max() + 1, len(pairs))  # references × outputs
+        precision = np.zeros(shape)
+        recall = np.zeros(shape)
+        used_orders = np.zeros(shape)
+        characters = ["".join(text.split()) for text in texts]
+        words = [_words(text) for text in texts]
+        for matches in chain(
+            _matches(characters, group, rank, self.char_order),
+            _matches(words, group, rank, self.word_order),
         ):
-            for hits, output_total, reference_total in _matches(
-                list(map(cut, texts)), group, rank, order
-            ):
-                both = (output_total > 0) & (reference_total > 0)
-                precision += np.divide(hits, output_total, out=np.zeros(hits.shape), where=both)
-                recall += np.divide(hits, reference_total, out=np.zeros(hits.shape), where=both)
-                used += both
+            hits = matches.hits
+            both = (matches.in_output > 0) & (matches.in_reference > 0)
+            precision += np.divide(hits, matches.in_output, out=np.zeros(shape), where=both)
+            recall += np.divide(hits, matches.in_reference, out=np.zeros(shape), where=both)
+            used_orders += both
         with np.errstate(invalid="ignore", divide="ignore"):  # nothing in common
-            precision, recall, weight = precision / used, recall / used, self.beta**2
+            precision /= used_orders
+            recall /= used_orders
+            weight = self.beta**2
             f = 100 * ((1 + weight) * precision * recall / (weight * precision + recall))
-        return [
-            min(value, 100.0) for value in np.nan_to_num(f).max(axis=0).tolist()
-        ]  # rounding may exceed the limit
+        best = np.nan_to_num(f).max(axis=0)
+        return [min(value, 100.0) for value in best.tolist()]  # rounding may exceed the limit
 
 
 score = list_function(
@@ -127,35 +125,110 @@ score = list_function(
 
 
 def _words(text: str) -> list[str]:
-    """Return the words, splitting off one punctuation mark at the end or else at the start, as in chrF++."""
+    """Return the words, splitting off a punctuation mark as chrF++ does.
+
+    It splits off one mark at the end, or else one at the start.
+    """
     words: list[str] = []
     for word in text.split():
-        at = len(word) - 1 if word[-1] in _PUNCTUATION else int(word[0] in _PUNCTUATION)
-        words += filter(None, (word[:at], word[at:]))
+        if word[-1] in _PUNCTUATION:
+            cut = len(word) - 1
+        elif word[0] in _PUNCTUATION:
+            cut = 1
+        else:
+            cut = 0
+        parts = (word[:cut], word[cut:])
+        words += filter(None, parts)
     return words
 
 
-def _matches(texts: Sequence[Sequence[str]], group: Ints, rank: Ints, order: int) -> Iterator[Any]:
-    """Yield for each order the matches, and the n-grams of outputs and references: (references, outputs) each.
+def _blocks(pairs: Sequence[Pair]) -> Iterator[list[Pair]]:
+    """Yield the sorted pairs in blocks of about `_BLOCK` characters.
 
-    Texts are compared within their `group`. `rank` is a reference's index there, and -1 for an output.
+    Pairs with the same references follow each other, so these are counted once per block.
     """
+    block: list[Pair] = []
+    block_number = 0
+    characters = 0
+    for targets, output in pairs:
+        # `_matches` compares every reference with the output.
+        characters += sum(map(len, targets)) + len(targets) * len(output)
+        if characters // _BLOCK != block_number:
+            if block:
+                yield block
+            block = []
+            block_number = characters // _BLOCK
+        block.append((targets, output))
+    if block:
+        yield block
+
+
+class _Stack(NamedTuple):
+    """The texts of pairs: all references, then the outputs.
+
+    `group` is the number of the references. `rank` is a reference's index in its group, and -1 for
+    an output.
+    """
+
+    texts: list[str]
+    group: Ints
+    rank: Ints
+
+
+def _stack(pairs: Sequence[Pair]) -> _Stack:
+    import numpy as np
+
+    # Groups are numbered by the last pair that has them; their numbers may have gaps.
+    group_by_targets = {targets: index for index, (targets, _) in enumerate(pairs)}
+    texts: list[str] = []
+    group: list[int] = []
+    rank: list[int] = []
+    for targets, group_number in group_by_targets.items():
+        texts += targets
+        group += [group_number] * len(targets)
+        rank += range(len(targets))
+    for targets, output in pairs:
+        texts.append(output)
+        group.append(group_by_targets[targets])
+        rank.append(-1)
+    return _Stack(texts, np.array(group), np.array(rank))
+
+
+class _Matches(NamedTuple):
+    """The n-grams of one order, references × outputs: those in common, and those of each side."""
+
+    hits: Ints
+    in_output: Ints
+    in_reference: Ints
+
+
+def _matches(
+    texts: Sequence[Sequence[str]], group: Ints, rank: Ints, max_order: int
+) -> Iterator[_Matches]:
+    """Yield the matches of each order. Texts are compared within their `group`; see `_Stack`."""
     import numpy as np
 
     read = corpus(texts)
     outputs = np.flatnonzero(rank < 0)
-    ranks, lengths = (
-        int(rank.max()) + 1,
-        np.zeros((int(rank.max()) + 1, int(group.max()) + 1), dtype=np.int64),
-    )
-    lengths[rank[rank >= 0], group[rank >= 0]] = read.lengths[rank >= 0]
-    for n, grams in enumerate(orders(read, order, group), start=1):
+    is_reference = rank >= 0
+    rank_count = int(rank.max()) + 1
+    lengths = np.zeros((rank_count, int(group.max()) + 1), dtype=np.int64)
+    lengths[rank[is_reference], group[is_reference]] = read.lengths[is_reference]
+    for order, grams in enumerate(orders(read, max_order, group), start=1):
         in_reference = rank[grams.text] >= 0
-        counts = np.zeros((ranks, int(grams.gram.max(initial=-1)) + 1), dtype=np.int64)
-        counts[rank[grams.text[in_reference]], grams.gram[in_reference]] = grams.count[in_reference]
-        gram, text, count = (
-            column[~in_reference] for column in (grams.gram, grams.text, grams.count)
+        distinct_count = int(grams.gram.max(initial=-1)) + 1
+        counts = np.zeros((rank_count, distinct_count), dtype=np.int64)
+        ranks_of_grams = rank[grams.text[in_reference]]
+        counts[ranks_of_grams, grams.gram[in_reference]] = grams.count[in_reference]
+        # An n-gram belongs to one group, so its counts are those of the output's references.
+        output_grams = grams.gram[~in_reference]
+        output_texts = grams.text[~in_reference]
+        shared = np.minimum(counts[:, output_grams], grams.count[~in_reference])
+        hits_by_rank = [
+            np.bincount(output_texts, row, minlength=len(texts))[outputs] for row in shared
+        ]
+        yield _Matches(
+            np.array(hits_by_rank),
+            totals(read.lengths[outputs], order),
+            totals(lengths[:, group[outputs]], order),
         )
-        shared = np.minimum(counts[:, gram], count)
-        hits = np.array([np.bincount(text, row, minlength=len(texts))[outputs] for row in shared])
-        yield hits, totals(read.lengths[outputs], n), totals(lengths[:, group[outputs]], n)

@@ -1,4 +1,7 @@
-"""Share code between the metrics of diversity: texts as numbers, counted n-grams, and rows and notes of systems."""
+"""Share code between the metrics of diversity.
+
+It turns texts into numbers, counts n-grams, and makes the rows and notes of systems.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,10 @@ Ints: TypeAlias = "NDArray[np.int64]"
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """The tokens of n texts in sequence, as ids 0 … kinds - 1; `lengths` are the n texts' token counts."""
+    """The tokens of n texts in sequence, as ids 0 … kinds - 1.
+
+    `lengths` are the n texts' token counts.
+    """
 
     ids: Ints
     lengths: Ints
@@ -47,37 +53,39 @@ def corpus(texts: Sequence[Sequence[str]]) -> Corpus:
     """Return the tokenized texts with each token as a number."""
     import numpy as np
 
-    ids: defaultdict[str, int] = defaultdict()
-    ids.default_factory = ids.__len__
+    # A token that is not in the dictionary gets its length as the next id.
+    id_by_token: defaultdict[str, int] = defaultdict()
+    id_by_token.default_factory = id_by_token.__len__
     lengths = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
-    flat = np.fromiter(
-        map(ids.__getitem__, chain.from_iterable(texts)), dtype=np.int64, count=int(lengths.sum())
-    )
-    return Corpus(flat, lengths, len(ids))
+    all_ids = map(id_by_token.__getitem__, chain.from_iterable(texts))
+    ids = np.fromiter(all_ids, dtype=np.int64, count=int(lengths.sum()))
+    return Corpus(ids, lengths, len(id_by_token))
 
 
 def orders(texts: Corpus, max_order: int, group: Ints | None = None) -> Iterator[Grams]:
     """Return the n-grams of order 1, 2 … max_order; none crosses texts.
 
-    With `group`, one number from 0 for each text, n-grams of different groups are distinct. Memory and (except for
-    sorting) time are linear in the number of tokens, for any order.
+    With `group`, one number from 0 for each text, n-grams of different groups are distinct. Memory
+    and (except for sorting) time are linear in the number of tokens, for any order.
     """
     import numpy as np
 
-    number = len(texts.lengths)
-    owner = np.repeat(np.arange(number), texts.lengths)
-    ends = np.cumsum(texts.lengths)[owner]
-    at = np.arange(len(texts.ids))  # starts of the n-grams
-    gram = texts.ids if group is None else group[owner]
+    text_count = len(texts.lengths)
+    text_of_token = np.repeat(np.arange(text_count), texts.lengths)
+    ends = np.cumsum(texts.lengths)[text_of_token]
+    starts = np.arange(len(texts.ids))  # where the n-grams start
+    gram = texts.ids if group is None else group[text_of_token]
     for order in range(1, max_order + 1):
-        stays = at + order <= ends[at]
-        at = at[stays]
-        # An n-gram is its first n - 1 tokens and one more: one number for any length.
-        last = texts.ids[at + order - 1] if order > 1 or group is not None else 0
-        keys = gram[stays] * texts.kinds + last
+        fits = starts + order <= ends[starts]
+        starts = starts[fits]
+        # An n-gram is its first n - 1 tokens and one more: one number for any length. Without
+        # groups, `gram` already holds the only token of the first order.
+        last = texts.ids[starts + order - 1] if order > 1 or group is not None else 0
+        keys = gram[fits] * texts.kinds + last
         gram = np.unique(keys, return_inverse=True)[1].astype(np.int64, copy=False)
-        pairs, count = np.unique(gram * number + owner[at], return_counts=True)
-        yield Grams(pairs // number, pairs % number, count)
+        gram_and_text = gram * text_count + text_of_token[starts]
+        pairs, count = np.unique(gram_and_text, return_counts=True)
+        yield Grams(pairs // text_count, pairs % text_count, count)
 
 
 def totals(lengths: Ints, order: int) -> Ints:
@@ -89,7 +97,10 @@ def totals(lengths: Ints, order: int) -> Ints:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """Tokenized texts: `name` is the tokenizer, `note` counts the sentences that it leaves in one piece."""
+    """Tokenized texts.
+
+    `name` is the tokenizer, `note` counts the sentences that it leaves in one piece.
+    """
 
     corpus: Corpus
     name: str
@@ -101,10 +112,10 @@ def cut(tokens: Tokens, texts: Sequence[str]) -> Cut:
 
     Raise DataError unless these are a list of texts.
     """
-    name = tokens.tokenizer_for(checked_texts := text_list("texts", texts))
-    return Cut(
-        corpus(list(map(tokens.words(name), checked_texts))), name, tokens.note(checked_texts, name)
-    )
+    checked_texts = text_list("texts", texts)
+    name = tokens.tokenizer_for(checked_texts)
+    tokenized = list(map(tokens.words(name), checked_texts))
+    return Cut(corpus(tokenized), name, tokens.note(checked_texts, name))
 
 
 def value(system: str, column: str, number: float, *, n: int, note: str | None = None) -> Score:
@@ -115,19 +126,19 @@ def value(system: str, column: str, number: float, *, n: int, note: str | None =
 def failure(system: str, column: str, error: CannotScore) -> Failure:
     """Return the failure of a system's value."""
     label = f"system {system}" if system else "the system"
-    return Failure(
-        "", system, column, stage="metric", error=error.error, message=f"{label}: {error}"
-    )
+    message = f"{label}: {error}"
+    return Failure("", system, column, stage="metric", error=error.error, message=message)
 
 
 def check_texts(texts: Corpus, least: int = 1) -> None:
     """Raise CannotScore for fewer texts than `least`, or if no text has a token."""
-    if (n := len(texts.lengths)) < least:
-        raise CannotScore("TooFewTexts", f"{plural(n, 'text')} given: {least} or more are needed")
+    count = len(texts.lengths)
+    if count < least:
+        message = f"{plural(count, 'text')} given: {least} or more are needed"
+        raise CannotScore("TooFewTexts", message)
     if not texts.lengths.any():
-        raise CannotScore(
-            "NoToken", f"{plural(n, 'text')} without any token: there is nothing to score"
-        )
+        message = f"{plural(count, 'text')} without any token: there is nothing to score"
+        raise CannotScore("NoToken", message)
 
 
 def blank(texts: Corpus) -> int:
@@ -136,13 +147,18 @@ def blank(texts: Corpus) -> int:
 
 
 def notes(name: str, cuts: Mapping[str, Cut], effect: str) -> tuple[str | Note, ...]:
-    """Return notes about the texts: those without any token, and those that the tokenizer does not split."""
-    empty = {system: blank(system_cut.corpus) for system, system_cut in cuts.items()}
+    """Return notes about texts without any token, and texts that the tokenizer does not split."""
+    empty_texts = {system: blank(system_cut.corpus) for system, system_cut in cuts.items()}
     lines: list[str | Note] = []
-    if total := sum(empty.values()):
-        listed = ", ".join(f"{system or 'the system'} {n:,}" for system, n in empty.items() if n)
+    total = sum(empty_texts.values())
+    if total:
+        counts = [
+            f"{system or 'the system'} {count:,}" for system, count in empty_texts.items() if count
+        ]
+        listed = ", ".join(counts)
         lines.append(f"{name}: {plural(total, 'text')} without any token ({listed}); {effect}")
-    return (*lines, *(system_cut.note for system_cut in cuts.values() if system_cut.note.some))
+    lines += [system_cut.note for system_cut in cuts.values() if system_cut.note.some]
+    return tuple(lines)
 
 
 def unequal_counts_note(name: str, rows: Sequence[Score | Failure]) -> tuple[str, ...]:
@@ -150,7 +166,8 @@ def unequal_counts_note(name: str, rows: Sequence[Score | Failure]) -> tuple[str
     sizes = {row.system: row.provenance.n for row in rows if isinstance(row, Score)}
     if len(set(sizes.values())) < 2:
         return ()
-    listed = ", ".join(f"{system} {n:,}" for system, n in sizes.items())
+    listed = ", ".join(f"{system} {count:,}" for system, count in sizes.items())
     return (
-        f"{name} depends on the number of texts; systems with unequal numbers do not compare: {listed}",
+        f"{name} depends on the number of texts; systems with unequal numbers do not compare: "
+        f"{listed}",
     )
