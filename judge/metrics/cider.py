@@ -37,10 +37,11 @@ Counts = Mapping[Ngram, int]
 class Cider(WordMetric):
     """CIDEr-D (0–10): the mean cosine of tf-idf n-gram vectors, n = 1–4, clipped and with a length penalty.
 
-    The idf of an n-gram counts the items whose references contain it, each item once for all systems, so values belong
-    to one data set. Words come from `text.words`, by `tokenizer` or by the script of the item's references. `stem` uses
-    Porter stems of English, as the paper does and its authors' code does not. `sigma` is the width of the length
-    penalty, `max_order` the longest n-gram (1–9).
+    The idf of an n-gram counts the items whose references contain it, each item once for all
+    systems, so values belong to one data set. Words come from `text.words`, by `tokenizer` or by
+    the script of the item's references. `stem` uses Porter stems of English, as the paper does and
+    its authors' code does not. `sigma` is the width of the length penalty, `max_order` the longest
+    n-gram (1–9).
     """
 
     name: ClassVar[str] = "cider"
@@ -53,42 +54,39 @@ class Cider(WordMetric):
     def score(self, samples: Sequence[Sample]) -> MetricResult:
         """Return one row per sample; an output without a matching n-gram scores 0.
 
-        These are `Failure`s: a sample without a reference; all samples if fewer than two items have references, because
-        every idf is then 0; and a sample whose references have no n-gram that another item's references lack.
+        These are `Failure`s: a sample without a reference; all samples if fewer than two items have
+        references, because every idf is then 0; and a sample whose references have no n-gram that
+        another item's references lack.
         """
         reference_texts_by_item: dict[str, dict[str, None]] = {}
         for sample in samples:
-            if own_references := usable(sample):
-                reference_texts_by_item.setdefault(sample.item, {}).update(
-                    dict.fromkeys(own_references)
-                )
+            own_references = usable(sample)
+            if own_references:
+                item_texts = reference_texts_by_item.setdefault(sample.item, {})
+                item_texts.update(dict.fromkeys(own_references))
         items = len(reference_texts_by_item)
-        frequency: Counter[Ngram] = Counter()
-        for item_texts in reference_texts_by_item.values():
-            name = self._tokenizer_for(tuple(item_texts))
-            ngrams_of_item: set[Ngram] = set()
-            for string in item_texts:
-                ngrams_of_item.update(self._counts(name, string))
-            frequency.update(ngrams_of_item)
-        idf = {ngram: math.log(items / count) for ngram, count in frequency.items()}
+        idf = self._idf([tuple(item_texts) for item_texts in reference_texts_by_item.values()])
 
         def prepare(reference_texts: tuple[str, ...], used: set[str]) -> Rate:
-            """Return what rates outputs against these references, and add its tokenizer to `used`."""
+            """Return the rating of outputs with these references, and note the tokenizer."""
             if items < 2:
                 raise CannotScore(
                     "TooFewItems",
-                    "CIDEr-D needs references of at least 2 items: with one, the idf of every n-gram is 0; use rouge",
+                    "CIDEr-D needs references of at least 2 items: with one, the idf of every "
+                    "n-gram is 0; use rouge",
                 )
             name = self._tokenizer_for(reference_texts)
             used.add(name)
-            targets = [
-                self._vectors(self._counts(name, reference), idf, items)
-                for reference in reference_texts
-            ]
-            if not any(any(target.norms) for target in targets):
+            targets: list[_Vectors] = []
+            for reference in reference_texts:
+                counts = self._counts(name, reference)
+                targets.append(self._vectors(counts, idf, items))
+            has_weight = any(any(target.norms) for target in targets)
+            if not has_weight:
                 raise CannotScore(
                     "NoIdf",
-                    "its references have no n-gram that the references of any other item lack: CIDEr-D is 0/0",
+                    "its references have no n-gram that the references of any other item lack: "
+                    "CIDEr-D is 0/0",
                 )
 
             def rate(output: str) -> float:
@@ -111,6 +109,18 @@ class Cider(WordMetric):
 
         return self.compare(samples, prepare, sign, level="D")
 
+    def _idf(self, references_by_item: Sequence[tuple[str, ...]]) -> dict[Ngram, float]:
+        """Return log(items / items whose references contain the n-gram), of every n-gram."""
+        items_with_ngram: Counter[Ngram] = Counter()
+        for item_texts in references_by_item:
+            name = self._tokenizer_for(item_texts)
+            ngrams_of_item: set[Ngram] = set()
+            for string in item_texts:
+                ngrams_of_item.update(self._counts(name, string))
+            items_with_ngram.update(ngrams_of_item)
+        items = len(references_by_item)
+        return {ngram: math.log(items / count) for ngram, count in items_with_ngram.items()}
+
     def _tokenizer_for(self, texts: Sequence[str]) -> str:
         return self.tokenizer or text.tokenizer_for(texts)
 
@@ -127,16 +137,22 @@ class Cider(WordMetric):
 
     def _vectors(self, counts: Counts, idf: Mapping[Ngram, float], items: int) -> _Vectors:
         weights: list[dict[Ngram, float]] = [{} for _ in range(self.max_order)]
+        # The authors' code counts an n-gram of no reference as one of a single item.
+        highest_idf = math.log(items)
         for ngram, times in counts.items():
-            weights[len(ngram) - 1][ngram] = times * idf.get(ngram, math.log(items))
+            weights[len(ngram) - 1][ngram] = times * idf.get(ngram, highest_idf)
         norms = [_norm(weights_of_order.values()) for weights_of_order in weights]
-        # The authors' code uses the number of bigrams as the length: words minus one, 0 without words.
+        # The authors' code uses the number of bigrams as the length: words minus one, 0 without
+        # words.
         words = sum(times for ngram, times in counts.items() if len(ngram) == 1)
         return _Vectors(weights, norms, max(0, words - 1))
 
     def _similarity(self, output: _Vectors, target: _Vectors) -> float:
-        """Return the mean over n of eq. 6: the clipped cosine times the Gaussian of the difference in length."""
-        cosines = 0.0
+        """Return the mean over n of eq. 6.
+
+        It is the clipped cosine times the Gaussian of the difference in length.
+        """
+        sum_of_cosines = 0.0
         for order in range(self.max_order):
             norm = output.norms[order] * target.norms[order]
             if not norm:
@@ -144,10 +160,12 @@ class Cider(WordMetric):
             ours = output.weights[order]
             theirs = target.weights[order]
             shared = ours.keys() & theirs.keys()
+            # fsum, because the order of a set of n-grams differs between processes.
             product = math.fsum(min(ours[ngram], theirs[ngram]) * theirs[ngram] for ngram in shared)
-            cosines += product / norm
-        apart = output.length - target.length
-        return cosines / self.max_order * math.exp(-(apart**2) / (2 * self.sigma**2))
+            sum_of_cosines += product / norm
+        difference = output.length - target.length
+        penalty = math.exp(-(difference**2) / (2 * self.sigma**2))
+        return sum_of_cosines / self.max_order * penalty
 
 
 def _norm(weights: Iterable[float]) -> float:
@@ -174,9 +192,9 @@ def score(
 ) -> Values:
     """Return CIDEr-D, 0–10, of each output against its reference or references; see `Cider`.
 
-    `items` groups outputs of the same item; by default each is its own. Raise DataError if an output has no reference,
-    there are fewer than two items, or an item's references have no n-gram of their own. Raise ConfigError for an option
-    out of range, MissingExtra for missing packages.
+    `items` groups outputs of the same item; by default each is its own. Raise DataError if an
+    output has no reference, there are fewer than two items, or an item's references have no n-gram
+    of their own. Raise ConfigError for an option out of range, MissingExtra for missing packages.
     """
     metric = Cider(stem=stem, sigma=sigma, max_order=max_order, tokenizer=tokenizer)
     return values(metric, as_samples(outputs, references, items))

@@ -30,7 +30,8 @@ class ExactMatch(ReferenceMetric):
         """Return one row per sample. A sample without a reference is a `Failure`."""
 
         def form(string: str) -> str:
-            return string.strip().casefold() if self.ignore_case else string.strip()
+            stripped = string.strip()
+            return stripped.casefold() if self.ignore_case else stripped
 
         def prepare(targets: tuple[str, ...], used: set[str]) -> Rate:
             forms = set(map(form, targets))

@@ -2,8 +2,8 @@
 
 F = P·R / (α·P + (1 − α)·R), times 1 − γ · (chunks / matches)^β.
 
-Words are matched in stages: equal words, equal stems, synonyms. Of several equal words the last one of the output
-matches the last one of the reference, as in NLTK; the papers minimise crossings.
+Words are matched in stages: equal words, equal stems, synonyms. Of several equal words the last one
+of the output matches the last one of the reference, as in NLTK; the papers minimise crossings.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ __all__ = ["Meteor", "score"]
 def _wordnet_option(option: str, value: Any) -> bool:
     if bool_option(option, value) and not _has_wordnet():
         raise MissingExtra(
-            f"{option} needs NLTK and its WordNet: pip install nltk, then python -m nltk.downloader wordnet"
+            f"{option} needs NLTK and its WordNet: pip install nltk, "
+            "then python -m nltk.downloader wordnet"
         )
     return bool(value)
 
@@ -51,10 +52,11 @@ Stage = Callable[[str], Iterable[str]]
 class Meteor(WordMetric):
     """METEOR (0–1): a mean of precision and recall that favours recall, with a penalty for matches out of order.
 
-    Words come from `text.words`, by `tokenizer` or by script; the best reference counts. `alpha` weighs recall, the
-    penalty is `gamma` · (chunks / matches)^`beta`; equal texts are one chunk and score slightly below 1. WordNet's
-    synonyms count if NLTK and its data `wordnet` are installed (`stages` in the signature); `wordnet` forces or forbids
-    them. Stems and synonyms are of English: they count for the tokenizer `en` alone.
+    Words come from `text.words`, by `tokenizer` or by script; the best reference counts. `alpha`
+    weighs recall, the penalty is `gamma` · (chunks / matches)^`beta`; equal texts are one chunk and
+    score slightly below 1. WordNet's synonyms count if NLTK and its data `wordnet` are installed
+    (`stages` in the signature); `wordnet` forces or forbids them. Stems and synonyms are of
+    English: they count for the tokenizer `en` alone.
     """
 
     name: ClassVar[str] = "meteor"
@@ -67,17 +69,18 @@ class Meteor(WordMetric):
     def score(self, samples: Sequence[Sample]) -> MetricResult:
         """Return one row per sample; an output without a match scores 0.
 
-        A `Failure`: a sample without a reference, or whose references have no words by the tokenizer.
+        A `Failure`: a sample without a reference, or whose references have no words by the
+        tokenizer.
         """
         synonyms = _has_wordnet() if self.wordnet is None else self.wordnet
 
         def prepare(targets: tuple[str, ...], used: set[str]) -> Rate:
-            """Return what rates outputs against these references, and adds its tokenizers to `used`."""
+            """Return the rating of outputs with these references, and note the tokenizers."""
 
-            @lru_cache(maxsize=4)
+            @lru_cache(maxsize=4)  # outputs in other scripts may need other tokenizers
             def reference_words(tokenizer: str) -> list[list[str]]:
-                cut = text.words(tokenizer)
-                words_of_targets = [words for words in map(cut, targets) if words]
+                tokenize = text.words(tokenizer)
+                words_of_targets = [words for words in map(tokenize, targets) if words]
                 if words_of_targets:
                     return words_of_targets
                 raise CannotScore(
@@ -85,14 +88,16 @@ class Meteor(WordMetric):
                 )
 
             def rate(output: str) -> float:
-                name = self.tokenizer or text.tokenizer_for([output, *targets])
-                used.add(name)
-                words = text.words(name)(output)
-                english = name in text.ENGLISH
-                return max(
-                    self._value(words, each, english, english and synonyms)
-                    for each in reference_words(name)
-                )
+                tokenizer = self.tokenizer or text.tokenizer_for([output, *targets])
+                used.add(tokenizer)
+                words = text.words(tokenizer)(output)
+                # Porter's stems and WordNet are of English.
+                english = tokenizer in text.ENGLISH
+                values = [
+                    self._value(words, reference, english, english and synonyms)
+                    for reference in reference_words(tokenizer)
+                ]
+                return max(values)
 
             return rate
 
@@ -113,17 +118,7 @@ class Meteor(WordMetric):
         return self.compare(samples, prepare, sign)
 
     def _value(self, words: list[str], reference: list[str], stems: bool, synonyms: bool) -> float:
-        # Pairs of positions in output and reference; each position occurs at most once.
-        output_words = dict(enumerate(words))
-        reference_words = dict(enumerate(reference))
-        pairs = _match_stage(output_words, reference_words, lambda word: (word,))
-        if stems:  # the remaining words are stems then, and NLTK looks up synonyms of the stems
-            output_words = {index: _stem(word) for index, word in output_words.items()}
-            reference_words = {index: _stem(word) for index, word in reference_words.items()}
-            pairs += _match_stage(output_words, reference_words, lambda word: (word,))
-        if synonyms:
-            pairs += _match_stage(output_words, reference_words, _synonyms)
-        pairs.sort()
+        pairs = _align(words, reference, stems, synonyms)
         if not pairs:
             return 0.0
         precision = len(pairs) / len(words)
@@ -134,7 +129,8 @@ class Meteor(WordMetric):
         for (output_index, reference_index), following in pairwise(pairs):
             if following != (output_index + 1, reference_index + 1):
                 chunks += 1
-        return float((1 - self.gamma * (chunks / len(pairs)) ** self.beta) * mean)
+        penalty = self.gamma * (chunks / len(pairs)) ** self.beta
+        return float((1 - penalty) * mean)
 
 
 score = list_function(
@@ -147,19 +143,45 @@ score = list_function(
 )
 
 
+def _align(
+    words: list[str], reference: list[str], stems: bool, synonyms: bool
+) -> list[tuple[int, int]]:
+    """Return sorted pairs of positions in output and reference, each position at most once."""
+    # Every stage removes the words that it matches.
+    output_words = dict(enumerate(words))
+    reference_words = dict(enumerate(reference))
+    pairs = _match_stage(output_words, reference_words, lambda word: (word,))
+    if stems:  # the remaining words are stems then, and NLTK looks up synonyms of the stems
+        output_words = {index: _stem(word) for index, word in output_words.items()}
+        reference_words = {index: _stem(word) for index, word in reference_words.items()}
+        pairs += _match_stage(output_words, reference_words, lambda word: (word,))
+    if synonyms:
+        pairs += _match_stage(output_words, reference_words, _synonyms)
+    return sorted(pairs)
+
+
 def _match_stage(
     output_words: dict[int, str], reference_words: dict[int, str], forms: Stage
 ) -> list[tuple[int, int]]:
-    """Remove matching words from both sides and return their positions; the last word gets the last match."""
-    places: dict[str, list[int]] = {}
-    for at, word in reference_words.items():
-        places.setdefault(word, []).append(at)
-    pairs = []
-    for at, word in reversed(list(output_words.items())):
-        open_places = [places[form] for form in forms(word) if places.get(form)]
-        if open_places:
-            pairs.append((at, max(open_places, key=lambda each: each[-1]).pop()))
-            del output_words[at], reference_words[pairs[-1][1]]
+    """Remove matching words from both sides and return their positions.
+
+    The last word gets the last match.
+    """
+    positions_by_word: dict[str, list[int]] = {}
+    for reference_index, word in reference_words.items():
+        positions_by_word.setdefault(word, []).append(reference_index)
+    pairs: list[tuple[int, int]] = []
+    for output_index, word in reversed(list(output_words.items())):
+        candidates = [
+            positions_by_word[form] for form in forms(word) if positions_by_word.get(form)
+        ]
+        if not candidates:
+            continue
+        latest = max(candidates, key=lambda positions: positions[-1])
+        reference_index = latest.pop()
+        pairs.append((output_index, reference_index))
+        del output_words[output_index]
+        del reference_words[reference_index]
     return pairs
 
 
@@ -172,6 +194,7 @@ def _has_wordnet() -> bool:
         return False
     import nltk
 
+    # NLTK reads its data from a folder or from the archive that its downloader leaves.
     for name in ("corpora/wordnet", "corpora/wordnet.zip"):
         try:
             nltk.data.find(name)
@@ -190,5 +213,11 @@ def _reader() -> Any:
 @lru_cache(maxsize=2**17)
 def _synonyms(word: str) -> frozenset[str]:
     """Return the word and the one-word lemmas of all its synsets."""
-    names = (lemma.name() for synset in _reader().synsets(word) for lemma in synset.lemmas())
-    return frozenset({word} | {name for name in names if "_" not in name})
+    forms = {word}
+    for synset in _reader().synsets(word):
+        for lemma in synset.lemmas():
+            name = lemma.name()
+            # WordNet joins the words of a phrase: `give_up` cannot match a word.
+            if "_" not in name:
+                forms.add(name)
+    return frozenset(forms)

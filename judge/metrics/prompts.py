@@ -1,6 +1,7 @@
 """The prompts of metrics that ask the judge model: templates in prompts/<language>/<task>/ with the words of headers.
 
-All extend the layout qags/text.jinja, so that a prompt begins with the text and a provider's cache reads it once.
+All extend the layout qags/text.jinja, so that a prompt begins with the text and a provider's cache
+reads it once.
 """
 
 from __future__ import annotations
@@ -59,17 +60,22 @@ def load(language: str, task: str, name: str) -> Prompt:
         file_name: read_text(folder / task / file_name),
         _LAYOUT: read_text(folder / "qags" / _LAYOUT),
     }
-    env = Sandbox(DictLoader({file: template_body(text) for file, text in texts.items()}))
-    headers = [yaml_lines.values(front_matter(text)) or {} for text in texts.values()]
-    words = {key: tuple(map(str, values)) for header in headers for key, values in header.items()}
+    bodies = {file: template_body(text) for file, text in texts.items()}
+    environment = Sandbox(DictLoader(bodies))
+    words: dict[str, tuple[str, ...]] = {}
+    for text in texts.values():
+        header = yaml_lines.values(front_matter(text)) or {}
+        words |= {key: tuple(map(str, values)) for key, values in header.items()}
+    # The digest is of both files, because the layout is part of the prompt.
     digest = hashlib.sha256(json.dumps(list(texts.values())).encode()).hexdigest()
-    return Prompt(env.get_template(file_name), words, digest)
+    return Prompt(environment.get_template(file_name), words, digest)
 
 
 class Stage:
     """A prompt and the judge model that answers it. `language` is that of the prompt, None for each text's own.
 
-    A reply may have `most_tokens`, far more than needed: unused tokens cost nothing, and thinking has to fit in.
+    A reply may have `most_tokens`, far more than needed: unused tokens cost nothing, and thinking
+    has to fit in.
     """
 
     task: ClassVar[str]
@@ -77,8 +83,9 @@ class Stage:
     most_tokens: ClassVar[int]
 
     def __init__(self, ask: Ask, language: str | None) -> None:
-        self._ask, self._language = ask, language
-        self._used = {language} if language else set[str]()
+        self._ask = ask
+        self._language = language
+        self._used: set[str] = {language} if language else set()
 
     @property
     def signature(self) -> str:
@@ -94,9 +101,8 @@ class Stage:
         """Return the request about a text, whose reply `read` reads."""
         language = self._language or detect_language([text])
         self._used.add(language)
-        return ModelQuestion(
-            self.prompt(language).render(text=text, **texts), self.most_tokens, read
-        )
+        prompt = self.prompt(language).render(text=text, **texts)
+        return ModelQuestion(prompt, self.most_tokens, read)
 
     def ask(self, requests: Sequence[ModelQuestion]) -> list[str | ModelError]:
         """Return the replies."""

@@ -1,4 +1,7 @@
-"""Compute TER, translation edit rate (Snover et al. 2006), as sacrebleu does (Post 2018), by Tercom's rules."""
+"""Compute TER, translation edit rate (Snover et al. 2006).
+
+It follows Tercom's rules as sacrebleu (Post 2018) does.
+"""
 
 from __future__ import annotations
 
@@ -30,10 +33,11 @@ _MOST_CELLS = 1_000_000  # words of the output times words of a reference: half 
 class Ter(ReferenceMetric):
     """Translation edit rate (0 and up, lower is better): edits and shifts per 100 words of the reference.
 
-    The reference with the fewest edits counts, divided by the mean length of all. Chinese and Japanese references are
-    split into characters (runs of kana stay whole), by Tercom's `normalized` and `asian_support`; other texts at white
-    space. `normalized` also splits off punctuation, `asian_support` applies Tercom's to all texts (with `normalized`),
-    `no_punct` removes punctuation, and `case_sensitive` keeps case.
+    The reference with the fewest edits counts, divided by the mean length of all. Chinese and
+    Japanese references are split into characters (runs of kana stay whole), by Tercom's
+    `normalized` and `asian_support`; other texts at white space. `normalized` also splits off
+    punctuation, `asian_support` applies Tercom's to all texts (with `normalized`), `no_punct`
+    removes punctuation, and `case_sensitive` keeps case.
     """
 
     name: ClassVar[str] = "ter"
@@ -46,35 +50,37 @@ class Ter(ReferenceMetric):
     def score(self, samples: Sequence[Sample]) -> MetricResult:
         """Return one row per sample; an empty output scores 100 against a single reference.
 
-        A `Failure`: a sample without a reference, or whose references have no words (possible with `no_punct`), because
-        the rate is undefined, or whose texts have more than about 1,000 words each.
+        A `Failure`: a sample without a reference, or whose references have no words (possible with
+        `no_punct`), because the rate is undefined, or whose texts have more than about 1,000 words
+        each.
         """
 
         from sacrebleu.metrics.ter import TER
 
-        scorer_of = lru_cache(maxsize=None)(TER)
+        # sacrebleu's scorer caches the words of texts, so all references share one per settings.
+        cached_scorer = lru_cache(maxsize=None)(TER)
 
         def prepare(targets: tuple[str, ...], used: set[str]) -> Rate:
-            """Return what rates outputs against these references, and add its settings to `used`."""
+            """Return the rating of outputs with these references, and note the settings."""
             asian = self.asian_support
             if asian is None:
                 asian = not text.LANGUAGES[text.detect_language(targets)].spaced
-            # The end of sacrebleu's signature. Asian support chosen by script needs `normalized`.
+            # Asian support chosen by script needs `normalized`.
             normalized = self.normalized or (asian and self.asian_support is None)
             used.add(f"{_yes_or_no(normalized)} {_yes_or_no(asian)}")
-            scorer = scorer_of(normalized, self.no_punct, asian, self.case_sensitive)
+            scorer = cached_scorer(normalized, self.no_punct, asian, self.case_sensitive)
 
-            def words(string: str) -> int:
+            def count_words(string: str) -> int:
                 return len(scorer.tokenizer(string.rstrip()).split())
 
-            longest = max(map(words, targets))
+            longest = max(map(count_words, targets))
             if not longest:
                 raise CannotScore(
                     "NoReferenceWords", "its references have no words without punctuation"
                 )
 
             def rate(output: str) -> float:
-                if words(output) * longest > _MOST_CELLS:
+                if count_words(output) * longest > _MOST_CELLS:
                     raise CannotScore(
                         "TextTooLong", "its texts have too many words for TER: shorten them"
                     )
@@ -82,28 +88,31 @@ class Ter(ReferenceMetric):
 
             return rate
 
-        def sign(used: set[str]) -> list[str]:
-            case = "mixed" if self.case_sensitive else "lc"
-            norm = join_names(answers.split()[0] for answers in used)
-            asian = join_names(answers.split()[1] for answers in used)
-            return [
-                f"case={case}",
-                "tok=tercom",
-                f"norm={norm}",
-                f"punct={_yes_or_no(not self.no_punct)}",
-                f"asian={asian}",
-                f"sacrebleu {version('sacrebleu')}",
-            ]
+        return self.compare(samples, prepare, self._sign)
 
-        return self.compare(samples, prepare, sign)
+    def _sign(self, used: set[str]) -> list[str]:
+        """Return the signature as sacrebleu writes it; `used` has the answers for norm and asian."""
+        case = "mixed" if self.case_sensitive else "lc"
+        norm = join_names(answers.split()[0] for answers in used)
+        asian = join_names(answers.split()[1] for answers in used)
+        return [
+            f"case={case}",
+            "tok=tercom",
+            f"norm={norm}",
+            f"punct={_yes_or_no(not self.no_punct)}",
+            f"asian={asian}",
+            f"sacrebleu {version('sacrebleu')}",
+        ]
 
     def notes(self, samples: Sequence[Sample], used: Collection[str]) -> tuple[str | Note, ...]:
-        """Return how many texts are not split into words, and how many differ in Unicode's form."""
-        distinct = set(all_texts(samples))
-        unsplit = [string for string in distinct if text.is_unspaced([string])]
+        """Return notes about texts that are not split into words, and about Unicode forms."""
+        distinct_texts = set(all_texts(samples))
+        unsplit = [string for string in distinct_texts if text.is_unspaced([string])]
         if self.asian_support is not False:
+            # Tercom splits Chinese and Japanese then; other scripts are detected as "en".
             unsplit = [string for string in unsplit if text.detect_language([string]) == "en"]
-        return Note(self.name, len(unsplit), len(distinct), _UNSPLIT), *super().notes(samples, used)
+        unsplit_note = Note(self.name, len(unsplit), len(distinct_texts), _UNSPLIT)
+        return (unsplit_note, *super().notes(samples, used))
 
 
 score = list_function(
