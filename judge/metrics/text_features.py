@@ -1,7 +1,8 @@
 """Count features of a text and its source: length, copying, repetition, support, surface defects.
 
-No feature rates a text. A feature is None if it is undefined: no source, no words, no numbers. The module reads a
-text's surface and sentences, indexes the source, computes the features (`Measure`) and makes columns (`Stats`).
+No feature rates a text. A feature is None if it is undefined: no source, no words, no numbers. The
+module reads a text's surface and sentences, indexes the source, computes the features (`Measure`)
+and makes columns (`Stats`).
 """
 
 from __future__ import annotations
@@ -10,9 +11,9 @@ import re
 from collections import Counter
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, fields
-from itertools import chain, pairwise, product
+from itertools import chain, pairwise
 from math import log2
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from judge import text
 from judge.core.errors import DataError
@@ -34,18 +35,22 @@ from judge.text.languages import HAN, HANGUL, KANA
 
 __all__ = ["Features", "Measure", "Stats", "measured", "score"]
 
-_DIGITS = re.compile(
-    r"\d+"
-).findall  # one run each, because tokenized texts have `1 , 250` and `3 . 5`
+# Runs of digits, not whole numbers, because tokenized texts have `1 , 250` and `3 . 5`.
+_DIGITS = re.compile(r"\d+").findall
+# Runs of letters: `well` and `known` of `well-known`.
 _WORD = re.compile(r"[^\W\d_]+").findall
+# Names in Chinese, Japanese and Korean texts: `トヨタ`, `IBM`, `Zürich`.
 _FOREIGN = re.compile("[\u30a1-\u30fa\u30fc]{2,}|[A-Za-z\u00c0-\u024f]{2,}").findall
 _CLOSERS = " \t\r\n\"'`”’»›)]}）］｝〉》〕】"
 _ENDS = frozenset(".!?…。！？｡．؟۔।॥።」』")
+# `the` of `the the cat`
 _TWICE = re.compile(r"\b([^\W\d_]+)\s+(?=\1\b)", re.IGNORECASE).findall
+# `ですが` of `ですがですが`
 _RUN_TWICE = re.compile(rf"([{HAN}{KANA}{HANGUL}]{{3,20}})(?=\1)").findall
+# Correct English: `she had had enough`, `I know that that is true`.
 _MAY_DOUBLE = frozenset(("had", "that"))
 _NEVER_LAST = frozenset(
-    (
+    [
         "a",
         "an",
         "the",
@@ -59,9 +64,10 @@ _NEVER_LAST = frozenset(
         "if",
         "whose",
         "every",
-    )
+    ]
 )
-_FEWEST_WORDS, _FEWEST_LETTERS = 3, 4
+_FEWEST_WORDS = 3
+_FEWEST_LETTERS = 4
 
 
 def numbers(string: str) -> list[str]:
@@ -72,29 +78,37 @@ def numbers(string: str) -> list[str]:
 def names(output: str, cut: Sentences) -> list[str]:
     """Return the names in an output, whose sentences are `cut`: each occurrence, casefolded."""
     if _is_cjk(output):
-        found = _FOREIGN(fold(output))
-    else:  # the first word of a sentence is capitalised anyway
-        words = (word for raw in cut.raw for word in _WORD(fold(raw))[1:])
-        found = [word for word in words if word[0].isupper() and len(word) > 1]
-    return [*map(str.casefold, found)]
+        return [name.casefold() for name in _FOREIGN(fold(output))]
+    names_in_order: list[str] = []
+    for sentence in cut.raw:
+        # The first word of a sentence is capitalised anyway.
+        later_words = _WORD(fold(sentence))[1:]
+        names_in_order += [word for word in later_words if word[0].isupper() and len(word) > 1]
+    return [name.casefold() for name in names_in_order]
 
 
 def no_end(output: str, cut: Sentences) -> int:
     """Return 1 if a text with words does not end as a sentence does."""
-    return int(bool(cut.words) and output.rstrip(_CLOSERS)[-1:] not in _ENDS)
+    last_character = output.rstrip(_CLOSERS)[-1:]
+    return int(bool(cut.words) and last_character not in _ENDS)
 
 
 def doubled_words(output: str) -> int:
-    """Count the words that are written twice in a row; in scripts without white space, runs of three letters."""
+    """Count the words that are written twice in a row.
+
+    In scripts without white space, count the runs of three letters or more.
+    """
     doubled = sum(word.lower() not in _MAY_DOUBLE for word in _TWICE(output))
-    return doubled if output.isascii() else doubled + len(_RUN_TWICE(output))
+    if output.isascii():
+        return doubled
+    return doubled + len(_RUN_TWICE(output))
 
 
 def is_fragment(raw: str, words: Sequence[str], cjk: bool) -> bool:
     """Return whether a sentence is incomplete: too short, or cut off.
 
-    Fewer than three words, or a last word that ends no sentence ("the", "and", "because"); in Japanese, Korean and
-    Chinese fewer than four letters or digits.
+    Fewer than three words, or a last word that ends no sentence ("the", "and", "because"); in
+    Japanese, Korean and Chinese fewer than four letters or digits.
     """
     if cjk:
         return sum(map(str.isalnum, raw)) < _FEWEST_LETTERS
@@ -106,19 +120,22 @@ def _is_cjk(string: str) -> bool:
 
 
 def _mean(values: Sequence[float]) -> float | None:
-    return sum(values) / len(values) if values else None
+    if not values:
+        return None
+    return sum(values) / len(values)
 
 
 _FUNCTION_WORDS = (
-    "a an the this that these those some any no each every both all such and or but nor so if than as because while "
-    "although though unless until of to in on at by for with from into onto about over under after before between "
-    "through during against without within up down out off i me my mine myself you your yours he him his himself she "
-    "her hers herself it its itself we us our ours they them their theirs who whom whose which what when where why how "
-    "there here then also just not is am are was were be been being do does did have has had will would shall should "
-    "can could may might must s t n d m ll re ve"
+    "a an the this that these those some any no each every both all such and or but nor so if "
+    "than as because while although though unless until of to in on at by for with from into "
+    "onto about over under after before between through during against without within up down "
+    "out off i me my mine myself you your yours he him his himself she her hers herself it its "
+    "itself we us our ours they them their theirs who whom whose which what when where why how "
+    "there here then also just not is am are was were be been being do does did have has had "
+    "will would shall should can could may might must s t n d m ll re ve"
 )
 FUNCTION_WORDS = frozenset(_FUNCTION_WORDS.split())
-"""English words that every text is full of; the letters are what a tokenizer leaves of contractions."""
+"""Frequent English words, and the letters that a tokenizer leaves of contractions."""
 
 
 def content(words: Iterable[str]) -> Counter[str]:
@@ -128,7 +145,9 @@ def content(words: Iterable[str]) -> Counter[str]:
 
 def ngrams(words: Sequence[str], n: int) -> list[tuple[str, ...]]:
     """Return all occurrences of n-grams, in order."""
-    return list(zip(*(words[start:] for start in range(n)), strict=False))
+    shifted = [words[start:] for start in range(n)]
+    # The shorter of the lists end the n-grams at the last word.
+    return list(zip(*shifted, strict=False))
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,17 +161,26 @@ class Sentences:
     @classmethod
     def from_text(cls, string: str, tokenizer: str) -> Sentences:
         """Split the text into lines, and each line into sentences."""
-        cut = text.words(tokenizer)
-        cut_sentences = [
-            (raw, cut(raw)) for line in string.split("\n") for raw in text.sentences(line)
-        ]
-        cut_sentences = [(raw, words) for raw, words in cut_sentences if words]
-        each = tuple(words for _, words in cut_sentences)
-        return cls(tuple(raw for raw, _ in cut_sentences), each, list(chain.from_iterable(each)))
+        words_of = text.words(tokenizer)
+        raw_sentences: list[str] = []
+        word_lists: list[list[str]] = []
+        for line in string.split("\n"):
+            for raw in text.sentences(line):
+                words = words_of(raw)
+                # A line of dashes has no words and is no sentence.
+                if words:
+                    raw_sentences.append(raw)
+                    word_lists.append(words)
+        all_words = list(chain.from_iterable(word_lists))
+        return cls(tuple(raw_sentences), tuple(word_lists), all_words)
 
 
 class IndexedSource:
-    """A source's words, split by a tokenizer, counted and indexed."""
+    """A source's words, split by a tokenizer, counted and indexed.
+
+    `pairs` has the positions of each pair of words, and `first` the first one of each word.
+    `sentences_with` has the numbers of the sentences that contain a word.
+    """
 
     def __init__(self, source: str, tokenizer: str) -> None:
         cut = Sentences.from_text(source, tokenizer)
@@ -160,91 +188,113 @@ class IndexedSource:
         self.content = content(cut.words)
         self.triples = frozenset(ngrams(cut.words, 3))
         self.pairs: dict[tuple[str, ...], list[int]] = {}
-        for place, pair in enumerate(ngrams(cut.words, 2)):
-            self.pairs.setdefault(pair, []).append(place)
+        for position, pair in enumerate(ngrams(cut.words, 2)):
+            self.pairs.setdefault(pair, []).append(position)
         self.first: dict[str, int] = {}
-        for place, word in enumerate(cut.words):
-            self.first.setdefault(word, place)
+        for position, word in enumerate(cut.words):
+            self.first.setdefault(word, position)
         self.sentences = tuple(dict.fromkeys(map(frozenset, cut.each)))
-        self.holding: dict[str, list[int]] = {}
+        self.sentences_with: dict[str, list[int]] = {}
         for number, sentence in enumerate(self.sentences):
             for word in sentence:
-                self.holding.setdefault(word, []).append(number)
+                self.sentences_with.setdefault(word, []).append(number)
         self.numbers = frozenset(numbers(source))
         folded = fold(source)
-        foreign = _FOREIGN(folded) if _is_cjk(source) else []
-        self.names = frozenset(map(str.casefold, [*_WORD(folded), *foreign]))
+        possible_names = _WORD(folded)
+        if _is_cjk(source):
+            possible_names += _FOREIGN(folded)
+        self.names = frozenset(name.casefold() for name in possible_names)
 
     def fragments(self, words: Sequence[str]) -> list[tuple[int, int]]:
-        """Return the fragments F(A, S) of Grusky et al. 2018, figure 3: the start of each in the source, and its words.
+        """Return the fragments F(A, S) of Grusky et al. 2018, figure 3.
 
-        From left to right, take the longest run of the source that continues at this word, the first of equally long
-        ones. As in the figure, a run within another one that was considered for the same word is skipped.
+        Each is its start in the source, and its number of words. From left to right, take the
+        longest run of the source that continues at this word, the first of equally long ones. As in
+        the figure, a run within another one that was considered for the same word is skipped.
         """
-        fragments = []
-        source_words, source_length = self.words, len(self.words)
-        at, end = 0, len(words)
-        while at < end:
-            best, where, seen = 0, 0, 0
-            if starts := self.pairs.get((words[at], words[at + 1])) if at + 1 < end else None:
-                for start in starts:
-                    if start < seen:
-                        continue
-                    room, size = min(end - at, source_length - start), 2
-                    while size < room and words[at + size] == source_words[start + size]:
-                        size += 1
-                    seen = start + size
-                    if size > best:
-                        best, where = size, start
-            elif (place := self.first.get(words[at])) is not None:
-                best, where = 1, place
-            if best:
-                fragments.append((where, best))
-            at += best or 1
+        fragments: list[tuple[int, int]] = []
+        position = 0
+        while position < len(words):
+            fragment = self._longest_run(words, position)
+            if fragment is None:
+                position += 1
+                continue
+            fragments.append(fragment)
+            position += fragment[1]
         return fragments
 
+    def _longest_run(self, words: Sequence[str], position: int) -> tuple[int, int] | None:
+        """Return the start and size of the source's longest run that continues at `position`."""
+        end = len(words)
+        starts: Sequence[int] | None = None
+        if position + 1 < end:
+            starts = self.pairs.get((words[position], words[position + 1]))
+        if not starts:
+            single = self.first.get(words[position])
+            return None if single is None else (single, 1)
+        source_words = self.words
+        source_length = len(source_words)
+        best_start = 0
+        best_size = 0
+        seen_end = 0
+        for start in starts:
+            if start < seen_end:
+                continue
+            longest = min(end - position, source_length - start)
+            size = 2
+            while size < longest and words[position + size] == source_words[start + size]:
+                size += 1
+            seen_end = start + size
+            if size > best_size:
+                best_size = size
+                best_start = start
+        return best_start, best_size
+
     def nearest(self, sentence: Sequence[str]) -> float:
-        """Return the best F1 (0–1) of the sentence's distinct words with those of a source sentence.
+        """Return the best F1 (0–1) of a sentence with one of the source's, by distinct words.
 
         F1 is 2·shared / both.
         """
         words = frozenset(sentence)
-        shared_counts = Counter(chain.from_iterable(self.holding.get(word, ()) for word in words))
+        numbers_by_word = (self.sentences_with.get(word, ()) for word in words)
+        shared_counts = Counter(chain.from_iterable(numbers_by_word))
         size = len(words)
-        return max(
-            (
-                2 * shared / (size + len(self.sentences[number]))
-                for number, shared in shared_counts.items()
-            ),
-            default=0.0,
-        )
+        scores = [
+            2 * shared / (size + len(self.sentences[number]))
+            for number, shared in shared_counts.items()
+        ]
+        return max(scores, default=0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Features:
     """The features of one output; those of `OF_SOURCE` need a source with words, otherwise they are None.
 
-    Words come from `judge.text`, in lower case and without punctuation; sentences from `text.sentences`, line by line.
-    n-grams cross sentences. Shares are 0–1, None if undefined.
+    Words come from `judge.text`, in lower case and without punctuation; sentences from
+    `text.sentences`, line by line. n-grams cross sentences. Shares are 0–1, None if undefined.
 
     - `words`, `sentences`, `characters`: counts; characters without white space at the ends.
     - `repeated2`, `repeated3`: the share of n-gram occurrences after the first of their kind.
     - `adjacent_duplicates`: words of a sentence directly after themselves, ignoring punctuation.
-    - `coverage`: words in copied fragments / words; `density`: Σ (words of a fragment)² / words, from 0; `compression`:
-      words of the source / words (Grusky et al. 2018). Fragments are those of their figure 3.
-    - `novel1`, `novel2`, `novel3`: the share of n-gram occurrences that the source does not contain (See et al. 2017,
-      section 6.2).
-    - `js_divergence`: Jensen–Shannon divergence of the word distributions without English function words, in bits, 0
-      (equal) to 1 (Lin 1991, with equal weights; for summaries Louis and Nenkova 2013).
-    - `position`: the mean position in the source of the copied words, 0 its start, 1 its end; None if nothing is
-      copied.
-    - `best_sentence`: the mean over sentences of the best F1 of distinct words with a sentence of the source.
-    - `number_support`: the share of digit runs (`1,250` is two) that the source has; `entity_support`: the share of
-      capitalised words, except the first of each sentence, that the source has in any case. In Japanese, Korean and
-      Chinese it uses runs of katakana and Latin words.
-    - `no_end`: 1 if the text does not end as a sentence does, else 0; `fragments`: the share of incomplete sentences
-      (see `is_fragment`); `doubled_words`: words written twice in a row ("the the"); `defects`: `no_end` + the number
-      of fragments + `doubled_words`.
+    - `coverage`: words in copied fragments / words; `density`: Σ (words of a fragment)² / words,
+      from 0; `compression`: words of the source / words (Grusky et al. 2018). Fragments are those
+      of their figure 3.
+    - `novel1`, `novel2`, `novel3`: the share of n-gram occurrences that the source does not contain
+      (See et al. 2017, section 6.2).
+    - `js_divergence`: Jensen–Shannon divergence of the word distributions without English function
+      words, in bits, 0 (equal) to 1 (Lin 1991, with equal weights; for summaries Louis and Nenkova
+      2013).
+    - `position`: the mean position in the source of the copied words, 0 its start, 1 its end; None
+      if nothing is copied.
+    - `best_sentence`: the mean over sentences of the best F1 of distinct words with a sentence of
+      the source.
+    - `number_support`: the share of digit runs (`1,250` is two) that the source has;
+      `entity_support`: the share of capitalised words, except the first of each sentence, that the
+      source has in any case. In Japanese, Korean and Chinese it uses runs of katakana and Latin
+      words.
+    - `no_end`: 1 if the text does not end as a sentence does, else 0; `fragments`: the share of
+      incomplete sentences (see `is_fragment`); `doubled_words`: words written twice in a row ("the
+      the"); `defects`: `no_end` + the number of fragments + `doubled_words`.
     """
 
     words: int
@@ -278,9 +328,9 @@ OF_SOURCE = tuple(field.name for field in fields(Features) if field.default is N
 class Measure:
     """Measure outputs of one source, which is prepared once per tokenizer.
 
-    The tokenizer is the given one, else the source's by its script, else (for an English or no source) the output's.
-    `used` collects their names. Time is linear in the words of source and output if phrases and words seldom repeat,
-    and quadratic in their repetitions.
+    The tokenizer is the given one, else the source's by its script, else (for an English or no
+    source) the output's. `used` collects their names. Time is linear in the words of source and
+    output if phrases and words seldom repeat, and quadratic in their repetitions.
     """
 
     def __init__(self, source: str | None = None, *, tokenizer: str | None = None) -> None:
@@ -288,51 +338,60 @@ class Measure:
         self._tokenizer = tokenizer
         self._prepared: dict[str, IndexedSource] = {}
         self.used: set[str] = set()
-        if (
-            tokenizer is None
-            and self._source is not None
-            and (name := text.tokenizer_for([self._source])) != "en"
-        ):
-            self._tokenizer = name
+        if tokenizer is None and self._source is not None:
+            name = text.tokenizer_for([self._source])
+            if name != "en":
+                self._tokenizer = name
 
     def __call__(self, output: str) -> Features:
-        """Return the features of an output. Raise MissingExtra if the tokenizer's packages are missing."""
+        """Return the features of an output.
+
+        Raise MissingExtra if the tokenizer's packages are missing.
+        """
         output = text.normal(output)
-        name = self._tokenizer or text.tokenizer_for([output])
-        self.used.add(name)
-        cut = Sentences.from_text(output, name)
-        source = None
-        if self._source is not None:
-            if name not in self._prepared:
-                self._prepared[name] = IndexedSource(self._source, name)
-            source = self._prepared[name] if self._prepared[name].words else None
-        unfinished, doubled = no_end(output, cut), doubled_words(output)
+        tokenizer = self._tokenizer or text.tokenizer_for([output])
+        self.used.add(tokenizer)
+        cut = Sentences.from_text(output, tokenizer)
+        source = self._indexed_source(tokenizer)
+        words = cut.words
+        is_unfinished = no_end(output, cut)
+        doubled = doubled_words(output)
         cjk = _is_cjk(output)
         fragments = [
-            is_fragment(raw, words, cjk) for raw, words in zip(cut.raw, cut.each, strict=True)
+            is_fragment(raw, sentence_words, cjk)
+            for raw, sentence_words in zip(cut.raw, cut.each, strict=True)
         ]
-        words = cut.words
+        adjacent_duplicates = 0
+        for sentence_words in cut.each:
+            pairs = pairwise(sentence_words)
+            adjacent_duplicates += sum(first == second for first, second in pairs)
+        compared: dict[str, float | None] = {}
+        if source:
+            compared = _support(output, cut, source)
+            if words:
+                compared |= _source_features(cut, source)
         return Features(
             words=len(words),
             sentences=len(cut.each),
             characters=len(output.strip()),
             repeated2=_repeated(ngrams(words, 2)),
             repeated3=_repeated(ngrams(words, 3)),
-            adjacent_duplicates=sum(
-                first == second for each in cut.each for first, second in pairwise(each)
-            ),
-            number_support=_mean([number in source.numbers for number in numbers(output)])
-            if source
-            else None,
-            entity_support=_mean([name in source.names for name in names(output, cut)])
-            if source
-            else None,
-            **(_source_features(cut, source) if source and words else {}),
-            no_end=unfinished,
+            adjacent_duplicates=adjacent_duplicates,
+            **compared,
+            no_end=is_unfinished,
             fragments=_mean(fragments),
             doubled_words=doubled,
-            defects=unfinished + sum(fragments) + doubled,
+            defects=is_unfinished + sum(fragments) + doubled,
         )
+
+    def _indexed_source(self, tokenizer: str) -> IndexedSource | None:
+        """Return the source's index for a tokenizer, or None without a source that has words."""
+        if self._source is None:
+            return None
+        if tokenizer not in self._prepared:
+            self._prepared[tokenizer] = IndexedSource(self._source, tokenizer)
+        source = self._prepared[tokenizer]
+        return source if source.words else None
 
 
 def measured(
@@ -342,40 +401,57 @@ def measured(
 
     `used` collects the names of the tokenizers. Raise MissingExtra as `Measure` does.
     """
-    sources: dict[str | None, list[int]] = {}
+    indices_by_source: dict[str | None, list[int]] = {}
     for index, sample in enumerate(samples):
-        sources.setdefault(sample.source, []).append(index)
+        indices_by_source.setdefault(sample.source, []).append(index)
     features: dict[int, Features] = {}
-    for source, indices in sources.items():  # keep one prepared source
+    # One source after the other, so that only one index is in memory.
+    for source, indices in indices_by_source.items():
         measure = Measure(source, tokenizer=tokenizer)
-        features |= {index: measure(samples[index].output) for index in indices}
+        for index in indices:
+            features[index] = measure(samples[index].output)
         if used is not None:
             used |= measure.used
     return [features[index] for index in range(len(samples))]
 
 
+def _support(output: str, cut: Sentences, source: IndexedSource) -> dict[str, float | None]:
+    """Return the shares of an output's numbers and names that the source has."""
+    return {
+        "number_support": _mean([number in source.numbers for number in numbers(output)]),
+        "entity_support": _mean([name in source.names for name in names(output, cut)]),
+    }
+
+
 def _source_features(cut: Sentences, source: IndexedSource) -> dict[str, float | None]:
     """Return the features that compare an output with its source; the output must have words."""
-    words, count = cut.words, len(cut.words)
+    words = cut.words
+    count = len(words)
     copied = source.fragments(words)
-    length = sum(size for _, size in copied)
-    # A fragment's words are at start, …, start + size - 1.
-    places = sum(size * (2 * start + size - 1) / 2 for start, size in copied)
+    copied_words = sum(size for _, size in copied)
+    mean_position = None
+    if copied_words:
+        # A fragment's words are at start, …, start + size - 1.
+        sum_of_positions = sum(size * (2 * start + size - 1) / 2 for start, size in copied)
+        last_position = max(len(source.words) - 1, 1)
+        mean_position = sum_of_positions / copied_words / last_position
     return {
-        "coverage": length / count,
+        "coverage": copied_words / count,
         "density": sum(size * size for _, size in copied) / count,
         "compression": len(source.words) / count,
         "novel1": _novel(words, source.first),
         "novel2": _novel(ngrams(words, 2), source.pairs),
         "novel3": _novel(ngrams(words, 3), source.triples),
         "js_divergence": _divergence(content(words), source.content),
-        "position": places / length / max(len(source.words) - 1, 1) if length else None,
-        "best_sentence": _mean(list(map(source.nearest, cut.each))),
+        "position": mean_position,
+        "best_sentence": _mean([source.nearest(sentence) for sentence in cut.each]),
     }
 
 
 def _repeated(grams: Sequence[object]) -> float | None:
-    return 1 - len(set(grams)) / len(grams) if grams else None
+    if not grams:
+        return None
+    return 1 - len(set(grams)) / len(grams)
 
 
 def _novel(grams: Sequence[object], known: Container[Any]) -> float | None:
@@ -383,25 +459,53 @@ def _novel(grams: Sequence[object], known: Container[Any]) -> float | None:
 
 
 def _divergence(first: Counter[str], second: Counter[str]) -> float | None:
-    """Return ½ Σ p·log2(p/m) + ½ Σ q·log2(q/m), m = (p + q) / 2; a word of one side only adds half its share."""
+    """Return ½ Σ p·log2(p/m) + ½ Σ q·log2(q/m), where m = (p + q) / 2 (Lin 1991).
+
+    A word of one side only adds half its share.
+    """
     if not first or not second:
         return None
-    total, whole = first.total(), second.total()
-    total_divergence, shared = 0.0, 0.0
-    for word, number in first.items():
-        p, q = number / total, second.get(word, 0) / whole
-        total_divergence += p * log2(2 * p / (p + q)) + (q * log2(2 * q / (p + q)) if q else 0)
+    first_total = first.total()
+    second_total = second.total()
+    divergence = 0.0
+    shared = 0.0  # of the second text's words, the share that the first one has, too
+    for word, count in first.items():
+        p = count / first_total
+        q = second.get(word, 0) / second_total
+        of_first = p * log2(2 * p / (p + q))
+        of_second = q * log2(2 * q / (p + q)) if q else 0
+        divergence += of_first + of_second
         shared += q
-    return min(max((total_divergence + 1 - shared) / 2, 0.0), 1.0)
+    # Words of the second text only: q·log2(q/m) = q, because m = q / 2.
+    divergence += 1
+    divergence -= shared
+    # Rounding may leave the range.
+    return min(max(divergence / 2, 0.0), 1.0)
 
 
 DEFAULT = (
-    "words", "sentences", "coverage", "density", "compression", "novel2", "repeated3", "js_divergence",
-    "number_support", "entity_support", "defects",
-)  # fmt: skip
+    "words",
+    "sentences",
+    "coverage",
+    "density",
+    "compression",
+    "novel2",
+    "repeated3",
+    "js_divergence",
+    "number_support",
+    "entity_support",
+    "defects",
+)
 _UNBOUNDED = (
-    "words", "sentences", "characters", "adjacent_duplicates", "density", "compression", "doubled_words", "defects",
-)  # fmt: skip
+    "words",
+    "sentences",
+    "characters",
+    "adjacent_duplicates",
+    "density",
+    "compression",
+    "doubled_words",
+    "defects",
+)
 _LOWER = ("adjacent_duplicates", "no_end", "fragments", "doubled_words", "defects")
 _HIGHER = ("number_support", "entity_support")
 _MISSING = {
@@ -422,8 +526,8 @@ def _columns_option(option: str, value: Any) -> tuple[str, ...]:
 class Stats(BaseMetric):
     """Summary statistics of each output: length, copying from the source, novelty, repetition, surface defects.
 
-    They describe and do not rate. `columns` names them without `stats_` (see `Features`), or is `all`. Words come from
-    `text.words`, by `tokenizer` or by the script of the source.
+    They describe and do not rate. `columns` names them without `stats_` (see `Features`), or is
+    `all`. Words come from `text.words`, by `tokenizer` or by the script of the source.
     """
 
     name: ClassVar[str] = "stats"
@@ -434,46 +538,58 @@ class Stats(BaseMetric):
     def score(self, samples: Sequence[Sample]) -> MetricResult:
         """Return a row per sample and column. Without words in the output, all are `Failure`s.
 
-        Columns that need a source fail without one. An undefined share is 1 for support (nothing lacks support),
-        otherwise 0.
+        Columns that need a source fail without one. An undefined share is 1 for support (nothing
+        lacks support), otherwise 0.
         """
         used: set[str] = set()
         features = measured(samples, tokenizer=self.tokenizer, used=used)
         rows: list[Score | Failure] = []
-        for (sample, each), name in product(zip(samples, features, strict=True), self.columns):
-            column, value = f"stats_{name}", getattr(each, name)
-            if not each.words:
-                problem = "has no words in its output: there is nothing to count"
-                rows.append(failure(sample, column, "EmptyOutput", problem))
-            elif name in OF_SOURCE and each.coverage is None:
-                rows.append(
-                    failure(
-                        sample, column, "NoSource", lacks_source(sample, "a source without words")
-                    )
-                )
-            elif value is None and name in _MISSING:
-                rows.append(failure(sample, column, *_MISSING[name]))
-            else:  # a share of nothing: nothing lacks support
-                number = float(name in _HIGHER if value is None else value)
-                rows.append(Score(sample.item, sample.system, column, number, Provenance("metric")))
+        for sample, sample_features in zip(samples, features, strict=True):
+            rows += [_row(sample, name, sample_features) for name in self.columns]
         parts = ["text", *signed_words(used), f"judge {__version__}"]
-        columns = tuple(
-            Column(
-                f"stats_{name}",
-                "metric",
-                Signature(f"stats_{name}", *parts),
-                low=0.0,
-                high=None if name in _UNBOUNDED else 1.0,
-                better="higher" if name in _HIGHER else "lower" if name in _LOWER else "",
-            )
-            for name in self.columns
-        )
-        all_texts = (
-            string for sample in samples for string in (sample.output, sample.source or "")
-        )
-        return MetricResult(
-            columns, tuple(rows), (tokenizer_note("stats", self.tokenizer, all_texts),)
-        )
+        columns = tuple(_column(name, parts) for name in self.columns)
+        all_texts: list[str] = []
+        for sample in samples:
+            all_texts += [sample.output, sample.source or ""]
+        note = tokenizer_note("stats", self.tokenizer, all_texts)
+        return MetricResult(columns, tuple(rows), (note,))
+
+
+def _row(sample: Sample, name: str, features: Features) -> Score | Failure:
+    """Return a sample's row in the column of a feature."""
+    column = f"stats_{name}"
+    if not features.words:
+        problem = "has no words in its output: there is nothing to count"
+        return failure(sample, column, "EmptyOutput", problem)
+    # Coverage is defined for every output with words, if its source has some.
+    if name in OF_SOURCE and features.coverage is None:
+        problem = lacks_source(sample, "a source without words")
+        return failure(sample, column, "NoSource", problem)
+    value = getattr(features, name)
+    if value is None and name in _MISSING:
+        return failure(sample, column, *_MISSING[name])
+    if value is None:
+        # A share of nothing: nothing lacks support.
+        value = name in _HIGHER
+    return Score(sample.item, sample.system, column, float(value), Provenance("metric"))
+
+
+def _column(name: str, signature_parts: Sequence[str]) -> Column:
+    """Return the column of a feature."""
+    better: Literal["higher", "lower", ""] = ""
+    if name in _HIGHER:
+        better = "higher"
+    elif name in _LOWER:
+        better = "lower"
+    column = f"stats_{name}"
+    return Column(
+        column,
+        "metric",
+        Signature(column, *signature_parts),
+        low=0.0,
+        high=None if name in _UNBOUNDED else 1.0,
+        better=better,
+    )
 
 
 def score(
@@ -484,10 +600,11 @@ def score(
 ) -> list[Features]:
     """Return the features of each output, compared with its source if given.
 
-    Raise DataError for lists that do not match, ConfigError for an unknown tokenizer, MissingExtra for missing
-    packages.
+    Raise DataError for lists that do not match, ConfigError for an unknown tokenizer, MissingExtra
+    for missing packages.
     """
-    source_texts = [None] * len(texts("outputs", outputs)) if sources is None else list(sources)
+    output_texts = texts("outputs", outputs)
+    source_texts = [None] * len(output_texts) if sources is None else list(sources)
     if isinstance(sources, str) or len(source_texts) != len(outputs):
         raise DataError(
             "outputs and sources must be lists of equal length; use None for an unknown source"
@@ -495,6 +612,7 @@ def score(
     if not all(source is None or isinstance(source, str) for source in source_texts):
         raise DataError("sources must be a list of texts, with None for unknown ones")
     samples = [
-        Sample(str(n), "", *pair) for n, pair in enumerate(zip(outputs, source_texts, strict=True))
+        Sample(str(index), "", output, source)
+        for index, (output, source) in enumerate(zip(outputs, source_texts, strict=True))
     ]
     return measured(samples, tokenizer=tokenizer_option("stats.tokenizer", tokenizer))
