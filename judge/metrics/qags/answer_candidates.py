@@ -1,6 +1,7 @@
 """Find the themes of a text: its noun phrases, names, times and amounts.
 
-English goes by a spaCy model; Chinese, Japanese and Korean go by the tools of `judge.text.tokenizers`.
+English goes by a spaCy model; Chinese, Japanese and Korean go by the tools of
+`judge.text.tokenizers`.
 """
 
 from __future__ import annotations
@@ -24,61 +25,91 @@ from judge.text.tokenizers import LOCK, TOOLS, Tool, load
 Span = tuple[int, int]
 """Start and end of a phrase in its text, in characters."""
 Part = Literal["noun", "time", "amount", "number", "unit", "suffix", "prefix", ""]
-"""The role of a word in a noun phrase. An amount is 3.5%; a unit follows a number; a time is 昨年 or 星期五."""
+"""The role of a word in a noun phrase.
+
+An amount is 3.5%; a unit follows a number; a time is 昨年 or 星期五.
+"""
 Words = list[tuple[Span, Part]]
 _PIECE = 2_000  # characters tagged at once: taggers take more than linear time
 
 
 def tag_words(name: str, clean: str) -> Words:
-    """Return the words of a text with their places and roles; a number with its points and signs is one word.
+    """Return the words of a text with their spans and roles.
 
-    The text has no lone surrogate and no NUL. Thread-safe. Raises MissingExtra.
+    A number with its points and signs is one word. The text has no lone surrogate and no NUL. Thread-safe. Raises MissingExtra.
     """
+    number_spans = [match.span() for match in _NUMBER.finditer(clean)]
+    words: Words = []
+    index = 0
+    for (start, end), part in _tagged_words(name, clean):
+        # Numbers and words are both in the order of the text.
+        while index < len(number_spans) and number_spans[index][1] <= start:
+            index += 1
+        is_outside = (
+            index == len(number_spans)
+            or start < number_spans[index][0]
+            or end > number_spans[index][1]
+        )
+        if is_outside:
+            words.append(((start, end), part))
+            continue
+        number_span = number_spans[index]
+        # The parts of a number, such as `3`, `.` and `5`, become one word.
+        if not words or words[-1][0] != number_span:
+            words.append((number_span, _role_of_number(clean, number_span)))
+    return words
+
+
+def _tagged_words(name: str, clean: str) -> Words:
+    """Return the words as the tagger cuts them, with their spans and roles."""
     tagged: Words = []
-    at = 0
+    position = 0
     with LOCK:
         _tool(name)
         tool, role = _TAGGERS[name]
         analyse = import_module("rjieba").tag if name == "zh" else load(tool)
-        for piece in re.findall(rf"(?s:.{{1,{_PIECE - 1}}}[。！？.!?\n]|.{{1,{_PIECE}}})", clean):
+        for piece in _PIECES(clean):
             for surface, tags in analyse(piece):
                 part = role(surface, tags)
                 if name == "kiwi":  # whose forms of verbs are not as written
                     surface = piece[tags.start : tags.end]
-                start = clean.find(surface, at) if surface else -1
-                if start >= 0:  # a tagger may have changed the text
-                    at = start + len(surface)
-                    tagged.append(((start, at), part if _WITH_LETTER(surface) else ""))
-    numbers = [match.span() for match in _NUMBER.finditer(clean)]
-    words: Words = []
-    n = 0
-    for (start, end), part in tagged:
-        while n < len(numbers) and numbers[n][1] <= start:
-            n += 1
-        if n == len(numbers) or start < numbers[n][0] or end > numbers[n][1]:
-            words.append(((start, end), part))
-        elif not words or words[-1][0] != numbers[n]:
-            first, last = numbers[n]
-            words.append(
-                (
-                    numbers[n],
-                    "number" if clean[last - 1].isdigit() and clean[first].isdigit() else "amount",
-                )
-            )
-    return words
+                start = clean.find(surface, position) if surface else -1
+                if start < 0:  # a tagger may have changed the text
+                    continue
+                position = start + len(surface)
+                tagged.append(((start, position), part if _WITH_LETTER(surface) else ""))
+    return tagged
 
 
+def _role_of_number(clean: str, span: Span) -> Part:
+    """Return "number", or "amount" for a number with a sign before or after it: `$5`, `3.5%`."""
+    start, end = span
+    if clean[start].isdigit() and clean[end - 1].isdigit():
+        return "number"
+    return "amount"
+
+
+# `1,250`, `3.5%`, `$5`, `10:30`, `2/3`
 _NUMBER = re.compile(r"[$£€¥￥₩]?\d+(?:[.,:/]\d+)*[%％]?")
+# Up to a sentence's end (`今日は晴れ。`) or a line's, or as many characters as are tagged at once
+_PIECES = re.compile(rf"(?s:.{{1,{_PIECE - 1}}}[。！？.!?\n]|.{{1,{_PIECE}}})").findall
+# `年`, `A1` and `7`, but not `、` or `_`
 _WITH_LETTER = re.compile(r"[^\W_]").search
 
 
+# `今朝`, `月曜`, `昨年`, `未明`
 _TIME = re.compile("[曜日月年週朝昼夕夜晩午旬春夏秋冬]|未明|きのう|きょう|あした|あす").search
 _RELATIVE = {"前", "後", "末", "以前", "以降"}
 
 
 def _adverbial(surface: str) -> Part:
-    """Return the role of a Japanese noun that may be an adverb: time, suffix of one (二日前) or none (今回, 以上)."""
-    return "time" if _TIME(surface) else "suffix" if surface in _RELATIVE else ""
+    """Return the role of a Japanese noun that may be an adverb.
+
+    It is time, suffix of one (二日前) or none (今回, 以上).
+    """
+    if _TIME(surface):
+        return "time"
+    return "suffix" if surface in _RELATIVE else ""
 
 
 _NOUNS_OF_IPADIC = {"一般", "サ変接続", "形容動詞語幹", "固有名詞"}
@@ -86,7 +117,7 @@ _SUFFIXES_OF_IPADIC = {"一般", "人名", "地域", "サ変接続", "副詞可�
 
 
 def _ipadic(surface: str, features: list[str]) -> Part:
-    kind, detail, further = features[0], features[1], features[2]
+    kind, detail, further = features[:3]
     if kind == "接頭詞":
         return "prefix" if detail in ("名詞接続", "数接続") else ""
     if kind != "名詞":
@@ -94,7 +125,9 @@ def _ipadic(surface: str, features: list[str]) -> Part:
     if detail == "数":
         return "number"
     if detail == "接尾":
-        return "unit" if further == "助数詞" else "suffix" if further in _SUFFIXES_OF_IPADIC else ""
+        if further == "助数詞":
+            return "unit"
+        return "suffix" if further in _SUFFIXES_OF_IPADIC else ""
     if detail == "副詞可能":
         return _adverbial(surface)
     return "noun" if detail in _NOUNS_OF_IPADIC else ""
@@ -106,6 +139,10 @@ _BY_KOREAN: dict[str, Part] = {
     "SL": "noun",
     "SN": "number",
     "NR": "number",
+    "NNBC": "unit",
+    "XSN": "suffix",
+    "XPN": "prefix",
+    "NNB": "",
 }
 _BY_KOREAN |= {"NNBC": "unit", "XSN": "suffix", "XPN": "prefix", "NNB": ""}
 
@@ -113,24 +150,29 @@ _KOREAN_DAYS = {"그저께", "어제", "오늘", "내일", "모레"}  # the othe
 
 
 def _korean(surface: str, tag: str) -> Part:
-    return "time" if surface in _KOREAN_DAYS else _BY_KOREAN.get(tag.partition("+")[0], "")
+    if surface in _KOREAN_DAYS:
+        return "time"
+    # A word of several parts has their tags: the first of `NNG+JKS` counts.
+    return _BY_KOREAN.get(tag.partition("+")[0], "")
 
 
+# `去年`, `周三`, `星期五`
 _CHINESE_TIME = re.compile("[年月日号天周夜晨晚早午旬春夏秋冬节]|星期|礼拜").search
 
 
 def _chinese(surface: str, kind: str) -> Part:
-    """Map jieba's tags: n… and vn are nouns, eng is other scripts, m a number, often with its measure, t a time."""
+    """Map jieba's tags.
+
+    n… and vn are nouns, eng is other scripts, m a number, often with its measure, t a time.
+    """
     if kind == "m":
-        return (
-            "number"
-            if surface.isnumeric()
-            else "amount"
-            if any(map(str.isnumeric, surface))
-            else "unit"
-        )
-    if kind in ("q", "k"):
-        return "unit" if kind == "q" else "suffix"
+        if surface.isnumeric():
+            return "number"
+        return "amount" if any(map(str.isnumeric, surface)) else "unit"
+    if kind == "q":
+        return "unit"
+    if kind == "k":
+        return "suffix"
     if kind == "t":
         return "time" if _CHINESE_TIME(surface) else ""
     return "noun" if kind.startswith("n") or kind in ("vn", "eng", "j", "l") else ""
@@ -144,11 +186,15 @@ def _sudachi(surface: str, tags: Sequence[str]) -> Part:
     kind, detail, further, *_ = tags
     if kind == "接尾辞" and detail == "名詞的":
         return "unit" if further == "助数詞" else "suffix"
+    if kind == "接頭辞":
+        return "prefix"
     if kind != "名詞":
-        return "prefix" if kind == "接頭辞" else ""
+        return ""
     if further == "副詞可能":
         return _adverbial(surface)
-    return "" if surface in _EMPTY_NOUNS else _BY_SUDACHI.get(detail, "")
+    if surface in _EMPTY_NOUNS:
+        return ""
+    return _BY_SUDACHI.get(detail, "")
 
 
 _TAGGERS: dict[str, tuple[str, Callable[[str, Any], Part]]] = {
@@ -162,7 +208,7 @@ _TAGGERS: dict[str, tuple[str, Callable[[str, Any], Part]]] = {
         lambda form, token: "unit" if token.tag == "NNB" else _korean(form, token.tag),
     ),
 }
-"""Taggers by language or name: the tokenizer that is used for them, and the role of a word by what that says of it."""
+"""The tokenizer of each language or name, and a function that maps its tags to a word's role."""
 
 
 def _tool(name: str) -> Tool:
@@ -174,7 +220,10 @@ def _tool(name: str) -> Tool:
 
 
 NOUNS = ("nouns", *_TAGGERS)
-"""Names of the finders: by each text's language, of one language, two other taggers. `spacy:MODEL` also works."""
+"""Names of the finders: by each text's language, of one language, two other taggers.
+
+`spacy:MODEL` also works.
+"""
 SPACY = "spacy:"
 _ENGLISH = ("en_core_web_trf", "en_core_web_lg", "en_core_web_md", "en_core_web_sm")
 _SPACED = ("ko", "kiwi")  # taggers for text with white space inside compounds
@@ -184,9 +233,10 @@ _SHORT = 20  # longest text, in characters, whose language may follow from the o
 class Nouns:
     """Finds noun phrases as themes, by each text's language or with the finder `tool`.
 
-    English uses the largest installed en_core_web model of spaCy. With `compounds`, consecutive nouns are one theme
-    (入学試験, with prefixes, suffixes and numbers); otherwise each noun is one, without amounts. English phrases are
-    the same either way. Raises ConfigError for an unknown name or a missing spaCy model, and MissingExtra.
+    English uses the largest installed en_core_web model of spaCy. With `compounds`, consecutive
+    nouns are one theme (入学試験, with prefixes, suffixes and numbers); otherwise each noun is one,
+    without amounts. English phrases are the same either way. Raises ConfigError for an unknown name
+    or a missing spaCy model, and MissingExtra.
     """
 
     def __init__(self, tool: str = "nouns", *, compounds: bool = True) -> None:
@@ -197,7 +247,7 @@ class Nouns:
         self._english = next((SPACY + model for model in models if find_spec(model)), "")
         self._compounds = compounds
         self._used: set[str] = set()
-        self._kept: dict[tuple[str, str], list[Span]] = {}
+        self._cache: dict[tuple[str, str], list[Span]] = {}
         self.signature  # noqa: B018 - raises if packages are missing
 
     def check(self, outputs: Sequence[str]) -> None:
@@ -205,22 +255,21 @@ class Nouns:
         if self._tool or self._english:
             return
         for output, language in zip(outputs, languages(outputs), strict=True):
-            if (
-                output.strip()
-                and language == "en"
-                and not text.is_cjk(output)
-                and not is_other_language(output)
-            ):
+            if not output.strip() or language != "en":
+                continue
+            # A text that English's finder refuses needs no model; see `themes`.
+            if not text.is_cjk(output) and not is_other_language(output):
                 raise MissingExtra(_NO_ENGLISH)
 
     def themes(self, outputs: Sequence[str]) -> list[list[str] | ModelError]:
         """Return each text's themes in order of appearance, each once, ignoring case.
 
-        A text in a script or language without a finder gives a ModelError. Raises MissingExtra if a tagger's packages
-        are missing, ConfigError if a spaCy model cannot be loaded.
+        A text in a script or language without a finder gives a ModelError. Raises MissingExtra if a
+        tagger's packages are missing, ConfigError if a spaCy model cannot be loaded.
         """
         results: list[list[str] | ModelError] = []
         for output, language in zip(outputs, languages(outputs), strict=True):
+            # "en" stands for all scripts and languages that are not detected.
             if self._tool is None and language == "en":
                 if text.is_cjk(output):
                     results.append(_NO_FINDER)
@@ -228,10 +277,11 @@ class Nouns:
                 if is_other_language(output):
                     results.append(_NOT_ENGLISH)
                     continue
-            output = clean(output)
+            cleaned = clean(output)
             phrases: dict[str, str] = {}
-            for start, end in self.spans(output, language):
-                phrases.setdefault(fold(output[start:end]).casefold(), output[start:end])
+            for start, end in self.spans(cleaned, language):
+                phrase = cleaned[start:end]
+                phrases.setdefault(fold(phrase).casefold(), phrase)
             results.append(list(phrases.values()))
         return results
 
@@ -241,62 +291,72 @@ class Nouns:
         if not name:
             raise MissingExtra(_NO_ENGLISH)
         self._used.add(name)
-        if (clean, name) not in self._kept:
-            if name.startswith(SPACY):
-                phrases = _by_spacy(_spacy(name), clean, self._compounds)
-            elif self._compounds:
-                phrases = list(_compound_spans(clean, tag_words(name, clean), name in _SPACED))
-            else:
-                phrases = [
-                    span for span, part in tag_words(name, clean) if part in ("noun", "time")
-                ]
-            self._kept[clean, name] = phrases
-        return self._kept[clean, name]
+        if (clean, name) not in self._cache:
+            self._cache[clean, name] = self._find_spans(clean, name)
+        return self._cache[clean, name]
+
+    def _find_spans(self, clean: str, name: str) -> list[Span]:
+        if name.startswith(SPACY):
+            return _by_spacy(_spacy(name), clean, self._compounds)
+        words = tag_words(name, clean)
+        if self._compounds:
+            return list(_compound_spans(clean, words, name in _SPACED))
+        return [span for span, part in words if part in ("noun", "time")]
 
     @property
     def signature(self) -> str:
         """The finders used so far, with their versions."""
-        signatures = []
-        for name in sorted({self._tool} if self._tool else self._used):
+        signatures: list[str] = []
+        names = {self._tool} if self._tool else self._used
+        for name in sorted(names):
             if name.startswith(SPACY):
                 meta = _spacy(name).meta
                 signatures.append(f"spacy-{meta['lang']}_{meta['name']}{meta['version']}")
             else:
                 # The versions of the packages decide the results.
-                signatures.append(
-                    "-".join(
-                        [name, *(package + version(package) for package in _tool(name).packages)]
-                    )
-                )
-        return ("+".join(signatures) or "nouns") + ("" if self._compounds else "-single")
+                packages = [package + version(package) for package in _tool(name).packages]
+                signatures.append("-".join([name, *packages]))
+        signature = "+".join(signatures) or "nouns"
+        return signature if self._compounds else f"{signature}-single"
 
 
 _NO_FINDER = ModelError(
     "NoNounFinder",
-    "is in a script without a noun finder of its own: name a spaCy model (themes=spacy:MODEL), or backend=llm",
+    "is in a script without a noun finder of its own: "
+    "name a spaCy model (themes=spacy:MODEL), or backend=llm",
 )
 _NOT_ENGLISH = ModelError(
     "NotEnglish",
-    "seems not to be English: name a spaCy model of its language (themes=spacy:fr_core_news_sm), or backend=llm; "
+    "seems not to be English: name a spaCy model of its language "
+    "(themes=spacy:fr_core_news_sm), or backend=llm; "
     "themes=spacy:en_core_web_sm if it is English",
 )
 _NO_ENGLISH = (
-    "qags: the nouns of English texts need spaCy and a model: pip install spacy, then python -m spacy download "
-    "en_core_web_sm; or name another with --set qags.themes=spacy:MODEL, or leave out qags.backend to ask the judge"
+    "qags: the nouns of English texts need spaCy and a model: pip install spacy, "
+    "then python -m spacy download en_core_web_sm; or name another with "
+    "--set qags.themes=spacy:MODEL, or leave out qags.backend to ask the judge"
 )
 
 
 def clean(original: str) -> str:
-    """Remove what some taggers cannot process: lone surrogates, NUL, and letters in parts, such as the jamo of NFD."""
+    """Remove what some taggers cannot process.
+
+    This is lone surrogates, NUL, and letters in parts, such as the jamo of NFD.
+    """
     return normalize("NFC", whole(original).replace("\0", " "))
 
 
 def languages(texts: Sequence[str]) -> list[str]:
-    """Return the language of each text. A short text in Han characters is Japanese if most texts are."""
-    most = text.detect_language(texts)
+    """Return the language of each text.
+
+    A short text in Han characters is Japanese if most texts are.
+    """
+    language_of_all = text.detect_language(texts)
     detected = [text.detect_language([passage]) for passage in texts]
+    if language_of_all != "ja":
+        return detected
     return [
-        "ja" if most == "ja" and language == "zh" and len(passage) <= _SHORT else language
+        "ja" if language == "zh" and len(passage) <= _SHORT else language
         for passage, language in zip(texts, detected, strict=True)
     ]
 
@@ -308,17 +368,20 @@ def _set(words: str) -> frozenset[str]:
 def is_other_language(passage: str) -> bool:
     """Return whether a text in Latin script is not English.
 
-    It then has at least 8 words, none of them common only in English, and two different ones that are common in other
-    languages or have a letter with a diacritic.
+    It then has at least 8 words, none of them common only in English, and two different ones that
+    are common in other languages or have a letter with a diacritic.
     """
     words = [match.group().lower() for match in _WORD.finditer(passage)]
     if len(words) < _MIN_WORDS or not _COMMON_IN_ENGLISH.isdisjoint(words):
         return False
-    return sum(word in _COMMON_ELSEWHERE or not word.isascii() for word in set(words)) > 1
+    foreign = {word for word in words if word in _COMMON_ELSEWHERE or not word.isascii()}
+    return len(foreign) > 1
 
 
+# `U.S.`, `well-known`, `O'Brien`, `R&D`; `does` of `doesn't`, `John` of `John's`
 _WORD = re.compile(
-    r"(?:[^\W\d_]\.){2,}|[^\W\d_](?:(?!n['’]t\b)[\w-])*(?:['’](?!(?:s|m|re|ve|ll|d|t)\b)\w+|[&-]\w+)*"
+    r"(?:[^\W\d_]\.){2,}"
+    r"|[^\W\d_](?:(?!n['’]t\b)[\w-])*(?:['’](?!(?:s|m|re|ve|ll|d|t)\b)\w+|[&-]\w+)*"
 )
 _MIN_WORDS = 8
 _COMMON_IN_ENGLISH = _set(
@@ -337,24 +400,36 @@ _COMMON_ELSEWHERE = _set(  # but van, de, la and others that are in names
 
 def _compound_spans(clean: str, words: Words, spaced: bool) -> Iterator[Span]:
     """Yield runs of words that have a noun or an amount, or a number with what it counts."""
-    runs: list[Words] = [[]]
-    for span, part in words:
-        if runs[-1] and not (
-            part and _continues_compound(runs[-1][-1], (span, part), clean, spaced)
-        ):
-            runs.append([])
-        if part:
-            runs[-1].append((span, part))
-    for run in runs:
+    for run in _runs(clean, words, spaced):
+        # A suffix needs a word before it, and a prefix one behind it.
         while run and run[0][1] in ("suffix", "unit"):
             run = run[1:]
         while run and run[-1][1] == "prefix":
             run = run[:-1]
         parts = {part for _, part in run}
-        if parts & {"noun", "time", "amount"} or ("number" in parts and parts & {"unit", "suffix"}):
-            yield run[0][0][0], run[-1][0][1]
+        has_noun = bool(parts & {"noun", "time", "amount"})
+        has_counted_number = "number" in parts and bool(parts & {"unit", "suffix"})
+        if has_noun or has_counted_number:
+            start = run[0][0][0]
+            end = run[-1][0][1]
+            yield start, end
 
 
+def _runs(clean: str, words: Words, spaced: bool) -> list[Words]:
+    """Return runs of words that may be in one compound. Words without a role separate them."""
+    runs: list[Words] = [[]]
+    for span, part in words:
+        last_run = runs[-1]
+        if last_run:
+            continues = part and _continues_compound(last_run[-1], (span, part), clean, spaced)
+            if not continues:
+                runs.append([])
+        if part:
+            runs[-1].append((span, part))
+    return runs
+
+
+# `7月`, `午後3時` from its number, `10:30点`
 _CLOCK = re.compile(r"[\d〇一二三四五六七八九十:]+[年月日号時时点]").match
 
 
@@ -362,18 +437,17 @@ def _continues_compound(
     last: tuple[Span, Part], word: tuple[Span, Part], clean: str, spaced: bool
 ) -> bool:
     """Return whether two consecutive words are in one compound."""
-    before, part = last[1], word[1]
-    if between := clean[last[0][1] : word[0][0]]:
-        return (
-            spaced
-            and between == " "
-            and before in ("noun", "suffix")
-            and part in ("noun", "prefix")
-        )
+    (_, last_end), before = last
+    (start, _), part = word
+    between = clean[last_end:start]
+    if between:
+        if not spaced or between != " ":
+            return False
+        return before in ("noun", "suffix") and part in ("noun", "prefix")
     if before == "time":  # 昨年七月, 午後3時; not 昨日東京, 今年3人
-        return part in ("time", "suffix") or (
-            part in ("number", "amount") and bool(_CLOCK(clean, word[0][0]))
-        )
+        if part in ("time", "suffix"):
+            return True
+        return part in ("number", "amount") and bool(_CLOCK(clean, start))
     if part in ("unit", "time"):  # 12月末; not 村民昨天
         return before in ("number", "amount", "unit", "prefix")
     return not (part in ("noun", "prefix") and before in ("unit", "amount"))
@@ -401,40 +475,56 @@ def _spacy(name: str) -> Any:
 def _by_spacy(nlp: Any, clean: str, compounds: bool) -> list[Span]:
     """Return noun chunks without determiners, and entities; of two that overlap the longer one.
 
-    Consecutive nouns replace chunks in Chinese, Japanese and Korean, and if the pipeline has no parser or no chunks.
+    Consecutive nouns replace chunks in Chinese, Japanese and Korean, and if the pipeline has no
+    parser or no chunks.
     """
     with LOCK:
         doc = nlp(clean[: nlp.max_length])
-    entities = [(entity.start, entity.end) for entity in doc.ents]
     nouns = [(token.i, token.i + 1) for token in doc if token.pos_ in ("NOUN", "PROPN")]
     if not compounds:
         return [_character_span(doc, span) for span in nouns]
-    try:
-        chunks = (
-            [] if nlp.lang in _TAGGERS else [(chunk.start, chunk.end) for chunk in doc.noun_chunks]
-        )
-    except (NotImplementedError, ValueError):  # no chunks of this language; no parser
-        chunks = []
-    if not chunks:
-        for start, end in nouns:  # consecutive nouns are one phrase
-            if chunks and chunks[-1][1] == start:
-                chunks[-1] = (chunks[-1][0], end)
-            else:
-                chunks.append((start, end))
+    entities = [(entity.start, entity.end) for entity in doc.ents]
     phrases: set[Span] = set()
-    for start, end in (*chunks, *entities):
-        # Nothing is left of a chunk such as `they`.
-        while start < end and doc[start].pos_ in ("DET", "PRON", "PUNCT", "SPACE", "PART"):
-            start += 1
-        while start < end and doc[end - 1].pos_ in ("PUNCT", "SPACE", "PART", "PRON"):
-            end -= 1
-        if start < end:
-            phrases.add((start, end))
+    for span in (*(_noun_chunks(nlp, doc) or _joined(nouns)), *entities):
+        trimmed = _without_function_words(doc, span)
+        if trimmed:
+            phrases.add(trimmed)
     chosen: list[Span] = []
-    for start, end in sorted(phrases, key=lambda s: (s[0] - s[1], s)):
+    for start, end in sorted(phrases, key=lambda span: (span[0] - span[1], span)):  # longest first
         if all(end <= longer[0] or start >= longer[1] for longer in chosen):
             chosen.append((start, end))
     return [_character_span(doc, span) for span in sorted(chosen)]
+
+
+def _noun_chunks(nlp: Any, doc: Any) -> list[Span]:
+    """Return the noun chunks in tokens, or none for the languages of the taggers."""
+    if nlp.lang in _TAGGERS:
+        return []
+    try:
+        return [(chunk.start, chunk.end) for chunk in doc.noun_chunks]
+    except (NotImplementedError, ValueError):  # no chunks of this language; no parser
+        return []
+
+
+def _joined(nouns: Sequence[Span]) -> list[Span]:
+    """Return consecutive nouns as one phrase."""
+    phrases: list[Span] = []
+    for start, end in nouns:
+        if phrases and phrases[-1][1] == start:
+            phrases[-1] = (phrases[-1][0], end)
+        else:
+            phrases.append((start, end))
+    return phrases
+
+
+def _without_function_words(doc: Any, span: Span) -> Span | None:
+    """Remove determiners and the like from both ends. Nothing is left of a chunk such as `they`."""
+    start, end = span
+    while start < end and doc[start].pos_ in ("DET", "PRON", "PUNCT", "SPACE", "PART"):
+        start += 1
+    while start < end and doc[end - 1].pos_ in ("PUNCT", "SPACE", "PART", "PRON"):
+        end -= 1
+    return (start, end) if start < end else None
 
 
 def _character_span(doc: Any, span: Span) -> Span:
