@@ -1,6 +1,6 @@
 """Draw charts as SVG: intervals, lines over time, heat maps, histograms and calibration.
 
-Colours come from classes, so that a stylesheet sets them; places are in pixels.
+Colours come from classes, so that a stylesheet sets them. Positions are in pixels.
 
 Filled are `bar` (also `bar best` and `bar worse`), `dot`, `heat-good`, `heat-bad` and the texts
 `label`, `value` and `tick`; lines are `ci` (an interval), `zero`, `axis` and `grid`. Shades are
@@ -12,10 +12,9 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
-from itertools import pairwise
-from math import sqrt
+from itertools import chain, pairwise
 from typing import Literal
 
 from rich.cells import cell_len, set_cell_size
@@ -123,14 +122,19 @@ def group(title: str, *parts: str) -> str:
 
 def label_width(names: Iterable[str]) -> float:
     """Return the width in pixels of a column of shortened names, some of which may be bold."""
-    longest = max((cell_len(shorten(name)) for name in names), default=0)
+    widths = [cell_len(shorten(name)) for name in names]
+    longest = max(widths, default=0)
     return round(1.12 * CELL * longest) + 12  # bold letters are wider
 
 
 def shorten(name: str, limit: int = _NAME) -> str:
     """Return the name on one line, cut to this many cells."""
     flat = one_line(name, 2 * limit)
-    return flat if cell_len(flat) <= limit else f"{set_cell_size(flat, limit - 1).rstrip()}…"
+    if cell_len(flat) <= limit:
+        return flat
+    # A wide character at the cut is replaced by a space.
+    beginning = set_cell_size(flat, limit - 1).rstrip()
+    return f"{beginning}…"
 
 
 def place(**numbers: float) -> str:
@@ -184,17 +188,27 @@ def around(values: Iterable[float]) -> Axis:
 
 def even(low: float, high: float, step: float) -> Axis:
     """Return an axis with a tick at every step."""
-    places = max(0, -math.floor(math.log10(step) + 1e-9)) if step < 1 else 0
+    n_decimals = 0
+    if step < 1:
+        # Rounding errors must not add a decimal: log10(0.001) may be a little less than -3.
+        n_decimals = -math.floor(math.log10(step) + 1e-9)
     n_steps = math.floor((high - low) / step + 1e-9)
-    values = [low + index * step for index in range(n_steps + 1)]
-    return Axis(low, high, tuple((value, number(value, places)) for value in values))
+    ticks = []
+    for index in range(n_steps + 1):
+        value = low + index * step
+        ticks.append((value, number(value, n_decimals)))
+    return Axis(low, high, tuple(ticks))
 
 
 def _round_step(span: float) -> float:
     """Return 1, 2 or 5 times a power of ten, so that about five steps make the span."""
     power = 10.0 ** math.floor(math.log10(span / 5))
-    steps = [multiple * power for multiple in (1, 2, 5, 10)]
-    return next(step for step in steps if step * 5 >= span * 0.999)
+    for multiple in (1, 2, 5):
+        step = multiple * power
+        # A span that is a rounding error too long keeps its step.
+        if 5 * step >= 0.999 * span:
+            return step
+    return 10 * power
 
 
 # Bars with their intervals: means, win rates, coefficients
@@ -239,8 +253,7 @@ def intervals(
     """Draw bars with intervals: a row per name, and the panels side by side."""
     caption = f"{_first(len(rows), MAX_ROWS, 'row')}{caption}".rstrip()
     rows = rows[:MAX_ROWS]
-    margin = label_width(rows)
-    plot = _WIDE if len(panels) == 1 else _NARROW
+    plot_width = _WIDE if len(panels) == 1 else _NARROW
     top = _HEAD if any(panel.head for panel in panels) else 4
     bottom = top + _PITCH * len(rows)
     parts = []
@@ -248,24 +261,22 @@ def intervals(
         # In several panels, a row may be the best one in some only.
         is_best = len(panels) == 1 and _is_best(panels[0].bars[index])
         parts.append(name_text(0, top + _PITCH * index + 17, row, bold=is_best))
-    left = float(margin)
-    values = []
+    box = _Box(label_width(rows), top, plot_width, bottom)
+    right = box.left_edge
+    descriptions = []
     for panel in panels:
         texts = [bar.text if bar else "–" for bar in panel.bars[: len(rows)]]
-        room = CELL * max(map(cell_len, texts), default=0) + 10  # of the values beside the plot
-        box = _Box(left, top, plot, bottom)
+        longest = max(map(cell_len, texts), default=0)
+        # The values are written beside the plot, aligned at their right end.
+        right = box.left_edge + plot_width + CELL * longest + 10
         parts += _panel_frame(panel, box)
-        for index, (bar, content) in enumerate(zip(panel.bars, texts, strict=False)):
-            y = top + _PITCH * index
-            if bar is not None:
-                parts.append(_bar(panel.axis, bar, (left, y + _PITCH / 2), plot))
-            end = left + plot + room
-            parts.append(text(end, y + 17, content, "value", "end", bold=_is_best(bar)))
+        parts += _panel_rows(panel, texts, box, right)
         head = f"{panel.head} " if panel.head else ""
-        values += [f"{row} {head}{content}" for row, content in zip(rows, texts, strict=True)]
-        left += plot + room + _GAP
-    size = (left - _GAP + 4, bottom + _FOOT)
-    return chart(name, title, size, parts, values=values, caption=caption)
+        for row, value in zip(rows, texts, strict=True):
+            descriptions.append(f"{row} {head}{value}")
+        box = replace(box, left_edge=right + _GAP)
+    size = (right + 4, bottom + _FOOT)
+    return chart(name, title, size, parts, values=descriptions, caption=caption)
 
 
 def _is_best(bar: Bar | None) -> bool:
@@ -274,9 +285,9 @@ def _is_best(bar: Bar | None) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Box:
-    """Where a plot is drawn, in pixels."""
+    """The edges and the width of a plot, in pixels."""
 
-    left: float
+    left_edge: float
     top: float
     width: float
     bottom: float
@@ -285,38 +296,52 @@ class _Box:
 def _panel_frame(panel: Panel, box: _Box) -> Iterator[str]:
     """Draw the heading of a panel and its ticks, with a stronger line at 0 if values go below."""
     if panel.head:
-        yield name_text(box.left, 14, panel.head, cells=round(box.width / CELL), bold=True)
+        n_cells = round(box.width / CELL)
+        yield name_text(box.left_edge, 14, panel.head, cells=n_cells, bold=True)
     for value, label in panel.axis.ticks:
-        x = box.left + panel.axis.at(value, box.width)
+        x = box.left_edge + panel.axis.at(value, box.width)
         kind = "zero" if value == 0 and panel.axis.low < 0 else "grid"
         yield line(kind, (x, box.top), (x, box.bottom))
         yield text(x, box.bottom + 14, label, "tick", "middle")
+
+
+def _panel_rows(panel: Panel, texts: Sequence[str], box: _Box, right: float) -> Iterator[str]:
+    """Draw the bar of each row, and its text up to the `right` edge."""
+    for index, (bar, content) in enumerate(zip(panel.bars, texts, strict=False)):
+        y = box.top + _PITCH * index
+        if bar is not None:
+            start = (box.left_edge, y + _PITCH / 2)
+            yield _bar(panel.axis, bar, start, box.width)
+        yield text(right, y + 17, content, "value", "end", bold=_is_best(bar))
 
 
 def bars(
     name: str, title: str, rows: Sequence[str], values: Sequence[Bar], *, caption: str = ""
 ) -> Chart:
     """Draw bars of shares or correlations, up to 1; negative ones go to the left."""
-    lowest = min((end for bar in values for end in (bar.value, bar.low or 0.0)), default=0.0)
-    axis = even(math.floor(2 * min(0.0, lowest)) / 2, 1, 0.5)
+    lowest = 0.0
+    for bar in values:
+        lowest = min(lowest, bar.value, bar.low or 0.0)
+    axis = even(math.floor(2 * lowest) / 2, 1, 0.5)
     return intervals(name, title, rows, [Panel(axis, values)], caption=caption)
 
 
-def _bar(axis: Axis, bar: Bar, at: tuple[float, float], plot: float) -> str:
+def _bar(axis: Axis, bar: Bar, position: tuple[float, float], plot_width: float) -> str:
     """Draw a bar from 0, or from the low end of an axis without 0, and its interval."""
-    left, middle = at
-    start = axis.at(max(0.0, axis.low), plot)
-    end = axis.at(bar.value, plot)
+    left_edge, middle = position
+    start = axis.at(max(0.0, axis.low), plot_width)
+    end = axis.at(bar.value, plot_width)
     kind = f"bar {bar.tone}".rstrip()
-    corner = (left + min(start, end), middle - _THICK / 2)
+    corner = (left_edge + min(start, end), middle - _THICK / 2)
     parts = [rect(kind, corner, (abs(end - start), _THICK))]
     if bar.low is not None and bar.high is not None:
-        low = left + axis.at(bar.low, plot)
-        high = left + axis.at(bar.high, plot)
+        low = left_edge + axis.at(bar.low, plot_width)
+        high = left_edge + axis.at(bar.high, plot_width)
         parts.append(line("ci", (low, middle), (high, middle)))
-        parts.extend(line("ci", (tip, middle - 4), (tip, middle + 4)) for tip in (low, high))
+        parts.append(line("ci", (low, middle - 4), (low, middle + 4)))
+        parts.append(line("ci", (high, middle - 4), (high, middle + 4)))
     elif start == end:  # an empty bar cannot be seen
-        parts.append(dot(left + end, middle, 3))
+        parts.append(dot(left_edge + end, middle, 3))
     return group(bar.note, *parts)
 
 
@@ -347,36 +372,45 @@ def heat_map(
     longest = max(map(cell_len, columns), default=0)
     # Long headings become numbers, if the rows have the same names.
     is_numbered = longest > _CELLS and list(rows) == list(columns)
-    wide = float(_MIN_WIDE)
+    cell_width = float(_MIN_WIDE)
     labels = list(rows)
     if is_numbered:
         labels = [f"{index} {row}" for index, row in enumerate(rows, 1)]
     else:
-        wide = max(wide, CELL * min(longest, _CELLS) + 6)
+        cell_width = max(cell_width, CELL * min(longest, _CELLS) + 6)
     margin = label_width(labels)
     parts = []
     for index, head in enumerate(columns):
         label = f"{index + 1}" if is_numbered else head
-        drawn = name_text(margin + wide * (index + 0.5), 15, label, "middle", cells=_CELLS)
-        parts.append(group(head, drawn) if is_numbered else drawn)
-    strongest: dict[frozenset[str], tuple[float, str]] = {}
-    for row_index, (row, label) in enumerate(zip(rows, labels, strict=True)):
+        middle = margin + cell_width * (index + 0.5)
+        heading = name_text(middle, 15, label, "middle", cells=_CELLS)
+        parts.append(group(head, heading) if is_numbered else heading)
+    for row_index, label in enumerate(labels):
         y = _HEADINGS + _TALL * row_index
         parts.append(name_text(0, y + 18, label))
-        for index, (head, cell) in enumerate(zip(columns, table[row_index], strict=False)):
-            if cell is None or not cell.text:
-                continue
-            parts.append(_heat_cell(cell, (margin + wide * index, y), wide))
-            if cell.shade:
+        for index, cell in enumerate(table[row_index][: len(columns)]):
+            if cell is not None and cell.text:
+                parts.append(_heat_cell(cell, (margin + cell_width * index, y), cell_width))
+    size = (margin + cell_width * len(columns), _HEADINGS + _TALL * len(rows))
+    descriptions = _strongest_cells(rows, columns, table) or ["nothing stands out"]
+    return chart(name, title, size, parts, values=descriptions, caption=caption)
+
+
+def _strongest_cells(
+    rows: Sequence[str], columns: Sequence[str], table: Sequence[Sequence[Cell | None]]
+) -> list[str]:
+    """Describe the shaded cells in words, the most shaded first."""
+    depth_and_words: dict[frozenset[str], tuple[float, str]] = {}
+    for row, cells in zip(rows, table, strict=False):
+        for column, cell in zip(columns, cells, strict=False):
+            if cell is not None and cell.text and cell.shade:
+                described = (-abs(cell.shade), f"{row} and {column} {cell.text}")
                 # A symmetric matrix has each pair twice.
-                described = (-abs(cell.shade), f"{row} and {head} {cell.text}")
-                strongest.setdefault(frozenset((row, head)), described)
-    size = (margin + wide * len(columns), _HEADINGS + _TALL * len(rows))
-    values = [value for _, value in sorted(strongest.values())] or ["nothing stands out"]
-    return chart(name, title, size, parts, values=values, caption=caption)
+                depth_and_words.setdefault(frozenset((row, column)), described)
+    return [words for _, words in sorted(depth_and_words.values())]
 
 
-def _heat_cell(cell: Cell, corner: tuple[float, float], wide: float) -> str:
+def _heat_cell(cell: Cell, corner: tuple[float, float], width: float) -> str:
     """Draw a cell of a heat map; the stronger its shade, the deeper the colour."""
     x, y = corner
     shade = cell.shade or 0.0
@@ -384,8 +418,8 @@ def _heat_cell(cell: Cell, corner: tuple[float, float], wide: float) -> str:
     if shade:
         kind = "heat-good" if shade > 0 else "heat-bad"
         depth = _DEEPEST * min(1.0, abs(shade))
-        drawn = rect(kind, (x + 1, y + 1), (wide - 2, _TALL - 2), depth)
-    value = text(x + wide / 2, y + 18, cell.text, "value", "middle")
+        drawn = rect(kind, (x + 1, y + 1), (width - 2, _TALL - 2), depth)
+    value = text(x + width / 2, y + 18, cell.text, "value", "middle")
     return group(cell.title, drawn, value)
 
 
@@ -407,46 +441,45 @@ def histograms(
     ends: tuple[float | None, float | None],
 ) -> Chart:
     """Draw a histogram per system; `scale` has the value of each label, if it has any."""
-    scores = [score for scores_of_system in values.values() for score in scores_of_system]
+    scores = list(chain.from_iterable(values.values()))
     binning = bins(scale, ends, scores)
     caption = _first(len(values), MAX_ROWS, "system").rstrip()
-    counts: dict[str, list[int]] = {}
+    counts_by_system = {}
     for system, scores_of_system in list(values.items())[:MAX_ROWS]:
-        counts[system] = [0] * len(binning.labels)
-        for score in scores_of_system:
-            counts[system][bisect_right(binning.edges, score)] += 1
-    tallest = max((n for row in counts.values() for n in row), default=0) or 1
+        counts_by_system[system] = binning.count(scores_of_system)
+    tallest = max(chain.from_iterable(counts_by_system.values()), default=0) or 1
     parts = []
-    described = []
-    for index, (system, row) in enumerate(counts.items()):
-        left = (_WIDTH + _GUTTER) * (index % _PER_ROW)
+    descriptions = []
+    for index, (system, counts) in enumerate(counts_by_system.items()):
+        left_edge = (_WIDTH + _GUTTER) * (index % _PER_ROW)
         top = _ROW_PITCH * (index // _PER_ROW)
         floor = top + 32 + _HEIGHT
-        parts.append(name_text(left, top + 12, system, cells=20))
-        parts.append(line("axis", (left, floor), (left + _WIDTH, floor)))
-        parts += _columns(row, binning.labels, (left, floor), tallest)
-        in_words = [f"{n} × {label}" for label, n in zip(binning.labels, row, strict=True) if n]
-        described.append(f"{system} {', '.join(in_words)}")
-    n_across = min(_PER_ROW, len(counts)) or 1
-    n_down = math.ceil(len(counts) / _PER_ROW) or 1
+        parts.append(name_text(left_edge, top + 12, system, cells=20))
+        parts.append(line("axis", (left_edge, floor), (left_edge + _WIDTH, floor)))
+        parts += _columns(counts, binning.labels, (left_edge, floor), tallest)
+        labelled = zip(binning.labels, counts, strict=True)
+        in_words = [f"{n} × {label}" for label, n in labelled if n]
+        descriptions.append(f"{system} {', '.join(in_words)}")
+    n_across = min(_PER_ROW, len(counts_by_system)) or 1
+    n_down = math.ceil(len(counts_by_system) / _PER_ROW) or 1
     size = ((_WIDTH + _GUTTER) * n_across - _GUTTER, _ROW_PITCH * n_down - 16)
-    return chart(name, title, size, parts, values=described, caption=caption)
+    return chart(name, title, size, parts, values=descriptions, caption=caption)
 
 
 def _columns(
-    counts: Sequence[int], labels: Sequence[str], at: tuple[float, float], tallest: int
+    counts: Sequence[int], labels: Sequence[str], corner: tuple[float, float], tallest: int
 ) -> Iterator[str]:
-    """Draw the columns of a histogram with their counts and labels, up from its floor."""
-    left, floor = at
+    """Draw the columns of a histogram with their counts and labels, up from its lower left."""
+    left_edge, floor = corner
     step = _WIDTH / len(labels)
     total = plural(sum(counts), "score")
     for index, (label, n) in enumerate(zip(labels, counts, strict=True)):
-        tall = _HEIGHT * n / tallest
-        middle = left + step * (index + 0.5)
-        corner = (left + step * index + 1, floor - tall)
-        drawn = [rect("bar", corner, (step - 2, tall))]
+        height = _HEIGHT * n / tallest
+        middle = left_edge + step * (index + 0.5)
+        upper_left = (left_edge + step * index + 1, floor - height)
+        drawn = [rect("bar", upper_left, (step - 2, height))]
         if n:
-            drawn.append(text(middle, floor - tall - 4, f"{n:,}", "tick", "middle"))
+            drawn.append(text(middle, floor - height - 4, f"{n:,}", "tick", "middle"))
         yield group(f"{label}: {n:,} of {total}", *drawn)
         is_last = index == len(labels) - 1
         if len(labels) < _FEW or index == 0 or is_last:
@@ -461,6 +494,13 @@ class Bins:
 
     edges: list[float]
     labels: list[str]
+
+    def count(self, values: Iterable[float]) -> list[int]:
+        """Return how many of the values are in each bin. A value on an edge is in the upper one."""
+        counts = [0] * len(self.labels)
+        for value in values:
+            counts[bisect_right(self.edges, value)] += 1
+        return counts
 
 
 def bins(
@@ -478,9 +518,13 @@ def bins(
     low = min(values, default=0.0) if ends[0] is None else ends[0]
     high = max(values, default=1.0) if ends[1] is None else ends[1]
     width = ((high - low) or 1.0) / 10
-    places = decimals([high, low])
+    n_decimals = decimals([high, low])
     starts = [low + index * width for index in range(10)]
-    ranges = [f"{number(start, places)}–{number(start + width, places)}" for start in starts]
+    ranges = []
+    for start in starts:
+        first = number(start, n_decimals)
+        last = number(start + width, n_decimals)
+        ranges.append(f"{first}–{last}")
     return Bins(starts[1:], ranges)
 
 
@@ -496,7 +540,7 @@ _SMALLEST = 2.5
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """Texts with similar scores: the judge's mean, that of people with its interval, and `texts`."""
+    """Texts with similar scores: the judge's mean, people's mean with its interval, and a count."""
 
     judge: float
     people: float
@@ -512,31 +556,42 @@ def calibration(name: str, title: str, bins: Sequence[Bin], ends: tuple[float, f
     On the diagonal the judge and people agree.
     """
     axis = scale(*ends)
-    most = max((bin.texts for bin in bins), default=1)
+    parts = list(_calibration_frame(axis))
+    most_texts = max((bin.texts for bin in bins), default=1)
+    parts += [_calibration_point(bin, axis, most_texts) for bin in bins]
+    size = (_LEFT + _SIDE + 16, _TOP + _SIDE + _BELOW)
+    return chart(name, title, size, parts, values=[bin.note for bin in bins])
+
+
+def _calibration_frame(axis: Axis) -> Iterator[str]:
+    """Draw the grid with its ticks, the names of the axes, and the diagonal."""
     floor = _TOP + _SIDE
     right = _LEFT + _SIDE
-    parts = []
     for value, label in axis.ticks:
         x = _LEFT + axis.at(value, _SIDE)
         y = floor - axis.at(value, _SIDE)
-        parts.append(line("grid", (x, _TOP), (x, floor)))
-        parts.append(text(x, floor + 15, label, "tick", "middle"))
-        parts.append(line("grid", (_LEFT, y), (right, y)))
-        parts.append(text(_LEFT - 6, y + 4, label, "tick", "end"))
-    parts.append(text(_LEFT + _SIDE / 2, floor + 36, "judge", "label", "middle"))
+        yield line("grid", (x, _TOP), (x, floor))
+        yield text(x, floor + 15, label, "tick", "middle")
+        yield line("grid", (_LEFT, y), (right, y))
+        yield text(_LEFT - 6, y + 4, label, "tick", "end")
+    yield text(_LEFT + _SIDE / 2, floor + 36, "judge", "label", "middle")
     turned = text(0, 0, "people", "label", "middle")
     middle = _TOP + _SIDE / 2
-    parts.append(f'<g transform="translate(12 {middle:g}) rotate(-90)">{turned}</g>')
-    parts.append(line("zero", (_LEFT, floor), (right, _TOP), "4 4"))
-    for bin in bins:
-        x = _LEFT + axis.at(bin.judge, _SIDE)
-        y = floor - axis.at(bin.people, _SIDE)
-        # The area of a point is proportional to the number of texts.
-        drawn = [dot(x, y, max(_SMALLEST, _LARGEST * sqrt(bin.texts / most)))]
-        if bin.low is not None and bin.high is not None:
-            low = floor - axis.at(bin.low, _SIDE)
-            high = floor - axis.at(bin.high, _SIDE)
-            drawn.insert(0, line("ci", (x, low), (x, high)))
-        parts.append(group(bin.note, *drawn))
-    size = (right + 16, floor + _BELOW)
-    return chart(name, title, size, parts, values=[bin.note for bin in bins])
+    yield f'<g transform="translate(12 {middle:g}) rotate(-90)">{turned}</g>'
+    yield line("zero", (_LEFT, floor), (right, _TOP), "4 4")
+
+
+def _calibration_point(bin: Bin, axis: Axis, most_texts: int) -> str:
+    """Draw the point of a bin and its interval."""
+    floor = _TOP + _SIDE
+    x = _LEFT + axis.at(bin.judge, _SIDE)
+    y = floor - axis.at(bin.people, _SIDE)
+    # The area of a point is proportional to the number of texts.
+    radius = _LARGEST * math.sqrt(bin.texts / most_texts)
+    point = dot(x, y, max(_SMALLEST, radius))
+    if bin.low is None or bin.high is None:
+        return group(bin.note, point)
+    low = floor - axis.at(bin.low, _SIDE)
+    high = floor - axis.at(bin.high, _SIDE)
+    # The point is drawn over its interval.
+    return group(bin.note, line("ci", (x, low), (x, high)), point)
