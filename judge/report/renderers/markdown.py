@@ -65,8 +65,10 @@ def escape(text: str, limit: int = _TEXT) -> str:
 
 
 def _join(parts: Iterable[str], room: int) -> str:
-    """Join the texts; from the first that does not fit into `room` characters on, write only where
-    the rest is."""
+    """Join the texts, as long as they fit into `room` characters.
+
+    The first text that does not fit is replaced by a line that says where to read the rest.
+    """
     page = ""
     for text in filter(None, parts):
         gap = "\n" if page else ""

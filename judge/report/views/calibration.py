@@ -1,5 +1,4 @@
-"""Calibration against people: prediction-powered means on their scale, and the calibration curve of
-a judge."""
+"""Calibration against people: prediction-powered means on their scale, and calibration curves."""
 
 from __future__ import annotations
 
@@ -15,13 +14,13 @@ _HEADS = ("", "mean", "95% interval", "ratings alone", "rated", "judged", "λ", 
 # If there are more pairs of systems, the table has only those with the best system.
 _MAX_DIFFERENCES = 6
 _HELP = (
-    "Prediction-powered means (PPI++, Angelopoulos et al. 2023) with 95% intervals: the judge's mean "
-    "over all items, minus its mean error on the rated items. They are valid for any judge if the "
-    "rated items are a random sample.",
+    "Prediction-powered means (PPI++, Angelopoulos et al. 2023) with 95% intervals: the judge's "
+    "mean over all items, minus its mean error on the rated items. They are valid for any judge if "
+    "the rated items are a random sample.",
     "λ: weight of the judge, 0 to 1. Worth: number of ratings that would give an equally narrow "
     "interval without the judge. If it is below the number of rated items, use the ratings alone.",
-    "A difference is estimated within items, with its own λ, so it can deviate from the difference of "
-    "means.",
+    "A difference is estimated within items, with its own λ, so it can deviate from the difference "
+    "of means.",
     "* significant: p < .05 after Holm's correction over the criterion's pairs.",
 )
 NOTE = 300  # characters of the note on what could not be estimated
@@ -83,17 +82,21 @@ def _cells(
     estimate = powered.estimate
     write = signed if powered.other else number
     name = f"{powered.system} − {powered.other}" if powered.other else powered.system
+    if len(criteria) > 1:
+        name = f"{calibrated.column} · {name}"
     value = write(estimate.value, places)
-    return (
-        name if len(criteria) < 2 else f"{calibrated.column} · {name}",
+    interval = format_interval(estimate.low, estimate.high, places)
+    # In the order of _HEADS.
+    return [
+        name,
         f"{value}*" if powered.apart else value,
-        format_interval(estimate.low, estimate.high, places) or None,
+        interval or None,
         estimate_cell(powered.people, places, write),
         estimate.n,
         powered.judged,
         number(powered.weight, 2),
         powered.effective_ratings,
-    )
+    ]
 
 
 def _places(calibrated: Calibrated) -> int:

@@ -173,7 +173,7 @@ def metric_chart(result: Result) -> Iterator[Chart]:
             continue
         matrix = matrices[level]
         judged = [
-            place for place, name in enumerate(matrix.names) if kinds.get(name) == "criterion"
+            index for index, name in enumerate(matrix.names) if kinds.get(name) == "criterion"
         ]
         if not judged:
             continue

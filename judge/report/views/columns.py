@@ -20,10 +20,10 @@ TEST_NAME = "sign-flip test"
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Columns under one heading: a criterion's of a panel, its value before its judges, or one
-    column alone.
+    """Columns under one heading: a panel's on one criterion, or a single column.
 
-    `parts` are the columns' headings under it, by the columns' names: nothing for a column alone.
+    A panel's own value comes before those of its judges. `parts` are the headings of the columns
+    under that of the group, by the columns' names; a single column has an empty one.
     """
 
     name: str
@@ -60,8 +60,10 @@ def groups(result: Result) -> tuple[Group, ...]:
 
 
 def in_display_order(result: Result) -> tuple[Group, ...]:
-    """Return the groups in display order: the overall score, if any, before the criteria and the
-    metrics."""
+    """Return the groups in display order.
+
+    The overall score, if there is one, comes before the criteria and the metrics.
+    """
     column_groups = groups(result)
     if result.overall is None:
         return column_groups
@@ -75,8 +77,9 @@ def display_columns(result: Result) -> list[Column]:
 
 
 def shown_pass_rates(result: Result) -> dict[str, Column]:
-    """Return the columns of pass rates by their criteria, without those that only repeat the means."""
+    """Return the columns of pass rates by criterion, unless they only repeat the means."""
     means = result.estimates
+    # On a yes/no criterion, the pass rate is the mean.
     differ = set()
     for (system, name), rate in result.pass_rates.items():
         mean = means.get((system, name))
@@ -125,8 +128,10 @@ def _is_tested_against(comparison: Comparison) -> bool:
 
 
 def marks_against(comparison: Comparison, better: str) -> dict[str, Literal["better", "worse"]]:
-    """Return the systems that differ significantly from the one that all are compared with; {} if
-    there is none."""
+    """Return the systems that differ significantly from the opponent of all.
+
+    Return {} if the systems have no common opponent.
+    """
     sign = -1 if better == "lower" else 1
     marks: dict[str, Literal["better", "worse"]] = {}
     for difference in comparison.differences:
@@ -194,8 +199,10 @@ def marked_mean(
     marked: bool,
     since: str,
 ) -> Cell:
-    """Write a mean with its interval, and with ▲ or ▼ if it is `marked` as a significant change
-    `since` something."""
+    """Write a mean with its interval, and with ▲ or ▼ if its change is `marked` as significant.
+
+    `since` ends the tooltip of the change: "since the baseline".
+    """
     title = ""
     mark = ""
     tone: Tone = ""

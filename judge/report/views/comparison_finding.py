@@ -65,8 +65,10 @@ class _Tests:
 
     @property
     def best_beat_the_rest(self) -> bool:
-        """Return whether the leader and the others beat all that are behind, and none of each
-        other."""
+        """Return whether the leader and the others beat all systems behind, but not each other.
+
+        The headline can then say that all of them `beat` the rest.
+        """
         best = (self.leader, *self.others)
         all_won = all((winner, loser) in self.wins for winner in best for loser in self.behind)
         return all_won and not any(winner in best and loser in best for winner, loser in self.wins)
@@ -150,7 +152,7 @@ def _trailing(result: Result, comparison: Comparison, tests: _Tests) -> str:
 
 
 def _apposition(comparison: Comparison, tests: _Tests) -> str:
-    """Say whether the first of the beaten systems is the next by rank, or only the best of those."""
+    """Say whether the first of the beaten systems is the next by rank, or only the best of them."""
     if len(tests.behind) == 1:
         return ""
     ranks = {rank.system: rank.rank for rank in comparison.ranks}
@@ -299,10 +301,12 @@ def _contradictions(result: Result, comparison: Comparison, tests: _Tests) -> It
     claimed = {win for win in tests.wins if win[0] in best}
     clauses = []
     for column in display_columns(result):
-        other = compared_columns(result).get(column.name)
-        if column.kind != "criterion" or column.judge or other is None or other.against:
+        further = compared_columns(result).get(column.name)
+        if column.kind != "criterion" or column.judge:
             continue
-        reversed_wins = [win for win in _wins(column, other) if win[::-1] in claimed]
+        if further is None or further.against:
+            continue
+        reversed_wins = [win for win in _wins(column, further) if win[::-1] in claimed]
         if reversed_wins:
             clauses.append(f"on {column_title(column.name)}, {_won(reversed_wins)}")
     if clauses:
@@ -371,6 +375,15 @@ def _lowest_criterion(result: Result, system: str) -> str:
 # All systems compared with one.
 
 
+def _difference_text(column: Column, difference: Difference, decimals: int) -> str:
+    """Return `+0.31 [0.10, 0.52]`, or in percentage points if the column is a probability."""
+    estimate = difference.estimate
+    if not share_label(column):
+        return change_text(estimate, decimals)
+    interval = format_interval(estimate.low, estimate.high, 0, 100)
+    return f"{signed(100 * estimate.value, 0)} points {interval}".rstrip()
+
+
 def _finding_against(result: Result, comparison: Comparison) -> list[str]:
     """Say which systems are better than the one that all are compared with, and which are worse."""
     name = short_name(comparison.against)
@@ -380,15 +393,9 @@ def _finding_against(result: Result, comparison: Comparison) -> list[str]:
         return [f"The systems cannot be compared with {name} on {title}: {comparison.note}"]
     column = _column(result, comparison)
     decimals = min(2, places(result, column))
-    texts = {}
-    for difference in tested:
-        estimate = difference.estimate
-        if share_label(column):
-            interval = format_interval(estimate.low, estimate.high, 0, 100)
-            text = f"{signed(100 * estimate.value, 0)} points {interval}".rstrip()
-        else:
-            text = change_text(estimate, decimals)
-        texts[difference.system] = text
+    texts = {
+        difference.system: _difference_text(column, difference, decimals) for difference in tested
+    }
     marks = marks_against(comparison, column.better)
     n_opponents = len(comparison.ranks) - 1
     sentences = [*split_against(marks, texts, name, title, opponents=n_opponents)]
@@ -472,10 +479,11 @@ def _needed(result: Result, n: int) -> str:
     return f" If that is real, detecting it needs {items} items (80% power)."
 
 
-def _too_few(result: Result, comparison: Comparison, n: int, what: str) -> str:
+def _too_few(result: Result, comparison: Comparison, n: int, subject: str) -> str:
+    """Say how many items the `subject` needs: `no difference between 4 systems`."""
     (scatter,) = result.scatters(comparison.column)
     least = max(MIN_ITEMS, scatter.least)
-    return f"With {plural(n, 'item')}, {what} can be significant: you need at least {least}."
+    return f"With {plural(n, 'item')}, {subject} can be significant: you need at least {least}."
 
 
 def _in_order(column: Column, difference: Difference) -> Win:
@@ -485,16 +493,21 @@ def _in_order(column: Column, difference: Difference) -> Win:
     return pair if sign * difference.estimate.value > 0 else pair[::-1]
 
 
-def _find_difference(comparison: Comparison, one: str, other: str) -> Difference | None:
-    """Return the difference between two systems, whichever comes first; None if they share no item."""
-    ends = {one, other}
-    return next((d for d in comparison.differences if {d.system, d.other} == ends), None)
+def _find_difference(comparison: Comparison, first: str, second: str) -> Difference | None:
+    """Return the difference between two systems in either order; None if they share no item."""
+    for difference in comparison.differences:
+        if {difference.system, difference.other} == {first, second}:
+            return difference
+    return None
 
 
-def _difference(comparison: Comparison, one: str, other: str) -> Difference:
+def _difference(comparison: Comparison, first: str, second: str) -> Difference:
     """Return the difference between two systems that share items."""
-    ends = {one, other}
-    return next(d for d in comparison.differences if {d.system, d.other} == ends)
+    return next(
+        difference
+        for difference in comparison.differences
+        if {difference.system, difference.other} == {first, second}
+    )
 
 
 def _column(result: Result, comparison: Comparison) -> Column:

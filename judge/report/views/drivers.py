@@ -19,8 +19,8 @@ _ABOUT = (
 )
 _KEY = (
     "Explained: share of the score variance (R²); by chance: share that random numbers would "
-    "explain. Other columns: Pearson's r. Length: log of the number of words. Copying: share of word "
-    "pairs from the source. Position: place of copied words in the source."
+    "explain. Other columns: Pearson's r. Length: log of the number of words. Copying: share of "
+    "word pairs from the source. Position: place of copied words in the source."
 )
 _Correlations = Mapping[str, Estimate]
 """The correlations of a column by what it correlates with."""
@@ -32,12 +32,12 @@ def drivers_blocks(result: Result) -> Iterator[Block]:
     if not any(drivers.each for drivers in rows.values() if not drivers.people):
         return
     yield Paragraph(_ABOUT)
-    correlations = {
-        title: {driver.name: driver.correlation for driver in drivers.each}
-        for title, drivers in rows.items()
-    }
+    correlations: dict[str, _Correlations] = {}
+    measured: set[str] = set()
+    for title, drivers in rows.items():
+        correlations[title] = {driver.name: driver.correlation for driver in drivers.each}
+        measured.update(correlations[title])
     drawn = {title: by_name for title, by_name in correlations.items() if by_name}
-    measured = {name for by_name in drawn.values() for name in by_name}
     names = [name for name in NAMES if name in measured]
     yield _chart(names, drawn)
     lines = [_line(title, rows[title], correlations[title], names) for title in rows]
@@ -65,7 +65,9 @@ def _chart(names: Sequence[str], drawn: Mapping[str, _Correlations]) -> Chart:
     for by_name in drawn.values():
         for estimate in by_name.values():
             ends += [estimate.value, estimate.low, estimate.high]
-    limit = 0.5 if max(abs(end) for end in ends if end is not None) <= 0.5 else 1.0
+    largest = max(abs(end) for end in ends if end is not None)
+    # Correlations are often below 0.5 and would be hard to compare on an axis up to 1.
+    limit = 0.5 if largest <= 0.5 else 1.0
     panels = []
     for name in names:
         bars: list[Bar | None] = []

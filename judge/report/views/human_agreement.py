@@ -38,9 +38,7 @@ from judge.report.views.agreement_finding import (
     spearman,
     usable_level,
 )
-from judge.report.views.calibration import (
-    calibration_curve,
-)
+from judge.report.views.calibration import calibration_curve
 from judge.report.views.columns import estimate_cell
 from judge.report.views.comparison_finding import REFERENCE_METRICS
 from judge.report.views.raters import HELP, alt_test_finding, rater_blocks
@@ -56,9 +54,6 @@ _MANY_FAILED = 0.05  # share of judgments
 _HEADS = ("Spearman", "Kendall tau-b", "Pearson")
 _REFERENCES = [column_title(name) for name in REFERENCE_METRICS]
 _ONE_RATER = "One rater: compared with the mean of the others."
-
-
-# The report of `judge validate`
 
 
 # The finding and the overview
@@ -210,9 +205,11 @@ def _missing_notes(rated: Rated, level: Level) -> Iterator[str]:
     """Say which columns lack a value, a comparison or an agreement, and why."""
     names_by_note: dict[tuple[str, str], list[str]] = {}
     for row in rated.rows:
-        if lacking := row.correlation.lacking.get(level):
+        lacking = row.correlation.lacking.get(level)
+        few = row.few.get(level)
+        if lacking:
             names_by_note.setdefault(("No value for", lacking), []).append(row.name)
-        elif few := row.few.get(level):
+        elif few:
             names_by_note.setdefault(("Not compared with the judges:", few), []).append(row.name)
         if row.kind == "judge" and row.no_calibration and row.correlation.texts:
             note = ("No agreement and calibration for", row.no_calibration)
@@ -266,12 +263,12 @@ _HELP = (
     "being better than people.",
     "Within items, only those whose values and ratings both differ between texts are counted.",
     "Agreement: Krippendorff's alpha (interval distance) and Cohen's kappa (quadratic weights; the "
-    "judge's score and people's mean are rounded to the scale). ICC(2,1) is for one rater, ICC(2,k) "
-    "for the mean of all raters.",
-    "Calibration: texts are binned by the judge's score. The error is the mean distance between the "
-    "judge's mean and people's mean in a bin. The bias is the judge's mean minus people's.",
-    "The best judge is compared with each other judge. The intervals of these differences are wider "
-    "than 95%: those of all pairs of judges hold together with 95% (Bonferroni).",
+    "judge's score and people's mean are rounded to the scale). ICC(2,1) is for one rater, "
+    "ICC(2,k) for the mean of all raters.",
+    "Calibration: texts are binned by the judge's score. The error is the mean distance between "
+    "the judge's mean and people's mean in a bin. The bias is the judge's mean minus people's.",
+    "The best judge is compared with each other judge. The intervals of these differences are "
+    "wider than 95%: those of all pairs of judges hold together with 95% (Bonferroni).",
 )
 
 

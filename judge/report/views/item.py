@@ -200,7 +200,8 @@ def _prompt_blocks(item: ResultItem) -> Iterator[Block]:
     others = len(item.samples) - 1
     if others:
         yield Paragraph(
-            f"As sent for {item.name(item.samples[0])}; --system NAME shows those of another system.",
+            f"As sent for {item.name(item.samples[0])}; "
+            "--system NAME shows those of another system.",
             "muted",
         )
     for prompt in item.prompts:
@@ -269,7 +270,7 @@ def _score_cell(row: Score, finding: Finding) -> Cell:
 
 
 def _questions(rows: Rows, columns: Columns) -> tuple[Line, ...]:
-    """Return the questions and answers behind the first value of QAGS; none without such a value."""
+    """Return the questions and answers behind the first value of QAGS, if there is one."""
     for row in rows:
         lines = qags_table(columns[row.column], row)
         if lines:

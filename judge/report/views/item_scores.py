@@ -227,7 +227,7 @@ class Piece(NamedTuple):
 
     @property
     def note(self) -> str:
-        """Each claim's probability, its words if the piece differs, and the most similar sentence."""
+        """Each claim's probability and most similar sentence, and its words if they differ."""
         notes = []
         for claim in self.claims:
             same = claim.text.strip() == self.text.strip()
@@ -359,7 +359,7 @@ _BothOrders = list[Score | Failure | None]
 def compared(
     rows: Sequence[Score | Failure], labels: Mapping[str, str], systems: Sequence[str], orders: int
 ) -> tuple[Compared, ...]:
-    """Group one item's rows by the columns of `labels` and by pair, both orders of a pair together."""
+    """Group one item's rows by the columns of `labels` and by pair, with both orders of a pair."""
     index_of = {system: index for index, system in enumerate(systems)}
     by_column: dict[str, dict[tuple[str, str], _BothOrders]] = {column: {} for column in labels}
     for row in rows:

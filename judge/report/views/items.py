@@ -413,7 +413,7 @@ def gap_name(name: str) -> str:
 
 
 def _people_gaps(measures: Sequence[Measure], samples: Sequence[Sample]) -> Iterator[Measure]:
-    """Yield for each criterion that people rated on its scale the judge's score minus their mean."""
+    """Yield the judge's score minus people's mean, for each criterion rated on its own scale."""
     for measure in measures:
         column = measure.column
         name = column.criterion or column.name
@@ -446,10 +446,9 @@ def _ranked(result: Result) -> Items:
         comparisons[name] = compared(rows_by_item[name], labels, systems, orders)
     measures = _ranking_measures(labels, samples, comparisons)
     order = _worst_first(samples, measures)
-    n_pairs = {
-        name: sum(len(contest.pairs) for contest in contests)
-        for name, contests in comparisons.items()
-    }
+    n_pairs = {}
+    for name, contests in comparisons.items():
+        n_pairs[name] = sum(len(contest.pairs) for contest in contests)
     fitting = _fitting([name for name, _ in order], n_pairs, MOST_PAIRS)
     items = []
     for name, lowest in order:
@@ -604,8 +603,8 @@ def _item(name: str, outputs: Sequence[Output], n_lost: int, lowest: Lowest | No
     )
     own_outputs = []
     for output in outputs:
-        own = tuple(pair for pair in output.others if pair not in shared)
-        own_outputs.append(replace(output, others=own))
+        others = tuple(pair for pair in output.others if pair not in shared)
+        own_outputs.append(replace(output, others=others))
     samples = [output.sample for output in outputs]
     sources = (sample.source for sample in samples if sample.source is not None)
     references = (sample.references for sample in samples if sample.references)

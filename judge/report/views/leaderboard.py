@@ -1,5 +1,4 @@
-"""The report of a run that scores texts: the table of means, and the Document that all formats
-write."""
+"""The report of a run that scores texts: the means, and the Document that all formats write."""
 
 from __future__ import annotations
 
@@ -122,11 +121,11 @@ def _in_printed_order(comparison: Comparison) -> dict[str, Rank]:
     """
     partly = comparison.partly_scored
 
-    def order(rank: Rank) -> tuple[int, bool, int]:
-        printed = 0 if comparison.against else rank.low
-        return printed, rank.system in partly, rank.rank
-
-    return {rank.system: rank for rank in sorted(comparison.ranks, key=order)}
+    ranks = sorted(comparison.ranks, key=lambda rank: (rank.system in partly, rank.rank))
+    if not comparison.against:
+        # Sorting keeps the order of systems with the same printed rank.
+        ranks.sort(key=lambda rank: rank.low)
+    return {rank.system: rank for rank in ranks}
 
 
 def build_leaderboard(result: Result) -> Leaderboard:
@@ -278,9 +277,9 @@ def _footer(
     result: Result, failures: Sequence[provenance.FailureKind], n_lost: int
 ) -> Iterator[str]:
     """Yield the counts and the cost, the agreement of a panel, and the most common failure."""
-    made = _made(result, n_lost)
-    done = "judged" if made.noun == "judgments" else "measured"
-    counts = [f"{made.succeeded:,} {done}", f"{n_lost:,} failed"]
+    output = _count_values(result, n_lost)
+    done = "judged" if output.noun == "judgments" else "measured"
+    counts = [f"{output.succeeded:,} {done}", f"{n_lost:,} failed"]
     if result.abstained:
         counts.append(f"{result.abstained:,} skipped by metrics")
     cost = result.info.cost
@@ -310,11 +309,11 @@ def _summary(result: Result, board: Leaderboard, n_lost: int) -> Iterator[Block]
         pair = f"{one_line(first, 30)} and {one_line(second, 30)}"
         label = f"items needed to separate {pair} (80% power)"
         tiles.append(Tile(f"≈ {n_needed:,}", label, link="differences"))
-    made = _made(result, n_lost)
+    values = _count_values(result, n_lost)
     tiles.append(
         Tile(
-            value=f"{made.failed:,} / {made.succeeded + made.failed:,}",
-            label=f"{made.noun} failed",
+            value=f"{values.failed:,} / {values.succeeded + values.failed:,}",
+            label=f"{values.noun} failed",
             tone="bad" if n_lost else "",
             link="failures" if n_lost else "",
         )
@@ -369,23 +368,23 @@ def _sections(result: Result, board: Leaderboard) -> Iterator[Section]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Made:
-    """How many judgments, or without a judge values of metrics, succeeded and failed."""
+class _ValueCounts:
+    """How many judgments succeeded and failed, or without a judge how many values of metrics."""
 
     noun: str
     succeeded: int
     failed: int
 
 
-def _made(result: Result, n_lost: int) -> _Made:
+def _count_values(result: Result, n_lost: int) -> _ValueCounts:
     criteria = {column.name for column in result.table.columns if column.kind == "criterion"}
     columns = criteria or {column.name for column in result.table.columns}
     n_succeeded = sum(score.column in columns for score in result.table.scores)
     if not criteria:
-        return _Made("values", n_succeeded, n_lost)
+        return _ValueCounts("values", n_succeeded, n_lost)
     counts = failure_counts(result)
     n_failed = sum(n for (_, _, _, column), n in counts.items() if column in criteria)
-    return _Made("judgments", n_succeeded, n_failed)
+    return _ValueCounts("judgments", n_succeeded, n_failed)
 
 
 def _short_columns(board: Leaderboard) -> list[Column]:
@@ -442,9 +441,9 @@ def _short_table(result: Result, board: Leaderboard) -> Table:
         ]
         cells.insert(0, Cell(one_line(system, _MAX_NAME), link=items.link(system=system)))
         if rank_heads:
-            place = board.place(system)
-            tone: Tone = "strong" if place in ("1", "1=") else ""
-            cells.insert(0, Cell(place, tone=tone))
+            rank = board.place(system)
+            tone: Tone = "strong" if rank in ("1", "1=") else ""
+            cells.insert(0, Cell(rank, tone=tone))
         rows.append(cells)
     return table(
         (*rank_heads, Head("", numeric=False), *heads),
@@ -689,6 +688,7 @@ def wide_records(result: Result) -> tuple[tuple[str, ...], list[dict[str, Any]]]
             separator = "; " if row["failures"] else ""
             row["failures"] += f"{separator}{failure.column}: {failure.error}"
     keys = ("item", "system", "output", *empty)
+    # A column of the data that has the name of another key gets a new heading.
     own_columns = stored.own_columns(keys)
     for sample in stored.samples:
         for name, heading in own_columns.items():

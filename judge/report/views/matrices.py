@@ -32,8 +32,10 @@ _TITLES: Mapping[Level, str] = {
 
 
 def difference_blocks(result: Result) -> Iterator[Block]:
-    """Yield the differences between systems: a table per criterion, and the tables of metrics
-    folded."""
+    """Yield a table of the differences between systems for each criterion.
+
+    The tables of metrics are folded, unless no criterion was judged.
+    """
     title_by_column = titles(result)
     compared = compared_columns(result)
     tables: dict[str, list[Block]] = {"criterion": [], "metric": []}

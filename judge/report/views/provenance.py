@@ -44,10 +44,11 @@ from judge.results.run_info import (
 from judge.scoring.checklist import split
 
 _MIN_MASS = 0.9  # a banner counts the scores with less of the probability on the scale
-_ROUNDING = 1e-9
+_ROUNDING = 1e-9  # a mass of exactly 90% must not be counted because of a rounding error
 UNFINISHED = {
     "interrupted": (
-        "This run was interrupted. What had come back is shown; run the same command again to go on."
+        "This run was interrupted. "
+        "What had come back is shown; run the same command again to go on."
     ),
     "stopped": "This run was stopped by an error. What had come back is shown.",
 }
@@ -142,7 +143,7 @@ def _judge_remarks(result: Result) -> Iterator[tuple[str, str]]:
 
 
 def _settings(info: JudgeInfo) -> Iterator[str]:
-    """Yield the settings that a user chose; those of mappings follow, the system message is last."""
+    """Yield the settings that a user chose: single ones, then mappings, then the system message."""
     settings = dict(info.settings)
     system_message = settings.pop("system_message", "")
     mappings = []
@@ -442,8 +443,10 @@ def message_blocks(messages: Sequence[PromptMessage]) -> Iterator[Block]:
 
 
 def _first_prompts(result: Result) -> Iterator[Block]:
-    """Yield the first prompt of each column as it was sent; judges that were asked the same share
-    one."""
+    """Yield the first prompt of each column as it was sent.
+
+    Columns with the same prompt share one, for example those of the judges of a panel.
+    """
     columns_by_prompt: dict[FirstPrompt, list[str]] = {}
     for column, prompt in result.info.prompts.items():
         columns_by_prompt.setdefault(prompt, []).append(column)

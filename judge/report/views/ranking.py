@@ -46,15 +46,15 @@ from judge.stats.power import ALPHA
 
 _EQUAL_LENGTH = {"equal_length": "value", "equal_length_low": "low", "equal_length_high": "high"}
 _WIN_RATE = (
-    "Win rate: the mean preference for a system over its pairs; 50% is even. Strength: Bradley-Terry, "
-    "which takes the opponents into account; the difference of two strengths is the log-odds of a "
-    "preference, with one tie added to every two systems that met. Undecided: the verdicts of the two "
-    "orders cancel out."
+    "Win rate: the mean preference for a system over its pairs; 50% is even. Strength: "
+    "Bradley-Terry, which takes the opponents into account; the difference of two strengths is the "
+    "log-odds of a preference, with one tie added to every two systems that met. Undecided: the "
+    "verdicts of the two orders cancel out."
 )
 _AT_EQUAL_LENGTH = (
-    "Equal length: a logistic regression of the preferences on the difference in characters (tanh, in "
-    "standard deviations), with 95% percentile intervals over resampled items, from 30 items on. It "
-    "is not AlpacaEval's length-controlled win rate."
+    "Equal length: a logistic regression of the preferences on the difference in characters (tanh, "
+    "in standard deviations), with 95% percentile intervals over resampled items, from 30 items "
+    "on. It is not AlpacaEval's length-controlled win rate."
 )
 _BY_STRENGTH = (
     "Ordered by strength: the systems met different opponents, so win rates cannot be compared."
@@ -195,9 +195,9 @@ def _win_rate(standing: Standing | None, *, bar: bool) -> Cell | None:
 def _standings(ranking: Ranking, *, short: bool) -> Table:
     """Tabulate one ranking: win rates, strengths, records and flips."""
     rows: list[tuple[Content, ...]] = []
-    group_of = {
-        system: number for number, systems in enumerate(ranking.groups, 1) for system in systems
-    }
+    group_by_system: dict[str, int] = {}
+    for index, systems in enumerate(ranking.groups, 1):
+        group_by_system.update(dict.fromkeys(systems, index))
     for standing in ranking.standings:
         record = f"{standing.wins:,}-{standing.losses:,}-{standing.ties:,}"
         undecided = f"({standing.undecided:,} undecided)" if standing.undecided else ""
@@ -207,7 +207,7 @@ def _standings(ranking: Ranking, *, short: bool) -> Table:
         rows.append(
             (
                 standing.system,
-                group_of.get(standing.system) if len(ranking.groups) > 1 else None,
+                group_by_system.get(standing.system) if len(ranking.groups) > 1 else None,
                 _win_rate(standing, bar=True),
                 share_cell(standing.equal_length),
                 _strength(standing),
@@ -300,9 +300,10 @@ def _ranking_blocks(result: Result, ranking: Ranking) -> Iterator[Block]:
 
 
 def win_rate_matrix(ranking: Ranking) -> Table:
-    """The win rate of each system against each other, in per cent; "–" if they never met."""
+    """Return the win rate of each system against each other, in per cent; "–" if they never met."""
     ordered = [standing.system for standing in ranking.standings]
     systems = list(dict.fromkeys([*ordered, *ranking.systems]))
+    # The matrix has its own order of the systems.
     index = {system: position for position, system in enumerate(ranking.systems)}
 
     def cell(row: str, column: str) -> Cell:

@@ -9,7 +9,7 @@ from judge.results.failures import failures_as_losses
 from judge.results.result import Result
 from judge.stats.pairwise import TIE, Ranking, rankings
 
-_ROUNDING = 1e-6
+_ROUNDING = 1e-6  # an end of an interval that is closer to 50% does not exclude it
 
 
 def ranking_failure_notice(result: Result) -> str:

@@ -54,7 +54,7 @@ def _is_void(ranking: Ranking) -> bool:
 
 
 def _void_finding(ranking: Ranking) -> Iterator[str]:
-    """Say that the verdicts on a criterion are no evidence, and which position the judge prefers."""
+    """Say that the verdicts on a criterion are no evidence, and name the preferred position."""
     title = column_title(ranking.column)
     yield (
         f"Every verdict on {title} changed with the order of the texts: "
@@ -86,7 +86,8 @@ def _finding_against(ranking: Ranking) -> Iterator[str]:
     n = max(opponent.items for opponent in opponents)
     least = min_items(ALPHA / len(opponents))
     if n < least:
-        yield f"With {plural(n, 'item')}, no win rate can be significant: you need at least {least}."
+        items = plural(n, "item")
+        yield f"With {items}, no win rate can be significant: you need at least {least}."
 
 
 # Systems that met each other, directly or through others.

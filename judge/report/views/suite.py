@@ -1,5 +1,4 @@
-"""The report of `judge test`: the failing cases with their reasons, then every verdict and the
-baseline."""
+"""The report of `judge test`: failing cases with reasons, then all verdicts and the baseline."""
 
 from __future__ import annotations
 
@@ -56,27 +55,22 @@ def view(outcomes: Outcomes) -> Document:
     # A gate that passes names what it passed without evidence.
     undecided = [(outcome, verdict) for outcome, verdict in pairs if verdict.status == "undecided"]
     lines = [_line(outcome, verdict) for outcome, verdict in failing or undecided]
-    is_several = len(outcomes) > 1
     scope = plural(len(outcomes), "suite")
-    if not is_several:
+    if len(outcomes) < 2:
         scope = _path(outcomes[0]) if outcomes else ""
-    sections = []
-    for outcome in outcomes:
-        if outcome.verdicts:
-            name = outcome.suite.name
-            make = partial(_blocks, outcome, is_several)
-            sections.append(Section(f"suite-{name}", name if is_several else "Cases", make))
     names = ", ".join(outcome.suite.name for outcome in outcomes)
+    mark = "✓" if outcomes.passed else "✗"
     headline, *others = summarize(outcomes)
     return Document(
-        title=f"{'✓' if outcomes.passed else '✗'} judge test: {names}",
+        title=f"{mark} judge test: {names}",
+        # The headline has no full stop.
         finding=(headline, *(f"{sentence}." for sentence in others)),
         tone="good" if outcomes.passed else "bad",
         scope=scope,
         about=tuple(map(_path, outcomes)),
         notices=tuple(_notices(outcomes)),
         summary=(Bullets(tuple(lines[:_TOP])),) if lines else (),
-        sections=tuple(sections),
+        sections=tuple(_sections(outcomes)),
         footer=tuple(_footer(outcomes, pairs, failing, len(lines))),
         next=tuple(_next_commands(failing)),
         data={
@@ -88,6 +82,16 @@ def view(outcomes: Outcomes) -> Document:
         records=tuple(_record(outcome, verdict) for outcome, verdict in pairs),
         tests=tuple(map(_test_suite, outcomes)),
     )
+
+
+def _sections(outcomes: Outcomes) -> Iterator[Section]:
+    """Yield a section for each suite that has verdicts."""
+    are_several = len(outcomes) > 1
+    for outcome in outcomes:
+        if outcome.verdicts:
+            name = outcome.suite.name
+            title = name if are_several else "Cases"
+            yield Section(f"suite-{name}", title, partial(_blocks, outcome, are_several))
 
 
 def _line(outcome: Outcome, verdict: Verdict) -> str:
@@ -128,7 +132,10 @@ def _record(outcome: Outcome, verdict: Verdict) -> dict[str, Any]:
 
 
 def summarize(outcomes: Sequence[Outcome]) -> list[str]:
-    """Summarise outcomes in sentences, failures first: `3 of 12 cases fail: 1 failed, 2 undecided`."""
+    """Summarise outcomes in sentences, failures first.
+
+    The first is for example `3 of 12 cases fail: 1 failed, 2 undecided`.
+    """
     verdicts = [verdict for outcome in outcomes for verdict in outcome.verdicts]
     cases = [verdict for verdict in verdicts if verdict.subject == "case"]
     sentences = []
@@ -223,9 +230,9 @@ def _counts(verdict: Verdict) -> str:
 # Every verdict
 
 
-def _blocks(outcome: Outcome, is_several: bool) -> Iterator[Block]:
+def _blocks(outcome: Outcome, are_several: bool) -> Iterator[Block]:
     """Yield all verdicts of a suite, the details of the failing ones, and the baseline."""
-    if is_several:
+    if are_several:
         yield Paragraph(". ".join(summarize([outcome])))
     yield Details(plural(len(outcome.verdicts), "verdict"), (_verdict_table(outcome),))
     for verdict in outcome.verdicts:
@@ -252,11 +259,11 @@ def _verdict_table(outcome: Outcome) -> Table:
         mark, tone = _MARKS[verdict.status]
         if verdict.met:
             tone = ""
-        place = f"{_path(outcome)}:{verdict.line}"
+        location = f"{_path(outcome)}:{verdict.line}"
         before = f"baseline {verdict.before}" if verdict.before else ""
         rows.append(
             (
-                Cell(f"{mark} {verdict.name}", tone=tone, title=place),
+                Cell(f"{mark} {verdict.name}", tone=tone, title=location),
                 verdict.expected,
                 Cell(verdict.found, note=before),
                 f"{verdict.reason}{_counts(verdict)}".lstrip(),
