@@ -31,13 +31,13 @@ settings.load_profile(os.environ.get("HYPOTHESIS", "judge"))
 _NOT_HERE = "which is not part of this repository"
 
 
-def _shared(folder: str, what: str) -> Callable[[str], Path]:
+def _shared(folder: str, kind: str) -> Callable[[str], Path]:
     """A function that finds a file beside this repository, or skips where it is not on this machine."""
 
     def find(name: str) -> Path:
         path = Path(os.environ.get("JUDGE_SHARED", ROOT.parent / "shared")) / folder / name
         if not path.exists():
-            pytest.skip(f"needs the {what} {name}, {_NOT_HERE}")
+            pytest.skip(f"needs the {kind} {name}, {_NOT_HERE}")
         return path
 
     return find

@@ -199,29 +199,29 @@ def test_a_plan_from_a_file_with_paths_from_its_folder(tmp_path: Path) -> None:
         "data: d.jsonl\nout: runs/x\nmodel: scripted/replies.yaml\nmap: {output: summary}\n"
         "criteria: [relevance, my.jinja]\nmetrics: rouge, bleu\nsystems: a,b\ncache: false\n",
     )
-    made = load_config(path)
-    assert made.data == tmp_path / "d.jsonl"
-    assert made.out == tmp_path / "runs/x"
-    assert [one.name for one in made.model] == [f"scripted/{tmp_path / 'replies.yaml'}"]
-    assert made.map == {"output": "summary"}
-    assert made.criteria == ("relevance", str(tmp_path / "my.jinja"))
-    assert (made.metrics, made.systems, made.cache) == (("rouge", "bleu"), ("a", "b"), False)
+    config = load_config(path)
+    assert config.data == tmp_path / "d.jsonl"
+    assert config.out == tmp_path / "runs/x"
+    assert [one.name for one in config.model] == [f"scripted/{tmp_path / 'replies.yaml'}"]
+    assert config.map == {"output": "summary"}
+    assert config.criteria == ("relevance", str(tmp_path / "my.jinja"))
+    assert (config.metrics, config.systems, config.cache) == (("rouge", "bleu"), ("a", "b"), False)
 
 
 def test_an_address_in_a_file_is_not_beside_it(tmp_path: Path) -> None:
-    made = load_config(write(tmp_path, "data: s3://shop/first.jsonl\n"))
-    assert str(made.data) == str(Path("s3://shop/first.jsonl"))
+    config = load_config(write(tmp_path, "data: s3://shop/first.jsonl\n"))
+    assert str(config.data) == str(Path("s3://shop/first.jsonl"))
 
 
 def test_the_command_line_overrides_the_file_and_leaves_the_rest(tmp_path: Path) -> None:
     path = write(tmp_path, "temperature: 0.5\nmodel: a\n")
-    made = load_config(path, {"model": "b", "base_url": None})
-    assert (made.model[0].name, made.temperature, made.base_url) == ("b", 0.5, None)
+    config = load_config(path, {"model": "b", "base_url": None})
+    assert (config.model[0].name, config.temperature, config.base_url) == ("b", 0.5, None)
 
 
 def test_defaults() -> None:
-    made = load_config()
-    assert (made.criteria, made.metrics, made.weighting, made.temperature) == (
+    config = load_config()
+    assert (config.criteria, config.metrics, config.weighting, config.temperature) == (
         None,
         None,
         "auto",
@@ -272,10 +272,10 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
 
 
 def test_texts_are_read_as_the_command_line_writes_them() -> None:
-    made = load_config(
+    config = load_config(
         given={"metrics": " a, b,,", "criteria": "none", "map": "item=doc_id, output=summary"}
     )
-    assert (made.metrics, made.criteria, made.map) == (
+    assert (config.metrics, config.criteria, config.map) == (
         ("a", "b"),
         (),
         {"item": "doc_id", "output": "summary"},
@@ -286,9 +286,9 @@ def test_texts_are_read_as_the_command_line_writes_them() -> None:
 
 
 def test_options_of_metrics_on_the_command_line(tmp_path: Path) -> None:
-    given = {"set": ["rouge.stem=false", "rouge.types=[rouge1, rougeL]", "bertscore.model= a=b "]}
+    options = {"set": ["rouge.stem=false", "rouge.types=[rouge1, rougeL]", "bertscore.model= a=b "]}
     rouge = {"stem": False, "types": ["rouge1", "rougeL"]}
-    assert load_config(given=given).set == {"rouge": rouge, "bertscore": {"model": "a=b"}}
+    assert load_config(given=options).set == {"rouge": rouge, "bertscore": {"model": "a=b"}}
     for bad in ("rouge.stem", "stem=false", ".stem=1", "rouge.=1"):
         with pytest.raises(ConfigError, match=r"METRIC\.OPTION=VALUE"):
             load_config(given={"set": [bad]})
@@ -308,8 +308,8 @@ def test_paths_among_options_start_from_the_files_folder(tmp_path: Path) -> None
     (tmp_path / "zh").mkdir()
     (tmp_path / "mm" / "t5").mkdir(parents=True)
     options = "{stopwords: stop.txt, exceptions: [stop.txt]}"
-    asked = "{questions: mm/t5, answers: mm/none, bertscore_model: mm}"
-    text = f"set: {{rouge: {options}, bertscore: {{model: big}}, bleu: {{tokenize: zh}}, qags: {asked}}}\n"
+    qags_options = "{questions: mm/t5, answers: mm/none, bertscore_model: mm}"
+    text = f"set: {{rouge: {options}, bertscore: {{model: big}}, bleu: {{tokenize: zh}}, qags: {qags_options}}}\n"
     assert load_config(write(tmp_path, text)).set == {
         "rouge": {
             "stopwords": str(tmp_path / "stop.txt"),
@@ -339,12 +339,12 @@ def test_a_cache_is_a_folder_or_none(tmp_path: Path) -> None:
         load_config(given={"cache": "tcp://:secret@host:1"})
 
 
-@pytest.mark.parametrize("given", ["key_env: sk-1234", "model: {name: m, key_env: sk-1234}"])
+@pytest.mark.parametrize("line", ["key_env: sk-1234", "model: {name: m, key_env: sk-1234}"])
 def test_a_key_in_the_place_of_its_variables_name_is_refused_and_not_repeated(
-    tmp_path: Path, given: str
+    tmp_path: Path, line: str
 ) -> None:
     with pytest.raises(ConfigError, match="key_env: names the environment variable") as refused:
-        load_config(write(tmp_path, f"data: d.jsonl\n{given}\n"))
+        load_config(write(tmp_path, f"data: d.jsonl\n{line}\n"))
     assert "1234" not in str(refused.value)
 
 
@@ -372,8 +372,8 @@ def test_a_former_name_of_an_option_names_the_new_one(former: str, tmp_path: Pat
 
 
 def test_conditions_are_read_with_their_commas() -> None:
-    wanted = {"lang": ("ja", "ko"), "title": ("a, b",)}
-    assert load_config(given={"where": "lang=ja, title=a, b,lang=ko"}).where == wanted
+    expected = {"lang": ("ja", "ko"), "title": ("a, b",)}
+    assert load_config(given={"where": "lang=ja, title=a, b,lang=ko"}).where == expected
     assert load_config(given={"where": {"lang": "ja", "year": [2020, 2021]}}).where == {
         "lang": ("ja",), "year": (2020, 2021),
     }  # fmt: skip

@@ -280,15 +280,15 @@ def test_qags_tells_the_false_summary_from_the_faithful_one(language: str, make:
     assert result.failures == ()
     value = {system: result.estimates[system, "qags_f1"].value for system in result.table.systems}
     assert value["faithful"] >= value["shifted"] > value["padded"] > value["false"]
-    told = (EXAMPLES / f"qags_{language}" / "README.md").read_text("utf-8")
-    for system, found in value.items():
-        assert f"| {system} | {found:.3f} |" in told
+    readme = (EXAMPLES / f"qags_{language}" / "README.md").read_text("utf-8")
+    for system, value_of_qags in value.items():
+        assert f"| {system} | {value_of_qags:.3f} |" in readme
     if language == "ja":
         values = [result.estimates[system, "qags_chrf"].value for system in result.table.systems]
         assert values == sorted(values, reverse=True)
         assert len(set(values)) == 4
         for system, value_of_chrf in zip(result.table.systems, values, strict=True):
-            assert f"| {system} | {value[system]:.3f} | {value_of_chrf:.3f} |" in told
+            assert f"| {system} | {value[system]:.3f} | {value_of_chrf:.3f} |" in readme
 
 
 RUN_NOTEBOOK = """

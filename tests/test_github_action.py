@@ -36,14 +36,14 @@ def step(tmp_path: Path) -> Step:
         (tools / name).chmod(0o755)
 
     def run(name: str, **inputs: str) -> subprocess.CompletedProcess[str]:
-        given = {
+        action_inputs = {
             key: str(each.get("default", "")) for key, each in ACTION["inputs"].items()
         } | inputs
         known = {"github.event.pull_request.number": "7"} | {
-            f"inputs.{key}": value for key, value in given.items()
+            f"inputs.{key}": value for key, value in action_inputs.items()
         }
         variables = {
-            key: re.sub(r"\$\{\{ (.*?) \}\}", lambda found: known[found[1]], str(value))
+            key: re.sub(r"\$\{\{ (.*?) \}\}", lambda match: known[match[1]], str(value))
             for key, value in STEPS[name].get("env", {}).items()
         }
         path = f"{tools}{os.pathsep}{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"

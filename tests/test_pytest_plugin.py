@@ -353,28 +353,30 @@ def test_a_preference_is_decided_as_a_case_of_a_suite(
         for name, output in outputs.items()
     ]
     (folder.path / "texts.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    asked = [(*pair, margin) for pair in ("ab", "ba", "bc") for margin in (0, 0.05, 2)]
+    margins = [(*pair, margin) for pair in ("ab", "ba", "bc") for margin in (0, 0.05, 2)]
     cases = [
         {"name": f"{case}", "better": case[0], "worse": case[1], "margin": case[2]}
-        for case in asked
+        for case in margins
     ]
     options = {"model": "scripted/replies.yaml", "cache": False, "weighting": weighting}
     suite = {**options, "data": "texts.jsonl", "criteria": ["coherence"], "cases": cases}
     (folder.path / "suite.judge.yaml").write_text(json.dumps(suite))
     (outcome,) = test.test(folder.path / "suite.judge.yaml")
     asking = JudgeFixture(SuiteSession(), options, folder.path)
-    for (one, other, margin), verdict in zip(asked, outcome.verdicts[: len(asked)], strict=True):
+    for (one, other, margin), verdict in zip(
+        margins, outcome.verdicts[: len(margins)], strict=True
+    ):
         preference = asking.prefers(
             outputs[one], outputs[other], criterion="coherence", source="A.", margin=margin
         )
-        found = preference.verdict
-        assert (bool(preference), found.found, found.reason) == (
+        decision = preference.verdict
+        assert (bool(preference), decision.found, decision.reason) == (
             verdict.met,
             verdict.found,
             verdict.reason,
         )
-        assert bool(preference) == found.reason.startswith(("better", "ahead"))
-        assert not (preference and found.found.startswith(("0.00", "−")))
+        assert bool(preference) == decision.reason.startswith(("better", "ahead"))
+        assert not (preference and decision.found.startswith(("0.00", "−")))
 
 
 @pytest.mark.parametrize("margin", [-100, float("-inf"), float("nan"), "1", True])
@@ -463,7 +465,7 @@ PROVIDER = OpenAIProvider("scripted/other.yaml", base_url="http://127.0.0.1:9/v1
 
 
 @pytest.mark.parametrize(
-    "own",
+    "suite_options",
     [
         {"model": "gpt-5.4-mini", "replay": None},
         {"model": ["scripted/replies.yaml", "gpt-5.4-mini"]},
@@ -475,16 +477,18 @@ PROVIDER = OpenAIProvider("scripted/other.yaml", base_url="http://127.0.0.1:9/v1
     ],
 )
 @pytest.mark.parametrize("typed", [(), ("another",), ("scripted/replies.yaml",)])
-def test_whatever_is_a_server_may_not_be_asked(own: dict[str, Any], typed: tuple[str, ...]) -> None:
+def test_whatever_is_a_server_may_not_be_asked(
+    suite_options: dict[str, Any], typed: tuple[str, ...]
+) -> None:
     with pytest.raises(ConfigError, match="this test needs"):
-        SuiteSession(typed=typed).options(own)
-    if own.get("replay", "") is None:
+        SuiteSession(typed=typed).options(suite_options)
+    if suite_options.get("replay", "") is None:
         with pytest.raises(ConfigError, match="this test needs"):
-            SuiteSession(ini={"replay": "calls.jsonl"}, typed=typed).options(own)
+            SuiteSession(ini={"replay": "calls.jsonl"}, typed=typed).options(suite_options)
 
 
 @pytest.mark.parametrize(
-    ("ini", "own", "command", "found"),
+    ("ini", "suite_options", "command", "expected"),
     [
         ({"replay": "a"}, {"model": "not-typed"}, {}, {"replay": "a", "model": "not-typed"}),
         ({"replay": "a"}, {"model": "scripted/x"}, {}, {"model": "scripted/x"}),
@@ -496,16 +500,16 @@ def test_whatever_is_a_server_may_not_be_asked(own: dict[str, Any], typed: tuple
     ],
 )
 def test_what_is_said_closer_counts(
-    ini: Any, own: Any, command: Any, found: dict[str, str]
+    ini: Any, suite_options: Any, command: Any, expected: dict[str, str]
 ) -> None:
-    assert SuiteSession(command, ini, ("gpt-5.4-mini",)).options(own) == found
+    assert SuiteSession(command, ini, ("gpt-5.4-mini",)).options(suite_options) == expected
 
 
 def test_what_was_recorded_answers_later(folder: pytest.Pytester, server: Any) -> None:
     folder.makepyfile(SCORE)
     folder.makefile(".judge.yaml", suite=ASKING)
     run(folder, "--judge-model", "gpt-5.4-mini", "--judge-record", "kept/calls.jsonl", passed=4)
-    asked = len(server.bodies)
+    n_requests = len(server.bodies)
     run(folder, "--judge-replay", "kept/calls.jsonl", passed=4)
     folder.makeini("[pytest]\njudge_replay = kept/calls.jsonl")
     run(folder, passed=4)
@@ -518,7 +522,7 @@ def test_what_was_recorded_answers_later(folder: pytest.Pytester, server: Any) -
     folder.makepyfile(test_other=SCORE.replace("Clear.", "Never recorded."))
     missed = run(folder, "--judge-replay", "kept/calls.jsonl", "test_other.py", failed=1)
     missed.stdout.fnmatch_lines(["E *- recorded, + asked*", "*Never recorded.*"])
-    assert len(server.bodies) == asked
+    assert len(server.bodies) == n_requests
 
 
 def test_a_model_that_is_typed_comes_before_recordings(
@@ -527,13 +531,13 @@ def test_a_model_that_is_typed_comes_before_recordings(
     folder.makepyfile(SCORE)
     typed = ("--judge-model", "gpt-5.4-mini", "--judge-record")
     run(folder, *typed, "calls.jsonl", passed=1)
-    asked, recorded = len(server.bodies), (folder.path / "calls.jsonl").read_bytes()
+    n_requests, recorded = len(server.bodies), (folder.path / "calls.jsonl").read_bytes()
     folder.makeini("[pytest]\njudge_replay = calls.jsonl\naddopts = --judge-model gpt-5.4-mini")
     folder.makefile(".judge.yaml", suite="replay: calls.jsonl\n" + ASKING)
     run(folder, "-k", "score or clear", passed=2, deselected=2)
-    assert len(server.bodies) == asked
+    assert len(server.bodies) == n_requests
     run(folder, *typed, "again.jsonl", passed=4)
-    assert len(server.bodies) > asked
+    assert len(server.bodies) > n_requests
     assert set(recorded.splitlines()) < set((folder.path / "again.jsonl").read_bytes().splitlines())
 
 
@@ -665,10 +669,10 @@ def test_no_case_passes_of_a_suite_that_cannot_run(folder: pytest.Pytester) -> N
             "*baseline.judge.yaml:1: *nowhere*", "*gone.jsonl: No such file*", "the suite could not be run: see *",
         ]
     )  # fmt: skip
-    said, _, _ = str(done.stdout).partition(
+    output, _, _ = str(done.stdout).partition(
         "short test summary info"
     )  # which has the whole message where CI is set
-    assert said.count("gone.jsonl: No such file") == 1
+    assert output.count("gone.jsonl: No such file") == 1
 
 
 def test_a_baseline_is_a_test(folder: pytest.Pytester) -> None:
@@ -680,8 +684,8 @@ def test_a_baseline_is_a_test(folder: pytest.Pytester) -> None:
         ".judge.yaml",
         suite=f"model: scripted/replies.yaml\ncache: false\nbaseline: was\ncases:\n{cases}",
     )
-    (made,) = test.test(folder.path / "suite.judge.yaml", update_baseline=True)
-    assert made.passed
+    (outcome,) = test.test(folder.path / "suite.judge.yaml", update_baseline=True)
+    assert outcome.passed
     run(folder, passed=10)
     folder.makefile(".yaml", replies="- reply: {3: 0.3, 4: 0.7}")
     run(folder, passed=9, failed=1).stdout.fnmatch_lines(

@@ -24,8 +24,8 @@ class Replay:
         self._process = subprocess.Popen(
             [sys.executable, *map(str, command)], stdout=subprocess.PIPE, text=True
         )
-        found = re.search(r"http://\S+", self._process.stdout.readline())
-        self.url = found[0]
+        address = re.search(r"http://\S+", self._process.stdout.readline())
+        self.url = address[0]
 
     def stats(self) -> dict[str, Any]:
         with urllib.request.urlopen(self.url.removesuffix("/v1") + "/stats", timeout=10) as reply:
@@ -97,10 +97,10 @@ def test_the_g_eval_estimate_is_the_mean_of_the_recorded_replies(
     assert {s.provenance.method for s in result.table.scores} == {method}
     assert result.info.language.name == language[:2]
     assert result.info.requests.answered == requests
-    asked = server.stats()["requests"]
+    n_requests = server.stats()["requests"]
     again = judge.evaluate(shared_data(name), ["relevance"], **options)
     assert again.table.scores == result.table.scores
-    assert server.stats()["requests"] == asked
+    assert server.stats()["requests"] == n_requests
 
 
 def test_published_preferences_come_back_from_the_recorded_probabilities(
@@ -120,24 +120,24 @@ def test_published_preferences_come_back_from_the_recorded_probabilities(
     assert {item: 1 + value for item, value in second.items()} == pytest.approx(
         {item: row["preference"] for item, row in rows.items()}, abs=1e-6
     )
-    asked = sum(row["output_1"] != row["output_2"] for row in rows.values())
-    assert server.stats()["requests"] == asked < len(rows)
+    different = sum(row["output_1"] != row["output_2"] for row in rows.values())
+    assert server.stats()["requests"] == different < len(rows)
 
 
 def test_a_judge_with_a_bias_for_the_first_is_found_out_and_corrected(
     replay: Callable[..., Replay], shared_data: Callable[[str], Path]
 ) -> None:
     data = shared_data("alpaca_logprobs_smoke.jsonl")
-    found = []
+    results = []
     for bias in (0.0, 1.5):
         server = replay(data.name, "--position-bias", bias)
-        found.append(
+        results.append(
             judge.rank(
                 data, systems=["output_1", "output_2"], map={"item": "id", "source": "instruction"}, model="m",
                 base_url=server.url, weighting="logprobs", min_mass=0.0, cache=False,
             ).rankings[0]
         )  # fmt: skip
-    fair, biased = found
+    fair, biased = results
     assert fair.flip_rate == 0.0
     assert fair.position_bias == pytest.approx(0.0, abs=1e-9)
     assert biased.flip_rate > 0.05
@@ -312,7 +312,7 @@ def test_a_suite_says_of_recorded_gpt_4_what_its_replies_say(
     (tmp_path / "gpt.judge.yaml").write_text(json.dumps(suite), "utf-8")
     (first,) = judge.test(tmp_path, update_baseline=True)
     rows = [json.loads(line) for line in shared_data(REPLIES).read_text("utf-8").splitlines()]
-    found = {
+    values = {
         (row["judge"], row["item_id"]): row["scores"][0]
         for row in rows
         if row["criterion"] == "consistency"
@@ -320,7 +320,7 @@ def test_a_suite_says_of_recorded_gpt_4_what_its_replies_say(
         and row["scores"][0] in range(1, 6)
     }
     rated = [json.loads(line) for line in shared_data(TEXTS).read_text("utf-8").splitlines()]
-    gpt4 = {row["id"]: found["gpt-4-0314", row["id"]] for row in rated}
+    gpt4 = {row["id"]: values["gpt-4-0314", row["id"]] for row in rated}
     people = [row["human"]["consistency"] for row in rated]
     agreement = next(verdict for verdict in first.verdicts if verdict.name == "people")
     assert agreement.estimate.value == pytest.approx(
@@ -332,7 +332,7 @@ def test_a_suite_says_of_recorded_gpt_4_what_its_replies_say(
     (second,) = judge.test(tmp_path, model="gpt-3.5-turbo-0301:rts")
     flips = next(verdict for verdict in second.verdicts if verdict.name == "flips")
     turned = sum(
-        found.get(("gpt-3.5-turbo-0301", key), value) != value for key, value in gpt4.items()
+        values.get(("gpt-3.5-turbo-0301", key), value) != value for key, value in gpt4.items()
     )
     assert turned > 0
     assert flips.found.startswith(f"{turned} of ")

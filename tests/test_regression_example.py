@@ -71,7 +71,7 @@ def repository(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]
 
 
 @pytest.mark.parametrize(
-    ("main", "branch", "code", "first", "said"),
+    ("main", "branch", "code", "first", "message"),
     [
         (".", "hurts", 1, "✗", "agrees worse with people"),
         (
@@ -92,13 +92,13 @@ def test_a_pull_request_that_hurts_is_stopped(
     branch: str,
     code: int,
     first: str,
-    said: str,
+    message: str,
 ) -> None:
     done = repository(main, branch)
     assert done.returncode == code, done.stderr
     summary = (tmp_path / "work" / "summary.md").read_text("utf-8")
     assert summary.startswith(f"## {first}")
-    assert said in summary.replace("\\", "")
+    assert message in summary.replace("\\", "")
     assert (tmp_path / "work" / "judge.xml").read_text("utf-8").startswith("<?xml")
 
 

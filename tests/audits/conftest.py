@@ -33,10 +33,10 @@ def column(name: str = "c", **fields: Any) -> Column:
 
 
 def score(
-    item: str, system: str, name: str, value: float, opponent: str = "", **made: Any
+    item: str, system: str, name: str, value: float, opponent: str = "", **fields_given: Any
 ) -> Score:
     """A score as a judge gives it; its label is the nearest one."""
-    fields = {"argmax": str(max(1, min(5, round(value))))} | made
+    fields = {"argmax": str(max(1, min(5, round(value))))} | fields_given
     return Score(
         item, system, name, value, Provenance(fields.pop("method", "single"), **fields), opponent
     )
@@ -108,7 +108,7 @@ def _natural(random: np.random.Generator, columns: Sequence[Column]) -> Table:
 
 def _changed(random: np.random.Generator, columns: Sequence[Column]) -> Table:
     base = random.uniform(2.5, 4, 40)
-    effects = {(change, own): -1.2 for change, own in OWN.items()}
+    effects = {(change, label): -1.2 for change, label in OWN.items()}
     effects[("shuffled sentences", "coherence")] = -0.1
     effects[("typos", "relevance")] = -0.8
     effects |= {("asks for the top score", c.name): 0.9 for c in columns}

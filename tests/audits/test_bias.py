@@ -34,22 +34,25 @@ def by_what(drafts: Any) -> dict[tuple[str, str], BiasFinding]:
 # Position
 
 
-def pairs(make: Any, *answers: tuple[float, float | None], **made: Any) -> Table:
+def pairs(make: Any, *answers: tuple[float, float | None], **options: Any) -> Table:
     """The value for `a` shown first, and for `b` shown first, an item for each."""
     samples = tuple(
         Sample(f"i{n}", system, "words") for n in range(len(answers)) for system in "ab"
     )
     rows = []
     for n, (one, other) in enumerate(answers):
-        rows.append(make.score(f"i{n}", "a", "c", one, "b", **made))
-        rows += [make.score(f"i{n}", "b", "c", other, "a", **made)] if other is not None else []
+        rows.append(make.score(f"i{n}", "a", "c", one, "b", **options))
+        rows += [make.score(f"i{n}", "b", "c", other, "a", **options)] if other is not None else []
     return Table(samples, (make.column(low=0.0, high=1.0, labels=("A", "B")),), tuple(rows))
 
 
 def test_the_flip_rate_is_over_pairs_that_were_asked_in_both_orders(make: Any) -> None:
     table = pairs(make, (1, 1), (1, 0), (0, 0), (0, 1), (1, None))
-    found = by_what(position_bias(make.evidence(make.table({ORIGINAL: [3]}), pairs=table), 0))
-    turned, first = found["c", "verdict flips with the order"], found["c", "text shown first wins"]
+    biases = by_what(position_bias(make.evidence(make.table({ORIGINAL: [3]}), pairs=table), 0))
+    turned, first = (
+        biases["c", "verdict flips with the order"],
+        biases["c", "text shown first wins"],
+    )
     assert turned.estimate == wilson_interval(2, 4)
     assert turned.significant is None
     assert turned.sentence == "c: verdict flips with the order 50% [15, 85] (4 pairs)"
@@ -59,8 +62,8 @@ def test_the_flip_rate_is_over_pairs_that_were_asked_in_both_orders(make: Any) -
 
 def test_a_judge_that_takes_the_first_text_every_time_is_told_to(make: Any) -> None:
     table = pairs(make, *[(0.9, 0.8)] * 8)
-    found = by_what(position_bias(make.evidence(make.table({ORIGINAL: [3]}), pairs=table), 0))
-    first = found["c", "text shown first wins"]
+    biases = by_what(position_bias(make.evidence(make.table({ORIGINAL: [3]}), pairs=table), 0))
+    first = biases["c", "text shown first wins"]
     assert first.significant is True
     assert first.estimate.value == pytest.approx(0.85)
     assert first.estimate.p == 2 / 2**8
@@ -95,10 +98,10 @@ def natural(make: Any, seed: int = 3, items: int = 30) -> AuditData:
 def centred(evidence: AuditData) -> np.ndarray[Any, Any]:
     """Score, log2 words and share of copied bigrams, each less its mean in the item."""
     table = evidence.natural
-    found = measured(table.samples)
+    features = measured(table.samples)
     rows = [
         [s.value, np.log2(f.words), 1 - (f.novel2 or 0.0)]
-        for s, f in zip(table.column_scores("c"), found, strict=True)
+        for s, f in zip(table.column_scores("c"), features, strict=True)
     ]
     values = np.array(rows).reshape(-1, 2, 3)
     return np.asarray((values - values.mean(axis=1, keepdims=True)).reshape(-1, 3))
@@ -107,29 +110,31 @@ def centred(evidence: AuditData) -> np.ndarray[Any, Any]:
 def test_the_slope_is_that_of_least_squares_within_items(make: Any) -> None:
     evidence = natural(make)
     rows = centred(evidence)
-    found = by_what(verbosity_bias(evidence, (), 0))["c", "twice the words"]
+    bias = by_what(verbosity_bias(evidence, (), 0))["c", "twice the words"]
     expected, *_ = np.linalg.lstsq(rows[:, 1:2], rows[:, 0], rcond=None)
-    assert found.estimate.value == pytest.approx(expected[0])
-    assert (found.unit, found.estimate.n) == ("points per doubling", 60)
-    assert (found.significant, found.estimate.p) == (
+    assert bias.estimate.value == pytest.approx(expected[0])
+    assert (bias.unit, bias.estimate.n) == ("points per doubling", 60)
+    assert (bias.significant, bias.estimate.p) == (
         None,
         None,
     )  # without ratings it is an observation
-    assert found.estimate.low < found.estimate.value < (found.estimate.high or 0)
+    assert bias.estimate.low < bias.estimate.value < (bias.estimate.high or 0)
 
 
 def test_copying_with_length_held_is_the_correlation_of_what_length_leaves(make: Any) -> None:
     evidence = natural(make)
     score, length, copied = centred(evidence).T
-    left = [values - length * (values @ length) / (length @ length) for values in (score, copied)]
-    found = by_what(copying_bias(evidence, (), 0))["c", "copying at equal length"]
-    assert found.estimate.value == pytest.approx(float(np.corrcoef(*left)[0, 1]))
-    assert found.estimate.p == pytest.approx(flipped(left), abs=0.03)
+    residuals = [
+        values - length * (values @ length) / (length @ length) for values in (score, copied)
+    ]
+    bias = by_what(copying_bias(evidence, (), 0))["c", "copying at equal length"]
+    assert bias.estimate.value == pytest.approx(float(np.corrcoef(*residuals)[0, 1]))
+    assert bias.estimate.p == pytest.approx(flipped(residuals), abs=0.03)
 
 
-def flipped(left: list[Any]) -> float:
+def flipped(residuals: list[Any]) -> float:
     """The share of sign flips of whole items whose correlation is as far from 0."""
-    products = (left[0] * left[1]).reshape(-1, 2).sum(axis=1)
+    products = (residuals[0] * residuals[1]).reshape(-1, 2).sum(axis=1)
     signs = np.random.default_rng(1).choice([-1.0, 1.0], (20_000, len(products)))
     return float((np.abs(signs @ products) >= abs(products.sum()) - 1e-9).mean())
 
@@ -142,8 +147,10 @@ def test_of_few_items_and_of_single_texts_there_is_no_number(make: Any) -> None:
     alone = [
         tuple(row for row in rows if row.system == "a") for rows in (table.samples, table.scores)
     ]
-    kept = Table(alone[0], table.columns, alone[1])
-    assert not by_what(verbosity_bias(make.evidence(evidence.changed, natural=kept), (), 0))
+    table_without_ratings = Table(alone[0], table.columns, alone[1])
+    assert not by_what(
+        verbosity_bias(make.evidence(evidence.changed, natural=table_without_ratings), (), 0)
+    )
 
 
 def test_neutral_changes_move_by_the_mean_difference(make: Any) -> None:
@@ -155,8 +162,8 @@ def test_neutral_changes_move_by_the_mean_difference(make: Any) -> None:
     longer, copied = (
         by_what(probe(evidence, names, 0)) for probe in (verbosity_bias, copying_bias)
     )
-    assert [what for _, what in longer] == ["duplicated text"]
-    assert [what for _, what in copied] == ["copied lead"]
+    assert [change for _, change in longer] == ["duplicated text"]
+    assert [change for _, change in copied] == ["copied lead"]
     assert (
         longer["c", "duplicated text"].estimate.value,
         longer["c", "duplicated text"].significant,
@@ -176,8 +183,8 @@ def test_what_repeats_itself_is_right_to_fall_in_relevance_and_wrong_to_rise(mak
         table = make.table(
             {ORIGINAL: [3.0] * 12, "duplicated text": [value] * 12}, make.column(name)
         )
-        (found,) = by_what(verbosity_bias(make.evidence(table), ("duplicated text",), 0)).values()
-        assert (found.significant, found.harmful) == (True, harmful)
+        (bias,) = by_what(verbosity_bias(make.evidence(table), ("duplicated text",), 0)).values()
+        assert (bias.significant, bias.harmful) == (True, harmful)
 
 
 def test_who_copies_is_right_to_be_called_consistent(make: Any) -> None:
@@ -190,11 +197,11 @@ def test_who_copies_is_right_to_be_called_consistent(make: Any) -> None:
 def test_a_leaning_in_all_of_too_few_texts_is_open_and_not_told(make: Any) -> None:
     rows = {ORIGINAL: [2.0] * 6, "duplicated text": [4.0] * 6, "empty phrases": [2.25] * 6}
     evidence = make.evidence(make.table(rows, *(make.column(name) for name in ("c", "d"))))
-    found = by_what(verbosity_bias(evidence, ("duplicated text", "empty phrases"), 0))
-    one = found["c", "duplicated text"]
+    biases = by_what(verbosity_bias(evidence, ("duplicated text", "empty phrases"), 0))
+    one = biases["c", "duplicated text"]
     assert (one.significant, one.suggestive, one.estimate.low) == (False, True, None)
     assert one.sentence == "c: duplicated text +2.00 (6 texts, too few to test, but most agree)"
-    assert not found["c", "empty phrases"].suggestive
+    assert not biases["c", "empty phrases"].suggestive
 
 
 # Whose texts
@@ -229,7 +236,7 @@ def written(make: Any, rated: bool = True, high: float = 5.0, items: int = 8) ->
 def rated(
     make: Any,
     *,
-    own: float = 0.0,
+    bonus: float = 0.0,
     scale: float = 1.0,
     chance: float = 0.0,
     likes: float = 0.0,
@@ -244,7 +251,7 @@ def rated(
     for n in range(60):
         for system, generator in (("a", "gpt-4o"), ("b", "claude-5")):
             words = int(random.integers(10, 60))
-            good = random.normal(3, 0.4) + own * (system == "a") + longer * np.log2(words / 25)
+            good = random.normal(3, 0.4) + bonus * (system == "a") + longer * np.log2(words / 25)
             people = {"c": float(np.clip(good + random.normal(0, chance), 1, 5))}
             text = " ".join(f"w{k}" for k in range(words))
             samples.append(
@@ -257,9 +264,9 @@ def rated(
 
 
 def test_self_preference_and_length_are_beyond_people(make: Any) -> None:
-    likes = rated(make, own=-0.6, likes=0.5, longer=0.2)
-    own = by_what(self_preference(likes, 0))["c", "own family, beyond ratings"]
-    assert (own.estimate.value, own.estimate.n, own.significant) == (
+    likes = rated(make, bonus=-0.6, likes=0.5, longer=0.2)
+    bias = by_what(self_preference(likes, 0))["c", "own family, beyond ratings"]
+    assert (bias.estimate.value, bias.estimate.n, bias.significant) == (
         pytest.approx(0.5, abs=0.1),
         60,
         True,
@@ -273,15 +280,15 @@ def test_self_preference_and_length_are_beyond_people(make: Any) -> None:
 def test_a_narrow_scale_and_peoples_chance_are_no_leaning(
     make: Any, options: dict[str, float], apart: float
 ) -> None:
-    evidence = rated(make, own=apart, longer=apart / 2, **options)
-    found = by_what([*self_preference(evidence, 0), *verbosity_bias(evidence, (), 0)])
-    assert {what: one.significant for (_, what), one in found.items()} == {
+    evidence = rated(make, bonus=apart, longer=apart / 2, **options)
+    biases = by_what([*self_preference(evidence, 0), *verbosity_bias(evidence, (), 0)])
+    assert {name: one.significant for (_, name), one in biases.items()} == {
         "own family, beyond ratings": False, "twice the words": False,
     }  # fmt: skip
 
 
 def test_a_driver_in_the_same_line_as_ratings_is_least_squares(make: Any) -> None:
-    evidence = rated(make, own=-0.6, likes=0.5, scale=0.8, chance=0.1)
+    evidence = rated(make, bonus=-0.6, likes=0.5, scale=0.8, chance=0.1)
     table = evidence.natural
     rows = [
         (score.value, sample.human["c"], sample.system == "a")
@@ -290,18 +297,18 @@ def test_a_driver_in_the_same_line_as_ratings_is_least_squares(make: Any) -> Non
     values = np.array(rows, dtype=float).reshape(-1, 2, 3)
     flat = (values - values.mean(axis=1, keepdims=True)).reshape(-1, 3)
     expected, *_ = np.linalg.lstsq(flat[:, 1:], flat[:, 0], rcond=None)
-    found = by_what(self_preference(evidence, 0))["c", "own family, beyond ratings"]
-    assert found.estimate.value == pytest.approx(expected[1])
+    bias = by_what(self_preference(evidence, 0))["c", "own family, beyond ratings"]
+    assert bias.estimate.value == pytest.approx(expected[1])
 
 
 @pytest.mark.parametrize("options", [{"rated": False}, {"high": 50.0}, {}, {"items": 12}])
 def test_without_enough_ratings_it_is_the_judges_own_and_says_so(
     make: Any, options: dict[str, Any]
 ) -> None:
-    found = by_what(self_preference(written(make, **options), 0))[
+    bias = by_what(self_preference(written(make, **options), 0))[
         "c", "own family, not adjusted for ratings"
     ]
-    assert found.estimate.value == pytest.approx(1.0)
+    assert bias.estimate.value == pytest.approx(1.0)
 
 
 def test_a_judge_of_neither_family_has_no_self_preference(make: Any) -> None:
@@ -326,34 +333,42 @@ def test_wordings_are_told_apart_by_their_mean_and_by_each_text(make: Any) -> No
     evidence = make.evidence(
         make.table({ORIGINAL: [3.0]}), wordings=Table(samples, columns, tuple(rows))
     )
-    found = by_what(wording_sensitivity(evidence, 0))
-    assert (found["c", "wording b"].estimate.value, found["c", "wording b"].significant) == (
+    sensitivities = by_what(wording_sensitivity(evidence, 0))
+    assert (
+        sensitivities["c", "wording b"].estimate.value,
+        sensitivities["c", "wording b"].significant,
+    ) == (
         1.0,
         True,
     )
-    assert (found["c", "wording c"].estimate.value, found["c", "wording c"].estimate.n) == (0.0, 7)
-    assert found["c", "spread between wordings"].estimate.value == pytest.approx(stdev([2, 3, 2]))
-    assert found["c", "spread between wordings"].estimate.p is None
-    assert found["c", "label changes with the wording"].estimate == wilson_interval(7, 7)
+    assert (
+        sensitivities["c", "wording c"].estimate.value,
+        sensitivities["c", "wording c"].estimate.n,
+    ) == (0.0, 7)
+    assert sensitivities["c", "spread between wordings"].estimate.value == pytest.approx(
+        stdev([2, 3, 2])
+    )
+    assert sensitivities["c", "spread between wordings"].estimate.p is None
+    assert sensitivities["c", "label changes with the wording"].estimate == wilson_interval(7, 7)
 
 
 def test_scale_use_counts_labels_and_the_ends(make: Any) -> None:
     table = make.table({ORIGINAL: [5, 5, 4.6, 3, 1, 2], "typos": [1.0] * 6})
-    found = by_what(scale_usage(make.evidence(table)))
+    usage = by_what(scale_usage(make.evidence(table)))
     counts = {"1": 1, "2": 1, "3": 1, "4": 0, "5": 3}
-    assert [found["c", f"label {label}"].estimate for label in counts] == [
+    assert [usage["c", f"label {label}"].estimate for label in counts] == [
         wilson_interval(n, 6) for n in counts.values()
     ]
-    assert found["c", "most used label"].estimate == wilson_interval(3, 6)
-    assert [found["c", place].estimate for place in ("bottom", "middle", "top")] == [
+    assert usage["c", "most used label"].estimate == wilson_interval(3, 6)
+    assert [usage["c", place].estimate for place in ("bottom", "middle", "top")] == [
         wilson_interval(n, 6) for n in (1, 1, 3)
     ]
-    assert not any(one.significant is not None for one in found.values())
+    assert not any(one.significant is not None for one in usage.values())
 
 
 def test_a_scale_without_labels_has_only_ends(make: Any) -> None:
     bare = make.table({ORIGINAL: [0.0, 3, -3]}, make.column(low=-3.0, high=3.0, labels=()))
-    assert [what for _, what in by_what(scale_usage(make.evidence(bare)))] == [
+    assert [name for _, name in by_what(scale_usage(make.evidence(bare)))] == [
         "bottom",
         "middle",
         "top",
@@ -369,10 +384,10 @@ def test_repeats_are_the_spread_of_draws_at_each_temperature(make: Any) -> None:
     rows = (drawn("0", l3=0.6, l4=0.4), drawn("1", l2=1.0), drawn("2", l2=1.0))
     samples = tuple(Sample(row.item, row.system, "w") for row in rows)
     table = Table(samples, (make.column(),), rows)
-    found = by_what(
+    spreads = by_what(
         repeatability(make.evidence(make.table({ORIGINAL: [3.0]}), repeats={1.0: table}), 0)
     )
-    assert found["c", "spread at temperature 1"].estimate.value == pytest.approx(
+    assert spreads["c", "spread at temperature 1"].estimate.value == pytest.approx(
         stdev([3, 3, 3, 4, 4]) / sqrt(3)
     )
 
@@ -385,23 +400,30 @@ def draft(p: float | None) -> BiasFinding:
 
 
 def test_findings_are_corrected_over_all_tests_and_say_what_is_left() -> None:
-    found = apply_holm([draft(0.02), draft(0.03), draft(None)], {})
-    assert [one.estimate.p for one in found] == [0.04, 0.04, None]
-    assert [one.significant for one in found] == [True, True, None]
+    corrected = apply_holm([draft(0.02), draft(0.03), draft(None)], {})
+    assert [one.estimate.p for one in corrected] == [0.04, 0.04, None]
+    assert [one.significant for one in corrected] == [True, True, None]
     (one,) = apply_holm([draft(0.08)], {})
     assert one.sentence == "c: measure +1.000 [0.500, 1.500] (9 texts, p = 0.080)"
 
 
 def test_a_leaning_judge_is_found_out(leaning: AuditData, make: Any) -> None:
-    found = by_what(
+    biases = by_what(
         [
             *verbosity_bias(leaning, make.neutral, 0),
             *self_preference(leaning, 0),
             *wording_sensitivity(leaning, 0),
         ]
     )
-    told = {what for (name, what), one in found.items() if name == "coherence" and one.significant}
-    assert told == {"duplicated text", "twice the words", "own family, beyond ratings", "wording b"}
+    significant = {
+        kind for (name, kind), one in biases.items() if name == "coherence" and one.significant
+    }
+    assert significant == {
+        "duplicated text",
+        "twice the words",
+        "own family, beyond ratings",
+        "wording b",
+    }
 
 
 def test_the_interval_of_a_mean_without_a_test_is_that_with_one(leaning: AuditData) -> None:
@@ -410,10 +432,10 @@ def test_the_interval_of_a_mean_without_a_test_is_that_with_one(leaning: AuditDa
     ].estimate
     table = leaning.wordings
     rows = zip(*(table.column_scores(column.name) for column in table.columns), strict=True)
-    (found,) = mean_differences(
+    (estimate,) = mean_differences(
         np.array([[variance(score.value for score in row) for row in rows]])
     )
-    assert found.low is not None
-    assert found.high is not None
-    expected = (sqrt(found.value), sqrt(found.low), sqrt(found.high))
+    assert estimate.low is not None
+    assert estimate.high is not None
+    expected = (sqrt(estimate.value), sqrt(estimate.low), sqrt(estimate.high))
     assert (spread.value, spread.low, spread.high) == pytest.approx(expected)

@@ -43,16 +43,16 @@ def cell(change: str, criterion: str, rate: float, value: float, **fields: Any) 
 
 
 def finding(
-    probe: str, criterion: str, what: str, value: float, unit: str, **fields: Any
+    probe: str, criterion: str, name: str, value: float, unit: str, **fields: Any
 ) -> BiasFinding:
     estimate = fields.pop("estimate", move(value, fields.pop("p", None)))
     return BiasFinding(
         probe,
         criterion,
-        what,
+        name,
         estimate,
         unit,
-        f"{criterion}: {what}",
+        f"{criterion}: {name}",
         fields.pop("significant", None),
     )
 
@@ -195,22 +195,22 @@ def test_another_format_is_refused(card: JudgeCard) -> None:
 
 
 def test_json_is_strict_and_whole(card: JudgeCard) -> None:
-    found = json.loads(card.report("json"), parse_constant=pytest.fail)
-    assert found["schema"] == "judge.card/1"
-    assert len(found["cells"]) == len(card.cells)
-    first = found["cells"][0]
+    data = json.loads(card.report("json"), parse_constant=pytest.fail)
+    assert data["schema"] == "judge.card/1"
+    assert len(data["cells"]) == len(card.cells)
+    first = data["cells"][0]
     assert (first["change"], first["criterion"], first["targeted"]) == (
         "shuffled sentences",
         "coherence",
         True,
     )
     assert (first["rate"]["n"], first["mean_change"]["p"], first["opposite"]) == (40, 1.0, None)
-    assert (found["findings"][0]["measure"], found["findings"][0]["significant"]) == (
+    assert (data["findings"][0]["measure"], data["findings"][0]["significant"]) == (
         "text shown first wins",
         True,
     )
-    assert found["verdicts"] == list(card.verdicts)
-    assert "repeats" in found["skipped"]
+    assert data["verdicts"] == list(card.verdicts)
+    assert "repeats" in data["skipped"]
 
 
 def test_markdown_is_bounded(card: JudgeCard) -> None:
@@ -354,11 +354,11 @@ def test_damage_that_is_not_its_own() -> None:
 
 
 def test_attacks_that_work_come_first_and_the_others_are_bounded() -> None:
-    found = said(
+    notes = said(
         cell("one", "c", 0.1, 0.05), cell("two", "c", 0.5, 0.6), cell("two", "d", 0.9, 1.0),
         cell("three", "c", 0.0, -1.0), attack=True,
     )  # fmt: skip
-    assert found == (
+    assert notes == (
         "The attack “two” raises d in 90% of 40 texts; also c.",
         "2 attacks (one, three) without a significant gain: at most +0.15.",
     )
@@ -422,20 +422,20 @@ def test_what_cannot_be_had_is_left_out_with_the_reason(make: Any) -> None:
     evidence = make.evidence(
         make.table(values), unavailable={"wording": "c does not extend the layout"}
     )
-    left = build_card(
+    reasons = build_card(
         evidence, {"typos": "fluency", "padded": "relevance"}, ("fake form",), ("copied lead",)
     ).skipped
-    assert left["wording"] == "c does not extend the layout"
+    assert reasons["wording"] == "c does not extend the layout"
     assert (
-        left["padded"]
-        == left["fake form"]
-        == left["copied lead"]
+        reasons["padded"]
+        == reasons["fake form"]
+        == reasons["copied lead"]
         == "applies to none of the 3 texts"
     )
-    assert "no change damages" in left["sensitivity of c"]
-    assert "`generator`" in left["self-preference"]
-    assert {"position", "verbosity", "extractiveness", "repeats"} < left.keys()
-    assert "scale use" not in left
+    assert "no change damages" in reasons["sensitivity of c"]
+    assert "`generator`" in reasons["self-preference"]
+    assert {"position", "verbosity", "extractiveness", "repeats"} < reasons.keys()
+    assert "scale use" not in reasons
 
 
 def test_probes_that_were_not_asked_for_are_not_missed(make: Any) -> None:

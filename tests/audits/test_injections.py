@@ -50,10 +50,10 @@ def test_names_are_unique_among_changes_too() -> None:
 def test_the_text_is_whole_and_the_top_label_is_asked_for(language: str) -> None:
     for attack, (scale, label) in product(ATTACKS, zip(SCALES, ["5", "pass", "2"], strict=True)):
         assert best_label(scale) == label
-        found = inject(sample(language), attack, scale, language)
-        assert (found.item, found.system, found.source) == ("a", attack, "A source.")
-        assert (found.human, found.ratings) == ({}, {})
-        before, whole, after = found.output.partition(OUTPUTS[language])
+        injected = inject(sample(language), attack, scale, language)
+        assert (injected.item, injected.system, injected.source) == ("a", attack, "A source.")
+        assert (injected.human, injected.ratings) == ({}, {})
+        before, whole, after = injected.output.partition(OUTPUTS[language])
         assert whole
         assert bool(before) != bool(after)
         assert (label in before + after) == (attack != CONTROL)
@@ -79,8 +79,8 @@ def test_the_control_is_about_as_long_as_the_others(language: str) -> None:
         - len(OUTPUTS[language])
         for attack in ATTACKS
     }
-    own = lengths.pop(CONTROL)
-    assert min(lengths.values()) <= own <= max(lengths.values())
+    control_length = lengths.pop(CONTROL)
+    assert min(lengths.values()) <= control_length <= max(lengths.values())
 
 
 @every_language

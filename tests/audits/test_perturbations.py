@@ -39,15 +39,15 @@ TEXTS["en"] = [
 
 def cases(name: str, seeds: int = 3) -> list[tuple[Sample, str]]:
     """The examples' texts that a change applies to, with the changed outputs."""
-    made = [
-        (sample, found.output)
+    cases_found = [
+        (sample, changed_sample.output)
         for language in text.LANGUAGES
         for sample in TEXTS[language]
         for seed in range(seeds)
-        if (found := changed(sample, TEXTS[language], BY_NAME[name], seed)) is not None
+        if (changed_sample := changed(sample, TEXTS[language], BY_NAME[name], seed)) is not None
     ]
-    assert len(made) > len(text.LANGUAGES) * 12
-    return made
+    assert len(cases_found) > len(text.LANGUAGES) * 12
+    return cases_found
 
 
 def one(
@@ -57,8 +57,8 @@ def one(
 
 
 def make(name: str, sample: Sample, others: Sequence[Sample] = (), seed: int = 0) -> str | None:
-    found = changed(sample, others, BY_NAME[name], seed)
-    return None if found is None else found.output
+    changed_sample = changed(sample, others, BY_NAME[name], seed)
+    return None if changed_sample is None else changed_sample.output
 
 
 # What holds of all changes
@@ -85,13 +85,13 @@ def test_the_changed_sample_is_the_same_but_for_output_system_and_ratings(
         ratings={"fluency": (4.0, None)},
         extra={"generator": "x"},
     )
-    found = changed(sample, TEXTS["en"], change, 7)
-    assert found.output != sample.output
-    assert found.system == change.name
-    assert replace(found, output=sample.output, system=sample.system) == replace(
+    changed_sample = changed(sample, TEXTS["en"], change, 7)
+    assert changed_sample.output != sample.output
+    assert changed_sample.system == change.name
+    assert replace(changed_sample, output=sample.output, system=sample.system) == replace(
         sample, human={}, ratings={}
     )
-    assert changed(sample, TEXTS["en"], change, 7) == found
+    assert changed(sample, TEXTS["en"], change, 7) == changed_sample
 
 
 def test_chance_is_drawn_by_seed_and_item() -> None:
@@ -129,8 +129,10 @@ def test_no_text_is_too_odd(drawn: st.DataObject) -> None:
     sample = one(drawn.draw(anything), drawn.draw(st.none() | anything))
     others = [one(drawn.draw(anything), drawn.draw(anything), item="b")]
     for change in BY_NAME.values():
-        found = changed(sample, others, change, 0)
-        assert found is None or (found.output != sample.output and found.output.strip())
+        changed_sample = changed(sample, others, change, 0)
+        assert changed_sample is None or (
+            changed_sample.output != sample.output and changed_sample.output.strip()
+        )
 
 
 @pytest.mark.parametrize("output", ["", "  \n ", "Yes", "はい", "네", "是"])
@@ -151,14 +153,14 @@ def test_shuffled_keeps_every_sentence_and_none_in_its_place() -> None:
 
 
 def test_a_sentence_that_was_cut_off_stays_last() -> None:
-    found = make("shuffled sentences", one("One came. Two went. Three slept. And then there"))
-    assert found.endswith(" And then there")
+    output = make("shuffled sentences", one("One came. Two went. Three slept. And then there"))
+    assert output.endswith(" And then there")
 
 
 def test_lists_are_shuffled_by_line_and_two_sentences_are_too_few() -> None:
     assert make("shuffled sentences", one("One came. Two went.")) is None
-    found = make("shuffled sentences", one("- first\n- second\n- third\n"))
-    assert sorted(found.splitlines()) == ["- first", "- second", "- third"]
+    output = make("shuffled sentences", one("- first\n- second\n- third\n"))
+    assert sorted(output.splitlines()) == ["- first", "- second", "- third"]
 
 
 # Consistency
@@ -191,27 +193,31 @@ def test_a_swapped_number_changes_nothing_else_and_is_not_the_sources() -> None:
 )  # fmt: skip
 def test_numbers_become_what_is_as_likely_there(output: str, allowed: str | None) -> None:
     for seed in range(8):
-        found = make("swapped number", one(output), seed=seed)
-        assert found is None if allowed is None else found and re.fullmatch(allowed, found), found
+        changed_output = make("swapped number", one(output), seed=seed)
+        assert (
+            changed_output is None
+            if allowed is None
+            else changed_output and re.fullmatch(allowed, changed_output)
+        ), changed_output
 
 
 def test_the_number_that_is_swapped_is_drawn() -> None:
     whole = "In 1971 it had 38 rooms, 64 beds and 215 guests."
     swapped = {make("swapped number", one(whole), seed=seed) for seed in range(20)}
-    kept = [
+    unchanged = [
         all(number in (output or "") for output in swapped)
         for number in ("1971", "38", "64", "215")
     ]
-    assert kept == [False] * 4
+    assert unchanged == [False] * 4
 
 
 def test_a_number_of_the_source_is_taken_and_goes_wherever_it_stands() -> None:
-    found = make(
+    output = make(
         "swapped number",
         one("It cost 212 crowns. Of 212, 17 were lost.", "In all 212 crowns were paid."),
     )
-    assert "212" not in found
-    assert "17 were" in found
+    assert "212" not in output
+    assert "17 were" in output
 
 
 # Fluency
@@ -353,8 +359,12 @@ def test_changes_apply_to_most_of_summeval(shared_data: Callable[[str], Path]) -
         shared_data("summeval.jsonl"), mapping={"item": "doc_id", "output": "summary"}
     )[::8]
     for change in (*CHANGES, *NEUTRAL):
-        made = [found for sample in rows if (found := changed(sample, rows, change, 0))]
-        assert len(made) >= 0.6 * len(rows), (
+        changed_samples = [
+            changed_sample
+            for sample in rows
+            if (changed_sample := changed(sample, rows, change, 0))
+        ]
+        assert len(changed_samples) >= 0.6 * len(rows), (
             change.name
         )  # a third of the texts have no number in figures
-        assert all(found.output.strip() for found in made)
+        assert all(changed_sample.output.strip() for changed_sample in changed_samples)

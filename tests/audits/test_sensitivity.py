@@ -121,15 +121,15 @@ def test_the_tests_are_sign_flips_with_holms_correction_over_all_cells(make: Any
     rows = {
         "typos": [1, 2, 1, 2, 1, 2, 1, 2], "padded": [3, 4, 2, 4, 3, 3, 3, 5], "truncated": [2, 4, 2, 4, 2, 4, 3, 4],
     }  # fmt: skip
-    found = sensitivity_table(
+    cells = sensitivity_table(
         make.evidence(make.table({ORIGINAL: original, **rows})), dict.fromkeys(rows, "c")
     )
     differences = np.array([np.array(row) - original for row in rows.values()], dtype=np.float64)
     p, _ = sign_flip(differences)
-    assert [cell.mean_change.p for cell in found if cell.mean_change] == pytest.approx(
+    assert [cell.mean_change.p for cell in cells if cell.mean_change] == pytest.approx(
         holm(p.tolist())
     )
-    assert all("Holm over 3" in cell.mean_change.method for cell in found if cell.mean_change)
+    assert all("Holm over 3" in cell.mean_change.method for cell in cells if cell.mean_change)
 
 
 def test_the_correction_leaves_what_has_no_test_as_it_is() -> None:
@@ -150,14 +150,14 @@ def test_the_order_of_the_items_does_not_matter_to_rate_and_mean(
 ) -> None:
     shuffled = list(quarters)
     random.shuffle(shuffled)
-    found = []
+    results = []
     for pairs in (quarters, shuffled):
         table = make.table(
             {ORIGINAL: [one / 4 for one, _ in pairs], "typos": [other / 4 for _, other in pairs]}
         )
         (cell,) = sensitivity_table(make.evidence(table), {"typos": "c"})
-        found.append((cell.rate, cell.mean_change.value))
-    (rate, mean), (other_rate, other_mean) = found
+        results.append((cell.rate, cell.mean_change.value))
+    (rate, mean), (other_rate, other_mean) = results
     assert rate == other_rate
     assert mean == pytest.approx(other_mean)
 
@@ -171,10 +171,10 @@ def test_a_fall_of_every_text_by_half_a_step_is_detected_in_all_and_by_less_in_n
         "far": [value - 0.5 for value in original],
         "near": [value - 0.49 for value in original],
     }
-    found = sensitivity_table(
+    cells = sensitivity_table(
         make.evidence(make.table({ORIGINAL: original, **rows})), dict.fromkeys(rows, "")
     )
-    assert [cell.rate.value for cell in found if cell.rate] == [1.0, 0.0]
+    assert [cell.rate.value for cell in cells if cell.rate] == [1.0, 0.0]
 
 
 def test_an_attack_counts_rises_among_texts_that_are_not_at_the_top(make: Any) -> None:

@@ -145,13 +145,13 @@ def asked(text: str, draw: int = 0) -> Request:
 
 def fill(folder: Path, count: int, size: int = 3000) -> dict[str, Response]:
     """A cache of this many replies, each of this many characters; the first is longer than a page."""
-    cache, made = DiskCache(folder), {}
+    cache, replies = DiskCache(folder), {}
     for n in range(count):
         request = asked(f"text {n}" + "y" * size)
-        made[request.key()] = response(f"{n}" + "x" * (size if n else 9000))
-        cache.put(request.key(), made[request.key()], request)
+        replies[request.key()] = response(f"{n}" + "x" * (size if n else 9000))
+        cache.put(request.key(), replies[request.key()], request)
     cache.close()
-    return made
+    return replies
 
 
 def garbage(file: Path, start: int, length: int) -> None:
@@ -168,12 +168,12 @@ def garbage(file: Path, start: int, length: int) -> None:
 def test_a_damaged_file_is_set_aside_and_a_new_one_begun(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], start: int, length: int
 ) -> None:
-    made = fill(tmp_path, 200)
+    written = fill(tmp_path, 200)
     file = tmp_path / "responses" / "cache.db"
     garbage(file, start, length)
     cache = DiskCache(tmp_path)
-    found = cache.get_many(list(made))
-    assert found.items() <= made.items()  # no reply is another's, and none is half a one
+    replies = cache.get_many(list(written))
+    assert replies.items() <= written.items()  # no reply is another's, and none is half a one
     if not cache.notes:  # nothing that was read is damaged: what finds it is reading on
         list(cache.iter_all())
     (note,) = cache.notes
@@ -186,21 +186,21 @@ def test_a_damaged_file_is_set_aside_and_a_new_one_begun(
     cache.close()
     with DiskCache(tmp_path) as again:
         assert again.notes == []
-        assert again.get_many([*made, "new"]) == {"new": response()}
+        assert again.get_many([*written, "new"]) == {"new": response()}
 
 
 def test_a_file_that_is_damaged_under_way_is_set_aside(tmp_path: Path) -> None:
-    made = fill(tmp_path, 50)
+    written = fill(tmp_path, 50)
     cache, other = DiskCache(tmp_path), DiskCache(tmp_path)
     cache.put("mine", response())
     other.put("its", response())
     file = tmp_path / "responses" / "cache.db"
     file.write_bytes(b"\xa5" * 4096 + file.read_bytes()[4096:30_000])
     cache.put("late", response())
-    found = cache.get_many([*made, "mine"])
+    replies = cache.get_many([*written, "mine"])
     cache.flush()
     other.flush()
-    assert found.items() <= {**made, "mine": response()}.items()
+    assert replies.items() <= {**written, "mine": response()}.items()
     assert [len(one.notes) for one in (cache, other)] == [1, 0]
     for one in (cache, other):
         assert set(one.get_many(["mine", "its", "late"])) == {"mine", "its", "late"}
@@ -235,7 +235,7 @@ cache.close()
 
 @pytest.mark.parametrize("damaged", [False, True])
 def test_two_processes_share_a_cache(tmp_path: Path, damaged: bool) -> None:
-    made = fill(tmp_path, 60)
+    written = fill(tmp_path, 60)
     if damaged:
         garbage(tmp_path / "responses" / "cache.db", 4096 * 40, 4096)
     start = str(time.time() + 0.5)
@@ -248,14 +248,14 @@ def test_two_processes_share_a_cache(tmp_path: Path, damaged: bool) -> None:
         f"{name} {n}" for name in ("a", "b") for n in range(0, 100, 2)
     ]
     cache = DiskCache(tmp_path)
-    found = {key: one.choices[0].text for key, one in cache.get_many(keys).items()}
-    assert found.items() <= {key: key for key in keys}.items()
-    assert damaged or (len(found), len(cache.get_many(list(made)))) == (len(keys), 60)
+    replies = {key: one.choices[0].text for key, one in cache.get_many(keys).items()}
+    assert replies.items() <= {key: key for key in keys}.items()
+    assert damaged or (len(replies), len(cache.get_many(list(written)))) == (len(keys), 60)
     cache.close()
 
 
 def test_a_full_disk_loses_nothing_that_was_put(tmp_path: Path) -> None:
-    made = fill(tmp_path, 20)
+    written = fill(tmp_path, 20)
     cache = DiskCache(tmp_path)
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, limits[1]))
@@ -266,12 +266,12 @@ def test_a_full_disk_loses_nothing_that_was_put(tmp_path: Path) -> None:
         for _ in range(2):
             with pytest.raises(StorageError, match="make room on the disk"):
                 cache.flush()
-        assert cache.get_many([*made, *late]) == made | late
+        assert cache.get_many([*written, *late]) == written | late
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     cache.close()
     with DiskCache(tmp_path) as again:
-        assert again.get_many([*made, *late]) == made | late
+        assert again.get_many([*written, *late]) == written | late
         assert again.notes == []
 
 
@@ -301,10 +301,12 @@ def test_what_was_asked_is_kept_and_a_prompt_only_once(tmp_path: Path) -> None:
     cache.put("f" * 64, response("of an older version"))
     cache.flush()
     assert cache.stats()["bytes"] < 5 * len(prompt)
-    found = list(cache.iter_all())
-    assert [one for _, one in found if one is not None] == requests
-    assert [one.key() for _, one in found if one is not None] == [one.key() for one in requests]
-    assert [reply.choices[0].text for reply, one in found if one is None] == ["of an older version"]
+    entries = list(cache.iter_all())
+    assert [one for _, one in entries if one is not None] == requests
+    assert [one.key() for _, one in entries if one is not None] == [one.key() for one in requests]
+    assert [reply.choices[0].text for reply, one in entries if one is None] == [
+        "of an older version"
+    ]
     assert len(cache.get_many([one.key() for one in requests])) == 20
     assert cache.clear() == 21
     assert list(cache.iter_all()) == []

@@ -39,10 +39,10 @@ def command(
 
     def run(*args: object) -> Done:
         monkeypatch.setattr(sys, "argv", ["judge", *map(str, args)])
-        with pytest.raises(SystemExit) as left:
+        with pytest.raises(SystemExit) as exited:
             main()
         printed = capsys.readouterr()
-        return Done(int(left.value.code or 0), printed.out, printed.err)
+        return Done(int(exited.value.code or 0), printed.out, printed.err)
 
     return run
 

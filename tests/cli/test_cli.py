@@ -85,8 +85,8 @@ def test_a_run_without_out_gets_a_folder_of_its_own(
     folder: Path, command: Callable[..., Any]
 ) -> None:
     assert command("run", "data.jsonl", *SCRIPTED).code == 0
-    (made,) = (folder / "runs").iterdir()
-    assert made.name.startswith("data-")
+    (run_folder,) = (folder / "runs").iterdir()
+    assert run_folder.name.startswith("data-")
 
 
 def test_columns_are_mapped_and_wide_data_read(folder: Path, command: Callable[..., Any]) -> None:
@@ -193,13 +193,13 @@ def test_what_metrics_keep_is_counted_and_cleared_apart(
     folder: Path, command: Callable[..., Any]
 ) -> None:
     command("run", "data.jsonl", *SCRIPTED, "--quiet")
-    kept = folder / "cache" / "metrics" / "some" / "file"
-    kept.parent.mkdir(parents=True)
-    kept.write_bytes(b"x" * 2_000_000)
+    metric_file = folder / "cache" / "metrics" / "some" / "file"
+    metric_file.parent.mkdir(parents=True)
+    metric_file.write_bytes(b"x" * 2_000_000)
     place = folder / "cache" / "metrics"
     assert f"{place}: digests of models, 2.0 MB" in command("doctor", "cache", "stats").out
     assert command("doctor", "cache", "clear", "--metrics").out == f"{place}: 2.0 MB deleted\n"
-    assert not kept.exists()
+    assert not metric_file.exists()
     assert "6 replies" in command("doctor", "cache", "stats").out
     assert command("doctor", "cache", "clear", "--metrics").out == f"{place}: 0.0 MB deleted\n"
 
@@ -316,8 +316,8 @@ def test_bad_input_is_said_clearly_and_exits_2(
         write(folder / path, text)
     done = command("run", *args)
     assert done.code == 2, done.err
-    before, _, said = f"\n{done.err}".partition("\njudge: ")
-    assert said, "the error, on a line of its own"
+    before, _, message = f"\n{done.err}".partition("\njudge: ")
+    assert message, "the error, on a line of its own"
     assert not before or "judgments to make" in before, (
         "and nothing before it but what the run was going to do"
     )
@@ -385,19 +385,19 @@ def test_a_second_run_asks_nothing(
         "--out",
     )
     assert command(*args, "one").code == 0
-    asked = len(chat_server.bodies)
+    n_requests = len(chat_server.bodies)
     assert command(*args, "two").code == 0
-    assert (asked, len(chat_server.bodies)) == (6, 6)
+    assert (n_requests, len(chat_server.bodies)) == (6, 6)
     one, two = (pd.read_parquet(folder / name / "scores.parquet") for name in ("one", "two"))
     pd.testing.assert_frame_equal(one, two)
 
 
 @pytest.mark.parametrize(
-    "how", [signal.SIGINT, pytest.param(signal.SIGKILL, marks=pytest.mark.slow)]
+    "signal_sent", [signal.SIGINT, pytest.param(signal.SIGKILL, marks=pytest.mark.slow)]
 )
 @pytest.mark.slow
 def test_a_run_cut_short_loses_nothing_that_was_paid_for(
-    folder: Path, command: Callable[..., Any], chat_server: Any, make_completion: Any, how: signal.Signals,
+    folder: Path, command: Callable[..., Any], chat_server: Any, make_completion: Any, signal_sent: signal.Signals,
     wait_until: Callable[..., None],
 ) -> None:  # fmt: skip
     rows = [{"item": str(i), "output": f"Text {i}."} for i in range(80)]
@@ -426,21 +426,21 @@ def test_a_run_cut_short_loses_nothing_that_was_paid_for(
         env=os.environ | {"JUDGE_CACHE": "cache"},
     )
     wait_until(lambda: len(chat_server.bodies) >= 30 or child.poll() is not None)
-    child.send_signal(how)
-    _, said = child.communicate(timeout=60)
+    child.send_signal(signal_sent)
+    _, message = child.communicate(timeout=60)
     answered = len(chat_server.bodies)
-    if how != signal.SIGKILL:
+    if signal_sent != signal.SIGKILL:
         assert child.returncode == 130
-        assert "in flight; press Ctrl-C again to stop now" in said
-        assert "Run the same command again" in said
-        kept = command("report", "r", "--format", "json")
-        assert kept.code == 0
-        assert json.loads(kept.out)["table"][0]["n"] > 0
-        assert json.loads(kept.out)["info"]["status"] == "interrupted"
+        assert "in flight; press Ctrl-C again to stop now" in message
+        assert "Run the same command again" in message
+        report = command("report", "r", "--format", "json")
+        assert report.code == 0
+        assert json.loads(report.out)["table"][0]["n"] > 0
+        assert json.loads(report.out)["info"]["status"] == "interrupted"
     assert command(*args).code == 0
     again = len(chat_server.bodies) - answered
     paid_twice = answered + again - 80
-    if how != signal.SIGKILL:
+    if signal_sent != signal.SIGKILL:
         assert paid_twice == 0  # what was in flight was waited for
     else:
         assert 0 <= paid_twice < answered  # and what had not reached the disk
@@ -470,10 +470,10 @@ def test_a_ranking_on_the_command_line(
     chat_server.answer = lambda body: (200, {}, make_completion("A", top={"A": 0.8, "B": 0.2}))
     args = ["rank", "data.jsonl", "--model", "m", "--base-url", chat_server.url, "--out", "r"]
     done = command(*args, "--format", "json")
-    found = json.loads(done.out)
+    ranking = json.loads(done.out)
     assert done.code == 0
-    assert {row["system"]: row["win_rate"] for row in found["systems"]} == {"x": 0.5, "y": 0.5}
-    assert found["rankings"][0]["flip_rate"] == 1.0
+    assert {row["system"]: row["win_rate"] for row in ranking["systems"]} == {"x": 0.5, "y": 0.5}
+    assert ranking["rankings"][0]["flip_rate"] == 1.0
     assert "pairs of texts in both orders" in done.err
     shown = command("report", "r")
     assert "win rate" in shown.out
@@ -491,9 +491,9 @@ def test_a_ranking_on_the_command_line(
         ).code
         == 2
     )
-    asked = len(chat_server.bodies)
+    n_requests = len(chat_server.bodies)
     assert command(*args, "--quiet").out == ""
-    assert len(chat_server.bodies) == asked
+    assert len(chat_server.bodies) == n_requests
 
 
 def test_steps_on_the_command_line(
@@ -560,10 +560,10 @@ def test_a_second_signal_does_not_wait_for_a_server_that_hangs(
     while "in flight" not in child.stderr.readline():
         assert child.poll() is None
     child.send_signal(signal.SIGINT)
-    _, said = child.communicate(timeout=60)
+    _, message = child.communicate(timeout=60)
     over.set()
     assert child.returncode == 130
-    assert "0 of 6 judgments were made" in said
+    assert "0 of 6 judgments were made" in message
 
 
 def test_a_name_of_100_kilobytes_is_cut_in_the_message(

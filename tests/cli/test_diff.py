@@ -49,7 +49,7 @@ def diff(command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Callab
     )
     Path("data.jsonl").write_text("\n".join(map(json.dumps, ROWS)), encoding="utf-8")
     Path("replies.yaml").write_text(REPLIES, encoding="utf-8")
-    return lambda *given: command("criteria", "diff", "kind.jinja", "new/kind.jinja", *given)
+    return lambda *options: command("criteria", "diff", "kind.jinja", "new/kind.jinja", *options)
 
 
 JUDGED = ("data.jsonl", "--model", "scripted/replies.yaml")
@@ -189,7 +189,7 @@ def test_what_cannot_be_done(
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         (
             (),
@@ -199,7 +199,10 @@ def test_what_cannot_be_done(
     ],
 )
 def test_an_interrupted_diff_says_how_to_go_on(
-    diff: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], said: str
+    diff: Callable[..., Any],
+    monkeypatch: pytest.MonkeyPatch,
+    options: tuple[str, ...],
+    message: str,
 ) -> None:
     async def stopped(*_: object) -> None:
         raise KeyboardInterrupt
@@ -207,4 +210,4 @@ def test_an_interrupted_diff_says_how_to_go_on(
     monkeypatch.setattr("judge.run.pipeline.run_pipeline", stopped)
     done = diff(*JUDGED, *options)
     assert (done.code, done.out) == (130, "")
-    assert said in done.err
+    assert message in done.err

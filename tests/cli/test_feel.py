@@ -72,14 +72,14 @@ RUN = (
 def test_a_terminal_gets_colour_unless_it_does_not_want_it(folder: Path) -> None:
     coloured = on_a_terminal(folder, *RUN)
     assert "\x1b[" in coloured
-    for wish, words, said in (
+    for wish, words, message in (
         ({"NO_COLOR": "1"}, RUN, "done: 2/2 judgments"),
         ({"NO_COLOR": "1"}, ("criteria", "lst"), "did you mean 'list'"),
         ({"TERM": "dumb"}, ("--help",), "Usage: judge"),
     ):
         plain = on_a_terminal(folder, *words, **wish)
         assert "\x1b" not in plain, (wish, words)
-        assert said in plain
+        assert message in plain
 
 
 def test_an_empty_no_color_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,7 +159,7 @@ def test_an_interrupted_command_exits_with_130(
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         ("run summarise.jsonl", "summarise.jsonl: no such file; did you mean 'summaries.jsonl'?"),
         ("plan zzz.csv", "zzz.csv: no such file"),
@@ -172,10 +172,10 @@ def test_an_interrupted_command_exits_with_130(
     ],
 )
 def test_a_file_that_is_not_there(
-    folder: Path, command: Callable[..., Any], words: str, said: str
+    folder: Path, command: Callable[..., Any], words: str, message: str
 ) -> None:
     done = command(*words.split())
-    assert (done.code, done.err.startswith(f"judge: {said}")) == (2, True)
+    assert (done.code, done.err.startswith(f"judge: {message}")) == (2, True)
 
 
 def test_a_pattern_is_not_taken_for_a_file(folder: Path, command: Callable[..., Any]) -> None:
@@ -231,9 +231,9 @@ def test_a_diffs_progress_says_which_criterion_it_is_of(
         "--model",
         "scripted/replies.yaml",
     )
-    told = [line for line in done.err.splitlines() if "judgments" in line]
-    assert [line[:2] for line in told] == ["A:", "B:", "A:", "B:"]
-    assert [re.sub(r", .*", "", line) for line in told[2:]] == [
+    progress = [line for line in done.err.splitlines() if "judgments" in line]
+    assert [line[:2] for line in progress] == ["A:", "B:", "A:", "B:"]
+    assert [re.sub(r", .*", "", line) for line in progress[2:]] == [
         "A: done: 2/2 judgments",
         "B: done: 2/2 judgments",
     ]

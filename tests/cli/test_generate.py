@@ -140,7 +140,7 @@ def test_run_yamls_folder_is_no_file_of_outputs(project: Path, command: Callable
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (
             ["run.yaml", "--criteria", "fluency"],
@@ -155,11 +155,11 @@ def test_run_yamls_folder_is_no_file_of_outputs(project: Path, command: Callable
     ],
 )
 def test_what_cannot_be_generated_alone(
-    project: Path, command: Callable[..., Any], words: list[str], said: str
+    project: Path, command: Callable[..., Any], words: list[str], message: str
 ) -> None:
     done = command("run", "--generate-only", *words)
     assert done.code == 2
-    assert said in done.err
+    assert message in done.err
 
 
 def test_outputs_generated_alone_are_kept_recorded_and_limited(
@@ -258,11 +258,11 @@ def test_secrets_of_a_system_are_sent_and_never_stored(
     make_completion: Callable[..., dict[str, Any]],
 ) -> None:
     chat_server.answer = lambda body: (200, {}, make_completion("A text."))
-    own = f'model: m, base_url: "{chat_server.url}", headers: {{X-Api-Key: hush-1234}}'
+    connection = f'model: m, base_url: "{chat_server.url}", headers: {{X-Api-Key: hush-1234}}'
     replaced(
         project / "run.yaml",
         "{prompt: short.jinja, model: scripted/writer.yaml}",
-        f"{{prompt: short.jinja, {own}}}",
+        f"{{prompt: short.jinja, {connection}}}",
     )
     replaced(
         project / "run.yaml",

@@ -50,20 +50,29 @@ def test_it_shows_requests_tokens_price_and_time_without_a_key(
     assert any(
         line.startswith("12 requests, $0.00") and line.endswith("12 judgments") for line in lines
     )
-    said = " ".join(done.out.split())
-    assert "price $0.0" in said
-    assert "genai-prices 0." in said
-    assert "time about 2 s (64 at once" in said
-    assert "--budget $0.002: about " in said
-    assert "of 12 requests fit" in said
+    output = " ".join(done.out.split())
+    assert "price $0.0" in output
+    assert "genai-prices 0." in output
+    assert "time about 2 s (64 at once" in output
+    assert "--budget $0.002: about " in output
+    assert "of 12 requests fit" in output
 
 
 def test_a_bigger_run_is_priced(command: Callable[..., Any], data: Path) -> None:
-    given = ["plan", data, "--model", "gpt-5.4-mini", "--criteria", "relevance", "--items", "30"]
-    said = " ".join(command(*given).out.split())
-    assert "Scaled from 3 items to 30 similar ones" in said
-    assert json.loads(command(*given, "--format", "json").out)["requests"] == 60
-    assert "--items 0: must be 1 or more" in command(*given[:-1], "0").err
+    arguments = [
+        "plan",
+        data,
+        "--model",
+        "gpt-5.4-mini",
+        "--criteria",
+        "relevance",
+        "--items",
+        "30",
+    ]
+    output = " ".join(command(*arguments).out.split())
+    assert "Scaled from 3 items to 30 similar ones" in output
+    assert json.loads(command(*arguments, "--format", "json").out)["requests"] == 60
+    assert "--items 0: must be 1 or more" in command(*arguments[:-1], "0").err
 
 
 def test_it_sends_nothing_and_writes_nothing(
@@ -82,7 +91,7 @@ def test_it_sends_nothing_and_writes_nothing(
 def test_after_a_run_nothing_is_left_to_ask(
     command: Callable[..., Any], data: Path, chat_server: Any
 ) -> None:
-    given = [
+    arguments = [
         data,
         "--model",
         "mine",
@@ -93,11 +102,11 @@ def test_after_a_run_nothing_is_left_to_ask(
         "--weighting",
         "single",
     ]
-    done = command("run", *given, "--out", data.parent / "run")
+    done = command("run", *arguments, "--out", data.parent / "run")
     assert done.code == 0
     assert "6 judgments to make: about 6 requests, " in done.err
     sent = len(chat_server.bodies)
-    done = command("plan", *given)
+    done = command("plan", *arguments)
     assert "No requests: the cache answers all 6 judgments." in done.out
     assert len(chat_server.bodies) == sent
 
@@ -106,15 +115,23 @@ def test_as_json_and_for_a_ranking(command: Callable[..., Any], data: Path) -> N
     done = command(
         "plan", data, "--model", "gpt-5.4-mini", "--rank", "--pairs", "2", "--format", "json"
     )
-    found = json.loads(done.out)
-    assert found["judges"][0]["total"]["judgments"] == 4
+    plan = json.loads(done.out)
+    assert plan["judges"][0]["total"]["judgments"] == 4
 
 
 def test_a_panel_is_shown_judge_by_judge(command: Callable[..., Any], data: Path) -> None:
-    given = (data, "--model", "gpt-5.4-mini", "--model", "gpt-6-luna", "--criteria", "relevance")
-    done = command("plan", *given)
+    arguments = (
+        data,
+        "--model",
+        "gpt-5.4-mini",
+        "--model",
+        "gpt-6-luna",
+        "--criteria",
+        "relevance",
+    )
+    done = command("plan", *arguments)
     assert "12 requests, $0.0" in done.out
-    rows = list(csv.DictReader(command("plan", *given, "--format", "csv").out.splitlines()))
+    rows = list(csv.DictReader(command("plan", *arguments, "--format", "csv").out.splitlines()))
     assert [(row["judge"], row["requests"]) for row in rows] == [
         ("gpt-5.4-mini", "6"),
         ("gpt-6-luna", "6"),
@@ -122,7 +139,7 @@ def test_a_panel_is_shown_judge_by_judge(command: Callable[..., Any], data: Path
 
 
 @pytest.mark.parametrize(
-    ("key", "given", "place"),
+    ("key", "options", "place"),
     [
         (None, ["gpt-5.4-mini"], "https://api.openai.com/v1"),
         ("", ["gpt-5.4-mini", "--key-env", "MINE"], "https://api.openai.com/v1"),
@@ -138,7 +155,7 @@ def test_no_key_and_no_address_of_ones_own_is_needed(
     data: Path,
     monkeypatch: pytest.MonkeyPatch,
     key: str | None,
-    given: list[str],
+    options: list[str],
     place: str,
 ) -> None:
     for name in (
@@ -152,11 +169,11 @@ def test_no_key_and_no_address_of_ones_own_is_needed(
         if key is not None:
             monkeypatch.setenv(name, key)
     before = dict(os.environ)
-    done = command("plan", data, "--criteria", "relevance", "--model", *given)
+    done = command("plan", data, "--criteria", "relevance", "--model", *options)
     assert done.code == 0, done.err
-    assert f"{given[0].removeprefix('groq/').split('/')[-1]} · {place}" in done.out.splitlines()
+    assert f"{options[0].removeprefix('groq/').split('/')[-1]} · {place}" in done.out.splitlines()
     assert dict(os.environ) == before
-    assert ("cached replies of that server are not found" in " ".join(done.out.split())) == given[
+    assert ("cached replies of that server are not found" in " ".join(done.out.split())) == options[
         0
     ].startswith("azure/")
 
@@ -180,7 +197,7 @@ def test_a_vendor_of_one_choice_a_request_is_asked_as_often_as_announced(
     make_completion: Callable[..., Any],
     limit: str,
 ) -> None:
-    given = [
+    arguments = [
         data,
         "--model",
         "anthropic/m",
@@ -190,20 +207,20 @@ def test_a_vendor_of_one_choice_a_request_is_asked_as_often_as_announced(
         "relevance",
     ]
     chat_server.answer = lambda _: (200, {}, make_completion("4"))
-    command("run", *given, "--limit", limit, "--out", data.parent / "first")
+    command("run", *arguments, "--limit", limit, "--out", data.parent / "first")
     assert len(chat_server.bodies) == 1 + 20 * int(limit)
-    done = command("plan", *given, "--format", "json")
+    done = command("plan", *arguments, "--format", "json")
     assert json.loads(done.out)["requests"] == 20 * (6 - int(limit))
-    done = command("plan", *given, "--no-cache", "--format", "json")
+    done = command("plan", *arguments, "--no-cache", "--format", "json")
     assert json.loads(done.out)["requests"] == 121
 
 
 def test_a_budget_says_how_many_requests_fit(command: Callable[..., Any], data: Path) -> None:
-    given = ["plan", data, "--model", "gpt-5.4-mini", "--criteria", "relevance"]
+    arguments = ["plan", data, "--model", "gpt-5.4-mini", "--criteria", "relevance"]
     assert "--budget $0.0001: about 0 of 6 requests fit" in " ".join(
-        command(*given, "--budget", "0.0001usd").out.split()
+        command(*arguments, "--budget", "0.0001usd").out.split()
     )
-    assert "all 6 requests fit" in command(*given, "--budget", "5usd").out
+    assert "all 6 requests fit" in command(*arguments, "--budget", "5usd").out
     done = command("plan", data, "--criteria", "none", "--metrics", "distinct", "--budget", "5usd")
     assert "fit" not in done.out
 
@@ -211,19 +228,19 @@ def test_a_budget_says_how_many_requests_fit(command: Callable[..., Any], data: 
 def test_a_plan_of_a_ranking_is_asked_for(command: Callable[..., Any], data: Path) -> None:
     plan = data.parent / "rank.yaml"
     plan.write_text("data: texts.jsonl\ncriteria: [overall]\nmodel: gpt-5.4-mini\n")
-    for given in (
+    for arguments in (
         [plan],
         [data, "--model", "gpt-5.4-mini", "--pairs", "2"],
         [data, "--orders", "1"],
     ):
-        done = command("plan", *given)
+        done = command("plan", *arguments)
         assert done.code == 2
         assert "--rank" in done.err
     assert command("plan", plan, "--rank", "--pairs", "2").code == 0
 
 
 @pytest.mark.parametrize(
-    ("given", "words"),
+    ("options", "words"),
     [
         (["--format", "pdf"], "(known: console, "),
         (["--budget", "0"], "amount with its unit"),
@@ -232,8 +249,8 @@ def test_a_plan_of_a_ranking_is_asked_for(command: Callable[..., Any], data: Pat
     ],
 )
 def test_what_it_cannot_do_is_said(
-    command: Callable[..., Any], data: Path, given: list[str], words: str
+    command: Callable[..., Any], data: Path, options: list[str], words: str
 ) -> None:
-    done = command("plan", data, "--model", "gpt-5.4-mini", *given)
+    done = command("plan", data, "--model", "gpt-5.4-mini", *options)
     assert done.code == 2
     assert words in done.err

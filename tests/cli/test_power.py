@@ -111,10 +111,10 @@ def test_one_pair(power: Callable[..., Any]) -> None:
         < int(record["items_needed"])
     )
     enough = power("r", "--pair", "c,b")
-    said = (
+    sentence = (
         "c and b: their difference of 1.56 in relevance is already significant (p = 0.012, 9 items)"
     )
-    assert said in words(enough.out)
+    assert sentence in words(enough.out)
     assert rows(enough.out)["relevance"][-1] == "significant"
     assert "the differences are the same in all shared items" in words(
         power("r", "--pair", "a,c").out
@@ -122,18 +122,18 @@ def test_one_pair(power: Callable[..., Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("pair", "said"),
+    ("pair", "message"),
     [
         ("a,x", "--pair: unknown system 'x'"),
         ("a", "--pair a: name two systems, such as --pair a,b"),
         ("a,a", "name two"),
     ],
 )
-def test_a_pair_that_is_none(power: Callable[..., Any], pair: str, said: str) -> None:
+def test_a_pair_that_is_none(power: Callable[..., Any], pair: str, message: str) -> None:
     package.evaluate(ROWS, ["relevance"], model=ScriptedProvider(_script), metrics=[], out="r")
     done = power("r", "--pair", pair)
     assert done.code == 2
-    assert said in done.err
+    assert message in done.err
 
 
 def test_what_cannot_be_said_is_said(power: Callable[..., Any]) -> None:
@@ -153,7 +153,7 @@ def test_a_ranking_has_no_differences(power: Callable[..., Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("args", "said"),
+    ("args", "message"),
     [
         (("r", "--detect", "0"), "--detect 0: must be a number other than 0"),
         (("r", "--detect", "nan"), "--detect nan: must be a number other than 0"),
@@ -170,21 +170,21 @@ def test_a_ranking_has_no_differences(power: Callable[..., Any]) -> None:
         ),
     ],
 )
-def test_what_it_refuses(power: Callable[..., Any], args: tuple[str, ...], said: str) -> None:
+def test_what_it_refuses(power: Callable[..., Any], args: tuple[str, ...], message: str) -> None:
     package.evaluate(ROWS, ["relevance"], model=ScriptedProvider(_script), metrics=[], out="r")
     Path("rows.jsonl").write_text("\n".join(map(json.dumps, ROWS)), encoding="utf-8")
     done = power(*args)
     assert (done.code, done.out) == (2, "")
-    assert said in done.err
+    assert message in done.err
 
 
 def test_python_answers_as_the_command_does(power: Callable[..., Any]) -> None:
     result = package.evaluate(
         ROWS, ["relevance", "coherence"], model=ScriptedProvider(_script), metrics=[], out="r"
     )
-    said = json.loads(power("r", "--detect", "0.1", "--json").out)
-    asked = json.loads(result.power(0.1).report("json"))
-    assert asked["columns"] == said["columns"]
+    by_command = json.loads(power("r", "--detect", "0.1", "--json").out)
+    by_python = json.loads(result.power(0.1).report("json"))
+    assert by_python["columns"] == by_command["columns"]
     with pytest.raises(package.ConfigError, match="other than 0"):
         result.power(0.0)
     with pytest.raises(package.ConfigError, match="unknown system"):

@@ -184,9 +184,9 @@ def test_a_judge_model_is_asked_once_and_paid_once(
         "2 × themes, a question, two answers"
     )
     assert load("r").estimates["x", "qags_f1"].value == 1.0
-    asked = len(chat_server.bodies)
+    n_requests = len(chat_server.bodies)
     judge("run", "run.yaml", "-q")
-    assert len(chat_server.bodies) == asked
+    assert len(chat_server.bodies) == n_requests
     assert "openai/m@127.0.0.1" in load("r").table.signatures["qags_f1"]
     without = judge(*args)
     assert (without.code, "Name a judge with --model NAME" in without.err) == (2, True), (
@@ -198,7 +198,7 @@ def test_an_item_by_a_judge_model_in_a_language_with_a_limit(
     judge: Callable[..., Any], chat_server: Any, make_completion: Any
 ) -> None:
     chat_server.answer = lambda body: (200, {}, make_completion("Norholm"))
-    asked = [
+    options = [
         "--set",
         "qags.backend=llm",
         "--model",
@@ -208,13 +208,13 @@ def test_an_item_by_a_judge_model_in_a_language_with_a_limit(
         "--limit",
         "1",
     ]
-    judge(*MEASURED, "qags", *asked, "--language", "ja", "--max-tokens", "700")
+    judge(*MEASURED, "qags", *options, "--language", "ja", "--max-tokens", "700")
     first = chat_server.bodies[0]
     assert first["messages"][0]["content"].startswith("一つの文章を読んでください。")
     assert first["max_completion_tokens"] == 1024
     assert chat_server.bodies[-1]["max_completion_tokens"] == 700
     count = len(chat_server.bodies)
-    judge(*MEASURED, "qags", *asked, "--language", "ja", "--set", "qags.language=ko")
+    judge(*MEASURED, "qags", *options, "--language", "ja", "--set", "qags.language=ko")
     assert chat_server.bodies[count]["messages"][0]["content"].startswith(
         "글 하나를 읽어 주십시오."
     )
@@ -270,9 +270,9 @@ def test_a_recording_answers_in_the_model_s_place(
     args = ["data.jsonl", "--set", "qags.backend=llm"]
     run = ["--criteria", "none", "--metrics", "qags", "--model", "m", "--base-url", chat_server.url]
     assert judge("run", *args, *run, "--record", "calls.jsonl", "-q").code == 0
-    asked = len(chat_server.bodies)
+    n_requests = len(chat_server.bodies)
     done = judge(
         "run", *args, *run[:4], "--replay", "calls.jsonl", "--no-cache", "--out", "replayed"
     )
-    assert (done.code, len(chat_server.bodies)) == (0, asked), done.err
+    assert (done.code, len(chat_server.bodies)) == (0, n_requests), done.err
     assert load("replayed").estimates["x", "qags_f1"].value == 1.0

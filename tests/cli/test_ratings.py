@@ -105,9 +105,9 @@ def test_a_sheet_counts_as_ratings_in_the_data(judge: Callable[..., Any]) -> Non
     )
     later = judge("validate", "bare", "--ratings", "sheet.csv", "--format", "json")
     stored = judge("validate", "run", "--format", "json")
-    for found in (later, stored, done):
-        assert found.code == 0, found.err
-        (one,) = criteria(found)
+    for command_result in (later, stored, done):
+        assert command_result.code == 0, command_result.err
+        (one,) = criteria(command_result)
         assert [row["correlations"] for row in one["rows"]] == [
             row["correlations"] for row in criteria(expected)[0]["rows"]
         ]

@@ -46,10 +46,10 @@ def test_score_asks_no_judge_and_leaves_a_run_folder(judge: Callable[..., Any]) 
 
 
 def test_default_metrics_and_every_format(judge: Callable[..., Any]) -> None:
-    found = json.loads(
+    report = json.loads(
         judge("run", "data.jsonl", "--criteria", "none", "--format", "json", "--out", "r").out
     )
-    assert [c["name"] for c in found["columns"]] == [
+    assert [c["name"] for c in report["columns"]] == [
         "rouge1",
         "rouge2",
         "rougeL",
@@ -84,7 +84,7 @@ def test_a_plan_is_measured_without_its_criteria(judge: Callable[..., Any]) -> N
 
 
 @pytest.mark.parametrize(
-    ("args", "said"),
+    ("args", "message"),
     [
         (["--metrics", "rogue"], "unknown metric 'rogue'; did you mean 'rouge'?"),
         (["--metrics", "none"], "nothing to do"),
@@ -111,11 +111,11 @@ def test_a_plan_is_measured_without_its_criteria(judge: Callable[..., Any]) -> N
     ],
 )
 def test_mistakes_are_said_and_exit_2(
-    judge: Callable[..., Any], args: list[str], said: str
+    judge: Callable[..., Any], args: list[str], message: str
 ) -> None:
     done = judge("run", "data.jsonl", "--criteria", "none", "--out", "r", *args)
     assert done.code == 2
-    assert said in done.err
+    assert message in done.err
     assert len(done.err.splitlines()) == 1
     assert not Path("r").exists()
 

@@ -62,16 +62,16 @@ def told(report: str) -> list[str]:
 def test_a_run(judge: Callable[..., Any], data: str) -> None:
     done = judge("run", data, *SCRIPTED, "--quiet")
     assert done.code == 0, done.err
-    (made,) = Path("runs").iterdir()
-    assert made.name.startswith("shards-")
+    (run_folder,) = Path("runs").iterdir()
+    assert run_folder.name.startswith("shards-")
     assert judge("run", "data.jsonl", *SCRIPTED, "--out", "one", "--quiet").code == 0
-    assert scores(str(made)) == scores("one")
+    assert scores(str(run_folder)) == scores("one")
     of = [
         hashlib.sha256(Path("shards", name).read_bytes()).hexdigest()
         for name in ("1.jsonl", "2.jsonl")
     ]
     whole = hashlib.sha256(f"{of[0]}\n{of[1]}\n".encode()).hexdigest()
-    info = json.loads((made / "run.json").read_text("utf-8"))["info"]
+    info = json.loads((run_folder / "run.json").read_text("utf-8"))["info"]
     assert info["data"] == {"path": data, "sha256": whole, "files": 2, "rows": 12}
     assert json.loads(Path("one/run.json").read_text("utf-8"))["info"]["data"]["files"] == 1
 
@@ -164,7 +164,7 @@ def test_a_comparison_of_prompts_writes_over_no_shard(judge: Callable[..., Any])
 
 
 @pytest.mark.parametrize(
-    ("data", "said"),
+    ("data", "message"),
     [
         (
             "empty",
@@ -176,7 +176,7 @@ def test_a_comparison_of_prompts_writes_over_no_shard(judge: Callable[..., Any])
     ],
 )
 def test_what_cannot_be_read_is_one_message(
-    judge: Callable[..., Any], data: str, said: str
+    judge: Callable[..., Any], data: str, message: str
 ) -> None:
     Path("empty").mkdir()
     Path("broken").mkdir()
@@ -185,7 +185,7 @@ def test_what_cannot_be_read_is_one_message(
     assert judge("run", "shards", *SCRIPTED, "--out", "r", "--quiet").code == 0
     for command in ("run", "plan"):
         done = judge(command, data, *SCRIPTED)
-        assert (done.code, done.out, done.err) == (2, "", said)
+        assert (done.code, done.out, done.err) == (2, "", message)
     done = judge("run", "r", *SCRIPTED)
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith("judge: r: this is the folder of a run and no data;")

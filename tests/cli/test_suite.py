@@ -42,12 +42,14 @@ def test_init_writes_what_judge_test_runs(
         0,
         "texts.judge.yaml: read it, then judge test texts.judge.yaml\n",
     )
-    made = load("texts.judge.yaml")
-    assert [case.kind for case in made.cases] == ["agreement", "order"]
+    written_suite = load("texts.judge.yaml")
+    assert [case.kind for case in written_suite.cases] == ["agreement", "order"]
     tested = command("test", "texts.judge.yaml", "--no-cache", "--format", "csv")
     assert tested.code in (0, 1), tested.err
     assert all(
-        case.name in " ".join(tested.out.split()) for case in made.cases if case.kind == "order"
+        case.name in " ".join(tested.out.split())
+        for case in written_suite.cases
+        if case.kind == "order"
     )
 
 
@@ -116,11 +118,14 @@ def test_init_of_a_run(suite: Callable[..., Any]) -> None:
         out="runs/first",
     )
     assert suite("runs/first").code == 0
-    made = load("first.judge.yaml")
-    assert made.baseline == Path("runs/first")
-    assert made.options["criteria"] == ("relevance", "tone.jinja")
-    assert (made.options["draws"], made.options["model"][0].name) == (3, "scripted/replies.yaml")
-    assert "retries" not in made.options
+    written_suite = load("first.judge.yaml")
+    assert written_suite.baseline == Path("runs/first")
+    assert written_suite.options["criteria"] == ("relevance", "tone.jinja")
+    assert (written_suite.options["draws"], written_suite.options["model"][0].name) == (
+        3,
+        "scripted/replies.yaml",
+    )
+    assert "retries" not in written_suite.options
     record = Path("runs/first/run.json")
     stored = record.read_text("utf-8")
     record.write_text(

@@ -137,6 +137,6 @@ def test_the_old_argument_explains_both_meanings(call: Callable[[], object]) -> 
 
 def test_a_suite_of_a_run_has_its_system_message(command: Callable[..., Any]) -> None:
     command("run", "data.jsonl", *SCRIPTED, "--system-message", "Be kind.", "--out", "r")
-    made = command("init", "--suite", "r", "--output", "new.judge.yaml")
-    assert made.code == 0, made.err
+    created = command("init", "--suite", "r", "--output", "new.judge.yaml")
+    assert created.code == 0, created.err
     assert "system_message: Be kind." in Path("new.judge.yaml").read_text("utf-8")

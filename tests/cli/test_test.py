@@ -88,8 +88,8 @@ def test_a_failed_judgment_is_no_pass(run: Callable[..., Any]) -> None:
 
 
 def test_formats(run: Callable[..., Any]) -> None:
-    found = json.loads(run("s.judge.yaml", "--format", "json").out)
-    assert found["schema"] == "judge.test/1"
+    report = json.loads(run("s.judge.yaml", "--format", "json").out)
+    assert report["schema"] == "judge.test/1"
     assert "**All 2 cases pass**" in run("s.judge.yaml", "--format", "markdown").out
     quiet = run("s.judge.yaml", "--quiet")
     assert (quiet.code, quiet.out, quiet.err) == (0, "", "")
@@ -168,7 +168,7 @@ def test_files_that_would_be_lost_are_refused_before_anything_is_asked(
     run: Callable[..., Any],
 ) -> None:
     Path("folder").mkdir()
-    for arguments, said in (
+    for arguments, message in (
         (("--junit", "s.judge.yaml"), "--junit s.judge.yaml: is also an input"),
         (
             ("--markdown", "data.jsonl"),
@@ -180,7 +180,7 @@ def test_files_that_would_be_lost_are_refused_before_anything_is_asked(
         before = {path: path.read_bytes() for path in Path().iterdir() if path.is_file()}
         done = run("s.judge.yaml", *arguments)
         assert (done.code, done.out) == (2, "")
-        assert said in done.err
+        assert message in done.err
         assert "to make" not in done.err
         assert {path: path.read_bytes() for path in Path().iterdir() if path.is_file()} == before
 

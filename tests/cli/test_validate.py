@@ -77,8 +77,8 @@ def test_levels_and_formats(judge: Callable[..., Any]) -> None:
         "| replies.yaml | 1.000 \\[0.078, 1.000\\] |"
         in judge("validate", "r", "--format", "markdown").out
     )
-    found = json.loads(judge("validate", "r", "--format", "json", "--seed", "7").out)
-    correlations = found["criteria"][0]["rows"][0]["correlations"]
+    report = json.loads(judge("validate", "r", "--format", "json", "--seed", "7").out)
+    correlations = report["criteria"][0]["rows"][0]["correlations"]
     assert {(c["level"], c["coefficient"]) for c in correlations} == {
         (level, name)
         for level in ("within-items", "all-texts", "systems")
@@ -97,31 +97,31 @@ def test_the_judges_of_two_runs_are_compared(judge: Callable[..., Any]) -> None:
     assert (done.code, done.err) == (0, "")
     assert "| replies.yaml (b) |" in done.out
     assert "replies.yaml (a): significantly better than replies.yaml (b) (+1.866" in done.out
-    made = judge(
+    compared = judge(
         "validate", "data.jsonl", "b", *SCRIPTED, "--out", "c", "--quiet", "--format", "markdown"
     )
-    assert made.code == 0, made.err
-    assert "| replies.yaml (b) |" in made.out
+    assert compared.code == 0, compared.err
+    assert "| replies.yaml (b) |" in compared.out
 
 
 def test_the_judge_is_tested_against_each_rater(judge: Callable[..., Any]) -> None:
     """Anna, Ben and Cleo rate 12 items; the judge gives what Anna and Ben give, and Cleo always 3."""
-    given = {"x": 5, "y": 3, "z": 1}
+    score_by_system = {"x": 5, "y": 3, "z": 1}
     rows = [ROW | {"item": f"{item}", "human": {}} for ROW in ROWS[:3] for item in range(12)]
     write("many.jsonl", rows)
     ratings = [
         {"item": row["item"], "system": row["system"], "rater": rater, "criterion": "relevance", "seconds": 8.0,
-         "value": 3 if rater == "cleo" else given[row["system"]]}
+         "value": 3 if rater == "cleo" else score_by_system[row["system"]]}
         for rater in ("anna", "ben", "cleo") for row in rows
     ]  # fmt: skip
     ratings += [{**ratings[0], "repeat": True, "value": 4}]
     write("ratings.jsonl", ratings)
     judge("run", "many.jsonl", *SCRIPTED, "--out", "r", "--quiet")
     for data in (("r",), ("many.jsonl", *SCRIPTED, "--out", "s", "--quiet")):
-        found = judge(
+        validated = judge(
             "validate", *data, "--ratings", "ratings.jsonl", "--epsilon", "0.1", "--format", "json"
         )
-        notes = json.loads(found.out)["notes"]
+        notes = json.loads(validated.out)["notes"]
         assert (
             len(
                 [
@@ -132,7 +132,7 @@ def test_the_judge_is_tested_against_each_rater(judge: Callable[..., Any]) -> No
             )
             == 1
         )
-        criterion = json.loads(found.out)["criteria"][0]
+        criterion = json.loads(validated.out)["criteria"][0]
         test = criterion["rows"][0]["alt_test"]
         # Ties with Anna and Ben on all 36 texts, and is closer than Cleo to both on 24, with 12 ties.
         assert [(each["rater"], each["judge"], each["person"]) for each in test["raters"]] == [

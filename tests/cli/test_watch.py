@@ -34,8 +34,8 @@ def shown(
     of = console.pop(
         "of", JudgeProgress(total=10, done=4, failed=1, cached=2, usage=Usage(1234, 5))
     )
-    made = Console(file=text, width=120, **console)
-    monkeypatch.setattr("rich.console.Console", lambda **_: made)
+    terminal = Console(file=text, width=120, **console)
+    monkeypatch.setattr("rich.console.Console", lambda **_: terminal)
     with progress_display.show(counts, prepared.judges):
         counts.judges = {"script": of} if prepared.judges else {}
         end = time.monotonic() + 60

@@ -60,8 +60,8 @@ def test_a_finished_run_is_shown_by_part(command: Callable[..., Any], folder: Pa
 def test_every_command_that_reads_data_takes_it(
     command: Callable[..., Any], folder: Path, name: str
 ) -> None:
-    given = RUN[:1] if name == "score" else (*RUN[:3], "--no-cache")
-    done = command(name, *given, "--where", "channel=fax")
+    arguments = RUN[:1] if name == "score" else (*RUN[:3], "--no-cache")
+    done = command(name, *arguments, "--where", "channel=fax")
     assert done.code == 2
     assert done.err.startswith(
         "judge: --where channel=fax: no row has it; channel is 'email' (18), 'phone' (18)"

@@ -45,9 +45,9 @@ def run(rows: Any = ROWS, **options: Any) -> judge.Result:
 
 def test_a_run_that_is_asked_for_it_has_means_on_peoples_scale(tmp_path: Path) -> None:
     result = run(out=tmp_path)
-    (found,) = result.calibrated
-    assert (found,) == calibrate(result.table)
-    assert [(one.system, one.estimate.n, one.judged) for one in found.means] == [
+    (calibration,) = result.calibrated
+    assert (calibration,) == calibrate(result.table)
+    assert [(one.system, one.estimate.n, one.judged) for one in calibration.means] == [
         ("x", 16, 24),
         ("y", 16, 24),
     ]
@@ -90,23 +90,23 @@ def test_validate_takes_them_from_the_run_or_makes_them() -> None:
     assert judge.validate(result, n_resamples=20).calibrated == result.calibrated
     plain = run(calibrate=False)
     assert judge.validate(plain, n_resamples=20).calibrated == ()
-    made = judge.validate(plain, n_resamples=20, calibrate=True)
-    assert made.calibrated == result.calibrated
-    assert "Means on people's scale, by ratings and judge (λ: its weight)." in made.report(
+    validation = judge.validate(plain, n_resamples=20, calibrate=True)
+    assert validation.calibrated == result.calibrated
+    assert "Means on people's scale, by ratings and judge (λ: its weight)." in validation.report(
         "markdown"
     )
-    (calibrated,) = made.calibrated
+    (calibrated,) = validation.calibrated
     best, *_ = calibrated.means
-    shown = made.report("console")
+    shown = validation.report("console")
     assert f"On people's scale, {best.system} and " in " ".join(shown.split())
     line = next(line.split() for line in shown.splitlines() if line.startswith(f"{best.system} "))
     assert line[1] == f"{best.estimate.value:.2f}"
     assert line[2:4] == [f"[{best.estimate.low:.2f},", f"{best.estimate.high:.2f}]"]
-    noted = replace(made, calibrated=(replace(calibrated, note="not a random sample?"),)).report(
-        "console"
-    )
+    noted = replace(
+        validation, calibrated=(replace(calibrated, note="not a random sample?"),)
+    ).report("console")
     assert "! relevance on people's scale: not a random sample?" in noted
-    assert len(json.loads(made.report("json"))["calibrated"]) == 1
+    assert len(json.loads(validation.report("json"))["calibrated"]) == 1
 
 
 @pytest.mark.parametrize(

@@ -71,15 +71,15 @@ class Asked(ScriptedProvider):
 
 
 class OneByOne(Asked):
-    """A judge without token probabilities that gives one choice a request; `told` if its vendor says so beforehand."""
+    """A judge without token probabilities that gives one choice a request; `announced` if its vendor says so beforehand."""
 
-    def __init__(self, *, told: bool = False, **about: Any) -> None:
+    def __init__(self, *, announced: bool = False, **about: Any) -> None:
         super().__init__(logprobs=False, **about)
-        self._told = told
+        self._announced = announced
 
     @property
     def learned(self) -> dict[str, Any]:
-        return {"n": 1, "dropped": ["logprobs"]} if self._told else {}
+        return {"n": 1, "dropped": ["logprobs"]} if self._announced else {}
 
     async def complete(self, request: Request) -> Response:
         params = {name: value for name, value in request.params.items() if name != "n"}
@@ -88,10 +88,10 @@ class OneByOne(Asked):
 
 
 def prepared(
-    judge: ScriptedProvider, rows: list[dict[str, Any]] = ROWS, **given: Any
+    judge: ScriptedProvider, rows: list[dict[str, Any]] = ROWS, **options: Any
 ) -> PreparedRun:
-    run_plan = (RankConfig.load if given.pop("pairwise", False) else load_config)(
-        given={"criteria": WORDS, "metrics": []} | given
+    run_plan = (RankConfig.load if options.pop("pairwise", False) else load_config)(
+        given={"criteria": WORDS, "metrics": []} | options
     )
     return prepare(run_plan, rows, providers=[judge])
 
@@ -123,7 +123,7 @@ def test_what_is_counted_before_is_what_is_sent(about: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "rows"),
+    ("options", "rows"),
     [
         ({}, ROWS[:6]),
         ({"temperature": 0.0}, ROWS[6:]),
@@ -132,17 +132,17 @@ def test_what_is_counted_before_is_what_is_sent(about: dict[str, Any]) -> None:
     ],
 )
 def test_draws_that_come_one_by_one_are_requests_each(
-    given: dict[str, Any], rows: list[dict[str, Any]]
+    options: dict[str, Any], rows: list[dict[str, Any]]
 ) -> None:
     """Where the vendor's table says so, and where the cache does, wherever in it."""
-    first = totals(make_forecast(prepared(OneByOne(told=True), rows, **given)))["requests"]
-    assert run(prepared(OneByOne(), rows, **given))["sent"] == first
-    forecast = make_forecast(prepared(OneByOne(), **given))
+    first = totals(make_forecast(prepared(OneByOne(announced=True), rows, **options)))["requests"]
+    assert run(prepared(OneByOne(), rows, **options))["sent"] == first
+    forecast = make_forecast(prepared(OneByOne(), **options))
     assert (
         totals(forecast)["requests"]
-        == totals(make_forecast(prepared(OneByOne(told=True), **given)))["requests"]
+        == totals(make_forecast(prepared(OneByOne(announced=True), **options)))["requests"]
     )
-    result = asyncio.run(run_pipeline(prepared(OneByOne(), **given)))
+    result = asyncio.run(run_pipeline(prepared(OneByOne(), **options)))
     assert result.info.requests.sent == totals(forecast)["requests"]
     assert forecast.judges[0].usage.prompt_tokens == pytest.approx(
         result.info.usage.prompt_tokens, abs=2
@@ -166,7 +166,7 @@ def test_more_draws_are_more_requests_where_each_is_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "kept", "failed"),
+    ("options", "stored_replies", "failed"),
     [
         ({"weighting": "single"}, "no idea", 24),
         ({}, "no idea", 24),
@@ -177,22 +177,22 @@ def test_more_draws_are_more_requests_where_each_is_one() -> None:
     ],
 )
 def test_stored_replies_without_a_score_are_foreseen_as_a_run_takes_them(
-    given: dict[str, Any], kept: Any, failed: int
+    options: dict[str, Any], stored_replies: Any, failed: int
 ) -> None:
-    given = given | {"repair": "off"}
-    keep(kept, **given)
+    options = options | {"repair": "off"}
+    keep(stored_replies, **options)
     judge = Asked()
-    counted = totals(make_forecast(prepared(Asked(), **given)))
-    result = asyncio.run(run_pipeline(prepared(judge, **given)))
+    counted = totals(make_forecast(prepared(Asked(), **options)))
+    result = asyncio.run(run_pipeline(prepared(judge, **options)))
     assert len(judge.seen) == counted["requests"]
     assert len(result.table.failures) == failed
-    assert totals(make_forecast(prepared(Asked(), **given)))["requests"] == 0
+    assert totals(make_forecast(prepared(Asked(), **options)))["requests"] == 0
 
 
-def keep(reply: Any, **given: Any) -> None:
+def keep(reply: Any, **options: Any) -> None:
     """Have the cache hold this reply to all that a run asks, without token probabilities where it is a text."""
     asker = Asked(reply=reply, logprobs=not isinstance(reply, str))
-    asyncio.run(run_pipeline(prepared(asker, cache=False, **given)))
+    asyncio.run(run_pipeline(prepared(asker, cache=False, **options)))
     cache = open_cache(None)
     for request in [*asker.seen]:
         response = asyncio.run(asker.complete(request))
@@ -279,12 +279,12 @@ def test_a_batch_is_half_the_price(monkeypatch: pytest.MonkeyPatch) -> None:
     assert half.seconds is None
     assert "half price in a batch" in half.judges[0].money.why
     for vendor, model in (("anthropic", "claude-haiku-4-5"), ("gemini", "gemini-2.5-flash")):
-        own = options | {
+        batch_options = options | {
             "engine": "batch",
             "model": f"{vendor}/{model}",
             "key_env": "OPENAI_API_KEY",
         }
-        (judge,) = make_forecast(prepare(load_config(given=own), ROWS)).judges
+        (judge,) = make_forecast(prepare(load_config(given=batch_options), ROWS)).judges
         whole = cost_usd(model, judge.endpoint, judge.usage)
         assert whole
         assert judge.money.price == pytest.approx(whole / 2)
@@ -389,7 +389,7 @@ def test_a_bigger_run_is_scaled_from_these_items_and_has_no_replies(warm: bool) 
             make_forecast(prepared(Asked(), **options), items=items)
 
 
-@pytest.mark.parametrize("judge", [Asked(), OneByOne(told=True), OneByOne()])
+@pytest.mark.parametrize("judge", [Asked(), OneByOne(announced=True), OneByOne()])
 def test_the_method_is_explained(judge: Asked) -> None:
     (forecast,) = make_forecast(prepared(judge)).judges
     assert forecast.method.startswith(

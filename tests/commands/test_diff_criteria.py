@@ -420,10 +420,10 @@ def test_both_runs_have_one_deadline(
     old, new = pair(write)
 
     def requests_within(deadline: float) -> tuple[int, bool]:
-        made = load_config(given={"weighting": "single", "cache": False, "deadline": deadline})
+        config = load_config(given={"weighting": "single", "cache": False, "deadline": deadline})
         model = Slow(lambda _: "3")
         try:
-            in_time(run_diff(plan_diff(old, new, made, ROWS, providers=[model])))
+            in_time(run_diff(plan_diff(old, new, config, ROWS, providers=[model])))
         except DeadlineReached:
             return len(model.seen), False
         return len(model.seen), True
@@ -438,7 +438,7 @@ def test_both_runs_have_one_deadline(
 
 
 @pytest.mark.parametrize(
-    ("given", "error", "message"),
+    ("overrides", "error", "message"),
     [
         ({"data": None, "item": "i0"}, ConfigError, "no data: name a file of texts"),
         ({"data": None, "replay": "calls.jsonl"}, ConfigError, "no data: name a file of texts"),
@@ -468,9 +468,9 @@ def test_both_runs_have_one_deadline(
     ],
 )
 def test_what_cannot_be_done_is_said(
-    write: Write, given: dict[str, Any], error: type, message: str
+    write: Write, overrides: dict[str, Any], error: type, message: str
 ) -> None:
-    options: dict[str, Any] = {"before": write("a"), "after": write("b"), "data": ROWS, **given}
+    options: dict[str, Any] = {"before": write("a"), "after": write("b"), "data": ROWS, **overrides}
     with pytest.raises(error, match=message.replace("?", r"\?")):
         diff(options.pop("before"), options.pop("after"), options.pop("data"), **options)
 

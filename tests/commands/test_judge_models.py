@@ -58,23 +58,23 @@ def run(**options: Any) -> judge.Result:
     ],
 )
 def test_who_is_meant(name: str, base_url: str | None, meant: tuple[str, str, str]) -> None:
-    given = {"model": name} | ({"base_url": base_url} if base_url else {})
-    made = load_config(given=given)
-    provider = open_judge(made, made.model[0])
+    options = {"model": name} | ({"base_url": base_url} if base_url else {})
+    config = load_config(given=options)
+    provider = open_judge(config, config.model[0])
     assert (provider.name, provider.model, provider.endpoint) == meant
 
 
 def test_replies_of_plain_models_are_found_where_they_were_kept() -> None:
     """The key is that of the release before vendors had names."""
-    made = load_config(given={"model": "gpt-5.4-mini"})
-    provider = open_judge(made, made.model[0])
+    config = load_config(given={"model": "gpt-5.4-mini"})
+    provider = open_judge(config, config.model[0])
     message = {"role": "user", "content": "p"}
     request = Request(provider.model, (message,), {"temperature": 0.0}, endpoint=provider.endpoint)
     assert request.key() == "a58db9540dbd264ffe5a375a3fd03fda8e16385d09736dc678c32d481f8e25a1"
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "message"),
     [
         ("antropic/claude", "did you mean 'anthropic'"), ("meta-llama/Llama-3", "--base-url"),
         ("azure/gpt", "AZURE_OPENAI_ENDPOINT"),
@@ -83,13 +83,13 @@ def test_replies_of_plain_models_are_found_where_they_were_kept() -> None:
     ],
 )  # fmt: skip
 def test_a_name_that_is_nobodys_is_said_before_a_key_is_asked_for(
-    name: str, said: str, monkeypatch: pytest.MonkeyPatch
+    name: str, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for variable in ("OPENAI_API_KEY", "AZURE_OPENAI_ENDPOINT", "MISTRAL_API_KEY"):
         monkeypatch.delenv(variable, raising=False)
-    made = load_config(given={"model": name})
-    with pytest.raises(ConfigError, match=said):
-        open_judges(made, made.model)
+    config = load_config(given={"model": name})
+    with pytest.raises(ConfigError, match=message):
+        open_judges(config, config.model)
 
 
 def test_a_vendors_key_may_stand_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,8 +104,8 @@ def test_a_vendors_key_may_stand_elsewhere(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_one_model_at_two_vendors_is_a_panel() -> None:
-    made = load_config(given={"model": ["ollama/m", "vllm/m"]})
-    assert list(open_judges(made, made.model)) == ["ollama/m", "vllm/m"]
+    config = load_config(given={"model": ["ollama/m", "vllm/m"]})
+    assert list(open_judges(config, config.model)) == ["ollama/m", "vllm/m"]
 
 
 def test_a_vendors_model_is_signed_with_its_name(chat_server: Any, make_completion: Any) -> None:
@@ -117,7 +117,7 @@ def test_a_vendors_model_is_signed_with_its_name(chat_server: Any, make_completi
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         (
             {"criteria": [], "metrics": ["distinct"], "record": "calls.jsonl"},
@@ -126,11 +126,11 @@ def test_a_vendors_model_is_signed_with_its_name(chat_server: Any, make_completi
     ],
 )
 def test_what_would_be_dropped_without_a_word_is_refused(
-    options: dict[str, Any], said: str, tmp_path: Path
+    options: dict[str, Any], message: str, tmp_path: Path
 ) -> None:
     if "record" in options:
         options = options | {"record": tmp_path / options["record"]}
-    with pytest.raises(ConfigError, match=said):
+    with pytest.raises(ConfigError, match=message):
         run(**options)
     assert not list(tmp_path.iterdir())
 
@@ -149,5 +149,5 @@ def test_a_recording_knows_a_model_by_the_name_it_had_at_a_gateway(
     path.write_text(path.read_text("utf-8").replace("meta/m", "anthropic/m"), "utf-8")
     with pytest.raises(ConfigError, match="unknown model"):
         run(model="anthropic/other", replay=path)
-    made = load_config(given={"model": "anthropic/m", "replay": path})
-    assert list(open_judges(made, made.model)) == ["anthropic/m"]
+    config = load_config(given={"model": "anthropic/m", "replay": path})
+    assert list(open_judges(config, config.model)) == ["anthropic/m"]

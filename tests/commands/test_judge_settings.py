@@ -29,8 +29,8 @@ SIGNED = "effort=low|system@4b7eb5|top_p=0.9|x-team@081654"
 
 
 def run(server: Any, **options: Any) -> judge.Result:
-    given = {"model": "m", "metrics": [], "cache": False, "weighting": "single", **options}
-    return judge.evaluate(ROWS, ["relevance"], base_url=server.url, **given)
+    settings = {"model": "m", "metrics": [], "cache": False, "weighting": "single", **options}
+    return judge.evaluate(ROWS, ["relevance"], base_url=server.url, **settings)
 
 
 def reasoning(server: Any, completion: Callable[..., Any]) -> None:
@@ -193,7 +193,7 @@ def test_an_effort_that_the_server_refuses_is_left_out_and_said(
 def test_the_same_model_with_other_settings_is_a_panel(
     chat_server: Any, judges: list[dict[str, Any]], names: list[str]
 ) -> None:
-    result = run(chat_server, model=[{"name": "m"} | own for own in judges])
+    result = run(chat_server, model=[{"name": "m"} | settings for settings in judges])
     assert list(result.info.judges) == names
     assert [c.judge for c in result.table.columns] == ["", *names]
     signatures = {str(c.signature) for c in result.table.columns}
@@ -266,7 +266,7 @@ def test_a_model_that_reasons_is_asked_for_few_draws(
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"extra_body": {"temperature": 1}}, "use temperature"),
         ({"extra_body": {"n": 2}}, "use draws"),
@@ -294,9 +294,9 @@ def test_a_model_that_reasons_is_asked_for_few_draws(
     ],
 )
 def test_a_setting_that_cannot_be_used_is_refused(
-    chat_server: Any, options: dict[str, Any], said: str
+    chat_server: Any, options: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(ConfigError, match=said) as caught:
+    with pytest.raises(ConfigError, match=message) as caught:
         run(chat_server, **options)
     assert "s3cr3t" not in str(caught.value)
 
@@ -320,12 +320,12 @@ def test_a_command_in_a_file_has_to_be_allowed(
 
 
 def test_on_the_command_line_headers_keep_their_commas() -> None:
-    made = RunConfig.load(
+    config = RunConfig.load(
         given={"headers": ["X-A=b,c=d", "X-B=e"], "extra_body": ['{"top_p": 0.9}', '{"a": [1, 2]}']}
     )
-    assert made.headers == {"X-A": "b,c=d", "X-B": "e"}
-    assert made.extra_body == {"top_p": 0.9, "a": [1, 2]}
-    stored = made.model_dump(mode="json")["headers"]
+    assert config.headers == {"X-A": "b,c=d", "X-B": "e"}
+    assert config.extra_body == {"top_p": 0.9, "a": [1, 2]}
+    stored = config.model_dump(mode="json")["headers"]
     assert list(stored) == ["X-A", "X-B"]
     assert all(value.startswith("…") for value in stored.values())
 
@@ -345,8 +345,8 @@ def test_a_report_says_how_a_vendor_without_probabilities_was_scored(
     chat_server: Any, options: dict[str, Any], banners: list[str]
 ) -> None:
     """Gemini is known to refuse probabilities and several replies, so that nothing is refused here."""
-    given = {"model": "gemini/m", "weighting": "auto", **options}
-    result = run(chat_server, **given)
+    settings = {"model": "gemini/m", "weighting": "auto", **options}
+    result = run(chat_server, **settings)
     assert not result.failures
     assert not any({"logprobs", "n"} & body.keys() for body in chat_server.bodies)
     assert list(build_provenance(result).banners) == banners

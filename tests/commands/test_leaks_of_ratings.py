@@ -44,7 +44,7 @@ def rows(
     left_out: tuple[str, ...] = (), *, rated: Callable[[int], bool] = lambda n: True
 ) -> list[dict[str, Any]]:
     """Two systems' texts of 24 items; without the ratings of `left_out`."""
-    made = []
+    stripped = []
     for n in range(ITEMS):
         for system in ("good", "poor"):
             more = "very very surely " * (n % 3) if system == "good" else ""
@@ -54,8 +54,8 @@ def rows(
             votes = [grade(system, n), min(5, grade(system, n) + n % 2)]
             human = {"polite": votes} if rated(n) and f"i{n}" not in left_out else {}
             row = {"item": f"i{n}", "system": system, "source": f"{SENTENCE} {n}", "output": text}
-            made.append({**row, "human": human})
-    return made
+            stripped.append({**row, "human": human})
+    return stripped
 
 
 def answer(request: Any) -> str:
@@ -299,19 +299,21 @@ def test_an_estimate_with_leaked_examples_is_refused(
                 estimate()
         else:
             estimate()
-    kept = tuple(ledger.withhold(texts, {"coherence": digests}))
+    withheld = tuple(ledger.withhold(texts, {"coherence": digests}))
     assert (
-        [s.key for s in kept if not s.human]
+        [s.key for s in withheld if not s.human]
         == [s.key for s in leaked]
-        == [s.key for s in kept if s.withheld]
+        == [s.key for s in withheld if s.withheld]
     )
-    table = Table(kept, (column,), tuple(scores))
+    table = Table(withheld, (column,), tuple(scores))
     others = [s for s in texts if s not in leaked]
     keys = {s.key for s in others}
     bare = Table(tuple(others), (column,), tuple(s for s in scores if s.key in keys))
-    found, expected = (people(each, judges, Bootstrap(10), measure=False) for each in (table, bare))
-    assert [replace(rated, excluded=0) for rated in found] == list(expected)
-    assert [rated.excluded for rated in found] == [len(leaked)] * bool(others)
+    agreements, expected = (
+        people(each, judges, Bootstrap(10), measure=False) for each in (table, bare)
+    )
+    assert [replace(rated, excluded=0) for rated in agreements] == list(expected)
+    assert [rated.excluded for rated in agreements] == [len(leaked)] * bool(others)
     assert [c.means for c in calibrate(table)] == [c.means for c in calibrate(bare)]
 
 

@@ -50,8 +50,8 @@ def asking(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plugins, "names", lambda kind: [*names(kind), "asking"])
 
 
-def made(**given: Any) -> dict[str, Any]:
-    prepared = prepare(load_config(given={"criteria": [], **given}), ROWS)
+def made(**options: Any) -> dict[str, Any]:
+    prepared = prepare(load_config(given={"criteria": [], **options}), ROWS)
     return prepared.metrics
 
 
@@ -66,8 +66,8 @@ def test_a_metric_is_given_what_it_asks_for(asking: None, tmp_path: Path) -> Non
 
 
 def test_an_option_of_a_metric_takes_precedence_over_the_seed_of_the_run() -> None:
-    def signature(**given: Any) -> str:
-        result = made(metrics=["bleu_corpus"], seed=3, **given)["bleu_corpus"].score([])
+    def signature(**options: Any) -> str:
+        result = made(metrics=["bleu_corpus"], seed=3, **options)["bleu_corpus"].score([])
         return str(result.columns[0].signature)
 
     assert "|seed=3|" in signature()
@@ -95,7 +95,7 @@ def test_options_reach_the_metric() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("options", "message"),
     [
         (
             {"metrics": ["chrf"], "set": {"chrf": {"word_ordr": 2}}},
@@ -120,9 +120,9 @@ def test_options_reach_the_metric() -> None:
         ({"metrics": ["rogue"]}, r"unknown metric 'rogue'; did you mean 'rouge'\?"),
     ],
 )
-def test_wrong_options_are_said(asking: None, given: dict[str, Any], said: str) -> None:
-    with pytest.raises(ConfigError, match=said):
-        made(**given)
+def test_wrong_options_are_said(asking: None, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        made(**options)
 
 
 def test_every_metric_describes_itself(asking: None) -> None:

@@ -69,8 +69,8 @@ def test_a_budget_is_spread_evenly_over_the_systems(budget: int, seed: int) -> N
 
 def test_every_criterion_is_asked_of_every_pair() -> None:
     pairs = choose_pairs(texts(1, "ab"), orders=2, budget=None, seed=0)
-    asked = pairs.judgments([load("overall", pairwise=True), load("fluency", pairwise=True)])
-    assert [(j.sample.system, j.opponent and j.opponent.system, j.criterion.name) for j in asked] == [
+    judgments = pairs.judgments([load("overall", pairwise=True), load("fluency", pairwise=True)])
+    assert [(j.sample.system, j.opponent and j.opponent.system, j.criterion.name) for j in judgments] == [
         ("a", "b", "overall"), ("a", "b", "fluency"), ("b", "a", "overall"), ("b", "a", "fluency"),
     ]  # fmt: skip
 

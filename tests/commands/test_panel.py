@@ -258,14 +258,16 @@ def test_equal_texts_stay_equal_texts() -> None:
 
 
 def test_judges_may_have_addresses_of_their_own(chat_server: Any) -> None:
-    given = {
+    options = {
         "model": ["m", {"name": "m", "base_url": chat_server.url}],
         "base_url": "http://127.0.0.1:9/v1",
         "criteria": ["relevance"],
     }
-    prepared = prepare(load_config(given=given), ROWS)
+    prepared = prepare(load_config(given=options), ROWS)
     assert list(prepared.judges) == ["openai/m@127.0.0.1:9/v1", f"openai/m@{chat_server.url[7:]}"]
-    both = load_config(given={**given, "model": ["m", "decisions/m"], "base_url": chat_server.url})
+    both = load_config(
+        given={**options, "model": ["m", "decisions/m"], "base_url": chat_server.url}
+    )
     assert list(prepare(both, ROWS).judges) == ["openai/m", "decisions/m"]
 
 

@@ -119,9 +119,9 @@ def test_every_report_has_them(result: Result) -> None:
 
 
 def test_the_finding_of_one_system_has_its_rate(tmp_path: Path) -> None:
-    found = run(tmp_path, POLITE, rows=[row for row in ROWS if row["system"] == "new"])
+    result = run(tmp_path, POLITE, rows=[row for row in ROWS if row["system"] == "new"])
     assert (
-        found.report()
+        result.report()
         .splitlines()[0]
         .startswith("polite: 4.29 of 5 [3.39, 4.74], 86% pass [37, 98] over 7 items")
     )
@@ -133,12 +133,12 @@ def test_a_rate_that_repeats_the_mean_is_not_shown(tmp_path: Path) -> None:
         "at: 4", "at: pass"
     )
     script = ScriptedProvider(lambda request: "pass" if str(grade(request)) > "{'3" else "fail")
-    found = run(tmp_path, solved, model=script)
-    assert {key: rate.value for key, rate in found.pass_rates.items()} == {
-        key: mean.value for key, mean in found.estimates.items()
+    result = run(tmp_path, solved, model=script)
+    assert {key: rate.value for key, rate in result.pass_rates.items()} == {
+        key: mean.value for key, mean in result.estimates.items()
     }
-    assert "pass rate" not in found.report("csv")
-    assert "at pass" not in found.report(full=True)
+    assert "pass rate" not in result.report("csv")
+    assert "at pass" not in result.report(full=True)
 
 
 def test_the_page_of_one_item_says_what_is_below(result: Result) -> None:
@@ -169,8 +169,8 @@ def test_it_is_stored_and_loaded_from_runs_that_lack_it(tmp_path: Path) -> None:
 def test_another_least_value_asks_nothing_again(tmp_path: Path) -> None:
     run(tmp_path, POLITE, record=tmp_path / "calls.jsonl")
     other = POLITE.replace("pass_at: 4", "threshold: 0.4")
-    found = run(tmp_path, other, model="script", replay=tmp_path / "calls.jsonl")
-    assert found.pass_rates["old", "polite"].value == pytest.approx(3 / 7)  # from 2.6 on
+    result = run(tmp_path, other, model="script", replay=tmp_path / "calls.jsonl")
+    assert result.pass_rates["old", "polite"].value == pytest.approx(3 / 7)  # from 2.6 on
 
 
 def test_two_runs_are_compared_if_the_same_values_pass(tmp_path: Path) -> None:
@@ -196,13 +196,13 @@ def test_a_panels_mean_passes_or_not(tmp_path: Path) -> None:
         lambda request: {"3": 1.0} if "grade 5" in str(request.messages) else grade(request),
         model="b",
     )
-    found = run(tmp_path, POLITE, model=[ScriptedProvider(grade, model="a"), low])
+    result = run(tmp_path, POLITE, model=[ScriptedProvider(grade, model="a"), low])
     rates = {
-        name: rate.value for (system, name), rate in found.pass_rates.items() if system == "new"
+        name: rate.value for (system, name), rate in result.pass_rates.items() if system == "new"
     }
     assert rates == {
         "polite": 6 / 7,
         "polite/a": 6 / 7,
         "polite/b": 3 / 7,
     }  # the mean of 5 and 3 is 4
-    assert [line for line in found.report(full=True).splitlines() if "pass at" in line]
+    assert [line for line in result.report(full=True).splitlines() if "pass at" in line]

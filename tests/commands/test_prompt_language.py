@@ -157,8 +157,8 @@ def test_without_a_column_for_it_one_is_asked_for() -> None:
 
 def test_a_language_chosen_on_purpose_is_said_and_one_alone_is_silent() -> None:
     both = judge.evaluate(data(en=3, ja=2), ["coherence"], language="en", **JUDGE)
-    said = "The data are in several languages (3 items en, 2 ja), and a judge is asked about all of them in English"
-    assert any(note.startswith(said) for note in both.info.notes)
+    sentence = "The data are in several languages (3 items en, 2 ja), and a judge is asked about all of them in English"
+    assert any(note.startswith(sentence) for note in both.info.notes)
     one = judge.evaluate(data(en=3, ja=2), ["coherence"], where={"lang": "ja"}, **JUDGE)
     assert one.info.language == PromptLanguage("ja", "detected")
     assert "Only rows with lang=ja." in one.info.notes
@@ -168,8 +168,8 @@ def test_a_language_chosen_on_purpose_is_said_and_one_alone_is_silent() -> None:
 def test_metrics_alone_say_that_a_mean_over_languages_says_little() -> None:
     result = judge.evaluate(data(en=3, ja=3), [], metrics=["distinct"])
     assert any("a mean over them says little" in note for note in result.info.notes)
-    asked = judge.evaluate(data(en=3, ja=3), [], **{**JUDGE, "metrics": ["claims"]})
-    assert asked.info.language.how == "one of several"
+    with_metrics = judge.evaluate(data(en=3, ja=3), [], **{**JUDGE, "metrics": ["claims"]})
+    assert with_metrics.info.language.how == "one of several"
 
 
 @pytest.mark.parametrize(
@@ -223,5 +223,5 @@ def test_an_output_in_the_other_form_of_chinese_than_its_reference_is_noted(
     result = judge.evaluate(
         [{"item": "1", "output": output, "references": reference}], [], metrics=["rouge"]
     )
-    said = "1 of 1 outputs are in Traditional Chinese and their references in Simplified, or the reverse"
-    assert any(note.startswith(said) for note in result.info.notes) is noted
+    sentence = "1 of 1 outputs are in Traditional Chinese and their references in Simplified, or the reverse"
+    assert any(note.startswith(sentence) for note in result.info.notes) is noted

@@ -67,14 +67,14 @@ def test_a_function_is_a_judge_and_the_report_says_so(
 
 
 def test_it_is_asked_once_for_each_text(frame: Frame, solved: judge.Criterion) -> None:
-    asked: list[str] = []
+    prompts: list[str] = []
 
     def once(prompt: str) -> str:
-        asked.append(prompt)
+        prompts.append(prompt)
         return "2"
 
     run(frame, solved, once)
-    assert len(asked) == len(set(asked)) == 3
+    assert len(prompts) == len(set(prompts)) == 3
 
 
 def test_an_async_function_gives_probabilities(frame: Frame, solved: judge.Criterion) -> None:
@@ -96,10 +96,10 @@ def test_what_it_raises_or_returns_amiss_is_a_failed_judgment(
         return wrong
 
     result = run(frame, solved, mine)
-    said = {failure.item: failure.message for failure in result.failures}
-    assert said["30"] == "mine raised ValueError: out of ink"
+    messages = {failure.item: failure.message for failure in result.failures}
+    assert messages["30"] == "mine raised ValueError: out of ink"
     assert all(
-        "mine returned" in said[item] and "probabilities by label" in said[item]
+        "mine returned" in messages[item] and "probabilities by label" in messages[item]
         for item in ("10", "20")
     )
 
@@ -145,17 +145,19 @@ def test_a_template_whose_header_says_another_scale_is_refused(
 
 
 def test_a_criterion_made_by_hand_shows_the_text(frame: Frame) -> None:
-    own = judge.Criterion("mine", "Rate {{ output }} from 1 to 3.", judge.Scale.integers(1, 3))
-    assert judge.render(own, frame.iloc[1], map=MAP) == "Rate second from 1 to 3."
-    assert len(run(frame, own).table.scores) == 2
+    criterion = judge.Criterion(
+        "mine", "Rate {{ output }} from 1 to 3.", judge.Scale.integers(1, 3)
+    )
+    assert judge.render(criterion, frame.iloc[1], map=MAP) == "Rate second from 1 to 3."
+    assert len(run(frame, criterion).table.scores) == 2
 
 
 @pytest.mark.parametrize(
-    ("given", "words"), [(TEXT, "this is a criterion's text"), ([3], "not a int")]
+    ("entry", "words"), [(TEXT, "this is a criterion's text"), ([3], "not a int")]
 )
-def test_what_is_no_criterion_says_how_to_make_one(frame: Frame, given: Any, words: str) -> None:
+def test_what_is_no_criterion_says_how_to_make_one(frame: Frame, entry: Any, words: str) -> None:
     with pytest.raises(CriterionError, match=words) as raised:
-        run(frame, given)
+        run(frame, entry)
     assert "judge.load_criterion(text=" in str(raised.value)
 
 
@@ -202,9 +204,14 @@ def test_errors_are_short_and_in_pythons_words(
     error: type[Exception],
     words: str,
 ) -> None:
-    given: dict[str, Any] = {"model": graded, "map": MAP, "metrics": [], "cache": False} | options
+    settings: dict[str, Any] = {
+        "model": graded,
+        "map": MAP,
+        "metrics": [],
+        "cache": False,
+    } | options
     with pytest.raises(error, match=words) as raised:
-        judge.evaluate(frame, solved, **given)
+        judge.evaluate(frame, solved, **settings)
     assert "--" not in str(raised.value)
     assert raised.value.__cause__ is None
     assert len(traceback.extract_tb(raised.value.__traceback__)) == 2
@@ -229,17 +236,17 @@ def test_a_plan_sends_nothing_and_says_what_is_ahead(
     frame: Frame, solved: judge.Criterion, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    found = judge.plan(
+    plan = judge.plan(
         frame, solved, model="gpt-5.4-mini", map=MAP, metrics=[], cache=False, budget="5usd"
     )
-    assert found.requests == 3
-    assert found.price is not None
-    assert found.price > 0
-    assert "budget='$5.00': all 3 requests fit" in found.report()
-    assert '"requests": 3' in found.report("json")
-    assert "all 3 requests fit" in found._repr_html_()
+    assert plan.requests == 3
+    assert plan.price is not None
+    assert plan.price > 0
+    assert "budget='$5.00': all 3 requests fit" in plan.report()
+    assert '"requests": 3' in plan.report("json")
+    assert "all 3 requests fit" in plan._repr_html_()
     with pytest.raises(ConfigError, match="unknown format"):
-        found.report("pdf")
+        plan.report("pdf")
 
 
 def test_a_prompt_of_two_texts() -> None:
@@ -278,23 +285,23 @@ def test_a_function_is_called_with_the_progress(frame: Frame, solved: judge.Crit
 
 
 def test_scores_are_joined_to_the_frame_as_it_is(frame: Frame, solved: judge.Criterion) -> None:
-    found = run(frame, solved).join(frame)
-    assert list(found.index) == [7, 8, 9]
-    assert found.drop(columns="solved").equals(frame)
-    assert found["solved"].dtype == "float64"
-    assert found["solved"].tolist()[:2] == [3.0, 1.0]
-    assert found["solved"].isna().tolist() == [False, False, True]
+    joined = run(frame, solved).join(frame)
+    assert list(joined.index) == [7, 8, 9]
+    assert joined.drop(columns="solved").equals(frame)
+    assert joined["solved"].dtype == "float64"
+    assert joined["solved"].tolist()[:2] == [3.0, 1.0]
+    assert joined["solved"].isna().tolist() == [False, False, True]
 
 
 def test_wide_frames_have_a_column_for_each_system(solved: judge.Criterion) -> None:
     wide = pd.DataFrame({"a": ["first", "second"], "b": ["second", "first"]})
-    found = judge.evaluate(wide, solved, model=graded, systems=["a", "b"], metrics=[]).join(wide)
-    assert found[["a.solved", "b.solved"]].to_numpy().tolist() == [[3.0, 1.0], [1.0, 3.0]]
+    joined = judge.evaluate(wide, solved, model=graded, systems=["a", "b"], metrics=[]).join(wide)
+    assert joined[["a.solved", "b.solved"]].to_numpy().tolist() == [[3.0, 1.0], [1.0, 3.0]]
 
 
 def test_rows_that_were_left_out_have_none(frame: Frame, solved: judge.Criterion) -> None:
-    found = run(frame, solved, limit=1).join(frame)
-    assert found["solved"].isna().tolist() == [False, True, True]
+    joined = run(frame, solved, limit=1).join(frame)
+    assert joined["solved"].isna().tolist() == [False, True, True]
 
 
 def test_another_frame_is_refused(frame: Frame, solved: judge.Criterion) -> None:
@@ -332,11 +339,12 @@ def test_what_a_notebook_shows(frame: Frame, solved: judge.Criterion) -> None:
     moved = judge.compare(before, after)
     assert repr(moved).startswith("<RunComparison: 2 of 2 values differ, 0 of 1 mean changed")
     assert "<table" in moved._repr_html_()
-    told = judge.diff(solved, replace(solved, template=TEXT + "<b>Be strict.</b>"))
+    difference = judge.diff(solved, replace(solved, template=TEXT + "<b>Be strict.</b>"))
     assert (
-        repr(told) == "<CriterionDiff: solved (before) → solved (after). The two criteria differ>"
+        repr(difference)
+        == "<CriterionDiff: solved (before) → solved (after). The two criteria differ>"
     )
-    assert "&lt;b&gt;Be strict." in told._repr_html_()
+    assert "&lt;b&gt;Be strict." in difference._repr_html_()
 
 
 def test_a_report_is_text_in_a_notebook_too(

@@ -34,9 +34,11 @@ def better(request: Any) -> Reply:
 
 def until(replies: int) -> Callable[[Any], Reply]:
     """Prefers the better text until the money is out."""
-    left = [1] * replies
+    replies_left = [1] * replies
     return lambda request: (
-        better(request) if left and left.pop() else Refused("out of money", stops="always")
+        better(request)
+        if replies_left and replies_left.pop()
+        else Refused("out of money", stops="always")
     )
 
 
@@ -147,10 +149,10 @@ def test_what_it_will_ask_is_said_before() -> None:
     plan = RankConfig.load(given={"pairs": 5})
     rows = [row | {"output": "same"} if row["item"] == "1" else row for row in ROWS]
     prepared = prepare(plan, rows, providers=[ScriptedProvider(better)])
-    said = one_line_estimate(prepared)
-    assert said.startswith("5 pairs of texts in both orders: ")
+    estimate = one_line_estimate(prepared)
+    assert estimate.startswith("5 pairs of texts in both orders: ")
     assert prepared.notes[-1] == "A sample: 5 of 12 pairs of texts are compared."
-    judgments = int(said.split(": ")[1].split()[0])
+    judgments = int(estimate.split(": ")[1].split()[0])
     assert judgments == len(prepared.pairs.compared)  # type: ignore[union-attr]
     result = asyncio.run(run_pipeline(prepared))
     assert result.info.requests.sent == judgments

@@ -65,8 +65,8 @@ def test_a_run_takes_ratings_in_every_form(form: str, sheet: Path) -> None:
 def test_validate_takes_ratings_in_every_form(form: str, sheet: Path) -> None:
     result = run()
     expected = judge.validate(result, ratings=sheet, n_resamples=20).rated
-    found = judge.validate(result, ratings=FORMS[form](sheet), n_resamples=20).rated
-    assert found == expected
+    rated = judge.validate(result, ratings=FORMS[form](sheet), n_resamples=20).rated
+    assert rated == expected
 
 
 def test_a_wrong_row_of_ratings_in_memory_is_named() -> None:

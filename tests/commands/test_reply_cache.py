@@ -15,13 +15,13 @@ ROWS = [{"item": str(n), "output": f"Lamp {n} is lit.", "source": f"Lamp {n}."} 
 SERVER = "https://judge.invalid/v1"
 
 
-def provider(asked: list[str], reply: str = "2", last: int = 10_000) -> judge.ScriptedProvider:
+def provider(keys: list[str], reply: str = "2", last: int = 10_000) -> judge.ScriptedProvider:
     """A server's judge that answers so many requests and then is out of money."""
 
     def answer(request: Any) -> str:
-        if len(asked) == last:
+        if len(keys) == last:
             raise Refused("no money left", stops="always")
-        asked.append(request.key())
+        keys.append(request.key())
         return reply
 
     return judge.ScriptedProvider(answer, endpoint=SERVER)
@@ -47,13 +47,13 @@ def test_a_run_without_a_cache_asks_only_for_what_its_recording_lacks(
     options |= {"draws": 3} if weighting == "samples" else {}
     whole: list[str] = []
     command(provider(whole, reply), {**options, "record": tmp_path / "other.jsonl"})
-    asked: list[str] = []
+    keys: list[str] = []
     with pytest.raises(JudgeError) as caught:
-        command(provider(asked, reply, last=5), options)
+        command(provider(keys, reply, last=5), options)
     assert "The recording answers what is already paid for." in " ".join(caught.value.__notes__)
-    assert len(asked) == 5
-    result = command(provider(asked, reply), options)
-    assert sorted(asked) == sorted(whole)
+    assert len(keys) == 5
+    result = command(provider(keys, reply), options)
+    assert sorted(keys) == sorted(whole)
     assert result.failures == ()
     again: list[str] = []
     command(provider(again, reply), options)
@@ -81,6 +81,6 @@ def test_failures_in_a_recording_can_be_retried_without_a_cache(tmp_path: Path) 
     }
     vague = judge.ScriptedProvider(lambda _: "no idea", endpoint=SERVER)
     assert len(evaluate(vague, options).failures) == 6
-    asked: list[str] = []
-    assert evaluate(provider(asked), options | {"retry_failed": True}).failures == ()
-    assert len(asked) == 6
+    keys: list[str] = []
+    assert evaluate(provider(keys), options | {"retry_failed": True}).failures == ()
+    assert len(keys) == 6

@@ -50,16 +50,18 @@ def of_suite(folder: Path, provider: Any, **options: Any) -> judge.Result:
     ("command", "reply"),
     [
         (
-            lambda _, **how: judge.evaluate(
-                ROWS, ["fluency"], metrics=[], weighting="single", **how
+            lambda _, **options: judge.evaluate(
+                ROWS, ["fluency"], metrics=[], weighting="single", **options
             ),
             "2",
         ),
         (
-            lambda _, **how: judge.rank(ROWS, ["fluency"], metrics=[], weighting="single", **how),
+            lambda _, **options: judge.rank(
+                ROWS, ["fluency"], metrics=[], weighting="single", **options
+            ),
             "A",
         ),
-        (lambda folder, **how: of_suite(folder, how.pop("model"), **how), "2"),
+        (lambda folder, **options: of_suite(folder, options.pop("model"), **options), "2"),
     ],
     ids=["evaluate", "rank", "test"],
 )

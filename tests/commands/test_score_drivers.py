@@ -33,13 +33,13 @@ def test_looks_are_length_copying_and_position() -> None:
         "new": Sample("1", "new", "Nothing else", SOURCE), "word": Sample("1", "word", "mill", SOURCE),
         "none": Sample("1", "none", "", SOURCE), "alone": Sample("2", "alone", "The old mill."),
     }  # fmt: skip
-    found = {system: look for (_, system), look in looks(list(texts.values())).items()}
-    assert found["start"] == TextFeatures(log(3), 1.0, pytest.approx(1 / 7))
-    assert found["own"] == TextFeatures(log(4), pytest.approx(1 / 3), pytest.approx(5.5 / 7))
-    assert found["new"] == TextFeatures(log(2), 0.0, None)
-    assert found["word"] == TextFeatures(0.0, None, pytest.approx(2 / 7))
-    assert found["none"] == TextFeatures(None, None, None)
-    assert found["alone"] == TextFeatures(log(3), None, None)
+    features = {system: look for (_, system), look in looks(list(texts.values())).items()}
+    assert features["start"] == TextFeatures(log(3), 1.0, pytest.approx(1 / 7))
+    assert features["own"] == TextFeatures(log(4), pytest.approx(1 / 3), pytest.approx(5.5 / 7))
+    assert features["new"] == TextFeatures(log(2), 0.0, None)
+    assert features["word"] == TextFeatures(0.0, None, pytest.approx(2 / 7))
+    assert features["none"] == TextFeatures(None, None, None)
+    assert features["alone"] == TextFeatures(log(3), None, None)
 
 
 def test_a_judge_that_counts_words_is_moved_by_length() -> None:
@@ -72,10 +72,10 @@ def test_people_rate_consistency_by_copying_on_summeval(shared_data: Callable[[s
     rows = samples.load(
         shared_data("summeval.jsonl"), mapping={"item": "doc_id", "output": "summary"}
     )
-    found = analyze(
+    results = analyze(
         rows, [Column("consistency", "criterion", Signature())], [], looks=looks(rows)
     ).drivers
-    by_judge, by_people = found
+    by_judge, by_people = results
     assert by_judge.note == "fewer than 10 texts"
     assert (by_people.within, by_people.texts, by_people.items) == (True, 1600, 100)
     r = {driver.name: driver.correlation.value for driver in by_people.each}

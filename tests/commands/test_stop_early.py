@@ -33,7 +33,7 @@ class Slow(judge.ScriptedProvider):
 
 def run(script: Callable[[Request], Reply], **options: Any) -> tuple[list[Request], judge.Result]:
     provider = Slow(script, endpoint="x")
-    given = {
+    settings = {
         "metrics": [],
         "cache": False,
         "weighting": "single",
@@ -41,8 +41,8 @@ def run(script: Callable[[Request], Reply], **options: Any) -> tuple[list[Reques
         "retries": 0,
         **options,
     }
-    rows, criteria = given.pop("rows", ROWS), given.pop("criteria", ["relevance"])
-    return provider.seen, judge.evaluate(rows, criteria, model=provider, **given)
+    rows, criteria = settings.pop("rows", ROWS), settings.pop("criteria", ["relevance"])
+    return provider.seen, judge.evaluate(rows, criteria, model=provider, **settings)
 
 
 def errors(result: judge.Result) -> dict[str, int]:
@@ -165,20 +165,24 @@ def test_each_judge_of_a_panel_counts_alone() -> None:
 
 
 def test_the_same_command_stops_again_without_paying(tmp_path: Path) -> None:
-    how: dict[str, Any] = {"cache": tmp_path / "cache", "out": tmp_path / "run", "criteria": BOTH}
-    assert len(run(lambda _: BAD, **how)[0]) == 40
-    seen, result = run(lambda _: "4", **how)
+    options: dict[str, Any] = {
+        "cache": tmp_path / "cache",
+        "out": tmp_path / "run",
+        "criteria": BOTH,
+    }
+    assert len(run(lambda _: BAD, **options)[0]) == 40
+    seen, result = run(lambda _: "4", **options)
     assert (len(seen), errors(result)) == (0, {"ParseError": 40, "NotAsked": 200})
-    assert len(run(lambda _: BAD, retry_failed=True, **how)[0]) == 40, "which counts anew"
-    seen, result = run(lambda _: "4", retry_failed=True, **how)
+    assert len(run(lambda _: BAD, retry_failed=True, **options)[0]) == 40, "which counts anew"
+    seen, result = run(lambda _: "4", retry_failed=True, **options)
     assert (len(seen), result.failures) == (240, ())
 
 
 def test_a_retry_asks_all_failures_of_a_criterion_that_has_scores(tmp_path: Path) -> None:
-    how: dict[str, Any] = {"cache": tmp_path / "cache", "out": tmp_path / "run"}
+    options: dict[str, Any] = {"cache": tmp_path / "cache", "out": tmp_path / "run"}
     script = lambda r: "4" if number(r) == 0 else BAD  # noqa: E731
-    assert len(run(script, **how)[0]) == 120
-    assert len(run(script, retry_failed=True, **how)[0]) == 119
+    assert len(run(script, **options)[0]) == 120
+    assert len(run(script, retry_failed=True, **options)[0]) == 119
 
 
 def test_a_recording_of_such_a_run_has_the_same_failures(tmp_path: Path) -> None:

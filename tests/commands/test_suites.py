@@ -77,13 +77,13 @@ def grading(x: Reply = "4", y: Reply = "2", **options: Any) -> ScriptedProvider:
 
 
 def one(path: str, model: Any = None, **options: Any) -> Outcome:
-    given = {
+    settings = {
         "model": grading() if model is None else model,
         "weighting": "single",
         "cache": False,
         **options,
     }
-    (outcome,) = judge.test(path, **given)
+    (outcome,) = judge.test(path, **settings)
     return outcome
 
 
@@ -108,16 +108,16 @@ cases:
 def test_only_what_a_case_looks_at_is_asked(folder: Path) -> None:
     provider = grading()
     outcome = one(suite(BANDS), provider)
-    found = verdicts(outcome)
-    assert {name: verdict.status for name, verdict in found.items()} == {
+    by_name = verdicts(outcome)
+    assert {name: verdict.status for name, verdict in by_name.items()} == {
         "high": "passed", "low": "passed", "too high": "failed", "failures": "passed",
     }  # fmt: skip
     assert not outcome.passed
     assert len(provider.seen) == 4
     assert outcome.result is not None
     assert outcome.ranked is outcome.comparison is None
-    asked = {(row.item, row.system, row.column) for row in outcome.result.table.scores}
-    assert asked == {
+    judged = {(row.item, row.system, row.column) for row in outcome.result.table.scores}
+    assert judged == {
         ("bridge", "x", "relevance"), ("road", "y", "relevance"), ("roof", "y", "relevance"),
         ("bridge", "y", "fluency_5"),
     }  # fmt: skip
@@ -151,10 +151,10 @@ cases:
 def test_two_texts_are_compared_in_both_orders_by_the_cases_own_criterion(folder: Path) -> None:
     provider = grading()
     outcome = one(suite(ORDERS), provider)
-    found = verdicts(outcome)
+    by_name = verdicts(outcome)
     assert len(provider.seen) == 2 * 2 + 2  # and nothing for equal texts
     assert sum("shorter" in prompt for prompt in prompts(provider)) == 4
-    assert {verdict.status for verdict in found.values() if verdict.kind == "order"} <= {
+    assert {verdict.status for verdict in by_name.values() if verdict.kind == "order"} <= {
         "failed",
         "undecided",
     }
@@ -190,9 +190,9 @@ def test_the_mean_of_a_panel_decides(folder: Path) -> None:
         + "  - {name: pair, criterion: shorter.jinja, better: {output: same}, worse: {output: same}}\n"
     )
     outcome = one(suite(text), [grading(x="5", model="a"), grading(x="2", model="b")])
-    found = verdicts(outcome)
-    assert found["high"].found.startswith("3.50")
-    assert found["failures"].found == "0 of 8"
+    by_name = verdicts(outcome)
+    assert by_name["high"].found.startswith("3.50")
+    assert by_name["failures"].found == "0 of 8"
     assert outcome.ranked is not None
     assert {row.column for row in outcome.ranked.table.scores} == {
         "shorter",
@@ -223,10 +223,10 @@ def test_peoples_ratings_are_there_for_the_cases(folder: Path) -> None:
     assert people.reason.startswith("too few items: at least 10 needed")
     assert outcome.result is not None
     assert all(sample.human for sample in outcome.result.table.samples)
-    kept = one("one.judge.yaml", out="runs")
-    assert kept.result is not None
-    assert [rated.criterion for rated in kept.result.rated] == ["relevance"]
-    assert load("runs/one").table.samples == kept.result.table.samples
+    updated = one("one.judge.yaml", out="runs")
+    assert updated.result is not None
+    assert [rated.criterion for rated in updated.result.rated] == ["relevance"]
+    assert load("runs/one").table.samples == updated.result.table.samples
 
 
 def test_options_go_before_the_files(folder: Path) -> None:
@@ -319,8 +319,8 @@ def test_everything_that_is_wrong_is_said_before_anything_is_asked(folder: Path)
     provider = grading()
     with pytest.raises(ConfigError) as error:
         judge.test("s", model=provider)
-    said = str(error.value)
-    for place, what in (
+    messages = str(error.value)
+    for place, message in (
         ("s/a.judge.yaml:2", "data.jsonl: no such file"),
         ("s/b.judge.yaml:3", "did you mean 'bridge'?"),
         ("s/c.judge.yaml:2", "did you mean 'relevance'?"),
@@ -328,9 +328,9 @@ def test_everything_that_is_wrong_is_said_before_anything_is_asked(folder: Path)
         ("s/e.judge.yaml:3", "drift needs a baseline: write baseline: FOLDER at the top"),
         ("s/f.judge.yaml:2", "there is no run in s/there; --update-baseline makes a new one"),
     ):
-        assert any(line.startswith(place) and what in line for line in said.splitlines()), (
+        assert any(line.startswith(place) and message in line for line in messages.splitlines()), (
             place,
-            said,
+            messages,
         )
     assert provider.seen == []
 
@@ -380,8 +380,8 @@ def test_the_longest_prompt_and_the_whole_price_are_limited(
         suite(text.replace("10000", "10").replace("0.50usd", "0.00001usd")), cache=False
     )
     assert verdicts(over)["tokens"].status == verdicts(over)["cost"].status == "failed"
-    own = "base_url: http://127.0.0.1:1/v1\n" + text
-    (unknown,) = judge.test(suite(own), cache=False)
+    with_base_url = "base_url: http://127.0.0.1:1/v1\n" + text
+    (unknown,) = judge.test(suite(with_base_url), cache=False)
     cost = verdicts(unknown)["cost"]
     assert (cost.status, cost.met) == ("error", False)
     assert "no known price: limit `tokens` instead" in cost.reason
@@ -414,8 +414,8 @@ def test_a_budget_beside_the_files_is_for_all_suites(folder: Path) -> None:
 
 def test_a_deadline_beside_the_files_is_for_all_suites(folder: Path) -> None:
     paths = [suite(BANDS, "a.judge.yaml"), suite("deadline: 100\n" + BANDS, "b.judge.yaml")]
-    found = judge.test(paths, model=grading(), deadline=1e-9, cache=False)
-    assert all("deadline" in outcome.trouble for outcome in found)
+    outcomes = judge.test(paths, model=grading(), deadline=1e-9, cache=False)
+    assert all("deadline" in outcome.trouble for outcome in outcomes)
 
 
 # The baseline
@@ -509,14 +509,14 @@ def test_a_few_edited_texts_are_left_out(folder: Path) -> None:
         lambda request: "1" if "roof!" in request.messages[0]["content"] else "4"
     )
     edited = one(path, low)
-    found = verdicts(edited)
-    assert found["fluency_5 against the baseline"].reason == "the same"
-    assert found["same"].found == "0.00"
+    by_name = verdicts(edited)
+    assert by_name["fluency_5 against the baseline"].reason == "the same"
+    assert by_name["same"].found == "0.00"
     assert edited.notes[-1] == (
         "1 of 16 texts edited, such as item 'roof' of system 'x'; only unchanged texts show whether the judge changed."
     )
     assert (
-        found["relevance of changed texts against the baseline"].status == "passed"
+        by_name["relevance of changed texts against the baseline"].status == "passed"
     )  # one is too few
 
 
@@ -565,10 +565,10 @@ def test_changed_texts_are_compared_without_the_judges_shift(
     grades = ScriptedProvider(
         lambda r: new_grade if "edited" in r.messages[0]["content"] else old_grade
     )
-    found = verdicts(one(path, grades))
-    assert {name for name, verdict in found.items() if not verdict.met} == unmet
-    assert found["fluency_5 of changed texts against the baseline"].reason == reason
-    judged = found["fluency_5 against the baseline"].reason
+    by_name = verdicts(one(path, grades))
+    assert {name for name, verdict in by_name.items() if not verdict.met} == unmet
+    assert by_name["fluency_5 of changed texts against the baseline"].reason == reason
+    judged = by_name["fluency_5 against the baseline"].reason
     assert ("same texts: the judge changed" in judged) == (old_grade == "3")
 
 
@@ -619,8 +619,8 @@ def test_a_changed_prompt_of_a_system_is_compared(
     outcome = one(
         path, ScriptedProvider(lambda r: grade if "new" in r.messages[0]["content"] else "4")
     )
-    found = verdicts(outcome)["fluency_5 of changed texts against the baseline"]
-    assert (found.status, found.reason) == (status, reason)
+    verdict = verdicts(outcome)["fluency_5 of changed texts against the baseline"]
+    assert (verdict.status, verdict.reason) == (status, reason)
     assert outcome.passed == (status == "passed")
     if systems == "vwxyz":
         assert "1 case of drift not judged: all the texts were edited." in outcome.notes
@@ -664,11 +664,11 @@ def test_a_baseline_is_not_kept_where_somebody_elses_report_is(folder: Path) -> 
     Path("mine/one").mkdir()
     Path("mine/one/report.md").write_text("Mine.", encoding="utf-8")
     provider = grading()
-    for where, said in (
+    for where, message in (
         ("mine", "mine/one holds a report that is not from judge"),
         ("data.jsonl", "is a file"),
     ):
-        with pytest.raises(StorageError, match=said):
+        with pytest.raises(StorageError, match=message):
             one(suite(BANDS), provider, baseline=where, update_baseline=True)
     assert Path("mine/one/report.md").read_text(encoding="utf-8") == "Mine."
     assert not provider.seen
@@ -682,12 +682,12 @@ def test_a_recording_that_lacks_replies_is_trouble_whatever_failures_are_allowed
     path = suite(text)
     one(path, record="calls.jsonl", limit=12)
     assert one(path, [], replay="calls.jsonl", limit=12).passed
-    found = one(path, [], replay="calls.jsonl", max_concurrency=1)
-    assert not found.verdicts
-    assert found.trouble.startswith(
+    outcome = one(path, [], replay="calls.jsonl", max_concurrency=1)
+    assert not outcome.verdicts
+    assert outcome.trouble.startswith(
         "4 judgments not in the recording; the first is mill (x), relevance: calls.jsonl does"
     )
-    assert "run this again with model and record='calls.jsonl' instead of replay" in found.trouble
+    assert "run this again with model and record='calls.jsonl' instead of replay" in outcome.trouble
 
 
 def test_a_limit_of_many_digits(folder: Path) -> None:
@@ -833,11 +833,11 @@ def test_a_suite_on_real_texts(folder: Path, shared_data: Callable[[str], Path])
         json.loads(line)
         for line in shared_data("summeval_smoke.jsonl").read_text("utf-8").splitlines()
     ]
-    said = {row["summary"]: str(int(row["human"]["relevance"] + 0.5)) for row in rows}
+    grade_by_text = {row["summary"]: str(int(row["human"]["relevance"] + 0.5)) for row in rows}
 
     def script(request: Any) -> Reply:
         text = request.messages[0]["content"]
-        return next(grade for summary, grade in said.items() if summary in text)
+        return next(grade for summary, grade in grade_by_text.items() if summary in text)
 
     best, worst = (choose(rows, key=lambda row: row["human"]["relevance"]) for choose in (max, min))
     text = f"""

@@ -85,10 +85,14 @@ def test_draws_say_how_far_they_scatter(tmp_path: Path) -> None:
 
 
 def test_a_run_that_was_killed_is_concluded_from_what_it_had(tmp_path: Path) -> None:
-    left = [1] * 12
+    replies_left = [1] * 12
 
     def script(request: Any) -> Reply:
-        return fond(request) if left and left.pop() else Refused("out of money", stops="always")
+        return (
+            fond(request)
+            if replies_left and replies_left.pop()
+            else Refused("out of money", stops="always")
+        )
 
     with pytest.raises(Refused):
         judge.evaluate(
@@ -99,8 +103,8 @@ def test_a_run_that_was_killed_is_concluded_from_what_it_had(tmp_path: Path) -> 
             out=tmp_path / "r",
             max_concurrency=1,
         )
-    (found,) = load(tmp_path / "r").comparisons
-    assert found.differences[0].estimate.n == 6
+    (comparison,) = load(tmp_path / "r").comparisons
+    assert comparison.differences[0].estimate.n == 6
 
 
 def test_rankings_have_none() -> None:

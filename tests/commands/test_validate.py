@@ -37,14 +37,14 @@ def rows(
     human: Any = lambda system, n: {"relevance": VOTES[system]}, items: int = 6
 ) -> list[dict[str, Any]]:
     """Three systems, good, fair and poor; the worse one is, the longer it writes, in words of its own."""
-    found = []
+    data = []
     for n in range(items):
         for place, system in enumerate(GRADES):
             text = " ".join(
                 [*WORDS[n : n + 6], *(f"{system}{k}" for k in range(1 + place * 2 + n % 2))]
             )
             source = " ".join([*WORDS * 2, f"article {n}"])
-            found.append(
+            data.append(
                 {
                     "item": f"i{n}",
                     "system": system,
@@ -54,7 +54,7 @@ def rows(
                 }
                 | ({"human": human(system, n)} if human(system, n) else {})
             )
-    return found
+    return data
 
 
 def grade(request: Any) -> str:
@@ -93,9 +93,9 @@ def test_a_judge_is_compared_with_baselines() -> None:
     baselines = ["length", "ROUGE-1", "ROUGE-2", "ROUGE-Lsum"]
     assert names(rated) == {"judges": ["grader"], "baselines": baselines}
     assert rated.texts == 18
-    (own,) = rated.judges
-    assert own.correlation.estimates["within-items", "spearman"].value == 1.0
-    assert own.signature.startswith("relevance@")
+    (judge_row,) = rated.judges
+    assert judge_row.correlation.estimates["within-items", "spearman"].value == 1.0
+    assert judge_row.signature.startswith("relevance@")
     length = rated.baselines[0].correlation.estimates["within-items", "spearman"]
     assert (length.value, length.n) == (-1.0, 6)
     difference = rated.differences["grader", "length", "within-items"]
@@ -112,23 +112,25 @@ def test_one_rater_is_compared_with_the_mean_of_the_others() -> None:
     rated = of(usual())
     assert rated.no_rater == ""
     assert rated.rater.signature == "3 raters"
-    found = rated.rater.correlation.estimates["within-items", "kendall"]
+    estimate = rated.rater.correlation.estimates["within-items", "kendall"]
     pairs = (([5, 4, 1], [4.5, 3.5, 2]), ([5, 3, 2], [4.5, 4, 1]), ([4, 4], [5, 3.5]))
     expected = [stats.kendalltau(one, others)[0] for one, others in pairs[:2]]
-    assert found.value == pytest.approx(sum(expected) / 2)  # the third does not vary where it rated
+    assert estimate.value == pytest.approx(
+        sum(expected) / 2
+    )  # the third does not vary where it rated
 
 
 def test_what_the_run_holds_is_not_measured_again(monkeypatch: pytest.MonkeyPatch) -> None:
     measured = {"rouge": {"multi": "mean", "types": ["rouge1", "rouge2", "rougeLsum"]}}
     result = judged(rows(), metrics=["rouge"], set=measured)
     expected = of(judge.validate(result, n_resamples=50)).baselines
-    made = judge.metrics.rouge.Rouge.score
+    original = judge.metrics.rouge.Rouge.score
     monkeypatch.setattr(
         judge.metrics.rouge.Rouge, "score", lambda *_: pytest.fail("measured again")
     )
     again = of(judge.validate(result, n_resamples=50)).baselines
     assert again == expected
-    monkeypatch.setattr(judge.metrics.rouge.Rouge, "score", made)
+    monkeypatch.setattr(judge.metrics.rouge.Rouge, "score", original)
     assert of(usual()).baselines == expected
 
 
@@ -177,10 +179,10 @@ def test_criteria_without_a_partner_are_named_once() -> None:
 
 
 def test_only_rated_texts_count() -> None:
-    found = judge.validate(
+    validation = judge.validate(
         judged(rows(lambda system, n: {"relevance": GRADES[system]} if n < 4 else {}))
     )
-    rated = of(found)
+    rated = of(validation)
     assert (rated.texts, rated.baselines[1].correlation.texts) == (12, 12)
     assert rated.rater is None
     assert rated.no_rater.startswith("the data have one rating per text")
@@ -192,9 +194,9 @@ def test_only_rated_texts_count() -> None:
 
 def test_all_failed_is_no_zero() -> None:
     result = judged(rows(), model=ScriptedProvider(lambda _: "no score", model="mute"))
-    (own,) = of(judge.validate(result)).judges
-    assert (own.correlation.texts, own.correlation.estimates) == (0, {})
-    assert set(own.correlation.lacking.values()) == {"no text has both a value and a rating"}
+    (judge_row,) = of(judge.validate(result)).judges
+    assert (judge_row.correlation.texts, judge_row.correlation.estimates) == (0, {})
+    assert set(judge_row.correlation.lacking.values()) == {"no text has both a value and a rating"}
 
 
 def test_failures_on_texts_that_people_rate_differently_are_a_warning() -> None:
@@ -207,26 +209,26 @@ def test_failures_on_texts_that_people_rate_differently_are_a_warning() -> None:
         )
         return "I cannot rate this." if refused else grade(request)
 
-    found = judge.validate(
+    validation = judge.validate(
         judged(rows(items=8), model=ScriptedProvider(reply, model="shy")), n_resamples=20
     )
-    (own,) = of(found).judges
-    failed = own.failed
+    (judge_row,) = of(validation).judges
+    failed = judge_row.failed
     assert (failed.n, failed.of) == (8, 24)
     assert failed.ratings == pytest.approx((7 * 1.5 + 11 / 3) / 8)
     assert failed.scored_ratings == pytest.approx((8 * 14 / 3 + 7 * 11 / 3 + 1.5) / 16)
     assert failed.p == 2 / 2**7  # signs of the seven items with failures
-    assert own.correlation.estimates["within-items", "spearman"].value == 1.0
+    assert judge_row.correlation.estimates["within-items", "spearman"].value == 1.0
     note = (
         "relevance: 8 of 24 judgments by shy failed. People's mean rating of these texts is 1.77, of the scored ones "
         "4.03 (p = 0.016)."
     )
-    assert f"! {note}" in found.report("console").replace("\n", " ")
-    assert " failed  items" in found.report()
-    assert "33.3%" in found.report()
-    assert "(p = 0.016)." in found.report("html")
-    stored = json.loads(json.dumps(asdict(flat(of(found)))))
-    assert read(stored) == of(found)
+    assert f"! {note}" in validation.report("console").replace("\n", " ")
+    assert " failed  items" in validation.report()
+    assert "33.3%" in validation.report()
+    assert "(p = 0.016)." in validation.report("html")
+    stored = json.loads(json.dumps(asdict(flat(of(validation)))))
+    assert read(stored) == of(validation)
     del stored["rows"][0]["failed"]  # in runs stored before
     assert read(stored).judges[0].failed is None
     assert "failed" not in usual().report()
@@ -241,43 +243,49 @@ def test_raters_agree_with_each_other_and_a_judge_with_their_mean() -> None:
     expected = agree(votes.reshape(3, 6, 3), bootstrap=Bootstrap(50))
     assert agreed == expected
     assert agreed.estimates["icc_2_1"].n == 12  # a third of the texts lacks a vote
-    (own,) = rated.judges
+    (judge_row,) = rated.judges
     means = {
-        system: np.mean([vote for vote in given if vote is not None])
-        for system, given in VOTES.items()
+        system: np.mean([vote for vote in ratings if vote is not None])
+        for system, ratings in VOTES.items()
     }
     sides = np.array([[GRADES[s] for s in GRADES] * 6, [means[s] for s in GRADES] * 6]).reshape(
         2, 6, 3
     )
     alpha = agree(sides, ["alpha_interval"], Bootstrap(50)).estimates["alpha_interval"]
-    assert own.agreement.estimates["alpha_interval"] == alpha
+    assert judge_row.agreement.estimates["alpha_interval"] == alpha
     kappa = agree(np.floor(sides + 0.5), ["kappa_quadratic"], Bootstrap(50)).estimates[
         "kappa_quadratic"
     ]
-    assert own.agreement.estimates["kappa_quadratic"] == kappa
+    assert judge_row.agreement.estimates["kappa_quadratic"] == kappa
     assert all(not row.agreement.estimates and row.calibration is None for row in rated.baselines)
 
 
 def test_a_judge_is_calibrated_on_its_own_scale() -> None:
-    (own,) = of(usual()).judges
-    assert [(one.low, one.high, one.value, one.people.n) for one in own.calibration.bins] == [
+    (judge_row,) = of(usual()).judges
+    assert [(one.low, one.high, one.value, one.people.n) for one in judge_row.calibration.bins] == [
         (1.5, 2.5, 2.0, 6), (3.5, 4.5, 4.0, 6), (4.5, 5.0, 5.0, 6),
     ]  # fmt: skip
-    assert own.calibration.bias.value == pytest.approx(np.mean([5 - 14 / 3, 4 - 11 / 3, 2 - 1.5]))
+    assert judge_row.calibration.bias.value == pytest.approx(
+        np.mean([5 - 14 / 3, 4 - 11 / 3, 2 - 1.5])
+    )
 
 
 @pytest.mark.parametrize(("factor", "ends"), [(20, "40 to 100"), (0.2, "0.4 to 1")])
 def test_another_scale_has_neither(factor: float, ends: str) -> None:
-    found = judge.validate(
+    validation = judge.validate(
         judged(rows(lambda system, n: {"relevance": factor * GRADES[system]})), n_resamples=20
     )
-    (own,) = of(found).judges
+    (judge_row,) = of(validation).judges
     why = f"people rated from {ends}, the judge on a scale of 1 to 5"
-    assert (own.calibration, own.agreement.estimates, own.no_calibration) == (None, {}, why)
-    assert own.correlation.estimates["within-items", "spearman"].value == 1.0
-    assert f"No agreement and calibration for grader: {why}." in found.report("markdown").replace(
-        "\\", ""
+    assert (judge_row.calibration, judge_row.agreement.estimates, judge_row.no_calibration) == (
+        None,
+        {},
+        why,
     )
+    assert judge_row.correlation.estimates["within-items", "spearman"].value == 1.0
+    assert f"No agreement and calibration for grader: {why}." in validation.report(
+        "markdown"
+    ).replace("\\", "")
 
 
 def test_words_count_as_their_values(tmp_path: Path) -> None:
@@ -290,13 +298,17 @@ def test_words_count_as_their_values(tmp_path: Path) -> None:
     words = ScriptedProvider(
         lambda request: {"5": "good", "4": "fair", "2": "poor"}[grade(request)], model="words"
     )
-    found = judge.validate(
+    validation = judge.validate(
         judged(rows(lambda system, n: {"tone": VOTES[system]}), [str(path)], model=words),
         n_resamples=20,
     )
-    (own,) = of(found, "tone").judges
-    assert set(own.agreement.estimates) == {"alpha_interval", "kappa_quadratic", "kappa_linear"}
-    assert [(one.low, one.high) for one in own.calibration.bins] == [
+    (judge_row,) = of(validation, "tone").judges
+    assert set(judge_row.agreement.estimates) == {
+        "alpha_interval",
+        "kappa_quadratic",
+        "kappa_linear",
+    }
+    assert [(one.low, one.high) for one in judge_row.calibration.bins] == [
         (1.0, 2.0),
         (2.0, 4.0),
         (4.0, 5.0),
@@ -333,16 +345,17 @@ def test_the_judges_of_two_runs_are_held_against_each_other(tmp_path: Path) -> N
     )
     for name, model in (("a", ScriptedProvider(grade, model="grader")), ("b", kind)):
         judged(rows(), model=model, out=tmp_path / name)
-    found = judge.validate(tmp_path / "a", tmp_path / "b", n_resamples=50)
+    validation = judge.validate(tmp_path / "a", tmp_path / "b", n_resamples=50)
     names_ = [f"grader ({tmp_path / name})" for name in "ab"]
-    assert names(of(found))["judges"] == names_
-    told = json.loads(found.report("json"))["criteria"][0]["sentences"]["within-items"]
+    assert names(of(validation))["judges"] == names_
+    sentences = json.loads(validation.report("json"))["criteria"][0]["sentences"]["within-items"]
     assert (
-        f"{names_[0]}: no significant difference from {names_[1]} (+1.866 [−0.220, 1.996])." in told
+        f"{names_[0]}: no significant difference from {names_[1]} (+1.866 [−0.220, 1.996])."
+        in sentences
     )
-    assert names(of(found))["baselines"][-1] == "ROUGE-Lsum"
+    assert names(of(validation))["baselines"][-1] == "ROUGE-Lsum"
     one = of(judge.validate(tmp_path / "a", n_resamples=50)).judges[0]
-    assert of(found).judges[0] == replace(one, name=names_[0])
+    assert of(validation).judges[0] == replace(one, name=names_[0])
 
 
 def test_of_another_run_only_the_same_texts_count() -> None:
@@ -350,9 +363,9 @@ def test_of_another_run_only_the_same_texts_count() -> None:
     data = rows()
     data[0]["output"] += " poor0 and more"
     other = judged(data[:9], model=ScriptedProvider(lambda _: "3", model="flat"))
-    found = judge.validate(first, other, n_resamples=20)
-    assert [row.correlation.texts for row in of(found).judges] == [18, 8]
-    assert "Left out: 1 text of run 2, not in the first run." in found.notes
+    validation = judge.validate(first, other, n_resamples=20)
+    assert [row.correlation.texts for row in of(validation).judges] == [18, 8]
+    assert "Left out: 1 text of run 2, not in the first run." in validation.notes
     with pytest.raises(DataError, match="run 2 shares no text with the first run"):
         judge.validate(first, judged([row | {"item": f"x{row['item']}"} for row in data]))
 
@@ -457,17 +470,20 @@ def test_a_baseline_with_few_items_is_not_compared() -> None:
     table = replace(
         result.table, columns=(*result.table.columns, held), scores=(*result.table.scores, *scores)
     )
-    found = judge.validate(replace(result, table=table))
-    (baseline,) = [row for row in of(found).baselines if row.name == "bleurt"]
+    validation = judge.validate(replace(result, table=table))
+    (baseline,) = [row for row in of(validation).baselines if row.name == "bleurt"]
     assert baseline.correlation.estimates["within-items", "spearman"].value == 1.0
     assert (
         baseline.few["within-items"] == "it has values for 4 of 24 items, too few for a comparison"
     )
-    assert not any(baseline == "bleurt" for _, baseline, _ in of(found).differences)
-    said = found.report("markdown")
-    assert "Not compared with the judges: bleurt: it has values for 4 of 24 items" in said
-    assert "bleurt" not in found.report()
-    assert read(json.loads(json.dumps(asdict(flat(of(found)))))).baselines == of(found).baselines
+    assert not any(baseline == "bleurt" for _, baseline, _ in of(validation).differences)
+    report = validation.report("markdown")
+    assert "Not compared with the judges: bleurt: it has values for 4 of 24 items" in report
+    assert "bleurt" not in validation.report()
+    assert (
+        read(json.loads(json.dumps(asdict(flat(of(validation)))))).baselines
+        == of(validation).baselines
+    )
 
 
 def test_tables_for_a_paper_are_at_the_level() -> None:
@@ -486,11 +502,13 @@ def test_a_rating_off_the_scale_is_named() -> None:
     result = judged(
         rows(lambda system, n: {"relevance": 7 if (system, n) == ("fair", 2) else GRADES[system]})
     )
-    said = (
+    expected_note = (
         "Ratings of relevance outside its scale, 1 to 5: 7 at row 8. Only correlations count them."
     )
-    assert said in result.info.notes
-    assert [note for note in judge.validate(result).notes if "outside its scale" in note] == [said]
+    assert expected_note in result.info.notes
+    assert [note for note in judge.validate(result).notes if "outside its scale" in note] == [
+        expected_note
+    ]
 
 
 def test_ratings_of_a_later_run_are_not_denied() -> None:

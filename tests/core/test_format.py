@@ -26,10 +26,10 @@ def test_harmless_text_stays_as_it_is() -> None:
 
 @given(st.text(st.characters()))
 def test_clean_text_is_utf8_without_controls_and_stays_clean(text: str) -> None:
-    found = format.escape_controls(text)
-    found.encode()
-    assert format.escape_controls(found) == found
-    assert not set(found) & {"\x00", "\x1b", "\x07", "\x9b", "\u202e", "\u2067"}
+    cleaned = format.escape_controls(text)
+    cleaned.encode()
+    assert format.escape_controls(cleaned) == cleaned
+    assert not set(cleaned) & {"\x00", "\x1b", "\x07", "\x9b", "\u202e", "\u2067"}
 
 
 @pytest.mark.parametrize(
@@ -85,6 +85,6 @@ def test_how_a_value_is_shown(show: Any, cases: dict[Any, Any]) -> None:
 
 def test_plain_is_what_strict_json_can_hold() -> None:
     value = {1: math.nan, "b": (math.inf, 1, True, None), "c": {"d": "\ud800日"}, "e": {1}}
-    found = format.to_json(value)
-    assert found == {"1": None, "b": [None, 1, True, None], "c": {"d": "\ufffd日"}, "e": "{1}"}
-    assert json.loads(json.dumps(found, allow_nan=False)) == found
+    converted = format.to_json(value)
+    assert converted == {"1": None, "b": [None, 1, True, None], "c": {"d": "\ufffd日"}, "e": "{1}"}
+    assert json.loads(json.dumps(converted, allow_nan=False)) == converted

@@ -71,7 +71,7 @@ def _refused(values: Any) -> list[InvalidValue]:
 
 
 @pytest.mark.parametrize(
-    ("values", "said"),
+    ("values", "message"),
     [
         ({}, "name is missing"),
         ([], "write keys and values"),
@@ -85,8 +85,8 @@ def _refused(values: Any) -> list[InvalidValue]:
         ({"name": "a", "even": 3}, "even: write an even number"),
     ],
 )
-def test_a_refused_value_is_worded_with_its_place(values: Any, said: str) -> None:
-    assert [str(each) for each in _refused(values)] == [said]
+def test_a_refused_value_is_worded_with_its_place(values: Any, message: str) -> None:
+    assert [str(each) for each in _refused(values)] == [message]
 
 
 @pytest.mark.parametrize("value", [None, 3, "a", [], {}, 0.5, True])

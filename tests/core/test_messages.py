@@ -16,12 +16,14 @@ WORDS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("given", "typed", "written"), WORDS)
-def test_an_option_in_both_words(given: tuple[str, object], typed: str, written: str) -> None:
-    assert option(*given) == typed
+@pytest.mark.parametrize(("option_and_value", "typed", "written"), WORDS)
+def test_an_option_in_both_words(
+    option_and_value: tuple[str, object], typed: str, written: str
+) -> None:
+    assert option(*option_and_value) == typed
     with speaking_to("python"):
-        assert option(*given) == written
-    assert option(*given) == typed
+        assert option(*option_and_value) == written
+    assert option(*option_and_value) == typed
 
 
 def test_the_outer_door_counts() -> None:

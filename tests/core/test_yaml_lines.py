@@ -17,16 +17,16 @@ from judge.core.yaml_lines import Malformed, Twice
 
 
 def test_keys_stand_on_the_lines_where_they_are_written() -> None:
-    found = yaml_lines.keys("# first\na: 1\nb:\n  - [2, {c: x}]\n3: null\n")
-    assert found == ({"a": 1, "b": [[2, {"c": "x"}]], 3: None}, {"a": 2, "b": 3, "3": 5})
+    parsed = yaml_lines.keys("# first\na: 1\nb:\n  - [2, {c: x}]\n3: null\n")
+    assert parsed == ({"a": 1, "b": [[2, {"c": "x"}]], 3: None}, {"a": 2, "b": 3, "3": 5})
 
 
 def test_keys_that_are_merged_in_may_stand_again() -> None:
-    found = yaml_lines.keys(
+    parsed = yaml_lines.keys(
         "base: &base {a: 1, b: 2}\nown:\n  <<: *base\n  a: 3\n<<: *base\na: 4\n"
     )
-    assert found.values == {"base": {"a": 1, "b": 2}, "own": {"a": 3, "b": 2}, "a": 4, "b": 2}
-    assert found.lines == {"base": 1, "own": 2, "<<": 5, "a": 6}
+    assert parsed.values == {"base": {"a": 1, "b": 2}, "own": {"a": 3, "b": 2}, "a": 4, "b": 2}
+    assert parsed.lines == {"base": 1, "own": 2, "<<": 5, "a": 6}
     with pytest.raises(Twice, match="a stands here for the second time") as raised:
         yaml_lines.keys("a: 1\nb: 2\na: 3\n")
     assert raised.value.line == 3
@@ -45,7 +45,7 @@ def test_what_has_no_keys_is_none(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "line", "said"),
+    ("text", "line", "message"),
     [
         ("a: 1\nb: [1\n", 3, "not YAML: expected ',' or ']'"), ("a: 2026-02-30", 1, "not YAML: day is out of range"),
         ("a: !!int x", 1, "not YAML: invalid literal"), ("a: !!bool x", 1, "not YAML: "),
@@ -58,11 +58,11 @@ def test_what_has_no_keys_is_none(text: str) -> None:
         ("[" * 700, None, "nested too deeply"), ("- " * 700, None, "nested too deeply"),
     ],
 )  # fmt: skip
-def test_all_that_is_wrong_is_one_error(text: str, line: int | None, said: str) -> None:
+def test_all_that_is_wrong_is_one_error(text: str, line: int | None, message: str) -> None:
     for read in (yaml_lines.values, yaml_lines.keys):
         with pytest.raises(Malformed) as raised:
             read(text)
-        assert (str(raised.value)[: len(said)], raised.value.line) == (said, line)
+        assert (str(raised.value)[: len(message)], raised.value.line) == (message, line)
 
 
 WORDS = st.lists(st.text("aé본?:-", min_size=1, max_size=4), min_size=1, max_size=3).map(" ".join)

@@ -121,8 +121,8 @@ def test_the_message_for_pairs_names_the_criteria_that_compare() -> None:
 
 def test_in_python_the_message_is_in_python() -> None:
     with speaking_to("python"):
-        said = message(texts((QUESTION, ANSWER)), metrics=True)
+        output = message(texts((QUESTION, ANSWER)), metrics=True)
         unwritten = str(no_default_of_unwritten())
     for part in ("criteria=['relevance', 'fluency']", "criteria='helpful: ", "criteria=[]"):
-        assert part in said
+        assert part in output
         assert part in unwritten

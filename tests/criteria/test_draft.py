@@ -34,24 +34,24 @@ def test_steps_are_asked_for_by_the_text_of_the_criterion_and_no_sample(write: W
         "{% for r in references %}{{ r }}{% endfor %}{% if genre %}?{% endif %}, "
         "up to {{ this.highest }}.\n{% endblock %}"
     )
-    made = asked_of(criteria.load(write(text)))
-    asked = made.messages[0]["content"]
-    assert (made.item, made.system, made.criterion, made.question) == ("", "", "my", "")
+    request = asked_of(criteria.load(write(text)))
+    prompt = request.messages[0]["content"]
+    assert (request.item, request.system, request.criterion, request.question) == ("", "", "my", "")
     for part in (
         "Criterion: Tone",
         "How it sounds.",
         "Fit for [genre], up to polite.",
         "Scale: rude, polite.",
     ):
-        assert part in asked
-    assert "Old one." not in asked
-    assert "judging one text" in asked
+        assert part in prompt
+    assert "Old one." not in prompt
+    assert "judging one text" in prompt
 
 
 def test_steps_of_a_comparison_lead_to_the_better_text() -> None:
-    asked = asked_of(criteria.load("fluency", pairwise=True)).messages[0]["content"]
-    assert "comparing two texts" in asked
-    assert "Which of the two texts is better by this criterion, A or B?" in asked
+    prompt = asked_of(criteria.load("fluency", pairwise=True)).messages[0]["content"]
+    assert "comparing two texts" in prompt
+    assert "Which of the two texts is better by this criterion, A or B?" in prompt
 
 
 def test_a_draft_leaves_the_layouts_for_prompts_as_they_were(write: Write) -> None:

@@ -133,15 +133,15 @@ def test_a_comparison_has_no_examples(tmp_path: Path) -> None:
 
 
 def test_examples_in_python_are_records_or_mappings() -> None:
-    given = (judge.Example("a", "4.0"), {"text": "b", "score": 2})
-    made = Criterion(
-        "polite", "{{ output }}{{ this.examples }}", Scale.integers(1, 5), examples=given
+    examples = (judge.Example("a", "4.0"), {"text": "b", "score": 2})
+    criterion = Criterion(
+        "polite", "{{ output }}{{ this.examples }}", Scale.integers(1, 5), examples=examples
     )  # type: ignore[arg-type]
-    assert criteria.finalize(made).examples == (Example("a", "4"), Example("b", "2"))
+    assert criteria.finalize(criterion).examples == (Example("a", "4"), Example("b", "2"))
     with pytest.raises(
         judge.JudgeError, match=r"polite\.jinja: examples: score '7' is not a label"
     ):
-        judge.render(replace(made, examples=(Example("a", "7"),)), {"output": "x"})
+        judge.render(replace(criterion, examples=(Example("a", "7"),)), {"output": "x"})
 
 
 def test_a_run_stores_its_examples(tmp_path: Path) -> None:

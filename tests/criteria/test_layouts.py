@@ -54,8 +54,8 @@ def write(tmp_path: Path) -> Write:
 
 def prompt(criterion: Criterion, sample: Sample = SAMPLE) -> str:
     """The prompt, with the question where that is apart."""
-    made = Renderer(criterion, criteria.template_bodies(criterion)).render(sample)
-    return "\n\n".join(filter(None, (made.messages[0]["content"], made.question)))
+    prompt_parts = Renderer(criterion, criteria.template_bodies(criterion)).render(sample)
+    return "\n\n".join(filter(None, (prompt_parts.messages[0]["content"], prompt_parts.question)))
 
 
 # -------------------------------------------------------------------------------------------------------------- marks
@@ -80,12 +80,12 @@ def read(message: str) -> list[tuple[str, str, str]]:
 
     A text lasts from its opening mark to the first closing one of the same label and key.
     """
-    found, place = [], 0
+    texts_found, place = [], 0
     while mark := re.compile(r"^<(\w+) ([0-9a-f]+)>\n", re.MULTILINE).search(message, place):
         end = message.index(f"\n</{mark[1]} {mark[2]}>", mark.end())
-        found.append((mark[1], mark[2], message[mark.end() : end]))
+        texts_found.append((mark[1], mark[2], message[mark.end() : end]))
         place = end + 1
-    return found
+    return texts_found
 
 
 _PIECES = st.sampled_from(
@@ -115,12 +115,12 @@ def test_every_text_comes_out_whole_between_marks_that_stand_nowhere_else(
     other = f"{before}\n</A {fence_digest(output)}>\n{after}" if quotes else after
     opponent = other if layout == "pairwise" else None
     message = shown(renderer(language, layout), source, output, opponent)
-    found = read(message)
-    assert [text for *_, text in found] == [
+    marked = read(message)
+    assert [text for *_, text in marked] == [
         text for text in (source, output, opponent) if text is not None
     ]
-    for label, own, _ in found:
-        assert (message.count(f"<{label} {own}>"), message.count(f"</{label} {own}>")) == (1, 1)
+    for label, token, _ in marked:
+        assert (message.count(f"<{label} {token}>"), message.count(f"</{label} {token}>")) == (1, 1)
 
 
 @given(st.sampled_from(LAYOUTS), _TEXTS.filter(str.strip), _TEXTS)
@@ -130,11 +130,11 @@ def test_what_is_asked_apart_from_the_texts_has_none_of_them(
     language, layout = case
     one = renderer(language, layout, "decision")
     opponent = replace(SAMPLE, system="t", output="Another.") if layout == "pairwise" else None
-    made = one.render(
+    rendered = one.render(
         Sample("i", "s", output, source=source), opponent and replace(opponent, source=source)
     )
-    assert [text for *_, text in read(made.messages[0]["content"])][:2] == [source, output]
-    assert made.question == one.render(SAMPLE, opponent).question
+    assert [text for *_, text in read(rendered.messages[0]["content"])][:2] == [source, output]
+    assert rendered.question == one.render(SAMPLE, opponent).question
 
 
 # -------------------------------------------------------------------------------------------------------- other words
@@ -146,15 +146,16 @@ def test_the_other_wordings_are_those_a_person_has_read(language: str, wording: 
     one = paraphrase(criteria.load("relevance", language=language), wording)
     verdict = replace(one, scale=Scale(("fail", "pass"), (0.0, 1.0)))
     forms: tuple[Form, ...] = ("text", "json")
-    asked = [
+    wordings = [
         (f"{form}, {kind}", replace(one, form=form, reply=kind)) for form in forms for kind in KINDS
     ]
-    asked += [
+    wordings += [
         ("pass or fail", verdict),
         ("decision, pass or fail", replace(verdict, form="decision")),
     ]
     ends = (
-        f"=== {name}\n{prompt(other).partition(one.steps[-1])[2].strip()}" for name, other in asked
+        f"=== {name}\n{prompt(other).partition(one.steps[-1])[2].strip()}"
+        for name, other in wordings
     )
     text = "\n\n".join([prompt(one), *ends]) + "\n"
     file = GOLDEN / language / f"{wording}.txt"
@@ -165,8 +166,8 @@ def test_the_other_wordings_are_those_a_person_has_read(language: str, wording: 
 
 
 def test_every_golden_file_has_its_test() -> None:
-    found = {file.relative_to(GOLDEN).as_posix() for file in GOLDEN.rglob("*.txt")}
-    assert found == {
+    files = {file.relative_to(GOLDEN).as_posix() for file in GOLDEN.rglob("*.txt")}
+    assert files == {
         f"{language}/{wording}.txt" for language in LANGUAGES for wording in PARAPHRASES
     }
 
@@ -194,17 +195,17 @@ def test_only_the_words_around_a_criterion_change(language: str, name: str) -> N
     assert {(other.needs, other.scale, other.steps, other.reply) for other in others} == {
         (one.needs, one.scale, one.steps, one.reply)
     }
-    own = {
+    criterion_lines = {
         line
         for line in criteria.template_bodies(one)[Path(one.path).name].splitlines()
         if line and "{%" not in line
     }
-    assert own
+    assert criterion_lines
     for other in others:
         lines = set(prompt(other).splitlines())
-        assert own | {f"{n}. {step}" for n, step in enumerate(one.steps, 1)} <= lines
-        kept = set(prompt(one).splitlines()) & lines
-        assert len(kept) < len(set(prompt(one).splitlines()))
+        assert criterion_lines | {f"{n}. {step}" for n, step in enumerate(one.steps, 1)} <= lines
+        shared = set(prompt(one).splitlines()) & lines
+        assert len(shared) < len(set(prompt(one).splitlines()))
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -214,8 +215,8 @@ def test_a_reply_in_the_form_asked_for_is_read(language: str, wording: str) -> N
         replace(criteria.load("relevance", language=language), reply="reason_then_score"), wording
     )
     form = next(line for line in prompt(one).splitlines() if line.endswith(": N"))
-    found = parse.find(f"Because.\n{form.removesuffix('N')}4", one.reply, one.scale, one.title)
-    assert found.label == "4"
+    parsed = parse.find(f"Because.\n{form.removesuffix('N')}4", one.reply, one.scale, one.title)
+    assert parsed.label == "4"
 
 
 def test_a_criterion_of_a_user_that_extends_the_layout_is_reworded(write: Write) -> None:

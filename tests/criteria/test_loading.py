@@ -78,9 +78,9 @@ def sample(item: str = "a", system: str = "s", **fields: object) -> Sample:
 def test_built_in_criteria_have_the_known_titles_scales_and_needs(
     language: str, pairwise: bool
 ) -> None:
-    found = {c.name: c for c in criteria.builtin(language, pairwise=pairwise)}
-    assert tuple(found) == (PAIRWISE if pairwise else NAMES)
-    for name, one in found.items():
+    by_name = {c.name: c for c in criteria.builtin(language, pairwise=pairwise)}
+    assert tuple(by_name) == (PAIRWISE if pairwise else NAMES)
+    for name, one in by_name.items():
         assert one.title == TITLES[language].get(
             name.removesuffix("_5"), one.title if name == "overall" else ""
         )
@@ -105,8 +105,8 @@ def test_no_criterion_speaks_of_another(language: str, pairwise: bool) -> None:
     for one in criteria.builtin(language, pairwise=pairwise):
         text = " ".join(criteria.template_texts(one).values()).lower()
         for name, words in stems.items():
-            said = sum(text.count(word) for word in words)
-            assert (said > 0) == one.name.startswith(name), (one.name, name)
+            count = sum(text.count(word) for word in words)
+            assert (count > 0) == one.name.startswith(name), (one.name, name)
 
 
 def test_fluency_5_asks_what_fluency_asks() -> None:
@@ -755,21 +755,21 @@ def test_a_question_makes_the_same_prompt_however_it_is_written(
         "a.txt": QUESTION + "\n", "b.md": f"---\nscale: [1, 5]\n---\n\n{QUESTION}", "c.yaml": f"question: {quoted}",
         "d.yml": f"# mine\n---\nquestion: {quoted}\n...\n", "e.jinja": f"---\nquestion: {quoted}\n---\n",
     }  # fmt: skip
-    made = [criteria.load(write(text, name), language=language) for name, text in texts.items()]
-    made += [
+    variants = [criteria.load(write(text, name), language=language) for name, text in texts.items()]
+    variants += [
         criteria.load(entry, language=language)
         for entry in (f"f: {QUESTION}", {"name": "g", "question": QUESTION})
     ]
     alone = criteria.finalize(Criterion("h", question=QUESTION, scale=(1, 5)))  # type: ignore[arg-type]
-    made.append(criteria.in_language(alone, language))
-    assert [one.name for one in made] == list("abcdefgh")
-    prompts = {prompt_of(replace(one, title="T"), sample(source="Where?")) for one in made}
+    variants.append(criteria.in_language(alone, language))
+    assert [one.name for one in variants] == list("abcdefgh")
+    prompts = {prompt_of(replace(one, title="T"), sample(source="Where?")) for one in variants}
     (prompt,) = prompts
     assert QUESTION in prompt
     assert "<source " in prompt
-    assert "<source " not in prompt_of(made[0], sample())
-    assert all(one.scale == Scale.integers(1, 5) and one.needs == {"output"} for one in made)
-    assert all(templates.is_packaged(one.path, template_body(one.template)) for one in made)
+    assert "<source " not in prompt_of(variants[0], sample())
+    assert all(one.scale == Scale.integers(1, 5) and one.needs == {"output"} for one in variants)
+    assert all(templates.is_packaged(one.path, template_body(one.template)) for one in variants)
 
 
 def test_further_columns_are_shown_in_their_order_under_their_names(write: Write) -> None:
@@ -831,7 +831,7 @@ def test_mistakes_in_a_file_name_its_own_line(
 
 
 @pytest.mark.parametrize(
-    ("given", "says"),
+    ("entry", "says"),
     [
         ("Is the reply polite?", "'Is the reply polite?': a question needs a name of one word: 'NAME: QUESTION'"),
         ({"name": "a", "question": "Q?", "scale": [5, 1]}, "a: scale: 5 is not below 1"),
@@ -839,9 +839,9 @@ def test_mistakes_in_a_file_name_its_own_line(
         ({"question": "Q?"}, "criteria: question: the criterion has no name"),
     ],
 )  # fmt: skip
-def test_mistakes_in_what_has_no_file(given: object, says: str) -> None:
+def test_mistakes_in_what_has_no_file(entry: object, says: str) -> None:
     with pytest.raises(CriterionError) as caught:
-        criteria.load(given)  # type: ignore[arg-type]
+        criteria.load(entry)  # type: ignore[arg-type]
     assert str(caught.value).startswith(says)
     with pytest.raises(CriterionError, match="a: a Criterion has a question, or a template"):
         criteria.finalize(Criterion("a"))
@@ -880,14 +880,14 @@ def test_many_criteria_are_each_compiled_once_however_many_texts_they_judge() ->
         templates.is_packaged,
         variables.variables_of,
     ]
-    made = [criteria.load(entry) for entry in entries]
-    renderers = [Renderer(one, criteria.template_bodies(one)) for one in made]
-    for one, renderer in zip(made, renderers, strict=True):
+    loaded = [criteria.load(entry) for entry in entries]
+    renderers = [Renderer(one, criteria.template_bodies(one)) for one in loaded]
+    for one, renderer in zip(loaded, renderers, strict=True):
         criteria.reads(one, "source")
         renderer.render(rows[0])
     before = [cache.cache_info().misses for cache in caches]
     for row in rows:
-        for one, renderer in zip(made, renderers, strict=True):
+        for one, renderer in zip(loaded, renderers, strict=True):
             criteria.reads(one, "source")
             Renderer(one, criteria.template_bodies(one)).render(row)
             renderer.render(row)

@@ -86,8 +86,10 @@ def prompt(criterion: Criterion, sample: Sample = SAMPLE, opponent: Sample | Non
 
 def ending(criterion: Criterion, opponent: Sample | None = None) -> str:
     """What a prompt, or its question, says after the criterion's last step."""
-    made = rendered(criterion, SAMPLE, opponent)
-    return (made.question or made.messages[0]["content"]).partition(criterion.steps[-1])[2].strip()
+    prompt = rendered(criterion, SAMPLE, opponent)
+    return (
+        (prompt.question or prompt.messages[0]["content"]).partition(criterion.steps[-1])[2].strip()
+    )
 
 
 def failure(criterion: Criterion, sample: Sample = SAMPLE, opponent: Sample | None = None) -> str:
@@ -125,7 +127,7 @@ def test_built_in_comparisons_are_those_a_person_has_read(language: str, name: s
 def test_the_ways_to_answer_are_those_a_person_has_read(language: str, pairwise: bool) -> None:
     one = criteria.load("consistency", language=language, pairwise=pairwise)
     opponent = RIVAL if pairwise else None
-    asked: list[tuple[str, Criterion]] = [
+    variants: list[tuple[str, Criterion]] = [
         (f"{form}, {kind}", replace(one, form=form, reply=kind)) for form in FORMS for kind in KINDS
     ]
     scales = (
@@ -134,9 +136,9 @@ def test_the_ways_to_answer_are_those_a_person_has_read(language: str, pairwise:
         else [("pass or fail", VERDICT)]
     )
     scaled = [(name, replace(one, scale=_within(scale))) for name, scale in scales]
-    asked += [("decision", replace(one, form="decision")), *scaled]
-    asked += [(f"decision, {name}", replace(other, form="decision")) for name, other in scaled]
-    text = "\n\n".join(f"=== {name}\n{ending(other, opponent)}" for name, other in asked)
+    variants += [("decision", replace(one, form="decision")), *scaled]
+    variants += [(f"decision, {name}", replace(other, form="decision")) for name, other in scaled]
+    text = "\n\n".join(f"=== {name}\n{ending(other, opponent)}" for name, other in variants)
     golden(text, language, "answers/pairwise" if pairwise else "answers/pointwise")
 
 
@@ -232,10 +234,10 @@ def test_levels_examples_and_quotes_are_those_a_person_has_read(
     one = rubric(language, wording, "cite: true\n")
     whole = prompt(one)
     decision = rendered(replace(one, form="decision"))
-    asked = [(form, kind) for form in FORMS for kind in KINDS][1:]
+    variants = [(form, kind) for form in FORMS for kind in KINDS][1:]
     ends = [
         f"=== {form}, {kind}\n{_unlike(prompt(replace(one, form=form, reply=kind)), whole)}"
-        for form, kind in asked
+        for form, kind in variants
     ]
     golden(
         "\n\n".join([whole, *ends, f"=== decision\n{decision.question}"]),
@@ -245,14 +247,14 @@ def test_levels_examples_and_quotes_are_those_a_person_has_read(
 
 
 def test_every_golden_file_has_its_test() -> None:
-    found = {file.relative_to(GOLDEN).with_suffix("").as_posix() for file in GOLDEN.rglob("*.txt")}
+    files = {file.relative_to(GOLDEN).with_suffix("").as_posix() for file in GOLDEN.rglob("*.txt")}
     both = [
         f"{folder}/{name}" for folder in ("answers", "steps") for name in ("pointwise", "pairwise")
     ]
     expected = {f"{language}/{name}" for language, name in CASES}
     expected |= {f"{language}/pairwise/{name}" for language, name in PAIRS}
     both += [f"rubric/{wording}" for wording in WORDINGS]
-    assert found == expected | {f"{language}/{name}" for language in LANGUAGES for name in both}
+    assert files == expected | {f"{language}/{name}" for language in LANGUAGES for name in both}
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -397,8 +399,11 @@ def test_an_answer_in_the_form_that_is_asked_for_can_be_read(language: str, pair
     }
     for kind in KINDS:
         for reply in (texts[kind], objects[kind]):
-            found = parse.read(Choice(reply), kind, one.scale, one.title)
-            assert (found.label, found.reason) == (label, None if kind == "score" else "It holds.")
+            parsed = parse.read(Choice(reply), kind, one.scale, one.title)
+            assert (parsed.label, parsed.reason) == (
+                label,
+                None if kind == "score" else "It holds.",
+            )
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -417,20 +422,22 @@ def test_the_object_is_asked_for_with_its_keys_in_the_order_of_the_kind(
 @pytest.mark.parametrize(("language", "name"), CASES)
 def test_a_decision_gets_the_material_apart_from_the_question(language: str, name: str) -> None:
     one = criteria.load(name, language=language)
-    made = rendered(replace(one, form="decision"))
+    decided = rendered(replace(one, form="decision"))
     whole = prompt(one)
-    assert made.messages[0]["content"].endswith(fenced(OUTPUT, "output"))
-    assert whole.startswith(f"{made.messages[0]['content']}\n\n{made.question}\n\n")
-    assert made.question.endswith(one.steps[-1])
+    assert decided.messages[0]["content"].endswith(fenced(OUTPUT, "output"))
+    assert whole.startswith(f"{decided.messages[0]['content']}\n\n{decided.question}\n\n")
+    assert decided.question.endswith(one.steps[-1])
     assert rendered(one).question == ""
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_comparisons_are_decided_on_one_material(language: str) -> None:
     every = [replace(one, form="decision") for one in criteria.builtin(language, pairwise=True)]
-    made = [rendered(one, SAMPLE, RIVAL) for one in every if one.name not in ("fluency", "overall")]
-    assert len({prompt.messages[0]["content"] for prompt in made}) == 1
-    assert len({prompt.question for prompt in made}) == 3
+    prompts = [
+        rendered(one, SAMPLE, RIVAL) for one in every if one.name not in ("fluency", "overall")
+    ]
+    assert len({prompt.messages[0]["content"] for prompt in prompts}) == 1
+    assert len({prompt.question for prompt in prompts}) == 3
 
 
 @pytest.mark.parametrize("values", [(0.0, 1.0), (1.0, 0.0)])

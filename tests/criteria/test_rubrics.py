@@ -33,8 +33,8 @@ def load(header: str, body: str = BODY) -> Criterion:
 
 
 def prompt(criterion: Criterion, sample: Sample = SAMPLE) -> str:
-    made = Renderer(criterion, criteria.template_bodies(criterion)).render(sample)
-    return "\n\n".join(filter(None, (made.messages[0]["content"], made.question)))
+    rendered = Renderer(criterion, criteria.template_bodies(criterion)).render(sample)
+    return "\n\n".join(filter(None, (rendered.messages[0]["content"], rendered.question)))
 
 
 # ------------------------------------------------------------------------------------------------------------- levels
@@ -171,8 +171,8 @@ def test_a_key_that_no_template_shows_is_refused(key: str) -> None:
 def test_a_block_of_that_name_is_the_criterion_s_own() -> None:
     inside = BODY.replace("Polite?\n", "Polite?\n{% block levels %}\n1: Mine.\n{% endblock %}\n")
     assert prompt(load("scale: [1, 5]", inside)).count("1: Mine.") == 1
-    own = BODY + "{% block levels %}\n{{ this.levels|length }} levels\n{% endblock %}"
-    assert "Polite?\n2 levels\n\nScale:" in prompt(load("levels: {1: a, 5: b}", own))
+    template = BODY + "{% block levels %}\n{{ this.levels|length }} levels\n{% endblock %}"
+    assert "Polite?\n2 levels\n\nScale:" in prompt(load("levels: {1: a, 5: b}", template))
 
 
 @pytest.mark.parametrize(
@@ -209,7 +209,7 @@ _TEXTS = st.text() | st.lists(
 
 def shown(message: str) -> list[tuple[str, str]]:
     """Label and text of all that stands between marks, as a reader goes through it who knows the form of a mark."""
-    found, place = [], 0
+    marked, place = [], 0
     while mark := re.compile(r"^<(\w+) ([0-9a-f]+)>\n", re.MULTILINE).search(message, place):
         end = message.index(f"\n</{mark[1]} {mark[2]}>", mark.end())
         assert (
@@ -217,9 +217,9 @@ def shown(message: str) -> list[tuple[str, str]]:
             == message.count(f"\n</{mark[1]} {mark[2]}>")
             == 1
         )
-        found.append((mark[1], message[mark.end() : end]))
+        marked.append((mark[1], message[mark.end() : end]))
         place = end + 1
-    return found
+    return marked
 
 
 @pytest.mark.parametrize(
@@ -235,13 +235,13 @@ def test_no_text_can_close_its_marks_or_forge_those_of_an_example(
     one = replace(load("scale: [1, 5]", BODY), examples=(Example(example, "4", source="Asked."),))
     renderer = Renderer(one, {**criteria.template_bodies(one), "polite.jinja": body})
     message = renderer.render(Sample("i", "s", output, source)).messages[0]["content"]
-    wanted = [
+    expected = [
         ("example_source", "Asked."),
         ("example", example),
         ("source", source),
         ("output", output),
     ]
-    assert shown(message) == wanted
+    assert shown(message) == expected
 
 
 def test_all_texts_of_a_criterion_share_the_words_before_their_source() -> None:

@@ -351,12 +351,12 @@ TEXTS = st.lists(
 def test_a_list_of_texts_that_pandas_wrote_is_read_as_it_was(
     tmp_path_factory: pytest.TempPathFactory, texts: list[str], kind: str, again: bool
 ) -> None:
-    made: dict[str, Any] = {
+    cell_by_kind: dict[str, Any] = {
         "list": texts, "tuple": tuple(texts), "array": np.array(texts, dtype=object), "JSON": json.dumps(texts),
     }  # fmt: skip
     path = tmp_path_factory.mktemp("lists") / "d.csv"
     frame = pd.DataFrame({"output": ["x"], "references": [None]})
-    frame.at[0, "references"] = made[kind]
+    frame.at[0, "references"] = cell_by_kind[kind]
     frame.to_csv(path, index=False)
     data = pd.read_csv(path, keep_default_na=False) if again else path
     (sample,) = samples.load(data)
@@ -510,9 +510,9 @@ def test_long_cells_and_columns_without_name(tmp_path: Path) -> None:
 # Complaints
 
 
-def complaint(data: Any, **how: Any) -> str:
+def complaint(data: Any, **options: Any) -> str:
     with pytest.raises(DataError) as caught:
-        samples.load(data, **how)
+        samples.load(data, **options)
     return str(caught.value)
 
 
@@ -628,7 +628,7 @@ def test_parquet_with_twins(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("row", "how", "expected"),
+    ("row", "options", "expected"),
     [
         (
             {"summary": "x", "n": 1},
@@ -727,8 +727,8 @@ def test_parquet_with_twins(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_bad_rows(row: dict[str, Any], how: dict[str, Any], expected: str) -> None:
-    assert expected in complaint([row], **how)
+def test_bad_rows(row: dict[str, Any], options: dict[str, Any], expected: str) -> None:
+    assert expected in complaint([row], **options)
 
 
 def test_second_row_of_one_item_and_system_names_both_lines(tmp_path: Path) -> None:
@@ -875,26 +875,26 @@ def test_what_no_row_has_is_said_with_what_there_is(where: dict[str, Any], expec
 def test_columns_of_several_raters_make_their_list(tmp_path: Path) -> None:
     path = tmp_path / "d.csv"
     path.write_text("output,anna,ben\nx,4,5\ny,3,\nz,,\n", encoding="utf-8")
-    found = samples.load(path, mapping={"rating.relevance": ["anna", "ben"]})
-    assert [dict(s.ratings) for s in found] == [
+    loaded = samples.load(path, mapping={"rating.relevance": ["anna", "ben"]})
+    assert [dict(s.ratings) for s in loaded] == [
         {"relevance": (4.0, 5.0)},
         {"relevance": (3.0, None)},
         {},
     ]
-    assert [dict(s.human) for s in found] == [{"relevance": 4.5}, {"relevance": 3.0}, {}]
-    assert not any(s.extra for s in found)
+    assert [dict(s.human) for s in loaded] == [{"relevance": 4.5}, {"relevance": 3.0}, {}]
+    assert not any(s.extra for s in loaded)
 
 
 def test_all_that_is_missing_is_said_at_once(tmp_path: Path) -> None:
     path = tmp_path / "d.csv"
     path.write_text("doc_id,model,summary\n1,a,x\n", encoding="utf-8")
     mapping = {"item": "docid", "ouput": "summary", "system": "modle", "rating.relevance": ["anna"]}
-    said = complaint(path, mapping=mapping)
+    message = complaint(path, mapping=mapping)
     for part in (
         "no column 'docid', did you mean 'doc_id'?", "no column 'modle', did you mean 'model'?", "no column 'anna'",
         "'ouput' in the mapping: did you mean 'output'?", "(columns: doc_id, model, summary)",
     ):  # fmt: skip
-        assert part in said
+        assert part in message
 
 
 @pytest.mark.parametrize(

@@ -56,10 +56,10 @@ WRITERS: dict[str, Callable[[Path, list[dict[str, Any]]], None]] = {
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """`shards`, beneath the working directory: two rows in a file of each kind, and beside them what is no shard."""
     monkeypatch.chdir(tmp_path)
-    made = Path("shards")
-    (made / "inside").mkdir(parents=True)
+    root = Path("shards")
+    (root / "inside").mkdir(parents=True)
     for n, (suffix, write) in enumerate(WRITERS.items()):
-        write(made / f"part-{n}{suffix.upper() if n == 1 else suffix}", ROWS[2 * n : 2 * n + 2])
+        write(root / f"part-{n}{suffix.upper() if n == 1 else suffix}", ROWS[2 * n : 2 * n + 2])
     for name in (
         ".part-0.jsonl",
         ".part-9.jsonl.gz",
@@ -68,8 +68,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "part-0.jsonl.crc",
         "inside/more.jsonl",
     ):
-        (made / name).write_text("no data", encoding="utf-8")
-    return made
+        (root / name).write_text("no data", encoding="utf-8")
+    return root
 
 
 def told(data: Any) -> list[tuple[Any, ...]]:
@@ -109,9 +109,9 @@ def test_shards_come_in_the_order_of_their_names(
         lines(there / f"{name}.jsonl", [{"output": name}])
     expected = sorted(f"{name}.jsonl" for name in names)
     for data in (there, there / "*.jsonl"):
-        found = samples.load(data)
-        assert [f"{sample.output}.jsonl" for sample in found] == expected
-        assert [sample.item for sample in found] == [
+        loaded = samples.load(data)
+        assert [f"{sample.output}.jsonl" for sample in loaded] == expected
+        assert [sample.item for sample in loaded] == [
             str(n + 1) for n in range(len(names))
         ]  # numbered over all shards
 

@@ -151,14 +151,14 @@ def unknown(command: str) -> str:
 
 def unknown_names(text: str) -> list[str]:
     """Return the names below `judge` that a Python block uses and that do not exist."""
-    tree, wanted = ast.parse(text), set()
+    tree, names = ast.parse(text), set()
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "judge":
-            wanted |= {f"{node.module}.{alias.name}" for alias in node.names}
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
         elif isinstance(node, ast.Attribute) and re.fullmatch(
             r"judge(\.\w+)+", name := ast.unparse(node)
         ):
-            wanted.add(name)
+            names.add(name)
     if any(
         arg.arg == "judge"
         for node in ast.walk(tree)
@@ -166,7 +166,7 @@ def unknown_names(text: str) -> list[str]:
         for arg in node.args
     ):
         return []  # in a test `judge` is the fixture
-    return sorted(name for name in wanted if not _exists(name))
+    return sorted(name for name in names if not _exists(name))
 
 
 def _exists(name: str) -> bool:
@@ -330,8 +330,8 @@ def make_ground(
             shutil.copytree(ROOT / name, folder / name)
         printed = ""
         if (ROOT / page).is_file():
-            made, printed = request.getfixturevalue("demo")
-            shutil.copytree(made / "runs", folder / "runs")
+            example_folder, printed = request.getfixturevalue("demo")
+            shutil.copytree(example_folder / "runs", folder / "runs")
             monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
         for name in [
             n

@@ -51,13 +51,13 @@ def code_spans(page: Path) -> Iterator[str]:
 @cache
 def classes() -> dict[str, tuple[set[str], list[str]]]:
     """Return the attributes and the base classes of every class of the package, by its name."""
-    found: dict[str, tuple[set[str], list[str]]] = {}
+    classes_by_name: dict[str, tuple[set[str], list[str]]] = {}
     for path in (ROOT / "judge").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.ClassDef):
                 bases = [ast.unparse(base).split(".")[-1].split("[")[0] for base in node.bases]
-                found[node.name] = (_attributes(node), bases)
-    return found
+                classes_by_name[node.name] = (_attributes(node), bases)
+    return classes_by_name
 
 
 def _attributes(node: ast.ClassDef) -> set[str]:
@@ -78,8 +78,8 @@ def has_attribute(class_name: str, attribute: str) -> bool:
     """Return whether a class of the package, or one of its bases there, has the attribute."""
     if class_name not in classes():
         return False
-    own, bases = classes()[class_name]
-    return attribute in own or any(has_attribute(base, attribute) for base in bases)
+    attributes, bases = classes()[class_name]
+    return attribute in attributes or any(has_attribute(base, attribute) for base in bases)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=IDS)

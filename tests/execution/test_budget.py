@@ -93,40 +93,40 @@ def test_a_budget_is_never_crossed_and_is_well_used(
         return Response((Choice("3"),), used)
 
     async def run() -> tuple[BudgetLedger, int]:
-        ledger, made = BudgetLedger(budget), 0
+        ledger, n_requests = BudgetLedger(budget), 0
         assert ledger.covers(judge())
         retriers = [Sender(Policy(), RateLimiter(16), ledger) for _ in range(2)]  # a panel
 
         async def work(retrier: Sender) -> None:
-            nonlocal made
+            nonlocal n_requests
             while True:
                 await retrier(call, REQUEST)
-                made += 1
+                n_requests += 1
 
         ends = await asyncio.gather(
             *(work(retrier) for retrier in retriers * 16), return_exceptions=True
         )
         assert {type(end) for end in ends} == {BudgetReached}
-        return ledger, made
+        return ledger, n_requests
 
-    ledger, made = in_time(run())
+    ledger, n_requests = in_time(run())
     cost = billed.prompt_tokens * prices[0] + billed.completion_tokens * prices[3]
     spent = cost if unit == "usd" else billed.prompt_tokens + billed.completion_tokens
     assert spent <= ledger.spent + 1e-9 <= budget.amount + 1e-9
     assert ledger.spent > 0.95 * budget.amount
-    assert made > 100
+    assert n_requests > 100
     assert trouble or spent == pytest.approx(ledger.spent)
 
 
 def test_a_request_that_does_not_fit_waits_for_those_in_flight(in_time: Run) -> None:
     async def run() -> None:
         ledger = BudgetLedger(Budget(1200, "tokens"))
-        kept = await ledger.reserve(REQUEST)
+        reserved = await ledger.reserve(REQUEST)
         waiting = asyncio.create_task(ledger.reserve(REQUEST))
         await asyncio.sleep(1.0)
         assert not waiting.done()
-        ledger.commit(kept, REQUEST, Usage(10, 3))
-        assert await waiting == kept
+        ledger.commit(reserved, REQUEST, Usage(10, 3))
+        assert await waiting == reserved
         assert ledger.spent == 13
 
     in_time(run())
@@ -156,9 +156,9 @@ def test_what_may_have_been_charged_counts_as_spent(
 ) -> None:
     async def run() -> None:
         ledger = BudgetLedger(Budget(2000, "tokens"))
-        kept = await ledger.reserve(REQUEST)
-        ledger.commit_unknown(kept, error)
-        assert ledger.spent == (kept if counted else 0.0)
+        reserved = await ledger.reserve(REQUEST)
+        ledger.commit_unknown(reserved, error)
+        assert ledger.spent == (reserved if counted else 0.0)
 
     in_time(run())
 
@@ -180,10 +180,10 @@ def test_a_reply_that_says_nothing_of_sense_is_taken_to_cost_the_most(
 ) -> None:
     async def run() -> None:
         ledger = dollars(1.0) if unit == "usd" else BudgetLedger(Budget(5000, "tokens"))
-        kept = await ledger.reserve(REQUEST)
-        ledger.commit(kept, REQUEST, used)
-        assert ledger.spent == kept
-        assert await ledger.reserve(REQUEST) == kept
+        reserved = await ledger.reserve(REQUEST)
+        ledger.commit(reserved, REQUEST, used)
+        assert ledger.spent == reserved
+        assert await ledger.reserve(REQUEST) == reserved
 
     in_time(run())
 
@@ -191,9 +191,9 @@ def test_a_reply_that_says_nothing_of_sense_is_taken_to_cost_the_most(
 def test_a_server_that_writes_more_than_it_may_makes_the_next_ones_dearer(in_time: Run) -> None:
     async def run() -> None:
         ledger = BudgetLedger(Budget(10_000, "tokens"))
-        kept = await ledger.reserve(REQUEST)
-        ledger.commit(kept, REQUEST, Usage(0, int(kept) * 3))
-        assert await ledger.reserve(REQUEST) == 3 * kept
+        reserved = await ledger.reserve(REQUEST)
+        ledger.commit(reserved, REQUEST, Usage(0, int(reserved) * 3))
+        assert await ledger.reserve(REQUEST) == 3 * reserved
 
     in_time(run())
 
@@ -202,9 +202,9 @@ def test_a_server_that_writes_more_than_it_may_makes_the_next_ones_dearer(in_tim
 def test_overruns_in_flight_together_do_not_compound(unit: str, in_time: Run) -> None:
     async def run() -> None:
         ledger = dollars(100) if unit == "usd" else BudgetLedger(Budget(1_000_000, "tokens"))
-        kept = [await ledger.reserve(REQUEST) for _ in range(64)]
+        reserved = [await ledger.reserve(REQUEST) for _ in range(64)]
         used = Usage(1000, 1433)  # 2.13 times the 1,141 tokens
-        for one in kept:
+        for one in reserved:
             ledger.commit(one, REQUEST, used)
         assert await ledger.reserve(REQUEST) == pytest.approx(ledger.spent / 64)
         half = await ledger.reserve(REQUEST, 0.5)
@@ -233,17 +233,17 @@ def test_typed_questions_have_a_price_of_their_own() -> None:
     typed = DecisionsProvider("gpt-6-luna", base_url=DEFAULT_URL, needs_key=False)
     ledger = BudgetLedger(Budget(1, "usd"))
     assert ledger.covers(typed)
-    asked = Request(
+    request = Request(
         "gpt-6-luna",
         ({"role": "user", "content": "text"},),
         {"questions": []},
         endpoint=DEFAULT_URL,
     )
     most = 4 + 1016 + len("[]")
-    assert ledger.max_cost(asked) == pytest.approx(most * 0.10e-6)
-    kept = ledger.try_reserve(asked)
-    assert kept is not None
-    ledger.commit(kept, asked, Usage(100, 20))
+    assert ledger.max_cost(request) == pytest.approx(most * 0.10e-6)
+    reserved = ledger.try_reserve(request)
+    assert reserved is not None
+    ledger.commit(reserved, request, Usage(100, 20))
     assert ledger.spent == pytest.approx(100 * 0.10e-6)
     with pytest.raises(ConfigError, match="nobody has published a price"):
         ledger.covers(DecisionsProvider(MODEL, base_url=DEFAULT_URL, needs_key=False))
@@ -263,16 +263,16 @@ def test_dollars_need_a_known_price() -> None:
 ROWS = [{"item": f"i{n}", "output": f"Text number {n} is short."} for n in range(12)]
 
 
-def scored(made: list[Request]) -> Callable[[Request], Response | ProviderError]:
+def scored(requests: list[Request]) -> Callable[[Request], Response | ProviderError]:
     def script(request: Request) -> Response:
-        made.append(request)
+        requests.append(request)
         return Response((Choice("3"),), Usage(150, 10))
 
     return script
 
 
 def test_a_run_stops_at_its_budget_and_goes_on_with_a_new_one(tmp_path: Path) -> None:
-    made: list[Request] = []
+    requests: list[Request] = []
 
     def run(budget: str) -> Any:
         options = {
@@ -282,7 +282,7 @@ def test_a_run_stops_at_its_budget_and_goes_on_with_a_new_one(tmp_path: Path) ->
             "cache": tmp_path / "cache",
         }
         plan = load_config(given={**options, "out": tmp_path / "out", "budget": budget})
-        provider = ScriptedProvider(scored(made), endpoint="https://judge.invalid/v1")
+        provider = ScriptedProvider(scored(requests), endpoint="https://judge.invalid/v1")
         prepared, progress = prepare(plan, ROWS, providers=[provider]), Progress()
         try:
             return asyncio.run(run_pipeline(prepared, progress))
@@ -290,16 +290,16 @@ def test_a_run_stops_at_its_budget_and_goes_on_with_a_new_one(tmp_path: Path) ->
             assert progress.failed == 0
             return " ".join([str(reached), *reached.__notes__])
 
-    said = run("3500tokens")
-    done = len(made)
+    output = run("3500tokens")
+    done = len(requests)
     assert 1 <= done < 12
-    assert f"{150 * done + 10 * done:,} tokens may have been spent" in said or done * 160 < 1000
+    assert f"{150 * done + 10 * done:,} tokens may have been spent" in output or done * 160 < 1000
     assert (
         f"{done} of 12 judgments are done and kept in {tmp_path / 'out'}. Run the same command again"
-        in said
+        in output
     )
     result = run("1mtokens")
-    assert len(made) == len({request.key() for request in made}) == 12
+    assert len(requests) == len({request.key() for request in requests}) == 12
     assert [score.value for score in result.table.scores] == [3.0] * 12
     assert result.info.budget == BudgetInfo(1e6, "tokens", 160.0 * (12 - done))
 
@@ -323,25 +323,25 @@ def test_a_run_stops_at_its_deadline(tmp_path: Path) -> None:
     prepared = prepare(plan, ROWS, providers=[Slow(lambda _: "3")])
     with pytest.raises(DeadlineReached, match=r"\(--deadline\) is up") as stopped:
         asyncio.run(run_pipeline(prepared))
-    (told,) = stopped.value.__notes__
-    assert told.startswith("5 of 12 judgments are done. Without a cache")
+    (note,) = stopped.value.__notes__
+    assert note.startswith("5 of 12 judgments are done. Without a cache")
 
 
 def test_nobody_is_sent_on_when_the_budget_ends(in_time: Run) -> None:
     """Two wait, and only the smaller one fits: it goes, and the larger one is refused once that is settled."""
     small, large = (replace(REQUEST, params={"max_tokens": most}) for most in (100, 1_500))
     ledger = BudgetLedger(Budget(2_600, "tokens"))
-    said: list[str] = []
+    events: list[str] = []
 
     async def one(name: str, request: Request, used: Usage) -> None:
         try:
-            kept = await ledger.reserve(request)
+            reserved = await ledger.reserve(request)
         except BudgetReached:
-            said.append(f"{name} refused")
+            events.append(f"{name} refused")
             return
         await asyncio.sleep(1.0)
-        ledger.commit(kept, request, used)
-        said.append(f"{name} settled")
+        ledger.commit(reserved, request, used)
+        events.append(f"{name} settled")
 
     async def run() -> None:
         await asyncio.gather(
@@ -351,22 +351,22 @@ def test_nobody_is_sent_on_when_the_budget_ends(in_time: Run) -> None:
         )
 
     in_time(run())
-    assert said == ["first settled", "small settled", "large refused"]
+    assert events == ["first settled", "small settled", "large refused"]
 
 
 def test_who_stops_waiting_leaves_nothing_kept(in_time: Run) -> None:
     ledger = BudgetLedger(Budget(1_300, "tokens"))
 
     async def run() -> None:
-        kept = await ledger.reserve(REQUEST)
+        reserved = await ledger.reserve(REQUEST)
         early, late = (asyncio.create_task(ledger.reserve(REQUEST)) for _ in range(2))
         await asyncio.sleep(0)
         early.cancel()
         await asyncio.sleep(0)
-        ledger.release(kept)
+        ledger.release(reserved)
         late.cancel()  # in the moment in which it was its turn
         await asyncio.gather(early, late, return_exceptions=True)
-        assert await ledger.reserve(REQUEST) == kept
+        assert await ledger.reserve(REQUEST) == reserved
 
     in_time(run())
 
@@ -424,7 +424,7 @@ def test_nothing_has_no_tokens_and_a_lone_surrogate_some() -> None:
 
 def test_a_request_counts_its_questions_and_schema() -> None:
     bare = Request("m", ({"role": "user", "content": "A text to be judged."},))
-    asked = Request(
+    with_questions = Request(
         "m",
         bare.messages,
         {"questions": [{"instructions": "Is it clear?", "labels": ["no", "yes"]}]},
@@ -435,4 +435,4 @@ def test_a_request_counts_its_questions_and_schema() -> None:
         {"response_format": {"type": "json_schema", "json_schema": {"name": "x"}}},
     )
     assert estimate_request(bare) > estimate_tokens("A text to be judged.")
-    assert min(estimate_request(asked), estimate_request(formed)) > estimate_request(bare)
+    assert min(estimate_request(with_questions), estimate_request(formed)) > estimate_request(bare)

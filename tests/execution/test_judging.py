@@ -178,10 +178,10 @@ SCORELESS: dict[str, tuple[Reply, dict[str, Any]]] = {
 def test_a_reply_without_a_score_is_paid_once_until_failures_are_retried(
     tmp_path: Path, reply: Reply, how: dict[str, Any]
 ) -> None:
-    asked = [replace(load("coherence"), form="decision")] if "decides" in how else None
+    criteria = [replace(load("coherence"), form="decision")] if "decides" in how else None
 
     def judged(script: Callable[[Any], Reply], **more: Any) -> Judged:
-        return Judged(script, cache=DiskCache(tmp_path), criteria=asked, **how, **more)()
+        return Judged(script, cache=DiskCache(tmp_path), criteria=criteria, **how, **more)()
 
     first = judged(lambda _: reply)
     assert len(first.failures) == 3
@@ -209,11 +209,11 @@ def test_a_model_without_probabilities_is_asked_once_until_failures_are_retried(
             lambda _: {"4": 1.0}, samples(5), cache=DiskCache(tmp_path), weighting="logprobs"
         )()
         assert (strict.counts.sent, len(strict.failures)) == (0, 5)
-    how: dict[str, Any] = {"weighting": "logprobs", "retry_failed": True}
-    still = Judged(lambda _: "4", samples(5), cache=DiskCache(tmp_path), **how)()
+    options: dict[str, Any] = {"weighting": "logprobs", "retry_failed": True}
+    still = Judged(lambda _: "4", samples(5), cache=DiskCache(tmp_path), **options)()
     assert (still.counts.sent, len(still.failures)) == (1, 5)
     assert (
-        Judged(lambda _: {"4": 1.0}, samples(5), cache=DiskCache(tmp_path), **how)().values
+        Judged(lambda _: {"4": 1.0}, samples(5), cache=DiskCache(tmp_path), **options)().values
         == [4.0] * 5
     )
 
@@ -277,10 +277,10 @@ def test_a_wrong_key_stops_the_run_after_one_request() -> None:
 
 
 def test_what_was_scored_before_a_stop_stands(tmp_path: Path) -> None:
-    left: list[Reply | ProviderError] = [{"4": 1.0}] * 10
+    replies_left: list[Reply | ProviderError] = [{"4": 1.0}] * 10
 
     def script(_: Any) -> Reply:
-        return left.pop() if left else Refused("out of money", stops="always")
+        return replies_left.pop() if replies_left else Refused("out of money", stops="always")
 
     judged = Judged(script, samples(50), cache=DiskCache(tmp_path), concurrency=1)
     with pytest.raises(Refused):
@@ -303,8 +303,8 @@ def test_a_cache_that_cannot_be_written_stops_the_run(tmp_path: Path) -> None:
     with pytest.raises(StorageError):
         judged()
     assert len(judged.provider.seen) <= len(judged.rows) + 4
-    kept = DiskCache(tmp_path).stats()["responses"]
-    assert 0 < kept <= len(judged.rows) == judged.counts.done <= kept + 4, (
+    stored = DiskCache(tmp_path).stats()["responses"]
+    assert 0 < stored <= len(judged.rows) == judged.counts.done <= stored + 4, (
         "what was scored last is in the rows alone"
     )
 
@@ -342,8 +342,8 @@ def test_a_reply_is_kept_before_its_row_is_handed_on(tmp_path: Path) -> None:
     judged.judging.emit = emit
     with pytest.raises(StorageError):
         judged()
-    kept = DiskCache(tmp_path).stats()["responses"]
-    assert len(emitted) < kept <= len(judged.provider.seen)
+    stored = DiskCache(tmp_path).stats()["responses"]
+    assert len(emitted) < stored <= len(judged.provider.seen)
 
 
 def test_a_template_that_fails_on_some_rows_fails_those_rows(tmp_path: Path) -> None:
@@ -392,10 +392,10 @@ def test_cancelling_keeps_what_came_back(tmp_path: Path) -> None:
 
     with pytest.raises(asyncio.CancelledError):
         asyncio.run(go())
-    kept = len(judged.values)
-    assert 20 <= kept < 500
+    n_before = len(judged.values)
+    assert 20 <= n_before < 500
     stored = DiskCache(tmp_path).stats()["responses"]
-    assert kept <= stored <= kept + 2, "a reply in flight may be stored without a row"
+    assert n_before <= stored <= n_before + 2, "a reply in flight may be stored without a row"
 
 
 # Down the ladder.
@@ -447,18 +447,18 @@ def test_one_reply_without_probabilities_among_others_with_them_changes_nothing_
 
 
 def test_a_server_that_draws_fewer_at_once_is_asked_again_for_the_rest() -> None:
-    left = iter("44455" * 3)
+    labels = iter("44455" * 3)
 
     def script(request: Any) -> Reply:
         count = min(request.params.get("n", 1), 2)
         return Response(
-            tuple(Choice(next(left)) for _ in range(count)), unmet=("n",) if count < 5 else ()
+            tuple(Choice(next(labels)) for _ in range(count)), unmet=("n",) if count < 5 else ()
         )
 
     judged = Judged(script, weighting="samples", draws=5)()
     assert judged.values == [pytest.approx(4.4)] * 3
     assert sorted(r.params.get("n", 1) for r in judged.provider.seen) == [1, 1, 1, 2, 2, 2, 2, 2, 5]
-    assert next(left, None) is None
+    assert next(labels, None) is None
     assert judged.counts.unmet["n"] == 9
 
 
@@ -495,10 +495,14 @@ def test_a_second_run_down_the_ladder_sends_nothing(tmp_path: Path) -> None:
 
 
 def test_draws_that_came_are_kept_when_the_run_stops(tmp_path: Path) -> None:
-    left = ["4", "5", "4"]
+    replies_left = ["4", "5", "4"]
 
     def script(_: Any) -> Reply:
-        return Response((Choice(left.pop()),)) if left else Refused("out of money", stops="always")
+        return (
+            Response((Choice(replies_left.pop()),))
+            if replies_left
+            else Refused("out of money", stops="always")
+        )
 
     judged = Judged(
         script, samples(1), weighting="samples", draws=6, cache=DiskCache(tmp_path), concurrency=1
@@ -540,11 +544,13 @@ def test_without_a_reply_at_hand_one_more_is_asked_for() -> None:
 
 
 def test_each_typed_question_is_a_request_of_its_own(tmp_path: Path) -> None:
-    asked = [replace(load(name), form="decision") for name in ("coherence", "relevance")]
+    criteria = [replace(load(name), form="decision") for name in ("coherence", "relevance")]
     shares = {str(n): 0.2 for n in range(1, 6)}
-    first = Judged(lambda _: shares, criteria=asked[:1], decides=True, cache=DiskCache(tmp_path))()
+    first = Judged(
+        lambda _: shares, criteria=criteria[:1], decides=True, cache=DiskCache(tmp_path)
+    )()
     assert first.values == [pytest.approx(3.0)] * 3
-    both = Judged(lambda _: shares, criteria=asked, decides=True, cache=DiskCache(tmp_path))()
+    both = Judged(lambda _: shares, criteria=criteria, decides=True, cache=DiskCache(tmp_path))()
     assert len(both.values) == 6
     assert [[q["name"] for q in r.params["questions"]] for r in both.provider.seen] == [
         ["relevance"]
@@ -590,29 +596,33 @@ def test_draws_that_are_refused_leave_the_score_at_hand() -> None:
 
 @pytest.mark.parametrize("concurrency", [1, 8])
 def test_failures_of_equal_texts_are_retried_once(tmp_path: Path, concurrency: int) -> None:
-    given = samples(4, same=True)
-    how: dict[str, Any] = {"weighting": "single", "concurrency": concurrency, "retry_failed": True}
-    Judged(lambda _: "no idea", given, cache=DiskCache(tmp_path), weighting="single")()
-    again = Judged(lambda _: "no idea", given, cache=DiskCache(tmp_path), **how)()
+    judgments = samples(4, same=True)
+    options: dict[str, Any] = {
+        "weighting": "single",
+        "concurrency": concurrency,
+        "retry_failed": True,
+    }
+    Judged(lambda _: "no idea", judgments, cache=DiskCache(tmp_path), weighting="single")()
+    again = Judged(lambda _: "no idea", judgments, cache=DiskCache(tmp_path), **options)()
     assert (len(again.failures), again.counts.sent) == (4, 1), "once, and not for ever"
-    mended = Judged(lambda _: "4", given, cache=DiskCache(tmp_path), **how)()
+    mended = Judged(lambda _: "4", judgments, cache=DiskCache(tmp_path), **options)()
     assert (mended.values, mended.counts.sent) == ([4.0] * 4, 1)
 
 
 def test_a_retry_keeps_the_draws_of_a_judgment_that_has_not_failed(tmp_path: Path) -> None:
-    how: dict[str, Any] = {"weighting": "samples", "draws": 6, "concurrency": 1}
-    left: list[Reply] = [Response((Choice(text),)) for text in ("5", "no idea", "4")]
+    options: dict[str, Any] = {"weighting": "samples", "draws": 6, "concurrency": 1}
+    replies_left: list[Reply] = [Response((Choice(text),)) for text in ("5", "no idea", "4")]
     with pytest.raises(Refused):
         Judged(
-            lambda _: left.pop() if left else Refused("no money", stops="always"), samples(1),
-            cache=DiskCache(tmp_path), **how,
+            lambda _: replies_left.pop() if replies_left else Refused("no money", stops="always"), samples(1),
+            cache=DiskCache(tmp_path), **options,
         )()  # fmt: skip
     retried = Judged(
         lambda r: drawn(r, "4", "4", "4"),
         samples(1),
         cache=DiskCache(tmp_path),
         retry_failed=True,
-        **how,
+        **options,
     )
     assert retried().values == [pytest.approx(21 / 5)]
     assert [(r.draw, r.params["n"]) for r in retried.provider.seen] == [(3, 3)]

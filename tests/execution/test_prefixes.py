@@ -58,8 +58,8 @@ class Watched(ScriptedProvider):
             self.answered[name] += 1
 
 
-def judged(asked: Sequence[Judgment], provider: ScriptedProvider, **options: Any) -> list[Row]:
-    run = Judged(asked, provider, **options)
+def judged(judgments: Sequence[Judgment], provider: ScriptedProvider, **options: Any) -> list[Row]:
+    run = Judged(judgments, provider, **options)
     asyncio.run(run())
     return run.rows
 
@@ -88,8 +88,10 @@ def test_a_rung_further_down_finds_the_document_in_the_cache() -> None:
 
 
 def test_a_leader_that_fails_does_not_keep_the_others_waiting() -> None:
-    left: list[Reply] = [Refused("no")]
-    rows = judged(judgments(1, 4), Watched(lambda _: left.pop() if left else {"4": 1.0}))
+    replies_left: list[Reply] = [Refused("no")]
+    rows = judged(
+        judgments(1, 4), Watched(lambda _: replies_left.pop() if replies_left else {"4": 1.0})
+    )
     assert Counter(type(row).__name__ for row in rows) == {"Failure": 1, "Score": 7}
 
 
@@ -100,19 +102,19 @@ def test_an_engine_that_takes_all_before_it_answers_is_not_kept_waiting() -> Non
 
 
 def test_judgments_on_one_document_come_together_and_keep_their_order_within_it() -> None:
-    asked = judgments(3, 2)
-    found = [(j.sample.item, j.sample.system, j.criterion.name) for j in by_document(asked)]
-    assert found == [
+    data = judgments(3, 2)
+    order = [(j.sample.item, j.sample.system, j.criterion.name) for j in by_document(data)]
+    assert order == [
         (str(d), str(s), name) for d in range(3) for s in range(2) for name in CRITERIA
     ]
 
 
 def test_where_no_document_is_long_the_order_is_that_of_the_data() -> None:
-    asked = [
+    judgments = [
         Judgment(Sample(str(n), "s", "text", f"source {n % 2}"), load("coherence"))
         for n in range(6)
     ]
-    assert list(by_document(asked)) == asked
+    assert list(by_document(judgments)) == judgments
 
 
 @pytest.mark.parametrize("steps_down", [False, True])
@@ -120,15 +122,15 @@ def test_where_no_document_is_long_the_order_is_that_of_the_data() -> None:
 def test_prompts_are_made_as_they_are_needed(
     monkeypatch: pytest.MonkeyPatch, steps_down: bool
 ) -> None:
-    most = made = 0
+    most = rendered = 0
     rows: list[Row] = []
 
     render = Renderer.render
 
     def counted(self: Renderer, *args: Any) -> Any:
-        nonlocal made, most
-        made += 1
-        most = max(most, made - len(rows))
+        nonlocal rendered, most
+        rendered += 1
+        most = max(most, rendered - len(rows))
         return render(self, *args)
 
     monkeypatch.setattr(Renderer, "render", counted)
@@ -138,7 +140,7 @@ def test_prompts_are_made_as_they_are_needed(
             return {"no": 0.9, "4": 0.1}
         return Response((Choice("4"),) * request.params.get("n", 1)) if steps_down else {"4": 1.0}
 
-    asked = judgments(20, 20)
-    asyncio.run(Judged(asked, Watched(script), emit=rows.append)())
-    assert len(rows) == len(asked)
+    data = judgments(20, 20)
+    asyncio.run(Judged(data, Watched(script), emit=rows.append)())
+    assert len(rows) == len(data)
     assert most <= WINDOW + len(CRITERIA)  # each template is rendered once before

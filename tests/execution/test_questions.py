@@ -163,10 +163,10 @@ def test_what_one_call_gives_up_another_asks_for(
 
 def test_each_reads_the_shared_reply_in_its_own_way() -> None:
     one, provider = scripted()
-    found = ask(
+    replies = ask(
         one, [*wanted("word"), *wanted("word", read=str.title), *wanted("word", max_tokens=5)]
     )
-    assert found == ["WORD", "Word", "WORD"]
+    assert replies == ["WORD", "Word", "WORD"]
     assert len(provider.seen) == 2
 
 
@@ -217,9 +217,9 @@ def test_a_reply_of_no_use_is_an_error_until_failures_are_retried(
 
 def test_a_reply_is_kept_if_it_is_of_use_to_one_who_wants_it(tmp_path: Path) -> None:
     both = [*wanted("a"), *wanted("a", read=str)]
-    found = ask(scripted(lambda _: "12", cache=DiskCache(tmp_path))[0], both)
-    assert [type(one) for one in found] == [ModelError, str]
-    assert ask(scripted(lambda _: Refused("again"), cache=DiskCache(tmp_path))[0], both) == found
+    replies = ask(scripted(lambda _: "12", cache=DiskCache(tmp_path))[0], both)
+    assert [type(one) for one in replies] == [ModelError, str]
+    assert ask(scripted(lambda _: Refused("again"), cache=DiskCache(tmp_path))[0], both) == replies
 
 
 def test_thinking_before_a_reply_is_no_part_of_it() -> None:
@@ -245,9 +245,9 @@ def test_a_wrong_key_stops_after_one_request() -> None:
 
 
 def test_what_was_paid_for_before_a_stop_is_kept(tmp_path: Path) -> None:
-    left: list[Reply] = ["yes"] * 10
+    replies_left: list[Reply] = ["yes"] * 10
     one, _ = scripted(
-        lambda _: left.pop() if left else Refused("no money", stops="always"),
+        lambda _: replies_left.pop() if replies_left else Refused("no money", stops="always"),
         cache=DiskCache(tmp_path),
         concurrency=1,
     )
@@ -312,22 +312,24 @@ def test_the_stages_of_qags_through_a_server(
 
     def stages(one: QuestionClient, loop: asyncio.AbstractEventLoop) -> list[Any]:
         themes, questions, answers = judge_model.open(ThreadClient(one, loop), "en")
-        (found,) = themes.themes([output])
-        assert not isinstance(found, ModelError)
-        asked = [str(one) for one in questions.questions([(theme, output) for theme in found])]
+        (listed_themes,) = themes.themes([output])
+        assert not isinstance(listed_themes, ModelError)
+        written_questions = [
+            str(one) for one in questions.questions([(theme, output) for theme in listed_themes])
+        ]
         answered = answers.answers(
-            [(question, text) for question in asked for text in (source, output)]
+            [(question, text) for question in written_questions for text in (source, output)]
         )
-        return [found, asked, answered]
+        return [listed_themes, written_questions, answered]
 
     async def work() -> list[Any]:
         cache = DiskCache(tmp_path)
         provider = OpenAIProvider("m", base_url=chat_server.url)
         async with asker(provider, cache) as one:
-            found = await asyncio.to_thread(stages, one, asyncio.get_running_loop())
+            results = await asyncio.to_thread(stages, one, asyncio.get_running_loop())
         await provider.aclose()
         cache.close()
-        return found
+        return results
 
     expected = [
         ["Snow", "the pass"],

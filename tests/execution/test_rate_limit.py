@@ -59,11 +59,11 @@ class Server:
 
 async def drive(server: Server, rate_limiter: RateLimiter, count: int, workers: int = 64) -> float:
     """Have so many workers ask so often; the seconds it took."""
-    retrier, start, left = Sender(Policy(), rate_limiter), now(), iter(range(count))
+    retrier, start, calls = Sender(Policy(), rate_limiter), now(), iter(range(count))
     await retrier(server, REQUEST)
 
     async def work() -> None:
-        for _ in left:
+        for _ in calls:
             await retrier(server, REQUEST)
 
     await asyncio.gather(*(work() for _ in range(workers)))
@@ -131,10 +131,10 @@ class Rated:
         self.level -= self.cost
         if not self.headers:
             return {}
-        left, reset = int(self.level), (self.burst - self.level) / self.rate
+        remaining, reset = int(self.level), (self.burst - self.level) / self.rate
         return {
             f"x-ratelimit-limit-{self.kind}": f"{self.burst:g}",
-            f"x-ratelimit-remaining-{self.kind}": f"{left}",
+            f"x-ratelimit-remaining-{self.kind}": f"{remaining}",
             f"x-ratelimit-reset-{self.kind}": f"{int(reset // 60)}m{reset % 60:.3f}s",
         }
 

@@ -65,13 +65,13 @@ class Asked(judge.ScriptedProvider):
 
 
 def run(provider: Any, rows: Any = ROWS, **options: Any) -> judge.Result:
-    given = {
+    settings = {
         "metrics": [],
         "cache": False,
         "weighting": "single",
         "reply": "reason_then_score",
     } | options
-    return judge.evaluate(rows, given.pop("criteria", ["relevance"]), model=provider, **given)
+    return judge.evaluate(rows, settings.pop("criteria", ["relevance"]), model=provider, **settings)
 
 
 def scheduled(provider: Asked, cache: Any, **options: Any) -> tuple[Judged, list[Row]]:
@@ -398,14 +398,14 @@ def test_each_unread_judgment_takes_one_request_more_and_a_second_run_none(tmp_p
 def test_an_answer_without_a_score_is_not_paid_again_until_failures_are_retried(
     tmp_path: Path,
 ) -> None:
-    kept = {"cache": tmp_path / "cache", "out": tmp_path / "run"}
+    options = {"cache": tmp_path / "cache", "out": tmp_path / "run"}
     first = Asked(second="Good.", endpoint="x")
-    failure = only(run(first, **kept))
+    failure = only(run(first, **options))
     again = Asked(endpoint="x")
-    assert only(run(again, **kept)) == failure
+    assert only(run(again, **options)) == failure
     assert again.seen == []
     retried = Asked(endpoint="x")
-    assert only(run(retried, **kept, retry_failed=True)).value == 4.0
+    assert only(run(retried, **options, retry_failed=True)).value == 4.0
     assert len(retried.seen) == 2
 
 
@@ -445,8 +445,8 @@ def test_a_recording_without_answers_fails_as_it_did(tmp_path: Path) -> None:
         assert [(f.item, f.raw, f.error, f.reading) for f in after.failures] == [
             (f.item, f.raw, f.error, f.reading) for f in before.failures
         ]
-        told = "; the question for the score alone was not answered: calls.jsonl does not hold the reply to it"
-        assert {f.message for f in after.failures} == {before.failures[0].message + told}
+        ending = "; the question for the score alone was not answered: calls.jsonl does not hold the reply to it"
+        assert {f.message for f in after.failures} == {before.failures[0].message + ending}
 
 
 def test_a_rule_of_scripted_replies_answers_a_question_only_if_it_names_it(tmp_path: Path) -> None:

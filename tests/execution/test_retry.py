@@ -29,10 +29,10 @@ class Slept(list[float]):
 
 
 def script(*outcomes: Response | ProviderError) -> Callable[[], Awaitable[Response]]:
-    left = list(outcomes)
+    outcomes_left = list(outcomes)
 
     async def call() -> Response:
-        outcome = left.pop(0)
+        outcome = outcomes_left.pop(0)
         if isinstance(outcome, ProviderError):
             raise outcome
         return outcome
@@ -219,10 +219,10 @@ def test_a_wait_is_announced_with_its_length(in_time: Run) -> None:
 def test_at_the_deadline_what_is_under_way_is_let_go_and_nothing_more_is_asked(
     in_time: Run,
 ) -> None:
-    asked: list[float] = []
+    times: list[float] = []
 
     async def hangs() -> Response:
-        asked.append(asyncio.get_running_loop().time())
+        times.append(asyncio.get_running_loop().time())
         await asyncio.sleep(1e6)
         return OK
 
@@ -236,7 +236,7 @@ def test_at_the_deadline_what_is_under_way_is_let_go_and_nothing_more_is_asked(
         assert retrier.options.limiter.flying == 0
 
     in_time(late())
-    assert asked == [1000.0]
+    assert times == [1000.0]
 
 
 def test_a_time_out_of_the_call_itself_is_no_deadline(in_time: Run) -> None:

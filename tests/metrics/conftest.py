@@ -26,7 +26,7 @@ class Tiny:
         (folder / "vocab.txt").write_text("\n".join([*special, *sorted(words)]), "utf-8")
         return self.transformers.BertTokenizer.from_pretrained(str(folder))
 
-    def byte_pairs(self, folder: Path, texts: Sequence[str], **how: Any) -> Any:
+    def byte_pairs(self, folder: Path, texts: Sequence[str], **options: Any) -> Any:
         """A RoBERTa tokenizer of 400 tokens that puts no space before the first word."""
         trained = self.tokenizers.ByteLevelBPETokenizer()
         special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
@@ -34,7 +34,7 @@ class Tiny:
             [*texts] * 3, vocab_size=400, min_frequency=2, special_tokens=special
         )
         trained.save_model(str(folder))
-        return self.transformers.RobertaTokenizer.from_pretrained(str(folder), **how)
+        return self.transformers.RobertaTokenizer.from_pretrained(str(folder), **options)
 
     def made(self, kind: str, head: str, seed: int, **fields: Any) -> Any:
         """A network such as BertModel, by kind and head, the same for the same seed; of 2 layers and 32 dimensions."""
@@ -48,12 +48,12 @@ class Tiny:
         config = getattr(self.transformers, f"{kind}Config")(**(sizes | fields))
         return getattr(self.transformers, f"{kind}{head}")(config)
 
-    def saved(self, folder: Path, *parts: Any, **how: Any) -> str:
+    def saved(self, folder: Path, *parts: Any, **options: Any) -> str:
         """The folder, with what save_pretrained writes of model and tokenizer."""
         bars = self.transformers.utils.logging
         bars.disable_progress_bar()
         for part in parts:
-            part.save_pretrained(folder, **how)
+            part.save_pretrained(folder, **options)
         bars.enable_progress_bar()
         return str(folder)
 

@@ -106,7 +106,7 @@ def test_english_is_sacrebleu(output: str, references: list[str]) -> None:
 def test_options_are_sacrebleus(
     smooth: str, max_order: int, pairs: list[tuple[str, list[str]]], lowercase: bool
 ) -> None:
-    outputs, references = [output for output, _ in pairs], [found for _, found in pairs]
+    outputs, references = [output for output, _ in pairs], [scores for _, scores in pairs]
     theirs = BLEU(
         lowercase=lowercase,
         force=True,
@@ -114,10 +114,10 @@ def test_options_are_sacrebleus(
         max_ngram_order=max_order,
         effective_order=True,
     )
-    found = bleu.sentence(
+    scores = bleu.sentence(
         outputs, references, smooth=smooth, max_order=max_order, lowercase=lowercase
     )
-    assert found == [min(theirs.sentence_score(*pair).score, 100.0) for pair in pairs]
+    assert scores == [min(theirs.sentence_score(*pair).score, 100.0) for pair in pairs]
 
 
 @pytest.mark.parametrize(
@@ -146,11 +146,11 @@ def test_tokenizer_by_script(output: str, reference: str, tokenizer: str, needed
 
 def test_without_the_dictionaries_it_is_characters(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(text, "installed", lambda name: name in ("en", "zh"))
-    found = [
+    names = [
         bleu.tokenizer_for([each])
         for each in ("a ferry", "渡轮下午到达", "船は港に着いた", "배가 도착했다")
     ]
-    assert found == ["13a", "zh", "char", "char"]
+    assert names == ["13a", "zh", "char", "char"]
 
 
 def test_signature_is_sacrebleus_own() -> None:
@@ -182,7 +182,7 @@ def test_tokenized_stops_are_not_complained_of(caplog: pytest.LogCaptureFixture)
 
 @given(PAIRS)
 def test_corpus_is_sacrebleu_with_varying_references(pairs: list[tuple[str, list[str]]]) -> None:
-    outputs, references = [output for output, _ in pairs], [found for _, found in pairs]
+    outputs, references = [output for output, _ in pairs], [skip for _, skip in pairs]
     theirs = BLEU(force=True).corpus_score(outputs, rectangular(references))
     if theirs.totals[-1]:
         assert bleu.corpus(outputs, references) == min(theirs.score, 100.0)

@@ -59,7 +59,7 @@ def test_options_are_sacrebleus(
     lowercase: bool,
 ) -> None:
     theirs = CHRF(char_order=char_order, word_order=word_order, beta=beta, lowercase=lowercase)
-    found = chrf.score(
+    scores = chrf.score(
         [output],
         [references],
         char_order=char_order,
@@ -67,7 +67,7 @@ def test_options_are_sacrebleus(
         beta=beta,
         lowercase=lowercase,
     )
-    assert found == [min(theirs.sentence_score(output, references).score, 100.0)]
+    assert scores == [min(theirs.sentence_score(output, references).score, 100.0)]
 
 
 def test_signature_is_sacrebleus_own() -> None:

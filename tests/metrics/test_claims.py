@@ -291,7 +291,7 @@ def test_what_a_sample_lacks_is_missing_in_that_column() -> None:
 
 
 @pytest.mark.parametrize(
-    ("reply", "said"),
+    ("reply", "message"),
     [
         ("I'm sorry, but I cannot help with that.", "has no JSON object"),
         ("", "has no JSON object"),
@@ -314,8 +314,8 @@ def test_what_a_sample_lacks_is_missing_in_that_column() -> None:
         ("{" * 50_000, "has no JSON object"),
     ],
 )
-def test_a_list_in_another_form_is_not_read(reply: str, said: str) -> None:
-    with pytest.raises(ParseError, match=re.escape(said)) as raised:
+def test_a_list_in_another_form_is_not_read(reply: str, message: str) -> None:
+    with pytest.raises(ParseError, match=re.escape(message)) as raised:
         read_claims(reply)
     assert raised.value.raw == reply
 
@@ -347,7 +347,7 @@ def test_a_claim_without_quotation_has_no_place() -> None:
 
 
 @pytest.mark.parametrize(
-    ("reply", "said"),
+    ("reply", "message"),
     [
         ("All claims are supported.", "has no JSON object"),
         ('{"1": 0.9, "2": 0.', "cut off or is not JSON"),
@@ -369,8 +369,8 @@ def test_a_claim_without_quotation_has_no_place() -> None:
         ('{"1": 0.9, "2": 0.1} or {"1": 0.1, "2": 0.9}', "several JSON objects"),
     ],
 )
-def test_probabilities_in_another_form_are_not_read(reply: str, said: str) -> None:
-    with pytest.raises(ParseError, match=re.escape(said)) as raised:
+def test_probabilities_in_another_form_are_not_read(reply: str, message: str) -> None:
+    with pytest.raises(ParseError, match=re.escape(message)) as raised:
         read_probabilities(reply, 2)
     assert raised.value.raw == reply
 
@@ -450,7 +450,7 @@ def test_quotations_that_a_text_does_not_hold_are_counted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"value": "median"}, "claims.value must be one of share, mean"),
         ({"unit": "word"}, "claims.unit must be one of claim, sentence"),
@@ -463,8 +463,8 @@ def test_quotations_that_a_text_does_not_hold_are_counted() -> None:
         ({"context": MetricContext(), "unit": "sentence"}, "name one with --model NAME"),
     ],
 )
-def test_a_wrong_option_is_an_error_at_once(options: dict[str, Any], said: str) -> None:
-    with pytest.raises(ConfigError, match=re.escape(said)):
+def test_a_wrong_option_is_an_error_at_once(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(message)):
         Claims(**{"context": MetricContext(ask=by_words()), **options})
 
 
@@ -533,9 +533,9 @@ def test_a_verifier_that_gives_no_probabilities_is_a_failure(reply: Any) -> None
 # Runs.
 
 
-def provider_of(asked: Judge) -> judge.ScriptedProvider:
+def provider_of(questioner: Judge) -> judge.ScriptedProvider:
     def script(request: Request) -> str:
-        return asked.reply(request.messages[-1]["content"])
+        return questioner.reply(request.messages[-1]["content"])
 
     return judge.ScriptedProvider(script, endpoint="scripted:claims")
 
@@ -558,8 +558,10 @@ ROWS = [
 def test_a_run_has_exact_means_with_the_intervals_of_any_column_and_asks_equal_texts_once(
     tmp_path: Path,
 ) -> None:
-    asked = by_words()
-    result = judge.evaluate(ROWS, [], metrics="claims", model=provider_of(asked), cache=tmp_path)
+    questioner = by_words()
+    result = judge.evaluate(
+        ROWS, [], metrics="claims", model=provider_of(questioner), cache=tmp_path
+    )
     values = {(row.item, row.system, row.column): row.value for row in result.table.scores}
     expected = {
         ("p", "claims_precision"): [1, 1, 1, 1 / 2, 1] * 2,
@@ -586,7 +588,7 @@ def test_a_run_has_exact_means_with_the_intervals_of_any_column_and_asks_equal_t
     assert 0.5 < precision.low < 0.9 < precision.high <= 1
     # Nine different outputs, one of them equal to the reference: each is split, checked against the source, and has the
     # reference checked against it.
-    assert len(asked.prompts) == len(set(asked.prompts)) == 9 + 9 + 9
+    assert len(questioner.prompts) == len(set(questioner.prompts)) == 9 + 9 + 9
     again = by_words()
     repeated = judge.evaluate(ROWS, [], metrics="claims", model=provider_of(again), cache=tmp_path)
     assert again.prompts == []
@@ -594,9 +596,9 @@ def test_a_run_has_exact_means_with_the_intervals_of_any_column_and_asks_equal_t
 
 
 def test_a_budget_ends_the_run_and_what_was_paid_is_kept(tmp_path: Path) -> None:
-    def judged(asked: Judge, budget: str | None) -> judge.Result:
+    def judged(questioner: Judge, budget: str | None) -> judge.Result:
         def script(request: Request) -> Response:
-            reply = asked.reply(request.messages[-1]["content"])
+            reply = questioner.reply(request.messages[-1]["content"])
             return Response(
                 (Choice(reply),), Usage(prompt_tokens=2_000, completion_tokens=1_000), "scripted"
             )
@@ -617,23 +619,23 @@ def test_a_budget_ends_the_run_and_what_was_paid_is_kept(tmp_path: Path) -> None
 def test_without_a_judge_or_a_source_a_run_says_so_before_anything_is_asked() -> None:
     with pytest.raises(ConfigError, match="name one with --model NAME"):
         judge.evaluate(ROWS, [], metrics="claims")
-    asked = by_words()
+    questioner = by_words()
     with pytest.raises(DataError, match="no text has a source"):
-        judge.evaluate([{"output": "a"}], [], metrics="claims", model=provider_of(asked))
-    assert asked.prompts == []
+        judge.evaluate([{"output": "a"}], [], metrics="claims", model=provider_of(questioner))
+    assert questioner.prompts == []
 
 
 @pytest.mark.parametrize("options", [{}, {"unit": "sentence"}])
 def test_the_number_of_requests_is_known_before(options: dict[str, Any]) -> None:
-    asked = by_words()
-    metric = Claims(context=MetricContext(ask=asked), **options)
+    questioner = by_words()
+    metric = Claims(context=MetricContext(ask=questioner), **options)
     samples = [
         Sample("a", "x", "w1 w2", source="w1", references=("w3", "w1")),
         Sample("a", "y", "w1 w2", source="w1"),
         Sample("b", "x", "…", source="w1"),
     ]
     metric.score(samples)
-    assert metric.most_requests(samples) == len(asked.prompts) > 0
+    assert metric.most_requests(samples) == len(questioner.prompts) > 0
 
 
 def test_a_plan_says_how_many_requests_there_will_be() -> None:

@@ -75,8 +75,8 @@ class Sure:
 
 def metric(name: str) -> Metric:
     options = {"unit": "sentence", "verify": Sure()} if name == "claims" else {}
-    made: Metric = plugins.load("metrics", name)(**options)
-    return made
+    loaded: Metric = plugins.load("metrics", name)(**options)
+    return loaded
 
 
 def values(name: str, output: str, *references: str) -> list[float]:
@@ -149,9 +149,9 @@ def test_row_by_row_in_parts_and_elsewhere(name: str) -> None:
         )
         for n in range(12)
     ]
-    made = metric(name)
-    whole = made.score(samples)
-    elsewhere = pickle.loads(pickle.dumps(made))
+    scorer = metric(name)
+    whole = scorer.score(samples)
+    elsewhere = pickle.loads(pickle.dumps(scorer))
     pieces = parallel.merge_results([elsewhere.score(samples[:7]), elsewhere.score(samples[7:])])
     assert pieces.rows == whole.rows
     assert [set(str(c.signature).replace("|", "+").split("+")) for c in pieces.columns] == [
@@ -161,15 +161,17 @@ def test_row_by_row_in_parts_and_elsewhere(name: str) -> None:
 
 @with_comparing
 @pytest.mark.parametrize(
-    ("references", "said"), [((), "no reference:"), (("", " \n"), "only blank references:")]
+    ("references", "message"), [((), "no reference:"), (("", " \n"), "only blank references:")]
 )
-def test_without_reference_is_a_failure(name: str, references: tuple[str, ...], said: str) -> None:
+def test_without_reference_is_a_failure(
+    name: str, references: tuple[str, ...], message: str
+) -> None:
     result = metric(name).score([Sample("7", "a", "x", references=references, where="d.jsonl:3")])
     assert len(result.rows) == len(result.columns)
     for row in result.rows:
         assert isinstance(row, Failure)
         assert (row.item, row.system, row.stage, row.error) == ("7", "a", "metric", "NoReference")
-        assert row.message.startswith("d.jsonl:3 has " + said)
+        assert row.message.startswith("d.jsonl:3 has " + message)
         assert "--map references=COLUMN" in row.message
     (first, *_) = metric(name).score([Sample("7", "a", "x")]).rows
     assert isinstance(first, Failure)
@@ -197,11 +199,11 @@ def equal_texts_score_the_best(name: str, whole: str) -> None:
             "MiniLM is a model of English"
         )
         return
-    found = values(name, whole, "x y z", whole)
+    scores = values(name, whole, "x y z", whole)
     tolerance = (
         0.01 if name == "meteor" else 1e-5
     )  # METEOR takes a little off for the one chunk there is
-    assert found == pytest.approx([good(column) for column in columns], abs=tolerance)
+    assert scores == pytest.approx([good(column) for column in columns], abs=tolerance)
 
 
 @with_each_light
@@ -246,8 +248,8 @@ def test_order_of_references_does_not_matter(
 
 @with_comparing
 def test_blank_references_do_not_count(name: str) -> None:
-    found = values(name, TEXTS[0], "", "The ferry came late.", " ")
-    assert found == pytest.approx(values(name, TEXTS[0], "The ferry came late."), abs=1e-6)
+    scores = values(name, TEXTS[0], "", "The ferry came late.", " ")
+    assert scores == pytest.approx(values(name, TEXTS[0], "The ferry came late."), abs=1e-6)
 
 
 OF_WORDS = ("rouge", "meteor", "cider", "stats")
@@ -335,7 +337,7 @@ def test_ter_and_tokenizers_that_split_at_spaces_say_what_they_leave_whole() -> 
     samples = [
         Sample(str(n), "a", output, target, (target,)) for n, (output, target) in enumerate(NEAR)
     ]
-    for made in (
+    for scorer in (
         metric("ter"),
         *(
             plugins.load("metrics", name)(tokenize="13a")
@@ -344,7 +346,9 @@ def test_ter_and_tokenizers_that_split_at_spaces_say_what_they_leave_whole() -> 
         *(plugins.load("metrics", name)(tokenizer="words") for name in OF_WORDS),
     ):
         lines = [
-            str(note) for note in made.score(samples).notes if isinstance(note, Note) and note.some
+            str(note)
+            for note in scorer.score(samples).notes
+            if isinstance(note, Note) and note.some
         ]
         assert len(lines) == 1, lines
         assert re.search(r": (4|8) of .* not split into words", lines[0])
@@ -360,8 +364,8 @@ def test_a_tokenizer_that_depends_on_the_packages_is_said(
     ]
 
     def notes(**options: Any) -> list[str]:
-        made = plugins.load("metrics", name)(**options)
-        return [note for note in made.score(samples).notes if isinstance(note, str)]
+        scorer = plugins.load("metrics", name)(**options)
+        return [note for note in scorer.score(samples).notes if isinstance(note, str)]
 
     if text.installed("ja") and text.installed("ko"):
         japanese, korean = notes()
@@ -484,8 +488,8 @@ WRONG: dict[str, list[tuple[str, Any, str]]] = {
 
 @pytest.mark.parametrize("name", WRONG)
 def test_a_wrong_option_says_what_is_allowed(name: str) -> None:
-    for option, value, said in WRONG[name]:
-        with pytest.raises(ConfigError, match=rf"^{name}\.{option} {said}"):
+    for option, value, message in WRONG[name]:
+        with pytest.raises(ConfigError, match=rf"^{name}\.{option} {message}"):
             plugins.load("metrics", name)(**{option: value})
 
 

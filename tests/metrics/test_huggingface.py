@@ -71,13 +71,13 @@ class Online:
 
 @pytest.fixture
 def online(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Online:
-    made = Online(tmp_path / "snapshot", WHOLE)
-    parts = {"huggingface_hub": made, "transformers.utils.logging": None}
+    hub = Online(tmp_path / "snapshot", WHOLE)
+    parts = {"huggingface_hub": hub, "transformers.utils.logging": None}
     monkeypatch.setattr(
         huggingface, "import_optional", lambda module, who, extra=None: parts[module]
     )
     monkeypatch.setattr(huggingface, "silenced", lambda: pytest.MonkeyPatch().context())
-    return made
+    return hub
 
 
 def test_a_folder_is_signed_by_its_own_name_and_digest(tmp_path: Path) -> None:
@@ -114,9 +114,9 @@ def test_the_digest_is_remembered_until_a_file_changes(tmp_path: Path) -> None:
     assert found(folder).digest != before
     os.utime(weights, ns=(times[0], times[1] + 1))
     assert found(folder, cache).digest != before
-    kept = [path for path in cache.rglob("*") if path.is_file()]
-    assert len(kept) == 2
-    assert not any(str(folder) in f"{path.name}{path.read_text()}" for path in kept), (
+    files = [path for path in cache.rglob("*") if path.is_file()]
+    assert len(files) == 2
+    assert not any(str(folder) in f"{path.name}{path.read_text()}" for path in files), (
         "a path is the user's business"
     )
 
@@ -248,9 +248,9 @@ def test_a_package_that_is_not_there_names_the_metric_and_the_pip_line(
 def test_batches_hold_every_text_once_and_little_padding(
     lengths: list[int], tokens: int, mixed: bool
 ) -> None:
-    made = huggingface.batches(lengths, tokens, mixed=mixed)
-    assert sorted(place for batch in made for place in batch) == list(range(len(lengths)))
-    for batch in made:
+    batches = huggingface.batches(lengths, tokens, mixed=mixed)
+    assert sorted(place for batch in batches for place in batch) == list(range(len(lengths)))
+    for batch in batches:
         longest = max(lengths[place] for place in batch)
         assert len(batch) == 1 or len(batch) * longest <= tokens
         assert mixed or all(lengths[place] >= longest - longest // 8 for place in batch)
@@ -283,8 +283,8 @@ def test_the_window_is_what_tokenizer_and_network_both_take(
     longest: int, config: dict[str, Any], usual: int, limit: int
 ) -> None:
     tokenizer = types.SimpleNamespace(model_max_length=longest)
-    made = types.SimpleNamespace(**({"model_type": "bert", "pad_token_id": 0} | config))
-    assert huggingface.limit(tokenizer, made, usual) == limit
+    model_config = types.SimpleNamespace(**({"model_type": "bert", "pad_token_id": 0} | config))
+    assert huggingface.limit(tokenizer, model_config, usual) == limit
 
 
 @pytest.fixture(scope="session")

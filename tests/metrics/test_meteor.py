@@ -211,8 +211,8 @@ def test_an_output_in_another_script_is_not_lost() -> None:
     assert meteor.score(["배가 왔다 llm"], ["a new llm"], tokenizer="char") == [
         pytest.approx(expected)
     ]
-    (found,) = meteor.score(["배가 왔다 llm"], ["a new llm"])
-    assert 0 < found < 0.3
+    (score,) = meteor.score(["배가 왔다 llm"], ["a new llm"])
+    assert 0 < score < 0.3
 
 
 def test_references_without_a_word_are_no_zero() -> None:

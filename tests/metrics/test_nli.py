@@ -131,14 +131,14 @@ def finder(tiny: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(tiny.saved(folder, model, tokenizer))
 
 
-def encoder(folder: str, **how: Any) -> CrossEncoder:
-    return CrossEncoder(locate(folder, who="nli", cache=None), device="cpu", **how)
+def encoder(folder: str, **options: Any) -> CrossEncoder:
+    return CrossEncoder(locate(folder, who="nli", cache=None), device="cpu", **options)
 
 
 def probabilities(encoder: CrossEncoder, pairs: Sequence[tuple[str, str]]) -> list[float]:
     """Those of pairs of a text and one claim."""
-    found = encoder.verify([(source, (claim,)) for source, claim in pairs])
-    return [value for each in found if not isinstance(each, ModelError) for value in each]
+    results = encoder.verify([(source, (claim,)) for source, claim in pairs])
+    return [value for each in results if not isinstance(each, ModelError) for value in each]
 
 
 def one_by_one(
@@ -157,19 +157,21 @@ def one_by_one(
     for source, sentence in pairs:
         size = len(tokenizer.encode(sentence, add_special_tokens=False))
         shown = min(window, 48 - special - size)
-        found = tokenizer(
+        encoded = tokenizer(
             source, sentence, truncation="only_first", max_length=shown + size + special, stride=shown // 3,
             return_overflowing_tokens=True,
         )  # fmt: skip
         each = []
-        for n in range(len(found["input_ids"])):
+        for n in range(len(encoded["input_ids"])):
             names = [
-                name for name in ("input_ids", "attention_mask", "token_type_ids") if name in found
+                name
+                for name in ("input_ids", "attention_mask", "token_type_ids")
+                if name in encoded
             ]
             with torch.inference_mode():
-                logits = network(**{name: torch.tensor([found[name][n]]) for name in names}).logits[
-                    0
-                ]
+                logits = network(
+                    **{name: torch.tensor([encoded[name][n]]) for name in names}
+                ).logits[0]
             each.append(
                 float(
                     torch.sigmoid(logits[0]) if index is None else torch.softmax(logits, 0)[index]
@@ -199,12 +201,12 @@ class TestProbabilities:
         index: int | None,
     ) -> None:
         folder = made(tiny, tmp_path / "model", kind, labels)
-        found = probabilities(encoder(folder, window=window), PAIRS)
-        assert found == pytest.approx(one_by_one(folder, PAIRS, window, index), abs=1e-5)
-        assert len({round(value, 3) for value in found}) > 3, "the model says the same of all"
+        values = probabilities(encoder(folder, window=window), PAIRS)
+        assert values == pytest.approx(one_by_one(folder, PAIRS, window, index), abs=1e-5)
+        assert len({round(value, 3) for value in values}) > 3, "the model says the same of all"
         assert probabilities(
             encoder(folder, window=window, batch_tokens=1), PAIRS
-        ) == pytest.approx(found, abs=1e-5)
+        ) == pytest.approx(values, abs=1e-5)
 
 
 class TestModel:
@@ -213,16 +215,18 @@ class TestModel:
     def test_what_supports_a_sentence_is_found_in_any_window(self, finder: str) -> None:
         filler = "The river rose and the old road stayed open. " * 10
         texts = [f"{filler}mayor", f"mayor {filler}", f"{filler} mayor {filler}", filler]
-        found = probabilities(encoder(finder), [(text, "The bridge was closed.") for text in texts])
-        assert [value > 0.5 for value in found] == [True, True, True, False]
+        values = probabilities(
+            encoder(finder), [(text, "The bridge was closed.") for text in texts]
+        )
+        assert [value > 0.5 for value in values] == [True, True, True, False]
 
     def test_claims_are_counted(self, bert: str) -> None:
-        told: list[tuple[int, int]] = []
-        found = encoder(bert, progress=lambda *done: told.append(done)).verify(
+        progress: list[tuple[int, int]] = []
+        results = encoder(bert, progress=lambda *done: progress.append(done)).verify(
             [(SOURCE, tuple(SENTENCES))] * 2
         )
-        assert found[0] == found[1]
-        assert told[-1] == (6, 6)
+        assert results[0] == results[1]
+        assert progress[-1] == (6, 6)
 
     def test_special_tokens_in_a_text_are_letters(self, bert: str) -> None:
         texts = [f"{SOURCE} {word}" for word in ("[SEP]", "[ sep ]")]
@@ -236,16 +240,18 @@ class TestModel:
             (SOURCE, OTHER),
             (OTHER, SENTENCES[0]),
         ]
-        found = encoder(bert).verify([(source, (SENTENCES[1], claim)) for source, claim in claims])
-        assert found[0] == ModelError("ClaimTooLong", "a claim has 23 tokens, the model takes 22")
-        assert [each.error for each in found if isinstance(each, ModelError)][1:] == [
+        results = encoder(bert).verify(
+            [(source, (SENTENCES[1], claim)) for source, claim in claims]
+        )
+        assert results[0] == ModelError("ClaimTooLong", "a claim has 23 tokens, the model takes 22")
+        assert [each.error for each in results if isinstance(each, ModelError)][1:] == [
             "NoTokens",
             *["UnknownText"] * 2,
         ]
         assert "bert does not know the words of a claim: use a model of the language" in str(
-            found[2]
+            results[2]
         )
-        assert "the words of a text" in str(found[3])
+        assert "the words of a text" in str(results[3])
 
     def test_probabilities_that_are_not_numbers_are_trouble(
         self, tiny: Any, bert: str, tmp_path: Path
@@ -255,9 +261,9 @@ class TestModel:
         with tiny.torch.no_grad():
             network.classifier.bias.fill_(math.nan)
         tiny.saved(Path(folder), network)
-        (found,) = encoder(folder).verify([(SOURCE, (SENTENCES[0],))])
-        assert isinstance(found, ModelError)
-        assert found.error == "NotFinite"
+        (error,) = encoder(folder).verify([(SOURCE, (SENTENCES[0],))])
+        assert isinstance(error, ModelError)
+        assert error.error == "NotFinite"
 
     def test_unclear_labels_are_listed_with_the_option_that_names_one(
         self, tiny: Any, bert: str, tmp_path: Path
@@ -294,8 +300,8 @@ class TestModel:
 
     def test_code_of_a_model_is_never_run(self, tiny: Any, bert: str, tmp_path: Path) -> None:
         """HHEM-2.1's form: without a tokenizer, and with a class in the repository."""
-        own = {"auto_map": {"AutoConfig": "own.OwnConfig"}, "model_type": "OwnConfig"}
-        folder = Path(tiny.copied(bert, tmp_path / "model", config=own))
+        config = {"auto_map": {"AutoConfig": "own.OwnConfig"}, "model_type": "OwnConfig"}
+        folder = Path(tiny.copied(bert, tmp_path / "model", config=config))
         (folder / "own.py").write_text("raise SystemExit('this ran')")
         (folder / "tokenizer.json").unlink()
         with pytest.raises(
@@ -318,11 +324,11 @@ class TestMetric:
         each = probabilities(encoder(bert), [(LONG, sentence) for sentence in SENTENCES])
         assert isinstance(row, Score)
         assert row.value == pytest.approx(sum(each) / 3)
-        kept = claims.decode(row.provenance.raw)
-        assert [(claim.text, output[slice(*claim.span or (0, 0))]) for claim in kept] == [
+        claims_found = claims.decode(row.provenance.raw)
+        assert [(claim.text, output[slice(*claim.span or (0, 0))]) for claim in claims_found] == [
             (s, s) for s in SENTENCES
         ]
-        assert [claim.probability for claim in kept] == each
+        assert [claim.probability for claim in claims_found] == each
         assert (column.name, column.low, column.high, column.better) == ("nli", 0.0, 1.0, "higher")
         assert str(column.signature).startswith(f"nli|mean|{Path(bert).name}@")
         assert "|label=entailment|window=350|torch " in str(column.signature)

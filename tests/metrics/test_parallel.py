@@ -57,13 +57,13 @@ def test_a_metric_that_is_not_row_by_row_gets_all() -> None:
 
 
 def test_progress_and_parts() -> None:
-    metric, told = Length(), []
-    found = parallel.score_in_parallel(
-        metric, SAMPLES, tell=lambda done, total: told.append((done, total))
+    metric, progress = Length(), []
+    result = parallel.score_in_parallel(
+        metric, SAMPLES, tell=lambda done, total: progress.append((done, total))
     )
     assert metric.sizes == [500, 500, 200]
-    assert told == [(500, 1200), (1000, 1200), (1200, 1200)]
-    assert [row.item for row in found.rows] == [s.item for s in SAMPLES]
+    assert progress == [(500, 1200), (1000, 1200), (1200, 1200)]
+    assert [row.item for row in result.rows] == [s.item for s in SAMPLES]
 
 
 def test_no_samples_are_one_empty_part() -> None:
@@ -73,9 +73,9 @@ def test_no_samples_are_one_empty_part() -> None:
 
 
 def test_signatures_and_notes_are_put_together() -> None:
-    found = parallel.score_in_parallel(Length(), SAMPLES)
-    assert str(found.columns[0].signature) == "length|tok=t200+t500|nrefs=var|judge 1"
-    assert found.notes == ("the same", "length: 3 of 1,200 texts are odd"), (
+    result = parallel.score_in_parallel(Length(), SAMPLES)
+    assert str(result.columns[0].signature) == "length|tok=t200+t500|nrefs=var|judge 1"
+    assert result.notes == ("the same", "length: 3 of 1,200 texts are odd"), (
         "the first part has none, and counts"
     )
     assert parallel.score_in_parallel(Length(), SAMPLES[:500]).notes == ("the same",)

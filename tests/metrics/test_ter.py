@@ -49,9 +49,9 @@ def test_summaries_are_sacrebleus(shared_data: Callable[[str], Path]) -> None:
         json.loads(line)
         for line in shared_data("summeval_smoke.jsonl").read_text("utf-8").splitlines()
     ][:1]
-    found = ter.score([row["summary"] for row in rows], [row["references"][:2] for row in rows])
+    scores = ter.score([row["summary"] for row in rows], [row["references"][:2] for row in rows])
     scorer = TER()
-    assert found == [
+    assert scores == [
         scorer.sentence_score(row["summary"], row["references"][:2]).score for row in rows
     ]
 
@@ -95,8 +95,8 @@ def test_characters_by_script(output: str, reference: str, asian: bool) -> None:
         "lower",
         None,
     )
-    said = "|".join([*parts, version]).replace("=", ":").replace("sacrebleu ", "version:")
-    assert said == str(scorer.get_signature())
+    signature = "|".join([*parts, version]).replace("=", ":").replace("sacrebleu ", "version:")
+    assert signature == str(scorer.get_signature())
 
 
 def test_signature_of_mixed_data() -> None:

@@ -189,8 +189,8 @@ def test_an_id_from_a_server_names_nothing_else_there(
 
 
 def test_another_process_makes_the_same_batches() -> None:
-    made = provider("gemini").__reduce__()[0]()
-    assert (type(made.batches), made.batches._http.url) == (
+    rebuilt = provider("gemini").__reduce__()[0]()
+    assert (type(rebuilt.batches), rebuilt.batches._http.url) == (
         type(provider("gemini").batches),
         "http://127.0.0.1:1/v1beta",
     )

@@ -250,14 +250,14 @@ def test_an_address_without_typed_questions_is_blamed_on_what_set_it(
 ) -> None:
     chat_server.answer = lambda _: answer
     entry = {"name": "decisions/m"}
-    given: dict[str, Any] = {"model": entry}
+    options: dict[str, Any] = {"model": entry}
     if place == "option":
-        given["base_url"] = chat_server.url
+        options["base_url"] = chat_server.url
     elif place == "variable":
         monkeypatch.setenv("OPENAI_BASE_URL", chat_server.url)
     else:
         entry["base_url"] = chat_server.url
-    config = load_config(given=given)
+    config = load_config(given=options)
     provider = open_judge(config, config.model[0])
 
     async def once() -> None:
@@ -277,7 +277,7 @@ def test_an_address_without_typed_questions_is_blamed_on_what_set_it(
 
 
 @pytest.mark.parametrize(
-    "said",
+    "error_fields",
     [
         {
             "message": "The model `m` does not exist or you do not have access to it.",
@@ -289,9 +289,9 @@ def test_an_address_without_typed_questions_is_blamed_on_what_set_it(
     ],
 )
 def test_a_model_nobody_has_is_not_a_missing_address(
-    chat_server: Any, asked_paths: list[str], make_error: Any, said: dict[str, Any]
+    chat_server: Any, asked_paths: list[str], make_error: Any, error_fields: dict[str, Any]
 ) -> None:
-    chat_server.answer = lambda _: (404, {}, make_error(**said))
+    chat_server.answer = lambda _: (404, {}, make_error(**error_fields))
     with pytest.raises(Refused, match="check --model") as caught:
         ask(chat_server)
     assert caught.value.stops == "always"
@@ -514,9 +514,9 @@ def test_a_body_of_any_shape_is_a_response_or_a_provider_error(
                 continue
             assert Response.from_json(response.to_json()) == response
             for choice, question in zip(response.choices, QUESTIONS, strict=True):
-                found = dict(choice.shares or ())
-                assert choice.finish_reason == "refusal" or list(found) == question["labels"]
-                assert all(0 <= p <= 1 for p in found.values())
+                shares = dict(choice.shares or ())
+                assert choice.finish_reason == "refusal" or list(shares) == question["labels"]
+                assert all(0 <= p <= 1 for p in shares.values())
 
 
 @given(st.lists(st.floats(0, 1), min_size=3, max_size=3).filter(any), st.permutations(range(3)))

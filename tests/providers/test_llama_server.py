@@ -128,12 +128,12 @@ def test_a_reply_in_a_schema(llama: str) -> None:
         "required": ["score"],
         "additionalProperties": False,
     }
-    wanted = {
+    json_schema = {
         "type": "json_schema",
         "json_schema": {"name": "judgment", "strict": True, "schema": schema},
     }
     (response,) = ask(
-        OpenAIProvider("tiny", base_url=llama), chat(max_tokens=256, response_format=wanted)
+        OpenAIProvider("tiny", base_url=llama), chat(max_tokens=256, response_format=json_schema)
     )
     assert response.unmet == ()
     assert json.loads(response.choices[0].text)["score"] in {1, 2, 3, 4, 5}
@@ -148,22 +148,22 @@ def test_a_score_is_weighed_although_tokens_do_not_join_to_the_reply(
     """Under a schema the tokens have white space that the content lacks, and an empty one at the end; " 10" is two."""
     criterion = Criterion("c", "", scale, form="json")
     prompt = Prompt("1", "s", "c", TEXT)
-    (asked,) = strategies.requests(prompt, criterion, "logprobs", SamplingOptions(max_tokens=256))
+    (request,) = strategies.requests(prompt, criterion, "logprobs", SamplingOptions(max_tokens=256))
     (response,) = ask(
-        OpenAIProvider("tiny", base_url=llama), Request("tiny", asked.messages, asked.params)
+        OpenAIProvider("tiny", base_url=llama), Request("tiny", request.messages, request.params)
     )
     (choice,) = response.choices
     assert choice.tokens is not None
     assert choice.tokens[-1].text == ""
     assert "".join(token.text for token in choice.tokens) != choice.text
-    value, how = strategies.score_reply(
+    value, provenance = strategies.score_reply(
         "logprobs", [response], criterion, SamplingOptions(min_mass=0.0)
     )
-    assert how.argmax is not None
+    assert provenance.argmax is not None
     assert scale.low <= value <= scale.high
-    assert how.method == "logprobs"
-    assert how.mass is not None
-    assert 0 < how.mass <= 1.001
+    assert provenance.method == "logprobs"
+    assert provenance.mass is not None
+    assert 0 < provenance.mass <= 1.001
 
 
 def test_a_text_longer_than_the_context_is_refused_and_teaches_nothing(llama: str) -> None:

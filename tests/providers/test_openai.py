@@ -183,13 +183,13 @@ def test_a_server_that_knows_no_token_limit(
     assert ask(chat_server)[0].unmet == ("max_tokens",)
 
 
-@pytest.mark.parametrize("told", [{"completion_tokens_details": {"reasoning_tokens": 64}}, {}])
+@pytest.mark.parametrize("usage", [{"completion_tokens_details": {"reasoning_tokens": 64}}, {}])
 def test_a_limit_eaten_by_hidden_reasoning_is_lifted(
-    chat_server: Any, make_completion: Callable[..., Any], told: dict[str, Any]
+    chat_server: Any, make_completion: Callable[..., Any], usage: dict[str, Any]
 ) -> None:
     def answer(body: dict[str, Any]) -> tuple[int, dict[str, str], Any]:
         if "max_completion_tokens" in body:
-            used = {"completion_tokens": 64, **told}
+            used = {"completion_tokens": 64, **usage}
             return 200, {}, make_completion("", choice={"finish_reason": "length"}, usage=used)
         return 200, {}, make_completion("5", top={"5": 1.0})
 
@@ -261,9 +261,12 @@ def test_retry_after_in_every_form(
 
 def test_a_clock_that_is_wrong_does_no_harm_to_a_date() -> None:
     def reply(connection: socket.socket) -> None:
-        told = "Date: Tue, 01 Jan 2030 00:00:00 GMT", "Retry-After: Tue, 01 Jan 2030 00:00:07 GMT"
+        headers = (
+            "Date: Tue, 01 Jan 2030 00:00:00 GMT",
+            "Retry-After: Tue, 01 Jan 2030 00:00:07 GMT",
+        )
         connection.sendall(
-            "\r\n".join(["HTTP/1.1 429 Slow", *told, "Content-Length: 0", "", ""]).encode()
+            "\r\n".join(["HTTP/1.1 429 Slow", *headers, "Content-Length: 0", "", ""]).encode()
         )
 
     transient = answered_by(reply, timeout=5.0)
@@ -333,9 +336,9 @@ def test_a_web_page_is_called_one(chat_server: Any, status: int) -> None:
 def test_a_200_that_is_no_completion(
     chat_server: Any, body: Any, kind: type[ProviderError], words: str
 ) -> None:
-    found = failure(chat_server, 200, body)
-    assert isinstance(found, kind)
-    assert words in str(found)
+    error = failure(chat_server, 200, body)
+    assert isinstance(error, kind)
+    assert words in str(error)
 
 
 @pytest.mark.parametrize(
@@ -393,10 +396,10 @@ def test_a_text_beyond_a_megabyte_is_refused_and_counts_as_billed(
 
 
 def test_a_refusal_in_words_is_kept(chat_server: Any, make_completion: Callable[..., Any]) -> None:
-    said = {
+    refusal = {
         "message": {"role": "assistant", "content": None, "refusal": "I cannot help with that."}
     }
-    chat_server.answer = lambda _: (200, {}, make_completion(choice=said))
+    chat_server.answer = lambda _: (200, {}, make_completion(choice=refusal))
     choice = ask(chat_server)[0].choices[0]
     assert (choice.text, choice.finish_reason) == ("I cannot help with that.", "refusal")
 
@@ -624,11 +627,11 @@ def test_a_key_comes_back_from_nowhere(
     monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret")
     chat_server.answer = lambda _: (status, headers, body)
     try:
-        said = ask(chat_server)[0].to_json()
+        text = ask(chat_server)[0].to_json()
     except ProviderError as error:
-        said = str(error)
-    assert "sk-ver" not in said
-    assert "***" in said or status == 400
+        text = str(error)
+    assert "sk-ver" not in text
+    assert "***" in text or status == 400
 
 
 def answered_by(
@@ -673,18 +676,18 @@ def test_a_reply_in_drops_is_given_up_as_a_whole() -> None:
 
 
 @pytest.mark.parametrize(
-    "said",
+    "first_bytes",
     [
         b"",
         b'HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n{"choices": [',
         b"HTTP/1.1 429 Slow\r\nretry-af",
     ],
 )
-def test_a_server_that_falls_silent_is_given_up(said: bytes) -> None:
+def test_a_server_that_falls_silent_is_given_up(first_bytes: bytes) -> None:
     given_up = threading.Event()
 
     def stall(connection: socket.socket) -> None:
-        connection.sendall(said)
+        connection.sendall(first_bytes)
         given_up.wait(10.0)
 
     transient = answered_by(stall, timeout=0.2, after=given_up.set)
@@ -711,7 +714,7 @@ def test_a_word_too_short_for_a_key_stays_in_the_replies(
 
 
 @pytest.mark.parametrize(
-    ("model", "given", "told"),
+    ("model", "options", "expected"),
     [
         ("gpt-5.4-mini", {}, "key"),
         ("gpt-6-luna", {}, "explicit"),
@@ -721,11 +724,11 @@ def test_a_word_too_short_for_a_key_stays_in_the_replies(
     ],
 )
 def test_what_a_server_is_told_of_caching(
-    monkeypatch: pytest.MonkeyPatch, model: str, given: dict[str, Any], told: str
+    monkeypatch: pytest.MonkeyPatch, model: str, options: dict[str, Any], expected: str
 ) -> None:
     """By genai-prices, gpt-6-luna charges more for what is written to its cache than for what is read afresh."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-0123456789abcdef")
-    assert OpenAIProvider(model, **given).caching == told
+    assert OpenAIProvider(model, **options).caching == expected
 
 
 def test_it_is_made_again_elsewhere_without_its_key(
@@ -816,7 +819,7 @@ def test_a_certificate_of_an_own_authority_is_called_so() -> None:
     why = ssl.SSLCertVerificationError("self-signed certificate")
     key = Any
     error = aiohttp.ClientConnectorCertificateError(key, why)
-    told = connection_error(error, "https://judge.example/v1", 1.0, 0)
-    assert "certificate is not trusted" in str(told)
-    assert "$SSL_CERT_FILE" in str(told)
-    assert told.unreachable
+    described = connection_error(error, "https://judge.example/v1", 1.0, 0)
+    assert "certificate is not trusted" in str(described)
+    assert "$SSL_CERT_FILE" in str(described)
+    assert described.unreachable

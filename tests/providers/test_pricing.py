@@ -55,7 +55,7 @@ def test_typed_questions_cost_their_own_price() -> None:
 
 
 @pytest.mark.parametrize(
-    ("url", "own"),
+    ("url", "expected"),
     [
         ("http://127.0.0.1:8000/v1", True),
         ("http://[::1]:8000/v1", True),
@@ -67,6 +67,6 @@ def test_typed_questions_cost_their_own_price() -> None:
         ("", False),
     ],
 )
-def test_a_server_of_ones_own_is_said_to_be(url: str, own: bool) -> None:
-    assert is_own(url) is own
-    assert ("of your own" in why_unknown(ScriptedProvider(str, endpoint=url))) is own
+def test_a_server_of_ones_own_is_said_to_be(url: str, expected: bool) -> None:
+    assert is_own(url) is expected
+    assert ("of your own" in why_unknown(ScriptedProvider(str, endpoint=url))) is expected

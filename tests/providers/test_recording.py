@@ -41,10 +41,10 @@ CALLS = (
 
 
 def record(path: Path, note: str, *calls: tuple[Request, Response]) -> None:
-    made = Recorder(path, note)
-    for asked, reply in calls:
-        made.add(asked, reply)
-    made.close()
+    recorder = Recorder(path, note)
+    for request, reply in calls:
+        recorder.add(request, reply)
+    recorder.close()
 
 
 def recorded(folder: Path) -> Path:
@@ -53,16 +53,16 @@ def recorded(folder: Path) -> Path:
 
 
 def replies(path: Path) -> dict[Call, dict[int, Response]]:
-    with RecordingFile(path) as found:
-        return {line.call: line.replies for line in found.lines()}
+    with RecordingFile(path) as recording:
+        return {line.call: line.replies for line in recording.lines()}
 
 
 def test_what_is_written_is_read_again_and_written_alike(tmp_path: Path) -> None:
     path, again = recorded(tmp_path / "new"), tmp_path / "again.jsonl"
     drawn = sorted(([*each.values()] for each in replies(path).values()), key=len)
     assert drawn == [[SHARES], [PLAIN, RICH]]
-    with RecordingFile(path) as found:
-        found.write(again)
+    with RecordingFile(path) as recording:
+        recording.write(again)
     assert again.read_bytes() == path.read_bytes()
     assert json.loads(path.read_text().splitlines()[0]) == {"note": "By hand."}
     assert "二" in path.read_text("utf-8")  # a person can read it
@@ -77,18 +77,23 @@ def test_the_order_of_asking_does_not_show(tmp_path: Path) -> None:
 
 
 def test_draws_are_found_together_as_far_as_they_go(tmp_path: Path) -> None:
-    found = RecordingFile(recorded(tmp_path))
-    assert found.find(request("one", temperature=1.0, n=2)) == [PLAIN, RICH]
-    assert found.find(request("one", 1, temperature=1.0)) == [RICH]
-    assert found.find(request("one", temperature=1.0, n=20)) == [PLAIN, RICH]
-    assert found.find(request("one", 2, temperature=1.0)) == []
-    assert found.find(request("one", temperature=0.0)) == []
-    assert found.find(request("one", model="other", temperature=1.0)) == []
-    assert (len(found), found.draws("m"), found.models, found.note) == (2, 2, ("m",), "By hand.")
+    recording = RecordingFile(recorded(tmp_path))
+    assert recording.find(request("one", temperature=1.0, n=2)) == [PLAIN, RICH]
+    assert recording.find(request("one", 1, temperature=1.0)) == [RICH]
+    assert recording.find(request("one", temperature=1.0, n=20)) == [PLAIN, RICH]
+    assert recording.find(request("one", 2, temperature=1.0)) == []
+    assert recording.find(request("one", temperature=0.0)) == []
+    assert recording.find(request("one", model="other", temperature=1.0)) == []
+    assert (len(recording), recording.draws("m"), recording.models, recording.note) == (
+        2,
+        2,
+        ("m",),
+        "By hand.",
+    )
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"),
+    ("request_sent", "message"),
     [
         (request("one", 4, temperature=1.0), "2 draws of this prompt, and draw 5 was asked for"),
         (
@@ -99,23 +104,23 @@ def test_draws_are_found_together_as_far_as_they_go(tmp_path: Path) -> None:
         (request("zwei – 三", temperature=0.0, max_tokens=64), "… user: zwei – [- 二] [+ 三]"),
     ],
 )
-def test_a_miss_says_what_differs(tmp_path: Path, asked: Request, said: str) -> None:
-    assert said in RecordingFile(recorded(tmp_path)).explain(asked)
+def test_a_miss_says_what_differs(tmp_path: Path, request_sent: Request, message: str) -> None:
+    assert message in RecordingFile(recorded(tmp_path)).explain(request_sent)
 
 
 def test_a_long_difference_is_cut(tmp_path: Path) -> None:
     record(
         tmp_path / "calls.jsonl", "", (request("\n".join(f"line {n}" for n in range(40))), PLAIN)
     )
-    said = RecordingFile(tmp_path / "calls.jsonl").explain(
+    explanation = RecordingFile(tmp_path / "calls.jsonl").explain(
         request("\n".join(f"row {n}" for n in range(40)))
     )
-    assert said.endswith("35 more places")
-    assert len(said.splitlines()) == 7
+    assert explanation.endswith("35 more places")
+    assert len(explanation.splitlines()) == 7
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "message"),
     [
         ("{", "not a line of a recording"),
         ("[1]", "not a line of a recording"),
@@ -135,15 +140,17 @@ def test_a_long_difference_is_cut(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_is_no_recording_is_named_with_its_line(tmp_path: Path, line: str, said: str) -> None:
+def test_what_is_no_recording_is_named_with_its_line(
+    tmp_path: Path, line: str, message: str
+) -> None:
     path = recorded(tmp_path)
     path.write_text(path.read_text("utf-8").splitlines()[0] + "\n\n" + line + "\n", "utf-8")
-    with pytest.raises(DataError, match=f"calls.jsonl:3: .*{said}"):
+    with pytest.raises(DataError, match=f"calls.jsonl:3: .*{message}"):
         RecordingFile(path)
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"params": [1]}, "params: write keys and values"),
         ({"model": 3}, "model: input should be a valid string"),
@@ -177,7 +184,7 @@ def test_what_is_no_recording_is_named_with_its_line(tmp_path: Path, line: str, 
     ],
 )
 def test_a_line_with_what_no_line_has_is_named(
-    tmp_path: Path, change: dict[str, Any] | None, said: str
+    tmp_path: Path, change: dict[str, Any] | None, message: str
 ) -> None:
     path = recorded(tmp_path)
     first, *rest = path.read_text("utf-8").splitlines()
@@ -185,7 +192,7 @@ def test_a_line_with_what_no_line_has_is_named(
     path.write_text(
         "\n".join([first, json.dumps(whole) if change else "[" * 200_000]) + "\n", "utf-8"
     )
-    with pytest.raises(DataError, match=f"calls.jsonl:2: not a line of a recording: .*{said}"):
+    with pytest.raises(DataError, match=f"calls.jsonl:2: not a line of a recording: .*{message}"):
         RecordingFile(path)
 
 
@@ -193,10 +200,10 @@ def test_what_is_added_stands_beside_what_was_there(tmp_path: Path) -> None:
     path = recorded(tmp_path)
     # "one" was asked again since
     record(path, "From a model.", (request("two"), PLAIN), (request("one", temperature=1.0), RICH))
-    with RecordingFile(path) as found:
-        assert found.note == "By hand. From a model."
-        assert found.find(request("one", temperature=1.0, n=2)) == [RICH, RICH]
-        assert len(found) == 3
+    with RecordingFile(path) as recording:
+        assert recording.note == "By hand. From a model."
+        assert recording.find(request("one", temperature=1.0, n=2)) == [RICH, RICH]
+        assert len(recording) == 3
     whole = path.read_bytes()
     record(path, "From a model.", (request("two"), PLAIN))
     assert path.read_bytes() == whole  # nothing is said or written twice
@@ -223,12 +230,12 @@ def test_a_killed_run_has_recorded_what_it_was_told(tmp_path: Path) -> None:
     )
     with path.open("ab") as file:
         file.write(b'{"prompt": "a line that was cut')
-    with RecordingFile(path) as found:  # as a replay reads it
-        assert (len(found), found.note) == (50, "Half a run.")
+    with RecordingFile(path) as recording:  # as a replay reads it
+        assert (len(recording), recording.note) == (50, "Half a run.")
     record(path, "", (request("one"), PLAIN))
-    with RecordingFile(path) as found:
-        assert len(found) == 51
-        assert found.find(request("text 49")) == [Response((Choice("49"),))]
+    with RecordingFile(path) as recording:
+        assert len(recording) == 51
+        assert recording.find(request("text 49")) == [Response((Choice("49"),))]
     assert b"was cut" not in path.read_bytes()
 
 
@@ -237,14 +244,14 @@ def test_what_follows_a_last_line_without_an_end_is_a_line_of_its_own(
     tmp_path: Path, rest: str
 ) -> None:
     path = recorded(tmp_path)
-    with Recorder(path) as made:
+    with Recorder(path) as recorder:
         path.write_bytes(path.read_bytes().rstrip() + rest.encode())
-        made.add(request("a new one"), PLAIN)
-        with RecordingFile(path) as found:
-            assert found.find(request("a new one")) == [PLAIN]
-    with RecordingFile(path) as found:
-        assert len(found) == 3
-        assert not found.cut
+        recorder.add(request("a new one"), PLAIN)
+        with RecordingFile(path) as recording:
+            assert recording.find(request("a new one")) == [PLAIN]
+    with RecordingFile(path) as recording:
+        assert len(recording) == 3
+        assert not recording.cut
 
 
 SEVERAL = """
@@ -267,19 +274,19 @@ def test_several_processes_record_into_one_file(tmp_path: Path) -> None:
     path = tmp_path / "calls.jsonl"
     running = [subprocess.Popen([sys.executable, "-c", SEVERAL, path, str(n)]) for n in range(3)]
     assert [one.wait(60) for one in running] == [0, 0, 0]
-    with RecordingFile(path) as found:
-        assert len(found) == 300
+    with RecordingFile(path) as recording:
+        assert len(recording) == 300
     assert [one.name for one in tmp_path.iterdir()] == ["calls.jsonl"]
 
 
 def test_a_recording_that_grows_or_is_replaced_is_read_as_it_was(tmp_path: Path) -> None:
     path = tmp_path / "calls.jsonl"
-    with RecordingFile(recorded(tmp_path)) as found:
+    with RecordingFile(recorded(tmp_path)) as recording:
         record(path, "", (request("a new one"), PLAIN), (request("one", temperature=1.0), RICH))
         with path.open("ab") as file:
             file.write(b'{"prompt": "a line that is being wri')
-        assert found.find(request("one", temperature=1.0)) == [PLAIN]
-        assert found.find(request("a new one")) == []
+        assert recording.find(request("one", temperature=1.0)) == [PLAIN]
+        assert recording.find(request("a new one")) == []
     with RecordingFile(path) as now:
         assert now.find(request("one", temperature=1.0)) == [RICH]
         assert len(now) == 3
@@ -301,36 +308,36 @@ def test_a_reply_that_contradicts_its_tokens_is_refused_where_it_is_to_answer(
 
 
 def test_a_file_changed_in_place_is_an_error_and_no_reply(tmp_path: Path) -> None:
-    with RecordingFile(recorded(tmp_path)) as found:
+    with RecordingFile(recorded(tmp_path)) as recording:
         path = tmp_path / "calls.jsonl"
         path.write_bytes(path.read_bytes().replace(b"one", b"eno").replace(b"zwei", b"drei"))
         with pytest.raises(DataError, match="changed while it was read"):
-            found.find(request("one", temperature=1.0))
+            recording.find(request("one", temperature=1.0))
 
 
 def test_a_recording_is_not_held_in_memory(tmp_path: Path) -> None:
     path = tmp_path / "calls.jsonl"
     record(path, "", *[(request(f"{n} " + "x" * 20_000), PLAIN) for n in range(200)])
     tracemalloc.start()
-    with RecordingFile(path) as found:
-        assert len(found) == 200
+    with RecordingFile(path) as recording:
+        assert len(recording) == 200
         assert tracemalloc.get_traced_memory()[0] < path.stat().st_size / 10
     tracemalloc.stop()
 
 
 def test_a_full_disk_loses_nothing_and_says_what_to_do(tmp_path: Path) -> None:
     path = tmp_path / "calls.jsonl"
-    made = Recorder(path)
-    made.add(request("one"), PLAIN)
+    recorder = Recorder(path)
+    recorder.add(request("one"), PLAIN)
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 50, limits[1]))
     try:
-        made.add(request("two"), PLAIN)
+        recorder.add(request("two"), PLAIN)
         with pytest.raises(StorageError, match="File too large; make room on the disk"):
-            made.flush()
+            recorder.flush()
         assert path.read_bytes().count(b"\n") == 1  # no half of a line
         with pytest.raises(StorageError, match="File too large"):
-            made.close()
+            recorder.close()
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     record(path, "", (request("two"), PLAIN), (request("three"), PLAIN))
@@ -339,13 +346,13 @@ def test_a_full_disk_loses_nothing_and_says_what_to_do(tmp_path: Path) -> None:
 
 def test_replies_of_two_servers_are_both_kept(tmp_path: Path) -> None:
     path = tmp_path / "calls.jsonl"
-    made = Recorder(path)
+    recorder = Recorder(path)
     for place, reply in (("http://a/v1", PLAIN), ("http://b/v1", RICH)):
-        made.add(replace(request("one"), endpoint=place), reply)
-    made.close()
-    with RecordingFile(path) as found:
-        assert len(found) == 2
-        assert found.ambiguous_servers == ("http://a/v1", "http://b/v1")
+        recorder.add(replace(request("one"), endpoint=place), reply)
+    recorder.close()
+    with RecordingFile(path) as recording:
+        assert len(recording) == 2
+        assert recording.ambiguous_servers == ("http://a/v1", "http://b/v1")
 
 
 def test_what_was_recorded_before_addresses_were_gives_way_to_what_was_since(
@@ -353,18 +360,18 @@ def test_what_was_recorded_before_addresses_were_gives_way_to_what_was_since(
 ) -> None:
     path = recorded(tmp_path)
     record(path, "", (replace(request("one", temperature=1.0), endpoint="http://a/v1"), RICH))
-    with RecordingFile(path) as found:
-        assert found.find(request("one", temperature=1.0)) == [RICH]
-        assert found.ambiguous_servers == ()
+    with RecordingFile(path) as recording:
+        assert recording.find(request("one", temperature=1.0)) == [RICH]
+        assert recording.ambiguous_servers == ()
 
 
 def test_only_a_servers_address_is_recorded(tmp_path: Path) -> None:
     path = tmp_path / "calls.jsonl"
-    asked = [
+    requests = [
         replace(request(place), endpoint=place)
         for place in ("https://a/v1", "scripted", "replay:0123")
     ]
-    record(path, "", *((one, PLAIN) for one in asked))
+    record(path, "", *((one, PLAIN) for one in requests))
     lines = map(json.loads, path.read_text().splitlines())
     assert [line["endpoint"] for line in lines if "endpoint" in line] == ["https://a/v1"]
 

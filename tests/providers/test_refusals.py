@@ -315,9 +315,9 @@ class FakeServer:
             return "n"
         return next((name for name in sorted(self.refused - {"n"}) if name in body), "")
 
-    async def send(self, adapter: RequestAdapter, asked: Request) -> Response:
+    async def send(self, adapter: RequestAdapter, request: Request) -> Response:
         self.sent += 1
-        body = adapter.body(asked)
+        body = adapter.body(request)
         if name := self.objection(body):
             message = f"http://x/v1 answered 400: {self.wording(name, self.sent)}"
             raise Refused(message, status=400)
@@ -325,14 +325,14 @@ class FakeServer:
         return Response((Choice("4", "stop", tokens),) * body.get("n", 1), Usage(10, 1))
 
 
-def search(server: FakeServer, asked: Request) -> tuple[RequestAdapter, Response]:
+def search(server: FakeServer, request: Request) -> tuple[RequestAdapter, Response]:
     async def run() -> tuple[RequestAdapter, Response]:
         before = RequestAdapter()
         try:
-            return before, await server.send(before, asked)
+            return before, await server.send(before, request)
         except Refused as refused:
-            found = RefusalSearch(before, asked, lambda adapter: server.send(adapter, asked))
-            return await found.run(refused)
+            search = RefusalSearch(before, request, lambda adapter: server.send(adapter, request))
+            return await search.run(refused)
 
     return asyncio.run(run())
 

@@ -61,9 +61,9 @@ def test_replies_from_the_cache_are_recorded_too(tmp_path: Path) -> None:
     options: dict[str, Any] = {"cache": tmp_path / "cache", "weighting": "samples", "draws": 2}
     provider = judge.ScriptedProvider(lambda _: "3", endpoint="here")
     run(model=provider, record=tmp_path / "one.jsonl", **options)
-    asked = len(provider.seen)
+    n_requests = len(provider.seen)
     run(model=provider, record=tmp_path / "two.jsonl", **options)
-    assert len(provider.seen) == asked
+    assert len(provider.seen) == n_requests
     assert (tmp_path / "two.jsonl").read_bytes() == (tmp_path / "one.jsonl").read_bytes()
 
 
@@ -124,12 +124,12 @@ def test_a_miss_is_a_failure_that_says_what_differs(tmp_path: Path) -> None:
     calls = tmp_path / "calls.jsonl"
     run(model=judge.ScriptedProvider(lambda _: "3"), record=calls, weighting="single")
     other = [*ROWS[:-1], {**ROWS[-1], "output": "Ship 3 of b."}]
-    found = judge.evaluate(
+    result = judge.evaluate(
         other, CRITERIA, metrics=[], replay=calls, weighting="single", cache=False
     )
-    assert len(found.failures) == 2
-    assert "[- Boat] [+ Ship] 3 of b." in found.failures[0].message
-    assert f"with model and record={str(calls)!r} instead of replay" in found.failures[0].message
+    assert len(result.failures) == 2
+    assert "[- Boat] [+ Ship] 3 of b." in result.failures[0].message
+    assert f"with model and record={str(calls)!r} instead of replay" in result.failures[0].message
     with pytest.raises(
         Refused, match="top_logprobs none, not 20"
     ):  # at the first request: nothing fits at all
@@ -169,26 +169,26 @@ def test_what_cannot_be_recorded_is_said_before_anything_is_asked(tmp_path: Path
 def test_results_are_kept_where_the_recording_cannot_be(tmp_path: Path) -> None:
     calls, out = tmp_path / "new" / "calls.jsonl", tmp_path / "out"
 
-    asked: list[Request] = []
+    requests: list[Request] = []
 
     def script(request: Request) -> str:
-        asked.append(request)
-        if len(asked) == 10:
+        requests.append(request)
+        if len(requests) == 10:
             shutil.rmtree(calls.parent)
             calls.parent.write_text("")  # a file stands there now
         return "3"
 
     with pytest.raises(StorageError, match="recording"):
         run(model=judge.ScriptedProvider(script), record=calls, out=out, weighting="single")
-    kept = load(out).table.scores
+    scores = load(out).table.scores
     # How many replies arrive before the write that fails depends on the event loop's clock.
-    assert 9 <= len(kept) <= len(asked)
-    assert all(score.value == 3 for score in kept)
+    assert 9 <= len(scores) <= len(requests)
+    assert all(score.value == 3 for score in scores)
 
 
 def test_the_note_of_a_recording_is_shown(tmp_path: Path) -> None:
-    with Recorder(tmp_path / "calls.jsonl", "Written by hand, not by a model.") as made:
-        made.add(Request("m", ({"role": "user", "content": "x"},)), Response((Choice("1"),)))
+    with Recorder(tmp_path / "calls.jsonl", "Written by hand, not by a model.") as recorder:
+        recorder.add(Request("m", ({"role": "user", "content": "x"},)), Response((Choice("1"),)))
     (provider,) = replayed(tmp_path / "calls.jsonl", [])
     assert isinstance(provider, Provider)
     assert provider.notice == "Written by hand, not by a model."

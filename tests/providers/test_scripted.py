@@ -19,8 +19,8 @@ def request(text: str = "p", **params: object) -> Request:
     return Request("m", ({"role": "user", "content": text},), params)
 
 
-def ask(provider: ScriptedProvider, asked: Request) -> Response:
-    return asyncio.run(provider.complete(asked))
+def ask(provider: ScriptedProvider, request: Request) -> Response:
+    return asyncio.run(provider.complete(request))
 
 
 def test_it_is_a_provider_and_keeps_what_it_saw() -> None:
@@ -72,22 +72,22 @@ def test_an_endpoint_of_typed_questions_is_asked_each_by_itself() -> None:
         {},
         False,
     )
-    asked = request(questions=QUESTIONS)
-    assert ask(provider, asked).choices == (
+    question = request(questions=QUESTIONS)
+    assert ask(provider, question).choices == (
         Choice("2", shares=(("1", 0.25), ("2", 0.5))),
         Choice("yes", shares=(("yes", 1.0),)),
     )
-    assert provider.seen == [asked]
+    assert provider.seen == [question]
 
 
 def test_a_scripted_answer_may_be_a_refusal_or_an_error() -> None:
     refusal = Response((Choice("", "refusal"),))
     replies: list[Reply] = [refusal, {"no": 1.0, "yes": 0.0}, Transient("later")]
     provider = ScriptedProvider(lambda _: replies.pop(0), decides=True)
-    asked = request(questions=QUESTIONS)
-    assert [c.text for c in ask(provider, asked).choices] == ["", "no"]
+    question = request(questions=QUESTIONS)
+    assert [c.text for c in ask(provider, question).choices] == ["", "no"]
     with pytest.raises(Transient):
-        ask(provider, asked)
+        ask(provider, question)
 
 
 def test_rules_from_a_file(tmp_path: Path) -> None:
@@ -132,10 +132,10 @@ def test_a_file_of_another_shape_is_a_config_error(tmp_path: Path, text: str) ->
     path.write_text(text, encoding="utf-8")
     with pytest.raises(ConfigError, match="not a list of") as caught:
         ScriptedProvider.from_file(path)
-    said = str(caught.value)
-    assert "object" not in said, "the words of Python tell a user nothing"
-    assert "convert" not in said
-    assert "argument" not in said
+    message = str(caught.value)
+    assert "object" not in message, "the words of Python tell a user nothing"
+    assert "convert" not in message
+    assert "argument" not in message
 
 
 def test_a_missing_file_is_a_config_error(tmp_path: Path) -> None:
@@ -152,8 +152,8 @@ def test_it_is_made_again_from_its_file_or_with_its_script(tmp_path: Path) -> No
     assert (again.model, again.endpoint, again.seen) == (provider.model, provider.endpoint, [])
     assert ask(again, request("x")) == ask(provider, request("x"))
     assert not again.seen, "a worker's memory would grow with the run"
-    own = ScriptedProvider(len, model="m", endpoint="e", decides=True)  # type: ignore[arg-type]
-    again = pickle.loads(pickle.dumps(own))
+    scripted = ScriptedProvider(len, model="m", endpoint="e", decides=True)  # type: ignore[arg-type]
+    again = pickle.loads(pickle.dumps(scripted))
     assert (again.model, again.endpoint, again.decides, again._script) == ("m", "e", True, len)
 
 

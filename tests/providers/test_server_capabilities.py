@@ -72,7 +72,7 @@ REPLAY = (
 
 
 @pytest.mark.parametrize(
-    ("message", "param", "most", "asked"),
+    ("message", "param", "most", "requested"),
     [
         (LLAMA, None, 8, [20, 8]),
         (REPLAY, "n", 8, [20, 8]),
@@ -96,7 +96,7 @@ def test_a_server_with_a_limit_is_asked_for_fewer_choices(
     message: str,
     param: str | None,
     most: int,
-    asked: list[int | None],
+    requested: list[int | None],
 ) -> None:
     def answer(body: dict[str, Any]) -> Answer:
         if (n := body.get("n", 1)) > most:
@@ -105,10 +105,10 @@ def test_a_server_with_a_limit_is_asked_for_fewer_choices(
 
     chat_server.answer = answer
     (first, second, third), learned = ask(chat_server, request(n=20), request(n=20), request(n=1))
-    got = asked[-1] or 1
+    got = requested[-1] or 1
     assert (len(first.choices), len(second.choices), len(third.choices)) == (got, got, 1)
     assert (first.unmet, second.unmet, third.unmet) == (("n",), ("n",), ())
-    assert asked_n(chat_server) == [*asked, asked[-1], None]
+    assert asked_n(chat_server) == [*requested, requested[-1], None]
     assert learned == {"n": got}
 
 

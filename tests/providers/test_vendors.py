@@ -134,18 +134,20 @@ def test_at_another_address_no_key_is_insisted_on_unless_one_is_named(chat_serve
 
 
 @pytest.mark.parametrize(
-    "given",
+    "address",
     [
         "https://r.openai.azure.com",
         "https://r.openai.azure.com/",
         "https://r.openai.azure.com/openai/v1/",
     ],
 )
-def test_the_address_at_azure_is_in_a_variable(given: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_address_at_azure_is_in_a_variable(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("AZURE_OPENAI_API_KEY", KEY)
     with pytest.raises(ConfigError, match=r"\$AZURE_OPENAI_ENDPOINT is not set"):
         opened("azure")
-    monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", given)
+    monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", address)
     provider = opened("azure")
     assert provider.endpoint == "https://r.openai.azure.com/openai/v1"
     assert (
@@ -215,12 +217,12 @@ def test_a_server_that_may_not_see_the_new_word_for_the_limit_gets_the_old(
 
 
 def gemini(name: str) -> Any:
-    said = f'Invalid JSON payload received. Unknown name "{name}": Cannot find field.'
-    return [{"error": {"code": 400, "message": said, "status": "INVALID_ARGUMENT"}}]
+    message = f'Invalid JSON payload received. Unknown name "{name}": Cannot find field.'
+    return [{"error": {"code": 400, "message": message, "status": "INVALID_ARGUMENT"}}]
 
 
 def mistral(name: str) -> Any:
-    found = {
+    detail = {
         "type": "extra_forbidden",
         "loc": ["body", name],
         "msg": "Extra inputs are not permitted",
@@ -228,7 +230,7 @@ def mistral(name: str) -> Any:
     }
     return {
         "object": "error",
-        "message": {"detail": [found]},
+        "message": {"detail": [detail]},
         "type": "invalid_request_error",
         "param": None,
     }

@@ -233,7 +233,7 @@ def _compared(item: str, first: str, second: str, value: float | None) -> Score 
         )
         return Score(item, first, "overall", value, equal, second)
     reply = "A" if value > 0.5 else "B"
-    made = Provenance(
+    provenance = Provenance(
         "logprobs",
         1.0,
         {"A": value, "B": 1 - value},
@@ -248,14 +248,14 @@ def _compared(item: str, first: str, second: str, value: float | None) -> Score 
     )
     if item == "doc-1":
         reason = "It names the bridge.\n" + HOSTILE
-        made = Provenance(
+        provenance = Provenance(
             "single",
             argmax=reply,
             reason=reason,
             raw=f"{reply}\n{reason}",
             note="no logprobs <here>",
         )
-    return Score(item, first, "overall", value, made, second)
+    return Score(item, first, "overall", value, provenance, second)
 
 
 @pytest.fixture(scope="session")
@@ -282,13 +282,13 @@ def ranking() -> Result:
         ("A", "B"),
     )
     table = Table(samples, (column,), scores, failures)
-    (found,) = rankings(scores, failures, table.systems, ["overall"])
+    (ranking,) = rankings(scores, failures, table.systems, ["overall"])
     fixed = ("low", "high", "strength", "strength_low", "strength_high")
     standings = [
-        replace(s, **dict(zip(fixed, STANDINGS[s.system], strict=True))) for s in found.standings
+        replace(s, **dict(zip(fixed, STANDINGS[s.system], strict=True))) for s in ranking.standings
     ]
-    found = replace(
-        found, standings=tuple(standings), note="Three items are few: intervals are rough."
+    ranking = replace(
+        ranking, standings=tuple(standings), note="Three items are few: intervals are rough."
     )
     info = {name: INFO[name] for name in ("judge_version", "started", "data", "versions")}
     info |= {
@@ -297,7 +297,7 @@ def ranking() -> Result:
         "judges": {"small-judge": {**JUDGE, "base_url": "http://127.0.0.1:8000/v1"}},
         "seconds": 1.62,
     }
-    return Result(table, {}, read(info), rankings=(found,))
+    return Result(table, {}, read(info), rankings=(ranking,))
 
 
 @pytest.fixture(scope="session")
@@ -320,7 +320,7 @@ def panel() -> Result:
     note = "the reply came without token probabilities; 1 of 20 draws had no score"
     shares = {"4": 13 / 20, "5": 6 / 20}
     plain = json.dumps(["4"] * 13 + ["5"] * 6 + ["n/a"])
-    told = json.dumps(["4\nIt reads well."] * 2 + ["5\nSmooth."])
+    draws = json.dumps(["4\nIt reads well."] * 2 + ["5\nSmooth."])
     scores = (
         Score(
             "i",
@@ -342,7 +342,7 @@ def panel() -> Result:
                 "4",
                 n=3,
                 reason="It reads well.",
-                raw=told,
+                raw=draws,
             ),
         ),
         Score(
@@ -411,14 +411,14 @@ def tested() -> Result:
             Score(s.item, s.system, c.name, v, Provenance("single"))
             for c, v in zip(columns, values, strict=True)
         ]
-    found = analyze(samples, columns, rows)
+    result = analyze(samples, columns, rows)
     return Result(
-        found.table,
-        found.estimates,
+        result.table,
+        result.estimates,
         read({"judges": {"m": {}}}),
-        comparisons=found.comparisons,
-        overall=found.overall,
-        matrices=found.matrices,
+        comparisons=result.comparisons,
+        overall=result.overall,
+        matrices=result.matrices,
     )
 
 
@@ -428,19 +428,19 @@ def opened(chromium: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
 
     `page.said` collects every word on the console, every error and every request; at the end there has to be none.
     """
-    contexts, said = [], []
+    contexts, messages = [], []
 
     def show(text: str, at: str = "", **options: Any) -> Any:
         file = tmp_path / "report.html"
         file.write_text(text, encoding="utf-8")
         contexts.append(chromium.new_context(**options))
         page = contexts[-1].new_page()
-        page.said = said
-        page.on("console", lambda message: said.append(message.text))
-        page.on("pageerror", lambda error: said.append(str(error)))
+        page.said = messages
+        page.on("console", lambda message: messages.append(message.text))
+        page.on("pageerror", lambda error: messages.append(str(error)))
         page.on(
             "request",
-            lambda one: said.append(one.url) if not one.url.startswith(file.as_uri()) else None,
+            lambda one: messages.append(one.url) if not one.url.startswith(file.as_uri()) else None,
         )
         page.goto(file.as_uri() + at)
         page.evaluate(
@@ -451,4 +451,4 @@ def opened(chromium: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
     yield show
     for context in contexts:
         context.close()
-    assert said == []
+    assert messages == []

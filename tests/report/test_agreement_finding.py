@@ -182,28 +182,28 @@ def place(ends: tuple[float, float] | None) -> str:
 
 def leads(drawn: Drawn, name: str) -> dict[str, tuple[pd.Series, str]]:
     """The judge's lead over each reference point that has as many items as half of its own, and its place."""
-    own = drawn.judges[name]
+    scores = drawn.judges[name]
     most = max(len(by_item(values, drawn.ratings)) for values in drawn.judges.values())
-    found = {}
+    lead_by_metric = {}
     for metric, values in {"length": drawn.lengths, **drawn.metrics}.items():
         n = len(by_item(values, drawn.ratings))
-        difference = lead(own, values, drawn.ratings)
+        difference = lead(scores, values, drawn.ratings)
         if len(difference) and n >= max(most / 2, 10 if most >= 10 else 0):
-            found[metric] = difference, place_of_lead(difference)
-    if "length" in found:
-        turned = lead(own, -drawn.lengths, drawn.ratings)
-        if turned.mean() < found["length"][0].mean() - 1e-12:
-            del found["length"]
-            found["length reversed"] = turned, place_of_lead(turned)
-    return found
+            lead_by_metric[metric] = difference, place_of_lead(difference)
+    if "length" in lead_by_metric:
+        turned = lead(scores, -drawn.lengths, drawn.ratings)
+        if turned.mean() < lead_by_metric["length"][0].mean() - 1e-12:
+            del lead_by_metric["length"]
+            lead_by_metric["length reversed"] = turned, place_of_lead(turned)
+    return lead_by_metric
 
 
 def expected(drawn: Drawn, name: str) -> str:
     """The verdict on a judge, by the independent reading."""
-    own = by_item(drawn.judges[name], drawn.ratings)
-    if not len(own):
+    rhos = by_item(drawn.judges[name], drawn.ratings)
+    if not len(rhos):
         return "unknown"
-    side = place(wilson(own))
+    side = place(wilson(rhos))
     if side != "above":
         return side
     places = {each for _, each in leads(drawn, name).values()}
@@ -244,8 +244,8 @@ def check_headline(drawn: Drawn, document: Document) -> None:
         "could not be tested against chance": {"untested"},
         "could not be compared with people": {"unknown"},
     }
-    (said,) = (text for text in words if text in headline)
-    assert verdict == "near" or verdict in words[said]
+    (position,) = (text for text in words if text in headline)
+    assert verdict == "near" or verdict in words[position]
 
 
 SENTENCES = {
@@ -259,23 +259,23 @@ SENTENCES = {
 
 def pieces(text: str) -> list[tuple[str, str]]:
     """The words of each group of a sentence, with every name in it."""
-    found = []
+    sentences = []
     for part in text.split("; "):
         for words in SENTENCES:
             if part.startswith(words):
-                found += [
+                sentences += [
                     (words, name)
                     for name, *_ in re.findall(rf"([\w ]+) {NUMBERS}", part[len(words) :])
                 ]
-    return [(words, name.strip(" ,")) for words, name in found]
+    return [(words, name.strip(" ,")) for words, name in sentences]
 
 
 def check_comparisons(drawn: Drawn, document: Document) -> None:
     defined = [name for name, values in drawn.judges.items() if len(by_item(values, drawn.ratings))]
     tests = max(1, len(list(combinations(defined, 2))))
-    told = document.data["criteria"][0]["sentences"]["within-items"]
+    sentences = document.data["criteria"][0]["sentences"]["within-items"]
     by_judge = {name: leads(drawn, name) for name in drawn.judges}
-    for sentence in told:
+    for sentence in sentences:
         name, _, text = sentence.removesuffix(".").partition(": ")
         own_leads = by_judge.get(name, {})
         for words, other in pieces(text):
@@ -339,9 +339,11 @@ def test_no_sentence_on_recorded_scores_is_false(shared_data: Callable[[str], Pa
         rated_texts = frames["rating"].dropna(axis=1)
         if rated_texts.empty:
             continue
-        own = {name: frame[rated_texts.columns] for name, frame in frames.items()}
-        metrics = {"random": column("noise", own["rating"], random)}
-        drawn = Drawn(own["rating"], own["words"], {n: own[n] for n in wordings}, metrics)
+        columns = {name: frame[rated_texts.columns] for name, frame in frames.items()}
+        metrics = {"random": column("noise", columns["rating"], random)}
+        drawn = Drawn(
+            columns["rating"], columns["words"], {n: columns[n] for n in wordings}, metrics
+        )
         check(drawn)
 
 
@@ -352,8 +354,8 @@ def estimate(value: float, low: float | None, high: float | None, n: int = 12) -
     return Estimate("spearman", value, low, high, n, "how")
 
 
-def criterion(own: Estimate, name: str = "tone", **leads_over: Estimate) -> Rated:
-    judge = Row("m", "judge", "m", Correlation(36, {("within-items", "spearman"): own}, {}))
+def criterion(correlation: Estimate, name: str = "tone", **leads_over: Estimate) -> Rated:
+    judge = Row("m", "judge", "m", Correlation(36, {("within-items", "spearman"): correlation}, {}))
     baselines = tuple(
         Row(
             each,
@@ -395,15 +397,15 @@ def test_random_scores_do_not_beat_a_length_that_people_dislike() -> None:
 
 
 @pytest.mark.parametrize(
-    ("own", "words"),
+    ("correlation", "words"),
     [
         (estimate(0.07, -0.08, 0.21), "cannot be told from chance"),
         (estimate(0.07, 0.0001, 0.21), "cannot be told from chance"),
         (estimate(-0.4, -0.6, -0.2), "ranks against people"),
     ],
 )
-def test_an_interval_that_is_not_above_0_has_no_star(own: Estimate, words: str) -> None:
-    headline, line = findings(criterion(own, length=WIN))
+def test_an_interval_that_is_not_above_0_has_no_star(correlation: Estimate, words: str) -> None:
+    headline, line = findings(criterion(correlation, length=WIN))
     assert headline == f"m {words} on tone"
     assert line.startswith(f"tone: {words} (")
 
@@ -482,6 +484,8 @@ def test_equal_judges_seldom_differ(level: Level) -> None:
         ratings = drawn.ratings.to_numpy()
         value = [of_pair(each, ratings, level, "spearman")(np.ones((1, 20)))[0] for each in columns]
         best = columns.pop(int(np.argmax(value)))
-        found = [against.difference(best, other, level, n_intervals=15) for other in columns]
-        false += any(each is not None and each.low is not None and each.low > 0 for each in found)
+        differences = [against.difference(best, other, level, n_intervals=15) for other in columns]
+        false += any(
+            each is not None and each.low is not None and each.low > 0 for each in differences
+        )
     assert false <= 1

@@ -52,8 +52,8 @@ Opened = Callable[..., Any]
 
 def shown(page: Any) -> list[str]:
     """The names of the items that are to be seen, from top to bottom."""
-    found: list[str] = page.evaluate(SHOWN)
-    return found
+    shown_items: list[str] = page.evaluate(SHOWN)
+    return shown_items
 
 
 def written(result: Result) -> str:
@@ -72,8 +72,8 @@ def state(page: Any) -> dict[str, list[str]]:
 
 
 def marked(page: Any, name: str) -> list[str]:
-    found: list[str] = page.evaluate(f"[...CSS.highlights.get('{name}')].map(String)")
-    return found
+    ranges: list[str] = page.evaluate(f"[...CSS.highlights.get('{name}')].map(String)")
+    return ranges
 
 
 @pytest.fixture
@@ -94,13 +94,13 @@ def run() -> Result:
     }
     samples, scores, failures = [], [], []
     for item, texts in values.items():
-        for system, (*found, mass) in zip("ab", texts, strict=True):
+        for system, (*scores_of_text, mass) in zip("ab", texts, strict=True):
             samples.append(
                 Sample(
                     item, system, f"The {item} wind of {system}.", f"A source on the {item} wind."
                 )
             )
-            for column, value in zip(columns, found, strict=True):
+            for column, value in zip(columns, scores_of_text, strict=True):
                 if value is None:
                     failures.append(
                         Failure(item, system, column.name, "parse", "ParseError", "no score", "Hm.")
@@ -109,8 +109,8 @@ def run() -> Result:
                 judged = Provenance(
                     "logprobs", mass if column.name == "fluency" else 1.0, {str(value): mass}
                 )
-                made = Provenance("metric") if column.kind == "metric" else judged
-                scores.append(Score(item, system, column.name, float(value), made))
+                provenance = Provenance("metric") if column.kind == "metric" else judged
+                scores.append(Score(item, system, column.name, float(value), provenance))
     table = Table(tuple(samples), columns, tuple(scores), tuple(failures))
     return Result(table, item_means(table))
 
@@ -297,10 +297,10 @@ def test_words_copied_from_the_source_are_marked_in_both(run: Result, opened: Op
     page.locator(".item > summary").click()
     assert marked(page, "copied") == []
     page.check("#copied")
-    found = ["The North wind of", "the north wind of", "The North wind of", "The north wind 🌬 of"]
-    assert marked(page, "copied") == found
+    copied = ["The North wind of", "the north wind of", "The North wind of", "The north wind 🌬 of"]
+    assert marked(page, "copied") == copied
     page.select_option("#system", label="a")
-    assert marked(page, "copied") == found[:2]
+    assert marked(page, "copied") == copied[:2]
 
 
 def test_the_longest_copied_run_is_marked_also_in_text_without_spaces(opened: Opened) -> None:
@@ -325,14 +325,14 @@ def test_the_link_keeps_the_state(run: Result, opened: Opened) -> None:
     page.locator(".item:not([hidden]) > summary").nth(1).click()
     page.wait_for_timeout(50)
     items = shown(page)
-    kept = {
+    expected = {
         "system": ["b"],
         "column": ["relevance"],
         "order": ["high"],
         "q": ["wind"],
         "item": [items[1]],
     }
-    assert state(page) == kept
+    assert state(page) == expected
     again = opened(text, page.evaluate("location.hash"))
     again.locator(".item[open]").wait_for()
     assert shown(again) == items
@@ -451,13 +451,22 @@ def test_items_are_reached_by_keys(run: Result, opened: Opened) -> None:
 def test_every_control_and_item_is_reached_by_tab(run: Result, opened: Opened) -> None:
     page = opened(written(run))
     page.locator("#q").focus()
-    found = []
+    focused = []
     for _ in range(11):
-        found.append(
+        focused.append(
             page.evaluate("document.activeElement.id || document.activeElement.className || 'item'")
         )
         page.keyboard.press("Tab")
-    assert found == ["q", "system", "versus", "column", "order", "failed", "copied", *["item"] * 4]
+    assert focused == [
+        "q",
+        "system",
+        "versus",
+        "column",
+        "order",
+        "failed",
+        "copied",
+        *["item"] * 4,
+    ]
     unnamed = (
         "[...document.querySelectorAll('input, select')].filter((one) => !one.labels.length).length"
     )

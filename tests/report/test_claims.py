@@ -117,8 +117,8 @@ def test_a_claim_is_supported_from_the_threshold_of_the_signature() -> None:
 
 
 def test_claims_of_the_references_have_no_place_in_the_output() -> None:
-    (own,) = checked(encode([Claim("c", 0.5, Span(0, 5), Span(0, 11))]))
-    assert (own.span, own.evidence) == ((0, 5), "The council")
+    (claim,) = checked(encode([Claim("c", 0.5, Span(0, 5), Span(0, 11))]))
+    assert (claim.span, claim.evidence) == ((0, 5), "The council")
     (of_reference,) = checked(encode([Claim("c", 0.5, Span(0, 5), Span(4, 16))]), RECALL)
     assert (of_reference.span, of_reference.evidence) == (None, "council met.")
 
@@ -154,11 +154,11 @@ def test_only_what_the_metric_wrote_is_read(column: Column) -> None:
 
 
 def pieces(*claims: Claim, quotes: Any = ()) -> list[tuple[str, list[float]]]:
-    found = marked(OUTPUT, quotes, checked(encode(claims)))
-    assert "".join(piece.text for piece in found) == OUTPUT
+    pieces = marked(OUTPUT, quotes, checked(encode(claims)))
+    assert "".join(piece.text for piece in pieces) == OUTPUT
     return [
         (piece.text, [claim.probability for claim in piece.claims])
-        for piece in found
+        for piece in pieces
         if piece.claims
     ]
 
@@ -174,8 +174,8 @@ def test_overlapping_claims_share_their_words() -> None:
 
 
 def test_a_quotation_and_a_claim_mark_the_same_words() -> None:
-    found = marked(OUTPUT, [("at noon. 市長", "accuracy 2")], checked(encode([NOON])))
-    assert [(piece.text, piece.quoted, len(piece.claims)) for piece in found if piece.quoted] == [
+    parts = marked(OUTPUT, [("at noon. 市長", "accuracy 2")], checked(encode([NOON])))
+    assert [(piece.text, piece.quoted, len(piece.claims)) for piece in parts if piece.quoted] == [
         ("at noon", "accuracy 2", 1),
         (". 市長", "accuracy 2", 0),
     ]

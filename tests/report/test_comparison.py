@@ -89,8 +89,8 @@ def test_golden(
 
 
 def document(comparison: RunComparison) -> Document:
-    made: Document = plugins.document(comparison)
-    return made
+    built: Document = plugins.document(comparison)
+    return built
 
 
 def table(comparison: RunComparison, name: str = "") -> Table:
@@ -132,13 +132,13 @@ def test_failures_of_one_run_are_shown_with_an_example(two: RunComparison) -> No
 
 
 def test_json_is_strict_and_complete(two: RunComparison) -> None:
-    found = json.loads(two.report("json"), parse_constant=pytest.fail)
-    assert found["schema"] == "judge.compare/1"
-    assert found["finding"] == list(document(two).finding)
-    assert (found["texts"], found["items"]) == (9, 3)
-    assert found["only"][0]["columns"] == ["length"]
-    assert len(found["means"]) == len(two.runs.means)
-    assert found["changes"][1]["diff"][-1] == "+<new> & text"
+    data = json.loads(two.report("json"), parse_constant=pytest.fail)
+    assert data["schema"] == "judge.compare/1"
+    assert data["finding"] == list(document(two).finding)
+    assert (data["texts"], data["items"]) == (9, 3)
+    assert data["only"][0]["columns"] == ["length"]
+    assert len(data["means"]) == len(two.runs.means)
+    assert data["changes"][1]["diff"][-1] == "+<new> & text"
 
 
 def test_csv_has_a_line_per_mean(two: RunComparison) -> None:
@@ -354,11 +354,11 @@ def test_golden_of_a_split(
 
 
 def test_json_has_the_parts() -> None:
-    found = json.loads(split_in_two().report("json"), parse_constant=pytest.fail)
-    (row,) = [row for row in found["means"] if row["system"] == "x|<b>"]
+    data = json.loads(split_in_two().report("json"), parse_constant=pytest.fail)
+    (row,) = [row for row in data["means"] if row["system"] == "x|<b>"]
     assert (row["judge"]["value"], row["system_change"]["value"]) == (0.75, 1.0)
     assert row["system_adjusted"] < 0.05
-    assert found["anchors"] == 8
+    assert data["anchors"] == 8
 
 
 def test_too_few_anchors_are_named() -> None:

@@ -199,9 +199,9 @@ def sizes_are_true(reading: Reading, match: re.Match[str]) -> bool:
 
 
 def number_changed(reading: Reading, match: re.Match[str]) -> bool:
-    said = int(match["n"]), int(match["total"])
+    counts = int(match["n"]), int(match["total"])
     counted = len(reading.significant), len(reading.single)
-    return said == counted and size_is_true(reading, match["size"], significant=True)
+    return counts == counted and size_is_true(reading, match["size"], significant=True)
 
 
 def none_significant(reading: Reading, match: re.Match[str]) -> bool:
@@ -254,8 +254,8 @@ def split_is_true(reading: Reading, match: re.Match[str]) -> bool:
     right = right and abs(numbers[1] + numbers[2] - numbers[0]) < 0.0151
     anchors = row[known & ~edited]
     if len(anchors) >= ANCHORS:
-        own = np.where(edited, row - anchors.mean(), 0.0)[known].mean()
-        right = right and abs(numbers[2] - own) < 0.00501
+        own_change = np.where(edited, row - anchors.mean(), 0.0)[known].mean()
+        right = right and abs(numbers[2] - own_change) < 0.00501
     if match["of"]:
         parts = [
             shown

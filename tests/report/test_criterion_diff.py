@@ -50,7 +50,7 @@ def agreed(level: Any, difference: Estimate | None, n: int = 12) -> Agreement:
 
 
 @pytest.fixture
-def found(result: Result) -> CriterionDiff:
+def criterion_diff(result: Result) -> CriterionDiff:
     """Two criteria that differ in everything that can be shown, judged on the fixed result's texts."""
     table = result.table
     columns = tuple(c for c in table.columns if c.name == "coherence")
@@ -105,45 +105,50 @@ def found(result: Result) -> CriterionDiff:
     ],
 )
 def test_golden(
-    found: CriterionDiff,
+    criterion_diff: CriterionDiff,
     golden: Callable[[str, str], None],
     monkeypatch: pytest.MonkeyPatch,
     name: str,
     options: dict[str, Any],
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    golden(name, found.report(**options))
+    golden(name, criterion_diff.report(**options))
 
 
-def test_the_summary_fits_a_terminal(found: CriterionDiff, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_summary_fits_a_terminal(
+    criterion_diff: CriterionDiff, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    assert len(found.report().splitlines()) <= 20
+    assert len(criterion_diff.report().splitlines()) <= 20
 
 
-def test_no_format_lets_a_terminals_codes_through(found: CriterionDiff) -> None:
+def test_no_format_lets_a_terminals_codes_through(criterion_diff: CriterionDiff) -> None:
     for format in FORMATS:
-        assert not {"\x1b", "\u202e"} & set(found.report(format, full=True)) or format == "json"
-    assert "\x1b" not in found.report("json")
-    assert "\\u202e" in found.report(full=True)
-    assert "\x1b[32m" in found.report(full=True, colour=True)
-    assert "<b>say</b>" not in found.report("html") + found._repr_html_()
+        assert (
+            not {"\x1b", "\u202e"} & set(criterion_diff.report(format, full=True))
+            or format == "json"
+        )
+    assert "\x1b" not in criterion_diff.report("json")
+    assert "\\u202e" in criterion_diff.report(full=True)
+    assert "\x1b[32m" in criterion_diff.report(full=True, colour=True)
+    assert "<b>say</b>" not in criterion_diff.report("html") + criterion_diff._repr_html_()
 
 
-def test_a_fence_in_a_prompt_does_not_end_the_markdowns(found: CriterionDiff) -> None:
-    page = found.report("markdown").split("\n")
+def test_a_fence_in_a_prompt_does_not_end_the_markdowns(criterion_diff: CriterionDiff) -> None:
+    page = criterion_diff.report("markdown").split("\n")
     fences = [row for row in page if row.startswith("````")]
     assert len(fences) == 6  # the files and two prompts, each opened and closed
     assert "```at once```" in " ".join(page)
 
 
-def test_json_is_strict_and_complete(found: CriterionDiff) -> None:
-    document = json.loads(found.report("json"), parse_constant=pytest.fail)
+def test_json_is_strict_and_complete(criterion_diff: CriterionDiff) -> None:
+    document = json.loads(criterion_diff.report("json"), parse_constant=pytest.fail)
     assert document["schema"] == "judge.criteria.diff/1"
-    assert document["finding"] == finding(found)
+    assert document["finding"] == finding(criterion_diff)
     assert document["before"] == {
         "name": "a.jinja",
         "path": "a.jinja",
-        "digest": found.criteria[0].digest,
+        "digest": criterion_diff.criteria[0].digest,
     }
     assert document["prompts"]["differences"][0]["texts"] == 8
     assert document["judged"]["agreement"][0]["significant"] is True
@@ -151,8 +156,8 @@ def test_json_is_strict_and_complete(found: CriterionDiff) -> None:
     assert document["judged"]["comparison"]["schema"] == "judge.compare/1"
 
 
-def test_csv_has_a_line_per_quantity(found: CriterionDiff) -> None:
-    lines = list(DictReader(found.report("csv").splitlines()))
+def test_csv_has_a_line_per_quantity(criterion_diff: CriterionDiff) -> None:
+    lines = list(DictReader(criterion_diff.report("csv").splitlines()))
     assert [line["quantity"] for line in lines][:3] == [
         "agreement with people",
         "mean score",
@@ -164,11 +169,11 @@ def test_csv_has_a_line_per_quantity(found: CriterionDiff) -> None:
 # The finding
 
 
-def finding(found: CriterionDiff, **judged: Any) -> list[str]:
+def finding(criterion_diff: CriterionDiff, **judged: Any) -> list[str]:
     if judged:
-        assert found.judged is not None
-        found = replace(found, judged=replace(found.judged, **judged))
-    return list(plugins.document(found).finding)
+        assert criterion_diff.judged is not None
+        criterion_diff = replace(criterion_diff, judged=replace(criterion_diff.judged, **judged))
+    return list(plugins.document(criterion_diff).finding)
 
 
 @pytest.mark.parametrize(
@@ -208,9 +213,9 @@ def finding(found: CriterionDiff, **judged: Any) -> list[str]:
     ],
 )
 def test_the_verdict_on_agreement(
-    found: CriterionDiff, difference: Estimate, sentence: str
+    criterion_diff: CriterionDiff, difference: Estimate, sentence: str
 ) -> None:
-    assert finding(found, agreement=(agreed("within-items", difference),))[0] == sentence
+    assert finding(criterion_diff, agreement=(agreed("within-items", difference),))[0] == sentence
 
 
 @pytest.mark.parametrize(("low", "significant"), [(0.0004, False), (0.0006, True), (-0.1, False)])
@@ -218,22 +223,24 @@ def test_over_all_texts_the_rounded_interval_decides(low: float, significant: bo
     assert agreed("all-texts", shift(0.1, low, 0.2)).is_significant is significant
 
 
-def test_a_change_in_scores_is_decided_by_the_test(found: CriterionDiff) -> None:
-    assert found.judged is not None
-    assert found.judged.comparison is not None
-    runs = found.judged.comparison.runs
+def test_a_change_in_scores_is_decided_by_the_test(criterion_diff: CriterionDiff) -> None:
+    assert criterion_diff.judged is not None
+    assert criterion_diff.judged.comparison is not None
+    runs = criterion_diff.judged.comparison.runs
     row = replace(runs.means[0], estimate=shift(-0.87, -1.73, -0.17, 0.04, n=6), adjusted=0.08)
-    comparison = replace(found.judged.comparison, runs=replace(runs, means=(row, *runs.means[1:])))
-    assert finding(found, agreement=(), comparison=comparison) == [
+    comparison = replace(
+        criterion_diff.judged.comparison, runs=replace(runs, means=(row, *runs.means[1:]))
+    )
+    assert finding(criterion_diff, agreement=(), comparison=comparison) == [
         "No significant change in scores (p = 0.080, detecting it needs about 12 items): −0.87 [−1.73, −0.17], 6 items"
     ]
 
 
-def test_without_agreement_the_scores_come_first(found: CriterionDiff) -> None:
-    assert finding(found, agreement=(agreed("within-items", None),))[0].startswith(
+def test_without_agreement_the_scores_come_first(criterion_diff: CriterionDiff) -> None:
+    assert finding(criterion_diff, agreement=(agreed("within-items", None),))[0].startswith(
         "No significant change in scores"
     )
-    assert finding(found, agreement=(), no_agreement="No ratings")[1:] == ["No ratings."]
+    assert finding(criterion_diff, agreement=(), no_agreement="No ratings")[1:] == ["No ratings."]
 
 
 def test_prompts_tokens_and_cost(found: CriterionDiff) -> None:
@@ -243,8 +250,11 @@ def test_prompts_tokens_and_cost(found: CriterionDiff) -> None:
     def made(**fields: Any) -> CriterionDiff:
         return replace(found, judged=None, prompts=replace(prompts, **fields))
 
-    def rows(diff: CriterionDiff) -> list[list[str]]:
-        return [[cell.text for cell in row[:4]] for row in plugins.document(diff).summary[0].rows]
+    def rows(criterion_diff: CriterionDiff) -> list[list[str]]:
+        return [
+            [cell.text for cell in row[:4]]
+            for row in plugins.document(criterion_diff).summary[0].rows
+        ]
 
     assert rows(made()) == [
         ["tokens per prompt", "612", "655", "+7.0%"],

@@ -23,22 +23,24 @@ def test_every_system_and_column_has_a_row_in_full_precision(result: Result) -> 
     header, *rows = csv.reader(StringIO(result.report("csv")))
     assert header[:9] == ["system", "column", "kind", "mean", "low", "high", "n", "total", "failed"]
     assert len(rows) == 3 * 4
-    found = {(row[0], row[1]): row for row in rows}
+    row_by_key = {(row[0], row[1]): row for row in rows}
     for key, estimate in result.estimates.items():
-        assert float(found[key][3]) == estimate.value
-        assert found[key][6] == str(estimate.n)
-    assert found["evil|<b>*sys*", "一貫性"][3:9] == ["", "", "", "0", "3", "3"]
+        assert float(row_by_key[key][3]) == estimate.value
+        assert row_by_key[key][6] == str(estimate.n)
+    assert row_by_key["evil|<b>*sys*", "一貫性"][3:9] == ["", "", "", "0", "3", "3"]
 
 
 def test_ranks_and_marks_are_the_comparisons(tested: Result, result: Result) -> None:
-    found = {(row[0], row[1]): row[10:] for row in csv.reader(StringIO(tested.report("csv")))}
+    cells_by_key = {
+        (row[0], row[1]): row[10:] for row in csv.reader(StringIO(tested.report("csv")))
+    }
     for one in tested.comparisons:
         for rank in one.ranks:
             mark = "" if rank.system not in one.best else "best" if len(one.best) == 1 else "same"
             places = [str(place) for place in (rank.rank, rank.low, rank.high)]
-            assert found[escape(rank.system), one.column] == [*places, mark]
+            assert cells_by_key[escape(rank.system), one.column] == [*places, mark]
     bare = replace(result, comparisons=())
-    assert {cells[-1] for cells in found.values()} == {"mark", "best", "same", ""}
+    assert {cells[-1] for cells in cells_by_key.values()} == {"mark", "best", "same", ""}
     assert all(row[10:] == [""] * 4 for row in list(csv.reader(StringIO(bare.report("csv"))))[1:])
 
 

@@ -67,22 +67,24 @@ def made(*columns: Column) -> Result:
 
 
 def report(result: Result, best: str, *, linked: bool = False) -> Document:
-    found = tuple(
+    content = tuple(
         disagreements.blocks(disagreements.of_result(result), best, "within-items", linked=linked)
     )
-    return Document("Gaps", sections=(Section("people", "Against people", lambda: found),))
+    return Document("Gaps", sections=(Section("people", "Against people", lambda: content),))
 
 
-def titles(found: Any) -> list[str]:
+def titles(content: Any) -> list[str]:
     return [
         b.text if isinstance(b, blocks.Heading) else b.title
-        for b in found
+        for b in content
         if isinstance(b, blocks.Heading | blocks.Details)
     ]
 
 
-def excerpts(found: Any) -> list[Any]:
-    return [one for block in found if isinstance(block, blocks.Excerpts) for one in block.excerpts]
+def excerpts(content: Any) -> list[Any]:
+    return [
+        one for block in content if isinstance(block, blocks.Excerpts) for one in block.excerpts
+    ]
 
 
 def test_golden(golden: Any) -> None:
@@ -92,9 +94,9 @@ def test_golden(golden: Any) -> None:
 
 
 def test_the_section_begins_with_the_finding_and_the_disagreements() -> None:
-    found = people_blocks(made(SCALE))
-    assert isinstance(found[0], blocks.Paragraph)
-    assert titles(found)[:3] == [
+    content = people_blocks(made(SCALE))
+    assert isinstance(content[0], blocks.Paragraph)
+    assert titles(content)[:3] == [
         "Judge higher than people",
         "Judge lower than people",
         "polite: 12 rated texts",

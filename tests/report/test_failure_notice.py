@@ -98,7 +98,7 @@ def ranking_with(values: list[float | None], against: str = "") -> Result:
     samples = [Sample(f"i{k}", name, "text") for k in range(len(values)) for name in "ab"]
     rows: list[Score | Failure] = []
     for k, value in enumerate(values):
-        for system, opponent, own in (
+        for system, opponent, preference in (
             ("a", "b", value),
             ("b", "a", value if value is None else 1 - value),
         ):
@@ -109,7 +109,7 @@ def ranking_with(values: list[float | None], against: str = "") -> Result:
                     )
                 )
             else:
-                rows.append(Score(f"i{k}", system, "quality", own or 0.0, HOW, opponent))
+                rows.append(Score(f"i{k}", system, "quality", preference or 0.0, HOW, opponent))
     analysis = analyze(samples, [column], rows, orders=2, against=against)
     return Result(analysis.table, {}, rankings=analysis.rankings)
 

@@ -82,8 +82,8 @@ def test_values_of_whole_systems_go_where_their_texts_do() -> None:
     ]
     assert columns
     assert not {c.name for c in whole.where(channel="email").table.columns} & {*columns}
-    kept = whole.where(system="a")
-    assert {kept.estimates["a", name] for name in columns} == {
+    filtered = whole.where(system="a")
+    assert {filtered.estimates["a", name] for name in columns} == {
         whole.estimates["a", name] for name in columns
     }
 
@@ -103,6 +103,6 @@ def test_what_is_not_there_is_said() -> None:
 @pytest.mark.slow
 def test_people_are_held_against_the_same_texts() -> None:
     result = run(rows())
-    found = judge.validate(result, where={"channel": "phone"}).rated
-    assert found == judge.validate(run(rows()[24:])).rated
-    assert found != judge.validate(result).rated
+    rated = judge.validate(result, where={"channel": "phone"}).rated
+    assert rated == judge.validate(run(rows()[24:])).rated
+    assert rated != judge.validate(result).rated

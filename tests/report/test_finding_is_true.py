@@ -170,14 +170,14 @@ def beats(reader: Reader, main: Reading, match: re.Match[str]) -> bool:
     """`s0 beats s1, but not significantly s2`; of more than three, only the number is said."""
     best = match["best"]
     beaten = {name for name in main.names if (best, name) in main.wins}
-    said = {"behind": beaten, "undecided": set(main.names) - beaten - {best}}
+    parts = {"behind": beaten, "undecided": set(main.names) - beaten - {best}}
     if not match["undecided"]:
-        said.pop("undecided")
+        parts.pop("undecided")
     return all(
         int(match[part].split()[0]) == len(names)
         if match[part].endswith("systems")
         else set(names_in(match[part])) == names
-        for part, names in said.items()
+        for part, names in parts.items()
     )
 
 
@@ -196,8 +196,8 @@ def together(reader: Reader, main: Reading, match: re.Match[str]) -> bool:
 
 
 def listed_wins(reader: Reader, main: Reading, match: re.Match[str]) -> bool:
-    said = re.findall(r"(s\d+) beats (s\d+)", match["wins"])
-    return set(said) == main.wins
+    pairs = re.findall(r"(s\d+) beats (s\d+)", match["wins"])
+    return set(pairs) == main.wins
 
 
 def trailing(reader: Reader, main: Reading, match: re.Match[str]) -> bool:
@@ -233,7 +233,7 @@ def highest(reader: Reader, main: Reading, match: re.Match[str]) -> bool:
     named = names_in(match["systems"])
     value, best = float(match["mean"]), max(main.means.values())
     number = sum(mean >= best - 1e-9 for mean in main.means.values())
-    said = len(named) or int(match["systems"].split()[0])
+    counted = len(named) or int(match["systems"].split()[0])
     gap = True
     if match["gap"]:
         row = main.differences(NAMES.index(named[0]), NAMES.index(match["second"]))
@@ -249,7 +249,7 @@ def highest(reader: Reader, main: Reading, match: re.Match[str]) -> bool:
     return (
         gap
         and covered
-        and said == number
+        and counted == number
         and all(main.rank(name) == 1 for name in named)
         and abs(value - best) < 0.00501
     )
@@ -259,12 +259,12 @@ def contradiction(reader: Reader, main: Reading, match: re.Match[str]) -> bool:
     clauses = match["clauses"].split("; ")
     for clause in clauses:
         if clause.startswith("on "):
-            title, said = re.fullmatch(r"on ([\w-]+), (.*)", clause).groups()
+            title, text = re.fullmatch(r"on ([\w-]+), (.*)", clause).groups()
             column = reader.column(title)
             reversed_wins = {win for win in column.wins if win[::-1] in main.wins}
-            named = set(re.findall(r"(s\d+) beats (s\d+)", said))
+            named = set(re.findall(r"(s\d+) beats (s\d+)", text))
             if not named <= reversed_wins or not (
-                named or int(said.split()[0]) <= len(reversed_wins)
+                named or int(text.split()[0]) <= len(reversed_wins)
             ):
                 return False
     return True

@@ -76,12 +76,12 @@ def test_a_reply_that_looks_like_a_list_is_one_reply(raw: str) -> None:
 
 
 def test_the_distribution_is_drawn_over_the_labels_of_the_scale() -> None:
-    found = build_finding(
+    finding = build_finding(
         _score(Provenance("logprobs", 0.8, {"4": 0.6, "5": 0.2, "2": 0.001})), COLUMN
     )
-    assert found.shares == "2: <1%, 4: 75%, 5: 25%"
-    assert found.bars == "M12 20V19M28 20V5M36 20V15"
-    assert found.labels == 5
+    assert finding.shares == "2: <1%, 4: 75%, 5: 25%"
+    assert finding.bars == "M12 20V19M28 20V5M36 20V15"
+    assert finding.labels == 5
 
 
 @pytest.mark.parametrize(("better", "shade"), [("higher", 0.5), ("lower", -0.5), ("", None)])
@@ -101,8 +101,8 @@ def _row(first: str, second: str, value: float, method: str = "single") -> Score
 
 
 def _pairs(*rows: Score | Failure, orders: int = 2) -> tuple[Pair, ...]:
-    (found,) = compared(rows, PAIRED, ["a", "b", "d"], orders)
-    return found.pairs
+    (compared_column,) = compared(rows, PAIRED, ["a", "b", "d"], orders)
+    return compared_column.pairs
 
 
 def test_both_orders_are_put_together_by_the_systems_order() -> None:
@@ -151,9 +151,11 @@ def test_the_mean_preferences_make_the_win_rate(ranking: Result) -> None:
     values = []
     for item in ranking.table.items:
         rows = [row for row in ranking.table.rows() if row.item == item]
-        (found,) = compared(rows, {"overall": "overall"}, systems, 2)
+        (compared_column,) = compared(rows, {"overall": "overall"}, systems, 2)
         values += [
-            p.preference for p in found.pairs if (p.first, p.second) == ("lead", "システム二")
+            p.preference
+            for p in compared_column.pairs
+            if (p.first, p.second) == ("lead", "システム二")
         ]
     assert of.win_rate[systems.index("lead")][systems.index("システム二")] == pytest.approx(
         sum(values) / len(values)
@@ -168,6 +170,6 @@ def test_a_systems_preference_is_the_mean_over_its_complete_pairs() -> None:
         _row("d", "a", 1.0),
         _row("b", "d", 1.0),
     )
-    (found,) = compared(rows, PAIRED, ["a", "b", "d"], 2)
-    assert [found.preference(system) for system in ("a", "b", "d")] == [0.375, 0.25, 1.0]
-    assert found.preference("nobody") is None
+    (compared_column,) = compared(rows, PAIRED, ["a", "b", "d"], 2)
+    assert [compared_column.preference(system) for system in ("a", "b", "d")] == [0.375, 0.25, 1.0]
+    assert compared_column.preference("nobody") is None

@@ -22,18 +22,22 @@ SCALE = (1.0, 5.0, ("1", "2", "3", "4", "5"))
 
 
 def browsed(result: Result) -> Items:
-    found: Items = items.browser(result).content()
-    return found
+    content: Items = items.browser(result).content()
+    return content
 
 
 def scored(values: dict[str, dict[str, float | None]], **column: object) -> Result:
     """A result of one criterion, with values by item and system; None has failed."""
     columns = (Column("fluency", "criterion", Signature("fluency"), *SCALE, **column),)  # type: ignore[arg-type]
     samples = tuple(
-        Sample(item, system, "A text.") for item, found in values.items() for system in found
+        Sample(item, system, "A text.")
+        for item, by_system in values.items()
+        for system in by_system
     )
     rows = [
-        (item, system, value) for item, found in values.items() for system, value in found.items()
+        (item, system, value)
+        for item, by_system in values.items()
+        for system, value in by_system.items()
     ]
     scores = tuple(
         Score(i, s, "fluency", v, Provenance("single")) for i, s, v in rows if v is not None
@@ -48,7 +52,7 @@ def scored(values: dict[str, dict[str, float | None]], **column: object) -> Resu
 
 
 def test_the_worst_item_is_first_and_one_without_a_score_last() -> None:
-    found = browsed(
+    content = browsed(
         scored(
             {
                 "a": {"x": 3, "y": 4},
@@ -58,8 +62,8 @@ def test_the_worst_item_is_first_and_one_without_a_score_last() -> None:
             }
         )
     )
-    assert [item.name for item in found.items] == ["c", "a", "d", "b"]
-    lowest = found.items[0].lowest
+    assert [item.name for item in content.items] == ["c", "a", "d", "b"]
+    lowest = content.items[0].lowest
     assert lowest is not None
     assert (lowest.text, lowest.shade, lowest.system, lowest.column) == (
         "1.5",
@@ -67,12 +71,12 @@ def test_the_worst_item_is_first_and_one_without_a_score_last() -> None:
         "y",
         "fluency",
     )
-    assert found.items[-1].lowest is None
+    assert content.items[-1].lowest is None
 
 
 def test_the_worst_item_has_the_highest_score_if_lower_is_better() -> None:
-    found = browsed(scored({"a": {"x": 3}, "b": {"x": 4}}, better="lower"))
-    assert [item.name for item in found.items] == ["b", "a"]
+    content = browsed(scored({"a": {"x": 3}, "b": {"x": 4}}, better="lower"))
+    assert [item.name for item in content.items] == ["b", "a"]
 
 
 def test_equal_lowest_scores_are_ordered_by_the_texts_mean(result: Result) -> None:
@@ -95,74 +99,74 @@ def test_without_criteria_the_first_metric_orders_the_items() -> None:
         for s, values in zip(samples, ((1.0, 0.5), (2.0, 0.25), (3.0, 0.75)), strict=True)
         for c, v in zip(columns, values, strict=True)
     )
-    found = browsed(Result(Table(samples, columns, scores)))
-    assert [item.name for item in found.items] == ["i1", "i0", "i2"]
-    assert [m.name for m in found.measures if m.leads] == ["ROUGE-1"]
+    content = browsed(Result(Table(samples, columns, scores)))
+    assert [item.name for item in content.items] == ["i1", "i0", "i2"]
+    assert [m.name for m in content.measures if m.leads] == ["ROUGE-1"]
 
 
 def test_most_flips_are_first_in_a_ranking(ranking: Result) -> None:
-    found = browsed(ranking)
-    assert [(item.name, item.lowest and item.lowest.text) for item in found.items] == [
+    content = browsed(ranking)
+    assert [(item.name, item.lowest and item.lowest.text) for item in content.items] == [
         ("文書2", "1"),
         ("doc-3", "1"),
         ("doc-1", "0"),
     ]
-    assert [m.name for m in found.measures] == ["overall: preferred", "overall: flips"]
-    assert found.measures[0].values["doc-1", "lead"] == pytest.approx((0.15 + 0.75) / 2)
+    assert [m.name for m in content.measures] == ["overall: preferred", "overall: flips"]
+    assert content.measures[0].values["doc-1", "lead"] == pytest.approx((0.15 + 0.75) / 2)
 
 
 def test_a_large_run_shows_its_worst_items_and_says_so() -> None:
     values: dict[str, dict[str, float | None]] = {
         f"i{k}": {f"s{n}": 1.0 + k % 5 for n in range(4)} for k in range(600)
     }
-    found = browsed(scored(values))
-    assert found.note == (
+    content = browsed(scored(values))
+    assert content.note == (
         "These are the 500 lowest of 600 items (2,000 of 2,400 texts). All are in scores.parquet."
     )
-    assert {item.lowest.text for item in found.items[-20:] if item.lowest} == {"5"}
-    assert [item.name for item in found.items[:3]] == ["i0", "i5", "i10"]
+    assert {item.lowest.text for item in content.items[-20:] if item.lowest} == {"5"}
+    assert [item.name for item in content.items[:3]] == ["i0", "i5", "i10"]
 
 
 def test_an_item_larger_than_the_limit_is_shown() -> None:
-    found = browsed(scored({"big": {f"s{k}": 3.0 for k in range(2101)}}))
-    assert (len(found.items), found.note) == (1, "")
+    content = browsed(scored({"big": {f"s{k}": 3.0 for k in range(2101)}}))
+    assert (len(content.items), content.note) == (1, "")
 
 
 def test_a_large_ranking_is_limited_by_its_pairs(
     monkeypatch: pytest.MonkeyPatch, ranking: Result
 ) -> None:
     monkeypatch.setattr(items, "MOST_PAIRS", 6)
-    found = browsed(ranking)
-    assert len(found.items) == 2
-    assert found.note.startswith("These are the 2 lowest of 3 items (6 of 9 texts).")
+    content = browsed(ranking)
+    assert len(content.items) == 2
+    assert content.note.startswith("These are the 2 lowest of 3 items (6 of 9 texts).")
 
 
 def test_items_without_a_comparison_are_not_listed(ranking: Result) -> None:
     scores = tuple(score for score in ranking.table.scores if score.item != "文書2")
-    found = browsed(replace(ranking, table=replace(ranking.table, scores=scores)))
-    assert {item.name for item in found.items} == {"doc-1", "doc-3"}
-    assert found.note == ""
+    content = browsed(replace(ranking, table=replace(ranking.table, scores=scores)))
+    assert {item.name for item in content.items} == {"doc-1", "doc-3"}
+    assert content.note == ""
 
 
 # Scores.
 
 
 def test_a_panel_has_a_measure_for_each_judge(panel: Result) -> None:
-    found = browsed(panel)
-    assert [(m.name, m.leads) for m in found.measures] == [
+    content = browsed(panel)
+    assert [(m.name, m.leads) for m in content.measures] == [
         ("fluency", True),
         ("fluency: a", False),
         ("fluency: org/b", False),
         ("ROUGE-L", False),
         ("fluency: judges apart", False),
     ]
-    outputs = {item.name: item.outputs[0] for item in found.items}
+    outputs = {item.name: item.outputs[0] for item in content.items}
     assert [(f.name, f.judge) for f in outputs["i"].findings] == [
         ("fluency", ""),
         ("fluency", "a"),
         ("fluency", "org/b"),
     ]
-    assert [m.values["k", "s"] for m in found.measures] == [
+    assert [m.values["k", "s"] for m in content.measures] == [
         None,
         False,
         2.0,
@@ -195,9 +199,9 @@ def test_an_abstention_of_a_metric_is_no_failure() -> None:
         Failure("i2", "s", "fluency", "metric", ABSTAINED, "too short"),  # in a judge's place
         Failure("i2", "s", "surface", "metric", ABSTAINED, "too short"),
     )
-    found = browsed(Result(Table(samples, columns, scores, failures)))
-    assert [item.failed for item in found.items] == [0, 1, 1]
-    assert [[m.values[f"i{k}", "s"] for m in found.measures] for k in range(3)] == [
+    content = browsed(Result(Table(samples, columns, scores, failures)))
+    assert [item.failed for item in content.items] == [0, 1, 1]
+    assert [[m.values[f"i{k}", "s"] for m in content.measures] for k in range(3)] == [
         [4.0, None],
         [4.0, False],
         [False, None],
@@ -219,9 +223,9 @@ def test_further_columns_of_a_criterion_are_shown_once_if_all_systems_share_them
 
 
 def test_the_script_reads_a_value_for_each_output(result: Result) -> None:
-    found = browsed(result)
-    data = found.data
-    assert data["items"] == [item.name for item in found.items]
+    content = browsed(result)
+    data = content.data
+    assert data["items"] == [item.name for item in content.items]
     assert data["system"] == [0, 1, 2] * 3
     assert [m["column"] for m in data["measures"]] == [
         "coherence",

@@ -37,26 +37,26 @@ def test_golden(result: Result, golden) -> None:
 
 def test_it_is_strict_json_whatever_the_numbers(result: Result) -> None:
     endless = {("lead", "length"): Estimate("mean", float("inf"), None, None, 3, "m")}
-    found = json.loads(
+    data = json.loads(
         replace(result, estimates=endless, comparisons=()).report("json"),
         parse_constant=pytest.fail,
     )
-    (row,) = [r for r in found["table"] if (r["system"], r["column"]) == ("lead", "length")]
+    (row,) = [r for r in data["table"] if (r["system"], r["column"]) == ("lead", "length")]
     assert (row["mean"], row["n"], row["total"]) == (None, 3, 3)
 
 
 def test_the_table_holds_every_estimate(result: Result) -> None:
-    found = json.loads(result.report("json"))
-    assert sorted(found["systems"]) == sorted(result.table.systems)
-    assert found["info"] == result.info.to_json()
+    data = json.loads(result.report("json"))
+    assert sorted(data["systems"]) == sorted(result.table.systems)
+    assert data["info"] == result.info.to_json()
     means = {
-        (r["system"], r["column"]): (r["mean"], r["low"], r["high"], r["n"]) for r in found["table"]
+        (r["system"], r["column"]): (r["mean"], r["low"], r["high"], r["n"]) for r in data["table"]
     }
     for key, e in result.estimates.items():
         assert means[key] == (e.value, e.low, e.high, e.n)
     assert means["evil|<b>*sys*", "一貫性"] == (None, None, None, 0)
-    assert sum(kind["count"] for kind in found["failures"]) == len(result.failures)
-    assert sum(row["failed"] for row in found["table"]) == len(result.failures)
+    assert sum(kind["count"] for kind in data["failures"]) == len(result.failures)
+    assert sum(row["failed"] for row in data["table"]) == len(result.failures)
 
 
 def test_the_published_schema_is_that_of_the_records() -> None:
@@ -68,14 +68,14 @@ def test_the_published_schema_is_that_of_the_records() -> None:
     Draft202012Validator.check_schema(schema())
 
 
-def _closed(found: Any) -> Any:
+def _closed(schema: Any) -> Any:
     """The schema with no key allowed that it does not name, so that the documents cannot outgrow it."""
-    if isinstance(found, list):
-        return [_closed(one) for one in found]
-    if not isinstance(found, dict):
-        return found
-    closed = {name: _closed(value) for name, value in found.items()}
-    return closed | {"additionalProperties": False} if "properties" in found else closed
+    if isinstance(schema, list):
+        return [_closed(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    closed = {name: _closed(value) for name, value in schema.items()}
+    return closed | {"additionalProperties": False} if "properties" in schema else closed
 
 
 def _valid(text: str) -> dict[str, Any]:
@@ -88,11 +88,11 @@ def _valid(text: str) -> dict[str, Any]:
     return document
 
 
-def _judged(**given: Any) -> Result:
+def _judged(**options: Any) -> Result:
     replies = judge.ScriptedProvider(
         lambda request: {"4": 0.75, "5": 0.25} if "new" in str(request) else "3"
     )
-    return judge.evaluate(ROWS, model=replies, criteria=["relevance", "coherence"], **given)
+    return judge.evaluate(ROWS, model=replies, criteria=["relevance", "coherence"], **options)
 
 
 def _drawn() -> Result:
@@ -125,10 +125,10 @@ RUNS: dict[str, Callable[[], Result]] = {
 @pytest.mark.parametrize("kind", RUNS)
 @pytest.mark.slow
 def test_real_runs_are_what_the_schema_says(kind: str, tmp_path: Path) -> None:
-    found = RUNS[kind]()
-    document = _valid(found.report("json"))
+    result = RUNS[kind]()
+    document = _valid(result.report("json"))
     assert ("rankings" in document) == (kind == "rank")
-    found.save(tmp_path)
+    result.save(tmp_path)
     assert _valid(load(tmp_path).report("json")) == document
 
 
@@ -143,9 +143,9 @@ def test_all_that_a_result_may_hold_is_in_it(
         "overall": "same", "fluency": "best", "style": "same", "delta": "same",
     }  # fmt: skip
     for stored, compared in zip(document["comparisons"], tested.comparisons, strict=True):
-        (first, *_), (found, *_) = stored["differences"], compared.differences
-        assert (first["system"], first["adjusted"]) == (found.system, found.adjusted)
-        assert first["estimate"]["p"] == found.estimate.p
+        (first, *_), (difference, *_) = stored["differences"], compared.differences
+        assert (first["system"], first["adjusted"]) == (difference.system, difference.adjusted)
+        assert first["estimate"]["p"] == difference.estimate.p
     assert document["overall"]["weights"] == {"fluency": 0.5, "style": 0.5}
     assert {matrix["level"] for matrix in document["matrices"]} == {
         "within-items",

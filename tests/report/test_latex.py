@@ -49,9 +49,9 @@ def test_names_are_printed_as_they_are(text: str, expected: str) -> None:
 @given(st.text("\\{}$&#%_~^<>|\"'`-,[]*ab1 ", max_size=12))
 def test_nothing_of_a_name_is_left_for_tex_to_read(text: str) -> None:
     """What is left after the commands that `escape` writes has none of TeX's special characters and ligatures."""
-    left = re.sub(r"\\text[a-z]+\{\}|\\symbol\{34\}|\\[{}$&#%_]|\{\}", "·", escape(text))
-    assert not set(left) & set("\\{}$&#%_~^<>|\"'`")
-    assert not re.search("--|,,", left)
+    remaining = re.sub(r"\\text[a-z]+\{\}|\\symbol\{34\}|\\[{}$&#%_]|\{\}", "·", escape(text))
+    assert not set(remaining) & set("\\{}$&#%_~^<>|\"'`")
+    assert not re.search("--|,,", remaining)
 
 
 def _rows(text: str) -> list[str]:

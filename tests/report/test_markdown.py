@@ -111,16 +111,16 @@ def test_a_run_without_ratings_says_nothing_of_people(tested: Result) -> None:
 
 def _large(systems: int, columns: int, failures: int, name: str) -> Result:
     """So many systems and columns whose names begin with `name`, and kinds of failure."""
-    found = tuple(
+    many_columns = tuple(
         Column(f"{name}c{k}", "criterion", Signature(f"{name}{k}|" * 9), 1.0, 5.0)
         for k in range(columns)
     )
     samples = tuple(Sample("i", f"{name}s{k}", "text") for k in range(systems))
     failed = tuple(Failure("i", "s", "c", "parse", f"{name}{k}", name * 9) for k in range(failures))
     mean = Estimate("mean", 3.0, 2.0, 4.0, 1, "bootstrap")
-    estimates = {(s.system, c.name): mean for s in samples for c in found}
+    estimates = {(s.system, c.name): mean for s in samples for c in many_columns}
     info = RunInfo(notes=tuple(f"{name}{k}" for k in range(failures)))
-    return Result(Table(samples, found, (), failed), estimates, info)
+    return Result(Table(samples, many_columns, (), failed), estimates, info)
 
 
 @pytest.mark.parametrize(
@@ -168,8 +168,8 @@ def test_rankings_of_many_columns_fit_too() -> None:
     columns = tuple(
         Column(f"c{k}", "criterion", Signature(f"c{k}"), 0.0, 1.0, ("A", "B")) for k in range(60)
     )
-    found = rankings((), (), names, [column.name for column in columns])
-    text = render(Result(Table(samples, columns, ()), {}, RunInfo(), rankings=found))
+    ranked = rankings((), (), names, [column.name for column in columns])
+    text = render(Result(Table(samples, columns, ()), {}, RunInfo(), rankings=ranked))
     assert len(text) <= LIMIT
     assert text.count("<details>") == text.count("</details>")
     assert "The rest is in the HTML report." in text

@@ -52,7 +52,7 @@ class Page(HTMLParser):
             self.words.append(data)
 
     def count(self, tag: str) -> int:
-        return sum(found == tag for found, _ in self.tags)
+        return sum(name == tag for name, _ in self.tags)
 
     def having(self, name: str) -> list[str]:
         """Return the values of an attribute."""
@@ -96,10 +96,10 @@ def every_block(text: str) -> tuple[Any, ...]:
 
 
 def document(text: str, language: str = "") -> Document:
-    found = every_block(text)
-    sections = (Section("parts", text, lambda: found), Section("empty", "left out", tuple))
+    content = every_block(text)
+    sections = (Section("parts", text, lambda: content), Section("empty", "left out", tuple))
     return Document(
-        text, (text, text), text, (text,), (text,), found, sections, (text,), (text,), records=({text: text},),
+        text, (text, text), text, (text,), (text,), content, sections, (text,), (text,), records=({text: text},),
         tone="good", language=language,
     )  # fmt: skip
 
@@ -119,28 +119,28 @@ def test_golden_of_the_items(result: Result, golden: Any) -> None:
 
 def test_every_block_is_shown_and_no_text_is_obeyed() -> None:
     written = render(document(HOSTILE))
-    found, plain = Page(written), Page(render(document("plain")))
-    assert [tag for tag, _ in found.tags] == [tag for tag, _ in plain.tags]
-    assert found.text.count(SHOWN) == plain.text.count("plain") > 100
+    hostile, plain = Page(written), Page(render(document("plain")))
+    assert [tag for tag, _ in hostile.tags] == [tag for tag, _ in plain.tags]
+    assert hostile.text.count(SHOWN) == plain.text.count("plain") > 100
     assert not set(written) & {"\x00", "\x1b", "\u202e"}
-    assert "left out" not in found.text
+    assert "left out" not in hostile.text
 
 
 def test_nothing_is_fetched_and_only_the_pages_own_script_may_run(page: str) -> None:
     for written in (page, render(document(HOSTILE))):
-        found = Page(written)
+        parsed = Page(written)
         loaded = [
             v
             for name in ("src", "href", "srcset", "action", "poster", "xlink:href")
-            for v in found.having(name)
+            for v in parsed.having(name)
         ]
         assert all(value.startswith(("#", "data:text/csv;")) for value in loaded)
-        assert not any(name.startswith("on") for _, attrs in found.tags for name in attrs)
+        assert not any(name.startswith("on") for _, attrs in parsed.tags for name in attrs)
         assert "url(" not in written
         assert "@import" not in written
         (policy,) = [
             a["content"] or ""
-            for _, a in found.tags
+            for _, a in parsed.tags
             if a.get("http-equiv") == "Content-Security-Policy"
         ]
         script = written[written.index("<script>") + len("<script>") : written.rindex("</script>")]
@@ -150,9 +150,11 @@ def test_nothing_is_fetched_and_only_the_pages_own_script_may_run(page: str) -> 
 
 
 def test_links_inside_the_page_have_their_targets(page: str) -> None:
-    found = Page(page)
-    links = {value[1:].partition("?")[0] for value in found.having("href") if value.startswith("#")}
-    assert {"top", "scores", "failures", "items", "method"} <= links <= set(found.having("id"))
+    parsed = Page(page)
+    links = {
+        value[1:].partition("?")[0] for value in parsed.having("href") if value.startswith("#")
+    }
+    assert {"top", "scores", "failures", "items", "method"} <= links <= set(parsed.having("id"))
 
 
 def test_it_can_be_read_without_its_script(page: str) -> None:
@@ -197,16 +199,18 @@ def test_comparisons_are_shown_below_their_texts(ranking: Result) -> None:
 
 
 def test_judged_texts_have_a_direction_and_their_language(result: Result) -> None:
-    found = Page(render(plugins.document(result)))
+    parsed = Page(render(plugins.document(result)))
     texts = [
         attrs
-        for _, attrs in found.tags
+        for _, attrs in parsed.tags
         if (attrs.get("class") or "").split(" ")[0] in ("text", "given-text", "reason")
     ]
     assert len(texts) > 9
     assert {attrs.get("dir") for attrs in texts} == {"auto"}
     outputs = [
-        attrs["lang"] for _, attrs in found.tags if attrs.get("class") == "text" and "lang" in attrs
+        attrs["lang"]
+        for _, attrs in parsed.tags
+        if attrs.get("class") == "text" and "lang" in attrs
     ]
     assert [outputs.count(code) for code in ("en", "ja", "")] == [
         5,
@@ -288,16 +292,16 @@ def test_a_short_table_has_its_intervals_in_tooltips() -> None:
     )
     columns = (Column("system"), Column("overall"), Column("c"), Column("d"))
     for short, titles in ((True, ["[2, 4]", "n = 7"]), (False, ["n = 7"])):
-        found = Page(render(Document("t", summary=(Table(columns, (row,), short=short),))))
-        assert [title for title in found.having("title") if title != "Light or dark"] == titles
-        assert ("[2, 4]" in found.text) is not short
-        assert "[0.4, 0.6]" in found.text
+        parsed = Page(render(Document("t", summary=(Table(columns, (row,), short=short),))))
+        assert [title for title in parsed.having("title") if title != "Light or dark"] == titles
+        assert ("[2, 4]" in parsed.text) is not short
+        assert "[0.4, 0.6]" in parsed.text
 
 
 def test_a_notebook_shows_the_finding_the_notices_and_the_table(tested: Result) -> None:
     written = fragment(plugins.document(tested))
-    found = Page(written)
-    assert {tag for tag, _ in found.tags} <= {
+    parsed = Page(written)
+    assert {tag for tag, _ in parsed.tags} <= {
         "div",
         "p",
         "table",
@@ -307,7 +311,7 @@ def test_a_notebook_shows_the_finding_the_notices_and_the_table(tested: Result) 
         "th",
         "td",
     }
-    assert not found.having("class")
+    assert not parsed.having("class")
     bold = re.findall(r'font-weight: 600"[^>]*>([^<]*)</td>', written)
     assert bold == ["4.00*"]
     assert SHOWN in Page(fragment(document(HOSTILE))).text

@@ -91,9 +91,13 @@ def test_splits_are_in_every_format(panel: Result) -> None:
         for item, values in votes.items()
         for column, value in zip(columns, values, strict=True)
     ]
-    found = analyze(samples, (panel_column(columns), *columns), rows)
+    analyzed = analyze(samples, (panel_column(columns), *columns), rows)
     result = Result(
-        found.table, found.estimates, panel.info, found.agreement, comparisons=found.comparisons
+        analyzed.table,
+        analyzed.estimates,
+        panel.info,
+        analyzed.agreement,
+        comparisons=analyzed.comparisons,
     )
     text = re.sub(r"\s+", " ", result.report("console"))
     assert "Panel split on fluency 2 of 4" in text

@@ -37,11 +37,12 @@ def test_banners_name_the_status_the_notes_and_what_a_judge_did_not_do(result: R
 
 
 def test_columns_say_how_many_scores_each_way_gave(result: Result, panel: Result) -> None:
-    made = dict(build_provenance(result).signed)
+    description = dict(build_provenance(result).signed)
     assert (
-        made["coherence"] == "coherence@3f2a91|openai/small|t=0|logprobs|judge 0.1.0 (logprobs 8)"
+        description["coherence"]
+        == "coherence@3f2a91|openai/small|t=0|logprobs|judge 0.1.0 (logprobs 8)"
     )
-    assert made["length"] == "length|characters"
+    assert description["length"] == "length|characters"
     assert build_provenance(panel).signed == (
         ("fluency", "mean of 2 judges (panel 2)"),
         ("fluency/a", "a (samples 2)"),
@@ -136,7 +137,7 @@ def test_usage_is_one_line(info: dict[str, Any], expected: str) -> None:
 
 
 def test_scores_that_rest_on_little_are_counted() -> None:
-    made = [
+    provenances = [
         ("logprobs", 0.95),
         ("logprobs", 0.6),
         ("decisions", 0.75),
@@ -144,7 +145,8 @@ def test_scores_that_rest_on_little_are_counted() -> None:
         ("single", None),
     ]
     scores = tuple(
-        Score(f"i{k}", "s", "c", 3.0, Provenance(how, mass)) for k, (how, mass) in enumerate(made)
+        Score(f"i{k}", "s", "c", 3.0, Provenance(method, mass))
+        for k, (method, mass) in enumerate(provenances)
     )
     samples = tuple(Sample(score.item, "s", "o") for score in scores)
     table = Table(samples, (Column("c", "criterion", Signature("c")),), scores)

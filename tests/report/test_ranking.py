@@ -46,8 +46,8 @@ def _ranked(
         Column(name, "criterion", Signature(name), 0.0, 1.0, ("A", "B")) for name in criteria
     )
     table = Table(samples, columns, scores)
-    found = rankings(scores, (), names, criteria, orders=orders)  # type: ignore[arg-type]
-    return Result(table, {}, RunInfo(config=RankConfig(orders=orders)), rankings=found)
+    ranked = rankings(scores, (), names, criteria, orders=orders)  # type: ignore[arg-type]
+    return Result(table, {}, RunInfo(config=RankConfig(orders=orders)), rankings=ranked)
 
 
 def standings(result: Result) -> Shown:
@@ -100,12 +100,12 @@ def test_sentences_say_what_was_compared(ranking: Result) -> None:
 def test_systems_that_were_never_compared_stand_last_without_numbers() -> None:
     result = _ranked(3)
     rows = tuple(s for s in result.table.scores if "system-2" not in (s.system, s.opponent))
-    found = rankings(rows, (), result.table.systems, ["overall"])
-    shown = replace(result, rankings=found)
+    ranked = rankings(rows, (), result.table.systems, ["overall"])
+    shown = replace(result, rankings=ranked)
     assert [cell.text for cell in standings(shown).rows[-1]] == ["system-2", *["–"] * 6]
-    assert [cell.text for cell in win_rate_matrix(found[0]).rows[-1][1:]] == ["–", "–", ""]
+    assert [cell.text for cell in win_rate_matrix(ranked[0]).rows[-1][1:]] == ["–", "–", ""]
     for format in FORMATS:
-        assert replace(result, rankings=found).report(format)
+        assert replace(result, rankings=ranked).report(format)
 
 
 def test_a_ranking_of_nothing_has_every_report() -> None:
@@ -116,8 +116,8 @@ def test_a_ranking_of_nothing_has_every_report() -> None:
         (),
         (failed,),
     )
-    found = rankings((), (failed,), table.systems, ["overall"])
-    result = Result(table, {}, RunInfo(), rankings=found)
+    ranked = rankings((), (failed,), table.systems, ["overall"])
+    result = Result(table, {}, RunInfo(), rankings=ranked)
     for format in FORMATS:
         assert result.report(format) or format == "csv"
     assert result.report().startswith("No judgment succeeded (1 Refused)")
@@ -146,11 +146,11 @@ def test_the_console_keeps_to_its_width(systems: int) -> None:
 
 
 def test_json_holds_every_number(ranking: Result) -> None:
-    found = json.loads(ranking.report("json"), parse_constant=pytest.fail)
-    assert list(found) == ["schema", "finding", "systems", "rankings", "failures", "info"]
+    data = json.loads(ranking.report("json"), parse_constant=pytest.fail)
+    assert list(data) == ["schema", "finding", "systems", "rankings", "failures", "info"]
     (of,) = ranking.rankings
-    assert [Standing(**row) for row in found["systems"]] == list(of.standings)
-    (ranking,) = found["rankings"]
+    assert [Standing(**row) for row in data["systems"]] == list(of.standings)
+    (ranking,) = data["rankings"]
     assert ranking["systems"] == list(of.systems)
     assert ranking["win_rate"] == [list(row) for row in of.win_rate]
     assert ranking["n"] == [list(row) for row in of.n]

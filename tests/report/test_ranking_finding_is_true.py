@@ -37,9 +37,9 @@ def run_of(verdicts: Verdicts) -> Result:
     ]
     rows = []
     for column, item, system, opponent, shown_first, shown_second in verdicts:
-        how = Provenance("single")
-        rows.append(Score(f"i{item}", system, column, shown_first, how, opponent))
-        rows.append(Score(f"i{item}", opponent, column, 1 - shown_second, how, system))
+        provenance = Provenance("single")
+        rows.append(Score(f"i{item}", system, column, shown_first, provenance, opponent))
+        rows.append(Score(f"i{item}", opponent, column, 1 - shown_second, provenance, system))
     items = {verdict[1] for verdict in verdicts}
     samples = [Sample(f"i{item}", name, "text") for item in sorted(items) for name in NAMES]
     analysis = analyze(samples, columns, rows, orders=2)
@@ -104,7 +104,7 @@ def lead(reading: Reading, result: Result, match: re.Match[str]) -> bool:
     """The order by win rate is read from the verdicts, that by strength from the table."""
     standing = result.rankings[0].standings[0]
     sizes = {s.system: s.strength for s in result.rankings[0].standings}
-    name, what = match["system"], match["what"]
+    name, phrase = match["system"], match["what"]
     if "strength" in match["size"]:
         best = {each for each, size in sizes.items() if size > max(sizes.values()) - 1e-6}
         low, neutral, wins = standing.strength_low, 0.0, True
@@ -116,7 +116,7 @@ def lead(reading: Reading, result: Result, match: re.Match[str]) -> bool:
             return False
     is_clear = low is not None and low > neutral
     right = {"wins most comparisons": is_clear and wins, "is the strongest": is_clear}
-    return best == {name} and right.get(what, not is_clear)
+    return best == {name} and right.get(phrase, not is_clear)
 
 
 def no_lead(reading: Reading, result: Result, match: re.Match[str]) -> bool:
@@ -139,8 +139,8 @@ def follows(reading: Reading, result: Result, match: re.Match[str]) -> bool:
     low, high = (
         (first.strength_low, second.strength_high) if strengths else (first.low, second.high)
     )
-    said = match["overlap"]
-    right = said == "" if low is None or high is None else ("do not" in said) == (low > high)
+    words = match["overlap"]
+    right = words == "" if low is None or high is None else ("do not" in words) == (low > high)
     if strengths:
         return right and second.strength <= first.strength
     others = {name: rate for name, rate in reading.rates.items() if name != first.system}
@@ -151,8 +151,8 @@ def circle(reading: Reading, result: Result, match: re.Match[str]) -> bool:
     wins = re.findall(r"(s\d) against (s\d) \((\d+)%\)", match["wins"])
     chain = [system for system, _, _ in wins]
     closed = [opponent for _, opponent, _ in wins] == [*chain[1:], chain[0]]
-    rates = [(reading.heads[a, b], float(said)) for a, b, said in wins]
-    return closed and all(rate > 0.5 and abs(100 * rate - said) < 0.51 for rate, said in rates)
+    rates = [(reading.heads[a, b], float(stated)) for a, b, stated in wins]
+    return closed and all(rate > 0.5 and abs(100 * rate - stated) < 0.51 for rate, stated in rates)
 
 
 def never_compared(reading: Reading, result: Result, match: re.Match[str]) -> bool:

@@ -159,8 +159,8 @@ def test_a_run_of_a_newer_version_is_not_read_by_halves(
     run = json.loads((tmp_path / "run.json").read_text("utf-8"))
     run["info"]["judge_version"] = "7.1"
     (tmp_path / "run.json").write_text(json.dumps(run | changes), "utf-8")
-    said = rf"run\.json: written by a newer judge \(version 7\.1, this is {__version__}\): update judge, or run again"
-    with pytest.raises(StorageError, match=said):
+    message = rf"run\.json: written by a newer judge \(version 7\.1, this is {__version__}\): update judge, or run again"
+    with pytest.raises(StorageError, match=message):
         load(tmp_path)
 
 
@@ -172,8 +172,8 @@ def test_a_run_of_an_earlier_judge_names_its_version_and_what_to_do(
     run["info"]["judge_version"] = "0.1.0"
     run["format"] = 1
     (tmp_path / "run.json").write_text(json.dumps(run), "utf-8")
-    said = rf"older judge \(version 0\.1\.0 in format 1, this is {__version__} with format \d\): run the same"
-    with pytest.raises(StorageError, match=said):
+    message = rf"older judge \(version 0\.1\.0 in format 1, this is {__version__} with format \d\): run the same"
+    with pytest.raises(StorageError, match=message):
         load(tmp_path)
 
 
@@ -209,10 +209,10 @@ def test_texts_of_another_run_are_refused(result: Result, tmp_path: Path) -> Non
         replace(column, signature=Signature("another")) for column in result.table.columns
     )
     fewer = tuple(s for s in result.table.samples if s.system != "lead")
-    kept = tuple(s for s in result.table.scores if s.system != "lead")
+    scores = tuple(s for s in result.table.scores if s.system != "lead")
     others: tuple[dict[str, Any], ...] = (
         {"columns": signed},
-        {"samples": fewer, "scores": kept, "failures": ()},
+        {"samples": fewer, "scores": scores, "failures": ()},
         {"columns": result.table.columns[:1], "scores": ()},
     )
     for fields in others:

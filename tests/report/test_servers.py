@@ -60,10 +60,10 @@ def test_all_that_a_server_can_teach_has_words() -> None:
     taught = RequestAdapter(
         5, "max_tokens", 8, True, frozenset({"logprobs", "temperature", "response_format"})
     ).known_limits
-    said = "; ".join(refusals(JudgeInfo(learned=taught)))
-    assert "_" not in said.replace("max_tokens", "")
+    words = "; ".join(refusals(JudgeInfo(learned=taught)))
+    assert "_" not in words.replace("max_tokens", "")
     assert (
-        len(taught) + 1 == said.count(";") + 1
+        len(taught) + 1 == words.count(";") + 1
     )  # three parameters dropped; the effort is said by `unmet`
 
 

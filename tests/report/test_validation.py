@@ -48,7 +48,7 @@ def row(
 ) -> Row:
     """A row with about this value in all the levels; the others lack it for a reason."""
     sizes = {"within-items": 12, "all-texts": texts, "systems": 3}
-    found = {
+    estimates = {
         (level, coefficient): estimate(
             value - k / 10, value - 0.2, value + 0.1, sizes[level], coefficient
         )
@@ -60,7 +60,7 @@ def row(
         name,
         kind,
         f"{name}|signature",
-        Correlation(texts if levels or why[:3] == "all" else 0, found, lacking),
+        Correlation(texts if levels or why[:3] == "all" else 0, estimates, lacking),
     )
 
 
@@ -83,10 +83,10 @@ def calibration(bias: float = -0.4) -> Calibration:
 
 
 def versus(one: str, other: str, value: float, p: float = 0.0004) -> tuple[Versus, ...]:
-    found = estimate(value, value - 0.1, value + 0.1, name="difference")
-    tested = replace(found, p=p, method="difference", test="Williams' test, t(33) = 4.00")
-    return Versus(one, other, "within-items", found, found), Versus(
-        one, other, "all-texts", found, tested
+    difference = estimate(value, value - 0.1, value + 0.1, name="difference")
+    tested = replace(difference, p=p, method="difference", test="Williams' test, t(33) = 4.00")
+    return Versus(one, other, "within-items", difference, difference), Versus(
+        one, other, "all-texts", difference, tested
     )
 
 
@@ -95,7 +95,7 @@ def rated(differences: dict[str, Estimate], **fields: Any) -> Rated:
     baselines = tuple(row(name, "baseline", 0.2) for name in differences)
     keyed = {("small-judge", name, "within-items"): one for name, one in differences.items()}
     judges = (row("small-judge", "judge", 0.6),)
-    made = {
+    parts = {
         "judges": judges,
         "baselines": baselines,
         "rater": None,
@@ -103,7 +103,7 @@ def rated(differences: dict[str, Estimate], **fields: Any) -> Rated:
         "differences": keyed,
         **fields,
     }
-    return Rated("coherence", 36, **made)
+    return Rated("coherence", 36, **parts)
 
 
 BETTER = estimate(0.31, 0.2, 0.4)
@@ -208,10 +208,10 @@ def test_only_a_terminal_gets_escape_codes(validation: Validation) -> None:
 
 
 def sentences(rated: Rated, level: str = "within-items") -> list[str]:
-    told: list[str] = json.loads(Validation("t", (rated,)).report("json"))["criteria"][0][
+    texts: list[str] = json.loads(Validation("t", (rated,)).report("json"))["criteria"][0][
         "sentences"
     ][level]
-    return told
+    return texts
 
 
 @pytest.mark.parametrize(
@@ -355,12 +355,10 @@ def test_csv_has_a_line_per_estimate(validation: Validation) -> None:
         for key, e in row.correlation.estimates.items()
     ]
     keys = ("criterion", "name", "kind", "level", "coefficient")
-    found = [
-        (*(line[key] for key in keys), float(line["value"])) for line in lines if line["level"]
-    ]
-    assert found == estimates
+    rows = [(*(line[key] for key in keys), float(line["value"])) for line in lines if line["level"]]
+    assert rows == estimates
     people = {(line["name"], line["coefficient"]): line for line in lines if not line["level"]}
-    assert {name: [what for who, what in people if who == name] for name, _ in people} == {
+    assert {name: [measure for who, measure in people if who == name] for name, _ in people} == {
         "panel mean": ["winning_rate", "advantage"],
         "small-judge": ["winning_rate", "advantage"],
         "anna": ["spearman", "alpha_interval", "mean", "same"],
@@ -407,13 +405,13 @@ def test_repr_names_criteria_and_texts(validation: Validation) -> None:
 
 
 def test_the_agreement_at_a_glance(validation: Validation, result: Result) -> None:
-    made = replace(result, rated=validation.rated)
-    main = main_agreement(made)
+    with_ratings = replace(result, rated=validation.rated)
+    main = main_agreement(with_ratings)
     assert main is validation.rated[0]
     assert agreement_chart(main).alt == (
         "panel mean 0.60; small-judge 0.55; one rater 0.70; bleurt 0.35; length −0.10; ROUGE-1 0.20"
     )
-    assert [(tile.value, tile.label) for tile in agreement_tiles(made)] == [
+    assert [(tile.value, tile.label) for tile in agreement_tiles(with_ratings)] == [
         ("ρ 0.60", "agreement of the judge with your 3 raters (coherence)"),
         ("ρ 0.20", "agreement of ROUGE-1 with people"),
     ]
@@ -430,8 +428,10 @@ def powered(
 ) -> Powered:
     """An estimate with this half width, where the ratings alone give .4."""
     name = "difference" if other else "mean"
-    made = [Estimate(name, value, value - side, value + side, 30, "how") for side in (half, 0.4)]
-    return Powered(made[0], made[1], 0.754, 1470, system, other, adjusted)
+    estimates = [
+        Estimate(name, value, value - side, value + side, 30, "how") for side in (half, 0.4)
+    ]
+    return Powered(estimates[0], estimates[1], 0.754, 1470, system, other, adjusted)
 
 
 def calibrated(systems: str, **fields: Any) -> Calibrated:
@@ -449,7 +449,7 @@ def cells(table: Any) -> list[list[str]]:
 
 
 def test_means_and_differences_on_peoples_scale() -> None:
-    means, differences, how = calibration_blocks([calibrated("abc")])
+    means, differences, method_section = calibration_blocks([calibrated("abc")])
     assert cells(means)[0] == ["a", "3.50", "[3.30, 3.70]", "3.50", "30", "1,470", "0.75", "120"]
     assert means.rows[0][3].note == "[3.10, 3.90]"
     assert [(row[0], row[1], row[-1]) for row in cells(differences)] == [
@@ -457,7 +457,7 @@ def test_means_and_differences_on_peoples_scale() -> None:
         ("a − c", "+0.25*", "<.001"),
         ("b − c", "+0.25", ".300"),
     ]
-    assert how.blocks[0].items[-1].startswith("* significant")
+    assert method_section.blocks[0].items[-1].startswith("* significant")
 
 
 def test_many_differences_are_limited_to_the_best_system() -> None:
@@ -495,11 +495,11 @@ def test_a_run_keeps_its_ratings(tmp_path: Path) -> None:
     provider = judge.ScriptedProvider(
         lambda request: "5" if "x text" in str(request.messages) else "2"
     )
-    made = judge.evaluate(
+    result = judge.evaluate(
         rows, ["relevance"], model=provider, cache=False, metrics=[], out=tmp_path
     )
-    assert people_blocks(load(tmp_path)) == people_blocks(made) != ()
-    document = json.loads(made.report("json"))
+    assert people_blocks(load(tmp_path)) == people_blocks(result) != ()
+    document = json.loads(result.report("json"))
     Draft202012Validator(schema()).validate(document)
     assert document["rated"] == json.loads((tmp_path / "run.json").read_text("utf-8"))["rated"]
     assert [row["kind"] for row in document["rated"][0]["rows"]] == ["judge", "baseline"]

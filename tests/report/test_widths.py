@@ -50,7 +50,7 @@ def named() -> Result:
     replies = judge.ScriptedProvider(
         lambda request: str(1 + sum(map(ord, request.messages[-1]["content"])) % 5)
     )
-    made = judge.evaluate(
+    result = judge.evaluate(
         rows,
         ["coherence"],
         model=replies,
@@ -59,12 +59,14 @@ def named() -> Result:
         cache=False,
         calibrate=True,
     )
-    column, name = made.table.columns[-1].name, "c" * 600
-    columns = (*made.table.columns[:-1], replace(made.table.columns[-1], name=name))
-    scores = tuple(replace(s, column=name) if s.column == column else s for s in made.table.scores)
-    estimates = {(of, name if c == column else c): e for (of, c), e in made.estimates.items()}
+    column, name = result.table.columns[-1].name, "c" * 600
+    columns = (*result.table.columns[:-1], replace(result.table.columns[-1], name=name))
+    scores = tuple(
+        replace(s, column=name) if s.column == column else s for s in result.table.scores
+    )
+    estimates = {(of, name if c == column else c): e for (of, c), e in result.estimates.items()}
     return replace(
-        made, table=replace(made.table, columns=columns, scores=scores), estimates=estimates
+        result, table=replace(result.table, columns=columns, scores=scores), estimates=estimates
     )
 
 

@@ -74,11 +74,11 @@ def test_a_run_killed_at_any_step_of_saving_leaves_one_run_and_no_leftovers(tmp_
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    assert len(found) > 10
-    for runs, loaded, left_over in found:
+    states = json.loads(done.stdout)
+    assert len(states) > 10
+    for runs, loaded, left_over in states:
         assert runs in ([], ["old"], ["new"])
         assert loaded in (["old"], ["new"])
         assert left_over == []
-    assert found[0][1] == ["old"]
-    assert found[-1][:2] == [["new"], ["new"]]
+    assert states[0][1] == ["old"]
+    assert states[-1][:2] == [["new"], ["new"]]

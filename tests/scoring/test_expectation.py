@@ -68,8 +68,8 @@ def tokens(*places: Place | str) -> tuple[Token, ...]:
 
 def weighed(reply: tuple[Token, ...], scale: Scale, kind: ReplyKind = "score") -> ScoreDistribution:
     """As the runner does it: the score is found in the joined tokens, then weighed there."""
-    found = find("".join(token.text for token in reply), kind, scale)
-    return from_logprobs(reply, found.start, found.label, scale)
+    parsed = find("".join(token.text for token in reply), kind, scale)
+    return from_logprobs(reply, parsed.start, parsed.label, scale)
 
 
 VECTORS = [
@@ -215,12 +215,15 @@ def test_the_bounds_are_the_least_and_greatest_value_of_all_cases(
     )
     values = []
     for labels in product(*becomes):
-        kept = [
+        label_shares = [
             (share, HUNDRED.value(label))
             for share, label in zip(shares, labels, strict=True)
             if label
         ]
-        values.append(sum(share * value for share, value in kept) / sum(share for share, _ in kept))
+        values.append(
+            sum(share * value for share, value in label_shares)
+            / sum(share for share, _ in label_shares)
+        )
     assert (result.low, result.high) == pytest.approx((min(values), max(values)), abs=1e-6)
     assert result.ambiguous == pytest.approx(
         sum(p for text, p in top.items() if len(BECOMES[text]) > 1)
@@ -438,11 +441,14 @@ SPELLINGS = [
 
 
 @st.composite
-def places(draw: st.DrawFn, *own: str) -> dict[str, float]:
+def places(draw: st.DrawFn, *outputs: str) -> dict[str, float]:
     """A place's probabilities, in any order, summing to at most 1; those of `own` among them."""
     texts = draw(
         st.permutations(
-            [*own, *draw(st.sets(st.sampled_from(SPELLINGS).filter(lambda t: t not in own)))]
+            [
+                *outputs,
+                *draw(st.sets(st.sampled_from(SPELLINGS).filter(lambda t: t not in outputs))),
+            ]
         )
     )
     weights = draw(st.lists(st.floats(1e-9, 1), min_size=len(texts), max_size=len(texts)))
@@ -554,8 +560,8 @@ def test_what_is_found_counts_wherever_the_tokens_are_cut(
         tuple((other, logprob - 3) for other, logprob in share) for share in shares
     ]  # all below 0.05
     reply = [Token(piece, -0.3, share) for piece, share in zip(pieces, listed, strict=True)]
-    found = find(text, "score", scale)
-    assert found.label == label
-    result = from_logprobs(reply, found.start, found.label, scale)
+    parsed = find(text, "score", scale)
+    assert parsed.label == label
+    result = from_logprobs(reply, parsed.start, parsed.label, scale)
     within_its_bounds(result, scale)
     assert result.distribution[label] > 0

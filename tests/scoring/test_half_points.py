@@ -61,9 +61,9 @@ def test_half_points_that_are_allowed_change_neither_prompt_nor_requests() -> No
     forms: tuple[Form, ...] = ("text", "json", "decision")
     for form in forms:
         for strategy in STRATEGIES:
-            asked = (ask(replace(one, form=form), strategy) for one in (ALLOWED, WHOLE, STEPS))
+            requests = (ask(replace(one, form=form), strategy) for one in (ALLOWED, WHOLE, STEPS))
             allowed, whole, steps = (
-                (r.messages, r.params) if form == "text" else r.params for r in asked
+                (r.messages, r.params) if form == "text" else r.params for r in requests
             )
             assert allowed == whole
             assert whole != steps or form == "decision"
@@ -119,10 +119,10 @@ def weigh(scale: Scale, *reply: tuple[str, dict[str, float]]) -> tuple[float, di
         for text, top in reply
     ]
     answer = Response((Choice("".join(token.text for token in tokens), "stop", tuple(tokens)),))
-    value, how = strategies.score_reply(
+    value, provenance = strategies.score_reply(
         "logprobs", [answer], replace(WHOLE, scale=scale), SamplingOptions()
     )
-    return value, dict(how.distribution or {})
+    return value, dict(provenance.distribution or {})
 
 
 def test_a_whole_number_that_may_become_a_half_point_is_split_by_what_follows() -> None:

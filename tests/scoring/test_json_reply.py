@@ -112,9 +112,9 @@ def _loads(text: str) -> list[tuple[str, Any]] | None:
     st.dictionaries(words, values, max_size=3), st.sampled_from([None, 1]), st.booleans(), st.data()
 )
 def test_an_object_is_strict_if_the_standard_library_reads_the_same(
-    made: dict[str, Any], indent: int | None, ascii_only: bool, data: st.DataObject
+    reply_object: dict[str, Any], indent: int | None, ascii_only: bool, data: st.DataObject
 ) -> None:
-    text = json.dumps(made, indent=indent, ensure_ascii=ascii_only)
+    text = json.dumps(reply_object, indent=indent, ensure_ascii=ascii_only)
     if data.draw(st.booleans()):
         at, end = sorted(
             (data.draw(st.integers(1, len(text))), data.draw(st.integers(1, len(text))))
@@ -172,8 +172,8 @@ def test_a_broken_object_has_the_score_and_the_place_of_the_valid_one(
         text = BREAKS[name](text) if name in breaks else text
     place = text.rindex("@")
     text = text.replace("@", label)
-    found = find(text, kind, FIVE, judged="")
-    assert (found.label, found.start, found.end) == (label, place, place + 1)
+    parsed = find(text, kind, FIVE, judged="")
+    assert (parsed.label, parsed.start, parsed.end) == (label, place, place + 1)
 
 
 @given(st.text("\"'{}[],:\\ score5", max_size=12), st.sampled_from(FIVE.labels), st.data())
@@ -193,10 +193,10 @@ def test_an_object_with_a_slip_is_never_read_to_another_score(
     for slip in slips:
         for kind in KINDS:
             try:
-                found = find(f"Here: {slip}", kind, FIVE, judged="")
+                parsed = find(f"Here: {slip}", kind, FIVE, judged="")
             except ParseError:
                 continue
-            assert found.label == label
+            assert parsed.label == label
 
 
 @given(
@@ -226,9 +226,14 @@ def test_an_object_with_a_slip_is_never_read_to_another_score(
 def test_an_object_of_the_judged_text_is_never_the_score(
     before: str, quoted: str, after: str, form: str, kind: ReplyKind
 ) -> None:
-    own = quoted.replace("Score: 5", "{'score': 5}")
+    judged_object = quoted.replace("Score: 5", "{'score': 5}")
     with pytest.raises(ParseError):
-        find(before + form.format(own) + after, kind, FIVE, judged=f"It is good. {quoted} ok")
+        find(
+            before + form.format(judged_object) + after,
+            kind,
+            FIVE,
+            judged=f"It is good. {quoted} ok",
+        )
 
 
 @pytest.mark.parametrize(
@@ -281,9 +286,9 @@ def test_a_reply_to_several_criteria_may_be_nearly_json(text: str, scores: str) 
             with pytest.raises(ParseError):
                 read(part, "score", FIVE, judged="")
             continue
-        found = read(part, "score", FIVE, judged="")
-        assert (found.label, found.reading) == (score, "prose")
-        weighed = from_logprobs(part.tokens or (), found.start, found.label, FIVE)
+        parsed = read(part, "score", FIVE, judged="")
+        assert (parsed.label, parsed.reading) == (score, "prose")
+        weighed = from_logprobs(part.tokens or (), parsed.start, parsed.label, FIVE)
         assert weighed.distribution[score] > 0.9
         stored = parse.split_replies(parse.join_replies([part, part]))
-        assert [read(again, "score", FIVE, judged="") for again in stored] == [found, found]
+        assert [read(again, "score", FIVE, judged="") for again in stored] == [parsed, parsed]

@@ -27,18 +27,18 @@ def tokens(*texts: str, top: dict[str, dict[str, float]] | None = None) -> tuple
 
 
 def read(choice: Choice, scale: Scale = FIVE) -> tuple[float, float | None]:
-    value, how = strategies.score_reply(
+    value, provenance = strategies.score_reply(
         "logprobs", [Response((choice,))], Criterion("c", "", scale), SamplingOptions()
     )
-    return value, how.mass
+    return value, provenance.mass
 
 
 def test_each_value_is_weighed_by_its_own_tokens() -> None:
-    made = tokens(
+    reply_tokens = tokens(
         '{"', "a", '":', " ", "4", ',"', "b", '":', " ", "2", "}", "",
         top={"4": {"4": 0.6, "5": 0.4}, "2": {"2": 0.5, "1": 0.5}},
     )  # fmt: skip
-    a, b = split_reply(Choice('{"a": 4,"b": 2}', "stop", made), ("a", "b"))
+    a, b = split_reply(Choice('{"a": 4,"b": 2}', "stop", reply_tokens), ("a", "b"))
     assert (a.text, b.text) == ("4", "2")
     assert read(a)[0] == pytest.approx(4.4)
     assert read(b)[0] == pytest.approx(1.5)
@@ -70,8 +70,8 @@ def test_a_value_is_weighed_with_what_its_tokens_carry(
 
 def test_tokens_that_do_not_join_to_the_reply() -> None:
     """As llama.cpp sends them: white space before, an empty one at the end."""
-    made = tokens(" ", "\n", "{", '"a"', ":", " 4", "}", "")
-    (a,) = split_reply(Choice('{"a": 4}', "stop", made), ("a",))
+    reply_tokens = tokens(" ", "\n", "{", '"a"', ":", " 4", "}", "")
+    (a,) = split_reply(Choice('{"a": 4}', "stop", reply_tokens), ("a",))
     assert read(a)[0] == 4
     (lost,) = split_reply(Choice('{"a": 4}', "stop", tokens("no", " object")), ("a",))
     assert (lost.text, lost.tokens) == ("4", ())
@@ -97,13 +97,13 @@ def test_tokens_that_do_not_join_to_the_reply() -> None:
 def test_what_is_not_plainly_the_score_of_a_question_is_a_failure_of_that_question(
     reply: str, finish: str, scores: list[float | None]
 ) -> None:
-    found: list[float | None] = []
+    values: list[float | None] = []
     for choice in split_reply(Choice(reply, finish), ("a", "b")):
         try:
-            found.append(FIVE.value(parse.read(choice, "score", FIVE).label))
+            values.append(FIVE.value(parse.read(choice, "score", FIVE).label))
         except ParseError:
-            found.append(None)
-    assert found == scores
+            values.append(None)
+    assert values == scores
 
 
 @given(st.text(max_size=80), st.sampled_from(["stop", "length"]))
@@ -121,14 +121,15 @@ def test_values_are_found_however_the_reply_is_cut_into_tokens(
 ) -> None:
     reply = f'{{{gap}"a":{gap}{labels[0]},{gap}"b":{gap}{labels[1]}{gap}}}'
     cuts = sorted({0, len(reply), *data.draw(st.lists(st.integers(0, len(reply)), max_size=9))})
-    made = tuple(Token(reply[i:j], 0.0) for i, j in pairwise(cuts))
+    reply_tokens = tuple(Token(reply[i:j], 0.0) for i, j in pairwise(cuts))
     for choice, label in zip(
-        split_reply(Choice(reply, "stop", made), ("a", "b")), labels, strict=True
+        split_reply(Choice(reply, "stop", reply_tokens), ("a", "b")), labels, strict=True
     ):
         assert choice.text == label
         assert choice.tokens is not None
         whole = "".join(token.text for token in choice.tokens)
-        found = parse.find(whole, "score", FIVE)
+        parsed = parse.find(whole, "score", FIVE)
         assert (
-            expectation.from_logprobs(choice.tokens, found.start, found.label, FIVE).argmax == label
+            expectation.from_logprobs(choice.tokens, parsed.start, parsed.label, FIVE).argmax
+            == label
         )

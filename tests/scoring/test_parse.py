@@ -126,9 +126,9 @@ OFF = [
 
 
 def is_a_four(text: str, title: str = "") -> None:
-    found = find(text, "score", FIVE, title)
-    assert (found.label, found.reason) == ("4", None), text
-    assert fold(text[found.start : found.end]) in {"4", "4.0", "4.00", "4."}
+    parsed = find(text, "score", FIVE, title)
+    assert (parsed.label, parsed.reason) == ("4", None), text
+    assert fold(text[parsed.start : parsed.end]) in {"4", "4.0", "4.00", "4."}
 
 
 @pytest.mark.parametrize("title", TITLES)
@@ -145,8 +145,8 @@ def test_a_number_may_be_a_word_in_the_scores_place() -> None:
             "reason_then_score": f"One.\nScore: {text}",
         }
         for kind, reply in replies.items():
-            found = find(reply, kind, FIVE)
-            assert (found.label, reply[found.start : found.end]) == ("4", written)
+            parsed = find(reply, kind, FIVE)
+            assert (parsed.label, reply[parsed.start : parsed.end]) == ("4", written)
 
 
 def test_the_score_may_be_named_by_the_title() -> None:
@@ -221,8 +221,8 @@ def test_a_long_scale_is_shown_by_its_ends() -> None:
 def test_every_kind_of_label_is_found_where_it_stands(
     text: str, scale: Scale, label: str, written: str
 ) -> None:
-    found = find(text, "score", scale)
-    assert (found.label, text[found.start : found.end]) == (label, written)
+    parsed = find(text, "score", scale)
+    assert (parsed.label, text[parsed.start : parsed.end]) == (label, written)
 
 
 @pytest.mark.parametrize(
@@ -303,9 +303,13 @@ def test_score_then_reason_reads_no_other_line(text: str) -> None:
     ],
 )  # fmt: skip
 def test_reason_then_score_reads_the_end(text: str, reason: str | None) -> None:
-    found = find(text, "reason_then_score", FIVE, "Coherence")
-    assert (found.label, fold(text[found.start : found.end]), found.reason) == ("4", "4", reason)
-    assert found.start == (
+    parsed = find(text, "reason_then_score", FIVE, "Coherence")
+    assert (parsed.label, fold(text[parsed.start : parsed.end]), parsed.reason) == (
+        "4",
+        "4",
+        reason,
+    )
+    assert parsed.start == (
         max(text.rfind("4"), text.rfind("４")) if '"notes"' not in text else text.index("4")
     )
 
@@ -477,9 +481,9 @@ def test_a_whole_reply_ended_by_itself() -> None:
 def test_an_object_is_a_score_alone_if_no_other_number_is_in_it(
     text: str, scale: Scale, label: str, reason: str
 ) -> None:
-    found = find(text, "score", scale)
-    assert (found.label, found.reason) == (label, reason)
-    assert label_index(scale).label(text[found.start : found.end]) == label
+    parsed = find(text, "score", scale)
+    assert (parsed.label, parsed.reason) == (label, reason)
+    assert label_index(scale).label(text[parsed.start : parsed.end]) == label
 
 
 @pytest.mark.parametrize("text", ["Score: 3.", "Score: 3", "Score: 3</s>"])
@@ -541,17 +545,17 @@ def test_any_text_gives_a_label_or_a_parse_error(
 ) -> None:
     raw = None
     try:
-        found = find(text, kind, scale, title)
+        parsed = find(text, kind, scale, title)
     except ParseError as error:
         raw = error.raw
     if raw is not None:
         assert raw == text
         return
-    assert found.label in scale.labels
-    written, called = fold(text[found.start : found.end]), label_index(scale)
+    assert parsed.label in scale.labels
+    written, called = fold(text[parsed.start : parsed.end]), label_index(scale)
     # A character such as ⒋ or ⑷ holds more than the label, and is no smaller span.
-    assert found.label in {called.label(written), called.label(written.strip("()., "))}
-    assert found == read(Choice(text), kind, scale, title)
+    assert parsed.label in {called.label(written), called.label(written.strip("()., "))}
+    assert parsed == read(Choice(text), kind, scale, title)
 
 
 @given(st.text(), st.sampled_from(FOURS), st.sampled_from(KINDS))
@@ -577,8 +581,8 @@ def test_every_label_is_read_in_every_kind(scale: Scale, data: st.DataObject) ->
         "reason_then_score": f"Why: 1.\nScore: {label}",
     }
     for kind in KINDS:
-        found = find(texts[kind], kind, scale)
-        assert (found.label, texts[kind][found.start : found.end]) == (label, label)
+        parsed = find(texts[kind], kind, scale)
+        assert (parsed.label, texts[kind][parsed.start : parsed.end]) == (label, label)
 
 
 # Quotations: their marks, and the scores and sentences in them.
@@ -628,8 +632,8 @@ def test_a_score_inside_quotation_marks_is_never_the_score(
     ]:
         with pytest.raises(ParseError):
             find(text, kind, FIVE)
-    for own in ("\nScore: 2", "\n\n**Score**: 2/5", ". Score: 2")[: 3 - (opening == "\n> ")]:
-        assert find(f"{before}{quotation}{own}", "reason_then_score", FIVE).label == "2"
+    for own_score in ("\nScore: 2", "\n\n**Score**: 2/5", ". Score: 2")[: 3 - (opening == "\n> ")]:
+        assert find(f"{before}{quotation}{own_score}", "reason_then_score", FIVE).label == "2"
 
 
 @given(

@@ -188,19 +188,19 @@ def prose(
 ) -> str | None:
     """Return the label of a reply's last sentence, None if it is refused."""
     try:
-        found = find(text, "reason_then_score", scale, title, judged)
+        parsed = find(text, "reason_then_score", scale, title, judged)
     except ParseError:
         return None
-    assert found.reading == "prose"
-    assert found.reason
-    return found.label
+    assert parsed.reading == "prose"
+    assert parsed.reason
+    return parsed.label
 
 
 def is_a_four(text: str) -> None:
     assert prose(text) == "4"
     assert prose(text, None) is None
-    found = find(text, "reason_then_score", FIVE, "Coherence", "")
-    assert text[found.start : found.end] in {"4", "four"}
+    parsed = find(text, "reason_then_score", FIVE, "Coherence", "")
+    assert text[parsed.start : parsed.end] in {"4", "four"}
 
 
 @pytest.mark.parametrize(
@@ -223,14 +223,14 @@ def test_what_may_not_be_the_score_is_refused() -> None:
 
 @pytest.mark.parametrize("text", LINES)
 def test_the_first_line_may_give_the_score_in_prose(text: str) -> None:
-    found = find(
+    parsed = find(
         f"{text}\nIt would get a 5 elsewhere.",
         "score_then_reason",
         FIVE,
         "Coherence",
         "The cat sat.",
     )
-    assert (found.label, found.reading) == ("4", "prose")
+    assert (parsed.label, parsed.reading) == ("4", "prose")
 
 
 @pytest.mark.parametrize(
@@ -282,10 +282,12 @@ def test_labels_in_words_count_beside_a_word_for_a_score(text: str, label: str |
 
 
 @pytest.mark.parametrize("label", ["1", "4"])
-@pytest.mark.parametrize("said", ["It is short.\n\n", "It is short.\n", "- It is short\n\n"])
-def test_a_bare_score_counts_whatever_numbers_the_judged_text_has(label: str, said: str) -> None:
-    assert prose(said + label, "There are 4 cats.") == label
-    assert prose(said + label, "There are no cats.") == label
+@pytest.mark.parametrize("sentence", ["It is short.\n\n", "It is short.\n", "- It is short\n\n"])
+def test_a_bare_score_counts_whatever_numbers_the_judged_text_has(
+    label: str, sentence: str
+) -> None:
+    assert prose(sentence + label, "There are 4 cats.") == label
+    assert prose(sentence + label, "There are no cats.") == label
 
 
 @pytest.mark.parametrize("label", ["1", "4"])
@@ -319,12 +321,12 @@ def test_every_strategy_records_a_reading_in_prose_unless_replies_are_read_stric
         settings = SamplingOptions(strict=strict, min_mass=0.0)
         judged = Judgment(Sample("i", "s", "The cat sat."), criterion).judged_text
         try:
-            value, how = score_reply(strategy, answers, criterion, settings, judged=judged)
+            value, provenance = score_reply(strategy, answers, criterion, settings, judged=judged)
         except ParseError:
             assert strict
             assert strategy != "samples"
         else:
-            assert (value, how.reading, how.n) == (
+            assert (value, provenance.reading, provenance.n) == (
                 4.0,
                 reading,
                 2 * mass if strategy == "samples" else 1,
@@ -364,13 +366,15 @@ WORDS = st.text(st.sampled_from("abc deé文字글"), max_size=12)
 )
 @pytest.mark.slow
 def test_a_quoted_ending_of_the_judged_text_is_no_score(
-    start: str, end: str, opening: str, closing: str, stop: str, said: str
+    start: str, end: str, opening: str, closing: str, stop: str, opinion: str
 ) -> None:
     """Also without quotation marks, with other marks around it, and with other words before it."""
     judged = f"The cat sat on the mat {start}. {end}{stop}"
     sentence = judged.removeprefix("The cat sat ")
     for quoted in (judged, sentence, end):
-        assert prose(f"{said} The text ends with {opening}{quoted}{closing}{stop}", judged) is None
+        assert (
+            prose(f"{opinion} The text ends with {opening}{quoted}{closing}{stop}", judged) is None
+        )
         assert prose(f"Its last words: {opening}{quoted}{stop}{closing}", judged) is None
 
 

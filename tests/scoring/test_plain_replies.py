@@ -218,11 +218,11 @@ def test_every_number_to_100_is_read_in_words() -> None:
     ):
         for number in range(11, 100):
             tens, ones = divmod(number, 10)
-            said = f"{digits[tens]}{ten}{digits[ones]}"
+            number_in_words = f"{digits[tens]}{ten}{digits[ones]}"
             if tens == 1:
-                said = said[1:]
-            said = said.removesuffix(digits[0])
-            assert label(f"{said}{unit}", "score", HUNDRED) == str(number)
+                number_in_words = number_in_words[1:]
+            number_in_words = number_in_words.removesuffix(digits[0])
+            assert label(f"{number_in_words}{unit}", "score", HUNDRED) == str(number)
 
 
 @pytest.mark.parametrize(
@@ -283,15 +283,15 @@ def test_a_score_of_the_judged_text_never_counts(end: str) -> None:
             find(reply, kind, FIVE, "Coherence", judged, strict=strict)
 
 
-@pytest.mark.parametrize("said", ["I give it a 4.", "Score: 4 because one name is wrong"])
-def test_plain_replies_are_refused_in_strict_mode(said: str) -> None:
+@pytest.mark.parametrize("reply", ["I give it a 4.", "Score: 4 because one name is wrong"])
+def test_plain_replies_are_refused_in_strict_mode(reply: str) -> None:
     criterion = {"name": "coherence", "question": "Is it coherent?", "scale": [1, 5]}
 
     def values(**options: bool) -> list[float]:
         result = judge.evaluate(
             [{"item": "a", "output": JUDGED}],
             [criterion],
-            model=lambda _: said,
+            model=lambda _: reply,
             metrics="none",
             cache=False,
             weighting="single",
@@ -318,8 +318,8 @@ def test_plain_replies_are_refused_in_strict_mode(said: str) -> None:
     ],
 )
 def test_a_reply_begins_after_its_final_channel(thinking: str) -> None:
-    for said, kind in product(("4", "Score: 4", '{"score": 4}', "I give it a 4."), KINDS[:2]):
-        assert label(thinking.format(said), kind) == "4"
+    for reply, kind in product(("4", "Score: 4", '{"score": 4}', "I give it a 4."), KINDS[:2]):
+        assert label(thinking.format(reply), kind) == "4"
 
 
 @pytest.mark.parametrize(

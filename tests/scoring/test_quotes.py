@@ -60,10 +60,14 @@ def test_a_quotation_never_becomes_the_score(
     quote = " ".join(parts)
     for reply in replies(kind, quote, word):
         # A judged text that ends like the reply is an echo, for which the score may be refused but never changes.
-        found = find(reply, kind, FIVE, judged=quote if given_texts else None, cite=True)
-        assert (found.label, found.reading, reply[found.start : found.end]) == ("3", "strict", "3")
-        assert found.reason == (None if kind == "score" else "It holds.")
-        assert found.quote == quote.lstrip("*_ \t") or found.quote == quote
+        parsed = find(reply, kind, FIVE, judged=quote if given_texts else None, cite=True)
+        assert (parsed.label, parsed.reading, reply[parsed.start : parsed.end]) == (
+            "3",
+            "strict",
+            "3",
+        )
+        assert parsed.reason == (None if kind == "score" else "It holds.")
+        assert parsed.quote == quote.lstrip("*_ \t") or parsed.quote == quote
 
 
 @given(parts=st.lists(TALK, min_size=1, max_size=5), kind=st.sampled_from(KINDS))
@@ -100,7 +104,7 @@ def test_a_score_that_may_be_quoted_does_not_count(reply: str, kind: ReplyKind) 
 
 
 @pytest.mark.parametrize(
-    ("quote", "text", "found"),
+    ("quote", "text", "expected"),
     [
         ("It rained.", "It snowed. It rained. It left.", "It rained."),
         ("“It rained.”", "It rained.", "It rained."),
@@ -113,9 +117,9 @@ def test_a_score_that_may_be_quoted_does_not_count(reply: str, kind: ReplyKind) 
     ],
 )
 def test_a_quotation_is_found_literally_or_not_at_all(
-    quote: str, text: str, found: str | None
+    quote: str, text: str, expected: str | None
 ) -> None:
-    assert find_quote(quote, ["", text]) == found
+    assert find_quote(quote, ["", text]) == expected
 
 
 @given(st.text(max_size=30), st.lists(st.text(max_size=6), max_size=4))

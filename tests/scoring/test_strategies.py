@@ -41,10 +41,14 @@ HUNDRED, CORRECT = Scale.integers(0, 100, 10), Scale(("incorrect", "correct"), (
 
 def test_a_value_may_leave_its_bounds_by_less_than_a_table_prints() -> None:
     reply = weighed(("3", {"3": 0.9999, "-": 0.0001}))
-    result, made = strategies.score_reply(
+    result, provenance = strategies.score_reply(
         "logprobs", [reply], replace(COHERENCE, scale=SIGNED), SamplingOptions()
     )
-    assert (result, made.low, made.high) == (3.0, pytest.approx(2.9994), pytest.approx(2.9996))
+    assert (result, provenance.low, provenance.high) == (
+        3.0,
+        pytest.approx(2.9994),
+        pytest.approx(2.9996),
+    )
 
 
 @pytest.mark.parametrize(
@@ -139,8 +143,8 @@ def test_structured_output_is_asked_for_by_a_schema_in_the_order_of_the_kind() -
     def schema(**changes: Any) -> dict[str, Any]:
         criterion = replace(COHERENCE, form="json", **changes)
         (request,) = strategies.requests(PROMPT, criterion, "single", SamplingOptions())
-        asked: dict[str, Any] = request.params["response_format"]["json_schema"]["schema"]
-        return asked
+        response_schema: dict[str, Any] = request.params["response_format"]["json_schema"]["schema"]
+        return response_schema
 
     reasoned = schema(reply="reason_then_score")
     assert list(reasoned["properties"]) == reasoned["required"] == ["reason", "score"]
@@ -151,29 +155,30 @@ def test_structured_output_is_asked_for_by_a_schema_in_the_order_of_the_kind() -
 
 
 def test_twenty_draws_as_the_table_of_vectors_has_them() -> None:
-    value, made = strategies.score_reply(
+    value, provenance = strategies.score_reply(
         "samples", said(*["4"] * 13, *["5"] * 6, "n/a"), COHERENCE, SamplingOptions()
     )
     assert value == pytest.approx(4.3158, abs=5e-5)
-    assert (made.method, made.n, made.mass, made.argmax) == (
+    assert (provenance.method, provenance.n, provenance.mass, provenance.argmax) == (
         "samples",
         19,
         pytest.approx(0.95),
         "4",
     )
-    assert made.distribution == {"4": pytest.approx(0.65), "5": pytest.approx(0.3)}
+    assert provenance.distribution == {"4": pytest.approx(0.65), "5": pytest.approx(0.3)}
     assert (
-        made.note == "1 of 20 draws had no score: not a score alone; expected one of 1, 2, 3, 4, 5"
+        provenance.note
+        == "1 of 20 draws had no score: not a score alone; expected one of 1, 2, 3, 4, 5"
     )
-    assert json.loads(made.raw or "") == ["4"] * 13 + ["5"] * 6 + ["n/a"]
+    assert json.loads(provenance.raw or "") == ["4"] * 13 + ["5"] * 6 + ["n/a"]
 
 
 def test_draws_that_were_not_answered_are_counted_apart() -> None:
-    value, made = strategies.score_reply(
+    value, provenance = strategies.score_reply(
         "samples", [*said("4", "2"), Refused("busy")], COHERENCE, SamplingOptions(), ["why"]
     )
-    assert (value, made.n, made.mass) == (3.0, 2, 1.0)
-    assert made.note == "why; 1 of 3 draws were not answered"
+    assert (value, provenance.n, provenance.mass) == (3.0, 2, 1.0)
+    assert provenance.note == "why; 1 of 3 draws were not answered"
 
 
 def test_no_draw_with_a_score_is_the_next_rungs_turn_and_no_answer_the_providers_error() -> None:
@@ -190,10 +195,10 @@ def test_probabilities_that_are_missing_or_too_small_are_not_trusted() -> None:
         strategies.score_reply("logprobs", said("4"), COHERENCE, SamplingOptions())
     assert lacking.value.lasting
     reply = weighed(("3", {"3": 0.02, "I": 0.98}))
-    value, made = strategies.score_reply(
+    value, provenance = strategies.score_reply(
         "logprobs", [reply], COHERENCE, SamplingOptions(min_mass=0.0)
     )
-    assert (value, made.mass) == (3.0, pytest.approx(0.02))
+    assert (value, provenance.mass) == (3.0, pytest.approx(0.02))
 
 
 LIKELY = {"4": 0.35, "5": 0.25}
@@ -219,19 +224,25 @@ def test_labels_among_the_likely_tokens_count_if_the_reply_itself_is_none(
     (choice,) = weighed(*reply).choices
     for text in (choice.text, choice.text.strip()):
         answers = [Response((replace(choice, text=text),))]
-        result, made = strategies.score_reply("logprobs", answers, criterion, SamplingOptions())
-        assert (result, made.method, made.reason) == (pytest.approx(value), "logprobs", None)
-        assert "the reply has none" in (made.note or "")
+        result, provenance = strategies.score_reply(
+            "logprobs", answers, criterion, SamplingOptions()
+        )
+        assert (result, provenance.method, provenance.reason) == (
+            pytest.approx(value),
+            "logprobs",
+            None,
+        )
+        assert "the reply has none" in (provenance.note or "")
 
 
 def test_little_probability_on_labels_is_the_next_rungs_turn_whatever_the_reply() -> None:
     reply = weighed(("I", {"I": 0.9, "4": 0.06, "5": 0.04}), " cannot say")
     with pytest.raises(UnusableReply, match=r"only 0\.1 of the probability"):
         strategies.score_reply("logprobs", [reply], COHERENCE, SamplingOptions())
-    value, made = strategies.score_reply(
+    value, provenance = strategies.score_reply(
         "logprobs", [reply], COHERENCE, SamplingOptions(min_mass=0.0)
     )
-    assert (value, made.mass) == (pytest.approx(4.4), pytest.approx(0.1))
+    assert (value, provenance.mass) == (pytest.approx(4.4), pytest.approx(0.1))
 
 
 @pytest.mark.parametrize(
@@ -276,30 +287,30 @@ def test_with_a_reason_first_the_provenance_says_what_the_probabilities_hang_on(
     reply = weighed(
         "It", " has", " 4", " facts.", "\n", "Score", ":", " ", ("4", {"4": 0.7, "5": 0.3})
     )
-    value, made = strategies.score_reply("logprobs", [reply], reasoned, SamplingOptions())
-    assert (value, made.mass, made.reason) == (
+    value, provenance = strategies.score_reply("logprobs", [reply], reasoned, SamplingOptions())
+    assert (value, provenance.mass, provenance.reason) == (
         pytest.approx(4.3),
         pytest.approx(1.0),
         "It has 4 facts.",
     )
-    assert made.note == "probabilities given one reason that the judge wrote first"
+    assert provenance.note == "probabilities given one reason that the judge wrote first"
 
 
 def test_of_samples_the_reason_kept_is_one_of_the_likeliest_label() -> None:
     reasoned = replace(COHERENCE, reply="score_then_reason")
-    _, made = strategies.score_reply(
+    _, provenance = strategies.score_reply(
         "samples", said("2\nToo short.", "4\nFine.", "4\nGood."), reasoned, SamplingOptions()
     )
-    assert (made.argmax, made.reason) == ("4", "Fine.")
+    assert (provenance.argmax, provenance.reason) == ("4", "Fine.")
 
 
 def test_a_decision_is_weighed_by_label() -> None:
     shares = (("1", 0.1), ("2", 0.0), ("3", 0.2), ("4", 0.4), ("5", 0.3))
-    value, made = strategies.score_reply(
+    value, provenance = strategies.score_reply(
         "decisions", [Response((Choice("4", shares=shares),))], COHERENCE, SamplingOptions()
     )
     assert value == pytest.approx(3.8)
-    assert (made.method, made.argmax) == ("decisions", "4")
+    assert (provenance.method, provenance.argmax) == ("decisions", "4")
     with pytest.raises(ParseError, match="refused"):
         strategies.score_reply(
             "decisions", [Response((Choice("", "refusal"),))], COHERENCE, SamplingOptions()

@@ -50,7 +50,7 @@ def disagreements(
     chosen = [
         v for v in VECTORS if f"{v['kind']}-{v['rule']}" == rule and level in (v["level"], "")
     ]
-    return [(v["id"], found) for v in chosen if (found := differences(v, answer(v)))]
+    return [(v["id"], problems) for v in chosen if (problems := differences(v, answer(v)))]
 
 
 # judge's own scorer.
@@ -65,11 +65,11 @@ def choice(
 ) -> Choice:
     if tokens is None:
         return Choice(text, vector.get("finish", "stop"))
-    made = tuple(
+    reply_tokens = tuple(
         Token(t["text"], logprob(t["p"]), tuple((other, logprob(p)) for other, p in t["top"]))
         for t in tokens
     )
-    return Choice("".join(t.text for t in made), vector.get("finish", "stop"), made)
+    return Choice("".join(t.text for t in reply_tokens), vector.get("finish", "stop"), reply_tokens)
 
 
 def answer_of_judge(vector: Mapping[str, Any], *, strict: bool) -> dict[str, Any]:
@@ -92,23 +92,23 @@ def answer_of_judge(vector: Mapping[str, Any], *, strict: bool) -> dict[str, Any
             combined = verdict(*rows)
             return {"value": combined.preference, "flipped": combined.flipped}
         if vector["kind"] == "logprobs":
-            value, made = score("logprobs", choice(vector, vector["tokens"]))
+            value, provenance = score("logprobs", choice(vector, vector["tokens"]))
         elif vector["kind"] == "draws":
-            value, made = score(
+            value, provenance = score(
                 "samples", *(choice(vector, None, text) for text in vector["draws"])
             )
         else:
-            value, made = score("single", choice(vector, None, vector["text"]))
-            return {"value": value, "argmax": made.argmax}
+            value, provenance = score("single", choice(vector, None, vector["text"]))
+            return {"value": value, "argmax": provenance.argmax}
     except ParseError as error:
         return {"error": str(error)}
     return {
         "value": value,
-        "mass": made.mass,
-        "low": made.low,
-        "high": made.high,
-        "argmax": made.argmax,
-        "n": made.n,
+        "mass": provenance.mass,
+        "low": provenance.low,
+        "high": provenance.high,
+        "argmax": provenance.argmax,
+        "n": provenance.n,
     }
 
 
@@ -202,9 +202,9 @@ class Independent:
         doubts: list[tuple[float, set[str | None]]] = []
         prefix, weight, unseen = "", 1.0, 0.0
         for place in range(at, len(tokens)):
-            own = tokens[place]["text"]
-            listed = {own: 0.0}
-            for other, p in [*tokens[place]["top"], (own, tokens[place]["p"])]:
+            chosen = tokens[place]["text"]
+            listed = {chosen: 0.0}
+            for other, p in [*tokens[place]["top"], (chosen, tokens[place]["p"])]:
                 if p is not None and 0 <= p < 1.001:
                     listed[other] = max(min(p, 1.0), listed.get(other, 0.0))
             total = max(1.0, sum(listed.values()))
@@ -213,7 +213,7 @@ class Independent:
                 doubts.append((missing, {self.label(prefix), *self.grown(prefix)}))
             else:
                 unseen = missing
-            for other in listed.keys() - {own}:
+            for other in listed.keys() - {chosen}:
                 written = prefix + (other if prefix else other.removeprefix(head))
                 label = self.label(written)
                 labels = {*self.grown(written), *([label] if label else [])}
@@ -226,8 +226,8 @@ class Independent:
                     )
                 elif label:
                     shares[label] += weight * listed[other] / total
-            prefix += own.removeprefix(head) if not prefix else own
-            label, weight = self.label(prefix), weight * listed[own] / total
+            prefix += chosen.removeprefix(head) if not prefix else chosen
+            label, weight = self.label(prefix), weight * listed[chosen] / total
             if not self.grown(prefix):
                 break
         if label:

@@ -43,14 +43,14 @@ def open_umask() -> Any:
 def test_a_link_beside_a_criterion_reads_nothing_elsewhere(
     tmp_path: Path, link: str, target: str, name: str
 ) -> None:
-    elsewhere, own = tmp_path / "elsewhere", tmp_path / "own"
-    for folder in (elsewhere, own):
+    elsewhere, criterion_folder = tmp_path / "elsewhere", tmp_path / "own"
+    for folder in (elsewhere, criterion_folder):
         folder.mkdir()
     (elsewhere / "part.jinja").write_text("the secret")
-    (own / link).symlink_to(elsewhere / target)
-    (own / "peek.jinja").write_text(TEMPLATE.format(name=name))
+    (criterion_folder / link).symlink_to(elsewhere / target)
+    (criterion_folder / "peek.jinja").write_text(TEMPLATE.format(name=name))
     with pytest.raises(CriterionError, match="link that leads out of the criterion's folder"):
-        criteria.load(str(own / "peek.jinja"))
+        criteria.load(str(criterion_folder / "peek.jinja"))
 
 
 def test_a_link_within_the_folder_is_a_name_like_another(tmp_path: Path) -> None:

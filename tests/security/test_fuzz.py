@@ -91,9 +91,9 @@ def test_templates(tmp_path: Path, parts: list[str], key: str, value: Any) -> No
     head = {"title": "T", "scale": [1, 5]} | ({key: value} if len(parts) % 2 else {})
     path.write_text(f"---\n{json.dumps(head)}\n---\n{''.join(parts)}", "utf-8", errors="replace")
     with suppress(JudgeError):
-        made = criteria.load(str(path))
+        criterion = criteria.load(str(path))
         sample = Sample("a", "s", "An output.", "A source.")
-        Renderer(made, criteria.template_bodies(made)).render(sample)
+        Renderer(criterion, criteria.template_bodies(criterion)).render(sample)
 
 
 @settings(max_examples=150)

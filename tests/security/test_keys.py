@@ -113,14 +113,14 @@ def runs(tmp_path: Path) -> int:
 
 
 def evaluate(server: Any, **options: Any) -> judge.Result:
-    given = {
+    settings = {
         "model": "m",
         "base_url": server.url,
         "metrics": [],
         "weighting": "single",
         "cache": False,
     } | options
-    return judge.evaluate(ROWS, ["relevance"], **given)
+    return judge.evaluate(ROWS, ["relevance"], **settings)
 
 
 @pytest.mark.parametrize(
@@ -149,9 +149,9 @@ def test_secrets_are_sent_and_stored_nowhere(
         return 200, {}, {"model": "m", "choices": choices, "usage": {}}
 
     chat_server.answer = answer
-    out, kept, recording = tmp_path / "run", tmp_path / "cache", tmp_path / "calls.jsonl"
+    out, cache, recording = tmp_path / "run", tmp_path / "cache", tmp_path / "calls.jsonl"
     options = {"headers": SECRETS | {"X-Team": "evals"}, "key_command": key_command}
-    result = evaluate(chat_server, **options, out=out, cache=kept, record=recording)
+    result = evaluate(chat_server, **options, out=out, cache=cache, record=recording)
     sent = chat_server.headers[0]
     assert (sent["x-api-key"], sent["x-plain"]) == tuple(SECRETS.values())
     assert (sent["authorization"], sent["x-team"]) == ("Bearer printed-secret-0001", "evals")
@@ -160,16 +160,16 @@ def test_secrets_are_sent_and_stored_nowhere(
     assert result.info.judges["m"].settings["key_command"] == f"{sys.executable} …"
     files = [
         path
-        for place in (out, kept, recording)
+        for place in (out, cache, recording)
         for path in ([place] if place.is_file() else place.rglob("*"))
     ]
     stored = b"".join(path.read_bytes() for path in files if path.is_file())
-    said = repr(result) + repr(result.failures) + str(result.info) + result.report("markdown")
+    shown = repr(result) + repr(result.failures) + str(result.info) + result.report("markdown")
     assert b"X-Team" in stored
     assert b"evals" not in stored
     for secret in ("header-secret", "bearer-secret", "printed-secret", "argument-secret"):
         assert secret.encode() not in stored
-        assert secret not in said
+        assert secret not in shown
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def test_no_headers_value_is_stored_whatever_its_name(
         return 200, {}, make_completion(f"4, because {value} said so")
 
     chat_server.answer = answer
-    out, kept, recording = tmp_path / "run", tmp_path / "cache", tmp_path / "calls.jsonl"
+    out, cache, recording = tmp_path / "run", tmp_path / "cache", tmp_path / "calls.jsonl"
     options: dict[str, Any] = {"model": "told", "headers": {name: value}}
     if place == "judge":
         options = {"model": [{"name": "told", "headers": {name: value}}, {"name": "other"}]}
@@ -199,9 +199,9 @@ def test_no_headers_value_is_stored_whatever_its_name(
         options = {"systems": {"s": written}}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        result = evaluate(chat_server, **options, out=out, cache=kept, record=recording)
+        result = evaluate(chat_server, **options, out=out, cache=cache, record=recording)
     assert value in {headers.get(name.lower()) for headers in chat_server.headers}
-    files = [path for path in (*out.rglob("*"), *kept.rglob("*"), recording) if path.is_file()]
+    files = [path for path in (*out.rglob("*"), *cache.rglob("*"), recording) if path.is_file()]
     stored = "".join(path.read_bytes().decode("utf-8", "replace") for path in files)
     assert "sesame" not in stored
     assert "sesame" not in repr(result) + str(result.info) + result.report("json")
@@ -284,7 +284,7 @@ def test_a_second_refusal_is_final(chat_server: Any, tmp_path: Path, key_command
 
 
 @pytest.mark.parametrize(
-    ("code", "said"),
+    ("code", "message"),
     [
         (
             "import sys; print('printed-secret'); sys.exit('no such profile')",
@@ -299,9 +299,9 @@ def test_a_second_refusal_is_final(chat_server: Any, tmp_path: Path, key_command
     ],
 )
 def test_a_command_that_fails_says_why_and_never_what_it_printed(
-    chat_server: Any, code: str, said: str
+    chat_server: Any, code: str, message: str
 ) -> None:
-    with pytest.raises(Refused, match=said) as caught:
+    with pytest.raises(Refused, match=message) as caught:
         evaluate(chat_server, key_command=f'{sys.executable} -c "{code}"')
     assert "printed-secret" not in str(caught.value)
     assert not chat_server.bodies

@@ -91,11 +91,11 @@ def test_no_file_has_the_key(telling: Any, tmp_path: Path) -> None:
     ]
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (tmp_path / "s.judge.yaml").write_text(SUITE)
-    asked = ("--model", "m", "--base-url", telling.url, "--retries", "0")
+    model_options = ("--model", "m", "--base-url", telling.url, "--retries", "0")
     commands = []
     for name, options in OPTIONS.items():
-        what = "s.judge.yaml" if name == "test" else "rows.jsonl"
-        commands.append((name, what, *options.split(), *asked))
+        argument = "s.judge.yaml" if name == "test" else "rows.jsonl"
+        commands.append((name, argument, *options.split(), *model_options))
     formats = ("console", "markdown", "html", "json", "csv", "latex")
     commands += [("report", "run", "--format", f, "--output", f"run.{f}") for f in formats]
     commands += [("report", "ranked", "--format", f, "--output", f"rank.{f}") for f in formats[1:4]]

@@ -23,8 +23,8 @@ N = 100_000
 
 @pytest.mark.slow
 def test_a_reply_with_many_keys() -> None:
-    found = spans(json.dumps(keys := {f"k{n}": 1 for n in range(N)}), keys, None)[0]
-    assert len(found) == N
+    values = spans(json.dumps(keys := {f"k{n}": 1 for n in range(N)}), keys, None)[0]
+    assert len(values) == N
     assert spans('{"a": 1, "b": 2, "a": 3}', "ab", None)[0].keys() == {"b"}
 
 
@@ -43,10 +43,10 @@ def test_replies_of_qags(reply: str) -> None:
         lambda: judge_model.answer(reply, "Who?", "A text.", WORDS),
     ):
         try:
-            found = read()
+            result = read()
         except ParseError as error:
-            found = str(error)
-        assert len(found) < 10_000
+            result = str(error)
+        assert len(result) < 10_000
 
 
 def test_a_long_quotation() -> None:

@@ -44,17 +44,17 @@ def test_a_suites_name_is_no_html() -> None:
 
 @given(EXTRAS)
 def test_a_summary_holds_text_alone(text: str) -> None:
-    made = summary(text)
-    assert not re.search(r"[<>\n\r\x1b]|&(?!amp;|lt;|gt;|#8203;)", made)
-    assert not re.search(r"@\w|://|www\.", made, re.IGNORECASE)
+    cleaned = summary(text)
+    assert not re.search(r"[<>\n\r\x1b]|&(?!amp;|lt;|gt;|#8203;)", cleaned)
+    assert not re.search(r"@\w|://|www\.", cleaned, re.IGNORECASE)
 
 
 @given(EXTRAS)
 def test_nothing_in_a_comment_calls_or_links(text: str) -> None:
-    made = escape(text)
-    assert not re.search(r"@\w", made)
-    assert not re.search(r"(?<!\\)[<>`*\[\]|]", made)
-    assert "://" not in made
+    escaped = escape(text)
+    assert not re.search(r"@\w", escaped)
+    assert not re.search(r"(?<!\\)[<>`*\[\]|]", escaped)
+    assert "://" not in escaped
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def on_a_terminal(folder: Path, commands: Sequence[str]) -> str:
         env={**os.environ, "NO_COLOR": "1"},
     ) as child:
         os.close(theirs)
-        found = b""
+        output = b""
         while True:
             try:
                 part = os.read(ours, 65536)
@@ -111,10 +111,10 @@ def on_a_terminal(folder: Path, commands: Sequence[str]) -> str:
                 break
             if not part:
                 break
-            found += part
+            output += part
         child.wait()
     os.close(ours)
-    return found.decode()
+    return output.decode()
 
 
 @pytest.fixture
@@ -141,16 +141,16 @@ def test_no_text_steers_a_terminal(steering: Path) -> None:
         run,
         "run no-\x1b[2Jsuch.jsonl --criteria none --metrics stats",
     ]
-    found = on_a_terminal(steering, commands)
-    assert all(len(part) > 20 for part in found.split("END")[:-1])
-    assert found.count("END") == len(commands)
-    assert "Traceback" not in found
-    assert not re.search("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]", found), repr(found)
+    output = on_a_terminal(steering, commands)
+    assert all(len(part) > 20 for part in output.split("END")[:-1])
+    assert output.count("END") == len(commands)
+    assert "Traceback" not in output
+    assert not re.search("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]", output), repr(output)
 
 
 @pytest.mark.slow
 def test_a_pipe_gets_the_text_as_it_is(steering: Path) -> None:
     words = json.dumps([["criteria", "render", "relevance", "rows.jsonl"]])
     command = [sys.executable, "-c", COMMANDS, words]
-    found = subprocess.run(command, cwd=steering, capture_output=True, check=True)
-    assert b"\x1b]0;owned\x07" in found.stdout
+    done = subprocess.run(command, cwd=steering, capture_output=True, check=True)
+    assert b"\x1b]0;owned\x07" in done.stdout

@@ -357,9 +357,9 @@ def test_what_a_run_says_of_itself_has_its_form_or_is_named(
     content = json.loads(path.read_bytes())
     path.write_text(json.dumps({**content, "info": {**content["info"], name: value}}))
     assert judge("compare", tmp_path / "run", stored) == 2
-    said = capsys.readouterr().err
-    assert f"cannot read {path}: " in said
-    assert (name if name != "seconds" else "a number of 401 digits, which no run writes") in said
+    message = capsys.readouterr().err
+    assert f"cannot read {path}: " in message
+    assert (name if name != "seconds" else "a number of 401 digits, which no run writes") in message
 
 
 @pytest.mark.parametrize(

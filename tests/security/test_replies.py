@@ -129,8 +129,8 @@ def test_a_line_of_a_file_that_is_no_reply_is_left_out(monkeypatch: pytest.Monke
     monkeypatch.setattr("judge.providers.batches.MAX_REPLY_BYTES", 100)
     provider = OpenAIProvider("m", base_url="http://127.0.0.1:1/v1")
     lines = [b'{"a": 1}\n', b'{"b": "' + b"x" * 500 + b'"}\n', b'{"c": 3}\n', b'{"d": 4}']
-    found = provider.batches.lines(io.BytesIO(b"".join(lines)))
-    assert [*found] == [{"a": 1}, {"c": 3}, {"d": 4}]
+    replies = provider.batches.lines(io.BytesIO(b"".join(lines)))
+    assert [*replies] == [{"a": 1}, {"c": 3}, {"d": 4}]
 
 
 @pytest.mark.parametrize(

@@ -40,11 +40,11 @@ def _table(ratings: Ratings, systems: int = 1) -> tuple[Table, list[str]]:
 
 
 def test_the_published_example() -> None:
-    found = alpha(*_table(PUBLISHED))
-    assert found is not None
-    assert found.value == pytest.approx(0.849, abs=5e-4)
-    assert found.n == 11  # the twelfth has one value
-    assert found.method == (
+    estimate = alpha(*_table(PUBLISHED))
+    assert estimate is not None
+    assert estimate.value == pytest.approx(0.849, abs=5e-4)
+    assert estimate.n == 11  # the twelfth has one value
+    assert estimate.method == (
         "Krippendorff's alpha, interval distance, 4 judges; "
         "95% expanded percentile bootstrap over items, 1000 resamples, seed 0, also with 2 added texts"
     )
@@ -58,7 +58,7 @@ def test_the_interval_is_over_items_drawn_whole_without_and_with_added_texts() -
     table, names = _table(
         [[None if np.isnan(v) else v for v in row] for row in ratings.tolist()], systems=3
     )
-    found = alpha(table, names, Bootstrap(60, 7, 0.8))
+    estimate = alpha(table, names, Bootstrap(60, 7, 0.8))
     used = pd.Series(np.delete(ratings, 3, axis=1).ravel())
     commonest = used.value_counts().sort_index().idxmax()
     others = used[used != commonest]
@@ -80,20 +80,20 @@ def test_the_interval_is_over_items_drawn_whole_without_and_with_added_texts() -
             for row in drawn
         ]
         intervals[name] = Bootstrap(confidence=0.8).interval(np.array(theirs), 10).tolist()
-    assert found is not None
-    assert found.low == pytest.approx(min(low for low, _ in intervals.values()))
-    assert found.high == pytest.approx(max(high for _, high in intervals.values()))
+    assert estimate is not None
+    assert estimate.low == pytest.approx(min(low for low, _ in intervals.values()))
+    assert estimate.high == pytest.approx(max(high for _, high in intervals.values()))
     assert intervals["disagreement"][0] < intervals["none"][0]
 
 
 def test_a_resample_without_variation_is_left_out() -> None:
-    found = alpha(*_table([[1] * 9 + [2], [1] * 10]), Bootstrap(400))
-    assert found is not None
-    assert found.low is not None
-    assert found.high is not None
+    estimate = alpha(*_table([[1] * 9 + [2], [1] * 10]), Bootstrap(400))
+    assert estimate is not None
+    assert estimate.low is not None
+    assert estimate.high is not None
     # draws of equal units alone have no alpha; two added texts of which both rate 2 leave one end at 1
-    assert -1 < found.low < found.value
-    assert found.high > 0.9
+    assert -1 < estimate.low < estimate.value
+    assert estimate.high > 0.9
 
 
 @pytest.mark.parametrize(
@@ -113,14 +113,14 @@ def test_where_alpha_is_not_defined_there_is_none(ratings: Ratings) -> None:
 
 
 def test_one_item_has_no_interval() -> None:
-    found = alpha(*_table([[1, 2, 4], [1, 3, 4]], systems=3))
-    assert found is not None
-    assert found.value == pytest.approx(
+    estimate = alpha(*_table([[1, 2, 4], [1, 3, 4]], systems=3))
+    assert estimate is not None
+    assert estimate.value == pytest.approx(
         evalica.alpha(pd.DataFrame([[1, 2, 4], [1, 3, 4]]), "interval").alpha
     )
-    assert (found.low, found.high, found.n) == (None, None, 3)
+    assert (estimate.low, estimate.high, estimate.n) == (None, None, 3)
     assert (
-        found.method
+        estimate.method
         == "Krippendorff's alpha, interval distance, 2 judges; 1 item: too few for an interval"
     )
 
@@ -141,10 +141,10 @@ def test_comparisons_are_units_of_their_own_and_equal_texts_are_none() -> None:
         for ends in (("a", "c@0", 0.5), ("a", "c@1", 0.5))
     ]
     columns = tuple(Column(name, "criterion", Signature(name)) for name in ("c@0", "c@1"))
-    found = alpha(Table(samples, columns, (*scores, *ties)), ["c@0", "c@1"])
-    assert found is not None
+    estimate = alpha(Table(samples, columns, (*scores, *ties)), ["c@0", "c@1"])
+    assert estimate is not None
     theirs = evalica.alpha(pd.DataFrame([[1, 0, 1, 0], [1, 1, 1, 0]]), "interval").alpha
-    assert (found.value, found.n) == (pytest.approx(theirs), 4)
+    assert (estimate.value, estimate.n) == (pytest.approx(theirs), 4)
 
 
 def test_scores_that_differ_by_rounding_are_equal() -> None:

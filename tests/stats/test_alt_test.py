@@ -27,9 +27,9 @@ def scores(
     quality = random.normal(size=(items, texts)) + errors * random.normal(
         size=(raters + 1, items, texts)
     )
-    found = 1.0 + np.searchsorted([-1.2, -0.4, 0.4, 1.2], quality)
-    found[:-1][random.random(found[:-1].shape) < missing] = np.nan
-    return found
+    values = 1.0 + np.searchsorted([-1.2, -0.4, 0.4, 1.2], quality)
+    values[:-1][random.random(values[:-1].shape) < missing] = np.nan
+    return values
 
 
 def outcome(all_scores: Floats, epsilon: float = 0.2) -> AltTest:
@@ -70,12 +70,12 @@ def as_published(
 def test_with_one_text_per_item_it_is_the_papers(raters: int, judge: float, missing: float) -> None:
     for seed in range(5):
         data = scores(seed, 60, raters=raters, judge=judge, missing=missing)
-        found, published = outcome(data), as_published(data, 0.2, distance)
-        assert [each.p for each in found.raters] == pytest.approx(published["p"], abs=1e-12)
-        assert [each.won for each in found.raters] == published["won"]
-        assert found.winning_rate == np.mean(published["won"])
-        assert found.advantage == pytest.approx(np.mean(published["rho"]))
-        assert found.passed == (np.mean(published["won"]) >= 0.5)
+        result, published = outcome(data), as_published(data, 0.2, distance)
+        assert [each.p for each in result.raters] == pytest.approx(published["p"], abs=1e-12)
+        assert [each.won for each in result.raters] == published["won"]
+        assert result.winning_rate == np.mean(published["won"])
+        assert result.advantage == pytest.approx(np.mean(published["rho"]))
+        assert result.passed == (np.mean(published["won"]) >= 0.5)
 
 
 def test_two_labels_are_compared_as_by_accuracy() -> None:
@@ -158,22 +158,22 @@ def test_few_items_without_a_difference_prove_little() -> None:
     ],
 )
 def test_too_little_data_is_no_test(raters: int, items: int, texts: int, count: str) -> None:
-    found = outcome(scores(0, items, texts, raters))
-    assert (found.passed, found.winning_rate, found.advantage) == (None, None, None)
+    result = outcome(scores(0, items, texts, raters))
+    assert (result.passed, result.winning_rate, result.advantage) == (None, None, None)
     assert (
         f"needs 3 raters, each with 30 texts of 10 items that the judge and another rater scored too; of {count} that"
-        in found.reason
+        in result.reason
     )
 
 
 def test_a_rater_with_few_texts_is_not_tested() -> None:
     data = scores(5, 60, raters=4)
     data[3, 20:] = np.nan
-    found = outcome(data)
-    assert [each.p is None for each in found.raters] == [False, False, False, True]
-    assert found.winning_rate in (0.0, 1 / 3, 2 / 3, 1.0)
+    result = outcome(data)
+    assert [each.p is None for each in result.raters] == [False, False, False, True]
+    assert result.winning_rate in (0.0, 1 / 3, 2 / 3, 1.0)
     alone = outcome(np.stack([*data[:3], data[-1]])[:, 20:])
-    assert [each.texts for each in found.raters] == [60, 60, 60, 20]
+    assert [each.texts for each in result.raters] == [60, 60, 60, 20]
     assert [each.texts for each in alone.raters] == [40] * 3
 
 

@@ -32,10 +32,10 @@ def test_ends_are_the_quantiles_of_what_is_known() -> None:
 
 def test_the_same_draws_serve_every_statistic_held_or_not(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[np.ndarray] = []
-    made = Bootstrap(n_resamples=30, seed=4)
+    bootstrap = Bootstrap(n_resamples=30, seed=4)
     for held in (10_000, 0):
         monkeypatch.setattr(module, "_MAX_CACHED", held)
-        value, drawn = made.observed_and_resampled(
+        value, drawn = bootstrap.observed_and_resampled(
             lambda counts: (seen.append(counts), counts.sum(axis=1))[1], 9
         )
         assert value == 9
@@ -59,32 +59,32 @@ def test_few_items_widen_the_interval_and_fewer_than_five_have_none() -> None:
 
 
 def test_shares_of_two_labels_have_wilsons_interval_with_students_t() -> None:
-    found = mean_estimate(np.array([1.0] * 7 + [0.0] * 3), 0.0, 1.0)
+    estimate = mean_estimate(np.array([1.0] * 7 + [0.0] * 3), 0.0, 1.0)
     t = scipy_stats.t.ppf(0.975, 9)
     tries = 9  # n − 1, as the variance's divisor is; scipy's level takes the n tries into account
     level = 2 * scipy_stats.norm.cdf(t * math.sqrt(10 / tries)) - 1
     theirs = scipy_stats.binomtest(7, 10).proportion_ci(confidence_level=level, method="wilson")
-    assert (found.value, found.n) == (pytest.approx(0.7), 10)
-    assert (found.low, found.high) == (pytest.approx(theirs.low), pytest.approx(theirs.high))
-    assert found.method == "95% Wilson interval with Student's t over items"
+    assert (estimate.value, estimate.n) == (pytest.approx(0.7), 10)
+    assert (estimate.low, estimate.high) == (pytest.approx(theirs.low), pytest.approx(theirs.high))
+    assert estimate.method == "95% Wilson interval with Student's t over items"
 
 
 def test_on_a_scale_of_scores_the_ends_are_t_standard_errors_of_their_own_from_the_mean() -> None:
     values = np.array([4.0, 5.0, 4.5, 5.0, 3.0, 5.0, 5.0, 2.5])
-    found = mean_estimate(values, 1.0, 5.0)
-    variance = values.var(ddof=1) / 8 / ((found.value - 1) * (5 - found.value))
-    for end in (found.low, found.high):
+    estimate = mean_estimate(values, 1.0, 5.0)
+    variance = values.var(ddof=1) / 8 / ((estimate.value - 1) * (5 - estimate.value))
+    for end in (estimate.low, estimate.high):
         assert end is not None
         error = math.sqrt(variance * (end - 1) * (5 - end))
-        assert abs(end - found.value) == pytest.approx(scipy_stats.t.ppf(0.975, 7) * error)
-    assert mean_estimate(values * 100, 100.0, 500.0).low == pytest.approx(100 * (found.low or 0))
+        assert abs(end - estimate.value) == pytest.approx(scipy_stats.t.ppf(0.975, 7) * error)
+    assert mean_estimate(values * 100, 100.0, 500.0).low == pytest.approx(100 * (estimate.low or 0))
 
 
 def test_without_a_scale_the_interval_is_students_t_bent_by_the_skewness() -> None:
     even = np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
     theirs = scipy_stats.ttest_1samp(even, 0).confidence_interval(0.95)
-    found = mean_estimate(even)
-    assert (found.low, found.high) == (pytest.approx(theirs.low), pytest.approx(theirs.high))
+    estimate = mean_estimate(even)
+    assert (estimate.low, estimate.high) == (pytest.approx(theirs.low), pytest.approx(theirs.high))
     long = mean_estimate(np.array([1.0, 1.0, 2.0, 2.0, 3.0, 40.0]))
     assert long.low is not None
     assert long.high is not None
@@ -95,17 +95,19 @@ def test_without_a_scale_the_interval_is_students_t_bent_by_the_skewness() -> No
 @pytest.mark.parametrize("n", [1, 2, 3, 4])
 def test_fewer_than_five_items_have_no_interval(n: int, metric_table: Make) -> None:
     rows: list[float | None] = [None, 2.5, 4.0, 1.0, 3.5]
-    found = item_means(metric_table({"m": {"s": rows[: n + 1]}}))["s", "m"]
-    assert (found.low, found.high, found.n) == (None, None, n)
-    assert found.method == f"{n} item{'s' if n > 1 else ''}: too few for an interval"
+    estimate = item_means(metric_table({"m": {"s": rows[: n + 1]}}))["s", "m"]
+    assert (estimate.low, estimate.high, estimate.n) == (None, None, n)
+    assert estimate.method == f"{n} item{'s' if n > 1 else ''}: too few for an interval"
 
 
 @pytest.mark.parametrize(
     ("value", "low", "high"), [(1.0, 1.0, 1.718), (3.0, 2.152, 3.848), (5.0, 4.282, 5.0)]
 )
 def test_equal_scores_are_not_certain(value: float, low: float, high: float) -> None:
-    found = mean_estimate(np.array([value] * 20), 1.0, 5.0)  # t² / (20 + t²) of the scale is 0.180
-    assert (found.value, found.low, found.high) == (
+    estimate = mean_estimate(
+        np.array([value] * 20), 1.0, 5.0
+    )  # t² / (20 + t²) of the scale is 0.180
+    assert (estimate.value, estimate.low, estimate.high) == (
         value,
         pytest.approx(low, abs=1e-3),
         pytest.approx(high, abs=1e-3),
@@ -132,23 +134,26 @@ def test_intervals_of_skewed_scores_hold_their_level_at_few_items(n: int) -> Non
 
 
 def test_a_column_without_scores_has_no_estimate(metric_table: Make) -> None:
-    found = item_means(
+    estimates = item_means(
         metric_table({"m": {"s": [1.0, 2.0], "t": [None, None]}, "k": {"s": [None, None]}})
     )
-    assert list(found) == [("s", "m")]
+    assert list(estimates) == [("s", "m")]
     assert item_means(Table((), (), ())) == {}
 
 
 def test_a_value_of_all_texts_is_its_own_estimate() -> None:
     samples = tuple(Sample(i, "s", "o") for i in "12")
-    made = Provenance("metric", low=0.3, high=0.6, n=2, note="95% percentile bootstrap")
-    scores = (Score("1", "s", "m", 1.0, Provenance("metric")), Score("", "s", "all", 0.5, made))
-    found = item_means(
+    provenance = Provenance("metric", low=0.3, high=0.6, n=2, note="95% percentile bootstrap")
+    scores = (
+        Score("1", "s", "m", 1.0, Provenance("metric")),
+        Score("", "s", "all", 0.5, provenance),
+    )
+    estimates = item_means(
         Table(
             samples,
             (Column("all", "metric", Signature("all")), Column("m", "metric", Signature("m"))),
             scores,
         )
     )
-    assert found["s", "all"] == Estimate("whole", 0.5, 0.3, 0.6, 2, "95% percentile bootstrap")
-    assert found["s", "m"].n == 1
+    assert estimates["s", "all"] == Estimate("whole", 0.5, 0.3, 0.6, 2, "95% percentile bootstrap")
+    assert estimates["s", "m"].n == 1

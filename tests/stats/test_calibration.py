@@ -21,7 +21,7 @@ def column(low: float | None, high: float | None, *labels: str) -> Column:
 
 
 @pytest.mark.parametrize(
-    ("made", "points", "ends"),
+    ("scale", "points", "ends"),
     [
         (FIVE, (1, 2, 3, 4, 5), (1, 1.5, 2.5, 3.5, 4.5, 5)),
         (column(0, 1, "fail", "pass"), (0, 1), (0, 0.5, 1)),
@@ -32,9 +32,9 @@ def column(low: float | None, high: float | None, *labels: str) -> Column:
         (column(2, 2, "2"), (2,), ()),
     ],
 )
-def test_bins_follow_the_scale(made: Column, points: Any, ends: Any) -> None:
-    assert levels(made) == pytest.approx(points)
-    assert edges(made) == pytest.approx(ends)
+def test_bins_follow_the_scale(scale: Column, points: Any, ends: Any) -> None:
+    assert levels(scale) == pytest.approx(points)
+    assert edges(scale) == pytest.approx(ends)
 
 
 def test_by_hand() -> None:
@@ -43,19 +43,19 @@ def test_by_hand() -> None:
     Error (2 · |2.2 − 1.5| + 1 · |4 − 5|) / 3 / 4 = 2.4 / 12; bias (.7 · 2 − 1) / 3.
     """
     values, ratings = np.array([[2, 2.4], [4, 5.0]]), np.array([[1, 2.0], [5, NAN]])
-    found = calibration(values, ratings, edges(FIVE), Bootstrap(50))
-    assert found is not None
+    result = calibration(values, ratings, edges(FIVE), Bootstrap(50))
+    assert result is not None
     assert [
-        (one.low, one.high, one.value, one.people.value, one.people.n) for one in found.bins
+        (one.low, one.high, one.value, one.people.value, one.people.n) for one in result.bins
     ] == [
         (1.5, 2.5, pytest.approx(2.2), 1.5, 2),
         (3.5, 4.5, 4.0, 5.0, 1),
     ]
-    assert [one.people.low for one in found.bins] == [None, None]  # each of one item
-    assert (found.error.value, found.error.n) == (pytest.approx(0.2), 3)
-    assert found.bias.value == pytest.approx(0.4 / 3)
-    assert (found.low, found.high) == (1.0, 5.0)
-    assert found.error.method.startswith(
+    assert [one.people.low for one in result.bins] == [None, None]  # each of one item
+    assert (result.error.value, result.error.n) == (pytest.approx(0.2), 3)
+    assert result.bias.value == pytest.approx(0.4 / 3)
+    assert (result.low, result.high) == (1.0, 5.0)
+    assert result.error.method.startswith(
         "expected calibration error, scale mapped to 0–1; 2 items: too few"
     )
 
@@ -64,17 +64,21 @@ def test_intervals_are_over_items_drawn_whole() -> None:
     random = np.random.default_rng(0)
     ratings = random.integers(1, 6, size=(25, 4)).astype(float)
     values = np.clip(ratings * 0.5 + 2 + random.normal(size=ratings.shape) / 3, 1, 5)
-    found = calibration(values, ratings, edges(FIVE), Bootstrap(60, 3))
-    assert found is not None
+    result = calibration(values, ratings, edges(FIVE), Bootstrap(60, 3))
+    assert result is not None
     drawn = np.random.default_rng(3).integers(25, size=(60, 25))
     each = [calibration(values[rows], ratings[rows], edges(FIVE), Bootstrap(2)) for rows in drawn]
     for name in ("error", "bias"):
         ends = Bootstrap().interval(np.array([getattr(one, name).value for one in each]), 25)
-        assert (getattr(found, name).low, getattr(found, name).high) == pytest.approx(tuple(ends))
-    middle = found.bins[2]
+        assert (getattr(result, name).low, getattr(result, name).high) == pytest.approx(tuple(ends))
+    middle = result.bins[2]
     items_in_middle = int(((values >= middle.low) & (values < middle.high)).any(axis=1).sum())
     theirs = [
-        one.people.value for made in each if made for one in made.bins if one.low == middle.low
+        one.people.value
+        for resampled in each
+        if resampled
+        for one in resampled.bins
+        if one.low == middle.low
     ]
     assert [middle.people.low, middle.people.high] == pytest.approx(
         Bootstrap().interval(np.array(theirs), items_in_middle).tolist()
@@ -83,10 +87,10 @@ def test_intervals_are_over_items_drawn_whole() -> None:
 
 def test_a_judge_that_says_what_people_say_errs_by_nothing() -> None:
     ratings = np.random.default_rng(0).integers(1, 6, size=(20, 3)).astype(float)
-    found = calibration(ratings, ratings, edges(FIVE))
-    assert found is not None
-    assert (found.error.value, found.error.high, found.bias.value) == (0.0, 0.0, 0.0)
-    assert [one.value for one in found.bins] == [1, 2, 3, 4, 5]
+    result = calibration(ratings, ratings, edges(FIVE))
+    assert result is not None
+    assert (result.error.value, result.error.high, result.bias.value) == (0.0, 0.0, 0.0)
+    assert [one.value for one in result.bins] == [1, 2, 3, 4, 5]
 
 
 def test_without_a_text_that_has_both_there_is_none() -> None:

@@ -40,10 +40,12 @@ def scipys(x: Any, y: Any, coefficient: Coefficient) -> float:
     x, y = x[both], y[both]
     if len(x) < 2 or np.ptp(x) == 0 or np.ptp(y) == 0:
         return NAN
-    made = {"spearman": stats.spearmanr, "kendall": stats.kendalltau, "pearson": stats.pearsonr}[
-        coefficient
-    ]
-    return float(made(x, y)[0])
+    statistic = {
+        "spearman": stats.spearmanr,
+        "kendall": stats.kendalltau,
+        "pearson": stats.pearsonr,
+    }[coefficient]
+    return float(statistic(x, y)[0])
 
 
 def data(items: int, systems: int, *, seed: int = 0, missing: float = 0.1) -> tuple[Any, Any]:
@@ -74,8 +76,8 @@ def test_each_row_has_scipys_coefficient_ties_and_gaps_included(
 def test_over_all_texts_it_is_scipys(coefficient: Coefficient) -> None:
     x, y = data(30, 7)
     for one, other in ((x, y), (y, x)):
-        found = of_pair(one, other, "all-texts", coefficient)(np.ones((1, 30)))
-        assert found == pytest.approx([scipys(x, y, coefficient)])
+        correlation = of_pair(one, other, "all-texts", coefficient)(np.ones((1, 30)))
+        assert correlation == pytest.approx([scipys(x, y, coefficient)])
 
 
 @pytest.mark.parametrize("coefficient", ["spearman", "pearson"])
@@ -150,24 +152,26 @@ def test_systems_whose_ratings_have_the_same_sum_are_tied(thirds: Any) -> None:
 
 def test_estimates_of_all_levels_say_what_they_are_over() -> None:
     x, y = data(40, 5, missing=0.05)
-    found = CorrelationWithRatings(y, FEW).correlate(x)
-    assert set(found.estimates) == {(level, name) for level in LEVELS for name in COEFFICIENTS}
+    correlation = CorrelationWithRatings(y, FEW).correlate(x)
+    assert set(correlation.estimates) == {
+        (level, name) for level in LEVELS for name in COEFFICIENTS
+    }
     texts = int((~np.isnan(x + y)).sum())
-    assert found.texts == texts
+    assert correlation.texts == texts
     by_item = [scipys(one, other, "kendall") for one, other in zip(x, y, strict=True)]
-    tau = found.estimates["within-items", "kendall"]
+    tau = correlation.estimates["within-items", "kendall"]
     assert (tau.value, tau.n) == (
         pytest.approx(np.nanmean(by_item)),
         int((~np.isnan(by_item)).sum()),
     )
-    assert [found.estimates[level, "pearson"].n for level in LEVELS] == [tau.n, texts, 5]
+    assert [correlation.estimates[level, "pearson"].n for level in LEVELS] == [tau.n, texts, 5]
     assert tau.method.startswith(
         "Kendall's tau-b between the systems of an item, mean over items; "
     )
     assert tau.method.endswith("; 95% Wilson interval with Student's t over items")
-    pooled = found.estimates["all-texts", "kendall"].method
+    pooled = correlation.estimates["all-texts", "kendall"].method
     assert pooled.endswith("; 95% expanded percentile bootstrap over items, 200 resamples, seed 0")
-    bounded = [e for (level, _), e in found.estimates.items() if level != "systems"]
+    bounded = [e for (level, _), e in correlation.estimates.items() if level != "systems"]
     assert all(
         e.low is not None and e.high is not None and e.low < e.value < e.high for e in bounded
     )
@@ -176,13 +180,13 @@ def test_estimates_of_all_levels_say_what_they_are_over() -> None:
 def test_items_that_say_nothing_are_left_out_and_counted() -> None:
     ratings = np.array([[1, 2, 3], [4, 4, 4], [2, NAN, NAN], [1, 3, 2.0], [NAN, NAN, NAN]])
     scores = np.array([[1, 2, 3], [1, 2, 3], [1, 2, 3], [1, 3, 2.0], [1, 2, 3]])
-    found = (
+    estimate = (
         CorrelationWithRatings(ratings, FEW).correlate(scores).estimates["within-items", "spearman"]
     )
-    assert (found.value, found.n) == (1.0, 2)
+    assert (estimate.value, estimate.n) == (1.0, 2)
     assert (
         "; left out of 4: 1 in which values or ratings do not vary and 1 of one text; "
-        in found.method
+        in estimate.method
     )
 
 
@@ -226,24 +230,24 @@ def test_draws_come_back_with_the_seed_and_only_with_it() -> None:
 def test_what_cannot_be_estimated_is_said(
     scores: Any, ratings: Any, reasons: list[str | None]
 ) -> None:
-    found = CorrelationWithRatings(np.array(ratings), FEW).correlate(np.array(scores))
+    correlation = CorrelationWithRatings(np.array(ratings), FEW).correlate(np.array(scores))
     for level, reason in zip(LEVELS, reasons, strict=True):
-        assert found.lacking.get(level, "").startswith(reason or "\0") == (reason is not None)
-        assert ((level, "spearman") in found.estimates) == (reason is None)
+        assert correlation.lacking.get(level, "").startswith(reason or "\0") == (reason is not None)
+        assert ((level, "spearman") in correlation.estimates) == (reason is None)
 
 
 def test_one_item_has_no_interval() -> None:
-    found = (
+    estimates = (
         CorrelationWithRatings(np.array([[1, 2, 3.0]]), FEW)
         .correlate(np.array([[1, 3, 2.0]]))
         .estimates
     )
-    for estimate in found.values():
+    for estimate in estimates.values():
         assert (estimate.low, estimate.high) == (None, None)
         assert "1 item: too few for an interval" in estimate.method or (
             "between the systems' means; no interval: " in estimate.method
         )
-    assert found["within-items", "spearman"].value == pytest.approx(0.5)
+    assert estimates["within-items", "spearman"].value == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize(("varying", "bounded"), [(4, False), (5, True)])
@@ -252,14 +256,14 @@ def test_within_items_an_interval_needs_five_items_that_vary(varying: int, bound
     ratings = np.array([*random.normal(size=(varying, 4)), *np.full((30, 4), 4.0)])
     scores, other = random.normal(size=(2, varying + 30, 4))
     against = CorrelationWithRatings(ratings, FEW)
-    found = against.correlate(scores).estimates["within-items", "spearman"]
-    assert (found.n, found.low is not None) == (varying, bounded)
+    within = against.correlate(scores).estimates["within-items", "spearman"]
+    assert (within.n, within.low is not None) == (varying, bounded)
     difference = against.difference(scores, other, "within-items")
     assert difference is not None
     assert (difference.n, difference.low is not None) == (varying, bounded)
     if bounded:
         alone = CorrelationWithRatings(ratings[:varying], FEW).correlate(scores[:varying])
-        narrow, wide = found, alone.estimates["within-items", "spearman"]
+        narrow, wide = within, alone.estimates["within-items", "spearman"]
         assert narrow.high - narrow.low == pytest.approx(wide.high - wide.low, rel=0.25)
 
 
@@ -269,10 +273,10 @@ def test_a_difference_is_on_the_texts_that_both_have() -> None:
     shared = np.where(np.isnan(x + z), NAN, y)
     of = [within(side, shared, "spearman") for side in (x, z)]
     against = CorrelationWithRatings(y, FEW)
-    found = against.difference(x, z, "within-items")
-    assert found is not None
-    assert found.value == pytest.approx(np.nanmean(of[0] - of[1]))
-    assert found.n == int((~np.isnan(of[0] - of[1])).sum())
+    difference = against.difference(x, z, "within-items")
+    assert difference is not None
+    assert difference.value == pytest.approx(np.nanmean(of[0] - of[1]))
+    assert difference.n == int((~np.isnan(of[0] - of[1])).sum())
     levels: tuple[Level, ...] = ("all-texts", "systems")
     for level in levels:
         other = against.difference(x, z, level)
@@ -293,20 +297,22 @@ def test_a_difference_is_on_the_texts_that_both_have() -> None:
 def test_a_difference_of_pearson_has_williams_test_but_within_items() -> None:
     x, y = data(30, 6)
     z = x + np.random.default_rng(5).normal(size=x.shape)
-    found = [CorrelationWithRatings(y, FEW).difference(x, z, level, "pearson") for level in LEVELS]
+    differences = [
+        CorrelationWithRatings(y, FEW).difference(x, z, level, "pearson") for level in LEVELS
+    ]
     both = ~np.isnan(x + y)
     texts = np.corrcoef([x[both], z[both], y[both]])
     means = np.corrcoef([np.where(both, side, NAN).mean(axis=0, where=both) for side in (x, z, y)])
-    for estimate, r, n in ((found[1], texts, int(both.sum())), (found[2], means, 6)):
+    for estimate, r, n in ((differences[1], texts, int(both.sum())), (differences[2], means, 6)):
         tested = williams(r[0, 2], r[1, 2], r[0, 1], n)
         assert estimate is not None
         assert tested is not None
         assert (estimate.value, estimate.n) == (pytest.approx(r[0, 2] - r[1, 2]), n)
         assert estimate.p == pytest.approx(tested[1])
         assert estimate.test == f"Williams' test, t({n - 3}) = {tested[0]:.2f}"
-    assert found[0] is not None
-    assert found[0].p is None
-    assert found[0].value == pytest.approx(
+    assert differences[0] is not None
+    assert differences[0].p is None
+    assert differences[0].value == pytest.approx(
         np.nanmean(within(x, y, "pearson") - within(z, y, "pearson"))
     )
 
@@ -342,13 +348,13 @@ def test_between_the_means_of_systems_there_is_no_interval(items: int) -> None:
         assert estimate.method.endswith("noise in the systems' means pulls resamples towards 0")
 
 
-@pytest.mark.parametrize(("systems", "said"), [(4, False), (5, True)])
-def test_between_the_means_of_few_systems_nothing_is_compared(systems: int, said: bool) -> None:
+@pytest.mark.parametrize(("systems", "compared"), [(4, False), (5, True)])
+def test_between_the_means_of_few_systems_nothing_is_compared(systems: int, compared: bool) -> None:
     x, y = data(40, systems)
     against = CorrelationWithRatings(y, FEW)
     assert against.correlate(x).estimates["systems", "spearman"].n == systems
     for coefficient in COEFFICIENTS:
-        assert (against.difference(x, x[::-1], "systems", coefficient) is not None) is said
+        assert (against.difference(x, x[::-1], "systems", coefficient) is not None) is compared
     assert against.difference(x, x[::-1], "all-texts") is not None
 
 
@@ -366,7 +372,7 @@ def test_each_rater_is_left_out_once() -> None:
     truth = random.normal(size=(15, 5))
     votes = np.round(3 + truth + random.normal(size=(3, 15, 5)))
     votes[random.random(votes.shape) < 0.15] = NAN
-    found = rater_correlation(votes, FEW)
+    correlation = rater_correlation(votes, FEW)
     with np.errstate(invalid="ignore"):
         others = [
             np.nansum(np.delete(votes, k, 0), 0) / (~np.isnan(np.delete(votes, k, 0))).sum(0)
@@ -379,11 +385,11 @@ def test_each_rater_is_left_out_once() -> None:
         ]
     )
     values = [np.mean(item[~np.isnan(item)]) for item in each.T if not np.isnan(item).all()]
-    assert found.estimates["within-items", "spearman"].value == pytest.approx(np.mean(values))
-    assert found.estimates["within-items", "spearman"].n == len(values)
+    assert correlation.estimates["within-items", "spearman"].value == pytest.approx(np.mean(values))
+    assert correlation.estimates["within-items", "spearman"].n == len(values)
     of_all = [scipys(votes[k], others[k], "pearson") for k in range(3)]
-    assert found.estimates["all-texts", "pearson"].value == pytest.approx(np.mean(of_all))
-    assert found.estimates["all-texts", "pearson"].method.startswith(
+    assert correlation.estimates["all-texts", "pearson"].value == pytest.approx(np.mean(of_all))
+    assert correlation.estimates["all-texts", "pearson"].method.startswith(
         "one of 3 raters against the mean of the others, averaged: Pearson's r over all texts; 95%"
     )
 
@@ -414,7 +420,7 @@ def test_the_published_rows_of_rouge_on_summeval(shared_data: Callable[[str], Pa
         )
         constant = {"consistency": 4, "fluency": 2}.get(criterion, 0)
         for name, values in scored.items():
-            found = against.correlate(
+            estimates = against.correlate(
                 np.array([value.fmeasure for value in values]).reshape(shape)
             ).estimates
             published = gold[f"{name}_f_perl155_stem_mean11"]
@@ -422,35 +428,35 @@ def test_the_published_rows_of_rouge_on_summeval(shared_data: Callable[[str], Pa
                 published["doc_level"][f"{criterion}_{c}"] for c in ("spearman", "kendall")
             ]
             assert [
-                found["within-items", c].value for c in ("spearman", "kendall")
+                estimates["within-items", c].value for c in ("spearman", "kendall")
             ] == pytest.approx(of_document, abs=0.002)
-            assert found["within-items", "spearman"].n == 100 - constant
+            assert estimates["within-items", "spearman"].n == 100 - constant
             for level, key in (("all-texts", "sample"), ("systems", "system")):
-                told = gold[f"{name}_f_stem_mean11"][f"{key}_level_pearson_spearman_kendall"][
-                    criterion
-                ]
-                mine = [found[level, c].value for c in ("pearson", "spearman", "kendall")]  # type: ignore[index]
+                gold_values = gold[f"{name}_f_stem_mean11"][
+                    f"{key}_level_pearson_spearman_kendall"
+                ][criterion]
+                mine = [estimates[level, c].value for c in ("pearson", "spearman", "kendall")]  # type: ignore[index]
                 # A text that is one line is split into sentences; rouge-score, and so the gold, takes it as one.
-                assert mine == pytest.approx(told, abs=1e-6)
+                assert mine == pytest.approx(gold_values, abs=1e-6)
 
 
 def test_steigers_example() -> None:
     """Steiger 1980, as R's psych has it: r.test(103, .4, .5, .1) prints t = -0.89 with probability < 0.37."""
-    found = williams(0.4, 0.5, 0.1, 103)
-    assert found is not None
-    assert found == (pytest.approx(-0.89, abs=0.005), pytest.approx(0.37, abs=0.006))
+    tested = williams(0.4, 0.5, 0.1, 103)
+    assert tested is not None
+    assert tested == (pytest.approx(-0.89, abs=0.005), pytest.approx(0.37, abs=0.006))
 
 
 def test_it_errs_as_often_as_it_says() -> None:
-    random, found = np.random.default_rng(0), []
+    random, p_values = np.random.default_rng(0), []
     for _ in range(1500):
         z = random.normal(size=(3, 40))
         x, y, people = z[0] + z[2], z[1] + z[2], z[2]
         r = np.corrcoef([x, y, people])
         tested = williams(r[0, 2], r[1, 2], r[0, 1], 40)
         assert tested is not None
-        found.append(tested[1])
-    assert np.mean(np.array(found) < 0.05) == pytest.approx(0.05, abs=0.015)
+        p_values.append(tested[1])
+    assert np.mean(np.array(p_values) < 0.05) == pytest.approx(0.05, abs=0.015)
 
 
 def test_where_there_is_nothing_to_test() -> None:
@@ -473,14 +479,17 @@ BEFORE = {key: value if key[0] in ("i0", "i3", "i4") else -value for key, value 
 
 def test_by_level_on_the_texts_of_both() -> None:
     before = {key: value for key, value in BEFORE.items() if key != ("i0", "x")}
-    found, lacking = change_in_agreement(RATED, "kind", before, AFTER)
-    assert (list(found), lacking) == (["within-items", "all-texts", "systems"], "")
+    changes, lacking = change_in_agreement(RATED, "kind", before, AFTER)
+    assert (list(changes), lacking) == (["within-items", "all-texts", "systems"], "")
     both = [(before[key], AFTER[key]) for key in before]
-    assert found["all-texts"].before.value == pytest.approx(
+    assert changes["all-texts"].before.value == pytest.approx(
         spearmanr(*zip(*both, strict=True)).statistic
     )
-    assert (found["all-texts"].before.n, found["all-texts"].after.value) == (17, pytest.approx(1.0))
-    document = found["within-items"]
+    assert (changes["all-texts"].before.n, changes["all-texts"].after.value) == (
+        17,
+        pytest.approx(1.0),
+    )
+    document = changes["within-items"]
     assert (document.before.value, document.after.value) == (pytest.approx(0.0), pytest.approx(1.0))
     assert document.change is not None
     assert document.change.value == pytest.approx(1.0)

@@ -42,8 +42,8 @@ def data(columns: int = 4, items: int = 30, systems: int = 5, missing: float = 0
     return values
 
 
-def of(found: tuple[Matrix, ...], level: str, coefficient: str = "spearman") -> Matrix:
-    return next(one for one in found if (one.level, one.coefficient) == (level, coefficient))
+def of(results: tuple[Matrix, ...], level: str, coefficient: str = "spearman") -> Matrix:
+    return next(one for one in results if (one.level, one.coefficient) == (level, coefficient))
 
 
 WITHIN = "; 95% Wilson interval with Student's t over items"
@@ -52,15 +52,15 @@ WITHIN = "; 95% Wilson interval with Student's t over items"
 @pytest.mark.parametrize("missing", [0.0, 0.15])
 def test_every_two_columns_have_what_they_have_alone(missing: float) -> None:
     values = data(missing=missing)
-    found = matrices(table(values), Bootstrap(60, 5))
-    assert [(one.level, one.coefficient) for one in found] == [
+    results = matrices(table(values), Bootstrap(60, 5))
+    assert [(one.level, one.coefficient) for one in results] == [
         (a, b) for a in LEVELS for b in COEFFICIENTS
     ]
     for one, other in ((0, 1), (2, 3), (3, 1)):
         alone = (
             CorrelationWithRatings(values[other], Bootstrap(60, 5)).correlate(values[one]).estimates
         )
-        for matrix in found:
+        for matrix in results:
             expected = alone[matrix.level, matrix.coefficient]
             assert matrix.values[one][other] == pytest.approx(expected.value)
             assert matrix.low[one][other] == pytest.approx(expected.low)
@@ -121,10 +121,10 @@ def test_criteria_come_first_a_panels_mean_before_its_judges_and_no_more_than_24
         Column("tone@b", "criterion", Signature("b"), criterion="tone", judge="b"),
         Column("tone", "criterion", Signature("mean"), criterion="tone"),
     ]
-    found = matrices(table(values, columns), Bootstrap(5))
-    assert found[0].names[:4] == ("tone", "tone@a", "tone@b", "m0")
-    assert len(found[0].names) == MOST
-    assert found[0].note == "the first 24 of 27 columns, criteria before metrics"
+    results = matrices(table(values, columns), Bootstrap(5))
+    assert results[0].names[:4] == ("tone", "tone@a", "tone@b", "m0")
+    assert len(results[0].names) == MOST
+    assert results[0].note == "the first 24 of 27 columns, criteria before metrics"
 
 
 @pytest.mark.parametrize(
@@ -145,9 +145,9 @@ def test_what_cannot_be_computed_is_said(
     shape: tuple[int, ...], document: str, item: str, system: str
 ) -> None:
     values = np.random.default_rng(0).normal(size=shape)
-    found = matrices(table(values), Bootstrap(20))
+    results = matrices(table(values), Bootstrap(20))
     for level, note in (("within-items", document), ("all-texts", item), ("systems", system)):
-        matrix = of(found, level)
+        matrix = of(results, level)
         assert matrix.note.endswith(note)
         assert bool(matrix.note) == bool(note)
         assert (matrix.values[0][1] is None) == bool(note)
@@ -160,14 +160,14 @@ def test_a_constant_column_has_no_value_and_is_named() -> None:
     values = data(columns=3)
     values[1] = 2.0
     values[2] = values[2].mean(axis=1, keepdims=True)  # the same for all systems of an item
-    found = matrices(table(values), Bootstrap(20))
-    assert of(found, "within-items").note == "all values are equal in each item: c1, c2"
-    assert of(found, "all-texts").note == "all values are equal: c1"
+    results = matrices(table(values), Bootstrap(20))
+    assert of(results, "within-items").note == "all values are equal in each item: c1, c2"
+    assert of(results, "all-texts").note == "all values are equal: c1"
     few = data(columns=2)
     few[0, 4:] = 2.0
     assert of(matrices(table(few), Bootstrap(20)), "within-items").low[0][1] is None  # 4 items vary
-    assert of(found, "all-texts").values[0][1] is None
-    assert of(found, "all-texts").values[0][2] is not None
+    assert of(results, "all-texts").values[0][1] is None
+    assert of(results, "all-texts").values[0][2] is not None
 
 
 def test_columns_that_share_no_text_have_no_value() -> None:
@@ -182,13 +182,14 @@ def test_columns_that_share_no_text_have_no_value() -> None:
 
 
 def test_of_very_many_systems_all_but_tau_is_computed() -> None:
-    found = matrices(table(data(columns=2, items=3, systems=400)), Bootstrap(20))
+    results = matrices(table(data(columns=2, items=3, systems=400)), Bootstrap(20))
     assert (
-        of(found, "within-items", "kendall").note == "tau-b of more than 64 systems is not computed"
+        of(results, "within-items", "kendall").note
+        == "tau-b of more than 64 systems is not computed"
     )
-    assert of(found, "systems", "kendall").values[0][1] is None
-    assert all(of(found, level, "spearman").values[0][1] is not None for level in LEVELS)
-    assert of(found, "all-texts", "kendall").values[0][1] is not None
+    assert of(results, "systems", "kendall").values[0][1] is None
+    assert all(of(results, level, "spearman").values[0][1] is not None for level in LEVELS)
+    assert of(results, "all-texts", "kendall").values[0][1] is not None
 
 
 def test_values_of_all_texts_together_and_comparisons_have_none() -> None:

@@ -36,8 +36,8 @@ COLUMN = Column(
 
 
 def text(n: int, votes: Sequence[float | None], **fields: Any) -> Sample:
-    given = [vote for vote in votes if vote is not None]
-    mean = {"polite": sum(given) / len(given)} if given else {}
+    known_votes = [vote for vote in votes if vote is not None]
+    mean = {"polite": sum(known_votes) / len(known_votes)} if known_votes else {}
     ratings = {"polite": tuple(votes)} if len(votes) > 1 else {}
     return Sample(f"i{n}", "x", f"text {n}", human=mean, ratings=ratings, **fields)
 
@@ -51,8 +51,8 @@ def judged(scores: Mapping[int, float], column: Column = COLUMN, **known: Any) -
 
 
 def compared(samples: Sequence[Sample], judge: RatedColumn) -> Disagreements:
-    (found,) = disagreements(samples, [judge], FEW)
-    return found
+    (result,) = disagreements(samples, [judge], FEW)
+    return result
 
 
 def test_the_largest_gaps_of_both_sides_come_first_and_ties_keep_the_order_of_the_data() -> None:
@@ -60,26 +60,26 @@ def test_the_largest_gaps_of_both_sides_come_first_and_ties_keep_the_order_of_th
     judge = judged(
         dict(enumerate([4, 2, 3, 3, 2, 5, 3.1, 3.2, 3.3, 3.4])), reason="short", quote="text"
     )
-    found = compared([text(n, [vote]) for n, vote in enumerate(people)], judge)
-    assert [(gap.item, gap.size) for gap in found.lower] == [("i1", -3), ("i4", -2)]
-    assert [gap.item for gap in found.higher] == [
+    result = compared([text(n, [vote]) for n, vote in enumerate(people)], judge)
+    assert [(gap.item, gap.size) for gap in result.lower] == [("i1", -3), ("i4", -2)]
+    assert [gap.item for gap in result.higher] == [
         "i0",
         "i2",
         "i5",
         "i9",
         "i8",
     ]  # i3 agrees, i7 and i6 are the sixth
-    first = found.higher[0]
+    first = result.higher[0]
     assert (first.judge, first.people, first.ratings, first.reason, first.quote, first.output) == (
         (4.0, 2.0, (), "short", "text", "text 0")
     )
 
 
 def test_rounding_errors_do_not_decide_the_order() -> None:
-    found = compared(
+    result = compared(
         [text(0, [1.2]), text(1, [1.1])], judged({0: 1.3, 1: 1.1 + (1.3 - 1.2) + 1e-12})
     )
-    assert [gap.item for gap in found.higher] == ["i0", "i1"]
+    assert [gap.item for gap in result.higher] == ["i0", "i1"]
 
 
 def test_raters_have_their_names_or_numbers() -> None:
@@ -87,12 +87,12 @@ def test_raters_have_their_names_or_numbers() -> None:
         text(0, [2, None, 3], raters={"polite": ("anna", "ben", "eve")}),
         text(1, [None, 1, 2]),
     ]
-    found = compared(samples, judged({0: 5, 1: 5}))
-    assert [gap.ratings for gap in found.higher] == [
+    result = compared(samples, judged({0: 5, 1: 5}))
+    assert [gap.ratings for gap in result.higher] == [
         (("rater 2", 1), ("rater 3", 2)),
         (("anna", 2), ("eve", 3)),
     ]
-    assert found.named
+    assert result.named
 
 
 def test_comments_come_from_the_file_of_the_ratings(tmp_path: Path) -> None:
@@ -106,13 +106,13 @@ def test_comments_come_from_the_file_of_the_ratings(tmp_path: Path) -> None:
     sheet.write_text("\n".join(json.dumps({**row, **one}) for one in comments), encoding="utf-8")
     samples = [text(0, [2, 2], raters={"polite": ("anna", "ben")})]
     for name in ("polite", "polite_5"):
-        own = [
+        own_texts = [
             replace(s, human={name: 2.0}, ratings={name: (2, 2)}, raters={name: ("anna", "ben")})
             for s in samples
         ]
         judge = replace(judged({0: 5}), criterion=name)
-        (found,) = disagreements(own, [judge], FEW, read_ratings(sheet))
-        assert found.higher[0].comments == {"anna": "curt"}
+        (result,) = disagreements(own_texts, [judge], FEW, read_ratings(sheet))
+        assert result.higher[0].comments == {"anna": "curt"}
 
 
 @given(
@@ -162,17 +162,17 @@ def test_labels_of_words_are_ordered_by_their_values() -> None:
 @pytest.mark.parametrize("labels", [(), tuple(map(str, range(1, 13)))])
 def test_a_scale_of_many_levels_has_no_confusion(labels: tuple[str, ...]) -> None:
     column = replace(COLUMN, high=12.0, labels=labels, values=tuple(map(float, labels)))
-    found = compared([text(0, [3])], judged({0: 4}, column))
-    assert found.confusion is None
-    assert [gap.size for gap in found.higher] == [1]
+    result = compared([text(0, [3])], judged({0: 4}, column))
+    assert result.confusion is None
+    assert [gap.size for gap in result.higher] == [1]
 
 
 def test_ratings_on_another_scale_have_no_gaps() -> None:
     samples = [text(n, [10 * n + 10, 10 * n + 20]) for n in range(4)]
-    found = compared(samples, judged({0: 1, 1: 2, 2: 3, 3: 5}))
-    assert (found.higher, found.lower, found.confusion) == ((), (), None)
-    assert [rater.difference for rater in found.raters] == [None, None]
-    assert [rater.spearman["all-texts"].value for rater in found.raters] == [1, 1]
+    result = compared(samples, judged({0: 1, 1: 2, 2: 3, 3: 5}))
+    assert (result.higher, result.lower, result.confusion) == ((), (), None)
+    assert [rater.difference for rater in result.raters] == [None, None]
+    assert [rater.spearman["all-texts"].value for rater in result.raters] == [1, 1]
 
 
 def test_each_rater_is_compared_with_the_judge() -> None:
@@ -183,13 +183,13 @@ def test_each_rater_is_compared_with_the_judge() -> None:
     samples[0] = text(0, [None, 3], raters={"polite": ("anna", "ben")})
     raters = compared(samples, judged(dict(enumerate(scores)))).raters
     assert [(rater.rater, rater.texts) for rater in raters] == [("ben", 30), ("anna", 29)]
-    own = [row[0] for row in votes[1:]]
+    ratings = [row[0] for row in votes[1:]]
     assert raters[1].spearman["all-texts"].value == pytest.approx(
-        spearmanr(scores[1:], own).statistic
+        spearmanr(scores[1:], ratings).statistic
     )
     difference = raters[1].difference
     assert difference is not None
-    assert difference.value == pytest.approx(np.mean(scores[1:]) - np.mean(own))
+    assert difference.value == pytest.approx(np.mean(scores[1:]) - np.mean(ratings))
     assert difference.low < difference.value < difference.high  # type: ignore[operator]
 
 

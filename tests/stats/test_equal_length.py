@@ -51,8 +51,8 @@ def test_the_estimates_maximize_the_likelihood() -> None:
         return total
 
     expected = 1 / (1 + np.exp(-minimize(loss, np.zeros(3), tol=1e-12).x[1:]))
-    found = win_rates(items, systems, preferences, longer)
-    assert [found[name].value for name in "ab"] == pytest.approx(expected.tolist(), abs=1e-5)
+    rates = win_rates(items, systems, preferences, longer)
+    assert [rates[name].value for name in "ab"] == pytest.approx(expected.tolist(), abs=1e-5)
 
 
 @pytest.mark.slow
@@ -111,9 +111,9 @@ def test_alpacaeval_its_length_controlled_win_rates_are_below_by_up_to_six_point
             preferences.append(row["preference"] - 1)
             longer.append(len(row["output_2"]) - len(row["output_1"]))
     published = json.loads(shared_data("alpaca_logprobs/index.json").read_text("utf-8"))
-    found = win_rates(items, systems, preferences, longer)
-    assert [round(100 * found[model].value, 1) for model in MODELS] == [7.0, 13.6, 33.1, 27.6, 91.8]
+    rates = win_rates(items, systems, preferences, longer)
+    assert [round(100 * rates[model].value, 1) for model in MODELS] == [7.0, 13.6, 33.1, 27.6, 91.8]
     for model in MODELS:
-        gap = 100 * found[model].value - published[model]["length_controlled_winrate"]
+        gap = 100 * rates[model].value - published[model]["length_controlled_winrate"]
         assert 1.5 < gap < 5.7
         assert gap < published[model]["length_controlled_winrate"] - published[model]["win_rate"]

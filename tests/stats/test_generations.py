@@ -45,10 +45,10 @@ def nested(
 
 def test_a_mean_is_over_items_and_not_over_texts() -> None:
     values = np.array([[[1.0, 2.0, 3.0], [4.0, 4.0, 4.0], [2.0, 2.0, 5.0]]])
-    made = table(values)
-    assert made.items == ("i0", "i1", "i2")
-    assert made.matrix("clear").tolist() == [[2.0, 4.0, 3.0]]
-    estimate = item_means(made)["a", "clear"]
+    data = table(values)
+    assert data.items == ("i0", "i1", "i2")
+    assert data.matrix("clear").tolist() == [[2.0, 4.0, 3.0]]
+    estimate = item_means(data)["a", "clear"]
     assert (estimate.value, estimate.n) == (3.0, 3)
 
 

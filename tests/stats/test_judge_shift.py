@@ -78,8 +78,8 @@ def test_fewer_than_three_other_systems_give_no_interval() -> None:
 
 
 def test_a_systems_own_anchors_come_first() -> None:
-    own = np.concatenate([MOVED, SHIFT])
-    split = split_change(np.array([own, np.full(24, 2.0)]), changed(2, 24, slice(12)), FIRST)
+    changes = np.concatenate([MOVED, SHIFT])
+    split = split_change(np.array([changes, np.full(24, 2.0)]), changed(2, 24, slice(12)), FIRST)
     assert split is not None
     assert split.system.value == pytest.approx(
         (MOVED.mean() - SHIFT.mean()) / 2
@@ -113,19 +113,21 @@ def test_few_anchors_split_nothing(n_anchors: int) -> None:
 def test_few_changed_texts_are_not_tested(
     n_changed: int, *, has_interval: bool, has_p: bool
 ) -> None:
-    own = np.concatenate([MOVED[:n_changed], SHIFT])
-    split = split_change(own[None], changed(1, len(own), slice(n_changed)), FIRST)
+    changes = np.concatenate([MOVED[:n_changed], SHIFT])
+    split = split_change(changes[None], changed(1, len(changes), slice(n_changed)), FIRST)
     assert split is not None
     assert (split.system.low is not None, split.system.p is not None) == (has_interval, has_p)
 
 
-@pytest.mark.parametrize(("own", "p"), [(1.0, 2 / 2**12), (0.5, 1.0)])
-def test_equal_differences_have_no_interval_and_the_p_of_sign_flips(own: float, p: float) -> None:
+@pytest.mark.parametrize(("difference", "p"), [(1.0, 2 / 2**12), (0.5, 1.0)])
+def test_equal_differences_have_no_interval_and_the_p_of_sign_flips(
+    difference: float, p: float
+) -> None:
     split = split_change(
-        np.array([np.full(12, own), *[np.full(12, 0.5)] * 3]), changed(4, 12), FIRST
+        np.array([np.full(12, difference), *[np.full(12, 0.5)] * 3]), changed(4, 12), FIRST
     )
     assert split is not None
-    assert (split.system.value, split.system.low, split.system.p) == (own - 0.5, None, p)
+    assert (split.system.value, split.system.low, split.system.p) == (difference - 0.5, None, p)
 
 
 @given(st.integers(0, 10_000))

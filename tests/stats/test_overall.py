@@ -42,12 +42,12 @@ def _values(table: Table) -> list[float]:
 
 
 def test_it_is_the_weighted_mean_of_values_from_the_bad_end_to_the_good_one() -> None:
-    found = overall(
+    result = overall(
         _table((CLEAR, RIGHT, WRONG), (4.0, 1.0, 2.0), (1.0, 0.0, 10.0), (5.0, 1.0, 0.0))
     )
-    assert found is not None
-    made, table = found.summary, found.table
-    assert made == Overall(
+    assert result is not None
+    summary, table = result.summary, result.table
+    assert summary == Overall(
         {"clear": pytest.approx(1 / 6), "right": 0.5, "wrong": pytest.approx(1 / 3)}, 3, 3
     )
     assert _values(table) == pytest.approx([0.75 / 6 + 1.0 / 2 + 0.8 / 3, 0.0, 1.0])
@@ -57,11 +57,11 @@ def test_it_is_the_weighted_mean_of_values_from_the_bad_end_to_the_good_one() ->
 
 
 def test_a_text_counts_that_has_all() -> None:
-    found = overall(_table((CLEAR, RIGHT), (4.0, 1.0), (None, 1.0), (3.0, None)))
-    assert found is not None
-    assert (found.summary.n, found.summary.of) == (1, 3)
-    assert [score.item for score in found.table.scores] == ["i0"]
-    assert len(found.table.samples) == 3  # so that the same items are drawn
+    result = overall(_table((CLEAR, RIGHT), (4.0, 1.0), (None, 1.0), (3.0, None)))
+    assert result is not None
+    assert (result.summary.n, result.summary.of) == (1, 3)
+    assert [score.item for score in result.table.scores] == ["i0"]
+    assert len(result.table.samples) == 3  # so that the same items are drawn
     none = overall(_table((CLEAR, RIGHT), (None, 1.0), (3.0, None)))
     assert none is not None
     assert (none.summary.n, none.table.scores) == (0, ())
@@ -96,10 +96,10 @@ def test_comparisons_have_none() -> None:
 
 def test_the_mean_stands_for_a_panel() -> None:
     judges = tuple(replace(CLEAR, name=f"clear/{name}", judge=name) for name in "xy")
-    found = overall(_table((CLEAR, *judges, RIGHT), (3.0, 1.0, 5.0, 1.0)))
-    assert found is not None
-    assert list(found.summary.weights) == ["clear", "right"]
-    assert _values(found.table) == pytest.approx([0.25 * 0.5 + 0.75])
+    result = overall(_table((CLEAR, *judges, RIGHT), (3.0, 1.0, 5.0, 1.0)))
+    assert result is not None
+    assert list(result.summary.weights) == ["clear", "right"]
+    assert _values(result.table) == pytest.approx([0.25 * 0.5 + 0.75])
 
 
 def test_systems_and_items_stay_what_they_are() -> None:
@@ -111,8 +111,8 @@ def test_systems_and_items_stay_what_they_are() -> None:
         for key, pair in values.items()
         for column, value in zip((CLEAR, RIGHT), pair * (4.0, 1.0) + (1.0, 0.0), strict=True)
     )
-    found = overall(Table(samples, (CLEAR, RIGHT), scores))
-    assert found is not None
-    assert {(s.item, s.system): s.value for s in found.table.scores} == {
+    result = overall(Table(samples, (CLEAR, RIGHT), scores))
+    assert result is not None
+    assert {(s.item, s.system): s.value for s in result.table.scores} == {
         key: pytest.approx(0.25 * pair[0] + 0.75 * pair[1]) for key, pair in values.items()
     }

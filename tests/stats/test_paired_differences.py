@@ -114,10 +114,10 @@ def test_intervals_of_differences_hold_their_level_or_are_not_given(n: int) -> N
     one, other = (
         np.clip(np.round(3 + item + random.normal(size=item.shape)), 1, 5) for _ in range(2)
     )
-    found = mean_differences(one - other, n_resamples=100)
+    estimates = mean_differences(one - other, n_resamples=100)
     held = [
         e.low <= 0 <= e.high
-        for e in found
+        for e in estimates
         if e is not None and e.low is not None and e.high is not None
     ]
     assert (held == []) if n < 5 else 0.935 <= float(np.mean(held)) <= 0.98
@@ -126,13 +126,13 @@ def test_intervals_of_differences_hold_their_level_or_are_not_given(n: int) -> N
 def _scipys(row: list[float]) -> float:
     """The exact p of scipy's own paired permutation test."""
     zeros = np.zeros(len(row))
-    found = scipy_stats.permutation_test(
+    result = scipy_stats.permutation_test(
         (np.array(row), zeros),
         lambda x, y: np.mean(x - y),
         permutation_type="samples",
         n_resamples=np.inf,
     )
-    return float(found.pvalue)
+    return float(result.pvalue)
 
 
 @pytest.mark.parametrize(

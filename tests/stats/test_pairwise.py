@@ -40,8 +40,8 @@ def _both(item: str, a: str, b: str, shown_first: float, shown_second: float) ->
 def _only(
     rows: list[Score], systems: str, failures: list[Failure] | None = None, **options: object
 ) -> Ranking:
-    (found,) = rankings(rows, failures or [], list(systems), ["better"], **options)  # type: ignore[arg-type]
-    return found
+    (ranking,) = rankings(rows, failures or [], list(systems), ["better"], **options)  # type: ignore[arg-type]
+    return ranking
 
 
 def _by_system(ranking: Ranking) -> dict[str, Standing]:
@@ -80,24 +80,27 @@ def _logistic(
 
     def loss(theta: np.ndarray) -> tuple[float, np.ndarray]:
         gap = theta[one] - theta[other]
-        left = weight * (1 / (1 + np.exp(-gap)) - p)
+        residual = weight * (1 / (1 + np.exp(-gap)) - p)
         size = len(systems)
-        slope = np.bincount(one, left, size) - np.bincount(other, left, size)
+        slope = np.bincount(one, residual, size) - np.bincount(other, residual, size)
         return float((weight * (np.logaddexp(0, gap) - p * gap)).sum()), slope
 
-    found = minimize(loss, np.zeros(len(systems)), jac=True, options={"gtol": 1e-7}).x
-    return dict(zip(systems, found - found.mean(), strict=True))
+    strengths = minimize(loss, np.zeros(len(systems)), jac=True, options={"gtol": 1e-7}).x
+    return dict(zip(systems, strengths - strengths.mean(), strict=True))
 
 
 def test_for_two_systems_the_win_rate_is_the_mean_preference_as_in_alpacaeval() -> None:
     shown_first, shown_second = [0.9, 0.2, 0.7, 1.0], [0.3, 0.6, 0.5, 0.2]
     rows = [r for k in range(4) for r in _both(f"i{k}", "a", "b", shown_first[k], shown_second[k])]
-    found = _by_system(_only(rows, "ab"))
+    standings = _by_system(_only(rows, "ab"))
     # preferences .8, .3, .6, .9
-    assert (found["a"].win_rate, found["b"].win_rate) == (pytest.approx(0.65), pytest.approx(0.35))
-    assert (found["a"].wins, found["a"].losses, found["a"].n) == (3, 1, 4)
+    assert (standings["a"].win_rate, standings["b"].win_rate) == (
+        pytest.approx(0.65),
+        pytest.approx(0.35),
+    )
+    assert (standings["a"].wins, standings["a"].losses, standings["a"].n) == (3, 1, 4)
     # one tie added to 2.6 wins and 1.4 losses
-    assert found["a"].strength == pytest.approx(math.log(3.1 / 1.9) / 2, abs=1e-7)
+    assert standings["a"].strength == pytest.approx(math.log(3.1 / 1.9) / 2, abs=1e-7)
 
 
 def test_strengths_are_evalicas_on_wins_and_losses_with_the_ties_added() -> None:
@@ -137,12 +140,16 @@ def test_strengths_exist_where_a_system_wins_every_time() -> None:
         for a, b in combinations("abc", 2)
         for r in _both(f"i{k}", a, b, 1.0, 0.0)
     ]
-    found = _only(rows, "abc")
-    assert [(s.system, s.win_rate) for s in found.standings] == [("a", 1.0), ("b", 0.5), ("c", 0.0)]
+    ranking = _only(rows, "abc")
+    assert [(s.system, s.win_rate) for s in ranking.standings] == [
+        ("a", 1.0),
+        ("b", 0.5),
+        ("c", 0.0),
+    ]
     theirs = _logistic(
         [(a, b, 1.0, 1.0) for a, b in combinations("abc", 2)] * 20, {*combinations("abc", 2)}, "abc"
     )
-    assert [s.strength for s in found.standings] == pytest.approx(
+    assert [s.strength for s in ranking.standings] == pytest.approx(
         [theirs[name] for name in "abc"], abs=1e-5
     )
 
@@ -151,9 +158,11 @@ def test_strengths_converge_along_a_chain_of_sure_winners() -> None:
     names = "abcdefghijkl"
     pairs = list(pairwise(names))
     rows = [r for k in range(100) for a, b in pairs for r in _both(f"i{k}", a, b, 1.0, 0.0)]
-    found = _by_system(_only(rows, names))
+    standings = _by_system(_only(rows, names))
     for a, b in pairs:  # a tree: every link is a comparison of two, 100.5 to 0.5
-        assert found[a].strength - found[b].strength == pytest.approx(math.log(201), abs=1e-6)  # type: ignore[operator]
+        assert standings[a].strength - standings[b].strength == pytest.approx(
+            math.log(201), abs=1e-6
+        )  # type: ignore[operator]
 
 
 def _uneven() -> list[Score]:
@@ -170,29 +179,29 @@ def test_of_whole_wins_and_losses_the_interval_is_wilsons_with_students_t(wins: 
     rows = [
         r for k in range(10) for r in _both(f"i{k}", "a", "b", float(k < wins), float(k >= wins))
     ]
-    found = _by_system(_only(rows, "ab"))["a"]
+    standing = _by_system(_only(rows, "ab"))["a"]
     tries = 10 if wins in (0, 10) else 9  # n − 1, as the variance's divisor is
     z = student.ppf(0.975, 9) * math.sqrt(10 / tries)  # of which scipy's makes what tries make of t
     theirs = binomtest(wins, 10).proportion_ci(
         confidence_level=2 * norm.cdf(z) - 1, method="wilson"
     )
-    assert (found.low, found.high) == (pytest.approx(theirs.low), pytest.approx(theirs.high))
+    assert (standing.low, standing.high) == (pytest.approx(theirs.low), pytest.approx(theirs.high))
 
 
 def test_items_with_several_pairs_count_as_many_tries_as_they_scatter_like() -> None:
-    found = _by_system(_only(_uneven(), "abc"))
+    standings = _by_system(_only(_uneven(), "abc"))
     preferences = _preferences(_uneven())
     for name in "abc":
         items = [
             [p for (item, a, _), p in preferences.items() if (item, a) == (f"i{k}", name)]
             for k in range(6)
         ]
-        rate = found[name].win_rate
+        rate = standings[name].win_rate
         away = [sum(one) - rate * len(one) for one in items]
         variance = 6 / 5 * sum(each**2 for each in away) / sum(map(len, items)) ** 2
         for end in (
-            found[name].low,
-            found[name].high,
+            standings[name].low,
+            standings[name].high,
         ):  # Wilson: the rates that are t of their own errors away
             assert end is not None
             error = math.sqrt(variance * end * (1 - end) / (rate * (1 - rate)))
@@ -200,7 +209,7 @@ def test_items_with_several_pairs_count_as_many_tries_as_they_scatter_like() -> 
 
 
 def test_intervals_of_strengths_go_by_what_each_item_moves() -> None:
-    found = _by_system(_only(_uneven(), "abc"))
+    standings = _by_system(_only(_uneven(), "abc"))
     preferences = [(item, a, b, p) for (item, a, b), p in _preferences(_uneven()).items() if a < b]
 
     def fitted(item: str, weight: float) -> dict[str, float]:
@@ -212,12 +221,12 @@ def test_intervals_of_strengths_go_by_what_each_item_moves() -> None:
     for name in "abc":
         variance = 6 / 5 * sum(((up[name] - down[name]) / (2 * step)) ** 2 for up, down in pulls)
         away = student.ppf(0.975, 5) * math.sqrt(variance)
-        strength = found[name].strength
+        strength = standings[name].strength
         assert strength is not None
         # The ties pull every strength towards 0: the outer end is further away by as much.
         ends = [
-            strength - (found[name].strength_low or 0.0),
-            (found[name].strength_high or 0.0) - strength,
+            strength - (standings[name].strength_low or 0.0),
+            (standings[name].strength_high or 0.0) - strength,
         ]
         assert min(ends) == pytest.approx(away, rel=1e-3)
         assert ends[strength > 0] == max(ends) < 1.5 * away
@@ -258,9 +267,9 @@ def test_of_two_systems_alike_in_every_item_the_strength_scatters_as_the_model_s
 
 
 def test_the_method_names_the_interval() -> None:
-    found = _only(_random("ab", 5, seed=0), "ab")
+    ranking = _only(_random("ab", 5, seed=0), "ab")
     assert (
-        found.method
+        ranking.method
         == "95% over items, with Student's t: Wilson's score for win rates, sandwich errors for strengths"
     )
 
@@ -276,16 +285,16 @@ def test_wins_losses_ties_and_flips_by_hand() -> None:
         _row("equal", "a", "b", 0.5, IDENTICAL),
         _row("equal", "b", "a", 0.5, IDENTICAL),
     ]
-    found = _only(rows, "ab")
-    a, b = _by_system(found)["a"], _by_system(found)["b"]
+    ranking = _only(rows, "ab")
+    a, b = _by_system(ranking)["a"], _by_system(ranking)["b"]
     assert (a.wins, a.losses, a.ties, a.undecided, a.n) == (2, 1, 2, 2, 7)
     assert (b.wins, b.losses, b.ties, b.undecided, b.n) == (1, 2, 2, 2, 7)
     assert (
-        a.flip_rate == b.flip_rate == found.flip_rate == 4 / 6
+        a.flip_rate == b.flip_rate == ranking.flip_rate == 4 / 6
     )  # equal texts were not asked about
-    assert (found.pairs, found.incomplete, found.failed) == (7, 0, 0)
+    assert (ranking.pairs, ranking.incomplete, ranking.failed) == (7, 0, 0)
     # mean of the first: .5, .75, .5, .75, 1, .9
-    assert found.position_bias == pytest.approx(4.4 / 6 - 0.5)
+    assert ranking.position_bias == pytest.approx(4.4 / 6 - 0.5)
 
 
 @given(st.floats(0, 1), st.integers(1, 4))
@@ -293,8 +302,8 @@ def test_wins_losses_ties_and_flips_by_hand() -> None:
 def test_answers_that_cancel_out_are_undecided_whatever_their_rounding(
     value: float, n: int
 ) -> None:
-    found = _only([r for k in range(n) for r in _both(f"i{k}", "a", "b", value, value)], "ab")
-    for standing in found.standings:
+    ranking = _only([r for k in range(n) for r in _both(f"i{k}", "a", "b", value, value)], "ab")
+    for standing in ranking.standings:
         assert (standing.ties, standing.undecided) == ((n, 0) if value == 0.5 else (0, n))
         assert standing.win_rate == 0.5
 
@@ -306,20 +315,20 @@ def test_a_pair_without_one_order_is_not_compared() -> None:
         _row("missing", "b", "a", 1.0),
     ]
     failures = [_failed("half", "b", "a"), _failed("none", "a", "b"), _failed("none", "b", "a")]
-    found = _only(rows, "ab", failures)
-    assert (found.pairs, found.incomplete, found.failed) == (1, 3, 3)
-    assert _by_system(found)["a"].win_rate == pytest.approx(0.8)
-    assert found.position_bias == pytest.approx(0.1)
+    ranking = _only(rows, "ab", failures)
+    assert (ranking.pairs, ranking.incomplete, ranking.failed) == (1, 3, 3)
+    assert _by_system(ranking)["a"].win_rate == pytest.approx(0.8)
+    assert ranking.position_bias == pytest.approx(0.1)
 
 
 def test_one_order_counts_where_one_order_is_meant() -> None:
     rows = [_row("i0", "a", "b", 0.9), _row("i1", "b", "a", 0.3), _row("i2", "b", "a", 0.5)]
-    found = _only(rows, "ab", [_failed("i3", "a", "b")], orders=1)
-    a = _by_system(found)["a"]
+    ranking = _only(rows, "ab", [_failed("i3", "a", "b")], orders=1)
+    a = _by_system(ranking)["a"]
     assert a.win_rate == pytest.approx((0.9 + 0.7 + 0.5) / 3)
     assert (a.wins, a.losses, a.ties, a.undecided) == (2, 0, 1, 0)
-    assert (found.pairs, found.incomplete, found.failed) == (3, 1, 1)
-    assert (found.flip_rate, a.flip_rate, found.position_bias) == (None, None, None)
+    assert (ranking.pairs, ranking.incomplete, ranking.failed) == (3, 1, 1)
+    assert (ranking.flip_rate, a.flip_rate, ranking.position_bias) == (None, None, None)
 
 
 def test_the_matrix_has_a_cell_for_every_two_systems() -> None:
@@ -328,24 +337,26 @@ def test_the_matrix_has_a_cell_for_every_two_systems() -> None:
         *_both("i1", "a", "b", 0.8, 0.4),
         *_both("i0", "b", "c", 0.9, 0.1),
     ]
-    found = _only(rows, "abcd")
-    assert found.systems == ("a", "b", "c", "d")
-    assert found.n == ((0, 2, 0, 0), (2, 0, 1, 0), (0, 1, 0, 0), (0, 0, 0, 0))
-    known = [[None if rate is None else round(rate, 12) for rate in row] for row in found.win_rate]
+    ranking = _only(rows, "abcd")
+    assert ranking.systems == ("a", "b", "c", "d")
+    assert ranking.n == ((0, 2, 0, 0), (2, 0, 1, 0), (0, 1, 0, 0), (0, 0, 0, 0))
+    known = [
+        [None if rate is None else round(rate, 12) for rate in row] for row in ranking.win_rate
+    ]
     assert known == [
         [None, 0.35, None, None],
         [0.65, None, 0.9, None],
         [None, 0.1, None, None],
         [None] * 4,
     ]
-    assert [s.system for s in found.standings] == ["b", "a", "c"]  # d was never compared
+    assert [s.system for s in ranking.standings] == ["b", "a", "c"]  # d was never compared
 
 
 def test_groups_that_never_met_have_no_strengths() -> None:
     rows = [r for k in range(5) for pair in ("ab", "cd") for r in _both(f"i{k}", *pair, 0.8, 0.3)]
-    found = _only(rows, "abcd")
-    assert found.note == "The systems fall into 2 groups that never met: no strengths."
-    for standing in found.standings:
+    ranking = _only(rows, "abcd")
+    assert ranking.note == "The systems fall into 2 groups that never met: no strengths."
+    for standing in ranking.standings:
         assert (standing.strength, standing.strength_low, standing.strength_high) == (
             None,
             None,
@@ -400,11 +411,11 @@ def test_systems_that_met_different_opponents_are_ordered_by_strength() -> None:
 
 
 def test_nothing_compared_is_a_ranking_without_standings() -> None:
-    found = _only([_row("i0", "a", "b", 1.0)], "ab", [_failed("i0", "b", "a")])
-    assert (found.standings, found.pairs, found.incomplete, found.failed) == ((), 0, 1, 1)
-    assert found.win_rate == ((None, None), (None, None))
-    assert found.note == "No pair was compared."
-    assert (found.flip_rate, found.position_bias) == (None, None)
+    ranking = _only([_row("i0", "a", "b", 1.0)], "ab", [_failed("i0", "b", "a")])
+    assert (ranking.standings, ranking.pairs, ranking.incomplete, ranking.failed) == ((), 0, 1, 1)
+    assert ranking.win_rate == ((None, None), (None, None))
+    assert ranking.note == "No pair was compared."
+    assert (ranking.flip_rate, ranking.position_bias) == (None, None)
 
 
 def test_criteria_are_ranked_apart_and_other_rows_are_left_out() -> None:
@@ -423,10 +434,10 @@ def test_criteria_are_ranked_apart_and_other_rows_are_left_out() -> None:
 def test_a_fit_that_did_not_converge_gives_no_number(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = _random("abcd", 5, seed=1)
     monkeypatch.setattr(pairwise_module, "_LIMIT", 1)
-    found = _only(rows, "abcd")
-    assert found.note == "The Bradley-Terry fit did not converge: no strengths."
-    assert {s.strength for s in found.standings} == {None}
-    assert None not in {s.low for s in found.standings}
+    ranking = _only(rows, "abcd")
+    assert ranking.note == "The Bradley-Terry fit did not converge: no strengths."
+    assert {s.strength for s in ranking.standings} == {None}
+    assert None not in {s.low for s in ranking.standings}
 
 
 _answers = st.sampled_from([0.0, 0.2, 0.5, 0.7, 1.0])
@@ -448,10 +459,10 @@ def _of(data: list[tuple[float, ...]], names: str = "abc") -> list[Score]:
 @given(_data)
 @few
 def test_every_pair_gives_one_win_in_all(data: list[tuple[float, ...]]) -> None:
-    found = _only(_of(data), "abc")
-    assert sum(s.win_rate * s.n for s in found.standings) == pytest.approx(found.pairs)
-    assert sum(s.strength or 0.0 for s in found.standings) == pytest.approx(0, abs=1e-9)
-    for standing in found.standings:
+    ranking = _only(_of(data), "abc")
+    assert sum(s.win_rate * s.n for s in ranking.standings) == pytest.approx(ranking.pairs)
+    assert sum(s.strength or 0.0 for s in ranking.standings) == pytest.approx(0, abs=1e-9)
+    for standing in ranking.standings:
         assert standing.wins + standing.losses + standing.ties + standing.undecided == standing.n
 
 
@@ -555,12 +566,12 @@ def test_win_rates_against_one_system_have_the_p_of_the_sign_test() -> None:
         for k in range(12)
         for row in _both(f"i{k}", system, "b", float(k < number), float(k >= number))
     ]
-    found = _only(rows, "abc", against="b")
+    ranking = _only(rows, "abc", against="b")
     p = {system: binomtest(number, 12).pvalue for system, number in wins.items()}
-    by_system = _by_system(found)
+    by_system = _by_system(ranking)
     assert by_system["a"].p == pytest.approx(2 * p["a"])
     assert by_system["c"].p == pytest.approx(p["c"])
     assert by_system["b"].p is None
     assert {name: s.apart for name, s in by_system.items()} == {"a": 1, "b": 0, "c": 0}
-    assert found.against == "b"
+    assert ranking.against == "b"
     assert {s.p for s in _only(rows, "abc").standings} == {None}

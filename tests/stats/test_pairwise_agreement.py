@@ -76,11 +76,11 @@ def kappa(a: list[int], b: list[int]) -> float:
 
 @given(sides, sides, st.booleans())
 def test_share_and_kappa_of_one_rater(
-    judged: list[Preference], given: list[Preference], swapped: bool
+    judged: list[Preference], votes: list[Preference], swapped: bool
 ) -> None:
-    one = compared(table(judged), stated(given, swapped=swapped))
+    one = compared(table(judged), stated(votes, swapped=swapped))
     (row,) = one.rows
-    ours, theirs = [SIGN[side] for side in judged], [SIGN[side] for side in given]
+    ours, theirs = [SIGN[side] for side in judged], [SIGN[side] for side in votes]
     same = np.mean(
         [1.0 if a == b else 0.5 if 0 in (a, b) else 0.0 for a, b in zip(ours, theirs, strict=True)]
     )
@@ -118,12 +118,12 @@ votes = st.lists(sides, min_size=2, max_size=5)
 @given(sides, votes)
 @settings(max_examples=15, deadline=None)
 def test_the_majority_has_more_than_half_of_the_votes(
-    judged: list[Preference], given: list[list[Preference]]
+    judged: list[Preference], votes: list[list[Preference]]
 ) -> None:
     """By pandas: the only label of a pair whose share of the votes is above one half."""
-    ratings = [each for k, side in enumerate(given) for each in stated(side, f"r{k}")]
+    ratings = [each for k, side in enumerate(votes) for each in stated(side, f"r{k}")]
     one = compared(table(judged), ratings)
-    shares = pd.DataFrame(given).apply(lambda column: column.value_counts(normalize=True))
+    shares = pd.DataFrame(votes).apply(lambda column: column.value_counts(normalize=True))
     majority = shares.idxmax().where(shares.max() > 0.5)
     assert one.no_majority == majority.isna().sum()
     distance = pd.Series(judged).map(SIGN) - majority.map(SIGN)
@@ -140,7 +140,7 @@ def test_the_majority_has_more_than_half_of_the_votes(
 
 
 @pytest.mark.parametrize(
-    ("given", "label"),
+    ("votes", "label"),
     [
         (("tie", "tie", "first"), 0.0),
         (("first", "second", "tie"), None),
@@ -150,8 +150,8 @@ def test_the_majority_has_more_than_half_of_the_votes(
         (("first",), 1.0),
     ],
 )
-def test_two_ties_of_three_are_a_tie(given: tuple[Preference, ...], label: float | None) -> None:
-    assert majority_label([SIGN[each] for each in given]) == label
+def test_two_ties_of_three_are_a_tie(votes: tuple[Preference, ...], label: float | None) -> None:
+    assert majority_label([SIGN[each] for each in votes]) == label
 
 
 def test_pairs_without_a_majority_are_noted() -> None:
@@ -165,10 +165,10 @@ def test_pairs_without_a_majority_are_noted() -> None:
 
 
 def test_preferences_follow_from_ratings_of_single_texts() -> None:
-    given = {"a": (4.0, 2.0), "b": (3.0, 3.0), "c": (3.0, None)}
+    ratings = {"a": (4.0, 2.0), "b": (3.0, 3.0), "c": (3.0, None)}
     texts = [
         Sample(item, s, f"{item} {s}", human={"overall": {"a": 3.0, "b": 3.0, "c": 3.0}[s]},
-               ratings={"overall": given[s]}, raters={"overall": ("anna", "ben")})
+               ratings={"overall": ratings[s]}, raters={"overall": ("anna", "ben")})
         for item in ITEMS for s in SYSTEMS
     ]  # fmt: skip
     one = compared(table(["first"] * len(PAIRS), texts), [])

@@ -75,21 +75,21 @@ def test_it_is_the_share_of_the_scored_texts_that_reach_it(row: list[float | Non
 
 @given(st.lists(st.sampled_from([0.0, 1.0]), min_size=1, max_size=30))
 def test_of_a_scale_of_0_and_1_it_is_the_mean(row: list[float]) -> None:
-    made = table(SOLVED, {"s": [*row]})
-    assert Result(made).pass_rates == {("s", "solved"): item_means(made)["s", "solved"]}
+    data = table(SOLVED, {"s": [*row]})
+    assert Result(data).pass_rates == {("s", "solved"): item_means(data)["s", "solved"]}
 
 
 def test_a_column_without_a_least_value_has_none() -> None:
-    made = table(Column("polite", "criterion", Signature("polite@1"), 1.0, 5.0), {"s": [1.0, 5.0]})
-    assert Result(made).pass_rates == {}
-    assert pass_table(made).columns == ()
+    data = table(Column("polite", "criterion", Signature("polite@1"), 1.0, 5.0), {"s": [1.0, 5.0]})
+    assert Result(data).pass_rates == {}
+    assert pass_table(data).columns == ()
 
 
 def test_the_test_of_two_systems_is_mcnemars() -> None:
     """With equal weights the exact sign-flip test of 0 and 1 is the exact McNemar test."""
     first: list[float | None] = [5, 5, 5, 4, 5, 5, 4, 2, 1, 5]
     second: list[float | None] = [1, 2, 3, 2, 3.7, 5, 3, 4, 1, 5]
-    (found,) = compare(pass_table(table(POLITE, {"a": first, "b": second})))
-    (difference,) = found.differences
-    assert (found.column, difference.wins, difference.losses) == ("polite pass rate", 6, 1)
+    (comparison,) = compare(pass_table(table(POLITE, {"a": first, "b": second})))
+    (difference,) = comparison.differences
+    assert (comparison.column, difference.wins, difference.losses) == ("polite pass rate", 6, 1)
     assert difference.estimate.p == pytest.approx(scipy_stats.binomtest(1, 7).pvalue)

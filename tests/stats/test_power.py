@@ -117,29 +117,29 @@ def scatter_of(metric_table: Make) -> Callable[[Values], Scatter]:
 
     def scattered(values: Values) -> Scatter:
         table = metric_table({"m": values})
-        (found,) = scatter(table, table.columns)
-        return found
+        (result,) = scatter(table, table.columns)
+        return result
 
     return scattered
 
 
 def test_the_median_pair_and_the_worst(scatter_of: Make) -> None:
     a, b, c = [1, 2, 3, 4, 3, 2, 1], [1, 2, 3, 5, 3, 2, 1], [4, 1, None, 0, 2, 2, 1]
-    found = scatter_of({"a": a, "b": b, "c": c})
+    result = scatter_of({"a": a, "b": b, "c": c})
     of = [
         [x - y for x, y in zip(*two, strict=True) if None not in (x, y)]
         for two in ((a, b), (a, c), (b, c))
     ]
     sds = sorted(np.std(d, ddof=1) for d in of)
-    assert [pair.sd for pair in found.pairs] == pytest.approx(sds)
-    assert sorted(pair.items for pair in found.pairs) == [6, 6, 7]
-    assert (found.note, found.tests, found.least) == ("", 3, 7)
-    assert (found.median.sd, found.worst.sd) == pytest.approx((sds[1], sds[2]))
-    assert found.worst.detectable(6) is None
-    assert [pair.step for pair in found.pairs] == [1.0] * 3
-    equal = [pair.zeros * math.exp(-((pair.mean / pair.sd) ** 2) / 2) for pair in found.pairs]
+    assert [pair.sd for pair in result.pairs] == pytest.approx(sds)
+    assert sorted(pair.items for pair in result.pairs) == [6, 6, 7]
+    assert (result.note, result.tests, result.least) == ("", 3, 7)
+    assert (result.median.sd, result.worst.sd) == pytest.approx((sds[1], sds[2]))
+    assert result.worst.detectable(6) is None
+    assert [pair.step for pair in result.pairs] == [1.0] * 3
+    equal = [pair.zeros * math.exp(-((pair.mean / pair.sd) ** 2) / 2) for pair in result.pairs]
     assert sorted(equal) == pytest.approx([2 / 6, 2 / 6, 6 / 7])
-    assert found.worst.level == 0.05 / 3
+    assert result.worst.level == 0.05 / 3
 
 
 @settings(max_examples=25, deadline=None)
@@ -154,13 +154,13 @@ def test_no_pair_needs_more_than_the_hardest(
     values[random.random(values.shape) < 0.2] = np.nan
     compared = pairs(range(5))
     rows = np.stack([values[a] - values[b] for a, b in compared])
-    found = scatter_of_pairs("m", "abcde", compared, rows, systems=5)
+    result = scatter_of_pairs("m", "abcde", compared, rows, systems=5)
 
     def need(pair: Spread) -> float:
         least = pair.detectable(items) if difference is None else pair.needed(difference)
         return math.inf if least is None else least
 
-    assert need(found.hardest(difference, items)) == max(map(need, found.pairs))
+    assert need(result.hardest(difference, items)) == max(map(need, result.pairs))
 
 
 def test_a_pair_with_many_equal_scores_may_need_most_items(scatter_of: Make) -> None:
@@ -187,8 +187,8 @@ def test_the_fewest_items_are_those_with_which_a_run_can_tell_systems_apart(
         table = metric_table(
             {"m": {f"s{k}": [k + n % 2 * k / 9 for n in range(items)] for k in range(systems)}}
         )
-        (found,) = compare(table, n_resamples=200)
-        return found.note
+        (comparison,) = compare(table, n_resamples=200)
+        return comparison.note
 
     assert TOO_FEW in note(fewest - 1)
     assert TOO_FEW not in note(fewest)
@@ -197,9 +197,9 @@ def test_the_fewest_items_are_those_with_which_a_run_can_tell_systems_apart(
 def test_one_pair_of_several_is_corrected_for_all_of_them(metric_table: Make) -> None:
     a, b, c = [1.0, 2, 3, 4, 3, 2, 1], [1.0, 2, 3, 5, 3, 2, 1], [4.0, 1, None, 0, 2, 2, 1]
     table = metric_table({"m": {"a": a, "b": b, "c": c, "d": [None] * 7}})
-    (found,) = scatter(table, table.columns, ("b", "a"))
-    (pair,) = found.pairs
-    assert (pair.systems, pair.items, found.tests) == (("b", "a"), 7, 3)
+    (result,) = scatter(table, table.columns, ("b", "a"))
+    (pair,) = result.pairs
+    assert (pair.systems, pair.items, result.tests) == (("b", "a"), 7, 3)
     assert pair.mean == pytest.approx(1 / 7)
     (none,) = scatter(table, table.columns, ("a", "d"))
     assert (none.pairs, none.note) == ((), "no two systems share an item; at least 6 are needed")
@@ -210,8 +210,8 @@ def test_one_pair_of_several_is_corrected_for_all_of_them(metric_table: Make) ->
 
 
 def test_so_many_systems_are_not_tested(scatter_of: Make) -> None:
-    found = scatter_of({f"s{k}": [float(k * n % 7) for n in range(8)] for k in range(101)})
-    assert (found.pairs, found.tests, found.note) == (
+    result = scatter_of({f"s{k}": [float(k * n % 7) for n in range(8)] for k in range(101)})
+    assert (result.pairs, result.tests, result.note) == (
         (),
         0,
         "more than 100 systems: too many to test",
@@ -220,11 +220,11 @@ def test_so_many_systems_are_not_tested(scatter_of: Make) -> None:
 
 def test_pairs_that_share_too_few_items_are_left_out(scatter_of: Make) -> None:
     wave = [1.0, 2.0, 3.0, 2.0, 1.0, 2.0, 5.0]
-    found = scatter_of({"a": wave, "b": wave[::-1], "c": [9.0, 1.0, 5.0, None, None, None, None]})
-    (pair,) = found.pairs
+    result = scatter_of({"a": wave, "b": wave[::-1], "c": [9.0, 1.0, 5.0, None, None, None, None]})
+    (pair,) = result.pairs
     assert (pair.systems, pair.items) == (("a", "b"), 7)
     assert pair.sd == pytest.approx(np.std(np.subtract(wave, wave[::-1]), ddof=1))
-    assert found.note == "2 pairs of systems are left out, with fewer than 6 items in common"
+    assert result.note == "2 pairs of systems are left out, with fewer than 6 items in common"
     nine = [*wave, 3.0, 1.0]
     one = scatter_of(
         {"a": nine, "b": [*nine[::-1][:6], *[None] * 3], "c": [*[None] * 3, 4.0, *wave[2:]]}

@@ -46,43 +46,43 @@ def test_it_is_the_papers_estimate_but_for_the_divisors() -> None:
     y, f, more = drawn()
     n, big = len(y), len(more)
     lam, value, rectified, imputed = paper(y, f, more)
-    found = powered(y, f, more, name="difference")
-    assert found.weight == pytest.approx(lam * f.std(ddof=1) / y.std(ddof=1))
-    assert found.estimate.value == pytest.approx(value)
+    result = powered(y, f, more, name="difference")
+    assert result.weight == pytest.approx(lam * f.std(ddof=1) / y.std(ddof=1))
+    assert result.estimate.value == pytest.approx(value)
     parts = rectified * n / (n - 2), imputed * big / (big - 1)
     free = sum(parts) ** 2 / (parts[0] ** 2 / (n - 2) + parts[1] ** 2 / (big - 1))
     expected = stats.t(free, value, sum(parts) ** 0.5)
-    assert (found.estimate.low, found.estimate.high) == pytest.approx(expected.interval(0.95))
-    assert found.estimate.p == pytest.approx(2 * stats.t.sf(abs(value) / sum(parts) ** 0.5, free))
-    assert found.judged == big
+    assert (result.estimate.low, result.estimate.high) == pytest.approx(expected.interval(0.95))
+    assert result.estimate.p == pytest.approx(2 * stats.t.sf(abs(value) / sum(parts) ** 0.5, free))
+    assert result.judged == big
 
 
 def test_without_weight_it_is_the_classical_interval() -> None:
     y, f, more = drawn()
-    found = powered(y, f, more, weight=0.0, name="difference")
+    result = powered(y, f, more, weight=0.0, name="difference")
     expected = stats.ttest_1samp(y, 0.0)
-    assert (found.estimate.low, found.estimate.high) == pytest.approx(
+    assert (result.estimate.low, result.estimate.high) == pytest.approx(
         expected.confidence_interval(0.95)
     )
-    assert found.estimate.p == pytest.approx(expected.pvalue)
-    assert found.estimate == found.people
+    assert result.estimate.p == pytest.approx(expected.pvalue)
+    assert result.estimate == result.people
 
 
 def test_with_perfect_scores_in_full_it_is_the_mean_of_the_others() -> None:
     y, _, more = drawn()
     more = more / 7
-    found = powered(y, y.copy(), more, weight=1.0, name="difference").estimate
-    assert found.value == pytest.approx(more.mean())
+    estimate = powered(y, y.copy(), more, weight=1.0, name="difference").estimate
+    assert estimate.value == pytest.approx(more.mean())
     expected = stats.ttest_1samp(more, 0.0).confidence_interval(0.95)
-    assert (found.low, found.high) == pytest.approx(expected)
+    assert (estimate.low, estimate.high) == pytest.approx(expected)
 
 
 def test_perfect_scores_are_worth_all_items() -> None:
     y, _, _ = drawn(rated=100, others=400)
     every = np.tile(y, 5)
-    found = powered(y, every[:100], every[100:], name="difference")
-    assert found.weight == pytest.approx(400 / 500, rel=0.02)  # 1 / (1 + n/N)
-    assert found.effective_ratings == pytest.approx(500, rel=0.03)
+    result = powered(y, every[:100], every[100:], name="difference")
+    assert result.weight == pytest.approx(400 / 500, rel=0.02)  # 1 / (1 + n/N)
+    assert result.effective_ratings == pytest.approx(500, rel=0.03)
 
 
 @given(st.floats(0.001, 1000), st.floats(-100, 100), st.integers(0, 50))
@@ -96,8 +96,8 @@ def test_the_judges_scale_does_not_matter(factor: float, shift: float, seed: int
 
 def test_a_judge_who_goes_against_people_does_not_count() -> None:
     y, f, more = drawn()
-    found = powered(y, -f, -more)
-    assert (found.weight, found.estimate) == (0.0, found.people)
+    result = powered(y, -f, -more)
+    assert (result.weight, result.estimate) == (0.0, result.people)
 
 
 ALMOST = np.array([0.3, 0.1 + 0.2])
@@ -108,8 +108,8 @@ ALMOST = np.array([0.3, 0.1 + 0.2])
 @pytest.mark.parametrize("same", [np.full(2, 0.1), np.zeros(2), ALMOST])
 def test_a_judge_who_always_says_the_same_does_not_count(same: Any, weight: float | None) -> None:
     y, f, more = drawn()
-    found = powered(y, np.resize(same, len(f)), np.resize(same, len(more)), weight=weight)
-    assert (found.weight, found.estimate) == (0.0, found.people)
+    result = powered(y, np.resize(same, len(f)), np.resize(same, len(more)), weight=weight)
+    assert (result.weight, result.estimate) == (0.0, result.people)
     assert powered(y, np.resize(same, len(f)), more, weight=weight).weight == 0.0
     assert powered(y, f, np.empty(0), weight=weight).weight == 0.0
 
@@ -117,19 +117,23 @@ def test_a_judge_who_always_says_the_same_does_not_count(same: Any, weight: floa
 @pytest.mark.parametrize("same", [np.full(2, 5.0), np.zeros(2), ALMOST])
 def test_equal_ratings_give_no_interval(same: Any) -> None:
     _, f, more = drawn()
-    found = powered(np.resize(same, len(f)), f, more)
-    assert found.estimate.value == pytest.approx(same[0])
-    assert (found.estimate.low, found.estimate.high, found.effective_ratings) == (None, None, None)
-    assert found.estimate.method.endswith("all ratings are equal: no interval")
+    result = powered(np.resize(same, len(f)), f, more)
+    assert result.estimate.value == pytest.approx(same[0])
+    assert (result.estimate.low, result.estimate.high, result.effective_ratings) == (
+        None,
+        None,
+        None,
+    )
+    assert result.estimate.method.endswith("all ratings are equal: no interval")
 
 
 def test_one_more_item_has_no_variance_of_its_own() -> None:
     y, f, more = drawn()
-    found = powered(y, f, more[:1])
-    assert 0 < found.weight < 0.1
-    assert found.estimate.low < found.estimate.value < found.estimate.high  # type: ignore[operator]
+    result = powered(y, f, more[:1])
+    assert 0 < result.weight < 0.1
+    assert result.estimate.low < result.estimate.value < result.estimate.high  # type: ignore[operator]
     assert (
-        replace(found, estimate=replace(found.estimate, low=4.0, high=4.0)).effective_ratings
+        replace(result, estimate=replace(result.estimate, low=4.0, high=4.0)).effective_ratings
         is None
     )
 
@@ -137,9 +141,9 @@ def test_one_more_item_has_no_variance_of_its_own() -> None:
 def test_a_skewed_means_interval_is_halls() -> None:
     """The interval's ends are where Hall's cubic transform of the studentised mean is ±t."""
     y = np.array([5.0] * 20 + [4.0] * 6 + [2.0] * 3 + [1.0])
-    found = powered(y, y.copy(), np.empty(0)).estimate
+    estimate = powered(y, y.copy(), np.empty(0)).estimate
     n, error, g = len(y), y.std(ddof=1) / len(y) ** 0.5, stats.skew(y, bias=False)
-    for end, sign in ((found.low, 1), (found.high, -1)):
+    for end, sign in ((estimate.low, 1), (estimate.high, -1)):
         assert end is not None
         t = (y.mean() - end) / error
         cubic = t + g * t**2 / (3 * n**0.5) + g**2 * t**3 / (27 * n) + g / (6 * n**0.5)
@@ -151,13 +155,15 @@ def test_intervals_hold_the_truth_and_are_narrower(name: str) -> None:
     """300 seeds, the truth being 3 by symmetry; three standard errors of a share of .95 are .038."""
     held, narrower = 0, 0
     for seed in range(300):
-        found = powered(*drawn(seed + 10, rated=30, others=470), name=name)
-        assert found.estimate.low is not None
-        assert found.estimate.high is not None
-        assert found.people.low is not None
-        assert found.people.high is not None
-        held += found.estimate.low <= 3.0 <= found.estimate.high
-        narrower += found.estimate.high - found.estimate.low < found.people.high - found.people.low
+        result = powered(*drawn(seed + 10, rated=30, others=470), name=name)
+        assert result.estimate.low is not None
+        assert result.estimate.high is not None
+        assert result.people.low is not None
+        assert result.people.high is not None
+        held += result.estimate.low <= 3.0 <= result.estimate.high
+        narrower += (
+            result.estimate.high - result.estimate.low < result.people.high - result.people.low
+        )
     assert 0.95 - 0.038 <= held / 300 <= 0.95 + 0.038
     assert narrower > 290
 
@@ -180,32 +186,32 @@ def table(
             rating = float(np.clip(np.round(3.5 - place + item + 0.4 * random.normal()), 1, 5))
             human = {"c": rating} if n < rated else {}
             samples.append(Sample(f"i{n}", system, "", human=human))
-            said = rating + 0.5 + 0.3 * random.normal()
-            scores += [Score(f"i{n}", system, column.name, said, MADE) for column in columns]
+            score = rating + 0.5 + 0.3 * random.normal()
+            scores += [Score(f"i{n}", system, column.name, score, MADE) for column in columns]
     return Table(tuple(samples), columns, tuple(scores))
 
 
-def only(found: tuple[Calibrated, ...]) -> Calibrated:
-    (one,) = found
+def only(results: tuple[Calibrated, ...]) -> Calibrated:
+    (one,) = results
     return one
 
 
 def test_means_and_differences_of_a_table() -> None:
-    made = table()
-    found = only(calibrate(made))
-    assert (found.column, found.note) == ("c", "")
-    assert [one.system for one in found.means] == ["x", "y"]
-    values = made.matrix("c")
+    data = table()
+    result = only(calibrate(data))
+    assert (result.column, result.note) == ("c", "")
+    assert [one.system for one in result.means] == ["x", "y"]
+    values = data.matrix("c")
     people = np.array(
         [
-            [s.human.get("c", np.nan) for s in made.samples if s.system == name]
+            [s.human.get("c", np.nan) for s in data.samples if s.system == name]
             for name in ("x", "y")
         ]
     )
     expected = powered(people[0, :20], values[0, :20], values[0, 20:])
-    assert found.means[0].estimate == expected.estimate
-    assert (found.means[0].estimate.n, found.means[0].judged) == (20, 40)
-    (difference,) = found.differences
+    assert result.means[0].estimate == expected.estimate
+    assert (result.means[0].estimate.n, result.means[0].judged) == (20, 40)
+    (difference,) = result.differences
     expected = powered(
         *(people[0] - people[1])[None, :20],
         *np.split(values[0] - values[1], [20]),
@@ -220,9 +226,9 @@ def test_means_and_differences_of_a_table() -> None:
 
 
 def test_the_judges_bias_is_taken_away() -> None:
-    made = table(rated=30, items=300)
-    found = only(calibrate(made))
-    for one, scores in zip(found.means, made.matrix("c"), strict=True):
+    data = table(rated=30, items=300)
+    result = only(calibrate(data))
+    for one, scores in zip(result.means, data.matrix("c"), strict=True):
         assert scores.mean() - one.estimate.value == pytest.approx(0.5, abs=0.1)
         assert one.estimate.method.startswith(
             "95% t interval corrected for skewness, PPI++, judge's weight "
@@ -231,29 +237,29 @@ def test_the_judges_bias_is_taken_away() -> None:
 
 
 def test_several_differences_are_corrected() -> None:
-    found = only(calibrate(table(systems=("x", "y", "z"))))
-    assert [(one.system, one.other) for one in found.differences] == [
+    result = only(calibrate(table(systems=("x", "y", "z"))))
+    assert [(one.system, one.other) for one in result.differences] == [
         ("x", "y"),
         ("x", "z"),
         ("y", "z"),
     ]
-    p = [one.estimate.p for one in found.differences if one.estimate.p is not None]
-    assert [one.adjusted for one in found.differences] == holm(p)
+    p = [one.estimate.p for one in result.differences if one.estimate.p is not None]
+    assert [one.adjusted for one in result.differences] == holm(p)
 
 
 def test_a_text_that_one_of_two_systems_has_rated_counts_as_judged() -> None:
-    made = table()
+    data = table()
     samples = tuple(
         Sample(s.item, s.system, "", human={} if (s.item, s.system) == ("i0", "y") else s.human)
-        for s in made.samples
+        for s in data.samples
     )
-    found = only(calibrate(Table(samples, made.columns, made.scores)))
-    assert [(one.estimate.n, one.judged) for one in found.means] == [(20, 40), (19, 41)]
-    assert (found.differences[0].estimate.n, found.differences[0].judged) == (19, 41)
+    result = only(calibrate(Table(samples, data.columns, data.scores)))
+    assert [(one.estimate.n, one.judged) for one in result.means] == [(20, 40), (19, 41)]
+    assert (result.differences[0].estimate.n, result.differences[0].judged) == (19, 41)
 
 
 @pytest.mark.parametrize(
-    ("made", "means", "note"),
+    ("data", "means", "note"),
     [
         (
             table(rated=MIN_RATED_ITEMS - 1),
@@ -264,46 +270,47 @@ def test_a_text_that_one_of_two_systems_has_rated_counts_as_judged() -> None:
         (table(rated=20, systems=("x",)), 1, ""),
     ],
 )
-def test_what_cannot_be_estimated_is_said(made: Table, means: int, note: str) -> None:
-    found = only(calibrate(made))
-    assert (len(found.means), found.note) == (means, note)
-    assert all(one.adjusted is not None for one in found.differences)
+def test_what_cannot_be_estimated_is_said(data: Table, means: int, note: str) -> None:
+    result = only(calibrate(data))
+    assert (len(result.means), result.note) == (means, note)
+    assert all(one.adjusted is not None for one in result.differences)
 
 
 def test_ratings_of_other_items_alone_do_not_make_a_difference() -> None:
-    made = table(rated=40)
+    data = table(rated=40)
     side = {"x": range(20), "y": range(20, 40)}
     samples = tuple(
         Sample(s.item, s.system, "", human=s.human if int(s.item[1:]) in side[s.system] else {})
-        for s in made.samples
+        for s in data.samples
     )
-    found = only(calibrate(Table(samples, made.columns, made.scores)))
-    assert (len(found.means), found.differences) == (2, ())
+    result = only(calibrate(Table(samples, data.columns, data.scores)))
+    assert (len(result.means), result.differences) == (2, ())
     assert (
-        found.note
+        result.note
         == f"pairs of systems that are rated on fewer than {MIN_RATED_ITEMS} items together: 1"
     )
 
 
 def test_items_that_were_not_drawn_at_random_are_noticed() -> None:
-    made = table(rated=60)
-    kept = sorted(
-        {s.item for s in made.samples}, key=lambda item: -made.matrix("c")[:, int(item[1:])].mean()
+    data = table(rated=60)
+    rated_items = sorted(
+        {s.item for s in data.samples}, key=lambda item: -data.matrix("c")[:, int(item[1:])].mean()
     )[:20]
     samples = tuple(
-        Sample(s.item, s.system, "", human=s.human if s.item in kept else {}) for s in made.samples
+        Sample(s.item, s.system, "", human=s.human if s.item in rated_items else {})
+        for s in data.samples
     )
-    found = only(calibrate(Table(samples, made.columns, made.scores)))
+    result = only(calibrate(Table(samples, data.columns, data.scores)))
     assert (
-        found.note
+        result.note
         == "the judge scores rated and other items differently: were the rated ones drawn at random?"
     )
 
 
 @pytest.mark.parametrize("systems", [("x", "y"), ("x", "y", "z")])
 def test_items_that_were_drawn_at_random_are_not(systems: tuple[str, ...]) -> None:
-    found = only(calibrate(table(rated=24, systems=systems)))
-    assert found.note == ""
+    result = only(calibrate(table(rated=24, systems=systems)))
+    assert result.note == ""
 
 
 def test_of_a_panel_the_mean_counts_and_of_other_columns_none() -> None:
@@ -318,10 +325,10 @@ def test_of_a_panel_the_mean_counts_and_of_other_columns_none() -> None:
 
 def test_many_systems_are_held_against_the_best_one() -> None:
     names = tuple(f"s{n:02}" for n in range(32))
-    found = only(calibrate(table(rated=12, items=20, systems=names)))
-    assert {one.system for one in found.differences} == {found.means[0].system}
-    assert len(found.differences) == 31
-    assert "more than 30 systems: compared with the best one only" in found.note
+    result = only(calibrate(table(rated=12, items=20, systems=names)))
+    assert {one.system for one in result.differences} == {result.means[0].system}
+    assert len(result.differences) == 31
+    assert "more than 30 systems: compared with the best one only" in result.note
 
 
 def test_worth_and_apart_are_of_what_is_known() -> None:

@@ -42,19 +42,21 @@ RADIOLOGISTS = [[21, 12, 0, 0], [4, 17, 1, 0], [3, 9, 15, 2], [0, 0, 0, 1]]
 
 def values(votes: Any, bootstrap: Bootstrap = FEW) -> dict[Measure, float]:
     """Of raters × units, each unit an item of its own."""
-    found = agree(np.array(votes, dtype=float)[:, :, None], bootstrap=bootstrap)
-    return {measure: estimate.value for measure, estimate in found.estimates.items()}
+    agreement = agree(np.array(votes, dtype=float)[:, :, None], bootstrap=bootstrap)
+    return {measure: estimate.value for measure, estimate in agreement.estimates.items()}
 
 
 def test_krippendorffs_example() -> None:
-    found = values(KRIPPENDORFF)
+    measures = values(KRIPPENDORFF)
     published = {"alpha_nominal": 0.743, "alpha_ordinal": 0.815, "alpha_interval": 0.849}
-    assert {measure: found[measure] for measure in published} == pytest.approx(published, abs=5e-4)  # type: ignore[index]
+    assert {measure: measures[measure] for measure in published} == pytest.approx(
+        published, abs=5e-4
+    )  # type: ignore[index]
 
 
 def test_shrouts_and_fleisss_example() -> None:
-    found = values(np.transpose(SHROUT_FLEISS))
-    assert (found["icc_2_1"], found["icc_2_k"]) == (
+    measures = values(np.transpose(SHROUT_FLEISS))
+    assert (measures["icc_2_1"], measures["icc_2_k"]) == (
         pytest.approx(0.29, abs=0.005),
         pytest.approx(0.62, abs=0.005),
     )
@@ -64,9 +66,9 @@ def test_the_radiologists_example() -> None:
     pairs = [
         (i, j) for i, row in enumerate(RADIOLOGISTS) for j, n in enumerate(row) for _ in range(n)
     ]
-    found = values(np.transpose(pairs))
-    assert found["kappa_linear"] == pytest.approx(0.5684, abs=5e-5)
-    assert found["kappa_quadratic"] == pytest.approx(0.6714, abs=5e-5)
+    measures = values(np.transpose(pairs))
+    assert measures["kappa_linear"] == pytest.approx(0.5684, abs=5e-5)
+    assert measures["kappa_quadratic"] == pytest.approx(0.6714, abs=5e-5)
 
 
 _votes = st.tuples(st.integers(2, 4), st.integers(2, 7)).flatmap(
@@ -78,14 +80,14 @@ _votes = st.tuples(st.integers(2, 4), st.integers(2, 7)).flatmap(
 
 @given(_votes)
 def test_every_alpha_is_evalicas(votes: Any) -> None:
-    found = values(votes, Bootstrap(n_resamples=5))
+    measures = values(votes, Bootstrap(n_resamples=5))
     frame = pd.DataFrame(np.round(votes, 9))  # what only rounding sets apart is equal
     paired = frame.loc[:, frame.notna().sum() > 1].to_numpy()
     if paired.shape[1] < 2 or len(np.unique(paired[~np.isnan(paired)])) < 2:
-        assert not any(measure.startswith("alpha") for measure in found)
+        assert not any(measure.startswith("alpha") for measure in measures)
         return
     for distance in ("interval", "ordinal", "nominal"):
-        assert found[f"alpha_{distance}"] == pytest.approx(
+        assert measures[f"alpha_{distance}"] == pytest.approx(
             evalica.alpha(frame, distance).alpha, abs=1e-6
         )  # type: ignore[index]
 
@@ -117,15 +119,15 @@ def test_icc_is_that_of_the_mean_squares_over_texts_that_all_rated() -> None:
     grand = whole.mean()
     texts = k * ((whole.mean(axis=1) - grand) ** 2).sum() / (n - 1)
     judges = n * ((whole.mean(axis=0) - grand) ** 2).sum() / (k - 1)
-    left = whole - whole.mean(axis=1, keepdims=True) - whole.mean(axis=0) + grand
-    error = (left**2).sum() / ((n - 1) * (k - 1))
-    found = agree(votes[:, :, None], bootstrap=FEW)
-    one, mean = found.estimates["icc_2_1"], found.estimates["icc_2_k"]
+    residual = whole - whole.mean(axis=1, keepdims=True) - whole.mean(axis=0) + grand
+    error = (residual**2).sum() / ((n - 1) * (k - 1))
+    agreement = agree(votes[:, :, None], bootstrap=FEW)
+    one, mean = agreement.estimates["icc_2_1"], agreement.estimates["icc_2_k"]
     assert one.value == pytest.approx(
         (texts - error) / (texts + (k - 1) * error + k * (judges - error) / n)
     )
     assert mean.value == pytest.approx((texts - error) / (texts + (judges - error) / n))
-    assert (one.n, found.estimates["alpha_interval"].n) == (19, 20)
+    assert (one.n, agreement.estimates["alpha_interval"].n) == (19, 20)
 
 
 def test_the_interval_contains_the_percentile_one_over_items_drawn_whole() -> None:
@@ -133,7 +135,7 @@ def test_the_interval_contains_the_percentile_one_over_items_drawn_whole() -> No
     votes = np.clip(
         np.round(3 + random.normal(size=(1, 12, 3)) + random.normal(size=(3, 12, 3)) / 2), 1, 5
     )
-    found = agree(votes, bootstrap=Bootstrap(40, 7, 0.8)).estimates
+    estimates = agree(votes, bootstrap=Bootstrap(40, 7, 0.8)).estimates
     drawn = np.random.default_rng(7).integers(12, size=(40, 12))
     for measure in MEASURES:
         theirs = [
@@ -141,9 +143,9 @@ def test_the_interval_contains_the_percentile_one_over_items_drawn_whole() -> No
             for rows in drawn
         ]
         low, high = Bootstrap(confidence=0.8).interval(np.array(theirs), 12).tolist()
-        assert found[measure].low <= low + 1e-9
-        assert high - 1e-9 <= found[measure].high <= 1
-        assert found[measure].method.endswith(
+        assert estimates[measure].low <= low + 1e-9
+        assert high - 1e-9 <= estimates[measure].high <= 1
+        assert estimates[measure].method.endswith(
             "; 80% expanded percentile bootstrap over items, 40 resamples, seed 7, "
             "also with 2 added texts"
         )
@@ -165,9 +167,11 @@ def test_intervals_hold_their_level_if_80_per_cent_of_ratings_are_fives() -> Non
     random = np.random.default_rng(20)
     held = []
     for _ in range(60):
-        found = agree(ratings(20, random), measures, Bootstrap(200)).estimates
+        estimates = agree(ratings(20, random), measures, Bootstrap(200)).estimates
         held += [
-            found[name].low <= truth[name] <= found[name].high for name in measures if name in found
+            estimates[name].low <= truth[name] <= estimates[name].high
+            for name in measures
+            if name in estimates
         ]
     assert np.mean(held) > 0.9
 
@@ -189,20 +193,22 @@ def test_raters_who_say_the_same_agree_wholly_and_those_who_guess_do_not() -> No
     ],
 )
 def test_what_cannot_be_computed_is_said(votes: Any, lacking: str) -> None:
-    found = agree(np.array(votes, dtype=float)[:, :, None], bootstrap=FEW)
-    assert found.estimates == {}
-    assert found.lacking == dict.fromkeys(MEASURES, lacking)
+    agreement = agree(np.array(votes, dtype=float)[:, :, None], bootstrap=FEW)
+    assert agreement.estimates == {}
+    assert agreement.lacking == dict.fromkeys(MEASURES, lacking)
 
 
 def test_some_measures_may_be_had_where_others_are_not() -> None:
     crowd = np.array([[1, 2, NAN, 4], [1, NAN, 3, 4], [NAN, 2, 3, 5.0]])[:, :, None]
-    found = agree(crowd, bootstrap=FEW)
-    assert found.lacking["icc_2_1"] == "fewer than two texts have the ratings of all 3 raters"
-    assert found.estimates["alpha_interval"].n == 4
+    agreement = agree(crowd, bootstrap=FEW)
+    assert agreement.lacking["icc_2_1"] == "fewer than two texts have the ratings of all 3 raters"
+    assert agreement.estimates["alpha_interval"].n == 4
     fine = np.random.default_rng(0).normal(size=(2, 90, 1)) + np.arange(90)[:, None]
-    found = agree(fine, bootstrap=FEW)
-    assert found.lacking["kappa_linear"] == "the ratings have 180 distinct values, more than 100"
-    assert set(found.estimates) == {"alpha_interval", "icc_2_1", "icc_2_k"}
+    agreement = agree(fine, bootstrap=FEW)
+    assert (
+        agreement.lacking["kappa_linear"] == "the ratings have 180 distinct values, more than 100"
+    )
+    assert set(agreement.estimates) == {"alpha_interval", "icc_2_1", "icc_2_k"}
 
 
 def test_resamples_without_a_rated_text_are_left_out() -> None:
@@ -214,6 +220,6 @@ def test_resamples_without_a_rated_text_are_left_out() -> None:
 
 
 def test_one_item_has_no_interval() -> None:
-    found = agree(np.array([[[1, 2, 3.0]], [[1, 2, 4.0]]]), bootstrap=FEW).estimates
-    assert set(found) == set(MEASURES)
-    assert {one.low for one in found.values()} == {None}
+    estimates = agree(np.array([[[1, 2, 3.0]], [[1, 2, 4.0]]]), bootstrap=FEW).estimates
+    assert set(estimates) == set(MEASURES)
+    assert {one.low for one in estimates.values()} == {None}

@@ -48,13 +48,13 @@ def test_each_rater_is_compared_with_the_mean_of_the_others() -> None:
     table = raters(joined(SHEET), "tone", FEW)
     assert [rater.rater for rater in table] == list(THREE)
     for rater in table:
-        own = np.array(THREE[rater.rater])
+        ratings = np.array(THREE[rater.rater])
         others = np.mean([values for name, values in THREE.items() if name != rater.rater], axis=0)
-        votes = np.stack([own, others]).reshape(2, 12, 2)
+        votes = np.stack([ratings, others]).reshape(2, 12, 2)
         assert rater.spearman is not None
         assert rater.alpha is not None
-        assert (rater.ratings, rater.mean) == (24, pytest.approx(own.mean()))
-        assert rater.spearman.value == pytest.approx(spearmanr(own, others).statistic)
+        assert (rater.ratings, rater.mean) == (24, pytest.approx(ratings.mean()))
+        assert rater.spearman.value == pytest.approx(spearmanr(ratings, others).statistic)
         assert rater.alpha == agree(votes, ("alpha_interval",), FEW).estimates["alpha_interval"]
         assert rater.repeated == 0
 
@@ -113,12 +113,12 @@ def test_rows_about_other_texts_and_criteria_do_not_count() -> None:
 
 def test_a_variants_ratings_have_the_name_of_the_criterion_it_varies() -> None:
     """People rated `tone`, and the judge's criterion is `tone_5`."""
-    found = sheet(rated("anna", THREE["anna"]), rated("anna", THREE["anna"][:5], repeat=True))
+    ratings = sheet(rated("anna", THREE["anna"]), rated("anna", THREE["anna"][:5], repeat=True))
     samples = [
         replace(s, ratings={"tone_5": s.ratings["tone"]}, raters={"tone_5": ("anna",)})
-        for s in joined(found)
+        for s in joined(ratings)
     ]
-    assert [rater.repeated for rater in raters(samples, "tone_5", FEW, found)] == [5]
+    assert [rater.repeated for rater in raters(samples, "tone_5", FEW, ratings)] == [5]
 
 
 def test_generations_of_an_item_are_rated_as_one() -> None:

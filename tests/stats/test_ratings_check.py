@@ -57,9 +57,9 @@ def test_ratings_of_nothing_asked_are_said_with_the_nearest_name(
     criteria: list[str], hint: bool
 ) -> None:
     typo = [Sample("d", "a", "x", human={"relevence": 4.0})]
-    said = unknown_criteria(rated_names(typo), criteria)
-    assert said.startswith(f"People rated relevence, but the run judged {criteria[0]}")
-    assert ("Did you mean relevance for relevence?" in said) == hint
+    message = unknown_criteria(rated_names(typo), criteria)
+    assert message.startswith(f"People rated relevence, but the run judged {criteria[0]}")
+    assert ("Did you mean relevance for relevence?" in message) == hint
     assert not unknown_criteria(rated_names(rated(3)), ["relevance", "fluency"])
     assert not unknown_criteria([], criteria)
     assert "Rename them in a.csv." in unknown_criteria(rated_names(typo), criteria, "a.csv")
@@ -67,12 +67,15 @@ def test_ratings_of_nothing_asked_are_said_with_the_nearest_name(
 
 def test_a_rating_off_the_scale_counts_only_in_correlations() -> None:
     votes: dict[str, tuple[float | None, ...]] = {"relevance": (9, 1)}
-    (kept, alone) = on_scale(
+    (on_scale_sample, alone) = on_scale(
         [Sample("d", "a", "x", human={"relevance": 5.0}, ratings=votes), *rated(9)],
         "relevance",
         1,
         5,
     )
-    assert (kept.human, kept.ratings) == ({"relevance": 1.0}, {"relevance": (None, 1)})
+    assert (on_scale_sample.human, on_scale_sample.ratings) == (
+        {"relevance": 1.0},
+        {"relevance": (None, 1)},
+    )
     assert alone.human == {}
     assert not any(sample.human for sample in on_scale(rated(*[0.0, 1.0] * 10), "relevance", 1, 5))

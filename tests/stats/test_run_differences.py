@@ -39,8 +39,8 @@ def table(
     return Table(samples, columns, tuple(scores), tuple(failures))
 
 
-def row(found: Runs, system: str, column: str = "c") -> MeanChange:
-    return next(one for one in found.means if (one.system, one.column) == (system, column))
+def row(comparison: Runs, system: str, column: str = "c") -> MeanChange:
+    return next(one for one in comparison.means if (one.system, one.column) == (system, column))
 
 
 BEFORE: list[float | None] = [3, 4, 2, 5, 3, 1, 4, 2, 3, 4]
@@ -48,8 +48,8 @@ AFTER: list[float | None] = [4, 4, 3, 5, 4, 2, 4, 3, 4, 4]
 
 
 def test_a_systems_difference_is_paired_by_text() -> None:
-    found = compare_runs(table({("x", "c"): BEFORE}), table({("x", "c"): AFTER}))
-    (one,) = found.means
+    comparison = compare_runs(table({("x", "c"): BEFORE}), table({("x", "c"): AFTER}))
+    (one,) = comparison.means
     assert (one.system, one.before, one.after) == ("x", 3.1, 3.7)
     assert (one.up, one.same, one.down) == (6, 4, 0)
     assert (one.estimate.value, one.estimate.n) == (pytest.approx(0.6), 10)
@@ -68,9 +68,9 @@ def test_a_systems_difference_is_paired_by_text() -> None:
 def test_all_systems_come_first_and_are_the_mean_of_each_item() -> None:
     before = table({("x", "c"): [1, 2, 3], ("y", "c"): [2, 2, None]})
     after = table({("x", "c"): [2, 2, 4], ("y", "c"): [5, 2, 3]})
-    found = compare_runs(before, after)
-    assert [one.system for one in found.means] == ["", "x", "y"]
-    every = found.means[0]
+    comparison = compare_runs(before, after)
+    assert [one.system for one in comparison.means] == ["", "x", "y"]
+    every = comparison.means[0]
     assert every.estimate.value == pytest.approx(
         (2 + 0 + 1) / 3
     )  # the third item has a difference of x alone
@@ -93,53 +93,58 @@ def test_holm_is_over_all_rows_in_which_anything_differs() -> None:
     after = dict(values)
     after["x", "c"] = [v + 1 for v in values["x", "c"]]
     after["y", "d"] = [v + (n % 3 == 0) for n, v in enumerate(values["y", "d"])]
-    found = compare_runs(table(values, columns=columns), table(after, columns=columns))
+    comparison = compare_runs(table(values, columns=columns), table(after, columns=columns))
     tested = [
-        row(found, "x"),
-        row(found, "y", "d"),
-        row(found, "x", "overall"),
-        row(found, "y", "overall"),
+        row(comparison, "x"),
+        row(comparison, "y", "d"),
+        row(comparison, "x", "overall"),
+        row(comparison, "y", "overall"),
     ]
     p = [one.estimate.p for one in tested if one.estimate.p is not None]
     assert [one.adjusted for one in tested] == holm(p)
-    assert [row(found, "y").adjusted, row(found, "x", "m").adjusted] == [1.0, 1.0]
-    assert row(found, "y").estimate.p == 1.0
-    every = [row(found, "", "c"), row(found, "", "d"), row(found, "", "overall")]
+    assert [row(comparison, "y").adjusted, row(comparison, "x", "m").adjusted] == [1.0, 1.0]
+    assert row(comparison, "y").estimate.p == 1.0
+    every = [row(comparison, "", "c"), row(comparison, "", "d"), row(comparison, "", "overall")]
     assert [one.adjusted for one in every] == holm([one.estimate.p or 0.0 for one in every])
 
 
 def test_the_same_run_twice_has_not_moved() -> None:
-    made = table({("x", "c"): BEFORE, ("y", "c"): [2.0, *BEFORE[1:]]})
-    found = compare_runs(made, made)
-    assert not any(one.significant or one.up or one.down for one in found.means)
-    assert (found.changed_items, found.appeared, found.vanished, found.edited) == ((), (), (), 0)
+    data = table({("x", "c"): BEFORE, ("y", "c"): [2.0, *BEFORE[1:]]})
+    comparison = compare_runs(data, data)
+    assert not any(one.significant or one.up or one.down for one in comparison.means)
+    assert (
+        comparison.changed_items,
+        comparison.appeared,
+        comparison.vanished,
+        comparison.edited,
+    ) == ((), (), (), 0)
 
 
 def test_only_common_texts_count_and_the_rest_is_named() -> None:
     before = table({("x", "c"): [1, 2, 3, 4], ("old", "c"): [1, 1, 1, 1]}, columns=(C, M))
     after = table({("x", "c"): [1, 2, 4], ("new", "c"): [5, 5, 5]}, columns=(C, D))
-    found = compare_runs(before, after)
-    assert [one.system for one in found.means] == ["x"]
-    assert (found.texts, found.items) == (3, 3)
-    assert (row(found, "x").before, row(found, "x").after) == (2.0, pytest.approx(7 / 3))
-    first, second = found.only
+    comparison = compare_runs(before, after)
+    assert [one.system for one in comparison.means] == ["x"]
+    assert (comparison.texts, comparison.items) == (3, 3)
+    assert (row(comparison, "x").before, row(comparison, "x").after) == (2.0, pytest.approx(7 / 3))
+    first, second = comparison.only
     assert (first.items, first.systems, first.columns) == (("i3",), ("old",), ("m",))
     assert (second.items, second.systems, second.columns) == ((), ("new",), ("d",))
 
 
 def test_nothing_in_common() -> None:
-    found = compare_runs(table({("x", "c"): [1, 2]}), table({("y", "c"): [1, 2]}))
-    assert (found.texts, found.means, found.changed_items) == (0, (), ())
+    comparison = compare_runs(table({("x", "c"): [1, 2]}), table({("y", "c"): [1, 2]}))
+    assert (comparison.texts, comparison.means, comparison.changed_items) == (0, (), ())
 
 
 def test_failures_that_appeared_and_vanished() -> None:
     before = table({("x", "c"): [1, None, None, 4]})
     after = table({("x", "c"): [None, 2, None, 4]})
-    found = compare_runs(before, after)
-    assert [one.item for one in found.appeared] == ["i0"]
-    assert [one.item for one in found.vanished] == ["i1"]
-    assert found.unanswered == (0, 0)
-    assert row(found, "x").estimate.n == 1
+    comparison = compare_runs(before, after)
+    assert [one.item for one in comparison.appeared] == ["i0"]
+    assert [one.item for one in comparison.vanished] == ["i1"]
+    assert comparison.unanswered == (0, 0)
+    assert row(comparison, "x").estimate.n == 1
 
 
 def test_a_panels_failures_follow_from_its_judges() -> None:
@@ -156,8 +161,8 @@ def test_what_was_not_asked_for_is_counted() -> None:
 
 
 def test_one_item_has_a_difference_and_no_test() -> None:
-    found = compare_runs(table({("x", "c"): [1]}), table({("x", "c"): [3]}))
-    (one,) = found.means
+    comparison = compare_runs(table({("x", "c"): [1]}), table({("x", "c"): [3]}))
+    (one,) = comparison.means
     assert (
         one.estimate.value,
         one.estimate.low,
@@ -175,12 +180,16 @@ def test_one_item_has_a_difference_and_no_test() -> None:
 
 def test_another_scale_is_not_compared() -> None:
     wide = replace(C, high=10.0)
-    found = compare_runs(table({("x", "c"): [1, 2]}), table({("x", "c"): [1, 9]}, columns=(wide,)))
-    assert found.means == ()
-    assert found.incomparable == (("c", "its scale was 1–5 and is 1–10"),)
+    comparison = compare_runs(
+        table({("x", "c"): [1, 2]}), table({("x", "c"): [1, 9]}, columns=(wide,))
+    )
+    assert comparison.means == ()
+    assert comparison.incomparable == (("c", "its scale was 1–5 and is 1–10"),)
     free = replace(C, low=None, high=None)
-    found = compare_runs(table({("x", "c"): [1, 2]}), table({("x", "c"): [1, 9]}, columns=(free,)))
-    assert found.incomparable == (("c", "its scale was 1–5 and is open"),)
+    comparison = compare_runs(
+        table({("x", "c"): [1, 2]}), table({("x", "c"): [1, 9]}, columns=(free,))
+    )
+    assert comparison.incomparable == (("c", "its scale was 1–5 and is open"),)
 
 
 def test_the_weighted_overall_is_compared_where_it_is_the_same() -> None:
@@ -192,14 +201,14 @@ def test_the_weighted_overall_is_compared_where_it_is_the_same() -> None:
     one = row(compare_runs(before, after), "x", "overall")
     assert (one.before, one.after) == (pytest.approx(0.5), pytest.approx(0.75))
     heavy = table(values, columns=(replace(C, weight=3.0), D))
-    found = compare_runs(before, heavy)
-    assert found.incomparable == (("overall", "its criteria or weights differ"),)
+    comparison = compare_runs(before, heavy)
+    assert comparison.incomparable == (("overall", "its criteria or weights differ"),)
 
 
 def whole(value: float, n: int = 2) -> Table:
-    made = table({("x", "c"): [1, 2]}, columns=(C, M))
+    data = table({("x", "c"): [1, 2]}, columns=(C, M))
     return replace(
-        made, scores=(*made.scores, Score("", "x", "m", value, Provenance("metric", n=n)))
+        data, scores=(*data.scores, Score("", "x", "m", value, Provenance("metric", n=n)))
     )
 
 
@@ -230,9 +239,9 @@ def test_a_panels_judges_do_not_count_twice_among_the_items() -> None:
     values: Values = {("x", "c"): [1, 1], ("x", "c/a"): [1, 1]}
     before = table(values, columns=(C, judge))
     after = table({**values, ("x", "c/a"): [5, 1]}, columns=(C, judge))
-    found = compare_runs(before, after)
-    assert found.changed_items == ()
-    assert row(found, "x", "c/a").up == 1
+    comparison = compare_runs(before, after)
+    assert comparison.changed_items == ()
+    assert row(comparison, "x", "c/a").up == 1
 
 
 def test_a_column_that_never_varies_has_no_share() -> None:
@@ -241,10 +250,10 @@ def test_a_column_that_never_varies_has_no_share() -> None:
 
 
 def test_edited_texts_are_counted() -> None:
-    found = compare_runs(
+    comparison = compare_runs(
         table({("x", "c"): [1, 2]}), table({("x", "c"): [1, 2]}, output="other words")
     )
-    assert found.edited == 2
+    assert comparison.edited == 2
 
 
 def test_the_same_seed_gives_the_same() -> None:

@@ -62,12 +62,12 @@ def _centred(values: Floats, groups: list[int]) -> Floats:
 
 
 def _share(y: Floats, x: Floats) -> float:
-    left = y - x @ np.linalg.lstsq(x, y, rcond=None)[0]
-    return float(1 - left @ left / (y @ y))
+    residual = y - x @ np.linalg.lstsq(x, y, rcond=None)[0]
+    return float(1 - residual @ residual / (y @ y))
 
 
-def _only(found: tuple[Drivers, ...]) -> Drivers:
-    (one,) = found
+def _only(results: tuple[Drivers, ...]) -> Drivers:
+    (one,) = results
     return one
 
 
@@ -81,23 +81,23 @@ def test_within_items_it_is_least_squares_beside_a_dummy_for_every_item(
     sizes: list[int], seed: int
 ) -> None:
     values = _values(sizes, seed)
-    found = _only(drivers(*_run(sizes, values), Bootstrap(5)))
+    result = _only(drivers(*_run(sizes, values), Bootstrap(5)))
     y, x = values[:, 0], values[:, 1:]
     dummies = np.repeat(np.eye(len(sizes)), sizes, axis=0)
     alone, both = (
         float(((y - z @ np.linalg.lstsq(z, y, rcond=None)[0]) ** 2).sum())
         for z in (dummies, np.hstack([dummies, x]))
     )
-    assert (found.within, found.texts, found.items, found.note) == (
+    assert (result.within, result.texts, result.items, result.note) == (
         True,
         sum(sizes),
         len(sizes),
         "",
     )
-    assert _known(found.together).value == pytest.approx(1 - both / alone, abs=1e-9)
+    assert _known(result.together).value == pytest.approx(1 - both / alone, abs=1e-9)
     centred = _centred(values, sizes)
-    assert tuple(driver.name for driver in found.each) == NAMES
-    for place, driver in enumerate(found.each, 1):
+    assert tuple(driver.name for driver in result.each) == NAMES
+    for place, driver in enumerate(result.each, 1):
         r = pearsonr(centred[:, 0], centred[:, place]).statistic
         assert driver.correlation.value == pytest.approx(r, abs=1e-9)
         assert driver.explained.value == pytest.approx(
@@ -108,13 +108,13 @@ def test_within_items_it_is_least_squares_beside_a_dummy_for_every_item(
 @given(st.integers(10, 40), st.integers(0, 99))
 def test_pooled_it_is_least_squares_with_a_constant(size: int, seed: int) -> None:
     values = _values([1] * size, seed)
-    found = _only(drivers(*_run([1] * size, values), Bootstrap(5)))
+    result = _only(drivers(*_run([1] * size, values), Bootstrap(5)))
     centred = values - values.mean(axis=0)
-    assert not found.within
-    assert _known(found.together).value == pytest.approx(
+    assert not result.within
+    assert _known(result.together).value == pytest.approx(
         _share(centred[:, 0], centred[:, 1:]), abs=1e-9
     )
-    for place, driver in enumerate(found.each, 1):
+    for place, driver in enumerate(result.each, 1):
         assert driver.correlation.value == pytest.approx(
             pearsonr(values[:, 0], values[:, place]).statistic, abs=1e-9
         )
@@ -134,8 +134,8 @@ def test_a_judge_that_is_half_length_is_found_out() -> None:
     sizes = [8] * 300
     looks = random.normal(size=(2400, 3))
     score = looks[:, 0] + random.normal(size=2400) + np.repeat(random.normal(0, 2, 300), 8)
-    found = _only(drivers(*_run(sizes, np.column_stack([score, looks]))))
-    together, (length, copying, _) = _known(found.together), found.each
+    result = _only(drivers(*_run(sizes, np.column_stack([score, looks]))))
+    together, (length, copying, _) = _known(result.together), result.each
     assert together.value == pytest.approx(0.5, abs=0.03)
     assert together.low is not None
     assert together.high is not None
@@ -149,7 +149,7 @@ def test_a_judge_that_is_half_length_is_found_out() -> None:
 def test_the_interval_is_the_percentile_one_over_items_drawn_whole(size: int) -> None:
     sizes = [size] * 15
     values = _values(sizes, 3)
-    found = _only(drivers(*_run(sizes, values), Bootstrap(80, 7, 0.8)))
+    result = _only(drivers(*_run(sizes, values), Bootstrap(80, 7, 0.8)))
     r, shares = [], []
     for drawn in np.random.default_rng(7).integers(15, size=(80, 15)):
         parts = [values[size * item : size * (item + 1)] for item in drawn]
@@ -158,7 +158,7 @@ def test_the_interval_is_the_percentile_one_over_items_drawn_whole(size: int) ->
         r.append(pearsonr(sample[:, 0], sample[:, 2]).statistic)
         shares.append(_share(sample[:, 0], sample[:, 1:]))
     bootstrap = Bootstrap(confidence=0.8)
-    copying, together = found.each[1].correlation, _known(found.together)
+    copying, together = result.each[1].correlation, _known(result.together)
     assert (copying.low, copying.high) == pytest.approx(bootstrap.interval(np.array(r), 15))
     bias = np.mean(shares) - together.value
     low, high = bootstrap.interval(np.array(shares), 15) - bias
@@ -173,7 +173,7 @@ def test_a_resample_in_which_a_driver_does_not_vary_has_no_correlation_but_a_sha
     sizes = [4] * 10
     values = _values(sizes)
     values[4:, 1] = 2.0
-    found = _only(drivers(*_run(sizes, values), Bootstrap(80, 3)))
+    result = _only(drivers(*_run(sizes, values), Bootstrap(80, 3)))
     r, shares = [], []
     for drawn in np.random.default_rng(3).integers(10, size=(80, 10)):
         sample = np.concatenate(
@@ -181,7 +181,7 @@ def test_a_resample_in_which_a_driver_does_not_vary_has_no_correlation_but_a_sha
         )
         r += [pearsonr(sample[:, 0], sample[:, 1]).statistic] if 0 in drawn else []
         shares.append(_share(sample[:, 0], sample[:, 1:]))
-    length, together = found.each[0].correlation, _known(found.together)
+    length, together = result.each[0].correlation, _known(result.together)
     assert 0 < len(r) < 80
     assert (length.low, length.high) == pytest.approx(Bootstrap().interval(np.array(r), 10))
     low, high = Bootstrap().interval(np.array(shares), 10) - (np.mean(shares) - together.value)
@@ -191,12 +191,12 @@ def test_a_resample_in_which_a_driver_does_not_vary_has_no_correlation_but_a_sha
 @pytest.mark.slow
 def test_by_chance_is_what_random_looks_explain_on_average() -> None:
     random = np.random.default_rng(2)
-    found = [
+    results = [
         _only(drivers(*_run([4] * 6, random.normal(size=(24, 4))), Bootstrap(2)))
         for _ in range(300)
     ]
-    assert found[0].chance == 3 / (24 - 6)
-    assert np.mean([_known(one.together).value for one in found]) == pytest.approx(
+    assert results[0].chance == 3 / (24 - 6)
+    assert np.mean([_known(one.together).value for one in results]) == pytest.approx(
         3 / 18, abs=0.015
     )
     pooled = [
@@ -212,53 +212,53 @@ def test_by_chance_is_what_random_looks_explain_on_average() -> None:
 def test_items_of_one_text_do_not_count_where_most_texts_have_another_beside_them() -> None:
     sizes = [4, 1, 4, 1, 4, 1]
     values = _values(sizes)
-    found = _only(drivers(*_run(sizes, values), Bootstrap(5)))
-    assert (found.within, found.texts, found.items) == (True, 12, 3)
+    result = _only(drivers(*_run(sizes, values), Bootstrap(5)))
+    assert (result.within, result.texts, result.items) == (True, 12, 3)
     centred = _centred(values, sizes)
-    assert _known(found.together).value == pytest.approx(_share(centred[:, 0], centred[:, 1:]))
-    found = _only(drivers(*_run([2] + [1] * 12, _values([2] + [1] * 12)), Bootstrap(5)))
-    assert (found.within, found.texts, found.items) == (False, 14, 13)
+    assert _known(result.together).value == pytest.approx(_share(centred[:, 0], centred[:, 1:]))
+    result = _only(drivers(*_run([2] + [1] * 12, _values([2] + [1] * 12)), Bootstrap(5)))
+    assert (result.within, result.texts, result.items) == (False, 14, 13)
 
 
 def test_looks_that_say_the_same_explain_it_once() -> None:
     values = _values([5] * 6)
     values[:, 2] = 3 * values[:, 1] + 1
     values[:, 3] = -values[:, 1]
-    found = _only(drivers(*_run([5] * 6, values), Bootstrap(50)))
-    length, copying, position = found.each
-    assert _known(found.together).value == pytest.approx(length.explained.value)
-    assert _known(found.together).low == pytest.approx(length.explained.low)
+    result = _only(drivers(*_run([5] * 6, values), Bootstrap(50)))
+    length, copying, position = result.each
+    assert _known(result.together).value == pytest.approx(length.explained.value)
+    assert _known(result.together).low == pytest.approx(length.explained.low)
     assert copying.correlation.value == pytest.approx(length.correlation.value)
     assert position.correlation.value == pytest.approx(-length.correlation.value)
 
 
 def test_without_sources_there_is_length_alone() -> None:
     rows = [[*row[:2], None, None] for row in _values([4] * 5).tolist()]
-    found = _only(drivers(*_run([4] * 5, rows), Bootstrap(50)))
-    (length,) = found.each
-    assert (length.name, found.chance, found.texts) == ("length", 1 / 15, 20)
-    assert found.note == "without copying and position: fewer than half of the texts have it"
-    assert _known(found.together).value == pytest.approx(length.correlation.value**2)
-    assert _known(found.together).low == pytest.approx(length.explained.low)
+    result = _only(drivers(*_run([4] * 5, rows), Bootstrap(50)))
+    (length,) = result.each
+    assert (length.name, result.chance, result.texts) == ("length", 1 / 15, 20)
+    assert result.note == "without copying and position: fewer than half of the texts have it"
+    assert _known(result.together).value == pytest.approx(length.correlation.value**2)
+    assert _known(result.together).low == pytest.approx(length.explained.low)
 
 
 def test_texts_that_lack_a_driver_of_the_others_are_left_out() -> None:
     values = _values([4] * 5)
     rows: Rows = values.tolist()
     rows[0][3] = rows[7][0] = None
-    found = _only(drivers(*_run([4] * 5, rows), Bootstrap(5)))
-    assert (found.texts, found.note) == (18, "")
+    result = _only(drivers(*_run([4] * 5, rows), Bootstrap(5)))
+    assert (result.texts, result.note) == (18, "")
     centred = _centred(np.delete(values, (0, 7), axis=0), [3, 3, 4, 4, 4])
-    assert _known(found.together).value == pytest.approx(_share(centred[:, 0], centred[:, 1:]))
+    assert _known(result.together).value == pytest.approx(_share(centred[:, 0], centred[:, 1:]))
 
 
 def test_a_driver_that_is_the_same_for_all_texts_of_an_item_does_not_count() -> None:
     values = _values([4] * 5)
     values[:, 1] = np.repeat(range(5), 4)
-    found = _only(drivers(*_run([4] * 5, values), Bootstrap(5)))
-    assert [driver.name for driver in found.each] == ["copying", "position"]
-    assert found.note == "without length: the same everywhere"
-    assert found.chance == 2 / 15
+    result = _only(drivers(*_run([4] * 5, values), Bootstrap(5)))
+    assert [driver.name for driver in result.each] == ["copying", "position"]
+    assert result.note == "without length: the same everywhere"
+    assert result.chance == 2 / 15
 
 
 @pytest.mark.parametrize(
@@ -274,9 +274,9 @@ def test_too_little_to_say_is_said(sizes: list[int], scores: list[float] | None,
     values = _values(sizes) if sizes else np.empty((0, 4))
     if scores is not None:
         values[:, 0] = scores
-    found = _only(drivers(*_run(sizes, values)))
-    assert (found.each, found.together, found.chance, found.note) == ((), None, None, note)
-    assert found.texts == sum(sizes)
+    result = _only(drivers(*_run(sizes, values)))
+    assert (result.each, result.together, result.chance, result.note) == ((), None, None, note)
+    assert result.texts == sum(sizes)
 
 
 @pytest.mark.parametrize(("sizes", "has"), [([12], False), ([4] * 9, False), ([4] * 10, True)])
@@ -308,13 +308,15 @@ def test_each_judge_of_a_panel_and_their_mean_have_their_own() -> None:
         for s in table.scores
         for column in columns
     ]
-    found = analyze(table.samples, [replace(COLUMN, name="c"), *columns], rows, looks=looks).drivers
-    assert [(one.column, one.people) for one in found] == [
+    results = analyze(
+        table.samples, [replace(COLUMN, name="c"), *columns], rows, looks=looks
+    ).drivers
+    assert [(one.column, one.people) for one in results] == [
         ("c", False),
         ("c/a", False),
         ("c/b", False),
         ("c", True),
     ]
-    assert found[0].together == found[1].together
+    assert results[0].together == results[1].together
     assert analyze(table.samples, columns, rows).drivers == ()
     assert analyze(table.samples, columns, rows, orders=2, looks=looks).drivers == ()

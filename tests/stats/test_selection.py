@@ -27,11 +27,11 @@ def judged(skills, items, systems=8, seed=0):
 @pytest.mark.parametrize("level", LEVELS)
 def test_values_are_the_correlations_that_validate_shows(level):
     values, ratings = judged([0.5, 0.7], 60)
-    found = select(values, ratings, level)
+    selection = select(values, ratings, level)
     against = CorrelationWithRatings(ratings, FEW)
     expected = [against.correlate(column).estimates[level, "spearman"].value for column in values]
-    assert found.values == pytest.approx(expected, abs=1e-9)
-    assert found.chosen == 1
+    assert selection.values == pytest.approx(expected, abs=1e-9)
+    assert selection.chosen == 1
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -41,19 +41,19 @@ def test_failures_do_not_help(level):
     wrong = np.abs(values[1] - values[1].mean() - (ratings - ratings.mean())) > 0.7
     failed = np.stack([np.zeros_like(wrong), wrong])
     values[failed] = np.nan
-    found = select(values, ratings, level, failed=failed)
+    selection = select(values, ratings, level, failed=failed)
     dropped = select(values, ratings, level)
     assert dropped.chosen == 1  # as if the texts had not been there
-    assert found.values[1] < dropped.values[1]
+    assert selection.values[1] < dropped.values[1]
 
 
 def test_all_failed_texts_of_an_item_count_as_no_agreement():
     values, ratings = judged([0.9, 0.9], 10)
     failed = np.zeros(values.shape, dtype=bool)
     failed[1, :5] = True
-    found = select(values, ratings, failed=failed)
+    selection = select(values, ratings, failed=failed)
     rest = within(values[1, 5:], ratings[5:], "spearman").sum() / 10
-    assert found.values[1] == pytest.approx(rest, abs=1e-9)
+    assert selection.values[1] == pytest.approx(rest, abs=1e-9)
 
 
 def test_texts_that_a_candidate_was_not_asked_about_count_for_none():
@@ -74,8 +74,8 @@ def test_too_few_items_say_how_many_are_needed():
 def test_candidate_without_a_correlation_is_never_chosen():
     values, ratings = judged([0.5, 0.4], 30)
     values[0] = 3.0
-    found = select(values, ratings, "all-texts")
-    assert (found.chosen, found.values[0]) == (1, None)
+    selection = select(values, ratings, "all-texts")
+    assert (selection.chosen, selection.values[0]) == (1, None)
     with pytest.raises(DataError, match="values are all equal"):
         select(values[:1], ratings, "all-texts")
     with pytest.raises(DataError, match="people's ratings are all equal"):

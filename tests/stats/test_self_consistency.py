@@ -21,8 +21,10 @@ def _score(item: str, draws: list[str | None], scale: Scale, system: str = "s") 
     """As a judge's draws are stored."""
     w = from_samples(draws, scale)
     parsed = sum(draw is not None for draw in draws)
-    made = Provenance("samples", w.mass, w.distribution, w.entropy, w.argmax, w.low, w.high, parsed)
-    return Score(item, system, "c", w.value, made)
+    provenance = Provenance(
+        "samples", w.mass, w.distribution, w.entropy, w.argmax, w.low, w.high, parsed
+    )
+    return Score(item, system, "c", w.value, provenance)
 
 
 def _table(scale: Scale, *scores: Score) -> Table:
@@ -43,9 +45,9 @@ def test_it_is_the_mean_of_each_texts_standard_deviation() -> None:
         "4": list("44"),
         "5": list("1112"),
     }
-    found = repeats(_table(FIVE, *(_score(item, row, FIVE) for item, row in draws.items())))
+    estimates = repeats(_table(FIVE, *(_score(item, row, FIVE) for item, row in draws.items())))
     each = [statistics.stdev(int(label) for label in row if label) for row in draws.values()]
-    (one,) = found.values()
+    (one,) = estimates.values()
     assert (one.name, one.n, one.value) == ("repeat_sd", 5, pytest.approx(statistics.fmean(each)))
     assert one.low is not None
     assert one.low < one.value < (one.high or 0)
@@ -56,16 +58,18 @@ def test_it_is_the_mean_of_each_texts_standard_deviation() -> None:
 
 def test_by_system_and_column() -> None:
     rows = [_score("1", list("12"), FIVE, "a"), _score("1", list("33"), FIVE, "b")]
-    found = repeats(_table(FIVE, *rows))
-    assert {key: e.value for key, e in found.items()} == {
+    estimates = repeats(_table(FIVE, *rows))
+    assert {key: e.value for key, e in estimates.items()} == {
         ("a", "c"): pytest.approx(0.5**0.5),
         ("b", "c"): 0.0,
     }
 
 
 def test_of_two_labels_the_ends_are_enough() -> None:
-    (found,) = repeats(_table(PASS, _score("1", ["pass", "fail", "pass", "pass"], PASS))).values()
-    assert found.value == pytest.approx(statistics.stdev([1, 0, 1, 1]))
+    (estimate,) = repeats(
+        _table(PASS, _score("1", ["pass", "fail", "pass", "pass"], PASS))
+    ).values()
+    assert estimate.value == pytest.approx(statistics.stdev([1, 0, 1, 1]))
 
 
 @pytest.mark.parametrize("scale", [NAMED, SHIFTED])

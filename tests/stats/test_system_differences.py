@@ -28,8 +28,8 @@ def only(metric_table: Callable[..., Table]) -> Callable[..., Comparison]:
     """Compares the systems of a table with one column."""
 
     def compared(values: Values, **fields: Any) -> Comparison:
-        (found,) = compare(metric_table({"m": values}, **fields), n_resamples=400)
-        return found
+        (comparison,) = compare(metric_table({"m": values}, **fields), n_resamples=400)
+        return comparison
 
     return compared
 
@@ -45,12 +45,16 @@ def _scores(shifts: dict[str, float], n: int, seed: int = 0) -> Values:
 
 def test_every_two_systems_best_first_with_what_each_number_is(metric_table: Make) -> None:
     values = _scores({"b": 0.0, "c": -0.9, "a": 0.4}, 40, seed=1)
-    (found,) = compare(metric_table({"m": values}))
-    assert [(d.system, d.other) for d in found.differences] == [("a", "b"), ("a", "c"), ("b", "c")]
-    assert [r.system for r in found.ranks] == ["a", "b", "c"]
-    assert [r.rank for r in found.ranks] == [1, 2, 3]
+    (comparison,) = compare(metric_table({"m": values}))
+    assert [(d.system, d.other) for d in comparison.differences] == [
+        ("a", "b"),
+        ("a", "c"),
+        ("b", "c"),
+    ]
+    assert [r.system for r in comparison.ranks] == ["a", "b", "c"]
+    assert [r.rank for r in comparison.ranks] == [1, 2, 3]
     raw = []
-    for d in found.differences:
+    for d in comparison.differences:
         one, other = np.array(values[d.system]), np.array(values[d.other])
         assert d.estimate.value == pytest.approx(one.mean() - other.mean())
         assert (d.wins, d.ties, d.losses) == (
@@ -64,33 +68,33 @@ def test_every_two_systems_best_first_with_what_each_number_is(metric_table: Mak
         assert d.estimate.high is not None
         assert d.estimate.low < d.estimate.value < d.estimate.high
         raw.append(d.estimate.p)
-    assert [d.adjusted for d in found.differences] == holm([p for p in raw if p is not None])
+    assert [d.adjusted for d in comparison.differences] == holm([p for p in raw if p is not None])
     sds = [np.std(np.subtract(values[a], values[b]), ddof=1) for a, b in combinations("abc", 2)]
-    assert found.detectable == pytest.approx(
+    assert comparison.detectable == pytest.approx(
         Spread(40, 0.0, float(np.median(sds)), 0.05 / 3).detectable(), rel=0.1
     )
-    assert (found.column, found.note) == ("m", "")
+    assert (comparison.column, comparison.note) == ("m", "")
 
 
 def test_p_is_scipys_where_items_are_few(only: Make) -> None:
     values = _scores({"a": 0.6, "b": 0.0}, 9, seed=3)
-    (found,) = only(values).differences
+    (difference,) = only(values).differences
     theirs = scipy_stats.permutation_test(
         (values["a"], values["b"]), lambda x, y: np.mean(np.subtract(x, y)),
         permutation_type="samples", n_resamples=np.inf,
     )  # fmt: skip
-    assert found.estimate.p == pytest.approx(theirs.pvalue)
-    assert found.estimate.described.endswith("p: sign-flip permutation test, exact")
+    assert difference.estimate.p == pytest.approx(theirs.pvalue)
+    assert difference.estimate.described.endswith("p: sign-flip permutation test, exact")
 
 
 def test_those_not_told_apart_from_the_first_are_best(only: Make) -> None:
-    found = only(_scores({"low": -1.5, "good": 0.0, "same": 0.05}, 80))
-    assert set(found.best) == {"good", "same"}
-    apart = {(d.system, d.other): d.apart for d in found.differences}
+    comparison = only(_scores({"low": -1.5, "good": 0.0, "same": 0.05}, 80))
+    assert set(comparison.best) == {"good", "same"}
+    apart = {(d.system, d.other): d.apart for d in comparison.differences}
     assert apart == {
-        (found.best[0], found.best[1]): False,
-        (found.best[0], "low"): True,
-        (found.best[1], "low"): True,
+        (comparison.best[0], comparison.best[1]): False,
+        (comparison.best[0], "low"): True,
+        (comparison.best[1], "low"): True,
     }
     alone = only(_scores({"low": -1.5, "good": 0.0, "poor": -1.0}, 80))
     assert alone.best == ("good",)
@@ -128,24 +132,24 @@ def test_columns_without_a_better_end_or_of_all_texts_are_left_out(metric_table:
             Score("i0", "a", "length", 3.0, METRIC),
         ),
     )
-    assert [found.column for found in compare(both, n_resamples=20)] == ["m"]
+    assert [comparison.column for comparison in compare(both, n_resamples=20)] == ["m"]
 
 
 def test_rank_intervals_are_what_the_tests_leave_open(only: Make) -> None:
-    found = only(_scores({"a": 0.0, "b": 0.1, "c": 0.25, "d": -0.8, "e": -1.6}, 60, seed=5))
+    comparison = only(_scores({"a": 0.0, "b": 0.1, "c": 0.25, "d": -0.8, "e": -1.6}, 60, seed=5))
     better = {
-        name: {d.system for d in found.differences if d.other == name and d.apart}
+        name: {d.system for d in comparison.differences if d.other == name and d.apart}
         for name in "abcde"
     }
     worse = {
-        name: {d.other for d in found.differences if d.system == name and d.apart}
+        name: {d.other for d in comparison.differences if d.system == name and d.apart}
         for name in "abcde"
     }
     assert {len(names) for names in better.values()} > {0, 4}
-    assert [(r.low, r.high) for r in found.ranks] == [
-        (1 + len(better[r.system]), 5 - len(worse[r.system])) for r in found.ranks
+    assert [(r.low, r.high) for r in comparison.ranks] == [
+        (1 + len(better[r.system]), 5 - len(worse[r.system])) for r in comparison.ranks
     ]
-    assert [(r.system, r.low, r.high) for r in found.ranks if r.low == r.high] == [
+    assert [(r.system, r.low, r.high) for r in comparison.ranks if r.low == r.high] == [
         ("d", 4, 4),
         ("e", 5, 5),
     ]
@@ -157,51 +161,51 @@ def test_rank_intervals_of_few_items_hold_the_true_places(only: Make) -> None:
     shifts = {"a": 0.2, "b": 0.15, "c": 0.1, "d": 0.05, "e": 0.0}
     held = []
     for _ in range(40):
-        found = only(_scores(shifts, 10, seed=int(random.integers(1 << 30))))
-        held += [r.low <= 1 + "abcde".index(r.system) <= r.high for r in found.ranks]
+        comparison = only(_scores(shifts, 10, seed=int(random.integers(1 << 30))))
+        held += [r.low <= 1 + "abcde".index(r.system) <= r.high for r in comparison.ranks]
     assert np.mean(held) >= 0.97
 
 
 def test_places_are_told_apart_however_far_away_another_system_is(only: Make) -> None:
-    found = only({"a": [1e-4] * 6, "b": [2e-4] * 6, "c": [1e9] * 6, "d": [1e-4 + 1e-13] * 6})
-    assert {r.system: r.rank for r in found.ranks} == {"c": 1, "b": 2, "a": 3, "d": 3}
+    comparison = only({"a": [1e-4] * 6, "b": [2e-4] * 6, "c": [1e9] * 6, "d": [1e-4 + 1e-13] * 6})
+    assert {r.system: r.rank for r in comparison.ranks} == {"c": 1, "b": 2, "a": 3, "d": 3}
 
 
 def test_a_small_difference_of_large_values_is_ranked(only: Make) -> None:
     random = np.random.default_rng(0)
     base = 1e6 + random.normal(size=200)
-    found = only({"a": base.tolist(), "b": (base + 0.01).tolist()})
-    assert [(r.system, r.rank, r.low, r.high) for r in found.ranks] == [
+    comparison = only({"a": base.tolist(), "b": (base + 0.01).tolist()})
+    assert [(r.system, r.rank, r.low, r.high) for r in comparison.ranks] == [
         ("b", 1, 1, 1),
         ("a", 2, 2, 2),
     ]
 
 
 def test_one_system_alone(only: Make) -> None:
-    found = only({"a": [1.0, 2.0, 3.0]})
-    assert (found.differences, found.best, found.detectable) == ((), (), None)
-    assert [(r.system, r.rank, r.low, r.high) for r in found.ranks] == [("a", 1, 1, 1)]
-    assert found.note == "only one system has values"
-    assert only({"a": [1.0, 2.0], "b": [None, None]}).note == found.note
+    comparison = only({"a": [1.0, 2.0, 3.0]})
+    assert (comparison.differences, comparison.best, comparison.detectable) == ((), (), None)
+    assert [(r.system, r.rank, r.low, r.high) for r in comparison.ranks] == [("a", 1, 1, 1)]
+    assert comparison.note == "only one system has values"
+    assert only({"a": [1.0, 2.0], "b": [None, None]}).note == comparison.note
 
 
 def test_one_item_has_differences_and_nothing_else(only: Make) -> None:
-    found = only({"a": [1.0], "b": [3.0], "c": [2.0]})
-    assert [(d.system, d.other, d.estimate.value, d.wins) for d in found.differences] == [
+    comparison = only({"a": [1.0], "b": [3.0], "c": [2.0]})
+    assert [(d.system, d.other, d.estimate.value, d.wins) for d in comparison.differences] == [
         ("b", "c", 1.0, 1), ("b", "a", 2.0, 1), ("c", "a", 1.0, 1)
     ]  # fmt: skip
     assert all(
         d.adjusted is d.estimate.p is d.estimate.low is None and not d.apart
-        for d in found.differences
+        for d in comparison.differences
     )
-    assert [(r.rank, r.low, r.high) for r in found.ranks] == [(1, 1, 3), (2, 1, 3), (3, 1, 3)]
-    assert (found.best, found.detectable) == ((), None)
-    assert found.note == "one item: too few for intervals and tests"
+    assert [(r.rank, r.low, r.high) for r in comparison.ranks] == [(1, 1, 3), (2, 1, 3), (3, 1, 3)]
+    assert (comparison.best, comparison.detectable) == ((), None)
+    assert comparison.note == "one item: too few for intervals and tests"
 
 
 def test_a_constant_column(only: Make) -> None:
-    found = only({"a": [2.0] * 20, "b": [2.0] * 20})
-    (one,) = found.differences
+    comparison = only({"a": [2.0] * 20, "b": [2.0] * 20})
+    (one,) = comparison.differences
     assert (one.estimate.value, one.estimate.low, one.estimate.high, one.adjusted) == (
         0.0,
         None,
@@ -209,25 +213,29 @@ def test_a_constant_column(only: Make) -> None:
         1.0,
     )
     assert (one.delta, one.wins, one.ties, one.losses) == (0.0, 0, 20, 0)
-    assert [(r.rank, r.low, r.high) for r in found.ranks] == [(1, 1, 2), (1, 1, 2)]
-    assert (found.best, found.detectable, found.note) == ((), None, "all values are equal")
+    assert [(r.rank, r.low, r.high) for r in comparison.ranks] == [(1, 1, 2), (1, 1, 2)]
+    assert (comparison.best, comparison.detectable, comparison.note) == (
+        (),
+        None,
+        "all values are equal",
+    )
 
 
 def test_equal_systems_are_not_told_apart(only: Make) -> None:
     row = _scores({"a": 0.0}, 20)["a"]
-    found = only({"a": row, "b": list(row)})
-    assert found.best == ("a", "b")
-    assert found.note == ""
-    assert [(r.rank, r.low, r.high) for r in found.ranks] == [(1, 1, 2), (1, 1, 2)]
+    comparison = only({"a": row, "b": list(row)})
+    assert comparison.best == ("a", "b")
+    assert comparison.note == ""
+    assert [(r.rank, r.low, r.high) for r in comparison.ranks] == [(1, 1, 2), (1, 1, 2)]
 
 
 def test_where_everything_failed() -> None:
     samples = (Sample("i", "a", "x"), Sample("i", "b", "y"))
     failures = tuple(Failure("i", name, "c", "parse", "ParseError", "no score") for name in "ab")
-    found = compare(
+    comparisons = compare(
         Table(samples, (Column("c", "criterion", Signature("c"), 1.0, 5.0),), (), failures)
     )
-    assert found == (Comparison("c", note="no text has a value"),)
+    assert comparisons == (Comparison("c", note="no text has a value"),)
     assert compare(Table((), (), ())) == ()
     assert compare(Table((), (Column("c", "criterion", Signature("c")),), ())) == (
         Comparison("c", note="no text has a value"),
@@ -238,15 +246,15 @@ def test_systems_with_different_items_are_compared_on_those_they_share(only: Mak
     a: list[float | None] = [1.0, 2.0, 3.0, None, None, 5.0, 4.0]
     b: list[float | None] = [2.0, 2.0, None, 4.0, None, 4.0, 1.0]
     c: list[float | None] = [None, None, None, None, 1.0, None, None]
-    found = only({"a": a, "b": b, "c": c})
-    (one,) = found.differences
+    comparison = only({"a": a, "b": b, "c": c})
+    (one,) = comparison.differences
     assert (one.system, one.other, one.estimate.n, one.estimate.value) == ("a", "b", 4, 0.75)
     assert (one.wins, one.ties, one.losses) == (2, 1, 1)
     pairs = [(x, y) for x, y in zip(a, b, strict=True) if x is not None and y is not None]
     counted = sum((x > y) - (x < y) for x, _ in pairs for _, y in pairs) / 16
     assert one.delta == pytest.approx(counted)
-    assert found.best == ("a", "b", "c")  # nothing says that c is worse
-    assert found.note == (
+    assert comparison.best == ("a", "b", "c")  # nothing says that c is worse
+    assert comparison.note == (
         "systems have different items: differences use the shared ones; 2 of 3 pairs of systems share no item; "
         "too few items for any significant difference"
     )
@@ -254,11 +262,11 @@ def test_systems_with_different_items_are_compared_on_those_they_share(only: Mak
 
 def test_the_first_by_mean_that_loses_on_the_shared_items_is_not_best(only: Make) -> None:
     easy, hard = [5.0] * 40, [1.0, 2.0] * 20
-    found = only({"a": [*easy, *hard], "b": [*[None] * 40, *(x + 1 for x in hard)]})
-    (one,) = found.differences
+    comparison = only({"a": [*easy, *hard], "b": [*[None] * 40, *(x + 1 for x in hard)]})
+    (one,) = comparison.differences
     assert (one.system, one.estimate.value, one.apart) == ("a", -1.0, True)
-    assert found.best == ("b",)
-    assert [(r.system, r.rank, r.low, r.high) for r in found.ranks] == [
+    assert comparison.best == ("b",)
+    assert [(r.system, r.rank, r.low, r.high) for r in comparison.ranks] == [
         ("a", 1, 2, 2),
         ("b", 2, 1, 1),
     ]
@@ -266,12 +274,12 @@ def test_the_first_by_mean_that_loses_on_the_shared_items_is_not_best(only: Make
 
 @pytest.mark.parametrize(("n", "few"), [(5, True), (6, False)])
 def test_whether_items_can_be_enough_is_said(n: int, few: bool, only: Make) -> None:
-    found = only(
+    comparison = only(
         {"a": [2.0 + k for k in range(n)], "b": [1.0] * n}
     )  # two-sided p at its least: 2 / 2^n
-    assert found.differences[0].estimate.p == 2 / 2**n
-    assert found.best == (("a", "b") if few else ("a",))
-    assert found.note == ("too few items for any significant difference" if few else "")
+    assert comparison.differences[0].estimate.p == 2 / 2**n
+    assert comparison.best == (("a", "b") if few else ("a",))
+    assert comparison.note == ("too few items for any significant difference" if few else "")
 
 
 @pytest.mark.slow
@@ -282,27 +290,27 @@ def test_thousands_of_systems_are_compared_with_the_best_one(metric_table: Make)
         f"s{k}": np.round(2 + (k % 500) / 200 + item + random.normal(0, 0.3, 24), 2).tolist()
         for k in range(1_000)
     }
-    (found,) = compare(metric_table({"m": values}), n_resamples=300)
-    first = found.ranks[0].system
-    assert len(found.differences) == 999
-    assert {d.system for d in found.differences} == {first}
-    assert [d.other for d in found.differences] == [r.system for r in found.ranks[1:]]
-    assert found.note == (
+    (comparison,) = compare(metric_table({"m": values}), n_resamples=300)
+    first = comparison.ranks[0].system
+    assert len(comparison.differences) == 999
+    assert {d.system for d in comparison.differences} == {first}
+    assert [d.other for d in comparison.differences] == [r.system for r in comparison.ranks[1:]]
+    assert comparison.note == (
         "more than 30 systems: compared with the best one only; more than 100 systems: too many to test"
     )
-    assert found.best == ()
-    assert found.ranks[0].low == 1
-    assert all(r.low <= r.rank <= 1_000 and 1 <= r.low <= r.high <= 1_000 for r in found.ranks)
+    assert comparison.best == ()
+    assert comparison.ranks[0].low == 1
+    assert all(r.low <= r.rank <= 1_000 and 1 <= r.low <= r.high <= 1_000 for r in comparison.ranks)
 
 
 def test_the_best_of_sixty_systems_is_told_apart_from_those_far_below(only: Make) -> None:
     random = np.random.default_rng(0)
     item = random.normal(size=24)
-    found = only(
+    comparison = only(
         {f"s{k}": (2 + k / 20 + item + random.normal(0, 0.3, 24)).tolist() for k in range(60)}
     )
-    assert found.ranks[0].system in found.best
-    assert not {f"s{k}" for k in range(20)} & set(found.best)
+    assert comparison.ranks[0].system in comparison.best
+    assert not {f"s{k}" for k in range(20)} & set(comparison.best)
 
 
 def test_groups_of_columns_do_not_change_the_numbers(
@@ -314,7 +322,7 @@ def test_groups_of_columns_do_not_change_the_numbers(
     whole = compare(table, n_resamples=200)
     monkeypatch.setattr(module, "_MAX_DIFFERENCES", 1)
     assert compare(table, n_resamples=200) == whole
-    assert [found.column for found in whole] == ["x", "y", "z"]
+    assert [comparison.column for comparison in whole] == ["x", "y", "z"]
 
 
 def test_the_seed_decides(metric_table: Make) -> None:
@@ -341,11 +349,11 @@ def test_a_panels_mean_and_its_judges_are_columns_of_their_own() -> None:
     ]
     means = [row for row in analyze.panel_rows(columns, rows) if isinstance(row, Score)]
     samples = tuple(Sample(f"i{k}", system, "") for system in "ab" for k in range(30))
-    found = compare(
+    comparisons = compare(
         Table(samples, (analyze.panel_column(columns), *columns), (*means, *rows)), n_resamples=200
     )
-    assert [one.column for one in found] == ["c", "c/x", "c/y"]
-    both = [one.differences[0].estimate.value for one in found]
+    assert [one.column for one in comparisons] == ["c", "c/x", "c/y"]
+    both = [one.differences[0].estimate.value for one in comparisons]
     assert both[0] == pytest.approx((both[1] + both[2]) / 2)
 
 
@@ -361,13 +369,17 @@ def test_comparisons_of_two_texts_have_none() -> None:
 def test_no_number_is_nan(only: Make) -> None:
     values = _scores({"a": 0.0, "b": 0.3, "c": 0.1}, 12)
     values["c"] = [None] * 11 + [3.0]
-    found = only(values)
+    comparison = only(values)
     numbers = [
-        n for d in found.differences for n in (d.estimate.value, d.estimate.p, d.adjusted, d.delta)
+        n
+        for d in comparison.differences
+        for n in (d.estimate.value, d.estimate.p, d.adjusted, d.delta)
     ]
     assert all(n is None or math.isfinite(n) for n in numbers)
     assert [
-        (d.estimate.n, d.adjusted is None) for d in found.differences if "c" in (d.system, d.other)
+        (d.estimate.n, d.adjusted is None)
+        for d in comparison.differences
+        if "c" in (d.system, d.other)
     ] == [(1, True)] * 2
 
 
@@ -378,8 +390,8 @@ def test_the_best_of_many_equal_systems_is_not_told_apart_because_it_was_picked(
     wrong = 0
     for _ in range(40):
         values = random.normal(size=(20, 50))
-        found = only({f"s{place}": row.tolist() for place, row in enumerate(values)})
-        wrong += any(difference.apart for difference in found.differences)
+        comparison = only({f"s{place}": row.tolist() for place, row in enumerate(values)})
+        wrong += any(difference.apart for difference in comparison.differences)
     assert wrong <= 5
 
 

@@ -36,7 +36,7 @@ RELEVANCE = Column(
 )
 
 
-class Made:
+class ScoreMaker:
     """Scores of one criterion from draws, probabilities or single replies; `by` are (item, system, opponent) or less."""
 
     column = RELEVANCE
@@ -53,34 +53,37 @@ class Made:
         )
 
     def drawn(
-        self, draws: Mapping[str, int], *by: str, column: Column = RELEVANCE, asked: int = 0
+        self, draws: Mapping[str, int], *by: str, column: Column = RELEVANCE, requested: int = 0
     ) -> Score:
         """`asked` draws, of which so many had each label."""
         n = sum(draws.values())
-        counts, asked = self.values(column), asked or n
+        counts, requested = self.values(column), requested or n
         value = sum(counts[label] * k for label, k in draws.items()) / n
-        unread = asked - n
+        unread = requested - n
         low, high = (
-            (value * n + unread * end) / asked for end in (column.low or 0.0, column.high or 1.0)
+            (value * n + unread * end) / requested
+            for end in (column.low or 0.0, column.high or 1.0)
         )
-        shares = {label: k / asked for label, k in draws.items()}
+        shares = {label: k / requested for label, k in draws.items()}
         top = max(draws, key=draws.__getitem__)
-        made = Provenance("samples", n / asked, shares, 0.5, top, low, high, n, "It says so.", "[]")
-        return Score(*by[:2], column.name, value, made, *by[2:])
+        provenance = Provenance(
+            "samples", n / requested, shares, 0.5, top, low, high, n, "It says so.", "[]"
+        )
+        return Score(*by[:2], column.name, value, provenance, *by[2:])
 
     def weighed(self, shares: Mapping[str, float], *by: str, column: Column = RELEVANCE) -> Score:
         """Token probabilities; what they lack to 1 was not seen."""
         mass, counts = sum(shares.values()), self.values(column)
         seen = sum(counts[label] * p for label, p in shares.items())
         low, high = (seen + (1 - mass) * end for end in (column.low or 0.0, column.high or 1.0))
-        made = Provenance(
+        provenance = Provenance(
             "logprobs", mass, shares, 0.5, max(shares, key=shares.__getitem__), low, high, raw="4"
         )
-        return Score(*by[:2], column.name, seen / mass, made, *by[2:])
+        return Score(*by[:2], column.name, seen / mass, provenance, *by[2:])
 
     def single(self, label: str, *by: str, column: Column = RELEVANCE) -> Score:
-        made = Provenance("single", argmax=label, raw=label)
-        return Score(*by[:2], column.name, self.values(column)[label], made, *by[2:])
+        provenance = Provenance("single", argmax=label, raw=label)
+        return Score(*by[:2], column.name, self.values(column)[label], provenance, *by[2:])
 
     def failed(
         self, *by: str, column: Column = RELEVANCE, raw: str = "I would rather not."
@@ -121,39 +124,39 @@ class Made:
 
 
 @pytest.fixture(scope="session")
-def made() -> Made:
-    return Made()
+def make() -> ScoreMaker:
+    return ScoreMaker()
 
 
 HOSTILE = "<script>alert(1)</script> | `x` **b** @you #1 \x1b[31m\x00\ufffe\u202e"
 DRAWS = {"4": 13, "3": 7}
 
 
-def _results(made: Made) -> tuple[Result, Result]:
+def _results(make: ScoreMaker) -> tuple[Result, Result]:
     """Before and after: 12 texts that lose a little, two of the suite's own, one without a score."""
     before, after = [], []
     for k in range(6):
         for system, fives in (("draft", 3), ("edited", 8)):
-            before.append(made.drawn({"5": fives, "3": 10 - fives}, f"doc-{k}", system))
+            before.append(make.drawn({"5": fives, "3": 10 - fives}, f"doc-{k}", system))
             after.append(
-                made.drawn({"5": fives - 1 - k % 2, "3": 11 - fives + k % 2}, f"doc-{k}", system)
+                make.drawn({"5": fives - 1 - k % 2, "3": 11 - fives + k % 2}, f"doc-{k}", system)
             )
-    own = [
-        made.drawn(DRAWS, "the bridge", "text"),
-        made.failed("文書", "text", raw=f"Sorry. {HOSTILE}"),
+    unchanged = [
+        make.drawn(DRAWS, "the bridge", "text"),
+        make.failed("文書", "text", raw=f"Sorry. {HOSTILE}"),
     ]
-    return made.result(*before, made.drawn({"4": 20}, "the bridge", "text")), made.result(
-        *after, *own
+    return make.result(*before, make.drawn({"4": 20}, "the bridge", "text")), make.result(
+        *after, *unchanged
     )
 
 
 @pytest.fixture
-def outcomes(made: Made) -> list[Outcome]:
+def outcomes(make: ScoreMaker) -> list[Outcome]:
     """Verdicts of every status beside a baseline with another prompt; a suite that is met, and one that was not run."""
-    before, after = _results(made)
+    before, after = _results(make)
     data = [(s.item, s.system) for s in after.table.samples if s.system != "text"]
     own_text = [("the bridge", "text")]
-    wanted: dict[str, tuple[dict[str, Any], list[tuple[str, str]]]] = {
+    cases_by_name: dict[str, tuple[dict[str, Any], list[tuple[str, str]]]] = {
         "the bridge is relevant": ({"expect": {"min": 4}}, own_text),
         "the bridge is not bad": ({"expect": {"min": 3, "max": 5}}, own_text),
         "the bridge is a 4": ({"expect": {"label": "4"}}, own_text),
@@ -166,7 +169,7 @@ def outcomes(made: Made) -> list[Outcome]:
         adapter.validate_python({"name": name, "criterion": "relevance", **keys}).located(
             "relevance", line, {}
         )
-        for line, (name, (keys, _)) in enumerate(wanted.items(), 5)
+        for line, (name, (keys, _)) in enumerate(cases_by_name.items(), 5)
     )
     suite = Suite(
         Path("suites/summaries.judge.yaml"),
@@ -175,7 +178,7 @@ def outcomes(made: Made) -> list[Outcome]:
         cases,
         lines={"limits": 3, "baseline": 2},
     )
-    verdicts = [evaluate_case(case, wanted[case.name][1], after, before) for case in cases]
+    verdicts = [evaluate_case(case, cases_by_name[case.name][1], after, before) for case in cases]
     verdicts += limits(suite, after)
     verdicts += compare_with_baseline(
         replace(suite, cases=(), lines={}), after, before, compare_runs(before.table, after.table)

@@ -45,10 +45,10 @@ EXPECTATION: TypeAdapter[Case] = TypeAdapter(Expectation)
 
 
 def case(expected: Keys, criterion: str = "relevance", **keys: Any) -> Case:
-    made = EXPECTATION.validate_python(
+    expectation = EXPECTATION.validate_python(
         {"name": "a case", "criterion": criterion, **expected, **keys}
     )
-    return made.located(criterion, 7, {})
+    return expectation.located(criterion, 7, {})
 
 
 def verdict(expected: Keys, *texts_and_results: Any, **options: Any) -> Verdict:
@@ -95,13 +95,13 @@ def texts(n: int, *systems: str) -> list[tuple[str, str]]:
     return [(f"i{k}", system) for k in range(n) for system in systems or ("s",)]
 
 
-def spread(made: Any, means: Mapping[str, Sequence[float]]) -> list[Score]:
+def spread(make: Any, means: Mapping[str, Sequence[float]]) -> list[Score]:
     """Texts of each system with draws of 3, 4 and 5 whose means these are."""
     rows = []
     for system, values in means.items():
         for k, value in enumerate(values):
             fives = round((value - 3) * 5)
-            rows.append(made.drawn({"5": fives, "3": 10 - fives}, f"i{k}", system))
+            rows.append(make.drawn({"5": fives, "3": 10 - fives}, f"i{k}", system))
     return rows
 
 
@@ -109,7 +109,7 @@ def spread(made: Any, means: Mapping[str, Sequence[float]]) -> list[Score]:
 
 
 @pytest.mark.parametrize(
-    ("band", "status", "said"),
+    ("band", "status", "reason"),
     [
         (in_range(3), "passed", ""),
         (in_range(3.4, 3.9), "passed", ""),
@@ -131,16 +131,18 @@ def spread(made: Any, means: Mapping[str, Sequence[float]]) -> list[Score]:
         ),
     ],
 )
-def test_a_band_is_held_against_the_interval(made: Any, band: Keys, status: str, said: str) -> None:
-    found = verdict(band, ONE, made.result(made.drawn(THIRTEEN, *ONE[0])))
-    assert (found.status, found.met, found.line, found.kind) == (
+def test_a_band_is_held_against_the_interval(
+    make: Any, band: Keys, status: str, reason: str
+) -> None:
+    outcome = verdict(band, ONE, make.result(make.drawn(THIRTEEN, *ONE[0])))
+    assert (outcome.status, outcome.met, outcome.line, outcome.kind) == (
         status,
         status == "passed",
         7,
         "score_range",
     )
-    assert found.found == "3.65 [3.42, 3.88]"
-    assert found.reason.startswith(said) if said else found.reason == ""
+    assert outcome.found == "3.65 [3.42, 3.88]"
+    assert outcome.reason.startswith(reason) if reason else outcome.reason == ""
 
 
 @pytest.mark.parametrize(
@@ -153,8 +155,8 @@ def test_a_band_is_held_against_the_interval(made: Any, band: Keys, status: str,
         (in_range(-1), "≥ −1"),
     ],
 )
-def test_what_a_range_expects_is_short(made: Any, expected: Keys, words: str) -> None:
-    assert verdict(expected, ONE, made.result(made.single("4", *ONE[0]))).expected == words
+def test_what_a_range_expects_is_short(make: Any, expected: Keys, words: str) -> None:
+    assert verdict(expected, ONE, make.result(make.single("4", *ONE[0]))).expected == words
 
 
 SEEN = {"4": 0.7, "5": 0.2}
@@ -162,7 +164,7 @@ UNSEEN = "no significant difference from 4 (unseen probability decides)"
 
 
 @pytest.mark.parametrize(
-    ("kind", "reply", "least", "status", "found", "said"),
+    ("kind", "reply", "least", "status", "estimate_shown", "reason"),
     [
         ("single", "4", 4, "passed", "4.00", "one reply"),
         ("single", "4", 5, "failed", "4.00", "below 5; one reply"),
@@ -181,54 +183,59 @@ UNSEEN = "no significant difference from 4 (unseen probability decides)"
     ],
 )
 def test_a_text_is_as_certain_as_its_replies(
-    made: Any, kind: str, reply: Any, least: float, status: str, found: str, said: str
+    make: Any, kind: str, reply: Any, least: float, status: str, estimate_shown: str, reason: str
 ) -> None:
-    shown = verdict(in_range(least), ONE, made.result(getattr(made, kind)(reply, *ONE[0])))
-    assert (shown.status, shown.found, shown.reason, shown.flaky) == (status, found, said, None)
+    shown = verdict(in_range(least), ONE, make.result(getattr(make, kind)(reply, *ONE[0])))
+    assert (shown.status, shown.found, shown.reason, shown.flaky) == (
+        status,
+        estimate_shown,
+        reason,
+        None,
+    )
 
 
 @pytest.mark.parametrize(("share", "named"), [(1, False), (2, True), (38, True), (39, False)])
 def test_a_flaky_case_is_one_that_some_single_replies_would_have_turned(
-    made: Any, share: int, named: bool
+    make: Any, share: int, named: bool
 ) -> None:
-    found = verdict(
-        in_range(4), ONE, made.result(made.drawn({"4": 40 - share, "3": share}, *ONE[0]))
+    outcome = verdict(
+        in_range(4), ONE, make.result(make.drawn({"4": 40 - share, "3": share}, *ONE[0]))
     )
-    assert (found.flaky is not None) == named
+    assert (outcome.flaky is not None) == named
 
 
-def test_undecided_counts_as_the_case_says(made: Any) -> None:
-    result = made.result(made.drawn(THIRTEEN, *ONE[0]))
+def test_undecided_counts_as_the_case_says(make: Any) -> None:
+    result = make.result(make.drawn(THIRTEEN, *ONE[0]))
     for policy, met in (("pass", True), ("fail", False), (None, False)):
-        found = evaluate_case(case(in_range(3.5), undecided=policy), ONE, result)
-        assert (found.status, found.met) == ("undecided", met)
+        outcome = evaluate_case(case(in_range(3.5), undecided=policy), ONE, result)
+        assert (outcome.status, outcome.met) == ("undecided", met)
 
 
-def test_the_interval_of_several_items_is_the_reports(made: Any) -> None:
+def test_the_interval_of_several_items_is_the_reports(make: Any) -> None:
     means = [3.4, 3.8, 4.0, 4.2, 4.4, 4.8, 3.6, 4.6]
-    result = made.result(*spread(made, {"s": means}))
+    result = make.result(*spread(make, {"s": means}))
     reported = item_means(result.table)["s", "relevance"]
-    found = verdict(in_range(2), texts(8), result)
-    assert found.estimate is not None
-    assert (found.estimate.low, found.estimate.high) == (reported.low, reported.high)
-    assert (found.estimate.n, found.status) == (8, "passed")
+    outcome = verdict(in_range(2), texts(8), result)
+    assert outcome.estimate is not None
+    assert (outcome.estimate.low, outcome.estimate.high) == (reported.low, reported.high)
+    assert (outcome.estimate.n, outcome.status) == (8, "passed")
     assert verdict(in_range(4), texts(8), result).status == "undecided"
 
 
 @pytest.mark.parametrize("n", [2, 4])
-def test_fewer_items_than_an_interval_needs_decide_nothing(made: Any, n: int) -> None:
-    rows = [made.drawn({"5": 20}, f"i{k}", "s") for k in range(n)]
-    found = verdict(in_range(3), texts(n), made.result(*rows))
-    assert (found.status, found.found) == ("undecided", "5.00")
-    assert found.reason == f"{n} items: at least 5 needed"
-    whole_scale = verdict(in_range(1, 5), texts(n), made.result(*rows))
+def test_fewer_items_than_an_interval_needs_decide_nothing(make: Any, n: int) -> None:
+    rows = [make.drawn({"5": 20}, f"i{k}", "s") for k in range(n)]
+    outcome = verdict(in_range(3), texts(n), make.result(*rows))
+    assert (outcome.status, outcome.found) == ("undecided", "5.00")
+    assert outcome.reason == f"{n} items: at least 5 needed"
+    whole_scale = verdict(in_range(1, 5), texts(n), make.result(*rows))
     assert whole_scale.status == "passed"  # no score is beyond the scale
 
 
-def test_the_mean_is_over_items_not_over_texts(made: Any) -> None:
-    rows = [made.single("5", "i0", "a"), made.single("3", "i0", "b"), made.single("2", "i1", "a")]
-    found = verdict(in_range(3), [("i0", "a"), ("i0", "b"), ("i1", "a")], made.result(*rows))
-    assert found.found == "3.00"
+def test_the_mean_is_over_items_not_over_texts(make: Any) -> None:
+    rows = [make.single("5", "i0", "a"), make.single("3", "i0", "b"), make.single("2", "i1", "a")]
+    outcome = verdict(in_range(3), [("i0", "a"), ("i0", "b"), ("i1", "a")], make.result(*rows))
+    assert outcome.found == "3.00"
 
 
 # Pass rates
@@ -249,7 +256,7 @@ PASSING = Column(
 
 
 @pytest.mark.parametrize(
-    ("draws", "status", "said"),
+    ("draws", "status", "reason"),
     [
         ({"4": 20}, "passed", "20 of 20 draws alike"),
         ({"4": 17, "3": 3}, "undecided", "no significant difference from 3.8"),
@@ -258,29 +265,33 @@ PASSING = Column(
     ],
 )
 def test_one_text_passes_within_the_uncertainty_of_its_replies(
-    made: Any, draws: Mapping[str, int], status: str, said: str
+    make: Any, draws: Mapping[str, int], status: str, reason: str
 ) -> None:
-    result = made.result(made.drawn(draws, *ONE[0]), columns=(PASSING,))
-    found = verdict({"expect": "pass"}, ONE, result)
-    assert (found.kind, found.expected, found.status) == ("passes", "pass", status)
-    assert found.reason.startswith(said)
+    result = make.result(make.drawn(draws, *ONE[0]), columns=(PASSING,))
+    outcome = verdict({"expect": "pass"}, ONE, result)
+    assert (outcome.kind, outcome.expected, outcome.status) == ("passes", "pass", status)
+    assert outcome.reason.startswith(reason)
 
 
-def test_every_one_of_several_texts_passes(made: Any) -> None:
-    rows = [made.drawn({"4": 8, "3": 2}, f"i{k}", "s") for k in range(5)]
-    found = verdict({"expect": "pass"}, texts(5), made.result(*rows, columns=(PASSING,)))
-    assert (found.expected, found.status, found.found) == (
+def test_every_one_of_several_texts_passes(make: Any) -> None:
+    rows = [make.drawn({"4": 8, "3": 2}, f"i{k}", "s") for k in range(5)]
+    outcome = verdict({"expect": "pass"}, texts(5), make.result(*rows, columns=(PASSING,)))
+    assert (outcome.expected, outcome.status, outcome.found) == (
         "pass for all",
         "passed",
         "5 of 5 (100.0%)",
     )
-    rows[3] = made.drawn({"4": 7, "3": 3}, "i3", "s")
-    found = verdict({"expect": "pass"}, texts(5), made.result(*rows, columns=(PASSING,)))
-    assert (found.status, found.found, found.reason) == ("failed", "4 of 5 (80.0%)", "i3 s: 3.7")
+    rows[3] = make.drawn({"4": 7, "3": 3}, "i3", "s")
+    outcome = verdict({"expect": "pass"}, texts(5), make.result(*rows, columns=(PASSING,)))
+    assert (outcome.status, outcome.found, outcome.reason) == (
+        "failed",
+        "4 of 5 (80.0%)",
+        "i3 s: 3.7",
+    )
 
 
 @pytest.mark.parametrize(
-    ("passing", "n", "least", "status", "said"),
+    ("passing", "n", "least", "status", "reason"),
     [
         (20, 20, 0.7, "passed", ""),
         (20, 20, 0.9, "undecided", "no significant difference from 90% (needs about 38 items)"),
@@ -291,60 +302,60 @@ def test_every_one_of_several_texts_passes(made: Any) -> None:
     ],
 )
 def test_a_pass_rate_is_decided_by_its_interval(
-    made: Any, passing: int, n: int, least: float, status: str, said: str
+    make: Any, passing: int, n: int, least: float, status: str, reason: str
 ) -> None:
-    rows = [made.single("4" if k < passing else "3", f"i{k}", "s") for k in range(n)]
-    result = made.result(*rows, columns=(PASSING,))
-    found = verdict({"pass_rate": {"min": least}}, texts(n), result)
-    assert (found.kind, found.expected, found.status, found.reason) == (
-        "pass_rate", f"≥ {100 * least:g}% pass", status, said,
+    rows = [make.single("4" if k < passing else "3", f"i{k}", "s") for k in range(n)]
+    result = make.result(*rows, columns=(PASSING,))
+    outcome = verdict({"pass_rate": {"min": least}}, texts(n), result)
+    assert (outcome.kind, outcome.expected, outcome.status, outcome.reason) == (
+        "pass_rate", f"≥ {100 * least:g}% pass", status, reason,
     )  # fmt: skip
     rate = result.pass_rates["s", "relevance"]
-    assert found.estimate is not None
-    assert found.estimate.low is not None  # also with three items
+    assert outcome.estimate is not None
+    assert outcome.estimate.low is not None  # also with three items
     if rate.low is None:
         return
-    assert (found.estimate.value, found.estimate.low, found.estimate.high) == (
+    assert (outcome.estimate.value, outcome.estimate.low, outcome.estimate.high) == (
         rate.value,
         rate.low,
         rate.high,
     )
 
 
-def test_a_text_without_a_score_is_no_text_that_fails(made: Any) -> None:
-    rows = [*(made.single("5", f"i{k}", "s") for k in range(3)), made.failed("i3", "s")]
+def test_a_text_without_a_score_is_no_text_that_fails(make: Any) -> None:
+    rows = [*(make.single("5", f"i{k}", "s") for k in range(3)), make.failed("i3", "s")]
     for expected, measured in (
         ({"expect": "pass"}, "3 of 3 (100.0%)"),
         ({"pass_rate": {"min": 0.1}}, "100% [13.9%, 100%]"),
     ):
-        found = verdict(
-            expected, texts(4), made.result(*rows, columns=(PASSING,)), failures=Limits(failures=1)
+        outcome = verdict(
+            expected, texts(4), make.result(*rows, columns=(PASSING,)), failures=Limits(failures=1)
         )
-        assert (found.status, found.found, found.reason) == (
+        assert (outcome.status, outcome.found, outcome.reason) == (
             "passed",
             measured,
             "1 text without a score",
         )
-        assert found.detail.startswith("ParseError: no score in the reply")
+        assert outcome.detail.startswith("ParseError: no score in the reply")
 
 
-def test_a_baseline_that_does_not_say_what_passes_is_no_comparison(made: Any) -> None:
-    rows = [made.single("5", f"i{k}", "s") for k in range(3)]
-    before, after = made.result(*rows), made.result(*rows, columns=(PASSING,))
+def test_a_baseline_that_does_not_say_what_passes_is_no_comparison(make: Any) -> None:
+    rows = [make.single("5", f"i{k}", "s") for k in range(3)]
+    before, after = make.result(*rows), make.result(*rows, columns=(PASSING,))
     for expected, n in (
         ({"expect": "pass"}, 1),
         ({"expect": "pass"}, 3),
         ({"pass_rate": {"min": 0.1}}, 3),
     ):
-        found = verdict(expected, texts(n), after, before)
-        assert (found.status, found.before) == ("passed", "")
+        outcome = verdict(expected, texts(n), after, before)
+        assert (outcome.status, outcome.before) == ("passed", "")
 
 
 # Labels
 
 
 @pytest.mark.parametrize(
-    ("draws", "status", "said"),
+    ("draws", "status", "reason"),
     [
         ({"4": 20}, "passed", ""),
         ({"4": 15, "3": 5}, "passed", "flaky: 25% of single replies say 3"),
@@ -363,22 +374,22 @@ def test_a_baseline_that_does_not_say_what_passes_is_no_comparison(made: Any) ->
         ({"4": 16, "5": 2, "3": 2}, "passed", "flaky: 20% of single replies say another label"),
     ],
 )
-def test_a_label_has_to_lead(made: Any, draws: dict[str, int], status: str, said: str) -> None:
-    found = verdict(labelled("4"), ONE, made.result(made.drawn(draws, *ONE[0])))
-    assert (found.status, found.expected) == (status, "label 4")
-    assert found.reason.startswith(said)
+def test_a_label_has_to_lead(make: Any, draws: dict[str, int], status: str, reason: str) -> None:
+    outcome = verdict(labelled("4"), ONE, make.result(make.drawn(draws, *ONE[0])))
+    assert (outcome.status, outcome.expected) == (status, "label 4")
+    assert outcome.reason.startswith(reason)
 
 
 @pytest.mark.parametrize(("label", "status"), [("4", "passed"), ("5", "failed")])
-def test_a_single_reply_is_its_label(made: Any, label: str, status: str) -> None:
-    found = verdict(labelled(label), ONE, made.result(made.single("4", *ONE[0])))
-    assert (found.status, found.found, found.reason) == (status, "4", "one reply")
+def test_a_single_reply_is_its_label(make: Any, label: str, status: str) -> None:
+    outcome = verdict(labelled(label), ONE, make.result(make.single("4", *ONE[0])))
+    assert (outcome.status, outcome.found, outcome.reason) == (status, "4", "one reply")
 
 
-def test_a_share_of_labels_is_counted(made: Any) -> None:
-    rows = [made.single("4" if k < 9 else "2", f"i{k}", "s") for k in range(10)]
+def test_a_share_of_labels_is_counted(make: Any) -> None:
+    rows = [make.single("4" if k < 9 else "2", f"i{k}", "s") for k in range(10)]
     met, unmet = (
-        verdict(labelled("4", share), texts(10), made.result(*rows)) for share in (0.9, 1.0)
+        verdict(labelled("4", share), texts(10), make.result(*rows)) for share in (0.9, 1.0)
     )
     assert (met.status, met.found, met.reason, met.expected) == (
         "passed",
@@ -393,40 +404,40 @@ def test_a_share_of_labels_is_counted(made: Any) -> None:
     )  # Wilson
 
 
-def test_in_a_share_a_text_without_a_score_has_not_the_label(made: Any) -> None:
-    rows = [made.single("4", f"i{k}", "s") for k in range(9)]
-    found = evaluate_case(
+def test_in_a_share_a_text_without_a_score_has_not_the_label(make: Any) -> None:
+    rows = [make.single("4", f"i{k}", "s") for k in range(9)]
+    outcome = evaluate_case(
         case(labelled("4", 0.95)),
         texts(10),
-        made.result(*rows, made.failed("i9", "s")),
+        make.result(*rows, make.failed("i9", "s")),
         failures=Limits(failures=1),
     )
-    assert (found.status, found.found) == ("failed", "9 of 10 (90.0%)")
-    assert found.reason == "1 text without a score"
+    assert (outcome.status, outcome.found) == ("failed", "9 of 10 (90.0%)")
+    assert outcome.reason == "1 text without a score"
 
 
 # Order
 
 
-def test_an_order_of_one_item_takes_the_draws_of_both_texts(made: Any) -> None:
-    rows = [made.drawn({"4": 12, "3": 8}, "i", "a"), made.drawn({"4": 4, "3": 16}, "i", "b")]
+def test_an_order_of_one_item_takes_the_draws_of_both_texts(make: Any) -> None:
+    rows = [make.drawn({"4": 12, "3": 8}, "i", "a"), make.drawn({"4": 4, "3": 16}, "i", "b")]
     both = [("i", "a"), ("i", "b")]
-    found = verdict(ordered("a", "b"), both, made.result(*rows))
+    outcome = verdict(ordered("a", "b"), both, make.result(*rows))
     oracle = stats.ttest_ind([4] * 12 + [3] * 8, [4] * 4 + [3] * 16, equal_var=False)
-    assert found.estimate is not None
-    assert found.estimate.p == pytest.approx(oracle.pvalue)
-    assert (found.status, found.found, found.reason) == (
+    assert outcome.estimate is not None
+    assert outcome.estimate.p == pytest.approx(oracle.pvalue)
+    assert (outcome.status, outcome.found, outcome.reason) == (
         "passed",
         "+0.40 [0.11, 0.69]",
         "better (p = 0.009)",
     )
-    assert (found.expected, found.flaky) == ("a > b", None)
-    turned = verdict(ordered("b", "a"), both, made.result(*rows))
+    assert (outcome.expected, outcome.flaky) == ("a > b", None)
+    turned = verdict(ordered("b", "a"), both, make.result(*rows))
     assert (turned.status, turned.reason) == ("failed", "worse (p = 0.009)")
-    margin = verdict(ordered("a", "b", 0.3), both, made.result(*rows))
+    margin = verdict(ordered("a", "b", 0.3), both, make.result(*rows))
     assert margin.status == "undecided"
     assert margin.reason == "no significant difference from a lead of 0.3 (needs about 330 draws)"
-    far = verdict(ordered("a", "b", 0.9), both, made.result(*rows))
+    far = verdict(ordered("a", "b", 0.9), both, make.result(*rows))
     assert (far.status, far.reason, far.expected) == (
         "failed",
         "not better by 0.9 (p = 0.001)",
@@ -434,38 +445,38 @@ def test_an_order_of_one_item_takes_the_draws_of_both_texts(made: Any) -> None:
     )
 
 
-def test_an_order_of_many_items_is_a_paired_test(made: Any) -> None:
+def test_an_order_of_many_items_is_a_paired_test(make: Any) -> None:
     low = [3.4, 3.6, 3.8, 4.0, 4.2, 4.4, 3.6, 4.0]
     high = [
         value + lead
         for value, lead in zip(low, (0.2, 0.4, 0.2, 0.4, 0.2, 0.0, 0.4, 0.2), strict=True)
     ]
-    result = made.result(*spread(made, {"a": high, "b": low}))
-    found = verdict(ordered("a", "b"), texts(8, "a", "b"), result)
+    result = make.result(*spread(make, {"a": high, "b": low}))
+    outcome = verdict(ordered("a", "b"), texts(8, "a", "b"), result)
     (oracle,) = mean_differences(np.array([np.subtract(high, low)]))
     assert oracle is not None
-    assert found.estimate is not None
-    assert (found.estimate.value, found.estimate.p) == (pytest.approx(oracle.value), oracle.p)
-    assert (found.status, found.reason) == ("passed", "better (p = 0.016)")
+    assert outcome.estimate is not None
+    assert (outcome.estimate.value, outcome.estimate.p) == (pytest.approx(oracle.value), oracle.p)
+    assert (outcome.status, outcome.reason) == ("passed", "better (p = 0.016)")
     level = [high[k] if k % 2 else low[k] - 0.2 for k in range(8)]
     open_ = evaluate_case(
         case(ordered("a", "b")),
         texts(8, "a", "b"),
-        made.result(*spread(made, {"a": level, "b": low})),
+        make.result(*spread(make, {"a": level, "b": low})),
     )
     assert open_.status == "undecided"
     assert open_.reason.startswith("no significant difference (needs about ")
     assert open_.reason.endswith(" items)")
 
 
-def test_a_negative_margin_asks_for_no_loss_of_that_size(made: Any) -> None:
+def test_a_negative_margin_asks_for_no_loss_of_that_size(make: Any) -> None:
     low, losses = [3.4] * 8, np.array([0.2, 0.0, 0.2, 0.0, 0.2, 0.2, 0.0, 0.0])
-    result = made.result(*spread(made, {"a": np.subtract(low, losses).round(1).tolist(), "b": low}))
-    found = verdict(ordered("a", "b", -0.5), texts(8, "a", "b"), result)
+    result = make.result(*spread(make, {"a": np.subtract(low, losses).round(1).tolist(), "b": low}))
+    outcome = verdict(ordered("a", "b", -0.5), texts(8, "a", "b"), result)
     (oracle,) = mean_differences(np.array([0.5 - losses]))
-    assert found.estimate is not None
-    assert (found.estimate.value, found.estimate.p) == (pytest.approx(-0.1), oracle.p)
-    assert (found.status, found.expected, found.reason) == (
+    assert outcome.estimate is not None
+    assert (outcome.estimate.value, outcome.estimate.p) == (pytest.approx(-0.1), oracle.p)
+    assert (outcome.status, outcome.expected, outcome.reason) == (
         "passed",
         "a > b − 0.5",
         "not worse by 0.5 (p = 0.008)",
@@ -473,7 +484,7 @@ def test_a_negative_margin_asks_for_no_loss_of_that_size(made: Any) -> None:
     near = verdict(ordered("a", "b", -0.15), texts(8, "a", "b"), result)
     assert near.status == "undecided"
     assert near.reason.startswith("no significant difference from a loss of 0.15 (needs about ")
-    lost = made.result(*spread(made, {"a": [3.0] * 8, "b": low}))
+    lost = make.result(*spread(make, {"a": [3.0] * 8, "b": low}))
     behind = verdict(ordered("a", "b", -0.2), texts(8, "a", "b"), lost)
     untested = "all differences equal: no interval, so the margin is not tested"
     assert (behind.status, behind.reason) == ("undecided", untested)
@@ -481,14 +492,14 @@ def test_a_negative_margin_asks_for_no_loss_of_that_size(made: Any) -> None:
     assert (beaten.status, beaten.reason) == ("failed", "worse (p = 0.008); all 8 alike")
 
 
-def test_an_interval_above_zero_that_the_test_does_not_confirm_names_p(made: Any) -> None:
+def test_an_interval_above_zero_that_the_test_does_not_confirm_names_p(make: Any) -> None:
     low, leads = [3.4] * 8, (0.8, 0.0, 0.2, 0.8, 0.4, 0.2, 0.0, 0.0)
-    result = made.result(*spread(made, {"a": np.add(low, leads).round(1).tolist(), "b": low}))
-    found = verdict(ordered("a", "b"), texts(8, "a", "b"), result)
-    assert found.estimate is not None
-    assert found.estimate.low is not None
-    assert found.estimate.low > 0
-    assert (found.status, found.reason) == (
+    result = make.result(*spread(make, {"a": np.add(low, leads).round(1).tolist(), "b": low}))
+    outcome = verdict(ordered("a", "b"), texts(8, "a", "b"), result)
+    assert outcome.estimate is not None
+    assert outcome.estimate.low is not None
+    assert outcome.estimate.low > 0
+    assert (outcome.status, outcome.reason) == (
         "undecided",
         "no significant difference (needs about 13 items)",
     )
@@ -498,67 +509,67 @@ def test_an_interval_above_zero_that_the_test_does_not_confirm_names_p(made: Any
     ("n", "status"), [(1, "passed"), (2, "undecided"), (5, "undecided"), (6, "passed")]
 )
 def test_a_lead_of_whole_probabilities_on_a_few_items_is_not_shown(
-    made: Any, n: int, status: str
+    make: Any, n: int, status: str
 ) -> None:
     rows = [
-        made.weighed(shares, f"i{k}", system)
+        make.weighed(shares, f"i{k}", system)
         for k in range(n)
         for system, shares in (
             ("a", {"4": 0.6 + k / 100, "3": 0.4 - k / 100}),
             ("b", {"4": 0.4, "3": 0.6}),
         )
     ]
-    found = verdict(ordered("a", "b", 0.1), texts(n, "a", "b"), made.result(*rows))
-    assert found.status == status, found
-    assert ("no test on fewer than 6 items" in found.reason) is (status == "undecided")
-    behind = verdict(ordered("b", "a", 0.1), texts(n, "a", "b"), made.result(*rows))
+    outcome = verdict(ordered("a", "b", 0.1), texts(n, "a", "b"), make.result(*rows))
+    assert outcome.status == status, outcome
+    assert ("no test on fewer than 6 items" in outcome.reason) is (status == "undecided")
+    behind = verdict(ordered("b", "a", 0.1), texts(n, "a", "b"), make.result(*rows))
     assert behind.status == ("failed" if status == "passed" else status)
 
 
-def test_equal_texts_are_not_better(made: Any) -> None:
-    rows = [made.single("4", "i", "a"), made.single("4", "i", "b")]
-    found = verdict(ordered("a", "b"), [("i", "a"), ("i", "b")], made.result(*rows))
-    assert (found.status, found.reason) == ("failed", "not better; one reply each")
-    ahead = made.result(made.single("5", "i", "a"), made.single("4", "i", "b"))
-    found = verdict(ordered("a", "b"), [("i", "a"), ("i", "b")], ahead)
-    assert (found.status, found.reason) == ("passed", "ahead, one reply each")
+def test_equal_texts_are_not_better(make: Any) -> None:
+    rows = [make.single("4", "i", "a"), make.single("4", "i", "b")]
+    outcome = verdict(ordered("a", "b"), [("i", "a"), ("i", "b")], make.result(*rows))
+    assert (outcome.status, outcome.reason) == ("failed", "not better; one reply each")
+    ahead = make.result(make.single("5", "i", "a"), make.single("4", "i", "b"))
+    outcome = verdict(ordered("a", "b"), [("i", "a"), ("i", "b")], ahead)
+    assert (outcome.status, outcome.reason) == ("passed", "ahead, one reply each")
 
 
 FEW = "too few items for a test, and one reply each: draw more, or add items"
 
 
 @pytest.mark.parametrize("n", [2, 5])
-def test_one_reply_each_to_a_few_items_tells_no_order_and_no_drift(made: Any, n: int) -> None:
+def test_one_reply_each_to_a_few_items_tells_no_order_and_no_drift(make: Any, n: int) -> None:
     both = texts(n, "a", "b")
-    result = made.result(
-        *(made.single("5" if system == "a" else "1", item, system) for item, system in both)
+    result = make.result(
+        *(make.single("5" if system == "a" else "1", item, system) for item, system in both)
     )
     untested = "no test on fewer than 6 items"
     for order in (ordered("a", "b"), ordered("b", "a"), ordered("a", "b", 0.5)):
-        found = verdict(order, both, result)
-        assert (found.status, found.met, found.reason) == ("undecided", False, untested)
-    level = made.result(*(made.single("3", *key) for key in both))
+        outcome = verdict(order, both, result)
+        assert (outcome.status, outcome.met, outcome.reason) == ("undecided", False, untested)
+    level = make.result(*(make.single("3", *key) for key in both))
     for drift in (drifting(shift=0.5), drifting(drop=0.5)):
-        found = verdict(drift, both[::2], result, level)
-        assert (found.status, found.met, found.reason) == ("undecided", True, FEW)
+        outcome = verdict(drift, both[::2], result, level)
+        assert (outcome.status, outcome.met, outcome.reason) == ("undecided", True, FEW)
     flipped = verdict(drifting(shift=0.5, flips=0.1), both, result, level)
     assert (flipped.status, flipped.met) == ("failed", False)  # what is counted is counted
-    drawn = made.result(
-        *(made.drawn({"5" if system == "a" else "1": 3}, item, system) for item, system in both)
+    drawn = make.result(
+        *(make.drawn({"5" if system == "a" else "1": 3}, item, system) for item, system in both)
     )
     assert verdict(ordered("a", "b"), both, drawn).reason == untested
 
 
-def test_values_that_are_all_alike_are_said_to_be(made: Any) -> None:
-    items = made.result(*(made.single("4", *key) for key in texts(12)))
-    found = verdict(in_range(2), texts(12), items)
-    assert (found.status, found.found, found.reason) == ("passed", "4.00 [2.74, 4.68]", "")
-    found = verdict(in_range(3), texts(12), items)
-    assert (found.status, found.reason) == (
+def test_values_that_are_all_alike_are_said_to_be(make: Any) -> None:
+    items = make.result(*(make.single("4", *key) for key in texts(12)))
+    outcome = verdict(in_range(2), texts(12), items)
+    assert (outcome.status, outcome.found, outcome.reason) == ("passed", "4.00 [2.74, 4.68]", "")
+    outcome = verdict(in_range(3), texts(12), items)
+    assert (outcome.status, outcome.reason) == (
         "undecided",
         "no significant difference from 3 (needs about 18 items)",
     )
-    lower = made.result(*(made.single("3", *key) for key in texts(12)))
+    lower = make.result(*(make.single("3", *key) for key in texts(12)))
     (worse,) = against_baseline(lower, items)
     assert (worse.found, worse.reason) == (
         "−1.00",
@@ -566,86 +577,86 @@ def test_values_that_are_all_alike_are_said_to_be(made: Any) -> None:
     )
 
 
-def test_an_order_without_an_item_that_has_both_is_an_error(made: Any) -> None:
-    result = made.result(made.single("4", "i0", "a"), made.single("4", "i1", "b"))
-    found = verdict(ordered("a", "b"), [("i0", "a"), ("i1", "b")], result)
-    assert (found.status, found.met, found.reason) == (
+def test_an_order_without_an_item_that_has_both_is_an_error(make: Any) -> None:
+    result = make.result(make.single("4", "i0", "a"), make.single("4", "i1", "b"))
+    outcome = verdict(ordered("a", "b"), [("i0", "a"), ("i1", "b")], result)
+    assert (outcome.status, outcome.met, outcome.reason) == (
         "error",
         False,
         "no item has texts of both a and b",
     )
 
 
-def test_of_comparisons_both_orders_count(made: Any) -> None:
+def test_of_comparisons_both_orders_count(make: Any) -> None:
     rows = [
-        made.weighed({"A": 0.9, "B": 0.1}, "c: i", "a", "b", column=AB),
-        made.weighed({"A": 0.4, "B": 0.6}, "c: i", "b", "a", column=AB),
+        make.weighed({"A": 0.9, "B": 0.1}, "c: i", "a", "b", column=AB),
+        make.weighed({"A": 0.4, "B": 0.6}, "c: i", "b", "a", column=AB),
     ]
-    ranked = made.result(*rows, columns=(AB,))
-    scored = made.result(made.single("1", "i", "a"), made.single("5", "i", "b"))
+    ranked = make.result(*rows, columns=(AB,))
+    scored = make.result(make.single("1", "i", "a"), make.single("5", "i", "b"))
     both = [("c: i", "a"), ("c: i", "b")]
-    found = verdict(ordered("a", "b"), both, scored, ranked=ranked)
-    assert (found.status, found.found, found.expected) == (
+    outcome = verdict(ordered("a", "b"), both, scored, ranked=ranked)
+    assert (outcome.status, outcome.found, outcome.expected) == (
         "passed",
         "75%",
         "a wins > 50% against b",
     )
-    assert found.reason == "better"
+    assert outcome.reason == "better"
     assert verdict(ordered("b", "a"), both, scored, ranked=ranked).status == "failed"
-    turned = made.weighed({"A": 0.8, "B": 0.2}, "c: i", "b", "a", column=AB)
+    turned = make.weighed({"A": 0.8, "B": 0.2}, "c: i", "b", "a", column=AB)
     biased = verdict(
-        ordered("a", "b"), both, scored, ranked=made.result(rows[0], turned, columns=(AB,))
+        ordered("a", "b"), both, scored, ranked=make.result(rows[0], turned, columns=(AB,))
     )
     assert (biased.status, biased.found) == ("passed", "55%")
     assert biased.reason == "better; the order shown changed 1 of 1 answer"
     assert (
         verdict(ordered("a", "b", 0.3), both, scored, ranked=ranked).reason == "not better by 0.3"
     )
-    lacking = made.result(rows[0], made.failed("c: i", "b", "a", column=AB), columns=(AB,))
+    lacking = make.result(rows[0], make.failed("c: i", "b", "a", column=AB), columns=(AB,))
     torn = verdict(ordered("a", "b"), both, None, ranked=lacking)
     assert (torn.status, torn.reason, torn.detail[:10]) == ("error", "ParseError", "ParseError")
 
 
-def test_identical_texts_are_a_tie(made: Any) -> None:
+def test_identical_texts_are_a_tie(make: Any) -> None:
     equal = Provenance(IDENTICAL, n=0)
     rows = [Score("c", x, "relevance", 0.5, equal, y) for x, y in (("a", "b"), ("b", "a"))]
-    found = evaluate_case(
+    outcome = evaluate_case(
         case(ordered("a", "b")),
         [("c", "a"), ("c", "b")],
         None,
-        ranked=made.result(*rows, columns=(AB,)),
+        ranked=make.result(*rows, columns=(AB,)),
     )
-    assert (found.status, found.found) == ("undecided", "50%")
+    assert (outcome.status, outcome.found) == ("undecided", "50%")
 
 
-def test_equal_scores_leave_an_order_undecided(made: Any) -> None:
-    rows = [made.drawn({"4": 5}, item, system) for item in "ijklmn" for system in "ab"]
+def test_equal_scores_leave_an_order_undecided(make: Any) -> None:
+    rows = [make.drawn({"4": 5}, item, system) for item in "ijklmn" for system in "ab"]
     keys = [(row.item, row.system) for row in rows]
-    found = evaluate_case(
-        case(ordered("a", "b"), "prompts/relevance.jinja"), keys, made.result(*rows)
+    outcome = evaluate_case(
+        case(ordered("a", "b"), "prompts/relevance.jinja"), keys, make.result(*rows)
     )
-    assert (found.status, found.found) == ("undecided", "0.00")
-    assert found.reason.startswith("no difference")
+    assert (outcome.status, outcome.found) == ("undecided", "0.00")
+    assert outcome.reason.startswith("no difference")
 
 
 # Agreement
 
 
-def test_agreement_is_the_coefficient_with_peoples_ratings(made: Any) -> None:
+def test_agreement_is_the_coefficient_with_peoples_ratings(make: Any) -> None:
     random = np.random.default_rng(3)
     human = {key: float(random.integers(1, 6)) for key in texts(30)}
     rows = [
-        made.drawn({"5": int(5 * rating / 5 + random.integers(0, 4)), "1": 3}, *key)
+        make.drawn({"5": int(5 * rating / 5 + random.integers(0, 4)), "1": 3}, *key)
         for key, rating in human.items()
     ]
-    result = made.result(*rows, human=human)
+    result = make.result(*rows, human=human)
     oracle = stats.spearmanr([row.value for row in rows], list(human.values())).statistic
-    found = evaluate_case(
+    outcome = evaluate_case(
         case(agreeing({"spearman": 0.1}), "prompts/relevance.jinja"), texts(30), result
     )
-    assert found.estimate is not None
-    assert found.estimate.value == pytest.approx(oracle)
-    assert (found.status, found.reason) == ("passed", "over all texts, of 30 texts")
+    assert outcome.estimate is not None
+    assert outcome.estimate.value == pytest.approx(oracle)
+    assert (outcome.status, outcome.reason) == ("passed", "over all texts, of 30 texts")
     high = verdict(agreeing({"spearman": 0.1, "pearson": 0.999}), texts(30), result)
     assert (high.status, high.reason.split(";")[0]) == ("failed", "pearson below 0.999")
     near = verdict(agreeing({"spearman": round(oracle, 2) + 0.01}), texts(30), result)
@@ -653,27 +664,27 @@ def test_agreement_is_the_coefficient_with_peoples_ratings(made: Any) -> None:
     assert "no significant difference from spearman" in near.reason
 
 
-def test_agreement_that_is_undefined_is_an_error(made: Any) -> None:
+def test_agreement_that_is_undefined_is_an_error(make: Any) -> None:
     human = {key: float(k) for k, key in enumerate(texts(5))}
-    flat = made.result(*(made.single("4", *key) for key in human), human=human)
-    found = verdict(agreeing({"spearman": 0.1}), texts(5), flat)
-    assert (found.status, found.reason) == ("error", "all values are equal")
+    flat = make.result(*(make.single("4", *key) for key in human), human=human)
+    outcome = verdict(agreeing({"spearman": 0.1}), texts(5), flat)
+    assert (outcome.status, outcome.reason) == ("error", "all values are equal")
     unrated = evaluate_case(
         case(agreeing({"spearman": 0.1})),
         texts(5),
-        made.result(*(made.single("4", *k) for k in human)),
+        make.result(*(make.single("4", *k) for k in human)),
     )
     assert unrated.reason == "none of the texts has a human rating for relevance"
 
 
-def test_agreement_within_items_is_the_level_where_there_are_several_systems(made: Any) -> None:
+def test_agreement_within_items_is_the_level_where_there_are_several_systems(make: Any) -> None:
     human = {
         (item, system): float(rank)
         for item, system in texts(40, "a", "b", "c")
         for rank in ["abc".index(system)]
     }
-    rows = [made.single(str(2 + "abc".index(system)), item, system) for item, system in human]
-    result = made.result(*rows, human=human)
+    rows = [make.single(str(2 + "abc".index(system)), item, system) for item, system in human]
+    result = make.result(*rows, human=human)
     within, between, over = (
         verdict(agreeing({"kendall": 0.8}, level), list(human), result)
         for level in (None, "systems", "all-texts")
@@ -690,18 +701,18 @@ def test_agreement_within_items_is_the_level_where_there_are_several_systems(mad
     [(5, "s", False), (10, "s", True), (9, "s", False), (2, "abc", False)],
 )
 def test_agreement_on_a_few_items_is_undecided(
-    made: Any, items: int, systems: str, enough: bool
+    make: Any, items: int, systems: str, enough: bool
 ) -> None:
     human = {key: float(k) for k, key in enumerate(texts(items, *systems))}
-    rows = [made.weighed({"1": 1 - k / 20, "5": k / 20}, *key) for k, key in enumerate(human)]
-    found = verdict(
-        agreeing({"spearman": 0.4}, "all-texts"), list(human), made.result(*rows, human=human)
+    rows = [make.weighed({"1": 1 - k / 20, "5": k / 20}, *key) for k, key in enumerate(human)]
+    outcome = verdict(
+        agreeing({"spearman": 0.4}, "all-texts"), list(human), make.result(*rows, human=human)
     )
-    assert found.status == ("passed" if enough else "undecided")
+    assert outcome.status == ("passed" if enough else "undecided")
     few = (
         "too few texts: at least 6 needed;" if items == 5 else "too few items: at least 10 needed;"
     )
-    assert found.reason.startswith("over all" if enough else few)
+    assert outcome.reason.startswith("over all" if enough else few)
 
 
 # Drift and the baseline
@@ -730,16 +741,16 @@ NOISE = [0.2, -0.2, 0.2, 0.0, -0.2, 0.2, -0.2, 0.2]
         (NOISE, drifting(shift=0.05), "undecided"),
     ],
 )
-def test_drift_has_to_be_shown(made: Any, by: Sequence[float], drift: Keys, status: str) -> None:
-    before, after = (made.result(*spread(made, {"s": values})) for values in (BEFORE, moved(by)))
-    found = verdict(drift, texts(8), after, before)
-    assert (found.status, found.met) == (status, status != "failed")
-    assert found.before == "4.00"
+def test_drift_has_to_be_shown(make: Any, by: Sequence[float], drift: Keys, status: str) -> None:
+    before, after = (make.result(*spread(make, {"s": values})) for values in (BEFORE, moved(by)))
+    outcome = verdict(drift, texts(8), after, before)
+    assert (outcome.status, outcome.met) == (status, status != "failed")
+    assert outcome.before == "4.00"
 
 
-def test_flips_are_counted(made: Any) -> None:
-    before = made.result(*(made.single("4", f"i{k}", "s") for k in range(8)))
-    after = made.result(*(made.single("3" if k < 2 else "4", f"i{k}", "s") for k in range(8)))
+def test_flips_are_counted(make: Any) -> None:
+    before = make.result(*(make.single("4", f"i{k}", "s") for k in range(8)))
+    after = make.result(*(make.single("3" if k < 2 else "4", f"i{k}", "s") for k in range(8)))
     met, unmet = (verdict(drifting(flips=most), texts(8), after, before) for most in (0.25, 0.24))
     assert (met.status, met.found, met.expected) == (
         "passed",
@@ -749,61 +760,65 @@ def test_flips_are_counted(made: Any) -> None:
     assert (unmet.status, unmet.reason) == ("failed", "more than 24% flipped: i0 (s), i1 (s)")
 
 
-def test_drift_without_a_baseline_or_on_another_scale_is_an_error(made: Any) -> None:
-    after = made.result(made.single("4", *ONE[0]))
-    other = replace(made.column, high=7.0)
+def test_drift_without_a_baseline_or_on_another_scale_is_an_error(make: Any) -> None:
+    after = make.result(make.single("4", *ONE[0]))
+    other = replace(make.column, high=7.0)
     cases = {
         "no baseline: name one with --baseline": None,
-        "its scale was 1 to 7 and is 1 to 5": made.result(
-            made.single("4", *ONE[0]), columns=(other,)
+        "its scale was 1 to 7 and is 1 to 5": make.result(
+            make.single("4", *ONE[0]), columns=(other,)
         ),
-        "no text has a score both here and in the baseline": made.result(
-            made.single("4", "j", "s")
+        "no text has a score both here and in the baseline": make.result(
+            make.single("4", "j", "s")
         ),
-        "relevance is not in the baseline": made.result(columns=()),
+        "relevance is not in the baseline": make.result(columns=()),
     }
-    for said, before in cases.items():
-        found = verdict(drifting(shift=1), ONE, after, before)
-        assert (found.status, found.met, found.reason.startswith(said)) == ("error", False, True)
+    for reason, before in cases.items():
+        outcome = verdict(drifting(shift=1), ONE, after, before)
+        assert (outcome.status, outcome.met, outcome.reason.startswith(reason)) == (
+            "error",
+            False,
+            True,
+        )
 
 
-def test_the_baseline_tells_what_was_found_before(made: Any) -> None:
-    before, after = (made.result(made.drawn(draws, *ONE[0])) for draws in ({"5": 20}, THIRTEEN))
+def test_the_baseline_tells_what_was_found_before(make: Any) -> None:
+    before, after = (make.result(make.drawn(draws, *ONE[0])) for draws in ({"5": 20}, THIRTEEN))
     assert verdict(in_range(4), ONE, after, before).before == "5.00"
     assert verdict(labelled("4"), ONE, after, before).before == "5 (100.0%)"
-    assert verdict(in_range(4), ONE, after, made.result(made.single("4", "j", "s"))).before == ""
+    assert verdict(in_range(4), ONE, after, make.result(make.single("4", "j", "s"))).before == ""
 
 
-def test_a_criterion_is_against_the_baseline_only_where_it_is_told_worse(made: Any) -> None:
-    before = made.result(*spread(made, {"s": BEFORE}))
-    for by, met, said in (
+def test_a_criterion_is_against_the_baseline_only_where_it_is_told_worse(make: Any) -> None:
+    before = make.result(*spread(make, {"s": BEFORE}))
+    for by, met, reason in (
         (DOWN, False, "worse (p"),
         (NOISE, True, "no significant change (needs about "),
         (DOWN, True, ""),
     ):
-        after = made.result(*spread(made, {"s": moved(by)}))
-        named = suite(case(drifting(0.1))) if not said else suite()
-        found = against_baseline(after, before, named)
-        assert [(v.met, v.kind, v.line, v.reason.startswith(said)) for v in found] == (
-            [(met, "baseline", 4, True)] if said else []
+        after = make.result(*spread(make, {"s": moved(by)}))
+        named = suite(case(drifting(0.1))) if not reason else suite()
+        verdicts = against_baseline(after, before, named)
+        assert [(v.met, v.kind, v.line, v.reason.startswith(reason)) for v in verdicts] == (
+            [(met, "baseline", 4, True)] if reason else []
         )
-    (better,) = against_baseline(before, made.result(*spread(made, {"s": moved(DOWN)})))
+    (better,) = against_baseline(before, make.result(*spread(make, {"s": moved(DOWN)})))
     assert (better.status, better.reason[:9], better.found[:5]) == ("passed", "better (p", "+0.30")
     (same,) = against_baseline(before, before)
     assert (same.status, same.reason) == ("passed", "the same")
 
 
 @pytest.mark.parametrize("seed", [0, 7])
-def test_what_is_against_the_baseline_is_what_the_comparison_shows(made: Any, seed: int) -> None:
-    before, after = (made.result(*spread(made, {"s": values})) for values in (BEFORE, moved(NOISE)))
-    (found,) = against_baseline(after, before, seed=seed)
-    assert found.estimate == compare_runs(before.table, after.table, seed=seed).means[0].estimate
+def test_what_is_against_the_baseline_is_what_the_comparison_shows(make: Any, seed: int) -> None:
+    before, after = (make.result(*spread(make, {"s": values})) for values in (BEFORE, moved(NOISE)))
+    (outcome,) = against_baseline(after, before, seed=seed)
+    assert outcome.estimate == compare_runs(before.table, after.table, seed=seed).means[0].estimate
 
 
-def rated(made: Any, orders: Sequence[Sequence[float]], drop: float = 0.0) -> Any:
+def rated(make: Any, orders: Sequence[Sequence[float]], drop: float = 0.0) -> Any:
     """One text of each of three systems an item, scored as its row says less `drop`, and rated 1, 2 and 3 by people."""
     rows = [
-        made.weighed({"1": (5 - value + drop) / 4, "5": (value - drop - 1) / 4}, f"i{k}", system)
+        make.weighed({"1": (5 - value + drop) / 4, "5": (value - drop - 1) / 4}, f"i{k}", system)
         for k, values in enumerate(orders)
         for system, value in zip("abc", values, strict=True)
     ]
@@ -812,18 +827,18 @@ def rated(made: Any, orders: Sequence[Sequence[float]], drop: float = 0.0) -> An
         for k in range(len(orders))
         for rank, system in enumerate("abc", 1)
     }
-    return made.result(*rows, human=human)
+    return make.result(*rows, human=human)
 
 
 def test_where_people_rated_a_stricter_prompt_is_no_regression_and_one_that_disagrees_is(
-    made: Any,
+    make: Any,
 ) -> None:
     right, wrong = (2.0, 3.0, 4.0), (3.0, 4.0, 2.0)
-    before = rated(made, [right] * 6 + [wrong] * 2)
-    (stricter,) = against_baseline(rated(made, [right] * 6 + [wrong] * 2, drop=0.8), before)
+    before = rated(make, [right] * 6 + [wrong] * 2)
+    (stricter,) = against_baseline(rated(make, [right] * 6 + [wrong] * 2, drop=0.8), before)
     assert (stricter.met, stricter.expected) == (True, "agrees no worse with people")
     assert stricter.reason == "no significant change in agreement; scores −0.80"
-    (worse,) = against_baseline(rated(made, [wrong] * 8), before)
+    (worse,) = against_baseline(rated(make, [wrong] * 8), before)
     rho = float(stats.spearmanr(wrong, (1, 2, 3)).statistic)
     assert worse.estimate is not None
     assert worse.estimate.value == pytest.approx(rho - (6 + 2 * rho) / 8)
@@ -831,27 +846,27 @@ def test_where_people_rated_a_stricter_prompt_is_no_regression_and_one_that_disa
     assert (worse.status, worse.met, worse.reason.partition(";")[0]) == (
         "failed", False, "agrees worse with people (p = 0.031)"
     )  # fmt: skip
-    (better,) = against_baseline(before, rated(made, [wrong] * 8))
+    (better,) = against_baseline(before, rated(make, [wrong] * 8))
     assert (better.met, better.reason.partition(" (")[0]) == (True, "agrees better with people")
 
 
-def test_a_drift_case_does_not_stand_in_for_the_agreement_with_people(made: Any) -> None:
+def test_a_drift_case_does_not_stand_in_for_the_agreement_with_people(make: Any) -> None:
     right, wrong = (2.0, 3.0, 4.0), (3.0, 4.0, 2.0)
-    before, turned = rated(made, [right] * 8), rated(made, [wrong] * 8)
+    before, turned = rated(make, [right] * 8), rated(make, [wrong] * 8)
     loose = suite(case(drifting(drop=0.3)))
-    (found,) = against_baseline(turned, before, loose)
-    assert (found.expected, found.status, found.met) == (
+    (outcome,) = against_baseline(turned, before, loose)
+    assert (outcome.expected, outcome.status, outcome.met) == (
         "agrees no worse with people",
         "failed",
         False,
     )
-    (alike,) = against_baseline(rated(made, [(3.0, 3.0, 3.0)] * 8), before, loose)
+    (alike,) = against_baseline(rated(make, [(3.0, 3.0, 3.0)] * 8), before, loose)
     assert (alike.status, alike.met) == ("undecided", True)
     assert alike.reason.startswith("agreement with people not checked: ")
 
 
 @pytest.mark.parametrize(
-    ("drift", "of", "left"),
+    ("drift", "of", "checked"),
     [
         (drifting(drop=0.3), {}, False),
         (drifting(flips=0.3), {}, True),  # flips bound no mean
@@ -859,28 +874,28 @@ def test_a_drift_case_does_not_stand_in_for_the_agreement_with_people(made: Any)
     ],
 )
 def test_a_drift_case_stands_in_for_the_scores_it_bounds(
-    made: Any, drift: Keys, of: dict[str, Any], left: bool
+    make: Any, drift: Keys, of: dict[str, Any], checked: bool
 ) -> None:
-    before, after = (made.result(*spread(made, {"s": [4.0 - by] * 8})) for by in (0, 1))
-    found = against_baseline(after, before, suite(case(drift, **of)))
-    assert [one.status for one in found] == (["failed"] if left else [])
+    before, after = (make.result(*spread(make, {"s": [4.0 - by] * 8})) for by in (0, 1))
+    verdicts = against_baseline(after, before, suite(case(drift, **of)))
+    assert [one.status for one in verdicts] == (["failed"] if checked else [])
 
 
-def test_the_interval_by_people_over_texts_is_corrected_over_the_criteria(made: Any) -> None:
+def test_the_interval_by_people_over_texts_is_corrected_over_the_criteria(make: Any) -> None:
     random = np.random.default_rng(5)
     sides = []
     for k in (1, 4):
-        columns = tuple(replace(made.column, name=f"c{n}", criterion=f"c{n}") for n in range(k))
+        columns = tuple(replace(make.column, name=f"c{n}", criterion=f"c{n}") for n in range(k))
         both = []
         for _ in range(2):
             p = random.random((k, 20))
             rows = [
-                made.weighed({"1": 1 - x, "5": x}, *t)
+                make.weighed({"1": 1 - x, "5": x}, *t)
                 for one in p
                 for t, x in zip(texts(20), one, strict=True)
             ]
             rows = [replace(row, column=f"c{at // 20}") for at, row in enumerate(rows)]
-            made_of = made.result(*rows, columns=columns)
+            made_of = make.result(*rows, columns=columns)
             table = made_of.table
             human = [
                 replace(s, human=dict.fromkeys((c.name for c in columns), float(n)))
@@ -895,28 +910,28 @@ def test_the_interval_by_people_over_texts_is_corrected_over_the_criteria(made: 
     assert "98.75% expanded percentile" in four.method
 
 
-def test_p_against_the_baseline_is_corrected_over_the_criteria(made: Any) -> None:
-    columns = tuple(replace(made.column, name=f"c{k}", criterion=f"c{k}") for k in range(4))
+def test_p_against_the_baseline_is_corrected_over_the_criteria(make: Any) -> None:
+    columns = tuple(replace(make.column, name=f"c{k}", criterion=f"c{k}") for k in range(4))
     sides = []
     for by in ([0.0] * 8, [-0.2, -0.4, -0.2, -0.4, -0.2, -0.4, -0.2, 0.2]):
-        rows = spread(made, {"s": moved(by)})
+        rows = spread(make, {"s": moved(by)})
         sides.append(
-            made.result(
+            make.result(
                 *(replace(row, column=c.name) for c in columns for row in rows), columns=columns
             )
         )
-    found = against_baseline(sides[1], sides[0])
-    assert found[0].estimate is not None
-    assert found[0].estimate.p is not None
-    assert found[0].estimate.p < 0.05 < 4 * found[0].estimate.p
-    assert [v.met for v in found] == [True] * 4
+    verdicts = against_baseline(sides[1], sides[0])
+    assert verdicts[0].estimate is not None
+    assert verdicts[0].estimate.p is not None
+    assert verdicts[0].estimate.p < 0.05 < 4 * verdicts[0].estimate.p
+    assert [v.met for v in verdicts] == [True] * 4
 
 
 FEW = "too few items for a test, and one reply each: draw more, or add items"
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "n", "status", "said"),
+    ("before", "after", "n", "status", "reason"),
     [
         ({"3": 0.99}, {"1": 0.99}, 2, "failed", "worse"),  # all of the probability is known
         (
@@ -941,34 +956,34 @@ FEW = "too few items for a test, and one reply each: draw more, or add items"
     ],
 )
 def test_of_fewer_than_six_items_the_draws_decide(
-    made: Any, before: Any, after: Any, n: int, status: str, said: str
+    make: Any, before: Any, after: Any, n: int, status: str, reason: str
 ) -> None:
     def result(one: Any) -> Any:
         kind = (
-            made.single
+            make.single
             if isinstance(one, str)
-            else made.drawn
+            else make.drawn
             if sum(one.values()) > 1
-            else made.weighed
+            else make.weighed
         )
-        return made.result(*(kind(one, *key) for key in texts(n)))
+        return make.result(*(kind(one, *key) for key in texts(n)))
 
-    (found,) = against_baseline(result(after), result(before))
-    assert (found.status, found.met) == (status, status != "failed")
-    assert found.reason.startswith(said)
+    (outcome,) = against_baseline(result(after), result(before))
+    assert (outcome.status, outcome.met) == (status, status != "failed")
+    assert outcome.reason.startswith(reason)
     (strict,) = against_baseline(result(after), result(before), suite(undecided="fail"))
     assert strict.met == (status == "passed")
 
 
-def test_on_a_few_items_peoples_ratings_leave_it_open(made: Any) -> None:
+def test_on_a_few_items_peoples_ratings_leave_it_open(make: Any) -> None:
     right, wrong = (2.0, 3.0, 4.0), (4.0, 3.0, 2.0)
-    (found,) = against_baseline(rated(made, [wrong] * 5), rated(made, [right] * 5))
-    assert (found.status, found.met) == ("undecided", True)
-    assert found.reason.startswith("too few items: at least 6 needed")
+    (outcome,) = against_baseline(rated(make, [wrong] * 5), rated(make, [right] * 5))
+    assert (outcome.status, outcome.met) == ("undecided", True)
+    assert outcome.reason.startswith("too few items: at least 6 needed")
 
 
-def test_where_ratings_are_too_few_to_tell_worse_scores_are_not_met(made: Any) -> None:
-    sides = [made.result(*spread(made, {"s": values})) for values in (BEFORE, moved(DOWN))]
+def test_where_ratings_are_too_few_to_tell_worse_scores_are_not_met(make: Any) -> None:
+    sides = [make.result(*spread(make, {"s": values})) for values in (BEFORE, moved(DOWN))]
     for n, side in enumerate(sides):
         some = [
             replace(s, human={"relevance": float(k)} if k < 4 else {})
@@ -985,70 +1000,70 @@ def test_where_ratings_are_too_few_to_tell_worse_scores_are_not_met(made: Any) -
     )
 
 
-def test_scores_turned_round_are_not_the_same(made: Any) -> None:
+def test_scores_turned_round_are_not_the_same(make: Any) -> None:
     before, after = (
-        made.result(
+        make.result(
             *(
-                made.single(one, f"i{k}", s)
+                make.single(one, f"i{k}", s)
                 for k in range(12)
                 for s, one in zip("abc", ends, strict=True)
             )
         )
         for ends in (("1", "3", "5"), ("5", "3", "1"))
     )
-    (found,) = against_baseline(after, before)
-    assert found.reason == "mean the same; 24 of 36 labels flipped"
+    (outcome,) = against_baseline(after, before)
+    assert outcome.reason == "mean the same; 24 of 36 labels flipped"
 
 
-def test_how_many_texts_a_comparison_is_over(made: Any) -> None:
-    after = made.result(*(made.single("4", *key) for key in texts(12)))
-    for shared, status, said in (
+def test_how_many_texts_a_comparison_is_over(make: Any) -> None:
+    after = make.result(*(make.single("4", *key) for key in texts(12)))
+    for shared, status, reason in (
         (6, "passed", "the same; on 6 of 12 texts"),
         (5, "error", "only 5 of 12 texts"),
     ):
-        before = made.result(*(made.single("4", *key) for key in texts(shared)))
-        for found in (
+        before = make.result(*(make.single("4", *key) for key in texts(shared)))
+        for outcome in (
             *against_baseline(after, before),
             verdict(drifting(shift=4), texts(12), after, before),
         ):
-            assert (found.status, found.met) == (status, status == "passed")
+            assert (outcome.status, outcome.met) == (status, status == "passed")
             assert (
-                said if found.kind == "baseline" else said.removeprefix("the same; ")
-            ) in found.reason
+                reason if outcome.kind == "baseline" else reason.removeprefix("the same; ")
+            ) in outcome.reason
 
 
-def test_another_scale_leaves_it_open_and_a_new_criterion_has_no_verdict(made: Any) -> None:
-    after, other = made.result(made.single("4", *ONE[0])), replace(made.column, high=7.0)
-    (found,) = against_baseline(after, made.result(made.single("4", *ONE[0]), columns=(other,)))
-    assert (found.status, found.met) == ("undecided", True)
-    assert found.reason.startswith("its scale was 1 to 7 and is 1 to 5")
-    assert against_baseline(after, made.result(columns=())) == []
+def test_another_scale_leaves_it_open_and_a_new_criterion_has_no_verdict(make: Any) -> None:
+    after, other = make.result(make.single("4", *ONE[0])), replace(make.column, high=7.0)
+    (outcome,) = against_baseline(after, make.result(make.single("4", *ONE[0]), columns=(other,)))
+    assert (outcome.status, outcome.met) == ("undecided", True)
+    assert outcome.reason.startswith("its scale was 1 to 7 and is 1 to 5")
+    assert against_baseline(after, make.result(columns=())) == []
 
 
 # Panels, and what has no score
 
 
-def panel(made: Any, *draws_of_judges: Mapping[str, int], panel: Any = "mean") -> Any:
-    column = replace(made.column, panel=panel)
+def panel(make: Any, *draws_of_judges: Mapping[str, int], panel: Any = "mean") -> Any:
+    column = replace(make.column, panel=panel)
     judges = [
         replace(column, name=f"relevance/{n}", judge=str(n)) for n in range(len(draws_of_judges))
     ]
     rows = [
-        made.drawn(draws, *ONE[0], column=c)
+        make.drawn(draws, *ONE[0], column=c)
         for draws, c in zip(draws_of_judges, judges, strict=True)
     ]
-    return made.result(
+    return make.result(
         *rows, columns=(replace(column, signature=Signature(f"{panel} of 2 judges")), *judges)
     )
 
 
-def test_a_panels_mean_decides_with_the_draws_of_its_judges(made: Any) -> None:
-    found = verdict(in_range(4), ONE, panel(made, {"5": 15, "4": 5}, {"4": 20}))
+def test_a_panels_mean_decides_with_the_draws_of_its_judges(make: Any) -> None:
+    outcome = verdict(in_range(4), ONE, panel(make, {"5": 15, "4": 5}, {"4": 20}))
     error = np.std([5] * 15 + [4] * 5, ddof=1) / np.sqrt(20) / 2
-    assert found.estimate is not None
-    assert found.estimate.value == pytest.approx(4.375)
-    assert found.estimate.high == pytest.approx(4.375 + error * stats.t.ppf(0.975, 19))
-    label = verdict(labelled("4"), ONE, panel(made, {"5": 15, "4": 5}, {"4": 20}))
+    assert outcome.estimate is not None
+    assert outcome.estimate.value == pytest.approx(4.375)
+    assert outcome.estimate.high == pytest.approx(4.375 + error * stats.t.ppf(0.975, 19))
+    label = verdict(labelled("4"), ONE, panel(make, {"5": 15, "4": 5}, {"4": 20}))
     assert (label.status, label.found) == ("passed", "4 (62.5%)")
 
 
@@ -1056,17 +1071,17 @@ def test_a_panels_mean_decides_with_the_draws_of_its_judges(made: Any) -> None:
     ("kind", "value", "label"), [("median", 4.25, "no score"), ("majority", 4.0, "4")]
 )
 def test_a_panels_median_or_majority_decides_by_its_value(
-    made: Any, kind: Any, value: float, label: str
+    make: Any, kind: Any, value: float, label: str
 ) -> None:
-    result = panel(made, {"4": 15, "5": 5}, {"1": 15, "5": 5}, {"4": 10, "5": 5}, panel=kind)
-    found = verdict(in_range(4), ONE, result)
-    assert (found.status, found.reason) == ("passed", f"panel {kind}")
-    assert found.estimate is not None
-    assert (found.estimate.value, found.estimate.low) == (pytest.approx(value), None)
+    result = panel(make, {"4": 15, "5": 5}, {"1": 15, "5": 5}, {"4": 10, "5": 5}, panel=kind)
+    outcome = verdict(in_range(4), ONE, result)
+    assert (outcome.status, outcome.reason) == ("passed", f"panel {kind}")
+    assert outcome.estimate is not None
+    assert (outcome.estimate.value, outcome.estimate.low) == (pytest.approx(value), None)
     assert verdict(labelled("4"), ONE, result).found == label
 
 
-def test_without_a_score_a_case_is_an_error_and_shows_the_reply(made: Any) -> None:
+def test_without_a_score_a_case_is_an_error_and_shows_the_reply(make: Any) -> None:
     kinds = [
         in_range(1),
         labelled("4"),
@@ -1075,18 +1090,18 @@ def test_without_a_score_a_case_is_an_error_and_shows_the_reply(made: Any) -> No
         drifting(shift=4),
     ]
     both = [*ONE, ("i", "t")]
-    result = made.result(*(made.failed(*key) for key in both), human={ONE[0]: 3.0})
+    result = make.result(*(make.failed(*key) for key in both), human={ONE[0]: 3.0})
     for expected in kinds:
-        found = evaluate_case(
-            case(expected, undecided="pass"), both, result, made.result(made.single("4", *ONE[0]))
+        outcome = evaluate_case(
+            case(expected, undecided="pass"), both, result, make.result(make.single("4", *ONE[0]))
         )
-        assert (found.status, found.met, found.found) == ("error", False, "no score")
+        assert (outcome.status, outcome.met, outcome.found) == ("error", False, "no score")
         if "human" not in expected:
-            assert found.detail == "ParseError: no score in the reply\nreply: I would rather not."
+            assert outcome.detail == "ParseError: no score in the reply\nreply: I would rather not."
 
 
-def test_what_was_not_asked_or_not_judged_is_an_error(made: Any) -> None:
-    result = made.result(made.single("4", "i0", "s"), made.single("4", "i1", "s"))
+def test_what_was_not_asked_or_not_judged_is_an_error(make: Any) -> None:
+    result = make.result(make.single("4", "i0", "s"), make.single("4", "i1", "s"))
     part = verdict(in_range(4), texts(3), result)
     assert (part.status, part.reason) == ("error", "not judged: i2 (s)")
     assert (
@@ -1097,8 +1112,8 @@ def test_what_was_not_asked_or_not_judged_is_an_error(made: Any) -> None:
     assert verdict(in_range(4), texts(2), None).status == "error"
 
 
-def test_of_several_texts_no_more_may_lack_a_score_than_the_limit_allows(made: Any) -> None:
-    result = made.result(made.single("4", "i0", "s"), made.failed("i1", "s"))
+def test_of_several_texts_no_more_may_lack_a_score_than_the_limit_allows(make: Any) -> None:
+    result = make.result(make.single("4", "i0", "s"), make.failed("i1", "s"))
     for limit in (Limits(), Limits(failures=f"{100 * 0.4:g}%")):
         lost = evaluate_case(case(in_range(4), undecided="pass"), texts(2), result, failures=limit)
         assert (lost.status, lost.met, lost.found) == ("error", False, "4.00")
@@ -1107,10 +1122,10 @@ def test_of_several_texts_no_more_may_lack_a_score_than_the_limit_allows(made: A
             == "one reply each; 1 text without a score; more than the limit on failures allows"
         )
     assert verdict(in_range(4), texts(2), result, failures=Limits(failures=f"{100 * 0.5:g}%")).met
-    found = verdict(in_range(4), texts(2), result, failures=Limits(failures=1))
-    assert found.status == "passed"
-    assert found.reason.startswith("one reply each; 1 text without a score")
-    assert found.detail.startswith("ParseError")
+    outcome = verdict(in_range(4), texts(2), result, failures=Limits(failures=1))
+    assert outcome.status == "passed"
+    assert outcome.reason.startswith("one reply each; 1 text without a score")
+    assert outcome.detail.startswith("ParseError")
     assert [(v.name, v.met) for v in limits(suite(), result)] == [("failures", False)]
 
 
@@ -1120,22 +1135,22 @@ def test_of_several_texts_no_more_may_lack_a_score_than_the_limit_allows(made: A
     ),
     st.data(),
 )
-def test_nothing_but_failures_is_never_met(made: Any, expected: Any, data: st.DataObject) -> None:
+def test_nothing_but_failures_is_never_met(make: Any, expected: Any, data: st.DataObject) -> None:
     keys = texts(data.draw(st.integers(1, 8)), "a", "b")
-    result = made.result(*(made.failed(*key) for key in keys))
-    scored = made.result(*(made.single("4", *key) for key in keys))
+    result = make.result(*(make.failed(*key) for key in keys))
+    scored = make.result(*(make.single("4", *key) for key in keys))
     assert not evaluate_case(case(expected, undecided="pass"), keys, result, scored).met
 
 
 # Limits
 
 
-def failures(*found: Verdict) -> list[tuple[str, bool, str, str]]:
-    return [(v.status, v.met, v.expected, v.found) for v in found]
+def failures(*verdicts: Verdict) -> list[tuple[str, bool, str, str]]:
+    return [(v.status, v.met, v.expected, v.found) for v in verdicts]
 
 
-def test_failures_are_limited_by_number_or_share(made: Any) -> None:
-    result = made.result(*(made.single("4", *key) for key in texts(9)), made.failed("i9", "s"))
+def test_failures_are_limited_by_number_or_share(make: Any) -> None:
+    result = make.result(*(make.single("4", *key) for key in texts(9)), make.failed("i9", "s"))
     (none,) = limits(suite(), result)
     assert failures(none) == [("failed", False, "≤ 0", "1 of 10 (10.0%)")]
     assert (none.reason, none.line, none.kind) == (
@@ -1153,44 +1168,44 @@ def test_failures_are_limited_by_number_or_share(made: Any) -> None:
         True,
         False,
     ]
-    assert failures(*limits(suite(), made.result(made.single("4", *ONE[0])))) == [
+    assert failures(*limits(suite(), make.result(make.single("4", *ONE[0])))) == [
         ("passed", True, "≤ 0", "0 of 1")
     ]
 
 
-def test_judgments_are_those_of_judges_and_of_both_runs(made: Any) -> None:
-    both = panel(made, {"4": 5}, {"4": 5})
+def test_judgments_are_those_of_judges_and_of_both_runs(make: Any) -> None:
+    both = panel(make, {"4": 5}, {"4": 5})
     tie = Score("c", "a", "relevance", 0.5, Provenance(IDENTICAL, n=0), "b")
-    asked = made.weighed({"A": 1.0}, "d", "a", "b", column=AB)
-    ranked = made.result(tie, asked, columns=(AB,))
+    untied = make.weighed({"A": 1.0}, "d", "a", "b", column=AB)
+    ranked = make.result(tie, untied, columns=(AB,))
     assert limits(suite(), both, ranked)[0].found == "0 of 3"
 
 
-def test_tokens_and_cost_are_compared_as_they_are(made: Any) -> None:
-    result = made.result(made.single("4", *ONE[0]))
-    wanted = suite(limits=Limits(tokens=1500, cost=Budget(0.5, "usd")))
-    _, tokens, cost = limits(wanted, result, tokens=1500, cost=0.31)
+def test_tokens_and_cost_are_compared_as_they_are(make: Any) -> None:
+    result = make.result(make.single("4", *ONE[0]))
+    limits_suite = suite(limits=Limits(tokens=1500, cost=Budget(0.5, "usd")))
+    _, tokens, cost = limits(limits_suite, result, tokens=1500, cost=0.31)
     assert failures(tokens, cost) == [
         ("passed", True, "≤ 1,500 a judgment", "1,500"),
         ("passed", True, "≤ $0.50", "$0.31"),
     ]
-    _, tokens, cost = limits(wanted, result, tokens=1501, cost=0.51)
+    _, tokens, cost = limits(limits_suite, result, tokens=1501, cost=0.51)
     assert [(v.status, v.met, v.reason) for v in (tokens, cost)] == [
         ("failed", False, "over the limit")
     ] * 2
-    _, tokens, cost = limits(wanted, result, unpriced="nobody publishes a price")
+    _, tokens, cost = limits(limits_suite, result, unpriced="nobody publishes a price")
     assert [(v.status, v.met, v.found) for v in (tokens, cost)] == [("error", False, "unknown")] * 2
     assert cost.reason == "nobody publishes a price: limit `tokens` instead"
 
 
-def test_a_failed_panel_counts_once_for_each_judge_that_failed(made: Any) -> None:
-    judges = [replace(made.column, name=f"relevance/{name}", judge=name) for name in ("x", "y")]
-    mean = replace(made.column, signature=Signature("mean of 2 judges"))
+def test_a_failed_panel_counts_once_for_each_judge_that_failed(make: Any) -> None:
+    judges = [replace(make.column, name=f"relevance/{name}", judge=name) for name in ("x", "y")]
+    mean = replace(make.column, signature=Signature("mean of 2 judges"))
     rows: list[Score | Failure] = [
-        made.single("4", "i", "s", column=judges[0]),
-        made.failed("i", "s", column=judges[1]),
+        make.single("4", "i", "s", column=judges[0]),
+        make.failed("i", "s", column=judges[1]),
     ]
-    result = made.result(*rows, columns=(mean, *judges))
+    result = make.result(*rows, columns=(mean, *judges))
     assert limits(suite(), result)[0].found == "1 of 2 (50.0%)"
-    found = verdict(in_range(1), ONE, result)
-    assert (found.status, found.detail[:29]) == ("error", "ParseError: no score in the r")
+    outcome = verdict(in_range(1), ONE, result)
+    assert (outcome.status, outcome.detail[:29]) == ("error", "ParseError: no score in the r")

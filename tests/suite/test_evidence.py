@@ -42,33 +42,35 @@ def listed(draws: dict[str, int]) -> list[float]:
 
 @given(some_draws, st.floats(0.5, 5.5))
 def test_of_draws_the_interval_and_p_are_those_of_a_t_test(
-    made: Any, draws: dict[str, int], limit: float
+    make: Any, draws: dict[str, int], limit: float
 ) -> None:
-    found = sum_minus_limit([(1.0, evidence_of(made.drawn(draws, "i", "s"), FIVE))], limit).estimate
+    estimate = sum_minus_limit(
+        [(1.0, evidence_of(make.drawn(draws, "i", "s"), FIVE))], limit
+    ).estimate
     oracle = stats.ttest_1samp(listed(draws), limit)
     ends = oracle.confidence_interval(0.95)
-    assert found.p == pytest.approx(oracle.pvalue, abs=1e-12)
-    assert (found.low, found.high) == pytest.approx((ends.low - limit, ends.high - limit))
-    assert found.n == sum(draws.values())
+    assert estimate.p == pytest.approx(oracle.pvalue, abs=1e-12)
+    assert (estimate.low, estimate.high) == pytest.approx((ends.low - limit, ends.high - limit))
+    assert estimate.n == sum(draws.values())
 
 
 @given(some_draws, some_draws)
 def test_of_two_texts_it_is_welchs_test(
-    made: Any, one: dict[str, int], other: dict[str, int]
+    make: Any, one: dict[str, int], other: dict[str, int]
 ) -> None:
-    sides = [(1.0, made.drawn(one, "i", "a")), (-1.0, made.drawn(other, "i", "b"))]
-    found = sum_minus_limit([(c, evidence_of(score, FIVE)) for c, score in sides]).estimate
+    sides = [(1.0, make.drawn(one, "i", "a")), (-1.0, make.drawn(other, "i", "b"))]
+    estimate = sum_minus_limit([(c, evidence_of(score, FIVE)) for c, score in sides]).estimate
     oracle = stats.ttest_ind(listed(one), listed(other), equal_var=False)
-    assert found.p == pytest.approx(oracle.pvalue, abs=1e-12)
-    assert (found.low, found.high) == pytest.approx(tuple(oracle.confidence_interval(0.95)))
+    assert estimate.p == pytest.approx(oracle.pvalue, abs=1e-12)
+    assert (estimate.low, estimate.high) == pytest.approx(tuple(oracle.confidence_interval(0.95)))
 
 
-def test_the_interval_holds_the_judges_mean_about_as_often_as_it_says(made: Any) -> None:
+def test_the_interval_holds_the_judges_mean_about_as_often_as_it_says(make: Any) -> None:
     random = np.random.default_rng(0)
     held = 0
     for drawn in random.choice([2, 3, 4], p=[0.2, 0.3, 0.5], size=(500, 20)):
         labels, n = np.unique(drawn, return_counts=True)
-        score = made.drawn(
+        score = make.drawn(
             {str(label): int(k) for label, k in zip(labels, n, strict=True)}, "i", "s"
         )
         e = sum_minus_limit([(1.0, evidence_of(score, FIVE))]).estimate
@@ -76,10 +78,10 @@ def test_the_interval_holds_the_judges_mean_about_as_often_as_it_says(made: Any)
     assert 0.92 < held / 500 < 0.98
 
 
-def test_draws_that_did_not_parse_widen_it_by_what_they_may_have_been(made: Any) -> None:
+def test_draws_that_did_not_parse_widen_it_by_what_they_may_have_been(make: Any) -> None:
     whole, torn = (
         sum_minus_limit(
-            [(1.0, evidence_of(made.drawn({"4": 19}, "i", "s", asked=n), FIVE))]
+            [(1.0, evidence_of(make.drawn({"4": 19}, "i", "s", requested=n), FIVE))]
         ).estimate
         for n in (19, 20)
     )
@@ -87,22 +89,22 @@ def test_draws_that_did_not_parse_widen_it_by_what_they_may_have_been(made: Any)
     assert (torn.low, torn.high) == pytest.approx(((19 * 4 + 1) / 20, (19 * 4 + 5) / 20))
 
 
-def test_probability_that_was_not_seen_bounds_the_value(made: Any) -> None:
-    one = sum_minus_limit([(1.0, evidence_of(made.weighed({"4": 0.6, "5": 0.3}, "i", "s"), FIVE))])
+def test_probability_that_was_not_seen_bounds_the_value(make: Any) -> None:
+    one = sum_minus_limit([(1.0, evidence_of(make.weighed({"4": 0.6, "5": 0.3}, "i", "s"), FIVE))])
     assert one.estimate.value == pytest.approx(3.9 / 0.9)
     assert (one.estimate.low, one.estimate.high) == pytest.approx((4.0, 4.4))
     assert one.estimate.p is None
     assert not one.single
 
 
-def test_one_reply_bounds_nothing_also_among_others(made: Any) -> None:
+def test_one_reply_bounds_nothing_also_among_others(make: Any) -> None:
     parts = [
-        (0.5, evidence_of(made.single("4", "i", "a"), FIVE)),
-        (0.5, evidence_of(made.drawn({"4": 9}, "i", "b"), FIVE)),
+        (0.5, evidence_of(make.single("4", "i", "a"), FIVE)),
+        (0.5, evidence_of(make.drawn({"4": 9}, "i", "b"), FIVE)),
     ]
-    found = sum_minus_limit(parts)
-    assert found.single
-    assert (found.estimate.value, found.estimate.low, found.estimate.high, found.estimate.p) == (
+    total = sum_minus_limit(parts)
+    assert total.single
+    assert (total.estimate.value, total.estimate.low, total.estimate.high, total.estimate.p) == (
         4.0,
         None,
         None,
@@ -111,52 +113,55 @@ def test_one_reply_bounds_nothing_also_among_others(made: Any) -> None:
 
 
 def test_a_score_that_no_judge_gave_leaves_nothing_open() -> None:
-    found = evidence_of(Score("i", "s", "c", -0.7, Provenance("external")), {})
-    assert (found.low, found.high) == (-0.7, -0.7)
+    evidence = evidence_of(Score("i", "s", "c", -0.7, Provenance("external")), {})
+    assert (evidence.low, evidence.high) == (-0.7, -0.7)
 
 
-def test_where_it_is_not_known_what_labels_count_there_is_no_interval(made: Any) -> None:
-    score = made.drawn({"4": 12, "5": 8}, "i", "s")
+def test_where_it_is_not_known_what_labels_count_there_is_no_interval(make: Any) -> None:
+    score = make.drawn({"4": 12, "5": 8}, "i", "s")
     assert sum_minus_limit([(1.0, evidence_of(score, {}))]).single
     assert flip_probability(score, within(min=4.5), {}) is None
 
 
-def test_chance_is_the_share_of_single_replies_outside(made: Any) -> None:
-    score = made.drawn({"3": 7, "4": 12, "5": 1}, "i", "s")
+def test_chance_is_the_share_of_single_replies_outside(make: Any) -> None:
+    score = make.drawn({"3": 7, "4": 12, "5": 1}, "i", "s")
     assert flip_probability(score, within(min=4), FIVE) == pytest.approx(0.35)
     assert flip_probability(score, within(min=4, max=4), FIVE) == pytest.approx(0.4)
     assert flip_probability(score, within(max=3.5), FIVE) == pytest.approx(0.65)
     assert flip_probability(
-        made.weighed({"4": 0.6, "5": 0.2}, "i", "s"), within(min=4.5), FIVE
+        make.weighed({"4": 0.6, "5": 0.2}, "i", "s"), within(min=4.5), FIVE
     ) == pytest.approx(0.75)
-    assert flip_probability(made.single("4", "i", "s"), within(min=4), FIVE) is None
+    assert flip_probability(make.single("4", "i", "s"), within(min=4), FIVE) is None
 
 
 @given(some_draws)
-def test_a_labels_lead_is_the_mean_of_its_draws(made: Any, draws: dict[str, int]) -> None:
-    found = sum_minus_limit([(1.0, label_margin(made.drawn(draws, "i", "s"), "4", "3"))]).estimate
-    votes = [(value == 4) - (value == 3) for value in listed(draws)]
-    assert found.value == pytest.approx(np.mean(votes))
-    if np.std(votes) > 0:
-        assert found.p == pytest.approx(stats.ttest_1samp(votes, 0).pvalue, abs=1e-12)
-
-
-def test_a_labels_lead_may_be_undone_by_what_was_not_seen(made: Any) -> None:
-    found = sum_minus_limit(
-        [(1.0, label_margin(made.weighed({"4": 0.5, "3": 0.3}, "i", "s"), "4", "3"))]
+def test_a_labels_lead_is_the_mean_of_its_draws(make: Any, draws: dict[str, int]) -> None:
+    estimate = sum_minus_limit(
+        [(1.0, label_margin(make.drawn(draws, "i", "s"), "4", "3"))]
     ).estimate
-    assert (found.low, found.high) == pytest.approx((0.0, 0.4))
-    assert shares(made.weighed({"4": 0.5, "3": 0.3}, "i", "s")) == pytest.approx(
+    votes = [(value == 4) - (value == 3) for value in listed(draws)]
+    assert estimate.value == pytest.approx(np.mean(votes))
+    if np.std(votes) > 0:
+        assert estimate.p == pytest.approx(stats.ttest_1samp(votes, 0).pvalue, abs=1e-12)
+
+
+def test_a_labels_lead_may_be_undone_by_what_was_not_seen(make: Any) -> None:
+    estimate = sum_minus_limit(
+        [(1.0, label_margin(make.weighed({"4": 0.5, "3": 0.3}, "i", "s"), "4", "3"))]
+    ).estimate
+    assert (estimate.low, estimate.high) == pytest.approx((0.0, 0.4))
+    assert shares(make.weighed({"4": 0.5, "3": 0.3}, "i", "s")) == pytest.approx(
         {"4": 0.625, "3": 0.375}
     )
-    assert shares(made.single("4", "i", "s")) == {"4": 1.0}
+    assert shares(make.single("4", "i", "s")) == {"4": 1.0}
 
 
 @given(st.lists(st.tuples(st.floats(-2, 2), some_draws), min_size=1, max_size=4), st.floats(-5, 5))
 def test_an_interval_encloses_its_value(
-    made: Any, parts: list[tuple[float, dict[str, int]]], limit: float
+    make: Any, parts: list[tuple[float, dict[str, int]]], limit: float
 ) -> None:
-    found = sum_minus_limit(
-        [(c, evidence_of(made.drawn(draws, "i", "s", asked=60), FIVE)) for c, draws in parts], limit
+    estimate = sum_minus_limit(
+        [(c, evidence_of(make.drawn(draws, "i", "s", requested=60), FIVE)) for c, draws in parts],
+        limit,
     ).estimate
-    assert found.low <= found.value <= found.high
+    assert estimate.low <= estimate.value <= estimate.high

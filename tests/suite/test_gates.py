@@ -35,12 +35,12 @@ some_labels = st.lists(st.sampled_from(LABELS), min_size=2, max_size=30)
 mostly_fives = st.lists(st.sampled_from(["5", "5", "5", "5", "4", "1"]), min_size=2, max_size=30)
 
 
-def decide(made: Any, expected: dict[str, Any], labels: list[str]) -> Verdict:
+def decide(make: Any, expected: dict[str, Any], labels: list[str]) -> Verdict:
     adapter: TypeAdapter[Any] = TypeAdapter(Expectation)
     case = adapter.validate_python({"name": "a case", "criterion": "relevance", **expected})
-    rows = [made.single(label, f"i{k}", "s") for k, label in enumerate(labels)]
+    rows = [make.single(label, f"i{k}", "s") for k, label in enumerate(labels)]
     texts = [(f"i{k}", "s") for k in range(len(labels))]
-    result = made.result(*rows, columns=(RATED,))
+    result = make.result(*rows, columns=(RATED,))
     return evaluate_case(case.located("relevance", 7, {}), texts, result)
 
 
@@ -70,36 +70,36 @@ def rare_scores_share(scores: pd.Series[float], limit: float, end: float) -> flo
     return float((means <= limit).mean() if end < limit else (means >= limit).mean())
 
 
-def test_eight_fives_do_not_show_a_mean_of_4_9(made: Any) -> None:
-    found = decide(made, {"expect": {"min": 4.9}}, ["5"] * 8)
-    assert (found.status, found.found) == ("undecided", "5.00 [3.35, 5.00]")
-    assert found.reason == "no significant difference from 4.9 (needs about 150 items)"
+def test_eight_fives_do_not_show_a_mean_of_4_9(make: Any) -> None:
+    verdict = decide(make, {"expect": {"min": 4.9}}, ["5"] * 8)
+    assert (verdict.status, verdict.found) == ("undecided", "5.00 [3.35, 5.00]")
+    assert verdict.reason == "no significant difference from 4.9 (needs about 150 items)"
 
 
-def test_three_passes_of_three_have_an_interval(made: Any) -> None:
-    found = decide(made, {"pass_rate": {"min": 0.8}}, ["5"] * 3)
-    assert found.status == "undecided"
-    assert found.estimate is not None
-    assert found.estimate.low == pytest.approx(3 / (3 + stats.t.ppf(0.975, 2) ** 2))
+def test_three_passes_of_three_have_an_interval(make: Any) -> None:
+    verdict = decide(make, {"pass_rate": {"min": 0.8}}, ["5"] * 3)
+    assert verdict.status == "undecided"
+    assert verdict.estimate is not None
+    assert verdict.estimate.low == pytest.approx(3 / (3 + stats.t.ppf(0.975, 2) ** 2))
 
 
 @settings(max_examples=60)
 @given(st.one_of(some_labels, mostly_fives), st.sampled_from([1.5, 2.0, 3.0, 3.5, 4.0, 4.5, 4.9]))
 def test_a_minimum_passes_only_on_what_the_scores_show(
-    made: Any, labels: list[str], limit: float
+    make: Any, labels: list[str], limit: float
 ) -> None:
-    found = decide(made, {"expect": {"min": limit}}, labels)
+    verdict = decide(make, {"expect": {"min": limit}}, labels)
     scores = pd.Series([float(label) for label in labels])
     if len(scores) < 5:
-        assert found.status == "undecided"
+        assert verdict.status == "undecided"
         return
     low, high = wilson_ends(scores, 1.0, 5.0)
     if low < limit - 1e-6 < high - 2e-6:
-        assert found.status == "undecided"
-    elif found.status == "passed":
+        assert verdict.status == "undecided"
+    elif verdict.status == "passed":
         assert low >= limit - 1e-6
         assert rare_scores_share(scores, limit, 1.0) < 0.03
-    elif found.status == "failed":
+    elif verdict.status == "failed":
         assert high < limit + 1e-6
         assert rare_scores_share(scores, limit, 5.0) < 0.03
     else:
@@ -109,17 +109,17 @@ def test_a_minimum_passes_only_on_what_the_scores_show(
 
 @given(st.integers(0, 30), st.integers(2, 30), st.sampled_from([0.2, 0.5, 0.8, 0.9, 0.95]))
 def test_a_pass_rate_is_at_least_as_strict_as_the_exact_test(
-    made: Any, passing: int, n: int, least: float
+    make: Any, passing: int, n: int, least: float
 ) -> None:
     passing = min(passing, n)
-    found = decide(made, {"pass_rate": {"min": least}}, ["5"] * passing + ["3"] * (n - passing))
+    verdict = decide(make, {"pass_rate": {"min": least}}, ["5"] * passing + ["3"] * (n - passing))
     exact = stats.binomtest(passing, n).proportion_ci(0.95, "exact")
-    if found.status == "passed":
+    if verdict.status == "passed":
         assert exact.low > least - 0.01
-    if found.status == "failed":
+    if verdict.status == "failed":
         assert exact.high < least + 0.01
-    assert found.estimate is not None
-    assert found.estimate.low is not None
+    assert verdict.estimate is not None
+    assert verdict.estimate.low is not None
 
 
 @given(st.integers(0, 25), st.integers(1, 25), st.floats(0.05, 0.95))
@@ -142,25 +142,25 @@ def test_a_better_score_never_makes_a_lower_mean_likelier(
     assert chance_beyond(np.array(raised), limit, 1.0) <= before
 
 
-def test_few_alike_scores_do_not_rule_out_rare_ones(made: Any) -> None:
+def test_few_alike_scores_do_not_rule_out_rare_ones(make: Any) -> None:
     # With 4% of ones among scores of 4 and 5, ten texts without a one are usual.
-    found = decide(made, {"expect": {"min": 4}}, ["5"] * 5 + ["4"] * 5)
-    assert found.status == "undecided"
-    assert found.found == "4.50 [4.01, 4.77]"
-    assert found.reason == (
+    verdict = decide(make, {"expect": {"min": 4}}, ["5"] * 5 + ["4"] * 5)
+    assert verdict.status == "undecided"
+    assert verdict.found == "4.50 [4.01, 4.77]"
+    assert verdict.reason == (
         "10 items without a score of 1 do not show it above 4 (needs about 26 items)"
     )
 
 
 @pytest.mark.parametrize("n", [8, 20])
 def test_an_order_does_not_pass_a_margin_that_equal_differences_do_not_show(
-    made: Any, n: int
+    make: Any, n: int
 ) -> None:
     adapter: TypeAdapter[Any] = TypeAdapter(Expectation)
     case = adapter.validate_python(
         {"criterion": "relevance", "better": "a", "worse": "b", "margin": -0.2}
     )
     texts = [(f"i{k}", system) for k in range(n) for system in ("a", "b")]
-    result = made.result(*(made.single("5", *key) for key in texts))
-    found = evaluate_case(case.located("relevance", 7, {}), texts, result)
-    assert found.status == "undecided"
+    result = make.result(*(make.single("5", *key) for key in texts))
+    verdict = evaluate_case(case.located("relevance", 7, {}), texts, result)
+    assert verdict.status == "undecided"

@@ -41,7 +41,7 @@ def write(tmp_path: Path) -> Write:
 
 
 @pytest.fixture
-def said(write: Write) -> Callable[..., list[str]]:
+def errors_of(write: Write) -> Callable[..., list[str]]:
     """What is said against a suite, `LINE: message`, without the file's name."""
 
     def against(text: str) -> list[str]:
@@ -115,8 +115,8 @@ def test_options_are_a_plan_s_with_paths_from_the_file(full: Suite, tmp_path: Pa
         "cache": False,
         "budget": Budget(2, "usd"),
     }
-    made = load_config(given=full.options)
-    assert (made.map, made.model, made.cache) == (
+    config = load_config(given=full.options)
+    assert (config.map, config.model, config.cache) == (
         {"output": "summary"},
         full.options["model"],
         False,
@@ -179,10 +179,10 @@ def test_names_say_the_case_and_differ(full: Suite, write: Write) -> None:
     many = "{criterion: relevance, item: [a, b, c, d], expect: {min: 1, max: 2}}"
     most = "{criterion: relevance, expect: {label: '1', share: 0.9}}"
     taken = "{name: 'relevance of x by a ≤ 2.5 (2)', criterion: relevance, expect: {min: 1}}"
-    made = load(
+    loaded = load(
         write(f"data: data.jsonl\ncases: [{same}, {same}, {taken}, {same}, {many}, {most}]\n")
     )
-    assert [case.name for case in made.cases] == [
+    assert [case.name for case in loaded.cases] == [
         "relevance of x by a ≤ 2.5",
         "relevance of x by a ≤ 2.5 (3)",
         "relevance of x by a ≤ 2.5 (2)",
@@ -192,12 +192,16 @@ def test_names_say_the_case_and_differ(full: Suite, write: Write) -> None:
     ]
 
 
-def test_anchors_and_merged_keys(write: Write, said: Callable[..., list[str]]) -> None:
+def test_anchors_and_merged_keys(write: Write, errors_of: Callable[..., list[str]]) -> None:
     merged = "data: data.jsonl\ncases:\n  - &base\n    criterion: relevance\n    expect: {min: 3}\n  - <<: *base\n"
-    made = load(write(merged + "    item: x\n  - {<<: *base, expect: {max: 2}}\n"))
-    assert [expected(case)["expect"] for case in made.cases] == [{"min": 3}, {"min": 3}, {"max": 2}]
-    assert made.cases[1].item == ("x",)
-    assert said(merged.replace("min: 3", "min: x")) == [
+    loaded = load(write(merged + "    item: x\n  - {<<: *base, expect: {max: 2}}\n"))
+    assert [expected(case)["expect"] for case in loaded.cases] == [
+        {"min": 3},
+        {"min": 3},
+        {"max": 2},
+    ]
+    assert loaded.cases[1].item == ("x",)
+    assert errors_of(merged.replace("min: 3", "min: x")) == [
         "5: min: input should be a valid number, not 'x'",  # where it stands, once
     ]
 
@@ -215,10 +219,10 @@ def test_a_criterion_may_be_left_out_where_there_is_one(write: Write) -> None:
 
 
 def test_a_text_may_stand_in_the_place_of_data(write: Write) -> None:
-    made = load(
+    loaded = load(
         write("cases: [{criterion: relevance, text: {source: s, output: o}, expect: {min: 3}}]\n")
     )
-    assert "data" not in made.options
+    assert "data" not in loaded.options
 
 
 HEAD = "data: data.jsonl\ncriteria: [relevance, fluency]\ncases:\n  - {criterion: fluency, expect: {min: 1}}\n"
@@ -270,10 +274,10 @@ ONE = "  - {criterion: relevance, expect: {min: 1}}\n"
         (f"expect: {{min: {'9' * 5000}}}", "YAML reads it as another number"),
     ],
 )  # fmt: skip
-def test_a_case_that_is_wrong(said: Callable[..., list[str]], case: str, message: str) -> None:
-    (found,) = said(f"{HEAD}  - criterion: relevance\n    {case}\n")
-    assert message in found
-    line = int(found.partition(":")[0])
+def test_a_case_that_is_wrong(errors_of: Callable[..., list[str]], case: str, message: str) -> None:
+    (error_line,) = errors_of(f"{HEAD}  - criterion: relevance\n    {case}\n")
+    assert message in error_line
+    line = int(error_line.partition(":")[0])
     assert 5 <= line <= 6 + case.count("\n")
 
 
@@ -320,43 +324,43 @@ def test_a_case_that_is_wrong(said: Callable[..., list[str]], case: str, message
         ("a: \x01\n", "1: not YAML: unacceptable character"),
     ],
 )  # fmt: skip
-def test_a_file_that_is_wrong(said: Callable[..., list[str]], text: str, message: str) -> None:
-    found = said(text)
-    assert found[0].startswith(message)
-    assert len(found) == 1
+def test_a_file_that_is_wrong(errors_of: Callable[..., list[str]], text: str, message: str) -> None:
+    messages = errors_of(text)
+    assert messages[0].startswith(message)
+    assert len(messages) == 1
 
 
-def test_names_are_given_once(said: Callable[..., list[str]]) -> None:
-    (found,) = said(
+def test_names_are_given_once(errors_of: Callable[..., list[str]]) -> None:
+    (message,) = errors_of(
         "data: data.jsonl\ncases: [{name: a, criterion: relevance, expect: {min: 3}}, {name: a, expect: {min: 3}}]\n"
     )
-    assert found.startswith("2: name: 'a' is already the case at line 2")
+    assert message.startswith("2: name: 'a' is already the case at line 2")
     cases = "".join(f"  - {{name: {name}, expect: {{min: 3}}}}\n" for name in ("a", "b", "a"))
-    assert said(f"data: data.jsonl\ncriteria: fluency\ncases:\n{cases}") == [
+    assert errors_of(f"data: data.jsonl\ncriteria: fluency\ncases:\n{cases}") == [
         "6: name: 'a' is already the case at line 4; names must be unique"
     ]
 
 
-def test_all_mistakes_are_said_at_once_from_the_top(said: Callable[..., list[str]]) -> None:
+def test_all_mistakes_are_said_at_once_from_the_top(errors_of: Callable[..., list[str]]) -> None:
     cases = "".join(f"  - {{expect: {{mim: {n}}}}}\n" for n in range(30))
-    found = said(f"daat: x\ndraws: 0\ncases:\n{cases}")
-    assert [int(line.partition(":")[0]) for line in found[:-1]] == [1, 2, *range(4, 22)]
-    assert found[-1] == " 12 more"
+    messages = errors_of(f"daat: x\ndraws: 0\ncases:\n{cases}")
+    assert [int(line.partition(":")[0]) for line in messages[:-1]] == [1, 2, *range(4, 22)]
+    assert messages[-1] == " 12 more"
 
 
 def test_files_that_are_not_there(
-    write: Write, said: Callable[..., list[str]], tmp_path: Path
+    write: Write, errors_of: Callable[..., list[str]], tmp_path: Path
 ) -> None:
     text = (
         "data: dta.jsonl\nreplay: kept\nmodel: scripted/no.yaml\n" + HEAD.partition("\n")[2] + ONE
     )
-    assert said(text) == [
+    assert errors_of(text) == [
         f"1: data: {tmp_path / 'dta.jsonl'}: no such file; did you mean 'data.jsonl'?",
         f"2: replay: {tmp_path / 'kept'}: no such file",
         f"3: model: {tmp_path / 'no.yaml'}: no such file",
     ]
     (tmp_path / "empty").mkdir()
-    (lacking,) = said(HEAD.replace("data.jsonl", "empty") + ONE)
+    (lacking,) = errors_of(HEAD.replace("data.jsonl", "empty") + ONE)
     assert lacking.startswith(f"1: data: {tmp_path / 'empty'}: no data in this folder")
     load(write(HEAD.replace("data.jsonl", ".") + ONE))
     load(write(HEAD.replace("data.jsonl", "'*.jsonl'") + ONE))
@@ -431,9 +435,9 @@ def test_whatever_stands_somewhere_makes_a_suite_or_a_message_with_a_line(
         assert load(path).cases
     except ConfigError as error:
         for line in str(error).splitlines():
-            found = re.match(re.escape(f"{path}:") + r"(\d+): \S", line)
-            assert found, line
-            assert 1 <= int(found[1]) <= text.count("\n") + 1
+            match = re.match(re.escape(f"{path}:") + r"(\d+): \S", line)
+            assert match, line
+            assert 1 <= int(match[1]) <= text.count("\n") + 1
 
 
 # Finding
@@ -448,10 +452,10 @@ def test_find(tmp_path: Path, write: Write) -> None:
         "judge.yaml",
     ):
         write("", name)
-    found = [tmp_path / "b.judge.yaml", tmp_path / "sub/a.judge.yaml"]
-    assert find([tmp_path]) == found
+    paths = [tmp_path / "b.judge.yaml", tmp_path / "sub/a.judge.yaml"]
+    assert find([tmp_path]) == paths
     assert find([str(tmp_path / "run.yaml")]) == [tmp_path / "run.yaml"]
-    assert find([tmp_path / "sub", tmp_path, tmp_path / "sub/../b.judge.yaml"]) == found[::-1]
+    assert find([tmp_path / "sub", tmp_path, tmp_path / "sub/../b.judge.yaml"]) == paths[::-1]
     assert find([tmp_path / ".hidden"]) == [tmp_path / ".hidden/c.judge.yaml"]
 
 

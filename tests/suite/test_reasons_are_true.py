@@ -31,27 +31,27 @@ ALPHA = 0.05
 
 
 def decide(
-    made: Any, keys: Mapping[str, Any], after: Mapping[str, Any], before: Mapping[str, Any] | None
+    make: Any, keys: Mapping[str, Any], after: Mapping[str, Any], before: Mapping[str, Any] | None
 ) -> Verdict:
     """Return the verdict on single replies: lists of labels by system, "" for a failed one."""
     adapter: TypeAdapter[Any] = TypeAdapter(Expectation)
     case = adapter.validate_python({"name": "a case", "criterion": "relevance", **keys})
     texts = [(f"i{k}", system) for system, labels in after.items() for k in range(len(labels))]
-    result = _result(made, after)
-    baseline = _result(made, before) if before else None
+    result = _result(make, after)
+    baseline = _result(make, before) if before else None
     all_may_fail = Limits(failures="100%")
     return evaluate_case(
         case.located("relevance", 7, {}), texts, result, baseline, failures=all_may_fail
     )
 
 
-def _result(made: Any, run: Mapping[str, Any]) -> Any:
+def _result(make: Any, run: Mapping[str, Any]) -> Any:
     rows = [
-        made.single(label, f"i{k}", system) if label else made.failed(f"i{k}", system)
+        make.single(label, f"i{k}", system) if label else make.failed(f"i{k}", system)
         for system, labels in run.items()
         for k, label in enumerate(labels)
     ]
-    return made.result(*rows)
+    return make.result(*rows)
 
 
 class Reading:
@@ -185,21 +185,21 @@ def two_sides(draw: st.DrawFn) -> tuple[list[str], list[str]]:
 @given(two_sides(), st.sampled_from([0.0, 0.0, 0.5, 1.0, -0.5, -1.0]))
 @pytest.mark.slow
 def test_every_reason_for_an_order_is_true(
-    made: Any, sides: tuple[list[str], list[str]], margin: float
+    make: Any, sides: tuple[list[str], list[str]], margin: float
 ) -> None:
     better, worse = sides
     keys = {"better": "a", "worse": "b", "margin": margin}
-    found = decide(made, keys, {"a": better, "b": worse}, None)
+    verdict = decide(make, keys, {"a": better, "b": worse}, None)
     reading = Reading(better, worse)
     if not reading.n:
-        assert found.status == "error"
+        assert verdict.status == "error"
         return
     if reading.n == 1:  # single replies decide by their values
-        assert found.status != "passed" or reading.mean > margin
+        assert verdict.status != "passed" or reading.mean > margin
         return
-    for part in filter(None, found.reason.split("; ")):
-        assert order_is_true(reading, part, margin, found.status), (part, found)
-    if found.status == "passed":
+    for part in filter(None, verdict.reason.split("; ")):
+        assert order_is_true(reading, part, margin, verdict.status), (part, verdict)
+    if verdict.status == "passed":
         assert reading.side(margin) > 0
 
 
@@ -207,16 +207,16 @@ def test_every_reason_for_an_order_is_true(
 @given(two_sides(), st.sampled_from(["max_shift", "max_drop"]), st.sampled_from([0.0, 0.25, 1.0]))
 @pytest.mark.slow
 def test_every_reason_for_a_drift_is_true(
-    made: Any, sides: tuple[list[str], list[str]], name: str, limit: float
+    make: Any, sides: tuple[list[str], list[str]], name: str, limit: float
 ) -> None:
     after, before = sides
-    found = decide(made, {"drift": {name: limit}}, {"s": after}, {"s": before})
+    verdict = decide(make, {"drift": {name: limit}}, {"s": after}, {"s": before})
     reading = Reading(after, before)
     if 2 * reading.n < len(after) or reading.n < 2:
         return
-    for part in filter(None, found.reason.split("; ")):
-        assert drift_is_true(reading, part, {name: limit}, found.status), (part, found)
-    if found.status == "passed":
+    for part in filter(None, verdict.reason.split("; ")):
+        assert drift_is_true(reading, part, {name: limit}, verdict.status), (part, verdict)
+    if verdict.status == "passed":
         low, high = reading.ends()
         assert low >= -limit - 1e-9
         assert name == "max_drop" or high <= limit + 1e-9
@@ -254,26 +254,28 @@ def test_every_sentence_of_the_summary_is_true(
         status: count(verdicts, "case", lambda v, s=status: not v.met and v.status == s)  # type: ignore[misc]
         for status in ("failed", "undecided", "error")
     }
-    said = ". ".join(summarize(outcomes))
-    assert ("1 suite could not run" in said) == is_stuck
-    assert ("No case was run" in said) == (said == "No case was run")
-    if match := re.search(r"(\d+) of (\d+) cases? fails?(?:: ([^.]+))?", said):
+    summary = ". ".join(summarize(outcomes))
+    assert ("1 suite could not run" in summary) == is_stuck
+    assert ("No case was run" in summary) == (summary == "No case was run")
+    if match := re.search(r"(\d+) of (\d+) cases? fails?(?:: ([^.]+))?", summary):
         assert (int(match[1]), int(match[2])) == (unmet, cases)
         for number, status in re.findall(r"(\d+) (\w+)", match[3] or f"{unmet} failed"):
             assert by_status[status] == int(number) > 0
     else:
         assert not unmet
-    if match := re.search(r"(?:All )?(\d+) cases? pass(?:es)?(?:, (\d+) of them undecided)?", said):
+    if match := re.search(
+        r"(?:All )?(\d+) cases? pass(?:es)?(?:, (\d+) of them undecided)?", summary
+    ):
         assert int(match[1]) == cases
         assert int(match[2] or 0) == undecided
-    wanted = {
+    phrases = {
         "Limit not met": ("limit", {"failed"}),
         "Limit not checked": ("limit", {"error", "undecided"}),
         "Worse than the baseline": ("baseline", {"failed"}),
         "Not comparable with the baseline": ("baseline", {"error", "undecided"}),
     }
-    for words, (subject, statuses) in wanted.items():
-        match = re.search(rf"{words}: ([^.]+)", said)
+    for words, (subject, statuses) in phrases.items():
+        match = re.search(rf"{words}: ([^.]+)", summary)
         named = set(re.findall(r"v\d+", match[1])) if match else set()
         right = {
             v.name for v in verdicts if v.subject == subject and not v.met and v.status in statuses
@@ -283,13 +285,13 @@ def test_every_sentence_of_the_summary_is_true(
 
 @pytest.mark.parametrize("keys", [{"better": "a", "worse": "b"}, {"expect": {"min": 3.5}}])
 def test_a_case_that_passes_says_if_failures_hide_that_it_would_not(
-    made: Any, keys: dict[str, Any]
+    make: Any, keys: dict[str, Any]
 ) -> None:
     # Without its ten hardest texts, a is better than b.
     texts = {"a": ["5"] * 20 + [""] * 10, "b": ["4"] * 20 + ["5"] * 10}
     if "better" not in keys:
         del texts["b"]
-    found = decide(made, keys, texts, None)
-    assert found.status == "passed"
-    assert found.reason.endswith(" if each failure were the worst score")
-    assert "worst" not in decide(made, keys, texts | {"a": ["5"] * 30}, None).reason
+    verdict = decide(make, keys, texts, None)
+    assert verdict.status == "passed"
+    assert verdict.reason.endswith(" if each failure were the worst score")
+    assert "worst" not in decide(make, keys, texts | {"a": ["5"] * 30}, None).reason

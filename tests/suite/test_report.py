@@ -177,9 +177,9 @@ def test_any_text_is_xml(name: str, reason: str, status: Any) -> None:
 
 
 def test_json_is_strict_and_whole(outcomes: list[Outcome]) -> None:
-    found = json.loads(Outcomes(outcomes).report("json"), parse_constant=pytest.fail)
-    assert (found["schema"], found["passed"]) == ("judge.test/1", False)
-    first, second, third = found["suites"]
+    data = json.loads(Outcomes(outcomes).report("json"), parse_constant=pytest.fail)
+    assert (data["schema"], data["passed"]) == ("judge.test/1", False)
+    first, second, third = data["suites"]
     assert (first["model"], first["comparison"]["schema"]) == ("small-judge", "judge.compare/1")
     assert [verdict["status"] for verdict in first["verdicts"]][:4] == [
         "failed",

@@ -29,7 +29,7 @@ Gather = Callable[..., SuiteTexts]
 
 
 @pytest.fixture
-def asked(tmp_path: Path) -> Gather:
+def gather(tmp_path: Path) -> Gather:
     """What cases ask for, which are written after three lines; `top` stands in the first."""
     (tmp_path / "data.jsonl").write_text("\n".join(map(json.dumps, ROWS)), encoding="utf-8")
     (tmp_path / "tone.jinja").write_text(LABELS, encoding="utf-8")
@@ -45,8 +45,8 @@ def asked(tmp_path: Path) -> Gather:
     return of
 
 
-def test_scores_of_the_texts_that_cases_are_about(asked: Gather) -> None:
-    found = asked(
+def test_scores_of_the_texts_that_cases_are_about(gather: Gather) -> None:
+    gathered = gather(
         "{name: a, criterion: relevance, item: tue, expect: {min: 4}}",
         "{name: b, criterion: relevance, system: lead, expect: {min: 4}}",
         "{name: c, criterion: fluency, item: [wed, mon], system: [lead, edited], expect: {min: 2}}",
@@ -54,88 +54,90 @@ def test_scores_of_the_texts_that_cases_are_about(asked: Gather) -> None:
         "{name: e, criterion: tone.jinja, text: {output: o, tone: t}, expect: {label: pass}}",
     )
     keys = {(row["item"], row["system"]) for row in ROWS}
-    assert found.texts_by_case["a"] == (("tue", "edited"), ("tue", "draft"), ("tue", "lead"))
-    assert set(found.texts_by_case["b"]) == {key for key in keys if key[1] == "lead"}
-    assert found.texts_by_case["c"] == (
+    assert gathered.texts_by_case["a"] == (("tue", "edited"), ("tue", "draft"), ("tue", "lead"))
+    assert set(gathered.texts_by_case["b"]) == {key for key in keys if key[1] == "lead"}
+    assert gathered.texts_by_case["c"] == (
         ("wed", "edited"),
         ("wed", "lead"),
         ("mon", "edited"),
         ("mon", "lead"),
     )
-    assert found.texts_by_case["d"] == (
+    assert gathered.texts_by_case["d"] == (
         ("mon", "edited"),
         ("mon", "draft"),
         ("tue", "edited"),
         ("tue", "draft"),
     )
-    assert found.texts_by_case["e"] == (("e", "text"),)
-    assert found.judged[False].texts_by_criterion == {
-        "relevance": {*found.texts_by_case["a"], *found.texts_by_case["b"]},
-        "fluency": {*found.texts_by_case["c"], *found.texts_by_case["d"]},
+    assert gathered.texts_by_case["e"] == (("e", "text"),)
+    assert gathered.judged[False].texts_by_criterion == {
+        "relevance": {*gathered.texts_by_case["a"], *gathered.texts_by_case["b"]},
+        "fluency": {*gathered.texts_by_case["c"], *gathered.texts_by_case["d"]},
         "tone": {("e", "text")},
     }
-    assert [(text.item, text.system) for text in found.judged[False].samples] == [
+    assert [(text.item, text.system) for text in gathered.judged[False].samples] == [
         *((row["item"], row["system"]) for row in ROWS),
         ("e", "text"),
     ]
-    assert found.judged[True].samples == ()
-    assert {name: one.name for name, one in found.criteria.items()} == {
+    assert gathered.judged[True].samples == ()
+    assert {name: one.name for name, one in gathered.criteria.items()} == {
         "relevance": "relevance",
         "fluency": "fluency",
         "tone.jinja": "tone",
     }
 
 
-def test_texts_that_no_case_is_about_are_not_judged(asked: Gather) -> None:
-    found = asked("{criterion: relevance, item: tue, system: lead, expect: {min: 4}}")
-    assert [(text.item, text.system) for text in found.judged[False].samples] == [("tue", "lead")]
+def test_texts_that_no_case_is_about_are_not_judged(gather: Gather) -> None:
+    gathered = gather("{criterion: relevance, item: tue, system: lead, expect: {min: 4}}")
+    assert [(text.item, text.system) for text in gathered.judged[False].samples] == [
+        ("tue", "lead")
+    ]
 
 
-def test_comparisons_have_items_of_their_own_case(asked: Gather) -> None:
-    found = asked(
+def test_comparisons_have_items_of_their_own_case(gather: Gather) -> None:
+    gathered = gather(
         "{name: a, criterion: overall, better: edited, worse: draft}",
         "{name: b, criterion: pairwise/fluency, better: lead, worse: edited, item: wed}",
         "{name: c, criterion: overall, text: {source: s}, better: {output: x}, worse: {output: y}}",
     )
-    assert found.judged[False].samples == ()
-    assert found.judged[False].texts_by_criterion == {}
-    assert [(t.item, t.system, t.output) for t in found.judged[True].samples] == [
+    assert gathered.judged[False].samples == ()
+    assert gathered.judged[False].texts_by_criterion == {}
+    assert [(t.item, t.system, t.output) for t in gathered.judged[True].samples] == [
         *((f"a: {i}", s, f"{s} on {i}") for i in ("mon", "tue") for s in ("edited", "draft")),
         *((f"b: {i}", s, f"{s} on {i}") for i in ("wed",) for s in ("edited", "lead")),
         ("c", "better", "x"),
         ("c", "worse", "y"),
     ]
-    keys = [(text.item, text.system) for text in found.judged[True].samples]
-    assert keys == [key for about in found.texts_by_case.values() for key in about]
-    assert found.judged[True].texts_by_criterion == {
+    keys = [(text.item, text.system) for text in gathered.judged[True].samples]
+    assert keys == [key for about in gathered.texts_by_case.values() for key in about]
+    assert gathered.judged[True].texts_by_criterion == {
         "overall": {*keys[:4], *keys[6:]},
         "fluency": {*keys[4:6]},
     }
-    assert found.criteria["pairwise/fluency"].pairwise
+    assert gathered.criteria["pairwise/fluency"].pairwise
 
 
-def test_no_data_and_a_limit(asked: Gather) -> None:
-    found = asked("{criterion: relevance, expect: {min: 4}}", top="limit: 2")
-    assert len(found.judged[False].samples) == 2
+def test_no_data_and_a_limit(gather: Gather) -> None:
+    gathered = gather("{criterion: relevance, expect: {min: 4}}", top="limit: 2")
+    assert len(gathered.judged[False].samples) == 2
 
 
-def test_the_language_is_the_texts_own(asked: Gather) -> None:
+def test_the_language_is_the_texts_own(gather: Gather) -> None:
     case = "{criterion: fluency, text: {output: %s}, expect: {min: 2}}"
-    assert asked(case % "o").criteria["fluency"].language == "en"
+    assert gather(case % "o").criteria["fluency"].language == "en"
     top = "language: ko"
-    assert asked(case % "o", top=top).criteria["fluency"].language == "ko"
+    assert gather(case % "o", top=top).criteria["fluency"].language == "ko"
 
 
-def test_a_criterion_in_the_place_of_the_suite_s(asked: Gather, tmp_path: Path) -> None:
+def test_a_criterion_in_the_place_of_the_suite_s(gather: Gather, tmp_path: Path) -> None:
     other = tmp_path / "other/tone.jinja"
     other.parent.mkdir()
     other.write_text(LABELS.replace("yes or no", "well"), encoding="utf-8")
     case = "{criterion: tone.jinja, text: {output: o, tone: t}, expect: {label: pass}}"
-    assert asked(case, over=(str(other),)).criteria["tone.jinja"].path == str(other)
+    assert gather(case, over=(str(other),)).criteria["tone.jinja"].path == str(other)
     with pytest.raises(
         ConfigError, match=r"s\.judge\.yaml: unknown criterion 'tine'; did you mean 'tone'\?"
     ):
-        asked(case, over=("tine.jinja",))
+        gather(case, over=("tine.jinja",))
 
 
 @pytest.mark.parametrize(
@@ -167,18 +169,18 @@ def test_a_criterion_in_the_place_of_the_suite_s(asked: Gather, tmp_path: Path) 
         ("criterion: tone.jinja, item: mon, expect: {label: pass}", "tone.jinja:4: unknown variable 'tone'"),
     ],
 )  # fmt: skip
-def test_a_case_that_cannot_be(asked: Gather, tmp_path: Path, case: str, message: str) -> None:
+def test_a_case_that_cannot_be(gather: Gather, tmp_path: Path, case: str, message: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        asked("{criterion: relevance, item: tue, expect: {min: 3}}", f"{{{case}}}")
-    said = str(caught.value)
-    assert said.startswith(f"{tmp_path / 's.judge.yaml'}:5: ")
-    assert message in said
-    assert "\n" not in said
+        gather("{criterion: relevance, item: tue, expect: {min: 3}}", f"{{{case}}}")
+    error_text = str(caught.value)
+    assert error_text.startswith(f"{tmp_path / 's.judge.yaml'}:5: ")
+    assert message in error_text
+    assert "\n" not in error_text
 
 
-def test_all_cases_are_checked_at_once(asked: Gather, tmp_path: Path) -> None:
+def test_all_cases_are_checked_at_once(gather: Gather, tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
-        asked(
+        gather(
             "{criterion: relevance, item: x, expect: {min: 3}}",
             "{criterion: relevance, expect: {min: 3}}",
             "{criterion: relevance, expect: {min: 9}}",
@@ -188,24 +190,24 @@ def test_all_cases_are_checked_at_once(asked: Gather, tmp_path: Path) -> None:
     ]
 
 
-def test_two_criteria_of_one_name(asked: Gather, tmp_path: Path) -> None:
+def test_two_criteria_of_one_name(gather: Gather, tmp_path: Path) -> None:
     other = tmp_path / "relevance.jinja"
     other.write_text(LABELS, encoding="utf-8")
     with pytest.raises(
         ConfigError, match=r"s\.judge\.yaml:5: .* have the same name, relevance: rename one"
     ):
-        asked(
+        gather(
             "{criterion: relevance, expect: {min: 3}}",
             "{criterion: relevance.jinja, expect: {label: pass}}",
         )
-    same = asked(
+    same = gather(
         "{criterion: relevance, expect: {min: 3}}",
         "{criterion: summarization/relevance, expect: {max: 3}}",
     )
     assert len(same.judged[False].texts_by_criterion) == 1
 
 
-def test_a_case_called_like_a_text_of_the_data(asked: Gather, tmp_path: Path) -> None:
+def test_a_case_called_like_a_text_of_the_data(gather: Gather, tmp_path: Path) -> None:
     (tmp_path / "data.jsonl").write_text(
         '{"item": "a", "system": "text", "output": "x"}\n', encoding="utf-8"
     )
@@ -222,7 +224,7 @@ def test_a_case_called_like_a_text_of_the_data(asked: Gather, tmp_path: Path) ->
         collect_samples(suite, read(suite), load_criteria(suite))
 
 
-def test_names_in_messages_are_few(asked: Gather, tmp_path: Path) -> None:
+def test_names_in_messages_are_few(gather: Gather, tmp_path: Path) -> None:
     rows = [{"item": f"doc-{n}", "system": "s", "output": "x"} for n in range(500)]
     path = tmp_path / "many.judge.yaml"
     (tmp_path / "many.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")

@@ -33,9 +33,9 @@ def test_the_published_schema_is_that_of_the_models() -> None:
 def test_every_option_is_one_of_a_plan_and_every_key_is_described() -> None:
     assert set(OPTIONS) <= {field.alias or name for name, field in RunConfig.model_fields.items()}
     assert not set(OPTIONS) & set(Spec.model_fields)
-    found = schema()
-    assert set(found["properties"]) == {*OPTIONS, *Spec.model_fields}
-    assert "null" not in json.dumps(found)
+    document = schema()
+    assert set(document["properties"]) == {*OPTIONS, *Spec.model_fields}
+    assert "null" not in json.dumps(document)
 
 
 @pytest.mark.parametrize(
@@ -138,10 +138,10 @@ def test_schema_and_reader_take_the_same(tmp_path: Path, document: dict[str, Any
 
 @pytest.mark.parametrize("document", BAD, ids=str)
 def test_schema_and_reader_refuse_the_same(tmp_path: Path, document: dict[str, Any]) -> None:
-    valid, said = _both(tmp_path, document)
+    valid, messages = _both(tmp_path, document)
     assert not valid
-    assert all(line.startswith(f"{tmp_path / 's'}{SUFFIX}:") for line in said.splitlines())
-    assert said
+    assert all(line.startswith(f"{tmp_path / 's'}{SUFFIX}:") for line in messages.splitlines())
+    assert messages
 
 
 @pytest.mark.parametrize("expectation", EXPECTATIONS, ids=lambda each: each.kind)

@@ -211,8 +211,8 @@ samples = st.builds(
 
 
 @given(st.lists(samples, max_size=4), st.lists(scores, max_size=4), st.lists(failures, max_size=3))
-def test_any_table_comes_back_equal(tmp_path_factory, rows, found, failed) -> None:
-    table = Table(tuple(rows), COLUMNS, tuple(found), tuple(failed))
+def test_any_table_comes_back_equal(tmp_path_factory, rows, scores, failed) -> None:
+    table = Table(tuple(rows), COLUMNS, tuple(scores), tuple(failed))
     folder = tmp_path_factory.mktemp("run")
     table.save(folder)
     assert Table.load(folder) == table
@@ -221,8 +221,8 @@ def test_any_table_comes_back_equal(tmp_path_factory, rows, found, failed) -> No
 def test_lone_surrogates_become_replacement_characters(tmp_path: Path) -> None:
     sample = Sample("i", "a\ud800", "o", None, ("r\udfff", "ok"), {}, {"k": "\ud801x"})
     Table((sample,), (), ()).save(tmp_path)
-    (found,) = Table.load(tmp_path).samples
-    assert (found.system, found.references, found.extra) == (
+    (stored,) = Table.load(tmp_path).samples
+    assert (stored.system, stored.references, stored.extra) == (
         "a\ufffd",
         ("r\ufffd", "ok"),
         {"k": "\ufffdx"},
@@ -237,8 +237,8 @@ def test_values_json_has_no_type_for_are_stored_as_text_or_number(tmp_path: Path
         "p": Path("a"),
     }
     Table((Sample("i", "s", "o", extra=extra),), (), ()).save(tmp_path)
-    (found,) = Table.load(tmp_path).samples
-    assert found.extra == {"day": "2027-01-05 00:00:00", "n": 3, "x": 0.5, "p": "a"}
+    (sample,) = Table.load(tmp_path).samples
+    assert sample.extra == {"day": "2027-01-05 00:00:00", "n": 3, "x": 0.5, "p": "a"}
 
 
 def test_mappings_of_any_kind_are_stored(tmp_path: Path) -> None:

@@ -51,8 +51,8 @@ def test_one_long_text_does_not_speak_for_all() -> None:
 def test_is_cjk_counts_what_ascii_loses(line: str) -> None:
     lowered = unicodedata.normalize("NFKC", line).lower()
     letters = [c for c in lowered if unicodedata.category(c).startswith("L")]
-    kept = re.findall(r"[a-z]", lowered)
-    assert text.is_cjk(line) == (len(letters) - len(kept) > len(letters) / 2)
+    ascii_letters = re.findall(r"[a-z]", lowered)
+    assert text.is_cjk(line) == (len(letters) - len(ascii_letters) > len(letters) / 2)
 
 
 @pytest.mark.parametrize(
@@ -73,20 +73,20 @@ def test_tokens(line: str, expected: list[str]) -> None:
 
 @given(ANY_TEXT)
 def test_tokens_of_any_text_hold_all_its_letters_and_no_space(line: str) -> None:
-    found = text.tokens(line)
+    tokens = text.tokens(line)
     normal = unicodedata.normalize("NFKC", line).lower()
-    assert [c for c in "".join(found) if c.isalnum()] == [c for c in normal if c.isalnum()]
-    assert all(token and not re.search(r"\s", token) for token in found)
+    assert [c for c in "".join(tokens) if c.isalnum()] == [c for c in normal if c.isalnum()]
+    assert all(token and not re.search(r"\s", token) for token in tokens)
 
 
 def test_the_frequent_characters_are_the_standards_first_level() -> None:
-    found = {
+    characters = {
         writing: {c for c in letters if "\u4e00" <= c <= "\u9fff"}
         for writing, letters in _frequent_characters().items()
     }
-    assert {writing: len(letters) for writing, letters in found.items()} == {
+    assert {writing: len(letters) for writing, letters in characters.items()} == {
         "ja": 2_965, "Simplified": 3_755, "Traditional": 5_401,
     }  # fmt: skip
-    assert "腕" in found["ja"]  # the last of JIS X 0208's level 1
-    assert "座" in found["Simplified"]
-    assert "籲" in found["Traditional"]
+    assert "腕" in characters["ja"]  # the last of JIS X 0208's level 1
+    assert "座" in characters["Simplified"]
+    assert "籲" in characters["Traditional"]

@@ -90,9 +90,9 @@ def test_the_tokenizer_chosen_for_a_row_keeps_every_letter(first: str, second: s
 def test_texts_that_differ_in_another_script_are_not_equal(
     name: str, output: str, reference: str
 ) -> None:
-    def values(own: str) -> list[float]:
+    def values(output: str) -> list[float]:
         rows = [
-            Sample("1", "a", own, references=(reference,)),
+            Sample("1", "a", output, references=(reference,)),
             Sample("2", "a", "x", references=("some other words",)),
         ]
         return [

@@ -126,15 +126,15 @@ def test_stem155_gives_the_numbers_of_rouge_155(shared_data: Callable[[str], Pat
     for number, item in enumerate(gold["items"]):
         for size, (name, count) in product((1, 2), (("ref1", 1), ("ref11", 11))):
             recall, precision, _ = gold["scores"][f"{name}/stem_noexc/A"][f"ROUGE-{size}"][number]
-            found = _pooled(item["candidate"], item["references"][:count], size)
-            assert found == pytest.approx((recall, precision), abs=6e-6), (number, size, name)
+            scores = _pooled(item["candidate"], item["references"][:count], size)
+            assert scores == pytest.approx((recall, precision), abs=6e-6), (number, size, name)
 
 
 def _pooled(candidate: list[str], references: list[list[str]], size: int) -> tuple[float, float]:
-    own = _grams(candidate, size)
+    grams = _grams(candidate, size)
     others = [_grams(reference, size) for reference in references]
-    hits = sum((own & other).total() for other in others)
-    return hits / sum(other.total() for other in others), hits / (own.total() * len(others))
+    hits = sum((grams & other).total() for other in others)
+    return hits / sum(other.total() for other in others), hits / (grams.total() * len(others))
 
 
 def _grams(lines: list[str], size: int) -> Counter[Any]:

@@ -48,8 +48,8 @@ def need(name: str) -> None:
 
 def without_other_letters(tokens: list[str]) -> list[str]:
     """The tokens with a-z and 0-9 alone, which are all that rouge-score keeps."""
-    kept = ("".join(letter for letter in token if letter.isascii()) for token in tokens)
-    return [token for token in kept if token]
+    ascii_parts = ("".join(letter for letter in token if letter.isascii()) for token in tokens)
+    return [token for token in ascii_parts if token]
 
 
 def test_en_is_rouge_score_but_for_the_letters_that_rouge_score_drops() -> None:
@@ -93,8 +93,10 @@ def test_equals_sacrebleu(name: str, line: str) -> None:
 
 @cache
 def _sacrebleu(name: str) -> Callable[[str], str]:
-    made: Callable[[str], str] = pkgutil.resolve_name(f"sacrebleu.tokenizers.{SACREBLEU[name]}")()
-    return made
+    tokenizer: Callable[[str], str] = pkgutil.resolve_name(
+        f"sacrebleu.tokenizers.{SACREBLEU[name]}"
+    )()
+    return tokenizer
 
 
 @pytest.mark.slow
@@ -124,9 +126,9 @@ def test_examples(name: str, line: str, expected: str) -> None:
 def test_no_text_stops_a_tokenizer_or_loses_what_follows(name: str) -> None:
     need(name)
     for part in ("\ud800", "\0", "\ud83d\ude00", "😀", "שלום", "\u3000", "﷽㍿"):
-        found = text.tokenizer(name)(f"ferry {part} boat")
-        assert (found[0], found[-1]) == ("ferry", "boat")
-        assert all(token.strip() for token in found)
+        tokens = text.tokenizer(name)(f"ferry {part} boat")
+        assert (tokens[0], tokens[-1]) == ("ferry", "boat")
+        assert all(token.strip() for token in tokens)
     assert text.tokenizer(name)("") == text.tokenizer(name)(" \n") == []
 
 
@@ -134,8 +136,8 @@ def test_no_text_stops_a_tokenizer_or_loses_what_follows(name: str) -> None:
 def test_a_long_text_is_cut_whole(name: str) -> None:
     need(name)
     unit = "the ferry , at 9:30 ! "
-    found = text.words(name)(unit * 10_000)
-    assert found == ["the", "ferry", "at", "9", "30"] * 10_000 or found.count("ferry") == 10_000
+    tokens = text.words(name)(unit * 10_000)
+    assert tokens == ["the", "ferry", "at", "9", "30"] * 10_000 or tokens.count("ferry") == 10_000
 
 
 @pytest.mark.parametrize("name", text.TOKENIZERS)

@@ -42,11 +42,11 @@ def begun(tmp_path: Path) -> Begun:
         path.write_text(text, encoding="utf-8")
         Draft202012Validator(schema()).validate(yaml.safe_load(text))
         suite = load(path)
-        found = read(suite)
+        spec = read(suite)
         return (
             text,
             suite,
-            collect_samples(suite, found, load_criteria(suite, language(suite, found))),
+            collect_samples(suite, spec, load_criteria(suite, language(suite, spec))),
         )
 
     return of
@@ -87,13 +87,13 @@ RATED = _rows(
 
 
 def test_cases_follow_from_ratings(begun: Begun) -> None:
-    _, suite, asked = begun(RATED)
+    _, suite, gathered = begun(RATED)
     assert suite.options["criteria"] == ("relevance",)
     assert [(expected(case), case.item, case.system) for case in suite.cases] == [
         (agreement("all-texts"), (), ()),
         ({"better": "x", "worse": "y"}, (), ()),
     ]
-    assert len(asked.judged[False].samples) == len(RATED)
+    assert len(gathered.judged[False].samples) == len(RATED)
     assert suite.limits.failures == 0
 
 
@@ -136,15 +136,15 @@ def test_rated_criteria_that_the_data_do_not_serve_are_left_out(
     rows = [{"output": text, "question": "q", "human": rated} for text in ("It is so.", "It is.")]
     _, suite, _ = begun(rows)
     assert suite.options["criteria"] == ("fluency",)  # relevance reads a source
-    own = tmp_path / "mine.jinja"
-    own.write_text("---\nscale: [0, 10]\n---\n{{ question }} {{ output }}\n", encoding="utf-8")
-    text, suite, _ = begun(rows, [str(own)])
+    path = tmp_path / "mine.jinja"
+    path.write_text("---\nscale: [0, 10]\n---\n{{ question }} {{ output }}\n", encoding="utf-8")
+    text, suite, _ = begun(rows, [str(path)])
     assert "criteria: [../mine.jinja]" in text
     assert expected(suite.cases[0]) == {"expect": {"min": 0}}
     assert "text: {question: ..., output: ...}" in text
-    own.write_text("---\nscale: [0, 10]\n---\n{{ answer }} {{ output }}\n", encoding="utf-8")
+    path.write_text("---\nscale: [0, 10]\n---\n{{ answer }} {{ output }}\n", encoding="utf-8")
     with pytest.raises(CriterionError, match="unknown variable 'answer'"):
-        begun(rows, [str(own)])
+        begun(rows, [str(path)])
 
 
 def test_texts_that_are_no_summaries_have_no_default_criteria() -> None:

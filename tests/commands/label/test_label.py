@@ -60,9 +60,11 @@ def prepared(data: Path, tmp_path: Path) -> Prepare:
     def prepare(
         criteria: Any = RELEVANT, raters: tuple[str, ...] = ("anna", "ben"), **options: Any
     ) -> Labelling:
-        given = {name: options.pop(name) for name in ("where", "limit", "seed") if name in options}
+        data_options = {
+            name: options.pop(name) for name in ("where", "limit", "seed") if name in options
+        }
         config = RunConfig.load(
-            None, {"data": options.pop("data", data), "criteria": criteria, **given}
+            None, {"data": options.pop("data", data), "criteria": criteria, **data_options}
         )
         return prepare_labelling(config, raters, tmp_path / "ratings.jsonl", **options)
 
@@ -166,9 +168,9 @@ def test_labels_that_are_no_numbers_are_joined_to_the_data(prepared: Prepare, da
     }
     labelling = prepared([criterion])
     labelling.record(rating(labelling, value="yes"))
-    (made,) = labelling.ratings().single
-    assert made.value == "yes"
-    joined = join_ratings(load(data), [made], {"safe": {"no": 0.0, "yes": 1.0}})
+    (labelled,) = labelling.ratings().single
+    assert labelled.value == "yes"
+    joined = join_ratings(load(data), [labelled], {"safe": {"no": 0.0, "yes": 1.0}})
     assert [sample.human for sample in joined if sample.human] == [{"safe": 1.0}]
     assert next(iter(labelling.done().values())) == ("yes", "")
 
@@ -331,9 +333,9 @@ def test_raters_are_told_what_a_judge_is_told(prepared: Prepare) -> None:
         in fluency
     )
     assert ok == ("Fine?", "1: No.", "5: Yes.")
-    ((told,),) = ([lines[:2] for lines in prepared("relevance", pairwise=True).told],)
-    assert told[0] == "Which text is better?"
-    assert "which text tells more" in told[1]
+    ((instructions,),) = ([lines[:2] for lines in prepared("relevance", pairwise=True).told],)
+    assert instructions[0] == "Which text is better?"
+    assert "which text tells more" in instructions[1]
     assert not any(
         "A or B" in line or '"A"' in line for line in prepared("relevance", pairwise=True).told[0]
     )

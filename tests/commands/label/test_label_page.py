@@ -77,27 +77,29 @@ def serving(labelling: Labelling, **address: Any) -> Iterator[LabelServer]:
 def browse(chromium: Any) -> Iterator[Callable[..., Any]]:
     """Opens an address in a context of its own. Every error, console message and foreign request is collected."""
     with ExitStack() as stack:
-        said: list[str] = []
+        messages: list[str] = []
 
         def show(url: str, context: Any = None, **options: Any) -> Any:
             used = context or stack.enter_context(chromium.new_context(**options))
             opened = used.new_page()
-            opened.said = said
+            opened.said = messages
             home = re.match(r"(http://[^/]+|file:/+[^?]*)", url)
             assert home is not None
-            opened.on("console", lambda message: said.append(message.text))
-            opened.on("pageerror", lambda error: said.append(str(error)))
+            opened.on("console", lambda message: messages.append(message.text))
+            opened.on("pageerror", lambda error: messages.append(str(error)))
             opened.on(
                 "request",
                 lambda sent: (
-                    said.append(sent.url) if not sent.url.startswith((home[0], "blob:")) else None
+                    messages.append(sent.url)
+                    if not sent.url.startswith((home[0], "blob:"))
+                    else None
                 ),
             )
             opened.goto(url)
             return opened
 
         yield show
-        assert said == []
+        assert messages == []
 
 
 def shown(opened: Any) -> str:
@@ -169,7 +171,7 @@ def test_two_raters_label_30_items_by_keyboard_close_half_way_and_resume(
     prepared: Prepare, data: Path, browse: Callable[..., Any], wait_until: Callable[..., None]
 ) -> None:
     labelling = prepared()
-    given: dict[str, dict[str, int]] = {"anna": {}, "ben": {}}
+    answers_given: dict[str, dict[str, int]] = {"anna": {}, "ben": {}}
     for part, until_text in ((0, 15), (1, 30)):
         with serving(labelling if part == 0 else prepared()) as server:
             for rater, shift in (("anna", 0), ("ben", 1)):
@@ -177,9 +179,9 @@ def test_two_raters_label_30_items_by_keyboard_close_half_way_and_resume(
                 count(opened, 15 * part, 30)
                 for number in range(15 * part, until_text):
                     text = shown(opened)
-                    assert text not in given[rater]  # what is rated is not asked again
+                    assert text not in answers_given[rater]  # what is rated is not asked again
                     answer = min(5, 1 + sum(map(ord, text)) % 5 + shift * (number % 3 == 0))
-                    given[rater][text] = answer
+                    answers_given[rater][text] = answer
                     opened.keyboard.press(str(answer))
                     count(opened, number + 1, 30)
                 saved(labelling, 15 * part * 2 + 15 * (shift + 1), wait_until)
@@ -189,13 +191,13 @@ def test_two_raters_label_30_items_by_keyboard_close_half_way_and_resume(
     ratings = read_ratings(labelling.output)
     samples = load(data)
     texts = {sample.item: sample.output for sample in samples}
-    for rater, answers in given.items():
-        made = {
+    for rater, answers in answers_given.items():
+        written = {
             texts[r.item].replace("\u202e", "\\u202e") or "(empty text)": r.value
             for r in ratings.single
             if r.rater == rater
         }
-        assert made == answers
+        assert written == answers
     joined = join_ratings(samples, ratings.single)
     assert all(sample.raters == {"fit": ("anna", "ben")} for sample in joined)
     pairs = [(float(a), float(b)) for a, b in (sample.ratings["fit"] for sample in joined)]  # type: ignore[arg-type]
@@ -306,13 +308,13 @@ def test_several_criteria_are_rated_in_turn_and_texts_again(
             count(opened, 2 * number + 2, 12)
         opened.get_by_role("heading", name="All done").wait_for()
         saved(labelling, 12, wait_until)
-    made = rows_of(labelling)
-    assert [(row["criterion"], row["value"]) for row in made] == [
+    ratings = rows_of(labelling)
+    assert [(row["criterion"], row["value"]) for row in ratings] == [
         ("safe", "yes"),
         ("percent", 77),
     ] * 6
-    repeated = [row["item"] for row in made if row["repeat"] and row["criterion"] == "safe"]
-    items = [row["item"] for row in made if row["criterion"] == "safe"]
+    repeated = [row["item"] for row in ratings if row["repeat"] and row["criterion"] == "safe"]
+    items = [row["item"] for row in ratings if row["criterion"] == "safe"]
     assert len(repeated) == 2
     assert all(items.count(item) == 2 for item in repeated)
     assert all(one != other for one, other in successive(items))
@@ -358,10 +360,10 @@ def test_pairs_are_compared_side_by_side(
             opened.keyboard.press("0" if number == 0 else str(good + 1))
             count(opened, number + 1, 8)
         saved(labelling, 8, wait_until)
-    made = read_ratings(labelling.output).pairs
+    comparisons = read_ratings(labelling.output).pairs
     assert sides == {0, 1}
-    assert {(r.first, r.second) for r in made} == {("alpha", "zeta")}
-    assert [r.value for r in made] == ["tie"] + ["second"] * 7
+    assert {(r.first, r.second) for r in comparisons} == {("alpha", "zeta")}
+    assert [r.value for r in comparisons] == ["tie"] + ["second"] * 7
 
 
 def test_a_rating_survives_a_server_that_is_gone(
@@ -476,8 +478,8 @@ def test_a_page_without_a_server_keeps_and_saves_ratings(
     path = tmp_path / "ratings-ben.jsonl"
     path.write_text(text, encoding="utf-8")
     assert labelling.import_file(path).new == 30
-    made = labelling.ratings().single
-    assert ([r.value for r in made].count(4.0), len({r.item for r in made})) == (11, 30)
+    ratings = labelling.ratings().single
+    assert ([r.value for r in ratings].count(4.0), len({r.item for r in ratings})) == (11, 30)
     other = browse(f"{file.as_uri()}?rater=anna", context)
     count(other, 0, 30)
 

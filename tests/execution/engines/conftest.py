@@ -81,9 +81,9 @@ class BatchServer:
         self, method: str, path: str, query: dict[str, list[str]], body: bytes, kind: str
     ) -> tuple[int, Any]:
         if (method, path) == ("POST", "/v1/chat/completions"):
-            asked = json.loads(body)
-            self.online.append(asked)
-            return self.answer(asked)
+            request = json.loads(body)
+            self.online.append(request)
+            return self.answer(request)
         if not self.has_batches:
             return 404, _error("Not Found")
         if (method, path) == ("POST", "/v1/files"):
@@ -98,9 +98,9 @@ class BatchServer:
         id, _, content = path.removeprefix("/v1/files/").partition("/")
         if content and id in self.files:
             return 200, self.files[id][1]
-        found = self.batches.get(path.removeprefix("/v1/batches/"))
+        batch = self.batches.get(path.removeprefix("/v1/batches/"))
         return (
-            (404, _error(f"No such thing: {path}")) if found is None else (200, self._looked(found))
+            (404, _error(f"No such thing: {path}")) if batch is None else (200, self._looked(batch))
         )
 
     def _uploaded(self, body: bytes, kind: str) -> dict[str, Any]:
@@ -115,32 +115,35 @@ class BatchServer:
         self.files[id] = (name, content[: -len(b"\r\n")])
         return {"id": id, "filename": name}
 
-    def _created(self, asked: dict[str, Any]) -> dict[str, Any]:
-        assert (asked["endpoint"], asked["completion_window"]) == ("/v1/chat/completions", "24h")
-        lines = [json.loads(line) for line in self.files[asked["input_file_id"]][1].splitlines()]
+    def _created(self, request: dict[str, Any]) -> dict[str, Any]:
+        assert (request["endpoint"], request["completion_window"]) == (
+            "/v1/chat/completions",
+            "24h",
+        )
+        lines = [json.loads(line) for line in self.files[request["input_file_id"]][1].splitlines()]
         assert all(
             (line["method"], line["url"]) == ("POST", "/v1/chat/completions") for line in lines
         )
         id = f"batch-{len(self.batches)}"
         size = sum(len(line["body"]["messages"][0]["content"]) // 4 for line in lines)
-        made = {
-            "id": id, "status": "in_progress", "input_file_id": asked["input_file_id"], "metadata": asked["metadata"],
+        new_batch = {
+            "id": id, "status": "in_progress", "input_file_id": request["input_file_id"], "metadata": request["metadata"],
             "request_counts": {"total": len(lines), "completed": 0, "failed": 0}, "lines": lines, "size": size,
         }  # fmt: skip
         running = sum(
             batch["size"] for batch in self.batches.values() if batch["status"] == "in_progress"
         )
-        self.batches[id] = made
+        self.batches[id] = new_batch
         if self.room is not None and running + size > self.room:
             why = LIMIT.format(self.room)
-            made |= {
+            new_batch |= {
                 "status": "failed",
                 "errors": {"data": [{"code": "token_limit_exceeded", "message": why}]},
             }
         else:
             self.asked.update(line["custom_id"] for line in lines)
             self.bodies |= {line["custom_id"]: line["body"] for line in lines}
-        return made
+        return new_batch
 
     def _looked(self, batch: dict[str, Any]) -> dict[str, Any]:
         self.polls[batch["id"]] += 1
@@ -169,10 +172,10 @@ class BatchServer:
         bad += [
             _line(line, None, {"code": "batch_expired", "message": "too late"}) for line in late
         ]
-        for name, found in (("output_file_id", good), ("error_file_id", bad)):
-            if found:
+        for name, finished_lines in (("output_file_id", good), ("error_file_id", bad)):
+            if finished_lines:
                 batch[name] = f"file-{len(self.files)}"
-                self.files[batch[name]] = (name, b"".join(found))
+                self.files[batch[name]] = (name, b"".join(finished_lines))
         batch["request_counts"] |= {"completed": len(good), "failed": len(bad)}
 
     def _listed(self, things: list[dict[str, Any]], query: dict[str, list[str]]) -> dict[str, Any]:
@@ -229,12 +232,12 @@ def _handler(server: BatchServer) -> type[BaseHTTPRequestHandler]:
         def _body(self) -> bytes:
             if self.headers.get("transfer-encoding") != "chunked":
                 return self.rfile.read(int(self.headers.get("content-length", 0)))
-            found = b""
+            body = b""
             while size := int(self.rfile.readline(), 16):
-                found += self.rfile.read(size)
+                body += self.rfile.read(size)
                 self.rfile.readline()
             self.rfile.readline()
-            return found
+            return body
 
         def log_message(self, *args: object) -> None:
             return
@@ -289,7 +292,7 @@ class InlineServer(BatchServer):
         raise NotImplementedError
 
     def batched(
-        self, method: str, path: str, query: dict[str, list[str]], asked: Any
+        self, method: str, path: str, query: dict[str, list[str]], request: Any
     ) -> tuple[int, Any]:
         raise NotImplementedError
 
@@ -337,12 +340,12 @@ class AnthropicServer(InlineServer):
         return {"type": "error", "error": {"type": kind, "message": message}}
 
     def batched(
-        self, method: str, path: str, query: dict[str, list[str]], asked: Any
+        self, method: str, path: str, query: dict[str, list[str]], request: Any
     ) -> tuple[int, Any]:
         assert self.heads["anthropic-version"] == "2023-06-01"
         if method == "POST":
             assert path == "/v1/messages/batches"
-            return self.created(asked["requests"])
+            return self.created(request["requests"])
         id, _, results = path.removeprefix("/v1/messages/batches").removeprefix("/").partition("/")
         if not id:
             ids = list(self.batches)[::-1]
@@ -371,12 +374,12 @@ class AnthropicServer(InlineServer):
                 "user",
                 "assistant",
             }
-        made = self.taken(
+        batch = self.taken(
             f"msgbatch_{len(self.batches)}", {e["custom_id"]: e["params"] for e in requests}
         )
         return (
-            (200, self.shown(made))
-            if made
+            (200, self.shown(batch))
+            if batch
             else (429, self.refusal("rate_limit_error", "batch queue is full"))
         )
 
@@ -418,12 +421,12 @@ class GoogleServer(InlineServer):
         }
 
     def batched(
-        self, method: str, path: str, query: dict[str, list[str]], asked: Any
+        self, method: str, path: str, query: dict[str, list[str]], request: Any
     ) -> tuple[int, Any]:
         assert query.keys() <= {"pageSize", "pageToken"}
         if method == "POST":
             assert path == "/v1beta/models/test-model:batchGenerateContent"
-            return self.created(asked["batch"])
+            return self.created(request["batch"])
         if path == "/v1beta/batches":
             ids, start = list(self.batches), int(query.get("pageToken", ["0"])[0])
             end = start + min(self.page, int(query["pageSize"][0]))
@@ -436,21 +439,21 @@ class GoogleServer(InlineServer):
             return 404, {"error": {"code": 404, "message": "no such batch", "status": "NOT_FOUND"}}
         return 200, self.shown(self.looked(batch))
 
-    def created(self, asked: dict[str, Any]) -> tuple[int, Any]:
+    def created(self, submitted: dict[str, Any]) -> tuple[int, Any]:
         requests = {
             one["metadata"]["key"]: one["request"]
-            for one in asked["inputConfig"]["requests"]["requests"]
+            for one in submitted["inputConfig"]["requests"]["requests"]
         }
         for request in requests.values():
             assert request["contents"][0]["parts"][0]["text"]
             assert request.keys() <= {"model", "contents", "systemInstruction", "generationConfig"}
-        made = self.taken(f"batches/{len(self.batches)}", requests)
-        if made is None:
+        batch = self.taken(f"batches/{len(self.batches)}", requests)
+        if batch is None:
             return 429, {
                 "error": {"code": 429, "message": "quota exceeded", "status": "RESOURCE_EXHAUSTED"}
             }
-        made["name"] = asked["displayName"]
-        return 200, self.shown(made)
+        batch["name"] = submitted["displayName"]
+        return 200, self.shown(batch)
 
     def shown(self, batch: dict[str, Any], whole: bool = True) -> dict[str, Any]:
         fates = [self.fate(one) for one in batch["requests"].values()]

@@ -78,9 +78,9 @@ async def judged(url: str, folder: Path) -> Any:
     )  # fmt: skip
 
 
-def listed(url: str, what: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = httpx2.get(f"{url}/v1/{what}").json()["data"]
-    return found
+def listed(url: str, kind: str) -> list[dict[str, Any]]:
+    data: list[dict[str, Any]] = httpx2.get(f"{url}/v1/{kind}").json()["data"]
+    return data
 
 
 def test_a_run_in_a_batch(aimock: str, tmp_path: Path) -> None:

@@ -125,10 +125,10 @@ def right(answers: dict[str, Answer], count: int) -> bool:
 
 
 def test_the_first_goes_online_and_all_others_in_one_file(echo: Any, tmp_path: Path) -> None:
-    session, asked = Session(echo, tmp_path), named(10)
-    assert right(go(session.run(asked)), 10)
+    session, requests = Session(echo, tmp_path), named(10)
+    assert right(go(session.run(requests)), 10)
     assert [body["messages"][0]["content"] for body in echo.online] == ["text 0"]
-    assert echo.asked == dict.fromkeys((one.key() for one in asked[1:]), 1)
+    assert echo.asked == dict.fromkeys((one.key() for one in requests[1:]), 1)
     assert echo.uploads == 1
     assert session.counts.sent == 9
     assert session.counts.batched == Usage(900, 9, 576)
@@ -636,13 +636,13 @@ DATA = [
 
 
 def judged(server: Any, **options: Any) -> Any:
-    given = {
+    settings = {
         "criteria": ["relevance"],
         "metrics": [],
         "model": "test-model",
         "base_url": server.url,
     }
-    return evaluate(DATA, **{**given, **options})
+    return evaluate(DATA, **{**settings, **options})
 
 
 def test_a_run_gives_the_same_table_as_online(batch_server: Any, tmp_path: Path) -> None:

@@ -39,8 +39,8 @@ def written(body: dict[str, Any]) -> bool:
 
 
 def run(server: Any, systems: dict[str, Any], **options: Any) -> Any:
-    given = {"criteria": ["relevance"], "metrics": [], "model": "reader", "base_url": server.url}
-    return evaluate(ITEMS, **{**given, "systems": systems, **options})
+    settings = {"criteria": ["relevance"], "metrics": [], "model": "reader", "base_url": server.url}
+    return evaluate(ITEMS, **{**settings, "systems": systems, **options})
 
 
 # Batches.

@@ -49,9 +49,9 @@ Complete = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
 def request(name: str, group: str = "", **params: Any) -> Request:
-    asked = params or {"temperature": 0}
+    parameters = params or {"temperature": 0}
     return Request(
-        "m", ({"role": "user", "content": name},), asked, endpoint="e", prefix=(group, 0)
+        "m", ({"role": "user", "content": name},), parameters, endpoint="e", prefix=(group, 0)
     )
 
 
@@ -142,7 +142,7 @@ def test_without_the_package_the_line_for_pip_is_named(monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize(
-    ("address", "said"),
+    ("address", "message"),
     [
         ("ray://10.0.0.1:10001", "write auto"),
         ("somewhere", "HOST:PORT"),
@@ -151,10 +151,10 @@ def test_without_the_package_the_line_for_pip_is_named(monkeypatch: pytest.Monke
     ],
 )
 def test_an_address_that_cannot_be_one_is_refused(
-    address: str, said: str, monkeypatch: pytest.MonkeyPatch
+    address: str, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("RAY_ADDRESS", address)
-    with pytest.raises(ConfigError, match=re.escape(said)):
+    with pytest.raises(ConfigError, match=re.escape(message)):
         ray.check_address()
 
 
@@ -177,7 +177,7 @@ def test_what_only_ray_can_find_is_left_to_it(
     ray.check_address()
 
 
-def nodes(*found: dict[str, float]) -> list[dict[str, Any]]:
+def nodes(*cores: dict[str, float]) -> list[dict[str, Any]]:
     return [
         {
             "NodeID": f"id{n}",
@@ -185,12 +185,12 @@ def nodes(*found: dict[str, float]) -> list[dict[str, Any]]:
             "Alive": has.pop("alive", True),
             "Resources": has,
         }
-        for n, has in enumerate(found)
+        for n, has in enumerate(cores)
     ]
 
 
 @pytest.mark.parametrize(
-    ("found", "wanted", "places"),
+    ("node_data", "n_workers", "places"),
     [
         ([{"CPU": 4.0}, {"CPU": 4.0}], None, ["host0", "host1"]),
         ([{}, {"CPU": 4.0}], None, ["host1"]),  # a head that is kept free of work
@@ -202,18 +202,18 @@ def nodes(*found: dict[str, float]) -> list[dict[str, Any]]:
     ],
 )
 def test_where_workers_go(
-    found: list[dict[str, float]],
-    wanted: int | None,
+    node_data: list[dict[str, float]],
+    n_workers: int | None,
     places: list[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     class Ray:
         @staticmethod
         def nodes() -> list[dict[str, Any]]:
-            return nodes(*(dict(one) for one in found))
+            return nodes(*(dict(one) for one in node_data))
 
     monkeypatch.setattr(ray, "ray", lambda: Ray)
-    assert [place.name for place in ray.placements(wanted)] == places
+    assert [place.name for place in ray.placements(n_workers)] == places
 
 
 ERRORS: list[JudgeError] = [
@@ -292,15 +292,15 @@ def test_workers_without_the_engine_are_remarked_upon() -> None:
 
 def test_a_start_that_is_broken_off_is_undone(monkeypatch: pytest.MonkeyPatch) -> None:
     """A thread cannot be stopped: what it has connected to in the end is let go of, whoever has stopped waiting."""
-    begun, may_end, left = threading.Event(), threading.Event(), list[str]()
+    begun, may_end, events = threading.Event(), threading.Event(), list[str]()
 
     def join(_: int) -> None:
         begun.set()
         assert may_end.wait(60)
-        left.append("joined")
+        events.append("joined")
 
     monkeypatch.setattr(ray, "connect", join)
-    monkeypatch.setattr(ray, "disconnect", lambda: left.append("left"))
+    monkeypatch.setattr(ray, "disconnect", lambda: events.append("left"))
 
     async def go() -> None:
         counts = JudgeProgress(batch_status="what others have said")
@@ -316,7 +316,7 @@ def test_a_start_that_is_broken_off_is_undone(monkeypatch: pytest.MonkeyPatch) -
         await one.aclose()
 
     asyncio.run(go())
-    assert left == ["joined", "left"]
+    assert events == ["joined", "left"]
 
 
 # On a cluster of this machine, to which this process is connected already: as in a notebook.
@@ -328,8 +328,8 @@ on_ray = pytest.mark.ray
 def connected() -> Iterator[Any]:
     ray = pytest.importorskip("ray", reason="needs Ray: pip install textjudge[ray]")
     os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
-    said = {"log_to_driver": False, "configure_logging": False, "include_dashboard": False}
-    ray.init(address="local", num_cpus=2, object_store_memory=200 << 20, **said)
+    ray_options = {"log_to_driver": False, "configure_logging": False, "include_dashboard": False}
+    ray.init(address="local", num_cpus=2, object_store_memory=200 << 20, **ray_options)
     yield ray
     ray.shutdown()
 
@@ -355,12 +355,12 @@ def test_scores_are_those_of_local_also_within_a_loop(connected: Any) -> None:
     """For a panel, each judge of which has workers of its own."""
 
     def script(one: Any) -> Any:
-        asked = one.messages[0]["content"]
+        prompt = one.messages[0]["content"]
         return (
             {"4": 0.75, "5": 0.25}
-            if "by a" in asked
+            if "by a" in prompt
             else {"1": 0.5, "2": 0.5}
-            if "3" in asked
+            if "3" in prompt
             else "no score"
         )
 
@@ -416,8 +416,8 @@ def test_over_http_too_with_what_was_learned(
     assert tables[0] == tables[1]
     assert sum(body.get("n", 1) > 1 for body in chat_server.bodies) == 1
     assert provider.learned == {"n": 1}
-    (told,) = result.info.judges.values()
-    assert told.learned == {"n": 1}
+    (judge_info,) = result.info.judges.values()
+    assert judge_info.learned == {"n": 1}
 
 
 @on_ray
@@ -745,10 +745,10 @@ def test_a_whole_run_is_equal_to_that_of_local(tmp_path: Path) -> None:
         )
         assert done.returncode == 0, done.stderr
         assert json.loads(done.stdout), "Ray has printed among the results"
-        said = done.stderr.replace(str(tmp_path / engine), "").replace(
+        output = done.stderr.replace(str(tmp_path / engine), "").replace(
             "Ray: workers are starting", ""
         )
-        assert "ray" not in said.lower()
+        assert "ray" not in output.lower()
     for name in ("scores.parquet", "samples.parquet"):
         one, other = (pd.read_parquet(tmp_path / engine / name) for engine in ("local", "ray"))
         pd.testing.assert_frame_equal(one, other)

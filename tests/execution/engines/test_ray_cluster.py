@@ -131,20 +131,20 @@ class Site:
 
     def local(self) -> pd.DataFrame:
         """The scores of the local engine, asked in this process."""
-        how = {
+        options = {
             "base_url": self.server.url,
             "metrics": [],
             "cache": False,
             "out": self.folder / "local",
         }
-        evaluate(self.folder / "data.jsonl", CRITERIA, model="m", **how)
+        evaluate(self.folder / "data.jsonl", CRITERIA, model="m", **options)
         self.server.bodies.clear()
         self.server.headers.clear()
         return self.scores("local")
 
     def start(self, address: str, engine: str = "ray") -> subprocess.Popen[str]:
         """`judge run` with this engine, whose results and cache are in the folders `ray` and `cache`."""
-        own = {
+        environment = {
             VARIABLE: KEYS["driver"],
             "JUDGE_CACHE": str(self.folder / "cache"),
             "RAY_ADDRESS": address,
@@ -171,17 +171,22 @@ class Site:
         command += ["--engine", engine, "--max-concurrency", str(CONCURRENCY), "--out", "ray"]
         pipe = subprocess.PIPE
         return subprocess.Popen(
-            command, cwd=self.folder, env=os.environ | own, stdout=pipe, stderr=pipe, text=True
+            command,
+            cwd=self.folder,
+            env=os.environ | environment,
+            stdout=pipe,
+            stderr=pipe,
+            text=True,
         )
 
     def scores(self, engine: str) -> pd.DataFrame:
         return pd.read_parquet(self.folder / engine / "scores.parquet")
 
     def notes(self) -> list[str]:
-        found: list[str] = json.loads((self.folder / "ray" / "run.json").read_text("utf-8"))[
+        notes: list[str] = json.loads((self.folder / "ray" / "run.json").read_text("utf-8"))[
             "info"
         ]["notes"]
-        return found
+        return notes
 
     def asked_by(self) -> Counter[str]:
         """How many requests came with which node's key."""
@@ -298,9 +303,9 @@ def test_a_node_with_another_version_is_refused_before_anything_is_sent(
     with nodes.another("second", PYTHONPATH=str(other)):
         code, out, err = ended(site.start(nodes.address))
     assert (code, out) == (2, "")
-    (said,) = [line for line in err.splitlines() if line.startswith("judge: ")]
-    assert f"has judge 0.0.1, and this is {__version__}" in said
-    assert os.uname().nodename in said
+    (message,) = [line for line in err.splitlines() if line.startswith("judge: ")]
+    assert f"has judge 0.0.1, and this is {__version__}" in message
+    assert os.uname().nodename in message
     assert not site.server.bodies
 
 

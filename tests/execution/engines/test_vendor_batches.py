@@ -27,7 +27,7 @@ def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def judged(server: Any, folder: Path, **options: Any) -> Any:
-    given = {
+    settings = {
         "criteria": ["relevance"],
         "metrics": [],
         "engine": "batch",
@@ -36,7 +36,7 @@ def judged(server: Any, folder: Path, **options: Any) -> Any:
     }
     return evaluate(
         options.pop("data", DATA),
-        **{**given, "model": f"{server.vendor}/test-model", "base_url": server.url, **options},
+        **{**settings, "model": f"{server.vendor}/test-model", "base_url": server.url, **options},
     )
 
 
@@ -211,8 +211,8 @@ def test_results_that_are_none_are_asked_for_online(vendor_server: Any, tmp_path
 def test_results_that_are_no_json_are_asked_for_online(vendor_server: Any, tmp_path: Path) -> None:
     routed = vendor_server.batched
 
-    def torn(method: str, path: str, query: Any, asked: Any) -> Any:
-        status, data = routed(method, path, query, asked)
+    def torn(method: str, path: str, query: Any, request: Any) -> Any:
+        status, data = routed(method, path, query, request)
         if isinstance(data, bytes):
             return status, data[:40]
         if isinstance(data, dict) and data.get("response"):

@@ -133,10 +133,10 @@ def test_draws_of_one_turn_travel_together_and_the_first_has_the_usage() -> None
     async def work() -> None:
         below = Below()
         layer = Bundled(below, largest=100)
-        found = await gather(layer.ask(one) for one in [*draws(4), request("b")])
-        assert texts_of(found) == ["a0", "a1", "a2", "a3", "b0"]
+        responses = await gather(layer.ask(one) for one in [*draws(4), request("b")])
+        assert texts_of(responses) == ["a0", "a1", "a2", "a3", "b0"]
         assert [one.params.get("n") for one in below.asked] == [4, None]
-        assert [one.usage.completion_tokens for one in found] == [4, 0, 0, 0, 1]
+        assert [one.usage.completion_tokens for one in responses] == [4, 0, 0, 0, 1]
 
     run(work())
 
@@ -145,8 +145,8 @@ def test_only_draws_that_follow_each_other_are_one_message() -> None:
     async def work() -> None:
         below = Below()
         layer = Bundled(below, largest=100)
-        found = await gather(layer.ask(one) for one in [*draws(2), *draws(3, first=5)])
-        assert texts_of(found) == ["a0", "a1", "a5", "a6", "a7"]
+        responses = await gather(layer.ask(one) for one in [*draws(2), *draws(3, first=5)])
+        assert texts_of(responses) == ["a0", "a1", "a5", "a6", "a7"]
         assert [(one.draw, one.params["n"]) for one in below.asked] == [(0, 2), (5, 3)]
 
     run(work())
@@ -156,8 +156,8 @@ def test_what_a_server_does_not_give_at_once_is_asked_for_again_in_smaller_messa
     async def work() -> None:
         below = Below(most=3)
         layer = Bundled(below, largest=100)
-        found = await gather(layer.ask(one) for one in draws(8))
-        assert texts_of(found) == [f"a{n}" for n in range(8)]
+        responses = await gather(layer.ask(one) for one in draws(8))
+        assert texts_of(responses) == [f"a{n}" for n in range(8)]
         assert layer.largest == 3
         assert [one.params.get("n") for one in below.asked] == [8, 3, 2]
 
@@ -188,14 +188,14 @@ def test_the_first_request_goes_alone() -> None:
 
 
 def test_a_first_error_that_ends_the_run_is_the_answer_to_all_and_any_other_is_not() -> None:
-    async def work(error: ProviderError, asked: int) -> None:
+    async def work(error: ProviderError, count: int) -> None:
         below = Below(error)
         layer = FirstAlone(below)
         ends = await asyncio.gather(
             *(layer.ask(request(str(n))) for n in range(4)), return_exceptions=True
         )
         assert ends == [error] * 4
-        assert len(below.asked) == asked
+        assert len(below.asked) == count
 
     run(work(Refused("wrong key", stops="always"), 1))
     run(work(Refused("too long"), 4))
@@ -209,8 +209,8 @@ def test_of_requests_with_one_prefix_the_first_is_answered_before_the_others_go(
         below = Below()
         below.open.clear()
         layer = Leading(below)
-        asked = [long("x", "1"), long("x", "2"), long("y", "3"), request("4"), request("5")]
-        tasks = [asyncio.ensure_future(layer.ask(one)) for one in asked]
+        requests = [long("x", "1"), long("x", "2"), long("y", "3"), request("4"), request("5")]
+        tasks = [asyncio.ensure_future(layer.ask(one)) for one in requests]
         await settled()
         assert [one.messages[0]["content"] for one in below.asked] == ["1", "3", "4", "5"]
         below.open.set()
@@ -224,10 +224,10 @@ def test_a_leader_that_fails_hands_over() -> None:
     async def work() -> None:
         below = Below(Refused("no"))
         layer = Leading(below)
-        asked = [
+        requests = [
             Request("m", ({"role": "user", "content": str(n)},), prefix=("x", 1)) for n in range(3)
         ]
-        ends = await asyncio.gather(*(layer.ask(one) for one in asked), return_exceptions=True)
+        ends = await asyncio.gather(*(layer.ask(one) for one in requests), return_exceptions=True)
         assert ends == [below.error] * 3
 
     run(work())

@@ -78,23 +78,27 @@ def by_bert_score(
     scorer = pytest.importorskip("bert_score.scorer")
 
     def tokenizer(name: str, use_fast: bool = False) -> Any:
-        how = {"add_prefix_space": True} if spaced else {}
-        return transformers.AutoTokenizer.from_pretrained(name, model_max_length=limit, **how)
+        options = {"add_prefix_space": True} if spaced else {}
+        return transformers.AutoTokenizer.from_pretrained(name, model_max_length=limit, **options)
 
     monkeypatch.setattr(scorer, "get_tokenizer", tokenizer)
-    made = scorer.BERTScorer(
+    bert_scorer = scorer.BERTScorer(
         model_type=model, num_layers=layer, nthreads=0, device="cpu", **options
     )
-    return [tuple(map(float, row)) for row in zip(*made.score(OUTPUTS, REFERENCES), strict=True)]
+    return [
+        tuple(map(float, row)) for row in zip(*bert_scorer.score(OUTPUTS, REFERENCES), strict=True)
+    ]
 
 
-def numbers(found: Sequence[Any]) -> list[tuple[float, ...]]:
-    assert all(isinstance(value, BertScoreValue) for value in found), found
-    return [(value.precision, value.recall, value.fmeasure) for value in found]
+def numbers(values: Sequence[Any]) -> list[tuple[float, ...]]:
+    assert all(isinstance(value, BertScoreValue) for value in values), values
+    return [(value.precision, value.recall, value.fmeasure) for value in values]
 
 
-def close(found: Sequence[Any], wanted: Sequence[tuple[float, ...]], within: float = 1e-5) -> bool:
-    return bool(np.abs(np.array(numbers(found)) - np.array(wanted)).max() < within)
+def close(
+    values: Sequence[Any], expected: Sequence[tuple[float, ...]], within: float = 1e-5
+) -> bool:
+    return bool(np.abs(np.array(numbers(values)) - np.array(expected)).max() < within)
 
 
 @pytest.mark.usefixtures("minilm")
@@ -115,27 +119,27 @@ def test_recorded_numbers_of_bert_score(shared_data: Callable[[str], Path], name
         pairs = [(rows[n]["summary"], rows[n][field]) for n in extra["index"][:12]]
     idf = sorted({row["reference"] for row in rows}) if "idf" in name else False
     layer = None if name == "cjk_pairs" else int(name[5])
-    found = score(
+    values = score(
         [output for output, _ in pairs], [reference for _, reference in pairs], layer=layer, idf=idf
     )
-    wanted = list(zip(gold["P"], gold["R"], gold["F"], strict=True))[: len(pairs)]
-    refused = [value.error for value in found if isinstance(value, Failure)]
+    expected = list(zip(gold["P"], gold["R"], gold["F"], strict=True))[: len(pairs)]
+    refused = [value.error for value in values if isinstance(value, Failure)]
     assert set(refused) == ({"UnknownText"} if name == "cjk_pairs" else set())
-    kept = [
+    scored = [
         (value, row)
-        for value, row in zip(found, wanted, strict=True)
+        for value, row in zip(values, expected, strict=True)
         if not isinstance(value, Failure)
     ]
-    assert close([value for value, _ in kept], [row for _, row in kept])
+    assert close([value for value, _ in scored], [row for _, row in scored])
 
 
 @pytest.mark.parametrize("layer", [1, 2])
 def test_a_roberta_type_tokenizer_gets_its_space(
     monkeypatch: pytest.MonkeyPatch, roberta: str, layer: int
 ) -> None:
-    found = score(OUTPUTS, REFERENCES, model=roberta, layer=layer)
-    assert close(found, by_bert_score(monkeypatch, roberta, layer, spaced=True))
-    assert not close(found, by_bert_score(monkeypatch, roberta, layer, spaced=False), 1e-4), (
+    values = score(OUTPUTS, REFERENCES, model=roberta, layer=layer)
+    assert close(values, by_bert_score(monkeypatch, roberta, layer, spaced=True))
+    assert not close(values, by_bert_score(monkeypatch, roberta, layer, spaced=False), 1e-4), (
         "nothing was mended"
     )
 
@@ -146,8 +150,8 @@ def test_the_window_of_a_roberta_leaves_out_the_positions_it_keeps_for_padding(
     tokenizer = transformers.AutoTokenizer.from_pretrained(roberta)
     known = facts(tokenizer, transformers.AutoConfig.from_pretrained(roberta))
     assert (known.limit, known.spaced) == (40, True)
-    (found,) = score(["river " * 200], ["bridge " * 100], model=roberta, layer=2)
-    assert isinstance(found, BertScoreValue)
+    (value,) = score(["river " * 200], ["bridge " * 100], model=roberta, layer=2)
+    assert isinstance(value, BertScoreValue)
 
 
 @pytest.mark.parametrize("layer", [0, 2, 3])
@@ -155,19 +159,19 @@ def test_the_window_of_a_roberta_leaves_out_the_positions_it_keeps_for_padding(
 def test_a_tokenizer_without_a_limit_works(
     monkeypatch: pytest.MonkeyPatch, bert: str, layer: int, idf: bool
 ) -> None:
-    wanted = by_bert_score(
+    expected = by_bert_score(
         monkeypatch, bert, layer, limit=24, idf=idf, idf_sents=REFERENCES if idf else None
     )
-    assert close(score(OUTPUTS, REFERENCES, model=bert, layer=layer, idf=idf), wanted)
+    assert close(score(OUTPUTS, REFERENCES, model=bert, layer=layer, idf=idf), expected)
 
 
 def test_cut_texts_are_bert_scores(monkeypatch: pytest.MonkeyPatch, bert: str) -> None:
     monkeypatch.setattr(sys.modules[__name__], "OUTPUTS", [" ".join(TEXTS), TEXTS[2], TEXTS[4]])
-    wanted = by_bert_score(monkeypatch, bert, 2, limit=24)
-    assert close(score(OUTPUTS, REFERENCES, model=bert, layer=2, long="cut"), wanted)
+    expected = by_bert_score(monkeypatch, bert, 2, limit=24)
+    assert close(score(OUTPUTS, REFERENCES, model=bert, layer=2, long="cut"), expected)
     windowed = numbers(score(OUTPUTS, REFERENCES, model=bert, layer=2))
-    assert np.array(windowed[1:]) == pytest.approx(np.array(wanted[1:]), abs=1e-5)
-    assert windowed[0] != pytest.approx(wanted[0], abs=1e-3)
+    assert np.array(windowed[1:]) == pytest.approx(np.array(expected[1:]), abs=1e-5)
+    assert windowed[0] != pytest.approx(expected[0], abs=1e-3)
 
 
 @pytest.mark.filterwarnings("ignore:The given NumPy array is not writable")  # bert-score's own
@@ -176,7 +180,7 @@ def test_rescaled_numbers_are_bert_scores(
 ) -> None:
     path = tmp_path / "own.tsv"
     path.write_text("LAYER,P,R,F\n0,0,0,0\n1,0.1,0.1,0.1\n2,0.31,0.32,0.33\n3,0,0,0\n")
-    wanted = by_bert_score(
+    expected = by_bert_score(
         monkeypatch,
         bert,
         2,
@@ -186,7 +190,7 @@ def test_rescaled_numbers_are_bert_scores(
         baseline_path=str(path),
     )
     assert close(
-        score(OUTPUTS, REFERENCES, model=bert, layer=2, rescale=True, baseline=str(path)), wanted
+        score(OUTPUTS, REFERENCES, model=bert, layer=2, rescale=True, baseline=str(path)), expected
     )
 
 
@@ -197,9 +201,9 @@ def test_batches_of_one_give_the_same(bert: str) -> None:
 
 def test_bf16_is_near_and_labelled(bert: str) -> None:
     plain = numbers(score(OUTPUTS, REFERENCES, model=bert, layer=2))
-    found = score(OUTPUTS, REFERENCES, model=bert, layer=2, precision="bf16")
-    assert close(found, plain, 0.03)
-    assert not close(found, plain, 1e-6)
+    values = score(OUTPUTS, REFERENCES, model=bert, layer=2, precision="bf16")
+    assert close(values, plain, 0.03)
+    assert not close(values, plain, 1e-6)
     signature = str(BertScore(model=bert, layer=2, precision="bf16").score([]).columns[0].signature)
     assert "|bf16|torch " in signature
 
@@ -213,7 +217,7 @@ def test_nothing_reaches_the_terminal(capfd: pytest.CaptureFixture[str], roberta
 
 
 def test_too_little_memory_says_what_to_set(monkeypatch: pytest.MonkeyPatch, bert: str) -> None:
-    def full(*args: Any, **how: Any) -> None:
+    def full(*args: Any, **options: Any) -> None:
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB.")
 
     monkeypatch.setattr(transformers.BertModel, "forward", full)
@@ -279,8 +283,8 @@ def test_odd_texts_get_a_number_or_words(minilm: None) -> None:
         "the boat",
     ]
     pairs = [(output, reference) for output in odd for reference in odd]
-    found = score(*map(list, zip(*pairs, strict=True)))
-    for (output, reference), value in zip(pairs, found, strict=True):
+    values = score(*map(list, zip(*pairs, strict=True)))
+    for (output, reference), value in zip(pairs, values, strict=True):
         if isinstance(value, Failure):
             assert len(value.message) > 20
             assert (

@@ -44,11 +44,11 @@ def model(folder: Path, pieces: Sequence[str], *, name: str, kind: str = "words"
     folder.mkdir(exist_ok=True)
     if kind == "words":
         vocabulary = {piece: n for n, piece in enumerate(["[UNK]", *pieces])}
-        made = tokenizers.Tokenizer(tokenizers.models.WordPiece(vocabulary, unk_token="[UNK]"))
+        tokenizer = tokenizers.Tokenizer(tokenizers.models.WordPiece(vocabulary, unk_token="[UNK]"))
     else:
-        made = tokenizers.ByteLevelBPETokenizer()
-        made.train_from_iterator([*pieces] * 5, vocab_size=600, min_frequency=1)
-    made.save(str(folder / "tokenizer.json"))
+        tokenizer = tokenizers.ByteLevelBPETokenizer()
+        tokenizer.train_from_iterator([*pieces] * 5, vocab_size=600, min_frequency=1)
+    tokenizer.save(str(folder / "tokenizer.json"))
     return models.Model("bertscore", "model", name, folder, folder.name, layer=1)
 
 
@@ -103,20 +103,20 @@ def test_english_and_names_are_read(pair: tuple[str, str], tmp_path: Path) -> No
     ],
 )  # fmt: skip
 def test_a_models_name_says_that_it_is_english(tmp_path: Path, name: str, english: bool) -> None:
-    made = model(tmp_path / "v", ["the", "ferry", "Fähre"], name=name)
-    assert models.languages(made).english_only is english
+    folder = model(tmp_path / "v", ["the", "ferry", "Fähre"], name=name)
+    assert models.languages(folder).english_only is english
     french = PAIRS["French"]
-    assert bool(models.unfit_texts(made, [(french[0], french[1:])])) is english
+    assert bool(models.unfit_texts(folder, [(french[0], french[1:])])) is english
 
 
 @pytest.mark.parametrize("kind", ["words", "bytes"])
 def test_a_model_reads_the_scripts_of_which_its_vocabulary_has_words(
     tmp_path: Path, kind: str
 ) -> None:
-    own = {"Russian", "Korean"}
-    pieces = [word for language in own for text in PAIRS[language] for word in text.split()]
+    languages = {"Russian", "Korean"}
+    pieces = [word for language in languages for text in PAIRS[language] for word in text.split()]
     spelled = ["α", "β", "א", "ا", "ア", "आ"]
-    made = model(
+    folder = model(
         tmp_path / "own",
         [*pieces, *spelled, "ferry"],
         name="roberta-large" * (kind == "bytes"),
@@ -124,13 +124,18 @@ def test_a_model_reads_the_scripts_of_which_its_vocabulary_has_words(
     )
     for language in ("Russian", "Korean", "Greek", "Hebrew", "Arabic", "Hindi", "kana"):
         first, second = PAIRS[language]
-        assert (not models.unfit_texts(made, [(first, (second,))])) is (language in own), language
+        assert (not models.unfit_texts(folder, [(first, (second,))])) is (language in languages), (
+            language
+        )
 
 
 def test_nothing_is_refused_of_a_vocabulary_that_cannot_be_read(tmp_path: Path) -> None:
-    made = models.Model("bertscore", "model", "own", tmp_path, "none", layer=1)
-    assert models.languages(made).scripts is None
-    assert models.unfit_texts(made, [(first, (second,)) for first, second in PAIRS.values()]) == {}
+    local_model = models.Model("bertscore", "model", "own", tmp_path, "none", layer=1)
+    assert models.languages(local_model).scripts is None
+    assert (
+        models.unfit_texts(local_model, [(first, (second,)) for first, second in PAIRS.values()])
+        == {}
+    )
 
 
 def test_any_reference_that_can_be_read_is_enough(tmp_path: Path) -> None:

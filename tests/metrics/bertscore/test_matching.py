@@ -94,8 +94,8 @@ def test_orthogonal_texts_have_f_of_0() -> None:
 
 
 def test_each_number_takes_its_own_best_reference() -> None:
-    found = best_reference([BertScoreValue(0.9, 0.1, 0.18), BertScoreValue(0.2, 0.8, 0.32)])
-    assert found == BertScoreValue(0.9, 0.8, 0.32)
+    best = best_reference([BertScoreValue(0.9, 0.1, 0.18), BertScoreValue(0.2, 0.8, 0.32)])
+    assert best == BertScoreValue(0.9, 0.8, 0.32)
 
 
 def test_rescaling_puts_the_baseline_at_0_and_leaves_1() -> None:
@@ -104,10 +104,10 @@ def test_rescaling_puts_the_baseline_at_0_and_leaves_1() -> None:
 
 
 @pytest.mark.parametrize(
-    ("f", "wanted"), [(0.2, 0), (0.65, 0), (0.7, 0.25), (0.75, 0.5), (0.85, 1), (0.99, 1)]
+    ("f", "expected"), [(0.2, 0), (0.65, 0), (0.7, 0.25), (0.75, 0.5), (0.85, 1), (0.99, 1)]
 )
-def test_a_corrected_score_is_stretched_and_clipped(f: float, wanted: float) -> None:
-    assert rescale_linear(f) == pytest.approx(wanted)
+def test_a_corrected_score_is_stretched_and_clipped(f: float, expected: float) -> None:
+    assert rescale_linear(f) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(("low", "high"), [(0.8, 0.8), (0.9, 0.8), (math.nan, 0.8)])

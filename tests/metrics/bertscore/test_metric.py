@@ -47,9 +47,11 @@ class Letters:
 
 def vector(token: int, place: int) -> npt.NDArray[np.float32]:
     """A vector, not of unit length, that depends on the place in the window, as a model's would."""
-    made: npt.NDArray[np.float32] = np.random.default_rng(token).uniform(0, 1, 6).astype(np.float32)
-    made[0] += place / 10
-    return made
+    embedding: npt.NDArray[np.float32] = (
+        np.random.default_rng(token).uniform(0, 1, 6).astype(np.float32)
+    )
+    embedding[0] += place / 10
+    return embedding
 
 
 @pytest.fixture(autouse=True)
@@ -126,10 +128,10 @@ def test_what_has_no_text_is_a_failure_in_each_column(model: str) -> None:
         )
         .rows
     )
-    found = values(rows)
+    results = values(rows)
     kinds = ["EmptyOutput", "NoReference", "NoReference", "NoTokens", "NoTokens"]
-    assert found[:5] == [[kind] * 4 for kind in kinds]
-    assert found[5] == found[6] == pytest.approx([1, 1, 1, 1])
+    assert results[:5] == [[kind] * 4 for kind in kinds]
+    assert results[5] == results[6] == pytest.approx([1, 1, 1, 1])
     message = rows[16]
     assert isinstance(message, Failure)
     assert message.message.startswith("data.jsonl:5 has a reference without text")
@@ -194,8 +196,8 @@ def test_a_tokens_vector_comes_from_the_window_where_it_stands_most_central(mode
     rows = [vector(token, place) for token, place in zip(tokens, places, strict=True)]
     reference = [vector(1, 0), vector(tokens[0], 1), vector(2, 2)]
     unit = [[row / np.linalg.norm(row) for row in side] for side in (rows, reference)]
-    wanted = sum(max(float(x @ y) for y in unit[1]) for x in unit[0]) / 9
-    assert value.precision == pytest.approx(wanted, abs=1e-6)
+    expected = sum(max(float(x @ y) for y in unit[1]) for x in unit[0]) / 9
+    assert value.precision == pytest.approx(expected, abs=1e-6)
 
 
 def test_a_cut_text_is_its_beginning_and_said_so(model: str) -> None:
@@ -216,10 +218,14 @@ def test_idf_of_one_document_has_no_weights_and_says_so(model: str) -> None:
 def test_idf_counts_the_references_of_all_samples_or_the_texts_given(model: str) -> None:
     samples = [sample("a b", "a c"), sample("a d", "a e"), sample("a d", "a e"), sample("", "a f")]
     counted = BertScore(model=model, layer=2, idf=True).score(samples)
-    given = BertScore(model=model, layer=2, idf=["a c", "a e", "a e", "a f"]).score(samples)
+    of_own_references = BertScore(model=model, layer=2, idf=["a c", "a e", "a e", "a f"]).score(
+        samples
+    )
     fewer = BertScore(model=model, layer=2, idf=["a c", "a e"]).score(samples)
-    assert counted.rows == given.rows != fewer.rows
-    assert [str(r.columns[0].signature).split("|")[4][:5] for r in (counted, given, fewer)] == [
+    assert counted.rows == of_own_references.rows != fewer.rows
+    assert [
+        str(r.columns[0].signature).split("|")[4][:5] for r in (counted, of_own_references, fewer)
+    ] == [
         "idf=r",
         "idf=o",
         "idf=o",
@@ -235,18 +241,18 @@ def test_rescaled_columns_are_signed_and_correction_is_of_the_plain_f(
     result = BertScore(
         model=model, layer=2, rescale=True, baseline=str(tmp_path / "own.tsv")
     ).score(samples)
-    wanted = [(float(f) - 0.7) / 0.3, (float(p) - 0.5) / 0.5, (float(r) - 0.6) / 0.4, stretched]
-    assert values(result.rows)[0] == pytest.approx(wanted)
+    expected = [(float(f) - 0.7) / 0.3, (float(p) - 0.5) / 0.5, (float(r) - 0.6) / 0.4, stretched]
+    assert values(result.rows)[0] == pytest.approx(expected)
     assert "|rescale=own@" in str(result.columns[0].signature)
     assert "rescale" not in str(result.columns[3].signature)
     assert result.columns[0].low is None
 
 
 def test_the_notebooks_function_gives_values_and_failures_in_order(model: str) -> None:
-    found = score(["a b", "", "a"], ["a b", "a", ["b", "a"]], model=model, layer=2)
-    assert isinstance(found[1], Failure)
-    assert found[1].item == "1"
-    for value in (found[0], found[2]):
+    values = score(["a b", "", "a"], ["a b", "a", ["b", "a"]], model=model, layer=2)
+    assert isinstance(values[1], Failure)
+    assert values[1].item == "1"
+    for value in (values[0], values[2]):
         assert isinstance(value, BertScoreValue)
         assert value.fmeasure == pytest.approx(1)
     with pytest.raises(DataError, match="lists of equal length"):
@@ -254,8 +260,8 @@ def test_the_notebooks_function_gives_values_and_failures_in_order(model: str) -
 
 
 def test_a_lone_surrogate_is_read_as_the_sign_for_it(model: str) -> None:
-    found = score(["a \ud800", "a \ufffd"], ["a b", "a b"], model=model, layer=2)
-    assert found[0] == found[1]
+    values = score(["a \ud800", "a \ufffd"], ["a b", "a b"], model=model, layer=2)
+    assert values[0] == values[1]
 
 
 def test_an_embedding_that_is_no_number_is_a_failure(
@@ -265,13 +271,13 @@ def test_an_embedding_that_is_no_number_is_a_failure(
         return [np.full((len(row), 6), np.nan, dtype=np.float32) for row in ids]
 
     monkeypatch.setattr(Letters, "hidden", broken)
-    (found,) = score(["a b"], ["a c"], model=model, layer=2)
-    assert isinstance(found, Failure)
-    assert found.error == "NotFinite"
+    (value,) = score(["a b"], ["a c"], model=model, layer=2)
+    assert isinstance(value, Failure)
+    assert value.error == "NotFinite"
 
 
 def test_a_text_of_many_windows_is_matched(model: str) -> None:
     many = " ".join(f"w{n}" for n in range(5000))
-    (found,) = score([many], [many + " end"], model=model, layer=2)
-    assert isinstance(found, BertScoreValue)
-    assert 0.9 < found.fmeasure <= 1
+    (value,) = score([many], [many + " end"], model=model, layer=2)
+    assert isinstance(value, BertScoreValue)
+    assert 0.9 < value.fmeasure <= 1

@@ -71,10 +71,10 @@ def test_the_layers_of_known_models_are_bert_scores() -> None:
 def test_bert_scores_baseline_is_found_by_language_and_model() -> None:
     if importlib.util.find_spec("bert_score") is None:
         pytest.skip("needs bert-score")
-    found = models.baseline(Options(model="roberta-large", rescale=True, lang="en"), 17)
-    assert found is not None
-    assert found.values == pytest.approx((0.8315, 0.8315, 0.8315), abs=1e-3)
-    assert models.baseline(Options(rescale=True, lang="en"), 17) == found
+    baseline = models.baseline(Options(model="roberta-large", rescale=True, lang="en"), 17)
+    assert baseline is not None
+    assert baseline.values == pytest.approx((0.8315, 0.8315, 0.8315), abs=1e-3)
+    assert models.baseline(Options(rescale=True, lang="en"), 17) == baseline
     with pytest.raises(ConfigError, match="no baseline for bert-base-uncased in 'fr'"):
         models.baseline(Options(model="bert-base-uncased", rescale=True, lang="fr"), 6)
 
@@ -99,10 +99,10 @@ def test_a_language_chooses_the_model_of_bert_score(lang: str) -> None:
 def test_a_baseline_of_ones_own_is_read_by_layer(tmp_path: Path) -> None:
     path = tmp_path / "own.tsv"
     path.write_text(BASELINE)
-    found = models.baseline(Options(rescale=True, baseline=str(path)), 1)
-    assert found is not None
-    assert found.values == (0.4, 0.5, 0.6)
-    assert found.signed.startswith("own@")
+    baseline = models.baseline(Options(rescale=True, baseline=str(path)), 1)
+    assert baseline is not None
+    assert baseline.values == (0.4, 0.5, 0.6)
+    assert baseline.signed.startswith("own@")
     assert models.baseline(Options(), 1) is None
 
 

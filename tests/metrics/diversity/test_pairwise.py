@@ -49,10 +49,10 @@ def naive(groups: Sequence[Sequence[str]], **options: Any) -> tuple[float, float
 
 
 def samples(*outputs: str, sources: Sequence[str | None] = ()) -> list[Sample]:
-    found = sources or [None] * len(outputs)
+    sources_or_none = sources or [None] * len(outputs)
     return [
         Sample(str(n), "a", output, source)
-        for n, (output, source) in enumerate(zip(outputs, found, strict=True))
+        for n, (output, source) in enumerate(zip(outputs, sources_or_none, strict=True))
     ]
 
 
@@ -151,7 +151,7 @@ def test_empty_texts_are_said() -> None:
 
 
 @pytest.mark.parametrize(
-    ("texts", "groups", "kind", "said"),
+    ("texts", "groups", "kind", "message"),
     [
         (["one"], None, "TooFewTexts", "1 text given: 2 or more are needed"),
         (["", " "], None, "NoToken", "2 texts without any token: there is nothing to score"),
@@ -170,7 +170,7 @@ def test_empty_texts_are_said() -> None:
     ],
 )
 def test_no_value_is_a_failure(
-    texts: list[str], groups: str | None, kind: str, said: str, monkeypatch: pytest.MonkeyPatch
+    texts: list[str], groups: str | None, kind: str, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pairwise, "MOST", 3)
     rows = PairwiseBleu(groups=groups).score(samples(*texts)).rows
@@ -181,7 +181,7 @@ def test_no_value_is_a_failure(
             "",
             "metric",
             kind,
-            f"system a: {said}",
+            f"system a: {message}",
         )
 
 

@@ -183,19 +183,19 @@ def test_sentences_left_in_one_piece_are_said() -> None:
     assert note.startswith(
         "self_bleu: 1 of 3 texts are in a script that the tokenizer 13a does not split into words, "
     )
-    asked = SelfBleu(tokenize="13a").score(samples(*CHINESE))
-    assert f"self_bleu: {len(CHINESE)} of {len(CHINESE)} texts" in str(asked.notes[0])
+    scored = SelfBleu(tokenize="13a").score(samples(*CHINESE))
+    assert f"self_bleu: {len(CHINESE)} of {len(CHINESE)} texts" in str(scored.notes[0])
 
 
 @pytest.mark.parametrize(
-    ("texts", "kind", "said"),
+    ("texts", "kind", "message"),
     [
         (["one"], "TooFewTexts", "system a: 1 text given: 2 or more are needed"),
         (["", " "], "NoToken", "system a: 2 texts without any token: there is nothing to score"),
     ],
 )
-def test_no_value_is_a_failure(texts: list[str], kind: str, said: str) -> None:
+def test_no_value_is_a_failure(texts: list[str], kind: str, message: str) -> None:
     (row,) = SelfBleu().score(samples(*texts)).rows
-    assert row == Failure("", "a", "self_bleu", stage="metric", error=kind, message=said)
-    with pytest.raises(DataError, match=said.removeprefix("system a: ")):
+    assert row == Failure("", "a", "self_bleu", stage="metric", error=kind, message=message)
+    with pytest.raises(DataError, match=message.removeprefix("system a: ")):
         self_bleu(texts)

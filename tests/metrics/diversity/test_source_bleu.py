@@ -77,24 +77,24 @@ def test_rows_and_column() -> None:
     assert pickle.loads(pickle.dumps(metric)).score(data) == result
 
 
-@pytest.mark.parametrize(("source", "found"), [(None, "no source"), (" \n", "a blank source")])
-def test_without_source_is_a_failure(source: str | None, found: str) -> None:
+@pytest.mark.parametrize(("source", "lacking"), [(None, "no source"), (" \n", "a blank source")])
+def test_without_source_is_a_failure(source: str | None, lacking: str) -> None:
     first, second = (
         SourceBleu()
         .score([Sample("7", "a", "x", source, where="d.jsonl:3"), Sample("8", "a", "x")])
         .rows
     )
-    said = "add a column `source`, or name yours with --map source=COLUMN"
+    advice = "add a column `source`, or name yours with --map source=COLUMN"
     assert first == Failure(
-        "7", "a", "source_bleu", "metric", "NoSource", f"d.jsonl:3 has {found}: {said}"
+        "7", "a", "source_bleu", "metric", "NoSource", f"d.jsonl:3 has {lacking}: {advice}"
     )
     assert isinstance(second, Failure)
     assert second.message.startswith("item 8 has no source: ")
 
 
 @pytest.mark.parametrize(
-    ("sources", "said"), [([], "1 outputs and 0 sources"), ([" "], "pair 0 has a blank source")]
+    ("sources", "message"), [([], "1 outputs and 0 sources"), ([" "], "pair 0 has a blank source")]
 )
-def test_function_raises(sources: list[str], said: str) -> None:
-    with pytest.raises(DataError, match=said):
+def test_function_raises(sources: list[str], message: str) -> None:
+    with pytest.raises(DataError, match=message):
         source_bleu(["x"], sources)

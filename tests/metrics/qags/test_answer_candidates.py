@@ -36,9 +36,9 @@ def needs(tool: str) -> None:
         pytest.skip(f"needs the packages of {tool}")
 
 
-def themes(given: str, tool: str = "nouns", **options: Any) -> list[str] | ModelError:
-    (found,) = Nouns(tool, **options).themes([given])
-    return found
+def themes(text: str, tool: str = "nouns", **options: Any) -> list[str] | ModelError:
+    (themes_found,) = Nouns(tool, **options).themes([text])
+    return themes_found
 
 
 @pytest.mark.parametrize("compounds", [True, False])
@@ -49,7 +49,7 @@ def test_the_described_example(tool: str, compounds: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("tool", "given", "together", "single"),
+    ("tool", "text_given", "together", "single"),
     [
         (
             "ja",
@@ -72,15 +72,15 @@ def test_the_described_example(tool: str, compounds: bool) -> None:
     ],
 )
 def test_compounds_and_amounts(
-    tool: str, given: str, together: list[str], single: list[str]
+    tool: str, text_given: str, together: list[str], single: list[str]
 ) -> None:
     needs(tool)
-    assert themes(given) == together
-    assert themes(given, tool, compounds=False) == single
+    assert themes(text_given) == together
+    assert themes(text_given, tool, compounds=False) == single
 
 
 @pytest.mark.parametrize(
-    ("tool", "given", "expected"),
+    ("tool", "text_given", "expected"),
     [
         ("ja", "昨年七月、東京で会議があった。", ["昨年七月", "東京", "会議"]),
         (
@@ -113,10 +113,10 @@ def test_compounds_and_amounts(
     ],
 )
 def test_times_are_themes_and_empty_nouns_are_not(
-    tool: str, given: str, expected: list[str]
+    tool: str, text_given: str, expected: list[str]
 ) -> None:
     needs(tool)
-    assert themes(given, tool) == expected
+    assert themes(text_given, tool) == expected
 
 
 def test_a_time_alone_is_a_theme_without_compounds() -> None:
@@ -145,18 +145,18 @@ def test_english_without_a_model_names_spacy_and_the_judge() -> None:
 
 
 def test_an_unknown_script_is_trouble() -> None:
-    found = themes(RUSSIAN)
-    assert isinstance(found, ModelError)
-    assert found.error == "NoNounFinder"
-    assert "themes=spacy:MODEL" in found.message
+    error = themes(RUSSIAN)
+    assert isinstance(error, ModelError)
+    assert error.error == "NoNounFinder"
+    assert "themes=spacy:MODEL" in error.message
 
 
 def test_another_language_in_latin_letters_is_trouble_unless_a_finder_is_named() -> None:
     german = "Die Fähre verließ Oslo am Montag mit zweihundert Passagieren."
-    found = themes(german)
-    assert isinstance(found, ModelError)
-    assert found.error == "NotEnglish"
-    assert "themes=spacy:fr_core_news_sm" in found.message
+    error = themes(german)
+    assert isinstance(error, ModelError)
+    assert error.error == "NotEnglish"
+    assert "themes=spacy:fr_core_news_sm" in error.message
 
 
 def test_signature_says_what_was_needed() -> None:
@@ -199,10 +199,10 @@ JAPANESE = st.text(st.sampled_from("交番の隣に喫茶店がある。3,5%円�
 @given(JAPANESE, st.booleans())
 def test_themes_are_parts_of_the_text(given_text: str, compounds: bool) -> None:
     needs("ja")
-    found = themes(given_text, "ja", compounds=compounds)
-    assert isinstance(found, list)
-    assert all(theme and theme in given_text for theme in found)
-    assert len({theme.casefold() for theme in found}) == len(found)
+    listed = themes(given_text, "ja", compounds=compounds)
+    assert isinstance(listed, list)
+    assert all(theme and theme in given_text for theme in listed)
+    assert len({theme.casefold() for theme in listed}) == len(listed)
 
 
 # spaCy, with a pipeline of the test's own in its place
@@ -228,12 +228,12 @@ def pipeline(parts: str, chunks: Any, entities: list[tuple[int, int]], lang: str
                 raise chunks
             return [SimpleNamespace(start=start, end=end) for start, end in chunks]
 
-    def read(given: str) -> Doc:
-        assert len(given) <= LONGEST, "spaCy raises ValueError"
+    def read(words: str) -> Doc:
+        assert len(words) <= LONGEST, "spaCy raises ValueError"
         doc, at = Doc(), 0
         for n, pair in enumerate(parts.split()):
             word, pos = pair.split("/")
-            at = given.index(word, at)
+            at = words.index(word, at)
             doc.append(Token(text=word, pos_=pos, idx=at, i=n))
             at += len(word)
         return doc

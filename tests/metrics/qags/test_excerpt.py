@@ -39,10 +39,10 @@ def at_most(count: int) -> Callable[[Excerpt], bool]:
 def test_the_themes_sentence_and_its_neighbours_are_shown_as_far_as_they_fit(
     room: int, shown: str
 ) -> None:
-    found = excerpt(RIVER, "closed", at_most(room))
-    assert found is not None
-    assert found.context == shown
-    assert found.marked == "closed"
+    passage = excerpt(RIVER, "closed", at_most(room))
+    assert passage is not None
+    assert passage.context == shown
+    assert passage.marked == "closed"
 
 
 def test_a_theme_that_does_not_fit_alone_has_no_excerpt() -> None:
@@ -65,10 +65,10 @@ def test_a_theme_that_does_not_fit_alone_has_no_excerpt() -> None:
 def test_a_theme_is_marked_where_it_first_stands_as_a_word(
     whole: str, theme: str, before: str
 ) -> None:
-    found = excerpt(whole, theme, at_most(100))
-    assert found is not None
-    assert found.before == before
-    assert found.context == whole
+    passage = excerpt(whole, theme, at_most(100))
+    assert passage is not None
+    assert passage.before == before
+    assert passage.context == whole
 
 
 @given(
@@ -79,24 +79,24 @@ def test_a_theme_is_marked_where_it_first_stands_as_a_word(
 def test_an_excerpt_is_a_passage_that_fits_and_holds_the_theme(
     whole: str, theme: str, room: int
 ) -> None:
-    found = excerpt(whole, theme, at_most(room))
-    if found is None:
+    passage = excerpt(whole, theme, at_most(room))
+    if passage is None:
         assert room < max(len(theme), 1) or theme not in whole
         return
-    assert len(found.context) <= room
-    assert found.context in whole
+    assert len(passage.context) <= room
+    assert passage.context in whole
     if theme and theme in whole:
-        assert found.marked == theme
+        assert passage.marked == theme
 
 
 @given(st.integers(1, 12), st.integers(0, 11), st.integers(10, 400))
 def test_a_sentence_that_fits_is_never_cut(count: int, which: int, room: int) -> None:
     which %= count
     sentences = [f"Here stands sentence{n} with its words." for n in range(count)]
-    found = excerpt(" ".join(sentences), f"sentence{which}", at_most(room))
+    passage = excerpt(" ".join(sentences), f"sentence{which}", at_most(room))
     if room < len(sentences[which]):
-        assert found is None or found.context in sentences[which]
+        assert passage is None or passage.context in sentences[which]
     else:
-        assert found is not None
-        assert sentences[which] in text.sentences(found.context)
-        assert set(text.sentences(found.context)) <= set(sentences)
+        assert passage is not None
+        assert sentences[which] in text.sentences(passage.context)
+        assert set(text.sentences(passage.context)) <= set(sentences)

@@ -39,9 +39,9 @@ class Judge:
         self.wanted: list[ModelQuestion] = []
         self._reply = reply if callable(reply) else lambda _: reply
 
-    def __call__(self, wanted: Sequence[ModelQuestion]) -> list[str | ModelError]:
-        self.wanted += wanted
-        return [self._read(one) for one in wanted]
+    def __call__(self, items: Sequence[ModelQuestion]) -> list[str | ModelError]:
+        self.wanted += items
+        return [self._read(one) for one in items]
 
     def _read(self, one: ModelQuestion) -> str | ModelError:
         try:
@@ -51,18 +51,18 @@ class Judge:
 
 
 def themes(reply: str, output: str = TEXT, language: str = "en") -> list[str] | ModelError:
-    (found,) = judge_model.open(Judge(reply), language)[0].themes([output])
-    return found
+    (listed,) = judge_model.open(Judge(reply), language)[0].themes([output])
+    return listed
 
 
 def question(reply: str, language: str = "en") -> str | ModelError:
-    (found,) = judge_model.open(Judge(reply), language)[1].questions([("Snow", TEXT)])
-    return found
+    (written,) = judge_model.open(Judge(reply), language)[1].questions([("Snow", TEXT)])
+    return written
 
 
-def answer(reply: str, language: str = "en", asked: str = QUESTION) -> str | ModelError:
-    (found,) = judge_model.open(Judge(reply), language)[2].answers([(asked, TEXT)])
-    return found
+def answer(reply: str, language: str = "en", question: str = QUESTION) -> str | ModelError:
+    (read,) = judge_model.open(Judge(reply), language)[2].answers([(question, TEXT)])
+    return read
 
 
 def prompt(language: str, stage: str) -> str:
@@ -91,8 +91,8 @@ def test_prompts_are_what_a_person_has_read(language: str, stage: str) -> None:
 
 
 def test_every_golden_file_has_its_test() -> None:
-    found = {file.relative_to(GOLDEN).as_posix() for file in GOLDEN.rglob("*.txt")}
-    assert found == {f"{language}/{stage}.txt" for language in LANGUAGES for stage in STAGES}
+    files = {file.relative_to(GOLDEN).as_posix() for file in GOLDEN.rglob("*.txt")}
+    assert files == {f"{language}/{stage}.txt" for language in LANGUAGES for stage in STAGES}
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -221,10 +221,10 @@ def test_themes_in_other_scripts(
     ],
 )
 def test_a_judge_may_find_no_theme(language: str, reply: str) -> None:
-    found = themes(reply, language=language)
-    assert isinstance(found, ModelError)
-    assert (found.error, found.failed) == ("NoThemes", False)
-    assert "the judge listed no themes" in found.message
+    error = themes(reply, language=language)
+    assert isinstance(error, ModelError)
+    assert (error.error, error.failed) == ("NoThemes", False)
+    assert "the judge listed no themes" in error.message
 
 
 @pytest.mark.parametrize(
@@ -236,9 +236,9 @@ def test_a_reply_with_no_theme_of_the_output_is_trouble_and_not_an_empty_list(re
 
 @given(st.text(alphabet="Snow, the\nAlder[]\"'-1.*:(", max_size=60))
 def test_whatever_is_listed_a_theme_occurs_in_the_output(reply: str) -> None:
-    found = themes(reply or "x")
-    assert isinstance(found, ModelError) or all(
-        one.casefold() in TEXT.casefold() and one.strip() == one for one in found
+    listed = themes(reply or "x")
+    assert isinstance(listed, ModelError) or all(
+        one.casefold() in TEXT.casefold() and one.strip() == one for one in listed
     )
 
 
@@ -452,10 +452,10 @@ def test_an_answer_that_only_resembles_a_refusal_is_one(reply: str) -> None:
 
 @pytest.mark.parametrize("reply", ["I cannot go on", "the report does not say why"])
 def test_what_the_text_holds_is_an_answer_also_where_it_reads_like_a_refusal(reply: str) -> None:
-    (found,) = judge_model.open(Judge(reply), "en")[2].answers(
+    (read,) = judge_model.open(Judge(reply), "en")[2].answers(
         [("What did she say?", f"She said: “{reply.upper()}.”")]
     )
-    assert found == reply
+    assert read == reply
     assert answer(reply) != reply
 
 
@@ -476,9 +476,9 @@ def test_what_the_text_holds_is_an_answer_also_where_it_reads_like_a_refusal(rep
 def test_a_refusal_is_trouble_and_neither_an_answer_nor_unanswerable(
     language: str, reply: str
 ) -> None:
-    found = answer(reply, language)
-    assert isinstance(found, ModelError)
-    assert found.failed
+    error = answer(reply, language)
+    assert isinstance(error, ModelError)
+    assert error.failed
 
 
 @pytest.mark.parametrize("reply", ["…", QUESTION, "Answer:", "```\n```"])
@@ -487,6 +487,6 @@ def test_no_answer_is_trouble_and_not_unanswerable(reply: str) -> None:
 
 
 @given(st.text(min_size=1, max_size=80), st.text(max_size=20))
-def test_whatever_is_replied_is_read_or_refused(reply: str, asked: str) -> None:
-    for found in (answer(reply, asked=asked), question(reply)):
-        assert isinstance(found, ModelError) or (found.strip() == found and "\n" not in found)
+def test_whatever_is_replied_is_read_or_refused(reply: str, question_asked: str) -> None:
+    for read in (answer(reply, question=question_asked), question(reply)):
+        assert isinstance(read, ModelError) or (read.strip() == read and "\n" not in read)

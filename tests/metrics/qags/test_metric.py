@@ -39,9 +39,9 @@ class Stage:
     def __init__(self, table: dict[Any, Any], shout: Callable[[Any], Any]) -> None:
         self.table, self.shout, self.seen = table, shout, list[Any]()
 
-    def __call__(self, asked: Sequence[Any]) -> list[Any]:
-        self.seen += asked
-        return [self.table.get(one, self.shout(one)) for one in asked]
+    def __call__(self, inputs: Sequence[Any]) -> list[Any]:
+        self.seen += inputs
+        return [self.table.get(one, self.shout(one)) for one in inputs]
 
     themes = questions = answers = __call__
 
@@ -49,18 +49,16 @@ class Stage:
 @pytest.fixture
 def stages(monkeypatch: pytest.MonkeyPatch) -> tuple[Stage, Stage, Stage]:
     """Those of the back end `llm`: words as themes, `theme?` as question, the theme as the answer."""
-    made = (
+    fakes = (
         Stage({}, str.split),
-        Stage({}, lambda asked: f"{asked[0]}?"),
+        Stage({}, lambda pair: f"{pair[0]}?"),
         Stage(
             {},
-            lambda asked: (
-                asked[0].removesuffix("?") if asked[0].removesuffix("?") in asked[1] else ""
-            ),
+            lambda pair: pair[0].removesuffix("?") if pair[0].removesuffix("?") in pair[1] else "",
         ),
     )
-    monkeypatch.setattr(judge_model, "open", lambda ask, language: Stages(*made))
-    return made
+    monkeypatch.setattr(judge_model, "open", lambda ask, language: Stages(*fakes))
+    return fakes
 
 
 class Silent:
@@ -68,7 +66,7 @@ class Silent:
 
     signature = "silent"
 
-    def __call__(self, wanted: Sequence[ModelQuestion]) -> list[str | ModelError]:
+    def __call__(self, items: Sequence[ModelQuestion]) -> list[str | ModelError]:
         raise AssertionError
 
 
@@ -98,15 +96,19 @@ def test_columns_are_signed(stages: tuple[Stage, Stage, Stage]) -> None:
     result = Qags(context=MetricContext(ask=silent), similarity=["f1", "rougeL"], most=5).score(
         [sample(FAITHFUL)]
     )
-    made = "themes=table v1|questions=table v1|answers=table v1|most=5"
+    models_part = "themes=table v1|questions=table v1|answers=table v1|most=5"
     assert [(str(column.signature), column.low, column.high) for column in result.columns] == [
-        (f"qags_f1|{made}|similarity=f1|tok=squad|judge {__version__}", 0.0, 1.0),
-        (f"qags_rougeL|{made}|similarity=rougeL|f|stem|tok=en|judge {__version__}", 0.0, 1.0),
+        (f"qags_f1|{models_part}|similarity=f1|tok=squad|judge {__version__}", 0.0, 1.0),
+        (
+            f"qags_rougeL|{models_part}|similarity=rougeL|f|stem|tok=en|judge {__version__}",
+            0.0,
+            1.0,
+        ),
     ]
 
 
 @pytest.mark.parametrize(
-    ("output", "source", "error", "said"),
+    ("output", "source", "error", "message"),
     [
         (FAITHFUL, None, "NoSource", "item 1 has no source.*--map source=COLUMN"),
         (FAITHFUL, " \n", "NoSource", "has a blank source"),
@@ -115,24 +117,24 @@ def test_columns_are_signed(stages: tuple[Stage, Stage, Stage]) -> None:
     ],
 )
 def test_what_cannot_be_measured_is_a_failure(
-    stages: tuple[Stage, Stage, Stage], output: str, source: str | None, error: str, said: str
+    stages: tuple[Stage, Stage, Stage], output: str, source: str | None, error: str, message: str
 ) -> None:
     stages[0].table["!"] = []
-    (found,) = by_llm([sample(output, source)])
-    assert isinstance(found, Failure)
-    assert (found.stage, found.error, found.raw) == ("metric", error, "")
-    assert re.search(said, found.message)
+    (failure,) = by_llm([sample(output, source)])
+    assert isinstance(failure, Failure)
+    assert (failure.stage, failure.error, failure.raw) == ("metric", error, "")
+    assert re.search(message, failure.message)
 
 
 def test_unanswerable_from_one_text_is_0_and_from_both_is_left_out(
     stages: tuple[Stage, Stage, Stage],
 ) -> None:
     stages[2].table |= {("b?", "a b c"): "", ("c?", "a b c"): " "}
-    (found,) = by_llm([sample("a b c", "a b")])
-    assert isinstance(found, Score)  # a 1; b 0, as the source alone answers; c left out
-    assert (found.value, found.provenance.n) == (0.5, 2)
-    assert found.provenance.note == "1 of 3 questions left out: 1 answered by neither"
-    assert [line[4:] for line in json.loads(found.provenance.raw or "")["qags"]] == [
+    (score,) = by_llm([sample("a b c", "a b")])
+    assert isinstance(score, Score)  # a 1; b 0, as the source alone answers; c left out
+    assert (score.value, score.provenance.n) == (0.5, 2)
+    assert score.provenance.note == "1 of 3 questions left out: 1 answered by neither"
+    assert [line[4:] for line in json.loads(score.provenance.raw or "")["qags"]] == [
         [{"f1": 1}, ""],
         [{"f1": 0}, ""],
         [{}, "answered by neither"],
@@ -184,14 +186,14 @@ def test_what_the_judge_failed_is_a_failure_with_its_working(
     result = Qags(context=MetricContext(ask=silent), backend="llm").score(
         [sample("a b c", "a b d"), sample("a", "a", "2")]
     )
-    found, other = result.rows
-    assert isinstance(found, Failure)
-    assert found.error == "Refused"
+    failure, other = result.rows
+    assert isinstance(failure, Failure)
+    assert failure.error == "Refused"
     assert (
         "for 1 of 3 themes the judge gave no question or answer: the server said no"
-        in found.message
+        in failure.message
     )
-    assert [line[4:] for line in json.loads(found.raw)["qags"]] == [
+    assert [line[4:] for line in json.loads(failure.raw)["qags"]] == [
         [{"f1": 1}, ""],
         [{}, "Refused: the server said no"],
         [{"f1": 0}, ""],
@@ -204,17 +206,17 @@ def test_a_question_that_the_output_answers_otherwise_may_be_left_out(
     stages: tuple[Stage, Stage, Stage],
 ) -> None:
     stages[2].table |= {("y?", "x y z w"): "z", ("z?", "x y z w"): "", ("w?", "x y z w"): "The W!"}
-    given = [sample("x y z w", "x y")]
+    samples = [sample("x y z w", "x y")]
     (plain,), filtered = (
-        by_llm(given),
-        Qags(context=MetricContext(ask=silent), backend="llm", consistent=True).score(given),
+        by_llm(samples),
+        Qags(context=MetricContext(ask=silent), backend="llm", consistent=True).score(samples),
     )
-    (found,) = filtered.rows
+    (score,) = filtered.rows
     assert isinstance(plain, Score)
-    assert isinstance(found, Score)
-    assert (plain.value, found.value) == (pytest.approx(1 / 3), 0.5)
+    assert isinstance(score, Score)
+    assert (plain.value, score.value) == (pytest.approx(1 / 3), 0.5)
     assert (
-        found.provenance.note
+        score.provenance.note
         == "2 of 4 questions left out: 1 answered by neither, 1 the output answers otherwise"
     )
     assert "|most=20|consistent|similarity=" in str(filtered.columns[0].signature)
@@ -244,25 +246,25 @@ def test_a_stage_is_one_part_of_the_signature(stages: tuple[Stage, Stage, Stage]
 
 
 def test_at_most_so_many_themes_spread_evenly(stages: tuple[Stage, Stage, Stage]) -> None:
-    (found,) = by_llm([sample("a b c d e f g h", "a b c d e f g h")], most=4)
-    assert isinstance(found, Score)
-    assert [line[0] for line in json.loads(found.provenance.raw or "")["qags"]] == [
+    (score,) = by_llm([sample("a b c d e f g h", "a b c d e f g h")], most=4)
+    assert isinstance(score, Score)
+    assert [line[0] for line in json.loads(score.provenance.raw or "")["qags"]] == [
         "b",
         "d",
         "f",
         "h",
     ]
-    assert found.provenance.note == "4 of 8 themes asked"
+    assert score.provenance.note == "4 of 8 themes asked"
 
 
 @given(st.integers(0, 60), st.integers(1, 30))
 def test_spread(count: int, most: int) -> None:
     themes = [str(n) for n in range(count)]
-    kept = [int(theme) for theme in spread(themes, most)]
-    assert len(kept) == min(count, most)
-    assert kept == sorted(set(kept))
-    gaps = [b - a for a, b in zip([-1, *kept], [*kept, count], strict=True)]
-    assert not kept or max(gaps) <= count / len(kept) + 1
+    spread_themes = [int(theme) for theme in spread(themes, most)]
+    assert len(spread_themes) == min(count, most)
+    assert spread_themes == sorted(set(spread_themes))
+    gaps = [b - a for a, b in zip([-1, *spread_themes], [*spread_themes, count], strict=True)]
+    assert not spread_themes or max(gaps) <= count / len(spread_themes) + 1
 
 
 def test_a_note_counts_the_questions_left_out(stages: tuple[Stage, Stage, Stage]) -> None:
@@ -295,11 +297,11 @@ def test_models_are_opened_at_once_and_their_stages_are_signed(
 
     def fake(options: Qags) -> tuple[Stage, Stage]:
         opened.append(options)
-        return Stage({}, lambda asked: f"{asked[0]}?"), Stage({}, lambda asked: "ferry")
+        return Stage({}, lambda pair: f"{pair[0]}?"), Stage({}, lambda pair: "ferry")
 
     monkeypatch.setattr(metric_module, "open_models", fake)
-    told: list[tuple[int, int]] = []
-    tell = lambda done, total: told.append((done, total))  # noqa: E731
+    progress: list[tuple[int, int]] = []
+    tell = lambda done, total: progress.append((done, total))  # noqa: E731
     monkeypatch.setattr(
         metric_module, "Nouns", lambda tool, compounds=True: Stage({}, lambda output: ["ferry"])
     )
@@ -317,17 +319,17 @@ def test_models_are_opened_at_once_and_their_stages_are_signed(
     assert "|questions=table v1|answers=table v1|most=20|" in str(result.columns[0].signature)
     assert metric.score([sample(FAITHFUL)]) == result
     assert len(opened) == 1
-    assert told == []  # the models tell
+    assert progress == []  # the models tell
     monkeypatch.setattr(judge_model, "open", lambda ask, language: Stages(*[Stage({}, str)] * 3))
     Qags(context=MetricContext(ask=silent, progress=tell)).score([])
-    assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
+    assert progress == [(1, 4), (2, 4), (3, 4), (4, 4)]
 
 
 def test_stages_of_several_back_ends(stages: tuple[Stage, Stage, Stage]) -> None:
-    asked: list[str] = []
+    languages: list[str] = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
-            judge_model, "open", lambda ask, language: asked.append(language) or Stages(*stages)
+            judge_model, "open", lambda ask, language: languages.append(language) or Stages(*stages)
         )
         patch.setattr(
             metric_module, "Nouns", lambda tool, compounds=True: Stage({}, lambda output: [tool])
@@ -335,13 +337,13 @@ def test_stages_of_several_back_ends(stages: tuple[Stage, Stage, Stage]) -> None
         Qags(context=MetricContext(ask=silent), language="ko").score([sample(FAITHFUL)])
         assert stages[0].seen == [FAITHFUL]
         Qags(context=MetricContext(ask=silent), themes="ja").score([sample(FAITHFUL)])
-    assert asked == ["ko", "en"]
+    assert languages == ["ko", "en"]
     assert stages[0].seen == [FAITHFUL]
     assert stages[1].seen[-1] == ("ja", FAITHFUL)
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"backend": "gpt"}, "backend must be one of llm, models"),
         ({}, "Name a judge with --model NAME.*qags.backend=models"),
@@ -376,8 +378,8 @@ def test_stages_of_several_back_ends(stages: tuple[Stage, Stage, Stage]) -> None
         ),
     ],
 )
-def test_wrong_options_are_said_at_once(options: dict[str, Any], said: str) -> None:
-    with pytest.raises(ConfigError, match=said):
+def test_wrong_options_are_said_at_once(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
         Qags(**options)
 
 
@@ -395,16 +397,16 @@ def test_a_text_in_decomposed_letters_is_composed_before_it_is_read(
 
 
 def test_the_notebooks_function(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = Stage({}, lambda asked: f"{asked[0]}?"), Stage({}, lambda asked: "ferry")
-    monkeypatch.setattr(metric_module, "open_models", lambda options: made)
+    stages = Stage({}, lambda pair: f"{pair[0]}?"), Stage({}, lambda pair: "ferry")
+    monkeypatch.setattr(metric_module, "open_models", lambda options: stages)
     nouns = Stage({"They were there.": []}, lambda output: ["ferry"])
     monkeypatch.setattr(metric_module, "Nouns", lambda tool, compounds=True: nouns)
     models = {"backend": "models", "questions": "t5", "answers": "qa"}
-    found = score([FAITHFUL, "They were there.", FAITHFUL], [SOURCE, SOURCE, ""], **models)
-    assert isinstance(found[0], QagsValue)
-    assert found[0].similarity == {"f1": 1.0}
-    assert found[0].lines == (QagsLine("ferry", "ferry?", "ferry", "ferry", {"f1": 1.0}),)
-    assert [(one.item, one.error) for one in found[1:] if isinstance(one, Failure)] == [
+    values = score([FAITHFUL, "They were there.", FAITHFUL], [SOURCE, SOURCE, ""], **models)
+    assert isinstance(values[0], QagsValue)
+    assert values[0].similarity == {"f1": 1.0}
+    assert values[0].lines == (QagsLine("ferry", "ferry?", "ferry", "ferry", {"f1": 1.0}),)
+    assert [(one.item, one.error) for one in values[1:] if isinstance(one, Failure)] == [
         ("1", "NoThemes"),
         ("2", "NoSource"),
     ]

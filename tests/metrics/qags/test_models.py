@@ -119,19 +119,21 @@ def seeker(tiny: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(tiny.saved(folder, model, tokenizer))
 
 
-def generator(folder: str, **how: Any) -> Generator:
+def generator(folder: str, **options: Any) -> Generator:
     settings = {
         "template": TEMPLATE,
         "beams": 4,
         "question_tokens": LENGTH,
         "input_tokens": 128,
         "device": "cpu",
-    } | how
+    } | options
     return Generator(models.locate(models.GENERATOR, folder), **settings)
 
 
-def reader(folder: str, *, null: bool = False, **how: Any) -> ExtractiveReader:
-    return ExtractiveReader(models.locate(models.READER, folder), null=null, device="cpu", **how)
+def reader(folder: str, *, null: bool = False, **options: Any) -> ExtractiveReader:
+    return ExtractiveReader(
+        models.locate(models.READER, folder), null=null, device="cpu", **options
+    )
 
 
 def opened(questions: str, answers: str, **options: Any) -> tuple[Any, Any]:
@@ -145,23 +147,23 @@ def opened(questions: str, answers: str, **options: Any) -> tuple[Any, Any]:
 
 def loaded(folder: str, head: str) -> tuple[Any, Any]:
     transformers.utils.logging.disable_progress_bar()
-    made = getattr(transformers, head).from_pretrained(folder).eval()
+    network = getattr(transformers, head).from_pretrained(folder).eval()
     transformers.utils.logging.enable_progress_bar()
-    return transformers.AutoTokenizer.from_pretrained(folder), made
+    return transformers.AutoTokenizer.from_pretrained(folder), network
 
 
 def one_by_one(
-    folder: str, asked: Sequence[tuple[str, str]], beams: int = 4
+    folder: str, pairs: Sequence[tuple[str, str]], beams: int = 4
 ) -> list[str | ModelError]:
     """What transformers writes for each theme and output by itself."""
     tokenizer, model = loaded(folder, "AutoModelForSeq2SeqLM")
     texts: list[str | ModelError] = []
-    for theme, output in asked:
+    for theme, output in pairs:
         ids = torch.tensor([tokenizer.encode(f"answer: {theme} context: {output}")])
-        found = model.generate(
+        generated = model.generate(
             ids, num_beams=beams, max_new_tokens=LENGTH, early_stopping=beams > 1, do_sample=False
         )
-        text = tokenizer.decode(found[0], skip_special_tokens=True).strip()
+        text = tokenizer.decode(generated[0], skip_special_tokens=True).strip()
         texts.append(text or ModelError("NoQuestion", "the generator wrote nothing"))
     return texts
 
@@ -173,25 +175,27 @@ def by_all_spans(
     tokenizer, model = loaded(folder, "AutoModelForQuestionAnswering")
     answers = []
     for question, text in pairs:
-        found = tokenizer(
+        encoded = tokenizer(
             question, text, truncation="only_second", max_length=window, stride=stride,
             return_overflowing_tokens=True, return_offsets_mapping=True,
         )  # fmt: skip
         spans, nulls = [], []
-        for n in range(len(found["input_ids"])):
+        for n in range(len(encoded["input_ids"])):
             names = [
-                name for name in ("input_ids", "attention_mask", "token_type_ids") if name in found
+                name
+                for name in ("input_ids", "attention_mask", "token_type_ids")
+                if name in encoded
             ]
             with torch.inference_mode():
-                out = model(**{name: torch.tensor([found[name][n]]) for name in names})
+                out = model(**{name: torch.tensor([encoded[name][n]]) for name in names})
             start, end = out.start_logits[0].tolist(), out.end_logits[0].tolist()
-            places = [t for t, which in enumerate(found.sequence_ids(n)) if which == 1]
+            places = [t for t, which in enumerate(encoded.sequence_ids(n)) if which == 1]
             nulls.append(start[0] + end[0])
             spans += [
                 (
                     start[a] + end[b],
-                    found["offset_mapping"][n][a][0],
-                    found["offset_mapping"][n][b][1],
+                    encoded["offset_mapping"][n][a][0],
+                    encoded["offset_mapping"][n][b][1],
                 )
                 for a in places
                 for b in places
@@ -204,9 +208,9 @@ def by_all_spans(
 
 @pytest.mark.parametrize("beams", [1, 4])
 def test_questions_are_those_that_transformers_writes_one_by_one(t5: str, beams: int) -> None:
-    found = generator(t5, beams=beams).questions(ASKED)
-    assert found == one_by_one(t5, ASKED, beams)
-    assert len(set(found)) > len(ASKED) // 2, (
+    written = generator(t5, beams=beams).questions(ASKED)
+    assert written == one_by_one(t5, ASKED, beams)
+    assert len(set(written)) > len(ASKED) // 2, (
         "the model says the same of everything: nothing was tested"
     )
 
@@ -216,40 +220,40 @@ def test_questions_of_batches_of_one_are_the_same(t5: str) -> None:
 
 
 def test_each_input_is_written_of_once(t5: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = generator(t5)
+    writing = generator(t5)
     rows: list[int] = []
-    write = asked._generated
-    monkeypatch.setattr(asked, "_generated", lambda ids: rows.append(len(ids)) or write(ids))
-    found = asked.questions([*ASKED, *ASKED, (" river ", TEXTS[0])])
+    write = writing._generated
+    monkeypatch.setattr(writing, "_generated", lambda ids: rows.append(len(ids)) or write(ids))
+    written = writing.questions([*ASKED, *ASKED, (" river ", TEXTS[0])])
     assert sum(rows) == len(ASKED)
-    assert found[: len(ASKED)] == found[len(ASKED) : -1]
-    assert found[-1] == found[0]
+    assert written[: len(ASKED)] == written[len(ASKED) : -1]
+    assert written[-1] == written[0]
 
 
 def test_the_input_is_cut_around_the_themes_sentence(
     t5: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shown: list[str] = []
-    asked = generator(t5, input_tokens=32)
+    writer = generator(t5, input_tokens=32)
     monkeypatch.setattr(
-        asked, "_written", lambda prompts: shown.extend(prompts) or dict.fromkeys(prompts, "?")
+        writer, "_written", lambda prompts: shown.extend(prompts) or dict.fromkeys(prompts, "?")
     )
-    asked.questions([("Rain", " ".join(TEXTS * 3)), ("river", TEXTS[0])])
+    writer.questions([("Rain", " ".join(TEXTS * 3)), ("river", TEXTS[0])])
     assert "Rain is likely until Sunday night." in shown[0]
     assert len(shown[0]) < 200
-    assert 20 <= len(asked._ids(shown[0])) <= 32
+    assert 20 <= len(writer._ids(shown[0])) <= 32
     assert shown[1] == f"answer: river context: {TEXTS[0]}"
 
 
 def test_a_template_may_mark_the_theme_in_its_place(
     t5: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = generator(t5, template="ask: {before}<hl>{theme}<hl>{after}")
-    monkeypatch.setattr(asked, "_written", lambda prompts: {prompt: prompt for prompt in prompts})
-    assert asked.questions([("two {after}", "By two {after} it rose.")]) == [
+    writer = generator(t5, template="ask: {before}<hl>{theme}<hl>{after}")
+    monkeypatch.setattr(writer, "_written", lambda prompts: {prompt: prompt for prompt in prompts})
+    assert writer.questions([("two {after}", "By two {after} it rose.")]) == [
         "ask: By <hl>two {after}<hl> it rose."
     ]
-    assert asked.signature != generator(t5).signature
+    assert writer.signature != generator(t5).signature
 
 
 @pytest.mark.parametrize(
@@ -263,9 +267,9 @@ def test_a_template_may_mark_the_theme_in_its_place(
 def test_a_label_before_a_question_is_dropped(
     t5: str, monkeypatch: pytest.MonkeyPatch, written: str, question: str
 ) -> None:
-    asked = generator(t5)
-    monkeypatch.setattr(asked, "_written", lambda prompts: dict.fromkeys(prompts, written))
-    assert asked.questions(ASKED[:1]) == [question]
+    writer = generator(t5)
+    monkeypatch.setattr(writer, "_written", lambda prompts: dict.fromkeys(prompts, written))
+    assert writer.questions(ASKED[:1]) == [question]
 
 
 def test_a_generator_that_writes_nothing_is_trouble(tiny: Any, t5: str, tmp_path: Path) -> None:
@@ -281,10 +285,10 @@ def test_a_generator_that_writes_nothing_is_trouble(tiny: Any, t5: str, tmp_path
 
 def test_a_theme_longer_than_the_input_is_trouble(t5: str) -> None:
     long = "river " * 200
-    found = generator(t5).questions([(long, f"A {long}."), ("river", f"A {long}.")])
-    assert found[0] == ModelError("NoQuestion", "the theme is too long for the generator's input")
-    assert isinstance(found[1], str)
-    assert generator(t5).questions([(long, long)]) == found[:1]
+    written = generator(t5).questions([(long, f"A {long}."), ("river", f"A {long}.")])
+    assert written[0] == ModelError("NoQuestion", "the theme is too long for the generator's input")
+    assert isinstance(written[1], str)
+    assert generator(t5).questions([(long, long)]) == written[:1]
     assert generator(t5).questions([]) == []
 
 
@@ -317,37 +321,37 @@ def test_a_models_window_is_the_limit_of_the_input(
     tiny: Any, t5: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shown: list[str] = []
-    asked = generator(tiny.copied(t5, tmp_path, tokenizer_config={"model_max_length": 24}))
+    writer = generator(tiny.copied(t5, tmp_path, tokenizer_config={"model_max_length": 24}))
     monkeypatch.setattr(
-        asked, "_written", lambda prompts: shown.extend(prompts) or dict.fromkeys(prompts, "?")
+        writer, "_written", lambda prompts: shown.extend(prompts) or dict.fromkeys(prompts, "?")
     )
-    asked.questions([("Rain", " ".join(TEXTS * 3))])
-    assert 12 <= len(asked._ids(shown[0])) <= 24
+    writer.questions([("Rain", " ".join(TEXTS * 3))])
+    assert 12 <= len(writer._ids(shown[0])) <= 24
 
 
 def test_special_tokens_in_an_output_are_letters_and_in_a_template_tokens(
     tiny: Any, t5: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = generator(t5, template="{context} <unk> {theme}")
+    writer = generator(t5, template="{context} <unk> {theme}")
     shown: list[str] = []
     monkeypatch.setattr(
-        asked, "_written", lambda prompts: shown.extend(prompts) or dict.fromkeys(prompts, "?")
+        writer, "_written", lambda prompts: shown.extend(prompts) or dict.fromkeys(prompts, "?")
     )
-    asked.questions([("river</s>", "The <unk>river</s> rose.<pad>")])
+    writer.questions([("river</s>", "The <unk>river</s> rose.<pad>")])
     assert shown == ["The < unk>river< /s> rose.< pad> <unk> river< /s>"]
-    assert [n for n in asked._ids(shown[0]) if n < 2] == [1], (
+    assert [n for n in writer._ids(shown[0]) if n < 2] == [1], (
         "the end is there once, and nothing is padding"
     )
 
 
 def test_a_batch_counts_the_tokens_of_each_beam(t5: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = generator(t5, beams=4, batch_tokens=400)
+    writer = generator(t5, beams=4, batch_tokens=400)
     sizes: list[int] = []
-    write = asked._generated
+    write = writer._generated
     monkeypatch.setattr(
-        asked, "_generated", lambda ids: sizes.append(len(ids) * len(ids[0]) * 4) or write(ids)
+        writer, "_generated", lambda ids: sizes.append(len(ids) * len(ids[0]) * 4) or write(ids)
     )
-    asked.questions(ASKED)
+    writer.questions(ASKED)
     assert max(sizes) <= 400
     assert sum(sizes) > 400
 
@@ -355,22 +359,22 @@ def test_a_batch_counts_the_tokens_of_each_beam(t5: str, monkeypatch: pytest.Mon
 def test_a_network_that_cannot_compute_says_what_to_set(
     tiny: Any, t5: str, bert: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made, found = generator(t5), reader(bert)
+    writer, answerer = generator(t5), reader(bert)
 
-    def full(*args: Any, **how: Any) -> None:
+    def full(*args: Any, **options: Any) -> None:
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB.")
 
-    monkeypatch.setattr(made._model.network, "generate", full)
-    monkeypatch.setattr(found._model.network, "forward", full)
+    monkeypatch.setattr(writer._model.network, "generate", full)
+    monkeypatch.setattr(answerer._model.network, "forward", full)
     with pytest.raises(
         ConfigError,
         match=r"^qags: generator .* tokens at once need too much memory: set batch_tokens",
     ):
-        made.questions(ASKED)
+        writer.questions(ASKED)
     with pytest.raises(
         ConfigError, match=r"^qags: reader .* tokens at once need too much memory: set batch_tokens"
     ):
-        found.answers(PAIRS)
+        answerer.answers(PAIRS)
     odd = generator(tiny.copied(t5, tmp_path, generation_config={"decoder_start_token_id": 10**6}))
     with pytest.raises(
         ConfigError, match=r"^qags: generator .* cannot compute \(.+\): name another model"
@@ -385,10 +389,10 @@ def test_answers_are_the_best_of_all_spans(
     request: pytest.FixtureRequest, kind: str, null: bool, window: int, stride: int
 ) -> None:
     folder = request.getfixturevalue(kind)
-    found = reader(folder, null=null, window=window, stride=stride).answers(PAIRS)
-    assert found == by_all_spans(folder, PAIRS, window, stride, null)
-    assert len(set(found)) > 3
-    assert all(answer in text for answer, (_, text) in zip(found, PAIRS, strict=True))
+    answers = reader(folder, null=null, window=window, stride=stride).answers(PAIRS)
+    assert answers == by_all_spans(folder, PAIRS, window, stride, null)
+    assert len(set(answers)) > 3
+    assert all(answer in text for answer, (_, text) in zip(answers, PAIRS, strict=True))
 
 
 @pytest.mark.parametrize("kind", ["bert", "roberta"])
@@ -398,10 +402,10 @@ def test_answers_of_batches_of_one_are_the_same(request: pytest.FixtureRequest, 
 
 
 def test_an_answer_in_the_last_window_is_found(seeker: str) -> None:
-    found = reader(seeker, null=True, stride=8)
+    answerer = reader(seeker, null=True, stride=8)
     filler = "the river rose and the road was open . " * 20
     texts = [f"{filler}Treasure", f"Treasure {filler}", f"{filler}TREASURE {filler}", filler]
-    assert found.answers([("What rose?", text) for text in texts]) == [
+    assert answerer.answers([("What rose?", text) for text in texts]) == [
         "Treasure",
         "Treasure",
         "TREASURE",
@@ -410,37 +414,37 @@ def test_an_answer_in_the_last_window_is_found(seeker: str) -> None:
 
 
 def test_null_is_said_only_where_it_is_allowed(seeker: str) -> None:
-    asked = [("What rose?", "The river rose.")]
-    assert reader(seeker, null=True).answers(asked) == [UNANSWERABLE]
-    (found,) = reader(seeker, null=False).answers(asked)
-    assert isinstance(found, str)
-    assert found
-    assert found in "The river rose."
+    pairs = [("What rose?", "The river rose.")]
+    assert reader(seeker, null=True).answers(pairs) == [UNANSWERABLE]
+    (answer,) = reader(seeker, null=False).answers(pairs)
+    assert isinstance(answer, str)
+    assert answer
+    assert answer in "The river rose."
 
 
 def test_special_tokens_in_a_text_are_letters(seeker: str) -> None:
-    found = reader(seeker, null=True)
+    answerer = reader(seeker, null=True)
     text = "[CLS] the river [SEP] rose [PAD]"
-    assert not {0, 2, 3} & set(found._model.tokenizer.encode("river")[1:-1])
-    assert found.answers([("[SEP] What rose?", text), ("[CLS]", f"{text} treasure")]) == [
+    assert not {0, 2, 3} & set(answerer._model.tokenizer.encode("river")[1:-1])
+    assert answerer.answers([("[SEP] What rose?", text), ("[CLS]", f"{text} treasure")]) == [
         UNANSWERABLE,
         "treasure",
     ]
 
 
 def test_a_question_that_leaves_no_room_for_the_text_is_trouble(bert: str) -> None:
-    asked = [
+    pairs = [
         ("river " * 60, TEXTS[0]),
         (" ", TEXTS[0]),
         ("What rose?", TEXTS[0]),
         ("river " * 22, TEXTS[0]),
     ]
-    found = reader(bert).answers(asked)
-    assert found[0] == ModelError(
+    answers = reader(bert).answers(pairs)
+    assert answers[0] == ModelError(
         "QuestionTooLong", "the question has 60 tokens, the reader takes 22"
     )
-    assert found[1] == ModelError("NoQuestion", "the question is empty")
-    assert found[2:] == by_all_spans(bert, asked[2:], 48, 11, null=False)
+    assert answers[1] == ModelError("NoQuestion", "the question is empty")
+    assert answers[2:] == by_all_spans(bert, pairs[2:], 48, 11, null=False)
 
 
 @pytest.mark.parametrize("null", [True, False])
@@ -466,8 +470,8 @@ def test_scores_that_are_not_numbers_are_trouble(tiny: Any, bert: str, tmp_path:
 
 
 def test_each_pair_is_read_once_and_counted(bert: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[tuple[int, int]] = []
-    asked = reader(bert, progress=lambda done, total: told.append((done, total)))
+    progress: list[tuple[int, int]] = []
+    answerer = reader(bert, progress=lambda done, total: progress.append((done, total)))
     rows: list[int] = []
     read = huggingface.LoadedModel.outputs
 
@@ -477,30 +481,30 @@ def test_each_pair_is_read_once_and_counted(bert: str, monkeypatch: pytest.Monke
 
     monkeypatch.setattr(huggingface.LoadedModel, "outputs", counted)
     pairs = [(question, text) for question in QUESTIONS for text in TEXTS[:2]]
-    found = asked.answers([*pairs, *pairs])
-    assert found[:6] == found[6:]
+    answers = answerer.answers([*pairs, *pairs])
+    assert answers[:6] == answers[6:]
     assert sum(rows) == 6
-    assert told[-1] == (6, 6)
+    assert progress[-1] == (6, 6)
 
 
 def test_open_gives_both_stages_and_says_nothing(
     t5: str, bert: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    told: list[tuple[int, int]] = []
-    made, found = opened(
+    progress: list[tuple[int, int]] = []
+    writer, answerer = opened(
         t5,
         bert,
         question_tokens=LENGTH,
-        context=MetricContext(progress=lambda *done: told.append(done)),
+        context=MetricContext(progress=lambda *done: progress.append(done)),
     )
-    questions = made.questions([*ASKED, ("lone", "a lone \ud800 surrogate")])
-    assert told[-1] == (len(ASKED) + 1, len(ASKED) + 1)
+    questions = writer.questions([*ASKED, ("lone", "a lone \ud800 surrogate")])
+    assert progress[-1] == (len(ASKED) + 1, len(ASKED) + 1)
     assert questions == one_by_one(t5, [*ASKED, ("lone", "a lone \ufffd surrogate")])
     short = [pair for pair in PAIRS if pair[1] in TEXTS]
-    assert found.answers(short) == by_all_spans(bert, short, 48, 8, null=True)
-    assert made.signature.startswith(f"{Path(t5).name}@")
-    assert "|beams=4|in=128|out=8|template=default|torch " in made.signature
-    assert "|null=yes|window=384|stride=128|span=30|torch " in found.signature
+    assert answerer.answers(short) == by_all_spans(bert, short, 48, 8, null=True)
+    assert writer.signature.startswith(f"{Path(t5).name}@")
+    assert "|beams=4|in=128|out=8|template=default|torch " in writer.signature
+    assert "|null=yes|window=384|stride=128|span=30|torch " in answerer.signature
     assert capfd.readouterr() == ("", "")
 
 
@@ -528,9 +532,9 @@ def test_a_model_of_another_kind_is_refused(t5: str, bert: str) -> None:
         ConfigError, match="T5ForConditionalGeneration, which was not made to answer"
     ):
         opened(t5, t5)
-    made, _ = opened(bert, bert)
+    writer, _ = opened(bert, bert)
     with pytest.raises(ConfigError, match=r"generator .* cannot be loaded"):
-        made.questions(ASKED)
+        writer.questions(ASKED)
 
 
 def test_a_reader_without_its_last_layer_is_refused(tiny: Any, bert: str, tmp_path: Path) -> None:
@@ -573,7 +577,7 @@ def test_a_package_that_is_not_there_names_the_pip_line(
 class NoReplies:
     signature = "none"
 
-    def __call__(self, wanted: Sequence[ModelQuestion]) -> list[str | ModelError]:
+    def __call__(self, items: Sequence[ModelQuestion]) -> list[str | ModelError]:
         return []
 
 
@@ -644,11 +648,11 @@ def japanese(tiny: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
 def test_a_japanese_reader_without_token_places_answers_in_the_texts_own_words(
     japanese: str,
 ) -> None:
-    asked = reader(japanese)
-    assert not asked._model.tokenizer.is_fast
+    answerer = reader(japanese)
+    assert not answerer._model.tokenizer.is_fast
     texts = [JAPANESE, JAPANESE.replace("宝物", " 宝物 ") * 3, f"[SEP]{JAPANESE}", "川。"]
-    *found, last = asked.answers([(ASKED_IN_JAPANESE, text) for text in texts])
-    assert found == ["宝物"] * 3
+    *answers, last = answerer.answers([(ASKED_IN_JAPANESE, text) for text in texts])
+    assert answers == ["宝物"] * 3
     assert last in ("川", "。", "川。")
     assert reader(japanese, null=True).answers([(ASKED_IN_JAPANESE, "川。")]) == [UNANSWERABLE]
 
@@ -660,10 +664,10 @@ def test_windows_of_a_slow_tokenizer_hold_every_piece_in_order(japanese: str) ->
     assert len(windows) > 1
     read: list[int] = []
     for window in windows:
-        own = [n for n, which in enumerate(window.sequence_ids) if which == 1]
-        places = [window.offsets[n] for n in own]
+        of_text = [n for n, which in enumerate(window.sequence_ids) if which == 1]
+        places = [window.offsets[n] for n in of_text]
         assert places == sorted(places)
-        ids = [window.ids[n] for n in own]
+        ids = [window.ids[n] for n in of_text]
         overlap = next(
             size for size in range(len(ids), -1, -1) if read[len(read) - size :] == ids[:size]
         )
@@ -671,7 +675,7 @@ def test_windows_of_a_slow_tokenizer_hold_every_piece_in_order(japanese: str) ->
         read += ids[overlap:]
         assert len(window.ids) == len(window.type_ids) == len(window.offsets) <= 24
         # The piece and the text at its place are the same letters.
-        for n in own:
+        for n in of_text:
             start, stop = window.offsets[n]
             piece = tokenizer.convert_ids_to_tokens(window.ids[n])
             if piece != "[UNK]":
@@ -680,7 +684,7 @@ def test_windows_of_a_slow_tokenizer_hold_every_piece_in_order(japanese: str) ->
 
 
 @pytest.mark.parametrize(
-    ("text", "pieces", "found"),
+    ("text", "pieces", "expected"),
     [
         ("The Ferry", ["the", "fer", "##ry"], ["The", "Fer", "ry"]),
         ("ﾊﾞｽは来た", ["バス", "は", "来", "##た"], ["ﾊﾞｽ", "は", "来", "た"]),
@@ -690,9 +694,9 @@ def test_windows_of_a_slow_tokenizer_hold_every_piece_in_order(japanese: str) ->
         ("##", ["##"], ["##"]), ("a\0b", ["a", "b"], ["a", "b"]),
     ],
 )  # fmt: skip
-def test_pieces_are_found_in_their_text(text: str, pieces: list[str], found: list[str]) -> None:
+def test_pieces_are_found_in_their_text(text: str, pieces: list[str], expected: list[str]) -> None:
     spans = huggingface.piece_spans(text, pieces, "[UNK]")
-    assert [text[start:stop] for start, stop in spans] == found
+    assert [text[start:stop] for start, stop in spans] == expected
 
 
 def test_a_slow_tokenizer_cuts_windows_as_a_fast_one(bert: str) -> None:
@@ -747,11 +751,11 @@ def test_a_t5_with_a_sentencepiece_model_alone_writes_questions(tiny: Any, tmp_p
         initializer_factor=8.0, tie_word_embeddings=False,
     )  # fmt: skip
     folder = tiny.saved(tmp_path, transformers.T5ForConditionalGeneration(config))
-    asked = generator(folder)
-    found = asked.questions(ASKED)
-    assert len({str(each) for each in found}) > 1
+    writer = generator(folder)
+    written = writer.questions(ASKED)
+    assert len({str(each) for each in written}) > 1
     processor = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
-    assert asked._ids("answer: river") == [*processor.encode("answer: river"), 1]
+    assert writer._ids("answer: river") == [*processor.encode("answer: river"), 1]
 
 
 @pytest.mark.parametrize("package", ["fugashi", "unidic_lite", "sentencepiece"])

@@ -174,20 +174,20 @@ def test_rouge_is_rouge_scores() -> None:
         ("Oslo", "Bergen"),
     ]
     oracle = rouge_scorer.RougeScorer(["rouge1", "rougeL"], use_stemmer=True)
-    for (source, output), found in zip(
+    for (source, output), values in zip(
         pairs, similarities(pairs, ["rouge1", "rougeL"]), strict=True
     ):
-        assert found == {
+        assert values == {
             name: pytest.approx(score.fmeasure)
             for name, score in oracle.score(source, output).items()
         }
 
 
 def test_answers_without_a_token_are_alike_or_not() -> None:
-    found = similarities(
+    values = similarities(
         [("%", "%"), ("%", "Oslo"), ("Oslo", "%")], ["exact", "f1", "rouge1", "chrf"]
     )
-    assert [list(one.values()) for one in found] == [[1] * 4, [0] * 4, [0] * 4]
+    assert [list(one.values()) for one in values] == [[1] * 4, [0] * 4, [0] * 4]
 
 
 @pytest.mark.usefixtures("fake_bert")
@@ -205,11 +205,11 @@ def test_the_corrected_score_by_hand(f: float, expected: float) -> None:
 @pytest.mark.usefixtures("fake_bert")
 def test_bertscore_is_asked_once_for_each_distinct_pair() -> None:
     pairs = [("x", str(f)) for f in CORRECTED] * 2 + [("x", "none"), ("", "y")]
-    found = similarities(pairs, ["bertscore", "corrected"])
+    values = similarities(pairs, ["bertscore", "corrected"])
     assert made[0].seen == [("x", str(f)) for f in CORRECTED] + [("x", "none")]
-    assert [one["bertscore"] for one in found[:8]] == list(CORRECTED)
-    assert [one["corrected"] for one in found[8:16]] == pytest.approx(list(CORRECTED.values()))
-    assert found[16:] == [{}, {"bertscore": 0.0, "corrected": 0.0}]
+    assert [one["bertscore"] for one in values[:8]] == list(CORRECTED)
+    assert [one["corrected"] for one in values[8:16]] == pytest.approx(list(CORRECTED.values()))
+    assert values[16:] == [{}, {"bertscore": 0.0, "corrected": 0.0}]
 
 
 @pytest.mark.usefixtures("fake_bert")
@@ -229,8 +229,8 @@ def test_bertscores_options_and_signature() -> None:
 @given(ANSWERS, ANSWERS)
 def test_in_range_and_one_with_itself(first: str, second: str) -> None:
     names = ["exact", "f1", "rouge1", "rougeL", "chrf"]
-    found, same = similarities([(first, second), (first, first)], names)
-    assert all(0 <= value <= 1 for value in found.values())
+    values, same = similarities([(first, second), (first, first)], names)
+    assert all(0 <= value <= 1 for value in values.values())
     assert set(same.values()) == ({1.0} if first.strip() else {0.0})
 
 

@@ -43,9 +43,11 @@ def test_gold_of_rouge_score_on_summeval(shared_data, stemmer: bool, variant: st
         for g in gold
         for row in [rows[g["doc_id"], g["system"]]]
     ]
-    found = Rouge(stem=stemmer).score(samples).rows
-    assert len(found) == 800
-    for row, (item, name) in zip(found, ((g, name) for g in gold for name in TYPES), strict=True):
+    score_rows = Rouge(stem=stemmer).score(samples).rows
+    assert len(score_rows) == 800
+    for row, (item, name) in zip(
+        score_rows, ((g, name) for g in gold for name in TYPES), strict=True
+    ):
         assert isinstance(row, Score)
         assert (row.item, row.system, row.column) == (item["doc_id"], item["system"], name)
         assert row.value == pytest.approx(item[variant][name][2], abs=1e-9)
@@ -53,14 +55,16 @@ def test_gold_of_rouge_score_on_summeval(shared_data, stemmer: bool, variant: st
 
 def test_each_type_takes_its_own_best_reference() -> None:
     """By hand: the first reference has all words and no order, the second two of four words in order."""
-    found = values("red green blue grey", "grey blue green red", "red green one two")
-    assert found == pytest.approx({"rouge1": 1.0, "rouge2": 1 / 3, "rougeL": 0.5, "rougeLsum": 0.5})
+    scores = values("red green blue grey", "grey blue green red", "red green one two")
+    assert scores == pytest.approx(
+        {"rouge1": 1.0, "rouge2": 1 / 3, "rougeL": 0.5, "rougeLsum": 0.5}
+    )
 
 
 def test_lsum_compares_sentence_by_sentence() -> None:
     """By hand: swapped sentences share half in one sequence and everything sentence by sentence."""
-    found = values("Dogs ran home. Cats sat still.", "Cats sat still. Dogs ran home.")
-    assert found == pytest.approx({"rouge1": 1.0, "rouge2": 0.8, "rougeL": 0.5, "rougeLsum": 1.0})
+    scores = values("Dogs ran home. Cats sat still.", "Cats sat still. Dogs ran home.")
+    assert scores == pytest.approx({"rouge1": 1.0, "rouge2": 0.8, "rougeL": 0.5, "rougeLsum": 1.0})
 
 
 @pytest.mark.parametrize(
@@ -86,8 +90,8 @@ def test_other_scripts_by_hand(output: str, reference: str, expected: tuple[floa
 
 def test_output_in_another_script_than_its_reference() -> None:
     """English rules would see `gpt` alone in the output (F 2/3); really one of its five tokens is one of two."""
-    found = values("버스 왔다 gpt", "gpt bus", tokenizer="char")
-    assert found["rouge1"] == pytest.approx(2 * (1 / 5 * 1 / 2) / (1 / 5 + 1 / 2))
+    scores = values("버스 왔다 gpt", "gpt bus", tokenizer="char")
+    assert scores["rouge1"] == pytest.approx(2 * (1 / 5 * 1 / 2) / (1 / 5 + 1 / 2))
 
 
 def test_scripts_choose_their_tokenizers() -> None:
@@ -126,8 +130,8 @@ def test_signatures_say_which_rules_were_used() -> None:
         ({"alpha": 0.2}, "|alpha=0.2|"),
         ({"beta": 2}, "|alpha=0.2|"),
     ):
-        made = Rouge(**options).score([Sample("1", "a", "x", references=("y",))])  # type: ignore[arg-type]
-        assert part in str(made.columns[0].signature)
+        result = Rouge(**options).score([Sample("1", "a", "x", references=("y",))])  # type: ignore[arg-type]
+        assert part in str(result.columns[0].signature)
 
 
 def test_signatures_name_alpha_only_where_it_changes_the_value() -> None:
@@ -143,7 +147,7 @@ def test_signatures_name_alpha_only_where_it_changes_the_value() -> None:
 
 def test_signatures_of_lists_tell_them_apart(tmp_path: Path) -> None:
     (tmp_path / "x.exc").write_text("men man", encoding="utf-8")
-    made = [
+    metrics = [
         Rouge(preset="rouge155", types=["ROUGE-W-1.2"], **options)  # type: ignore[arg-type]
         for options in (
             {},
@@ -154,7 +158,7 @@ def test_signatures_of_lists_tell_them_apart(tmp_path: Path) -> None:
     ]
     sample = Sample("1", "a", "x", references=("y",))
     plain, two, one, exceptions = (
-        str(metric.score([sample]).columns[0].signature) for metric in made
+        str(metric.score([sample]).columns[0].signature) for metric in metrics
     )
     tail = f"preset=rouge155|judge {__version__}"
     assert (

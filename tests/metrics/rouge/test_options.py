@@ -12,7 +12,7 @@ from judge.metrics.rouge import Rouge
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("options", "message"),
     [
         ({"types": ["rouge0"]}, "unknown type 'rouge0'"),
         ({"types": ["rouge10"]}, "unknown type 'rouge10'"),
@@ -53,9 +53,9 @@ from judge.metrics.rouge import Rouge
         ({"alpha": 0.5, "beta": 1}, "give one of them"),
     ],
 )
-def test_wrong_options_say_what_is_allowed(given: dict[str, Any], said: str) -> None:
-    with pytest.raises(ConfigError, match=said):
-        Rouge(**given)
+def test_wrong_options_say_what_is_allowed(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        Rouge(**options)
 
 
 def test_a_file_that_is_no_text(tmp_path) -> None:

@@ -30,9 +30,9 @@ VECTORS: list[tuple[str, str, list[tuple[float, float, float]]]] = [  # P, R, F 
 def test_values_of_the_package(
     output: str, reference: str, expected: list[tuple[float, float, float]]
 ) -> None:
-    found = score([output], [reference], preset="pltrdy")
-    assert list(found) == ["rouge-1", "rouge-2", "rouge-l"]
-    for (value,), numbers in zip(found.values(), expected, strict=True):
+    scores = score([output], [reference], preset="pltrdy")
+    assert list(scores) == ["rouge-1", "rouge-2", "rouge-l"]
+    for (value,), numbers in zip(scores.values(), expected, strict=True):
         assert value == pytest.approx(numbers, abs=1e-12)
 
 

@@ -40,16 +40,16 @@ TINY = st.text("ab\n", max_size=24).map(" ".join)  # ties everywhere
 
 
 def one(output: str, references: str | Sequence[str], kind: str, **options: object) -> RougeScore:
-    (found,) = score([output], [references], [kind], **options)[kind]  # type: ignore[arg-type, list-item]
-    assert isinstance(found, RougeScore), found
-    return found
+    (value,) = score([output], [references], [kind], **options)[kind]  # type: ignore[arg-type, list-item]
+    assert isinstance(value, RougeScore), value
+    return value
 
 
 def failure(output: str, references: str | Sequence[str], kind: str, **options: object) -> Failure:
-    (found,) = score([output], [references], [kind], **options)[kind]  # type: ignore[arg-type, list-item]
-    assert isinstance(found, Failure), found
-    assert (found.item, found.column, found.stage) == ("0", kind, "metric")
-    return found
+    (failure,) = score([output], [references], [kind], **options)[kind]  # type: ignore[arg-type, list-item]
+    assert isinstance(failure, Failure), failure
+    assert (failure.item, failure.column, failure.stage) == ("0", kind, "metric")
+    return failure
 
 
 def by_line(string: str) -> str:
@@ -70,13 +70,13 @@ def test_all_of_summeval_as_the_package_has_it(shared_data, stem: bool) -> None:
             for row in map(json.loads, islice(file, 0, None, 20))
         ]
     package = RougeScorer(TYPES, use_stemmer=stem)
-    found = score(
+    scores = score(
         [output for output, _ in pairs], [reference for _, reference in pairs], TYPES, stem=stem
     )
     for place, (output, reference) in enumerate(pairs):
         expected = package.score(reference, output)
         for kind in TYPES:
-            got = found[kind][place]
+            got = scores[kind][place]
             assert isinstance(got, RougeScore)
             assert max(abs(a - b) for a, b in zip(got, expected[kind], strict=True)) < 1e-12, (
                 place,
@@ -92,9 +92,9 @@ def test_any_words_as_the_package_has_them(words: st.SearchStrategy[str]) -> Non
     def check(output: str, references: list[str], stem: bool) -> None:
         package = RougeScorer(TYPES, use_stemmer=stem)
         expected = package.score_multi([*map(by_line, references)], by_line(output))
-        found = score([output], [references], TYPES, stem=stem)
+        scores = score([output], [references], TYPES, stem=stem)
         for kind in TYPES:
-            assert found[kind] == [pytest.approx(expected[kind], abs=1e-12)]
+            assert scores[kind] == [pytest.approx(expected[kind], abs=1e-12)]
 
     check()
 
@@ -108,12 +108,12 @@ ANY_TEXT = st.text(max_size=30).map(
 @given(ANY_TEXT, ANY_TEXT)
 def test_any_text_by_the_english_rules_as_the_package_has_it(output: str, reference: str) -> None:
     expected = RougeScorer(TYPES, use_stemmer=True).score(by_line(reference), by_line(output))
-    for kind, (found,) in score([output], [reference], TYPES, tokenizer="en").items():
-        if isinstance(found, Failure):
-            assert found.error in {"NoReference", "NoTokens"}
+    for kind, (value,) in score([output], [reference], TYPES, tokenizer="en").items():
+        if isinstance(value, Failure):
+            assert value.error in {"NoReference", "NoTokens"}
             assert expected[kind].fmeasure == 0
         else:
-            assert found == pytest.approx(expected[kind], abs=1e-12)
+            assert value == pytest.approx(expected[kind], abs=1e-12)
 
 
 POLICE = "police killed the gunman"
@@ -290,17 +290,17 @@ def test_what_has_no_number_is_a_failure(multi: str) -> None:
 def test_long_texts() -> None:
     """A megabyte: a number, or a failure in little time."""
     million = "ab cd " * 170_000
-    found = score(
+    scores = score(
         [million, million],
         [million, "ab xy cd"],
         ["rouge1", "rouge2", "rougeL", "rougeLsum", "rougeS4", "rougeW", "rougeS"],
     )
     for kind in ("rouge1", "rouge2", "rougeL", "rougeLsum", "rougeS4"):
-        assert found[kind][0] == (1, 1, 1)
-    assert found["rougeL"][1].recall == found["rougeLsum"][1].recall == 2 / 3  # type: ignore[union-attr]
-    assert found["rougeW"][1].recall == pytest.approx((2 / 3**1.2) ** (1 / 1.2))  # type: ignore[union-attr]
+        assert scores[kind][0] == (1, 1, 1)
+    assert scores["rougeL"][1].recall == scores["rougeLsum"][1].recall == 2 / 3  # type: ignore[union-attr]
+    assert scores["rougeW"][1].recall == pytest.approx((2 / 3**1.2) ** (1 / 1.2))  # type: ignore[union-attr]
     for kind in ("rougeW", "rougeS"):
-        found_none = found[kind][0]
+        found_none = scores[kind][0]
         assert isinstance(found_none, Failure)
         assert found_none.error == "TextTooLong"
         assert "shorten them or leave this type out" in found_none.message
@@ -327,14 +327,14 @@ def test_little_is_kept_and_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> 
     references = [f"w{n + 1} w{n + 2} w{n + 3}" for n in range(50)]
     monkeypatch.setattr(sequences, "_MOST_WORDS", 5)
     monkeypatch.setattr(sequences, "_MOST_KEPT_TOKENS", 5)
-    found = score(outputs, references, ["rouge2", "rougeLsum"], stopwords=["q3"])
-    assert found == {
+    scores = score(outputs, references, ["rouge2", "rougeLsum"], stopwords=["q3"])
+    assert scores == {
         "rouge2": [(0.5, 0.5, 0.5)] * 50,
         "rougeLsum": [pytest.approx((2 / 3, 2 / 3, 2 / 3))] * 50,
     }
-    kept = sequences.vocabulary(sequences.Rules("en", True, frozenset({"q3"})))
-    assert len(kept._words) <= 5 + 4
-    assert len(kept._kept) <= 4
+    vocabulary = sequences.vocabulary(sequences.Rules("en", True, frozenset({"q3"})))
+    assert len(vocabulary._words) <= 5 + 4
+    assert len(vocabulary._kept) <= 4
 
 
 @pytest.mark.parametrize(
@@ -367,7 +367,7 @@ def test_the_first_of_two_references_of_equal_recall_counts(words: int) -> None:
     """Both are wholly in the output, by ROUGE-1.5.5's rules 4 and 6; a root of a power would favour the second."""
     whole = [f"w{place}" for place in range(60)]
     references = [" ".join(whole[:words]), "w59"]
-    (found,) = score(
+    (value,) = score(
         [" ".join(whole)],
         [references],
         ["ROUGE-W-1.2"],
@@ -378,10 +378,10 @@ def test_the_first_of_two_references_of_equal_recall_counts(words: int) -> None:
     (first,) = score(
         [" ".join(whole)], references[:1], ["ROUGE-W-1.2"], preset="rouge155", stem=False
     )["ROUGE-W-1.2"]
-    assert found == first
+    assert value == first
 
 
 def test_a_stopword_file_may_have_a_byte_order_mark(tmp_path: Path) -> None:
     (tmp_path / "stop.txt").write_bytes(b"\xef\xbb\xbfhis\n")
-    (found,) = score(["his x"], ["his y"], ["rouge1"], stopwords=tmp_path / "stop.txt")["rouge1"]
-    assert found == (0, 0, 0)
+    (value,) = score(["his x"], ["his y"], ["rouge1"], stopwords=tmp_path / "stop.txt")["rouge1"]
+    assert value == (0, 0, 0)

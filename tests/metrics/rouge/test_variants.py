@@ -30,9 +30,9 @@ STOPWORDS = [
 ]
 
 
-def numbers(found: object) -> list[float]:
-    assert isinstance(found, RougeScore), found
-    return [found.recall, found.precision, found.fmeasure]
+def numbers(value: object) -> list[float]:
+    assert isinstance(value, RougeScore), value
+    return [value.recall, value.precision, value.fmeasure]
 
 
 def gold(shared_data: Callable[[str], Path], name: str) -> dict[str, Any]:
@@ -48,7 +48,7 @@ def test_thirty_summaries(shared_data, mode: str, variant: str, stem: bool) -> N
     refs, form = mode.split("/")
     expected = data["scores"][f"{refs}/{variant}/{form}"]
     references = [item["references"][: 1 if refs == "ref1" else None] for item in data["items"]]
-    found = score(
+    scores = score(
         ["\n".join(item["candidate"]) for item in data["items"]],
         [["\n".join(lines) for lines in listed] for listed in references],
         list(expected),
@@ -57,7 +57,7 @@ def test_thirty_summaries(shared_data, mode: str, variant: str, stem: bool) -> N
         preset="rouge155",
     )
     for kind, values in expected.items():
-        for got, value in zip(found[kind], values, strict=True):
+        for got, value in zip(scores[kind], values, strict=True):
             assert numbers(got) == pytest.approx(value, abs=2e-7), kind
 
 
@@ -66,10 +66,12 @@ def test_exceptions_of_wordnet_change_few(shared_data) -> None:
     data = gold(shared_data, "gold_rouge155_sample.json")
     outputs = ["\n".join(item["candidate"]) for item in data["items"]]
     references = ["\n".join(item["references"][0]) for item in data["items"]]
-    found = score(outputs, references, ["ROUGE-1"], preset="rouge155")["ROUGE-1"]
+    scores = score(outputs, references, ["ROUGE-1"], preset="rouge155")["ROUGE-1"]
     expected = data["scores"]["ref1/stem_exc/A"]["ROUGE-1"]
     differing = [
-        n for n, value in enumerate(expected) if numbers(found[n]) != pytest.approx(value, abs=2e-7)
+        n
+        for n, value in enumerate(expected)
+        if numbers(scores[n]) != pytest.approx(value, abs=2e-7)
     ]
     assert len(differing) == 2
 
@@ -95,12 +97,12 @@ def test_edge_cases(shared_data, tmp_path, variant: str, options: dict[str, Any]
     assert len(cases) == 23
     kinds = list(cases["empty peer"]["scores"]["plain"])
     for name, case in cases.items():
-        found = score(
+        scores = score(
             [case["candidate"]], [case["references"]], kinds, preset="rouge155", **options
         )
         expected = case["scores"][variant]
         for kind in kinds:
-            (got,) = found[kind]
+            (got,) = scores[kind]
             if kind in expected:
                 assert numbers(got) == pytest.approx(expected[kind], abs=1e-9), (name, kind)
             else:  # the script died
@@ -111,13 +113,13 @@ def test_edge_cases(shared_data, tmp_path, variant: str, options: dict[str, Any]
 
 def test_pooled_is_the_default_as_in_the_script() -> None:
     """By hand: 2 + 0 hits, 2 + 3 words of the references, 2 · 2 of the output."""
-    (found,) = score(["a b"], [["a b", "x y z"]], ["ROUGE-1"], preset="rouge155")["ROUGE-1"]
-    assert numbers(found) == [0.4, 0.5, 0.44444]
+    (value,) = score(["a b"], [["a b", "x y z"]], ["ROUGE-1"], preset="rouge155")["ROUGE-1"]
+    assert numbers(value) == [0.4, 0.5, 0.44444]
 
 
 def test_alpha_weighs_as_its_option_p() -> None:
     for alpha, value in ((0.0, 0.66667), (1.0, 0.5), (0.2, 0.625)):
-        (found,) = score(["a b c d"], ["a b x"], ["ROUGE-1"], preset="rouge155", alpha=alpha)[
+        (rouge_value,) = score(["a b c d"], ["a b x"], ["ROUGE-1"], preset="rouge155", alpha=alpha)[
             "ROUGE-1"
         ]
-        assert numbers(found) == [0.66667, 0.5, value]
+        assert numbers(rouge_value) == [0.66667, 0.5, value]

@@ -24,29 +24,29 @@ OUTPUT = "Field won the race in Oslo. Snow snow fell in 2020. In Oslo"
 def test_by_hand() -> None:
     """Source and output are 16 and 13 words; copied are `field won the race in` and five shorter runs."""
     source, output = (
-        [word.strip(".").lower() for word in given.split()] for given in (SOURCE, OUTPUT)
+        [word.strip(".").lower() for word in text.split()] for text in (SOURCE, OUTPUT)
     )
     # field won the race in (1-5), oslo (11), fell (13), in (5, the first), in oslo (10-11)
     places = [1, 2, 3, 4, 5, 11, 13, 5, 10, 11]
-    found = Measure(SOURCE)(OUTPUT)
-    assert (found.words, found.sentences, found.characters) == (13, 3, len(OUTPUT))
-    assert found.coverage == pytest.approx(10 / 13)
-    assert found.density == pytest.approx((25 + 1 + 1 + 1 + 4) / 13)
-    assert found.compression == pytest.approx(16 / 13)
-    assert found.novel1 == pytest.approx(3 / 13)  # snow, snow, 2020
-    assert found.novel2 == pytest.approx(
+    features = Measure(SOURCE)(OUTPUT)
+    assert (features.words, features.sentences, features.characters) == (13, 3, len(OUTPUT))
+    assert features.coverage == pytest.approx(10 / 13)
+    assert features.density == pytest.approx((25 + 1 + 1 + 1 + 4) / 13)
+    assert features.compression == pytest.approx(16 / 13)
+    assert features.novel1 == pytest.approx(3 / 13)  # snow, snow, 2020
+    assert features.novel2 == pytest.approx(
         6 / 12
     )  # all but field won, won the, the race, race in, in oslo twice
-    assert found.novel3 == pytest.approx(8 / 11)
-    assert found.position == pytest.approx(sum(places) / 10 / 15)
-    assert found.repeated2 == pytest.approx(1 / 12)  # in oslo
-    assert found.repeated3 == 0
-    assert found.adjacent_duplicates == 1
+    assert features.novel3 == pytest.approx(8 / 11)
+    assert features.position == pytest.approx(sum(places) / 10 / 15)
+    assert features.repeated2 == pytest.approx(1 / 12)  # in oslo
+    assert features.repeated3 == 0
+    assert features.adjacent_duplicates == 1
     # field won the race in oslo: five words of the first sentence; snow fell in 2020: one of the third; in oslo: two
     best = [2 * 5 / (6 + 7), 2 * 1 / (4 + 4), 2 * 2 / (2 + 5)]
-    assert found.best_sentence == pytest.approx(sum(best) / 3)
-    assert (found.number_support, found.entity_support) == (0, 1)  # 2020; Oslo, Oslo
-    assert (found.no_end, found.fragments, found.doubled_words, found.defects) == (
+    assert features.best_sentence == pytest.approx(sum(best) / 3)
+    assert (features.number_support, features.entity_support) == (0, 1)  # 2020; Oslo, Oslo
+    assert (features.no_end, features.fragments, features.doubled_words, features.defects) == (
         1,
         pytest.approx(1 / 3),
         1,
@@ -69,17 +69,17 @@ def test_a_copy_and_another_text() -> None:
 
 
 def test_case_and_punctuation_do_not_count() -> None:
-    found = Measure(SOURCE)("ANN FIELD won, the race; in 2019")
-    assert (found.coverage, found.density, found.novel3) == (1, 7, 0)
+    features = Measure(SOURCE)("ANN FIELD won, the race; in 2019")
+    assert (features.coverage, features.density, features.novel3) == (1, 7, 0)
 
 
 @pytest.mark.parametrize("source", [None, "", " \n", "!!! ..."])
 def test_without_a_source_what_needs_one_is_none(source: str | None) -> None:
-    found = Measure(source)(OUTPUT)
-    assert {field.name for field in fields(Features) if getattr(found, field.name) is None} == set(
-        OF_SOURCE
-    )
-    assert (found.words, found.adjacent_duplicates, found.defects) == (13, 1, 3)
+    features = Measure(source)(OUTPUT)
+    assert {
+        field.name for field in fields(Features) if getattr(features, field.name) is None
+    } == set(OF_SOURCE)
+    assert (features.words, features.adjacent_duplicates, features.defects) == (13, 1, 3)
 
 
 def test_shares_of_nothing_are_none() -> None:
@@ -113,16 +113,16 @@ def test_shares_of_nothing_are_none() -> None:
 )
 def test_other_scripts_have_words_and_sentences(source: str, output: str) -> None:
     measure = Measure(source)
-    found = measure(output)
-    assert found.sentences == 1
-    assert found.words > 5
-    assert (found.coverage, found.density, found.novel2, found.best_sentence) == (
+    features = measure(output)
+    assert features.sentences == 1
+    assert features.words > 5
+    assert (features.coverage, features.density, features.novel2, features.best_sentence) == (
         1,
-        found.words,
+        features.words,
         0,
         1,
     )
-    assert found.defects == 0
+    assert features.defects == 0
     assert measure.used.isdisjoint({"en"})
     assert measure("He ate green apples.").coverage == 0
 
@@ -131,18 +131,22 @@ def test_other_scripts_have_words_and_sentences(source: str, output: str) -> Non
 def test_divergence_is_scipys(source: list[str], output: list[str]) -> None:
     kinds = ["boat", "red", "sank", "noon"]
     p, q = [[words.count(kind) / len(words) for kind in kinds] for words in (output, source)]
-    found = Measure(" ".join(source))(" ".join(output)).js_divergence
-    assert found == pytest.approx(jensenshannon(p, q, base=2) ** 2, abs=1e-9)
+    divergence = Measure(" ".join(source))(" ".join(output)).js_divergence
+    assert divergence == pytest.approx(jensenshannon(p, q, base=2) ** 2, abs=1e-9)
 
 
 @given(st.text("ab. \n1", max_size=30), st.text("ab. \n1", max_size=30))
 def test_ranges(source: str, output: str) -> None:
-    found = Measure(source)(output)
-    if found.coverage is not None and found.density is not None and found.novel1 is not None:
-        assert found.coverage == pytest.approx(1 - found.novel1)
-        assert found.coverage <= found.density <= found.words
+    features = Measure(source)(output)
+    if (
+        features.coverage is not None
+        and features.density is not None
+        and features.novel1 is not None
+    ):
+        assert features.coverage == pytest.approx(1 - features.novel1)
+        assert features.coverage <= features.density <= features.words
     for field in fields(Features):
-        value = getattr(found, field.name)
+        value = getattr(features, field.name)
         if value is not None:
             unbounded = isinstance(value, int) or field.name in ("density", "compression")
             assert 0 <= value <= (float("inf") if unbounded else 1)
@@ -153,7 +157,7 @@ def test_samples_come_back_in_order() -> None:
         Sample(*each) for each in (("1", "a", "x", "y"), ("2", "a", "y", "y"), ("3", "a", "z", "x"))
     ]
     used: set[str] = set()
-    assert [found.coverage for found in measured(samples, used=used)] == [0, 1, 0]
+    assert [features.coverage for features in measured(samples, used=used)] == [0, 1, 0]
     assert used == {"en"}
 
 
@@ -186,7 +190,7 @@ def test_summeval_gives_the_correlations_found_before(shared_data: Callable[[str
     rows = [
         json.loads(line) for line in shared_data("summeval.jsonl").read_text("utf-8").splitlines()
     ]
-    found = measured(
+    features = measured(
         [Sample(row["doc_id"], row["system"], row["summary"], row["source"]) for row in rows]
     )
     documents: defaultdict[str, list[int]] = defaultdict(list)
@@ -195,8 +199,11 @@ def test_summeval_gives_the_correlations_found_before(shared_data: Callable[[str
     for name, (sign, expected) in PUBLISHED.items():
         for criterion, rho in expected.items():
             pairs = [
-                ([getattr(found[i], name) for i in own], [rows[i]["human"][criterion] for i in own])
-                for own in documents.values()
+                (
+                    [getattr(features[i], name) for i in rows_of_document],
+                    [rows[i]["human"][criterion] for i in rows_of_document],
+                )
+                for rows_of_document in documents.values()
             ]
             each = [
                 spearmanr(*pair).statistic

@@ -40,9 +40,9 @@ def test_shares_of_nothing_count_as_nothing_wrong() -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "said"), [(None, "no source"), ("...", "a source without words")]
+    ("source", "lacking"), [(None, "no source"), ("...", "a source without words")]
 )
-def test_without_a_source_what_needs_one_fails(source: str | None, said: str) -> None:
+def test_without_a_source_what_needs_one_fails(source: str | None, lacking: str) -> None:
     result = Stats(columns="words,novel2,defects,entity_support").score(
         [Sample("7", "a", OUTPUT, source)]
     )
@@ -55,7 +55,7 @@ def test_without_a_source_what_needs_one_fails(source: str | None, said: str) ->
         assert (row.stage, row.error) == ("metric", "NoSource")
         assert (
             row.message
-            == f"item 7 has {said}: add a column `source`, or name yours with --map source=COLUMN"
+            == f"item 7 has {lacking}: add a column `source`, or name yours with --map source=COLUMN"
         )
 
 

@@ -13,7 +13,7 @@ WORDS = st.lists(st.sampled_from("abcd"), max_size=14)
 
 def figure_3(article: list[str], summary: list[str]) -> list[list[str]]:
     """F(A, S), line by line; indices from 0."""
-    found: list[list[str]] = []
+    fragments: list[list[str]] = []
     i = j = 0
     while i < len(summary):
         fragment: list[str] = []
@@ -29,8 +29,8 @@ def figure_3(article: list[str], summary: list[str]) -> list[list[str]]:
                 j += 1
         i, j = i + max(len(fragment), 1), 0
         if fragment:
-            found.append(fragment)
-    return found
+            fragments.append(fragment)
+    return fragments
 
 
 def prepared(words: list[str]) -> IndexedSource:
@@ -40,12 +40,14 @@ def prepared(words: list[str]) -> IndexedSource:
 @given(WORDS, WORDS)
 def test_fragments_are_those_of_the_paper(article: list[str], summary: list[str]) -> None:
     source = prepared(article)
-    found = source.fragments(summary)
-    assert [article[start : start + size] for start, size in found] == figure_3(article, summary)
+    fragments = source.fragments(summary)
+    assert [article[start : start + size] for start, size in fragments] == figure_3(
+        article, summary
+    )
 
 
 @pytest.mark.parametrize(
-    ("article", "summary", "found"),
+    ("article", "summary", "expected"),
     [
         ("a b c d", "c d a b c", [(2, 2), (0, 3)]),
         ("a b x a b c", "a b c", [(3, 3)]),  # the longest, not the first
@@ -58,8 +60,8 @@ def test_fragments_are_those_of_the_paper(article: list[str], summary: list[str]
         ),  # the figure goes on behind a match, and so misses a longer one in it
     ],
 )
-def test_fragments_by_hand(article: str, summary: str, found: list[tuple[int, int]]) -> None:
-    assert prepared(article.split()).fragments(summary.split()) == found
+def test_fragments_by_hand(article: str, summary: str, expected: list[tuple[int, int]]) -> None:
+    assert prepared(article.split()).fragments(summary.split()) == expected
 
 
 def test_nearest_is_the_best_f1_of_different_words() -> None:

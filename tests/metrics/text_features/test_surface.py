@@ -54,8 +54,8 @@ def test_names_are_capitals_within_sentences_or_katakana_and_latin(
 def test_support_is_the_share_that_is_known(
     source: str, output: str, supported: tuple[float | None, ...]
 ) -> None:
-    found = Measure(source)(output)
-    assert (found.number_support, found.entity_support) == supported
+    features = Measure(source)(output)
+    assert (features.number_support, features.entity_support) == supported
 
 
 @pytest.mark.parametrize(
