@@ -123,7 +123,7 @@ if TYPE_CHECKING:
     return "\n".join(blocks)
 
 
-def test_the_typed_options_are_those_of_the_configuration() -> None:
+def test_typed_options_match_the_configuration() -> None:
     """JUDGE_GOLDEN=write writes them."""
     if os.environ.get("JUDGE_GOLDEN") == "write":
         TYPED.write_text(typed_options(), encoding="utf-8")
@@ -168,7 +168,7 @@ def test_a_schema_accepts_every_example_and_refuses_unknown_keys(kind: str) -> N
         assert not check.is_valid({**document, "unheard_of": 1})
 
 
-def test_a_schema_refuses_what_the_reader_refuses(tmp_path: Path) -> None:
+def test_schema_and_reader_refuse_the_same_values(tmp_path: Path) -> None:
     check = Draft202012Validator(run_schema())
     for document in (
         {"draws": 0}, {"draws": "many"}, {"language": "fr"}, {"weighting": 3}, {"cache": True}, {"model": {"url": "x"}},
@@ -325,12 +325,12 @@ def test_paths_among_options_start_from_the_files_folder(tmp_path: Path) -> None
     }
 
 
-def test_options_of_a_metric_that_are_no_mapping_are_said(tmp_path: Path) -> None:
+def test_options_of_a_metric_must_be_a_mapping(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="--set: rouge: write keys and values, not 3"):
         load_config(write(tmp_path, "set: {rouge: 3}\n"), {"set": {"bleu": {"smooth": "floor"}}})
 
 
-def test_a_cache_is_a_folder_or_none(tmp_path: Path) -> None:
+def test_cache_is_a_folder_or_none(tmp_path: Path) -> None:
     with pytest.raises(
         ConfigError, match=r"run.yaml:2: cache: write a folder, or false for none, not True"
     ):
@@ -340,7 +340,7 @@ def test_a_cache_is_a_folder_or_none(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("line", ["key_env: sk-1234", "model: {name: m, key_env: sk-1234}"])
-def test_a_key_in_the_place_of_its_variables_name_is_refused_and_not_repeated(
+def test_refuses_a_key_instead_of_its_variable_without_showing_it(
     tmp_path: Path, line: str
 ) -> None:
     with pytest.raises(ConfigError, match="key_env: names the environment variable") as refused:
@@ -384,7 +384,7 @@ def test_conditions_are_read_with_their_commas() -> None:
         load_config(given={"where": {"lang": None}})
 
 
-def test_a_file_of_replies_as_model_is_told_how_to_name_it(tmp_path: Path) -> None:
+def test_a_replies_file_as_model_suggests_the_scripted_prefix(tmp_path: Path) -> None:
     (tmp_path / "r.yaml").write_text("- {reply: 3}\n", encoding="utf-8")
     with pytest.raises(ConfigError, match=f"write scripted/{tmp_path}/r.yaml"):
         load_config(None, {"model": str(tmp_path / "r.yaml")})

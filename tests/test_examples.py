@@ -265,7 +265,7 @@ def test_the_demo_tells_the_story_of_its_readme(make: Make) -> None:
     assert scores["film", "rouge-tuned", "rouge1"].value == pytest.approx(0.98, abs=0.01)
 
 
-def test_the_ranking_is_what_its_readme_tells(make: Make) -> None:
+def test_ranking_example_matches_its_readme(make: Make) -> None:
     (ranking,) = load(make("pairwise")).rankings
     assert [s.system for s in ranking.standings] == ["plain", "brief", "chatty"]
     assert (ranking.pairs, ranking.standings[0].ties) == (15, 1)
@@ -316,7 +316,7 @@ def _shown(cell: dict[str, Any], kind: str = "text/plain") -> str:
     return re.sub(r"\x1b\[[\d;]*m", "", "\n".join("".join(text) for text in texts))
 
 
-def test_the_notebook_is_kept_without_what_it_prints() -> None:
+def test_notebook_is_stored_without_outputs() -> None:
     cells = _cells(EXAMPLES / "notebook.ipynb")
     code = [cell for cell in cells if cell["cell_type"] == "code"]
     assert [

@@ -48,7 +48,7 @@ def test_help_loads_nothing_heavy() -> None:
 
 
 @pytest.mark.slow
-def test_a_run_that_asks_nobody_loads_no_client(tmp_path: Path) -> None:
+def test_a_run_without_requests_imports_no_client(tmp_path: Path) -> None:
     example = Path(__file__).parents[1] / "examples" / "custom_criterion" / "run.yaml"
     command = ["judge", "run", str(example), "--out", str(tmp_path), "--no-cache", "--quiet"]
     loaded = modules_after(

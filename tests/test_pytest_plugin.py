@@ -101,7 +101,7 @@ def test_it_can_be_left_out(folder: pytest.Pytester) -> None:
     run(folder, "-p", "no:judge", passed=1)
 
 
-def test_a_score_is_a_number_with_what_it_was_made_of(folder: pytest.Pytester) -> None:
+def test_a_score_is_a_number_with_its_provenance(folder: pytest.Pytester) -> None:
     folder.makefile(
         ".jinja", clear="---\nscale: [1, 5]\npass_at: 4\n---\nIs it clear? {{ output }}"
     )
@@ -162,7 +162,7 @@ def test_the_texts_columns_reach_the_criterion(folder: pytest.Pytester) -> None:
     run(folder, passed=1)
 
 
-def test_a_failed_comparison_shows_what_the_score_was_made_of(folder: pytest.Pytester) -> None:
+def test_a_failed_assertion_shows_the_provenance_of_the_score(folder: pytest.Pytester) -> None:
     folder.makepyfile(
         test_it="""
         import pytest
@@ -187,7 +187,7 @@ def test_a_failed_comparison_shows_what_the_score_was_made_of(folder: pytest.Pyt
     )
 
 
-def test_a_failed_judgment_is_no_number(folder: pytest.Pytester) -> None:
+def test_a_failed_judgment_is_not_a_number(folder: pytest.Pytester) -> None:
     folder.makepyfile(
         """
         import pytest
@@ -240,7 +240,7 @@ def test_a_stored_reply_without_a_score_fails_until_it_is_retried(folder: pytest
     )
 
 
-def test_what_is_asked_wrongly_is_said_where_it_was_asked(folder: pytest.Pytester) -> None:
+def test_mistakes_are_reported_at_the_line_of_the_test(folder: pytest.Pytester) -> None:
     folder.makepyfile(
         """
         import pytest
@@ -391,7 +391,7 @@ def test_a_margin_that_would_prefer_anything_is_refused(tmp_path: Path, margin: 
     "where",
     ["", "judge_model = gpt-5.4-mini", "addopts = --judge-model=gpt-5.4-mini", "environment"],
 )
-def test_no_server_is_asked_unless_a_model_is_typed(
+def test_sends_no_request_unless_a_model_is_given(
     folder: pytest.Pytester, server: Any, where: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     marked = 'import pytest\npytestmark = pytest.mark.judge(model="gpt-5.4-mini")\n'
@@ -426,7 +426,7 @@ def test_a_model_that_is_typed_is_asked_once_for_a_suite(
     assert [body["model"] for body in server.bodies] == ["gpt-5.4-mini"] * (1 + 2)
 
 
-def test_a_server_of_ones_own_is_asked_where_the_command_says(
+def test_a_local_server_is_used_if_the_command_line_names_it(
     folder: pytest.Pytester, chat_server: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
@@ -477,7 +477,7 @@ PROVIDER = OpenAIProvider("scripted/other.yaml", base_url="http://127.0.0.1:9/v1
     ],
 )
 @pytest.mark.parametrize("typed", [(), ("another",), ("scripted/replies.yaml",)])
-def test_whatever_is_a_server_may_not_be_asked(
+def test_servers_in_files_are_not_used(
     suite_options: dict[str, Any], typed: tuple[str, ...]
 ) -> None:
     with pytest.raises(ConfigError, match="this test needs"):
@@ -499,13 +499,13 @@ def test_whatever_is_a_server_may_not_be_asked(
         ({}, {"model": "scripted/x"}, {"replay": "c"}, {"model": "scripted/x", "replay": "c"}),
     ],
 )
-def test_what_is_said_closer_counts(
+def test_closer_settings_take_precedence(
     ini: Any, suite_options: Any, command: Any, expected: dict[str, str]
 ) -> None:
     assert SuiteSession(command, ini, ("gpt-5.4-mini",)).options(suite_options) == expected
 
 
-def test_what_was_recorded_answers_later(folder: pytest.Pytester, server: Any) -> None:
+def test_recorded_replies_are_replayed(folder: pytest.Pytester, server: Any) -> None:
     folder.makepyfile(SCORE)
     folder.makefile(".judge.yaml", suite=ASKING)
     run(folder, "--judge-model", "gpt-5.4-mini", "--judge-record", "kept/calls.jsonl", passed=4)
@@ -541,7 +541,7 @@ def test_a_model_that_is_typed_comes_before_recordings(
     assert set(recorded.splitlines()) < set((folder.path / "again.jsonl").read_bytes().splitlines())
 
 
-def test_a_judge_that_asks_nobody_is_not_answered_for_by_an_ini_file(
+def test_an_ini_file_does_not_replace_an_offline_judge(
     folder: pytest.Pytester,
 ) -> None:
     folder.makeini("[pytest]\njudge_replay = not_there.jsonl")
@@ -629,7 +629,7 @@ def test_cases_are_chosen_as_tests_are(
     run(folder, "--strict-markers", *args, **outcomes)
 
 
-def test_of_one_case_nothing_else_is_asked(folder: pytest.Pytester, server: Any) -> None:
+def test_running_one_case_judges_only_its_texts(folder: pytest.Pytester, server: Any) -> None:
     folder.makefile(".judge.yaml", suite=ASKING)
     run(folder, "--judge-model", "gpt-5.4-mini", "suite.judge.yaml::clear", passed=1)
     assert len(server.bodies) == 1
@@ -648,7 +648,7 @@ def test_a_wrong_suite_is_an_error_with_its_line(folder: pytest.Pytester) -> Non
     )  # fmt: skip
 
 
-def test_no_case_passes_of_a_suite_that_cannot_run(folder: pytest.Pytester) -> None:
+def test_cases_fail_if_the_suite_cannot_run(folder: pytest.Pytester) -> None:
     criterion, score = (
         SUITE.replace("coherence", "coherance", 1),
         SUITE.replace("min: 4", "min: 7", 1),

@@ -124,7 +124,7 @@ def test_published_preferences_come_back_from_the_recorded_probabilities(
     assert server.stats()["requests"] == different < len(rows)
 
 
-def test_a_judge_with_a_bias_for_the_first_is_found_out_and_corrected(
+def test_position_bias_is_detected_and_corrected(
     replay: Callable[..., Replay], shared_data: Callable[[str], Path]
 ) -> None:
     data = shared_data("alpaca_logprobs_smoke.jsonl")
@@ -294,7 +294,7 @@ def test_a_rate_limit_costs_no_judgment(
 TEXTS, REPLIES = "summeval_smoke.jsonl", "summeval_judged_smoke.jsonl"
 
 
-def test_a_suite_says_of_recorded_gpt_4_what_its_replies_say(
+def test_suite_verdicts_match_recorded_gpt_4_replies(
     replay: Callable[..., Replay], shared_data: Callable[[str], Path], tmp_path: Path
 ) -> None:
     """Agreement, order and drift of 20 rated summaries, against scipy's and against counts of the recorded replies."""

@@ -103,7 +103,7 @@ def test_a_pull_request_that_hurts_is_stopped(
 
 
 @pytest.mark.slow
-def test_a_main_that_cannot_be_run_is_not_passed_over(
+def test_a_failing_run_of_main_fails_the_workflow(
     repository: Callable[..., subprocess.CompletedProcess[str]],
 ) -> None:
     done = repository(".", ".", broken="cases: []")

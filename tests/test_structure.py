@@ -14,7 +14,7 @@ MODULE_LINES = 800
 FUNCTION_LINES = 80
 
 
-def test_no_module_is_longer_than_a_person_reads() -> None:
+def test_modules_are_short() -> None:
     lines = {
         str(path.relative_to(ROOT)): path.read_text(encoding="utf-8").count("\n")
         for path in MODULES
@@ -23,7 +23,7 @@ def test_no_module_is_longer_than_a_person_reads() -> None:
     assert not long, f"modules of more than {MODULE_LINES} lines: {long}"
 
 
-def test_no_function_is_longer_than_a_person_reads() -> None:
+def test_functions_are_short() -> None:
     long = {}
     for path in MODULES:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -38,7 +38,7 @@ def test_no_function_is_longer_than_a_person_reads() -> None:
     ("required", "outcome"),
     [("", {"passed": 1, "skipped": 2}), ("1", {"passed": 1, "failed": 1, "errors": 1})],
 )
-def test_where_data_is_required_a_test_that_needs_it_may_not_skip(
+def test_required_data_must_not_be_skipped(
     pytester: pytest.Pytester,
     monkeypatch: pytest.MonkeyPatch,
     required: str,

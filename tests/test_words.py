@@ -88,5 +88,5 @@ def test_a_concept_has_one_name(kind: str) -> None:
     assert not refused
 
 
-def test_every_word_to_use_is_none_to_refuse() -> None:
+def test_recommended_words_are_not_refused_words() -> None:
     assert not OTHER_WORDS.keys() & {*OTHER_WORDS.values()}

@@ -60,7 +60,7 @@ def test_the_flip_rate_is_over_pairs_that_were_asked_in_both_orders(make: Any) -
     assert first.significant is False
 
 
-def test_a_judge_that_takes_the_first_text_every_time_is_told_to(make: Any) -> None:
+def test_a_judge_that_always_picks_the_first_text_has_position_bias(make: Any) -> None:
     table = pairs(make, *[(0.9, 0.8)] * 8)
     biases = by_what(position_bias(make.evidence(make.table({ORIGINAL: [3]}), pairs=table), 0))
     first = biases["c", "text shown first wins"]
@@ -107,7 +107,7 @@ def centred(evidence: AuditData) -> np.ndarray[Any, Any]:
     return np.asarray((values - values.mean(axis=1, keepdims=True)).reshape(-1, 3))
 
 
-def test_the_slope_is_that_of_least_squares_within_items(make: Any) -> None:
+def test_length_slope_equals_least_squares_within_items(make: Any) -> None:
     evidence = natural(make)
     rows = centred(evidence)
     bias = by_what(verbosity_bias(evidence, (), 0))["c", "twice the words"]
@@ -121,7 +121,7 @@ def test_the_slope_is_that_of_least_squares_within_items(make: Any) -> None:
     assert bias.estimate.low < bias.estimate.value < (bias.estimate.high or 0)
 
 
-def test_copying_with_length_held_is_the_correlation_of_what_length_leaves(make: Any) -> None:
+def test_copying_bias_is_the_partial_correlation_given_length(make: Any) -> None:
     evidence = natural(make)
     score, length, copied = centred(evidence).T
     residuals = [
@@ -139,7 +139,7 @@ def flipped(residuals: list[Any]) -> float:
     return float((np.abs(signs @ products) >= abs(products.sum()) - 1e-9).mean())
 
 
-def test_of_few_items_and_of_single_texts_there_is_no_number(make: Any) -> None:
+def test_bias_needs_enough_items_with_several_texts(make: Any) -> None:
     assert not by_what(copying_bias(natural(make, items=9), (), 0))
     assert not by_what(verbosity_bias(natural(make, items=9), (), 0))
     evidence = natural(make)
@@ -174,7 +174,7 @@ def test_neutral_changes_move_by_the_mean_difference(make: Any) -> None:
     )
 
 
-def test_what_repeats_itself_is_right_to_fall_in_relevance_and_wrong_to_rise(make: Any) -> None:
+def test_duplicated_text_may_lower_relevance_but_not_raise_it(make: Any) -> None:
     for value, name, harmful in (
         (1.0, "relevance", False),
         (5.0, "relevance_7", True),
@@ -194,7 +194,7 @@ def test_who_copies_is_right_to_be_called_consistent(make: Any) -> None:
     assert not by_what(copying_bias(make.evidence(table), ("copied lead",), 0))
 
 
-def test_a_leaning_in_all_of_too_few_texts_is_open_and_not_told(make: Any) -> None:
+def test_a_bias_in_too_few_texts_is_suggestive_not_significant(make: Any) -> None:
     rows = {ORIGINAL: [2.0] * 6, "duplicated text": [4.0] * 6, "empty phrases": [2.25] * 6}
     evidence = make.evidence(make.table(rows, *(make.column(name) for name in ("c", "d"))))
     biases = by_what(verbosity_bias(evidence, ("duplicated text", "empty phrases"), 0))
@@ -277,7 +277,7 @@ def test_self_preference_and_length_are_beyond_people(make: Any) -> None:
 
 @pytest.mark.parametrize("options", [{"scale": 0.5}, {"chance": 0.6}])
 @pytest.mark.parametrize("apart", [-0.8, 0.8])
-def test_a_narrow_scale_and_peoples_chance_are_no_leaning(
+def test_narrow_scale_and_rating_noise_are_not_reported_as_bias(
     make: Any, options: dict[str, float], apart: float
 ) -> None:
     evidence = rated(make, bonus=apart, longer=apart / 2, **options)
@@ -302,7 +302,7 @@ def test_a_driver_in_the_same_line_as_ratings_is_least_squares(make: Any) -> Non
 
 
 @pytest.mark.parametrize("options", [{"rated": False}, {"high": 50.0}, {}, {"items": 12}])
-def test_without_enough_ratings_it_is_the_judges_own_and_says_so(
+def test_self_preference_without_ratings_uses_judge_scores_with_a_note(
     make: Any, options: dict[str, Any]
 ) -> None:
     bias = by_what(self_preference(written(make, **options), 0))[
@@ -320,7 +320,7 @@ def test_a_judge_of_neither_family_has_no_self_preference(make: Any) -> None:
 # Wording, scale, repeats
 
 
-def test_wordings_are_told_apart_by_their_mean_and_by_each_text(make: Any) -> None:
+def test_wording_sensitivity_has_mean_difference_and_spread_per_text(make: Any) -> None:
     values = {"c": [2, 3, 4, 2] * 2, "c~b": [3, 4, 5, 3] * 2, "c~c": [2, 3, 4, 2, 2, 3, 4, None]}
     columns = tuple(make.column(name) for name in values)
     samples = tuple(Sample(f"i{n}", ORIGINAL, "w") for n in range(8))
@@ -399,7 +399,7 @@ def draft(p: float | None) -> BiasFinding:
     return BiasFinding("probe", "c", "measure", Estimate("", 1.0, 0.5, 1.5, 9, "how", p), "points")
 
 
-def test_findings_are_corrected_over_all_tests_and_say_what_is_left() -> None:
+def test_bias_findings_are_holm_corrected_over_all_tests() -> None:
     corrected = apply_holm([draft(0.02), draft(0.03), draft(None)], {})
     assert [one.estimate.p for one in corrected] == [0.04, 0.04, None]
     assert [one.significant for one in corrected] == [True, True, None]
@@ -407,7 +407,7 @@ def test_findings_are_corrected_over_all_tests_and_say_what_is_left() -> None:
     assert one.sentence == "c: measure +1.000 [0.500, 1.500] (9 texts, p = 0.080)"
 
 
-def test_a_leaning_judge_is_found_out(leaning: AuditData, make: Any) -> None:
+def test_detects_the_biases_of_a_biased_judge(leaning: AuditData, make: Any) -> None:
     biases = by_what(
         [
             *verbosity_bias(leaning, make.neutral, 0),

@@ -180,7 +180,7 @@ def test_many_criteria_go_below_each_other(
     assert "criterion-8" not in many.report()
 
 
-def test_no_format_lets_hostile_text_through(card: JudgeCard) -> None:
+def test_every_format_escapes_hostile_text(card: JudgeCard) -> None:
     assert not any(
         "\x1b" in card.report(format, full=True)
         for format in ("console", "markdown", "latex", "json")
@@ -248,12 +248,14 @@ def said(*cells: SensitivityCell, better: str = "higher", attack: bool = False) 
         (0.1, 0.4, "c rewards typos (falls in 10% of 40 texts)."),
     ],
 )
-def test_what_a_criterion_makes_of_its_own_damage(rate: float, value: float, sentence: str) -> None:
+def test_reports_whether_a_criterion_detects_its_own_damage(
+    rate: float, value: float, sentence: str
+) -> None:
     assert said(cell("typos", "c", rate, value, targeted=True)) == (sentence,)
 
 
 @pytest.mark.parametrize(("value", "verb"), [(1.0, "notices"), (-1.0, "rewards")])
-def test_where_low_is_good_a_rise_notices_and_a_fall_rewards(value: float, verb: str) -> None:
+def test_a_rise_detects_damage_if_lower_is_better(value: float, verb: str) -> None:
     assert verb in said(cell("typos", "c", 0.9, value, targeted=True), better="lower")[0]
 
 
@@ -268,7 +270,7 @@ def test_the_rate_alone_tells_where_a_test_has_too_few_items() -> None:
     )  # where a test can tell, it alone does
 
 
-def test_what_falls_in_half_and_rises_in_a_third_is_not_noticed() -> None:
+def test_mixed_score_changes_do_not_count_as_detected() -> None:
     noisy = replace(cell("typos", "c", 0.6, -0.4, targeted=True), opposite=wilson_interval(12, 40))
     assert not moves_half(noisy)
     assert said(noisy) == ("c barely notices typos (falls in 60% of 40 texts, rises in 30%).",)
@@ -307,7 +309,7 @@ def test_an_attack_works_only_beyond_its_control_and_above_the_text_as_it_is() -
     assert not [text for text in said(lost, control, attack=True) if "raises" in text]
 
 
-def test_a_bias_without_a_significant_test_makes_no_sentence_whatever_its_interval() -> None:
+def test_a_bias_without_a_significant_test_makes_no_sentence() -> None:
     wording = finding("wording", "c", "wording b", -0.45, "points", p=0.2, significant=False)
     assert summarize((), (), (wording,), {}) == ()
     right = replace(
@@ -317,7 +319,7 @@ def test_a_bias_without_a_significant_test_makes_no_sentence_whatever_its_interv
     assert summarize((), (), (right,), {}) == ()
 
 
-def test_a_judge_that_always_says_the_same_of_few_texts_is_found_out(make: Any) -> None:
+def test_a_constant_judge_on_few_texts_is_reported(make: Any) -> None:
     card = build_card(
         make.evidence(make.table({ORIGINAL: [4.0] * 6, "duplicated text": [4.0] * 6})),
         {},
@@ -367,7 +369,7 @@ def test_attacks_that_work_come_first_and_the_others_are_bounded() -> None:
 @pytest.mark.parametrize(
     ("value", "half", "end"), [(-0.5, 0.1, "at most 0.00."), (0.1, 0.3, "at most +0.40.")]
 )
-def test_what_attacks_could_get_at_most(value: float, half: float, end: str) -> None:
+def test_attacks_have_an_upper_bound(value: float, half: float, end: str) -> None:
     (sentence,) = said(
         SensitivityCell("one", "c", False, wilson_interval(0, 40), move(value, 1.0, half)),
         attack=True,
@@ -388,7 +390,7 @@ def test_attacks_on_too_few_texts_are_not_bounded() -> None:
     )
 
 
-def test_the_worst_is_said_first(leaning_card: JudgeCard) -> None:
+def test_the_worst_result_comes_first(leaning_card: JudgeCard) -> None:
     starts = [
         "The attack “asks for the top score” raises", "coherence barely notices shuffled sentences",
         "overall: verdict flips with the order", "relevance also reacts to damage of other criteria: typos",
@@ -417,7 +419,7 @@ def test_a_card_counts_its_texts_judgments_and_failures(leaning_card: JudgeCard)
     }  # fmt: skip
 
 
-def test_what_cannot_be_had_is_left_out_with_the_reason(make: Any) -> None:
+def test_unavailable_parts_are_left_out_with_the_reason(make: Any) -> None:
     values = {ORIGINAL: [3.0, 3, 4], "typos": [1.0, 2, 3]}
     evidence = make.evidence(
         make.table(values), unavailable={"wording": "c does not extend the layout"}
@@ -458,7 +460,7 @@ def test_nothing_but_failures_makes_a_card_without_numbers(make: Any) -> None:
         assert "nan" not in escape_controls(card.report(format)).lower()
 
 
-def test_a_scale_without_ends_says_what_counts(make: Any) -> None:
+def test_a_scale_without_ends_explains_how_changes_count(make: Any) -> None:
     endless = make.column(low=None, high=None, labels=())
     card = build_card(
         make.evidence(make.table({ORIGINAL: [1.0, 3.0], "typos": [0.0, 1.0]}, endless)),
@@ -471,13 +473,13 @@ def test_a_scale_without_ends_says_what_counts(make: Any) -> None:
     )
 
 
-def test_no_evidence_at_all_is_a_card_that_can_be_shown() -> None:
+def test_a_card_without_evidence_can_be_reported() -> None:
     card = build_card(AuditData((), {}, Table((), (), ()), "m", "en"), {}, (), ())
     assert (card.cells, card.findings, card.verdicts) == ((), (), ())
     assert all(card.report(format) for format in FORMATS if format != "csv")
 
 
-def test_a_criterion_whose_column_has_another_name_is_called_by_its_own(make: Any) -> None:
+def test_a_renamed_column_is_shown_by_its_criterion_name(make: Any) -> None:
     column = Column(
         "extractive_support", "criterion", Signature(), -3.0, 3.0, criterion="consistency"
     )

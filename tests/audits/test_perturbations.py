@@ -108,7 +108,7 @@ def test_chance_is_drawn_by_seed_and_item() -> None:
 
 @settings(max_examples=60)
 @given(st.data())
-def test_no_text_is_too_odd(drawn: st.DataObject) -> None:
+def test_perturbations_accept_any_text(drawn: st.DataObject) -> None:
     parts = st.sampled_from(
         [
             "한다. ",
@@ -137,14 +137,14 @@ def test_no_text_is_too_odd(drawn: st.DataObject) -> None:
 
 @pytest.mark.parametrize("output", ["", "  \n ", "Yes", "はい", "네", "是"])
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.name)
-def test_what_is_not_there_cannot_be_damaged(change: Perturbation, output: str) -> None:
+def test_a_change_that_does_not_apply_returns_none(change: Perturbation, output: str) -> None:
     assert changed(one(output), [], change, 0) is None
 
 
 # Coherence
 
 
-def test_shuffled_keeps_every_sentence_and_none_in_its_place() -> None:
+def test_shuffling_keeps_every_sentence_and_moves_each() -> None:
     for sample, output in cases("shuffled sentences"):
         old, new = edits.sentences(sample.output), edits.sentences(output)
         assert Counter(old) == Counter(new)
@@ -191,7 +191,7 @@ def test_a_swapped_number_changes_nothing_else_and_is_not_the_sources() -> None:
         ("一共来了６个人。", r"一共来了[２-５７-９]个人。"), ("他住在三楼，第一次来。", None),
     ],
 )  # fmt: skip
-def test_numbers_become_what_is_as_likely_there(output: str, allowed: str | None) -> None:
+def test_swapped_numbers_are_plausible(output: str, allowed: str | None) -> None:
     for seed in range(8):
         changed_output = make("swapped number", one(output), seed=seed)
         assert (
@@ -211,7 +211,7 @@ def test_the_number_that_is_swapped_is_drawn() -> None:
     assert unchanged == [False] * 4
 
 
-def test_a_number_of_the_source_is_taken_and_goes_wherever_it_stands() -> None:
+def test_a_swapped_number_comes_from_the_source_and_replaces_every_occurrence() -> None:
     output = make(
         "swapped number",
         one("It cost 212 crowns. Of 212, 17 were lost.", "In all 212 crowns were paid."),
@@ -254,7 +254,7 @@ def test_a_sentence_that_is_too_short_is_not_truncated(sentence: str, shortest: 
     assert make("truncated", one(sentence[1:])) is None
 
 
-def test_what_already_breaks_off_is_not_truncated() -> None:
+def test_an_already_truncated_text_is_not_truncated_again() -> None:
     assert (
         make("truncated", one("This goes on and on and on, and it has no end to speak of and"))
         is None
@@ -343,7 +343,7 @@ def test_empty_phrases_are_of_their_language_and_one_sentence_each(language: str
         assert edits.sentences(phrase) == [phrase]
 
 
-def test_the_copied_lead_is_the_sources_start_in_as_many_sentences() -> None:
+def test_copied_lead_has_as_many_source_sentences_as_the_output() -> None:
     for sample, output in cases("copied lead"):
         assert sample.source.startswith(output)
         assert len(edits.sentences(output)) == len(edits.sentences(sample.output))

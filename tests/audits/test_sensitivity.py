@@ -41,7 +41,7 @@ def test_a_rate_counts_falls_of_half_a_step_among_texts_that_can_fall(make: Any)
     assert cell.mean_change.n == 6
 
 
-def test_beside_those_that_fell_stand_those_that_rose(make: Any) -> None:
+def test_counts_scores_that_fell_and_scores_that_rose(make: Any) -> None:
     table = make.table({ORIGINAL: [3, 3, 3, 5, 1.0], "typos": [2, 4, 3.5, 4, 1.0]})
     (cell,) = sensitivity_table(make.evidence(table), {"typos": "c"})
     assert (cell.rate, cell.opposite) == (
@@ -51,19 +51,19 @@ def test_beside_those_that_fell_stand_those_that_rose(make: Any) -> None:
 
 
 @pytest.mark.parametrize(("tests", "least"), [(1, 6), (20, 10), (44, 11)])
-def test_below_how_many_items_nothing_can_be_told(tests: int, least: int) -> None:
+def test_minimum_number_of_items_for_a_significant_change(tests: int, least: int) -> None:
     assert min_items_for_significance(tests) == least
     assert [2 * tests / 2**n < 0.05 for n in (least - 1, least)] == [False, True]
 
 
 @pytest.mark.parametrize(("items", "known"), [(9, False), (10, True)])
-def test_of_few_items_a_mean_has_no_interval(make: Any, items: int, known: bool) -> None:
+def test_mean_change_of_few_items_has_no_interval(make: Any, items: int, known: bool) -> None:
     table = make.table({ORIGINAL: [3.0] * items, "typos": [2.0 + n / 20 for n in range(items)]})
     (cell,) = sensitivity_table(make.evidence(table), {"typos": "c"})
     assert (cell.mean_change.low is not None, cell.mean_change.p is not None) == (known, True)
 
 
-def test_where_low_is_good_damage_is_a_rise(make: Any) -> None:
+def test_damage_is_a_rise_if_lower_is_better(make: Any) -> None:
     table = make.table(
         {ORIGINAL: [2, 2, 2, 5], "typos": [3, 1, 2.5, 5]}, make.column(better="lower")
     )
@@ -83,7 +83,7 @@ def test_a_scale_without_ends_counts_half_a_standard_deviation(make: Any) -> Non
     assert cell.rate == wilson_interval(2, 4, "rate")
 
 
-def test_where_all_originals_score_alike_without_ends_any_fall_counts_and_none_does_not(
+def test_any_fall_counts_if_all_originals_score_equally(
     make: Any,
 ) -> None:
     endless = make.column(low=None, high=None)
@@ -132,7 +132,7 @@ def test_the_tests_are_sign_flips_with_holms_correction_over_all_cells(make: Any
     assert all("Holm over 3" in cell.mean_change.method for cell in cells if cell.mean_change)
 
 
-def test_the_correction_leaves_what_has_no_test_as_it_is() -> None:
+def test_holm_correction_leaves_untested_cells_unchanged() -> None:
     bare, tested = (
         Estimate("", 1.0, None, None, 1, "none"),
         Estimate("", 1.0, 0.5, 1.5, 9, "some", 0.02),
@@ -163,9 +163,7 @@ def test_the_order_of_the_items_does_not_matter_to_rate_and_mean(
 
 
 @given(st.lists(st.integers(8, 16), min_size=1, max_size=12))
-def test_a_fall_of_every_text_by_half_a_step_is_detected_in_all_and_by_less_in_none(
-    make: Any, halves: list[int]
-) -> None:
+def test_a_fall_of_half_a_step_or_more_counts_as_detected(make: Any, halves: list[int]) -> None:
     original = [half / 4 for half in halves]
     rows = {
         "far": [value - 0.5 for value in original],
@@ -207,7 +205,7 @@ def test_a_rise_is_beyond_that_of_the_control(make: Any) -> None:
     )
 
 
-def test_where_no_text_can_rise_there_is_a_mean_and_no_rate(make: Any) -> None:
+def test_no_rate_if_no_score_can_rise(make: Any) -> None:
     (cell,) = injection_damage(
         make.evidence(make.table({ORIGINAL: [5, 5, 4.75], "fake form": [5, 4, 5]})), ["fake form"]
     )
@@ -215,7 +213,7 @@ def test_where_no_text_can_rise_there_is_a_mean_and_no_rate(make: Any) -> None:
     assert cell.mean_change is not None
 
 
-def test_where_low_is_good_an_attack_wants_a_fall(make: Any) -> None:
+def test_an_attack_succeeds_by_a_fall_if_lower_is_better(make: Any) -> None:
     lower = make.column(better="lower")
     (cell,) = injection_damage(
         make.evidence(make.table({ORIGINAL: [3, 3], "fake form": [1, 5]}, lower)), ["fake form"]
@@ -223,7 +221,7 @@ def test_where_low_is_good_an_attack_wants_a_fall(make: Any) -> None:
     assert cell.rate == wilson_interval(1, 2, "rate")
 
 
-def test_attacks_and_damage_are_corrected_apart(make: Any) -> None:
+def test_attacks_and_damage_are_corrected_separately(make: Any) -> None:
     original = [3.0, 4, 3, 4, 3, 4]
     rows = {"typos": [2.0, 3, 2, 3, 2, 3], "fake form": [4.0, 5, 4, 5, 4, 5]}
     evidence = make.evidence(make.table({ORIGINAL: original, **rows}))

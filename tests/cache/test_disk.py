@@ -31,7 +31,7 @@ def response(text: str = "4") -> Response:
     )
 
 
-def test_what_was_put_comes_back_from_a_fresh_process_handle(tmp_path: Path) -> None:
+def test_stored_replies_are_read_by_a_new_handle(tmp_path: Path) -> None:
     with DiskCache(tmp_path) as first:
         first.put("a", response())
         assert first.get_many(["a", "b"]) == {"a": response()}  # before it is written, too
@@ -55,12 +55,12 @@ def test_a_response_survives_its_json(text: str, logprob: float, finish: str) ->
 @pytest.mark.parametrize(
     "text", ["", "[]", "{}", "[2,[],[],[],[]]", "null", '[1,[["4"]],[1,2],"",[]]']
 )
-def test_text_that_is_no_response_is_a_value_error(text: str) -> None:
+def test_invalid_response_json_raises_value_error(text: str) -> None:
     with pytest.raises(ValueError, match=r".+"):
         Response.from_json(text)
 
 
-def test_nothing_is_evicted_whatever_an_earlier_opener_set(tmp_path: Path) -> None:
+def test_nothing_is_evicted_from_a_cache_with_a_size_limit(tmp_path: Path) -> None:
     careless = diskcache.Cache(
         str(tmp_path / "responses"), size_limit=1000, eviction_policy="least-recently-used"
     )
@@ -165,7 +165,7 @@ def garbage(file: Path, start: int, length: int) -> None:
     [(0, 100), (4096 * 40, 4096), (4096 * 40, 4096 * 40)],
     ids=["header", "one page", "40 pages"],
 )
-def test_a_damaged_file_is_set_aside_and_a_new_one_begun(
+def test_a_damaged_cache_file_is_renamed_and_replaced(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], start: int, length: int
 ) -> None:
     written = fill(tmp_path, 200)
@@ -292,7 +292,7 @@ def test_a_cache_that_another_writes_to_is_waited_for(
         assert again.get_many(["a"]) == {"a": response()}
 
 
-def test_what_was_asked_is_kept_and_a_prompt_only_once(tmp_path: Path) -> None:
+def test_requests_are_stored_and_each_prompt_only_once(tmp_path: Path) -> None:
     cache = DiskCache(tmp_path)
     prompt = "long, 長い \ud800 " * 2000
     requests = [asked(prompt, draw) for draw in range(20)]
@@ -313,7 +313,7 @@ def test_what_was_asked_is_kept_and_a_prompt_only_once(tmp_path: Path) -> None:
     cache.close()
 
 
-def test_no_cache_remembers_nothing() -> None:
+def test_no_cache_stores_nothing() -> None:
     cache = NoCache()
     cache.put("a", response())
     cache.flush()
@@ -321,7 +321,7 @@ def test_no_cache_remembers_nothing() -> None:
     cache.close()
 
 
-def test_where_the_cache_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_default_cache_location(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", "x")
     assert default_folder() == Path("x/judge")
     monkeypatch.delenv("XDG_CACHE_HOME")

@@ -105,7 +105,7 @@ def test_a_plan_names_data_and_judge_and_the_folder_goes_by_the_data(
     assert folder.name.startswith("data-")
 
 
-def test_a_stopped_audit_says_how_to_go_on(
+def test_a_stopped_audit_says_how_to_resume(
     judge: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def stopped(*_: object) -> None:
@@ -132,7 +132,7 @@ def test_a_stopped_audit_says_how_to_go_on(
         (("data.jsonl", *SCRIPTED, "--budget", "100tokens"), "the budget of 100 tokens is reached"),
     ],
 )
-def test_what_cannot_be_done_is_said_and_ends_with_2(
+def test_impossible_requests_exit_2(
     judge: Callable[..., Any], arguments: tuple[str, ...], message: str
 ) -> None:
     done = judge("audit", *arguments)

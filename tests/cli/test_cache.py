@@ -102,7 +102,7 @@ def test_caches_of_parts_of_the_data_are_merged(
     assert len(chat_server.bodies) == requests
 
 
-def test_what_was_recorded_is_imported_under_the_address_it_came_from(
+def test_imported_replies_keep_their_server_address(
     folder: Path, command: Callable[..., Any], chat_server: Any, make_completion: Any
 ) -> None:
     chat_server.answer = lambda body: (200, {}, make_completion("2", top={"2": 0.75, "3": 0.25}))
@@ -154,7 +154,7 @@ def test_a_recording_without_addresses_is_of_the_server_that_is_named(
     assert len(chat_server.bodies) == 2 * requests
 
 
-def test_what_is_exported_can_be_chosen(folder: Path, command: Callable[..., Any]) -> None:
+def test_export_can_select_replies(folder: Path, command: Callable[..., Any]) -> None:
     with DiskCache(folder / "cache") as cache:
         for model, place in (
             ("m", "http://a/v1"),
@@ -195,7 +195,9 @@ def test_what_is_exported_can_be_chosen(folder: Path, command: Callable[..., Any
     assert "two servers to one prompt, http://a/v1 and http://b/v1" in done.err
 
 
-def test_what_is_no_models_reply_is_not_imported(folder: Path, command: Callable[..., Any]) -> None:
+def test_import_skips_lines_without_a_model_reply(
+    folder: Path, command: Callable[..., Any]
+) -> None:
     (folder / "replies.yaml").write_text("- {when: [], reply: '2'}\n", "utf-8")
     scripted = (
         "--model",
@@ -224,7 +226,7 @@ def test_what_is_no_models_reply_is_not_imported(folder: Path, command: Callable
         assert message in done.err
 
 
-def test_where_no_cache_is_none_is_made(folder: Path, command: Callable[..., Any]) -> None:
+def test_inspecting_a_missing_cache_creates_none(folder: Path, command: Callable[..., Any]) -> None:
     for more in (("stats",), ("clear",), ("clear", "--metrics"), ("export", "calls.jsonl")):
         done = command("doctor", "cache", *more, "--cache", "nowhere")
         assert (done.code, done.err) == (
@@ -256,7 +258,7 @@ def test_a_recording_is_imported_whole_or_not_at_all(
     ]
 
 
-def test_no_key_is_in_anything_that_is_kept(
+def test_api_key_is_never_stored(
     folder: Path, command: Callable[..., Any], chat_server: Any, make_completion: Any
 ) -> None:
     """The server repeats the header with the key in its replies, as a proxy that debugs does."""

@@ -189,7 +189,7 @@ def test_the_cache_is_counted_and_cleared(folder: Path, command: Callable[..., A
     assert "0 replies" in command("doctor", "cache", "stats").out
 
 
-def test_what_metrics_keep_is_counted_and_cleared_apart(
+def test_cache_of_metrics_is_counted_and_cleared_separately(
     folder: Path, command: Callable[..., Any]
 ) -> None:
     command("run", "data.jsonl", *SCRIPTED, "--quiet")
@@ -253,7 +253,7 @@ def test_a_run_in_the_background_can_be_ended(
     assert len(chat_server.bodies) < 400
 
 
-def test_a_full_console_is_said(folder: Path) -> None:
+def test_output_to_a_full_device_is_an_error(folder: Path) -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
             [*COMMAND, "criteria", "list"],
@@ -307,7 +307,7 @@ BAD_INPUT: dict[str, tuple[str, tuple[str, ...], str]] = {
 
 
 @pytest.mark.parametrize("name", BAD_INPUT)
-def test_bad_input_is_said_clearly_and_exits_2(
+def test_bad_input_is_a_clear_error_with_exit_code_2(
     folder: Path, command: Callable[..., Any], name: str
 ) -> None:
     file, args, words = BAD_INPUT[name]
@@ -362,7 +362,7 @@ def test_an_endpoint_that_cannot_work_stops_with_one_message(
     assert not (folder / "r" / "scores.parquet").exists()
 
 
-def test_a_missing_run_is_said(folder: Path, command: Callable[..., Any]) -> None:
+def test_a_missing_run_is_an_error(folder: Path, command: Callable[..., Any]) -> None:
     done = command("report", "nowhere", "--json")
     assert (done.code, done.out, done.err.startswith("judge: nowhere: ")) == (2, "", True)
     command("run", "data.jsonl", *SCRIPTED, "--out", "r", "--quiet")
@@ -447,7 +447,7 @@ def test_a_run_cut_short_loses_nothing_that_was_paid_for(
     assert len(pd.read_parquet(folder / "r" / "scores.parquet")) == 80
 
 
-def test_a_full_disk_is_said_and_what_was_scored_is_kept(
+def test_a_full_disk_is_an_error_and_scores_are_kept(
     folder: Path, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import sqlite3

@@ -72,7 +72,7 @@ REFUSED = {
 }
 
 
-def test_what_cannot_be_compared(judge: Callable[..., Any]) -> None:
+def test_refuses_runs_that_cannot_be_compared(judge: Callable[..., Any]) -> None:
     for arguments, message in REFUSED.items():
         done = judge("compare", *arguments.split())
         assert (done.code, done.out) == (2, "")

@@ -66,20 +66,20 @@ def test_a_command_judges_summaries_by_default(command: Callable[..., Any], name
 @pytest.mark.parametrize(
     "criteria", ["fluency", "helpful: Does the answer help?"], ids=["built in", "a question"]
 )
-def test_what_the_message_proposes_works(command: Callable[..., Any], criteria: str) -> None:
+def test_the_commands_in_the_message_work(command: Callable[..., Any], criteria: str) -> None:
     write(CHAT)
     done = command("run", "data.jsonl", *SCRIPTED, "--criteria", criteria, "--out", "r")
     assert done.code == 0, done.err
 
 
-def test_no_request_is_sent_without_criteria(chat_server: Any) -> None:
+def test_sends_no_request_without_criteria(chat_server: Any) -> None:
     options: dict[str, Any] = {"model": "m", "base_url": chat_server.url, "key_env": "NONE"}
     with pytest.raises(ConfigError, match=r"criteria=\['relevance', 'fluency'\]"):
         judge.evaluate(CHAT, **options)
     assert chat_server.bodies == []
 
 
-def test_validate_judges_what_people_rated_whatever_the_texts_look_like(
+def test_validate_judges_the_rated_criteria_for_any_texts(
     command: Callable[..., Any],
 ) -> None:
     write([{**row, "human": {"relevance": n % 5 + 1}} for n, row in enumerate(CHAT)])
@@ -90,7 +90,7 @@ def test_validate_judges_what_people_rated_whatever_the_texts_look_like(
     }
 
 
-def test_validate_with_a_file_of_ratings_judges_what_people_rated(
+def test_validate_judges_the_criteria_of_a_ratings_file(
     command: Callable[..., Any],
 ) -> None:
     write(CHAT)

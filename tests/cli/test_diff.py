@@ -68,7 +68,7 @@ def test_built_in_criteria_by_name(diff: Callable[..., Any], command: Callable[.
     assert "scale: 1–3 → 1–5" in done.out
 
 
-def test_with_data_the_prompts(diff: Callable[..., Any]) -> None:
+def test_diff_with_data_shows_prompts(diff: Callable[..., Any]) -> None:
     done = diff("data.jsonl", "--item", "i3")
     assert (done.code, done.err) == (0, "")
     assert "The prompts differ on 3 of 3 texts" in done.out
@@ -76,7 +76,7 @@ def test_with_data_the_prompts(diff: Callable[..., Any]) -> None:
     assert "\nOn 3 texts\n" in done.out
 
 
-def test_with_a_judge_the_scores(diff: Callable[..., Any]) -> None:
+def test_diff_with_a_judge_shows_scores(diff: Callable[..., Any]) -> None:
     done = diff(*JUDGED)
     assert done.code == 0
     output = " ".join(done.out.split())
@@ -116,7 +116,7 @@ def test_failed_judgments_leave_with_1(diff: Callable[..., Any]) -> None:
 
 
 @pytest.mark.slow
-def test_a_recording_of_both_is_replayed_and_a_miss_is_no_diff(diff: Callable[..., Any]) -> None:
+def test_diff_replays_a_recording_and_fails_on_a_missing_reply(diff: Callable[..., Any]) -> None:
     live = diff(*JUDGED, "--record", "calls.jsonl", "--format", "json")
     again = diff("data.jsonl", "--replay", "calls.jsonl", "--format", "json")
     assert (live.code, again.code) == (0, 0)
@@ -131,7 +131,7 @@ def test_a_recording_of_both_is_replayed_and_a_miss_is_no_diff(diff: Callable[..
     assert "[- very] [+ really] kind" in done.err
 
 
-def test_a_recording_that_lacks_some_replies_is_no_diff_either(diff: Callable[..., Any]) -> None:
+def test_diff_fails_if_a_recording_lacks_some_replies(diff: Callable[..., Any]) -> None:
     assert diff(*JUDGED, "--record", "calls.jsonl", "--limit", "3").code == 0
     done = diff("data.jsonl", "--replay", "calls.jsonl")
     assert (done.code, done.out) == (2, "")
@@ -180,7 +180,7 @@ def test_a_plan_that_asks_a_judge_in_another_way_is_refused(
         (("--output", "nowhere/d.txt"), "--output nowhere/d.txt: No such file or directory"),
     ],
 )
-def test_what_cannot_be_done(
+def test_diff_refuses_impossible_requests(
     diff: Callable[..., Any], arguments: tuple[str, ...], message: str
 ) -> None:
     done = diff(*arguments)
@@ -198,7 +198,7 @@ def test_what_cannot_be_done(
         (("--no-cache",), "interrupted. Without a cache, the same command pays for everything"),
     ],
 )
-def test_an_interrupted_diff_says_how_to_go_on(
+def test_an_interrupted_diff_says_how_to_resume(
     diff: Callable[..., Any],
     monkeypatch: pytest.MonkeyPatch,
     options: tuple[str, ...],

@@ -22,7 +22,7 @@ main()
 
 
 @pytest.mark.slow
-def test_without_a_model_no_connection_is_opened(tmp_path: Path) -> None:
+def test_opens_no_connection_without_a_model(tmp_path: Path) -> None:
     surroundings = {
         **os.environ,
         "XDG_CACHE_HOME": str(tmp_path),
@@ -78,7 +78,7 @@ def test_a_model_without_its_key(command: Callable[..., Any]) -> None:
     assert "small request" not in done.err, "nothing is announced that is not sent"
 
 
-def test_several_models_of_which_one_cannot_be_used(command: Callable[..., Any]) -> None:
+def test_checks_all_models_if_one_is_unusable(command: Callable[..., Any]) -> None:
     Path("replies.yaml").write_text("- {reply: 3}\n", "utf-8")
     done = command(
         "doctor", "--model", "scripted/replies.yaml", "--model", "nosuch/model", "--json"
@@ -89,5 +89,5 @@ def test_several_models_of_which_one_cannot_be_used(command: Callable[..., Any])
 
 
 @pytest.mark.parametrize("timeout", ["0", "-1"])
-def test_a_time_that_is_none(command: Callable[..., Any], timeout: str) -> None:
+def test_refuses_an_invalid_timeout(command: Callable[..., Any], timeout: str) -> None:
     assert command("doctor", "--timeout", timeout).code == 2

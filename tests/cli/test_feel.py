@@ -82,7 +82,7 @@ def test_a_terminal_gets_colour_unless_it_does_not_want_it(folder: Path) -> None
         assert message in plain
 
 
-def test_an_empty_no_color_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_empty_no_color_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("NO_COLOR", "")
     assert not no_ansi()
@@ -128,7 +128,7 @@ def test_nothing_typed_is_answered_with_help(command: Callable[..., Any]) -> Non
         (("run", "summaries.jsonl", "--criteria", "none", "--metrics", "rogue"), "'rouge'"),
     ],
 )
-def test_what_nobody_knows_gets_the_nearest_name(
+def test_unknown_name_suggests_the_nearest(
     folder: Path,
     command: Callable[..., Any],
     words: tuple[str, ...],

@@ -101,7 +101,7 @@ def test_outputs_can_be_generated_alone(project: Path, command: Callable[..., An
     assert "6 judged, 0 failed" in done.out
 
 
-def test_an_item_that_lacks_what_a_prompt_reads_fails_alone(
+def test_an_item_without_a_field_of_the_prompt_fails_alone(
     project: Path, command: Callable[..., Any]
 ) -> None:
     replaced(project / "articles.jsonl", ', "topic": "sport"', "")
@@ -132,7 +132,9 @@ def test_a_text_that_is_cut_names_the_systems_own_limit(
     assert "--" not in failure.message
 
 
-def test_run_yamls_folder_is_no_file_of_outputs(project: Path, command: Callable[..., Any]) -> None:
+def test_generate_only_ignores_the_out_folder_of_run_yaml(
+    project: Path, command: Callable[..., Any]
+) -> None:
     replaced(project / "run.yaml", "metrics: none", "metrics: none\nout: runs/first")
     done = command("run", "run.yaml", "--generate-only")
     assert (done.code, done.out.strip()) == (0, "outputs.jsonl")
@@ -154,7 +156,7 @@ def test_run_yamls_folder_is_no_file_of_outputs(project: Path, command: Callable
         (["lead.jsonl"], "lead.jsonl: systems has no prompts"),
     ],
 )
-def test_what_cannot_be_generated_alone(
+def test_refuses_options_that_generate_cannot_use(
     project: Path, command: Callable[..., Any], words: list[str], message: str
 ) -> None:
     done = command("run", "--generate-only", *words)
@@ -365,7 +367,7 @@ def test_a_recording_answers_the_generation_too(
         ("lead.jsonl", '"pool"', '"pol"', "2 judged"),
     ],
 )
-def test_mistakes_are_told_before_anything_is_paid(
+def test_mistakes_are_errors_before_any_request(
     project: Path, command: Callable[..., Any], file: str, old: str, new: str, words: str
 ) -> None:
     replaced(project / file, old, new)
@@ -422,7 +424,7 @@ def test_a_text_that_is_missing_is_a_failure_in_every_report(
     assert "No output." in command("report", "out", "--item", "pool", "--system", "short").out
 
 
-def test_the_plan_has_what_writing_costs(project: Path, command: Callable[..., Any]) -> None:
+def test_plan_includes_the_cost_of_generation(project: Path, command: Callable[..., Any]) -> None:
     text = (project / "run.yaml").read_text("utf-8").replace("scripted/writer.yaml", "gpt-5.4-mini")
     (project / "run.yaml").write_text(text, encoding="utf-8")
     done = command("plan", "run.yaml", "--json")
@@ -503,7 +505,7 @@ def test_against_an_unknown_system_no_output_is_generated(
     assert not (project / "calls.jsonl").exists()
 
 
-def test_a_mistake_in_a_case_is_told_before_its_suite_generates(
+def test_a_mistake_in_a_case_is_an_error_before_generation(
     project: Path, command: Callable[..., Any]
 ) -> None:
     suite = SUITE.replace("    system: short", "    system: shrot")
@@ -514,7 +516,7 @@ def test_a_mistake_in_a_case_is_told_before_its_suite_generates(
     assert "generating" not in done.err
 
 
-def test_what_a_suite_generates_is_shown_counted_and_kept(
+def test_outputs_generated_by_a_suite_are_shown_counted_and_stored(
     project: Path, command: Callable[..., Any]
 ) -> None:
     (project / "s.judge.yaml").write_text(SUITE, encoding="utf-8")

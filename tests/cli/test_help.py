@@ -27,7 +27,7 @@ def told(parameter: Any) -> str:
 
 
 @pytest.mark.parametrize("name", [row.name for row in COMMANDS])
-def test_the_commands_take_what_they_took(
+def test_commands_accept_their_arguments(
     name: str, golden: Callable[[str, str], None], parameters: dict[str, list[Any]]
 ) -> None:
     """A golden file for each command, so that a command can go without a change of this test."""
@@ -62,7 +62,7 @@ def test_another_word_for_a_command_suggests_the_command() -> None:
 @pytest.mark.parametrize(
     "command", [[], ["criteria"], ["doctor"], ["doctor", "cache"]], ids=" ".join
 )
-def test_no_summary_of_a_command_is_cut_off(
+def test_command_summaries_are_not_truncated(
     command: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")

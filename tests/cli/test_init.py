@@ -22,7 +22,7 @@ def project(tmp_path: Path, command: Callable[..., Any]) -> Path:
     return tmp_path
 
 
-def test_it_says_what_it_wrote_and_what_to_type_next(command: Callable[..., Any]) -> None:
+def test_init_names_the_written_files_and_the_next_command(command: Callable[..., Any]) -> None:
     done = command("init", "a project")
     assert {str(Path("a project") / name) for name in ("run.yaml", ".gitignore")} <= set(
         done.out.splitlines()
@@ -57,7 +57,7 @@ def test_its_suite_passes_until_the_readmes_one_word_is_changed(
     assert "2 of 2 cases fail" in done.out
 
 
-def test_its_workflow_runs_its_suite_and_writes_what_ci_reads(
+def test_init_workflow_runs_the_suite_and_writes_ci_reports(
     project: Path, command: Callable[..., Any]
 ) -> None:
     flow = yaml.safe_load((project / ".github" / "workflows" / "judge.yml").read_text("utf-8"))
@@ -113,7 +113,7 @@ def test_every_file_is_the_packages_beside_other_files(
     assert written == packaged | {Path("notes.txt"): b"mine"}
 
 
-def test_a_file_in_the_place_of_the_folder_is_named(command: Callable[..., Any]) -> None:
+def test_a_file_instead_of_the_folder_is_an_error(command: Callable[..., Any]) -> None:
     Path("replies.csv").write_text("item\n", encoding="utf-8")
     done = command("init", "replies.csv")
     assert done.code == 2

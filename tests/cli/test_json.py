@@ -29,7 +29,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_json_stands_beside_every_format_and_nowhere_else(parameters: dict[str, list[Any]]) -> None:
+def test_every_command_with_format_has_json(parameters: dict[str, list[Any]]) -> None:
     for command, parts in parameters.items():
         names = [part.name for part in parts]
         assert ("json" in names) == ("format" in names), command
@@ -77,7 +77,7 @@ def test_json_is_all_that_goes_to_standard_output(
             assert json.loads(command(*words, "--json", "--format", "json").out) == short
 
 
-def test_two_formats_at_once_are_refused(folder: Path, command: Callable[..., Any]) -> None:
+def test_json_with_another_format_is_refused(folder: Path, command: Callable[..., Any]) -> None:
     for words in (("--json", "--format", "html"), ("--format", "html", "--json")):
         done = command("run", "data.jsonl", *SCRIPTED, *words)
         assert (done.code, done.out) == (2, "")
@@ -104,7 +104,7 @@ def test_an_unknown_format_is_refused(command: Callable[..., Any], words: tuple[
     assert "(known: console, " in done.err
 
 
-def test_what_the_lists_say(command: Callable[..., Any]) -> None:
+def test_json_of_list_commands(command: Callable[..., Any]) -> None:
     criteria = {
         (one["name"], one["compares"]): one
         for one in json.loads(command("criteria", "list", "--json").out)

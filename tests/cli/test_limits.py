@@ -30,7 +30,7 @@ def judge_them(
     return run
 
 
-def test_a_budget_ends_a_command_with_what_is_left_to_do(
+def test_a_budget_stops_a_command_and_says_how_to_resume(
     judge_them: Callable[..., Any], chat_server: Any
 ) -> None:
     done = judge_them("--budget", "2800tokens")
@@ -50,7 +50,7 @@ def test_a_budget_ends_a_command_with_what_is_left_to_do(
     assert len(chat_server.bodies) == 6
 
 
-def test_dollars_for_a_server_of_ones_own_are_refused_before_anything_is_sent(
+def test_a_dollar_budget_needs_a_known_price_before_any_request(
     judge_them: Callable[..., Any], chat_server: Any
 ) -> None:
     done = judge_them("--budget", "5usd")

@@ -111,7 +111,7 @@ def test_after_a_run_nothing_is_left_to_ask(
     assert len(chat_server.bodies) == sent
 
 
-def test_as_json_and_for_a_ranking(command: Callable[..., Any], data: Path) -> None:
+def test_plan_as_json_and_for_a_ranking(command: Callable[..., Any], data: Path) -> None:
     done = command(
         "plan", data, "--model", "gpt-5.4-mini", "--rank", "--pairs", "2", "--format", "json"
     )
@@ -150,7 +150,7 @@ def test_a_panel_is_shown_judge_by_judge(command: Callable[..., Any], data: Path
         (" ", ["azure/gpt-5.4-mini"], "https://AZURE_OPENAI_ENDPOINT.openai.azure.com/openai/v1"),
     ],
 )
-def test_no_key_and_no_address_of_ones_own_is_needed(
+def test_plan_needs_no_key_and_no_base_url(
     command: Callable[..., Any],
     data: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -179,11 +179,13 @@ def test_no_key_and_no_address_of_ones_own_is_needed(
 
 
 @pytest.mark.parametrize("model", ["groq/", "gpt-mini/x"])
-def test_what_a_run_would_refuse(command: Callable[..., Any], data: Path, model: str) -> None:
+def test_plan_refuses_what_a_run_refuses(
+    command: Callable[..., Any], data: Path, model: str
+) -> None:
     assert command("plan", data, "--model", model).code == 2
 
 
-def test_without_a_judge_nothing_is_asked(command: Callable[..., Any], data: Path) -> None:
+def test_plan_without_a_judge_counts_no_requests(command: Callable[..., Any], data: Path) -> None:
     done = command("plan", data, "--criteria", "none", "--metrics", "stats")
     assert done.code == 0, done.err
     assert "no judge scores anything" in done.out
@@ -248,7 +250,7 @@ def test_a_plan_of_a_ranking_is_asked_for(command: Callable[..., Any], data: Pat
         (["--model", "a,b"], "for several: --model a --model b"),
     ],
 )
-def test_what_it_cannot_do_is_said(
+def test_plan_refuses_unsupported_options(
     command: Callable[..., Any], data: Path, options: list[str], words: str
 ) -> None:
     done = command("plan", data, "--model", "gpt-5.4-mini", *options)

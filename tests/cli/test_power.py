@@ -50,7 +50,7 @@ def rows(out: str) -> dict[str, list[str]]:
     }
 
 
-def test_of_a_run(power: Callable[..., Any]) -> None:
+def test_power_of_a_run(power: Callable[..., Any]) -> None:
     package.evaluate(
         ROWS, ["relevance", "coherence"], model=ScriptedProvider(_script), metrics=[], out="r"
     )
@@ -129,14 +129,16 @@ def test_one_pair(power: Callable[..., Any]) -> None:
         ("a,a", "name two"),
     ],
 )
-def test_a_pair_that_is_none(power: Callable[..., Any], pair: str, message: str) -> None:
+def test_refuses_an_unknown_pair_of_systems(
+    power: Callable[..., Any], pair: str, message: str
+) -> None:
     package.evaluate(ROWS, ["relevance"], model=ScriptedProvider(_script), metrics=[], out="r")
     done = power("r", "--pair", pair)
     assert done.code == 2
     assert message in done.err
 
 
-def test_what_cannot_be_said_is_said(power: Callable[..., Any]) -> None:
+def test_power_says_why_a_number_is_missing(power: Callable[..., Any]) -> None:
     alone = [row for row in ROWS if row["system"] == "a"]
     package.evaluate(alone, ["relevance"], model=ScriptedProvider(_script), metrics=[], out="r")
     done = power("r", "--detect", "0.1")
@@ -170,7 +172,9 @@ def test_a_ranking_has_no_differences(power: Callable[..., Any]) -> None:
         ),
     ],
 )
-def test_what_it_refuses(power: Callable[..., Any], args: tuple[str, ...], message: str) -> None:
+def test_power_refuses_bad_options(
+    power: Callable[..., Any], args: tuple[str, ...], message: str
+) -> None:
     package.evaluate(ROWS, ["relevance"], model=ScriptedProvider(_script), metrics=[], out="r")
     Path("rows.jsonl").write_text("\n".join(map(json.dumps, ROWS)), encoding="utf-8")
     done = power(*args)

@@ -69,7 +69,7 @@ def test_one_system_of_an_item(judge: Callable[..., Any]) -> None:
     assert "unknown system 'w'" in judge("report", "r", "--item", "one", "--system", "w").err
 
 
-def test_without_a_judge_and_models_both_are_named(judge: Callable[..., Any]) -> None:
+def test_qags_without_judge_or_models_names_both(judge: Callable[..., Any]) -> None:
     done = judge(*MEASURED, "qags")
     assert done.code == 2
     assert "--model NAME" in done.err
@@ -220,7 +220,7 @@ def test_an_item_by_a_judge_model_in_a_language_with_a_limit(
     )
 
 
-def test_what_the_judge_refused_fails_the_output_and_is_shown(
+def test_a_refusal_of_the_judge_fails_the_output(
     judge: Callable[..., Any], chat_server: Any, make_completion: Any
 ) -> None:
     no = {

@@ -62,7 +62,7 @@ def test_latex_csv_and_json(run: Path, command: Callable[..., Any]) -> None:
 
 
 @pytest.mark.parametrize("format", ["console", "svg"])
-def test_a_mistyped_folder_is_said_to_hold_no_run(
+def test_a_folder_without_a_run_is_an_error(
     run: Path, command: Callable[..., Any], format: str
 ) -> None:
     done = command("report", "rr", "--format", format)

@@ -110,9 +110,7 @@ def test_a_plan_is_measured_without_its_criteria(judge: Callable[..., Any]) -> N
         (["--map", "references=refs"], "references"),
     ],
 )
-def test_mistakes_are_said_and_exit_2(
-    judge: Callable[..., Any], args: list[str], message: str
-) -> None:
+def test_mistakes_exit_2(judge: Callable[..., Any], args: list[str], message: str) -> None:
     done = judge("run", "data.jsonl", "--criteria", "none", "--out", "r", *args)
     assert done.code == 2
     assert message in done.err

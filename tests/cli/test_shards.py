@@ -175,7 +175,7 @@ def test_a_comparison_of_prompts_writes_over_no_shard(judge: Callable[..., Any])
         ("broken", "judge: broken/2.jsonl:1: not JSON: Expecting value at column 1\n"),
     ],
 )
-def test_what_cannot_be_read_is_one_message(
+def test_unreadable_shards_are_one_error(
     judge: Callable[..., Any], data: str, message: str
 ) -> None:
     Path("empty").mkdir()

@@ -34,7 +34,7 @@ def suite(command: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *args: command("init", "--suite", *args)
 
 
-def test_init_writes_what_judge_test_runs(
+def test_init_writes_a_suite_that_judge_test_runs(
     suite: Callable[..., Any], command: Callable[..., Any]
 ) -> None:
     done = suite("texts.jsonl", "--model", "scripted/replies.yaml")

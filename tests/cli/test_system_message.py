@@ -58,7 +58,9 @@ def test_a_command_that_sends_a_system_message_explains_both_meanings_of_system(
             assert "judge report RUN --item ID --system NAME" in done.err, name
 
 
-def test_what_the_message_names_works(command: Callable[..., Any], chat_server: Any) -> None:
+def test_the_option_named_in_the_message_works(
+    command: Callable[..., Any], chat_server: Any
+) -> None:
     sent = ("--system-message", "Be kind.", "--where", "system=y", "--criteria", "coherence")
     judged_by = ("--model", "m", "--base-url", chat_server.url, "--metrics", "none", "--out", "r")
     done = command("run", "data.jsonl", *sent, *judged_by, "--weighting", "single")

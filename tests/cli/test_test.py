@@ -78,7 +78,7 @@ def test_one_is_not_met(run: Callable[..., Any]) -> None:
     assert "s.judge.yaml:5" in Path("summary.md").read_text(encoding="utf-8")
 
 
-def test_a_failed_judgment_is_no_pass(run: Callable[..., Any]) -> None:
+def test_a_failed_judgment_does_not_pass(run: Callable[..., Any]) -> None:
     edit("It was mended.", "It is lovely.")
     edit("min: 3", "min: 1")
     done = run("s.judge.yaml", "--full")
@@ -95,7 +95,7 @@ def test_formats(run: Callable[..., Any]) -> None:
     assert (quiet.code, quiet.out, quiet.err) == (0, "", "")
 
 
-def test_what_cannot_be_run(run: Callable[..., Any]) -> None:
+def test_refuses_suites_that_cannot_run(run: Callable[..., Any]) -> None:
     done = run("s.judge.yaml", "--replay", "nothing.jsonl")
     assert done.code == 2
     assert done.err.startswith("judge: s.judge.yaml: ")
@@ -149,7 +149,7 @@ def test_a_suite_without_a_criterion_is_refused(run: Callable[..., Any]) -> None
         (["s.judge.yaml", "--criteria", "fluency"], "no case is about it"),
     ],
 )
-def test_what_is_refused(run: Callable[..., Any], arguments: list[str], message: str) -> None:
+def test_refuses_bad_options(run: Callable[..., Any], arguments: list[str], message: str) -> None:
     done = run(*arguments, "--markdown", "summary.md", "--junit", "made/j.xml")
     assert done.code == 2
     assert message in done.err
@@ -190,7 +190,7 @@ def test_the_baseline(run: Callable[..., Any]) -> None:
     assert "the same" in run("s.judge.yaml", "--baseline", "kept", "--full").out
 
 
-def test_what_a_model_is_going_to_cost_is_said_before(
+def test_estimated_cost_is_shown_before_the_first_request(
     run: Callable[..., Any], chat_server: Any
 ) -> None:
     edit("model: scripted/replies.yaml\n", "")

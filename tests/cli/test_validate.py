@@ -42,7 +42,7 @@ def write(name: str, rows: list[dict[str, Any]]) -> None:
     Path(name).write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
 
 
-def test_data_are_judged_and_validated_at_once(judge: Callable[..., Any]) -> None:
+def test_validate_judges_and_validates_data_in_one_command(judge: Callable[..., Any]) -> None:
     done = judge("validate", "data.jsonl", *SCRIPTED, "--out", "r")
     assert done.code == 0, done.err
     assert "one rater" in done.out
@@ -202,7 +202,7 @@ def test_a_failed_judgment_leaves_with_one(judge: Callable[..., Any]) -> None:
         ),
     ],
 )
-def test_bad_input_costs_nothing_and_says_what_to_do(
+def test_bad_input_is_an_error_before_any_request(
     judge: Callable[..., Any], arguments: tuple[str, ...], message: str
 ) -> None:
     Path("empty").mkdir()

@@ -44,7 +44,7 @@ def shown(
     return text.getvalue()
 
 
-def test_plain_lines_where_there_is_no_terminal(
+def test_progress_without_a_terminal_is_plain_lines(
     prepared: PreparedRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(progress_display, "_PLAIN_SECONDS", 0.01)
@@ -69,7 +69,7 @@ def test_a_known_price_is_shown(prepared: PreparedRun, monkeypatch: pytest.Monke
     )  # 1,234 × $0.75 and 5 × $4.50 a million
 
 
-def test_what_costs_nothing_has_no_price(
+def test_free_requests_show_no_price(
     prepared: PreparedRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     prepared.judges["script"].model = "gpt-5.4-mini"
@@ -121,7 +121,7 @@ def test_tokens_and_retries_are_shown(
     )
 
 
-def test_what_may_not_be_sent_yet_is_said(
+def test_shows_requests_that_wait_for_a_limit(
     prepared: PreparedRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     of = JudgeProgress(total=10, done=4)

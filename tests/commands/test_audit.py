@@ -161,7 +161,7 @@ def test_a_judge_that_sees_all_damage_has_a_card_that_says_so(
     } == {"shuffled sentences"}
 
 
-def test_a_judge_that_does_as_it_is_told_is_found_out() -> None:
+def test_a_judge_that_obeys_injections_is_detected() -> None:
     def gullible(request: Request) -> Reply:
         if not output_of(request):
             return {"A": 0.5, "B": 0.5}
@@ -235,7 +235,7 @@ def test_biases_come_from_runs_of_their_own(whole: tuple[JudgeCard, list[Request
     assert card.info["natural_texts"] == 2 * len(PLACES)
 
 
-def test_a_judge_that_counts_words_obeys_nobody() -> None:
+def test_a_judge_that_counts_words_ignores_injections() -> None:
     def reply(request: Request) -> str:
         return str(min(5, len(output_of(request).split()) // 12)) if output_of(request) else "A"
 
@@ -308,7 +308,7 @@ def test_a_limit_is_of_the_rows_from_which_items_are_picked() -> None:
     assert [sample.item for sample in audit_plan.texts.originals] == list(PLACES[:3])
 
 
-def test_blank_and_equal_texts_are_passed_over() -> None:
+def test_audit_skips_blank_and_equal_texts() -> None:
     rows = [
         Sample("i", "a", " \n"),
         Sample("i", "b", "One."),
@@ -321,7 +321,7 @@ def test_blank_and_equal_texts_are_passed_over() -> None:
         audit_samples.choose_originals(rows[:1], 9, 0)
 
 
-def test_no_change_carries_peoples_ratings_and_the_natural_texts_keep_theirs() -> None:
+def test_changed_texts_have_no_ratings_and_natural_texts_keep_theirs() -> None:
     audit_plan = ready_for()
     assert all(not sample.human for sample in audit_plan.texts.changed)
     assert all(sample.human for sample in (*audit_plan.texts.originals, *audit_plan.texts.others))
@@ -418,14 +418,14 @@ class Stubborn(ScriptedProvider):
         return replace(await super().complete(request), unmet=("temperature",))
 
 
-def test_a_server_that_keeps_its_temperature_is_not_said_to_answer_at_0() -> None:
+def test_a_server_with_fixed_temperature_is_not_reported_at_0() -> None:
     card, _ = audited(model=Stubborn(strict), items=4)
     assert "the server ignores the temperature" in card.skipped["repeats"]
     assert [finding.measure for finding in card.findings if finding.probe == "repeats"]
     assert not [finding for finding in card.findings if finding.measure.endswith("temperature 0")]
 
 
-def test_draws_at_temperature_0_are_drawn_and_the_report_says_what_they_show() -> None:
+def test_repeats_at_temperature_0_are_drawn_and_reported() -> None:
     provider = ScriptedProvider(strict)
     arguments: dict[str, Any] = {"weighting": "samples", "draws": 3, "metrics": [], "cache": False}
     result = judge.evaluate(ROWS[:4], ["fluency"], model=provider, temperature=0.0, **arguments)
@@ -437,7 +437,7 @@ def test_draws_at_temperature_0_are_drawn_and_the_report_says_what_they_show() -
     assert not [note for note in warm.info.notes if "temperature 0" in note]
 
 
-def test_a_failed_judgment_is_counted_once_and_is_no_score() -> None:
+def test_a_failed_judgment_is_counted_once_and_not_scored() -> None:
     def refused(request: Request) -> bool:
         return "closed the road at Bern on Friday" in request.messages[0]["content"]
 
@@ -525,7 +525,7 @@ def test_a_second_audit_is_answered_from_the_cache(tmp_path: Path) -> None:
     assert (first.cells, first.findings) == (second.cells, second.findings)
 
 
-def test_what_is_ahead_is_said_in_one_line() -> None:
+def test_audit_estimate_is_one_line() -> None:
     audit_plan = ready_for(items=4)
     line = audit_estimate(audit_plan)
     assert line.startswith(
@@ -557,9 +557,7 @@ def test_what_is_ahead_is_said_in_one_line() -> None:
         ({"model": None}, "no judge is named"),
     ],
 )
-def test_what_is_wrong_is_said_before_anything_is_asked(
-    options: dict[str, Any], message: str
-) -> None:
+def test_mistakes_are_errors_before_any_request(options: dict[str, Any], message: str) -> None:
     provider = ScriptedProvider(strict)
     arguments: dict[str, Any] = {"criteria": TWO, "model": provider, "cache": False} | options
     with pytest.raises(JudgeError, match=re.escape(message)):
@@ -567,7 +565,7 @@ def test_what_is_wrong_is_said_before_anything_is_asked(
     assert provider.seen == []
 
 
-def test_the_metrics_of_a_plan_ask_nobody_and_are_passed_over() -> None:
+def test_audit_ignores_the_metrics_of_the_configuration() -> None:
     audit_plan = ready_for(metrics=["rouge"], set={"rouge": {"stem": False}}, workers=2, items=1)
     assert [run.metrics for run in audit_plan.runs.values()] == [{}] * 6
 

@@ -126,7 +126,9 @@ def test_validate_takes_them_from_the_run_or_makes_them() -> None:
         ),
     ],
 )
-def test_where_there_is_nothing_to_do_it_by_it_costs_nothing(options: Any, message: str) -> None:
+def test_calibration_without_ratings_is_an_error_before_any_request(
+    options: Any, message: str
+) -> None:
     with pytest.raises(ConfigError, match=message):
         run(**options)
     with pytest.raises(ConfigError, match="this run has no judge scores to calibrate"):

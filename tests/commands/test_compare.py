@@ -48,7 +48,7 @@ def change(comparison: RunComparison, name: str) -> Change:
     return next(entry for entry in comparison.changes if entry.what == name)
 
 
-def test_what_moved_by_system_and_over_all() -> None:
+def test_score_changes_by_system_and_overall() -> None:
     comparison = judge.compare(run(graded("3", "2")), run(graded("4", "2")), n_resamples=200)
     rows = {row.system: (row.before, row.after, row.significant) for row in comparison.runs.means}
     assert rows == {"": (2.5, 3.0, True), "x": (3.0, 4.0, True), "y": (2.0, 2.0, False)}
@@ -191,7 +191,7 @@ def test_failures_are_followed() -> None:
         ([{**row, "system": "z"} for row in ROWS[::2]], "the systems are 'x', 'y' and 'z'"),
     ],
 )
-def test_runs_of_other_texts_are_refused_with_what_is_not_the_same(rows: Any, message: str) -> None:
+def test_runs_of_different_texts_are_refused_with_the_difference(rows: Any, message: str) -> None:
     with pytest.raises(ConfigError) as refused:
         judge.compare(run(graded("3", "2")), run(graded("3", "2"), rows))
     first, _, why = str(refused.value).partition("; ")
@@ -199,7 +199,7 @@ def test_runs_of_other_texts_are_refused_with_what_is_not_the_same(rows: Any, me
     assert why.endswith(message)
 
 
-def test_what_cannot_be_compared_is_refused(tmp_path: Path) -> None:
+def test_refuses_runs_that_cannot_be_compared(tmp_path: Path) -> None:
     before, other = run(graded("3", "2")), run(graded("3", "2"), criteria=["fluency"])
     with pytest.raises(
         ConfigError, match=r"no column with values in common \(relevance; fluency\)"

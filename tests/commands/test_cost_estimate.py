@@ -107,7 +107,7 @@ def totals(forecast: Forecast) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("about", [{}, {"logprobs": False}, {"decides": True}])
-def test_what_is_counted_before_is_what_is_sent(about: dict[str, Any]) -> None:
+def test_planned_requests_equal_sent_requests(about: dict[str, Any]) -> None:
     """From an empty cache, from one that holds the first two items, and from a full one."""
     assert totals(make_forecast(prepared(Asked(**about))))["cached"] == 0
     run(prepared(Asked(**about), ROWS[:6]))
@@ -332,7 +332,7 @@ def test_the_slowest_limit_sets_the_time() -> None:
     assert make_forecast(prepared(Asked(), tpm=100)).judges[0].time.why.startswith("--tpm 100")
 
 
-def test_draws_that_may_become_necessary_are_said_and_not_counted() -> None:
+def test_possible_extra_draws_are_noted_but_not_counted() -> None:
     hoping, sure = (make_forecast(prepared(Asked(), weighting=w)) for w in ("auto", "single"))
     assert totals(hoping) == totals(sure)
     assert any("20 draws" in note for note in hoping.notes)
@@ -344,7 +344,7 @@ def test_draws_that_may_become_necessary_are_said_and_not_counted() -> None:
 
 
 @pytest.mark.parametrize("judge", [Asked, OneByOne])
-def test_a_model_without_token_probabilities_costs_what_is_said_to_come_on_top(
+def test_cost_of_a_model_without_logprobs_equals_the_noted_extra(
     judge: type[Asked],
 ) -> None:
     class Hoping(judge):  # type: ignore[misc, valid-type]
@@ -360,7 +360,7 @@ def test_a_model_without_token_probabilities_costs_what_is_said_to_come_on_top(
     assert forecast.money.price + forecast.money.more == pytest.approx(paid, rel=0.01)
 
 
-def test_some_items_stand_for_all() -> None:
+def test_plan_from_a_sample_of_items_is_scaled() -> None:
     rows = [
         {"item": str(i), "system": s, "source": f"S {i}.", "output": f"{s} {i}"}
         for i in range(100)
@@ -400,7 +400,7 @@ def test_the_method_is_explained(judge: Asked) -> None:
     assert alone.method == "single: one reply per judgment"
 
 
-def test_the_rate_is_that_of_the_price() -> None:
+def test_cost_estimate_uses_the_price_per_token() -> None:
     (forecast,) = make_forecast(prepared(Asked())).judges
     assert forecast.money.rate == pytest.approx((0.75, 4.5))
     assert forecast.money.price == pytest.approx(
@@ -408,7 +408,7 @@ def test_the_rate_is_that_of_the_price() -> None:
     )
 
 
-def test_criteria_that_nobody_named_are_named() -> None:
+def test_plan_names_default_criteria() -> None:
     run_plan = load_config(given={"metrics": []})
     rows = [{**row, "source": "The source, and what it says of it."} for row in ROWS]
     (first, *_) = make_forecast(prepare(run_plan, rows, providers=[Asked()])).notes
@@ -437,7 +437,7 @@ def test_a_prompt_that_cannot_be_rendered_is_counted(tmp_path: Path) -> None:
     assert any("3 judgments will fail" in note for note in forecast.notes)
 
 
-def test_one_line_is_said_before_a_run() -> None:
+def test_a_run_shows_a_one_line_estimate() -> None:
     line = one_line_estimate(prepared(Asked()))
     assert line.startswith("24 judgments to make: about 20 requests, ")
     assert "$" in line

@@ -102,7 +102,7 @@ HIGH = table("2345", "2345", "4155")
 # Texts
 
 
-def test_headers_and_files_are_told_apart(write: Write) -> None:
+def test_diff_separates_header_and_file_changes(write: Write) -> None:
     old = write("kind")
     new = write(
         "kinder",
@@ -140,7 +140,7 @@ def test_a_layout_that_differs_is_shown_though_the_files_are_equal(
     )
 
 
-def test_a_criterion_is_no_different_from_itself() -> None:
+def test_diff_of_a_criterion_with_itself_is_empty() -> None:
     comparison = diff("relevance", "relevance")
     assert (comparison.changes, comparison.diff) == ((), ())
     assert comparison.names == ("relevance (before)", "relevance (after)")
@@ -161,7 +161,7 @@ def test_scales_are_named(write: Write, scale: str, shown: str) -> None:
 # Prompts
 
 
-def test_what_is_around_the_texts_is_shown_once_for_all_of_them(write: Write) -> None:
+def test_shared_prompt_text_is_shown_once(write: Write) -> None:
     comparison = diff(*pair(write), ROWS).prompts
     assert (comparison.texts, comparison.items, comparison.differ, comparison.items_differ) == (
         12,
@@ -194,7 +194,7 @@ def test_prompts_that_differ_on_some_texts_alone_are_counted(write: Write) -> No
     assert diff(old, new, rows, item="i0").prompts.differ == 0  # type: ignore[union-attr]
 
 
-def test_tokens_are_the_mean_of_what_would_be_sent(write: Write) -> None:
+def test_diff_tokens_are_the_mean_over_prompts(write: Write) -> None:
     old, new = (
         write("a"),
         write("b", Is_the_text_kind="Is the text kind, and would you say so to a friend"),
@@ -233,7 +233,7 @@ class Priced(ScriptedProvider):
     name, notice = "openai", ""
 
 
-def test_cost_is_that_of_tokens_read_and_guessed(write: Write) -> None:
+def test_diff_cost_counts_input_and_estimated_output_tokens(write: Write) -> None:
     model = Priced(lambda _: "3", model="gpt-5.4-mini", endpoint=pricing.DEFAULT_URL)
     old, new = (
         write("a"),
@@ -248,7 +248,7 @@ def test_cost_is_that_of_tokens_read_and_guessed(write: Write) -> None:
     assert "cost of 1,000 judgments $" in " ".join(report.split())
 
 
-def test_a_price_that_nobody_knows_is_not_made_up(write: Write) -> None:
+def test_an_unknown_price_is_not_invented(write: Write) -> None:
     model = Priced(lambda _: "3", model="mine", endpoint="http://127.0.0.1:1/v1")
     comparison = diff(
         write("a"), write("b", Is_the_text="Is this text"), ROWS, model=model, cache=False
@@ -271,7 +271,7 @@ def test_scores_are_compared_system_by_system(write: Write) -> None:
     assert scores.judgments == (12, 12)
 
 
-def test_what_came_out_the_other_way_is_counted(write: Write) -> None:
+def test_diff_counts_reversed_preferences(write: Write) -> None:
     scores = judged(write, LOW, table("1234", "1111", "3152")).judged
     # y falls: behind x in items 1 to 3 (in item 0 they are even now), behind z where it led, in items 1 and 3
     assert scores.flips == (
@@ -317,7 +317,7 @@ def test_agreement_is_spearmans_before_and_after_with_an_exact_test_over_items(
     )
 
 
-def test_with_two_texts_an_item_the_verdict_is_about_all_texts(write: Write) -> None:
+def test_verdict_with_two_texts_an_item_is_over_all_texts(write: Write) -> None:
     rows = [row for row in ROWS if row["system"] != "z"]
     model = grades(table("4321", "5432", "1111"), LOW)
     comparison = diff(*pair(write), rows, model=model, weighting="single", cache=False)
@@ -366,7 +366,7 @@ def test_failures_are_counted_on_both_sides(write: Write) -> None:
     assert "failed judgments 0 of 12 2 of 12" in " ".join(comparison.report().split())
 
 
-def test_where_all_judgments_of_one_failed_there_is_nothing_to_compare(write: Write) -> None:
+def test_diff_has_no_comparison_if_all_judgments_of_one_failed(write: Write) -> None:
     comparison = judged(write, LOW, dict.fromkeys(LOW, "no idea"))
     assert comparison.judged.comparison is None
     assert comparison.failed == 12
@@ -467,7 +467,7 @@ def test_both_runs_have_one_deadline(
         ),
     ],
 )
-def test_what_cannot_be_done_is_said(
+def test_diff_refuses_impossible_requests(
     write: Write, overrides: dict[str, Any], error: type, message: str
 ) -> None:
     options: dict[str, Any] = {"before": write("a"), "after": write("b"), "data": ROWS, **overrides}

@@ -51,7 +51,7 @@ def said_by_run(out: Path, cache: Path | bool) -> str:
     return " ".join([str(caught.value), *caught.value.__notes__])
 
 
-def test_a_full_output_folder_is_not_said_to_hold_results(tmp_path: Path, full: Fill) -> None:
+def test_a_full_output_folder_is_not_reported_as_saved(tmp_path: Path, full: Fill) -> None:
     out = tmp_path / "out"
     full(lambda path: out in path.parents)
     output = said_by_run(out, tmp_path / "cache")
@@ -60,7 +60,7 @@ def test_a_full_output_folder_is_not_said_to_hold_results(tmp_path: Path, full: 
     assert list(out.iterdir()) == []
 
 
-def test_without_a_cache_results_are_written_beside_a_full_folder(
+def test_results_without_a_cache_are_rescued_next_to_a_full_folder(
     tmp_path: Path, full: Fill
 ) -> None:
     out = tmp_path / "out"
@@ -78,7 +78,7 @@ def test_an_earlier_rescue_is_not_overwritten(tmp_path: Path, full: Fill) -> Non
     assert f"kept in {tmp_path / 'out.rescued.2'}." in said_by_run(out, False)
 
 
-def test_without_a_cache_and_beside_a_full_disk_results_go_to_the_temporary_folder(
+def test_results_without_a_cache_are_rescued_to_the_temporary_folder(
     tmp_path: Path, full: Fill, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     elsewhere = tmp_path / "elsewhere"
@@ -103,7 +103,7 @@ def test_results_are_kept_without_their_pages_if_only_the_pages_do_not_fit(
     assert not (out / "report.html").exists()
 
 
-def test_a_disk_without_any_room_is_said_to_hold_nothing(tmp_path: Path, full: Fill) -> None:
+def test_a_full_disk_is_not_reported_as_saved(tmp_path: Path, full: Fill) -> None:
     full(lambda _: True)
     output = said_by_run(tmp_path / "out", False)
     assert f"6 of 6 judgments are done, but {tmp_path / 'out'} does not hold them." in output

@@ -65,7 +65,7 @@ def test_models_on_this_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     }
 
 
-def test_an_extra_lacks_what_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_lists_the_missing_packages_of_an_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     listed = [
         "rich>=14.0",
         "there>=1; extra == 'one'",
@@ -94,7 +94,9 @@ def test_an_extra_lacks_what_is_not_installed(monkeypatch: pytest.MonkeyPatch) -
     assert extras.keys() == {"one", "two"}
 
 
-def test_a_key_is_told_by_its_variable_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_names_the_variable_of_a_key_and_not_its_value(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     for name in ("ANTHROPIC_API_KEY", "GEMINI_API_KEY"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
@@ -108,7 +110,7 @@ def test_a_key_is_told_by_its_variable_alone(monkeypatch: pytest.MonkeyPatch) ->
     assert str(len(KEY)) not in str(keys)
 
 
-def test_variables_are_told_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_lists_environment_variables_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in doctor._VARIABLES:
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.lower(), raising=False)
@@ -200,7 +202,7 @@ def test_a_server_that_takes_everything(server: Any) -> None:
     assert all(body["max_completion_tokens"] == 16 for body in server.bodies)
 
 
-def test_how_many_requests_is_said_before(server: Any) -> None:
+def test_doctor_announces_the_number_of_requests(server: Any) -> None:
     two_judges = load_config(
         given={"model": ["my-model", "decisions/other"], "base_url": server.url}
     )
@@ -247,7 +249,7 @@ def test_a_model_that_takes_next_to_nothing(server: Any) -> None:
     assert all(finding.state != "error" for finding in checks.values())
 
 
-def test_what_a_refusal_teaches_is_told_apart_from_what_is_known_of_the_vendor(server: Any) -> None:
+def test_doctor_separates_learned_limits_from_known_vendor_limits(server: Any) -> None:
     server.lacks = {"max_completion_tokens", "response_format"}
     checks = tried(plan_for(server, model="gemini/m"))
     assert checks["known of gemini"].text == "gives no token probabilities; takes n ≤ 1"
@@ -268,7 +270,7 @@ def test_what_a_refusal_teaches_is_told_apart_from_what_is_known_of_the_vendor(s
         ),
     ],
 )  # fmt: skip
-def test_what_a_reply_gives_away(
+def test_doctor_reads_capabilities_from_a_reply(
     server: Any,
     make_completion: Callable[..., dict[str, Any]],
     reply: dict[str, Any],
@@ -310,7 +312,7 @@ def test_a_server_that_refuses(server: Any, status: int, message: str) -> None:
         assert len(server.bodies) == 1, "what is refused is not asked again"
 
 
-def test_an_address_where_nobody_is() -> None:
+def test_doctor_reports_an_unreachable_address() -> None:
     checks = tried(load_config(given={"model": "my-model", "base_url": "http://127.0.0.1:9/v1"}))
     assert checks.keys() == {"address"}
     assert checks["address"].state == "error"
@@ -334,7 +336,7 @@ def test_a_reply_without_a_score(
     assert "price" not in checks
 
 
-def test_trouble_with_the_later_requests_is_no_trouble_with_the_model(server: Any) -> None:
+def test_errors_of_later_requests_do_not_fail_the_model_check(server: Any) -> None:
     usual = server.answer
     server.answer = lambda body: (
         usual(body) if "logprobs" in body else (503, {}, {"error": {"message": "too much"}})

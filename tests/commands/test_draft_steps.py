@@ -73,7 +73,7 @@ def test_steps_that_are_there_are_replaced_only_on_demand(
         ("1. {{ output }}\n2. x", {}),
     ],
 )
-def test_a_reply_that_is_no_list_leaves_the_file_as_it_was(
+def test_a_reply_without_steps_leaves_the_file_unchanged(
     file: Path,
     chat_server: Any,
     make_completion: Callable[..., Any],
@@ -86,9 +86,7 @@ def test_a_reply_that_is_no_list_leaves_the_file_as_it_was(
     assert file.read_text(encoding="utf-8") == FILE
 
 
-def test_what_cannot_be_drafted_is_said_before_anything_is_asked(
-    file: Path, chat_server: Any
-) -> None:
+def test_refuses_a_draft_before_any_request(file: Path, chat_server: Any) -> None:
     there = {"base_url": chat_server.url}
     with pytest.raises(CriterionError, match="criteria show relevance"):
         draft_steps("relevance", load_config(given={"model": "m", **there}))

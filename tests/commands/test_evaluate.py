@@ -119,7 +119,7 @@ class Slow(ScriptedProvider):
         return await super().complete(request)
 
 
-def test_ctrl_c_in_a_notebook_stops_the_run_and_keeps_what_it_had(tmp_path: Path) -> None:
+def test_ctrl_c_in_a_notebook_stops_the_run_and_keeps_results(tmp_path: Path) -> None:
     provider = Slow(lambda _: "4")
     rows = [ROWS[0] | {"item": str(i), "output": f"Text {i}."} for i in range(2000)]
 
@@ -140,7 +140,9 @@ def test_ctrl_c_in_a_notebook_stops_the_run_and_keeps_what_it_had(tmp_path: Path
     assert not any(t.name.startswith("judge") for t in threading.enumerate())
 
 
-def test_what_is_stored_is_what_was_returned(tmp_path: Path, provider: ScriptedProvider) -> None:
+def test_a_loaded_result_equals_the_returned_result(
+    tmp_path: Path, provider: ScriptedProvider
+) -> None:
     result = judge.evaluate(
         ROWS, ["relevance"], model=provider, metrics=["bleu"], out=tmp_path / "r"
     )
@@ -197,7 +199,7 @@ def test_the_language_is_the_datas_unless_chosen(provider: ScriptedProvider) -> 
     assert "Coherence" in provider.seen[-1].messages[0]["content"]
 
 
-def test_a_criterion_of_ones_own_reads_further_columns(tmp_path: Path) -> None:
+def test_a_custom_criterion_reads_further_columns(tmp_path: Path) -> None:
     path = tmp_path / "tone.jinja"
     path.write_text(
         "---\nscale: {labels: [wrong, right], values: [0, 1]}\n---\n"
@@ -212,7 +214,7 @@ def test_a_criterion_of_ones_own_reads_further_columns(tmp_path: Path) -> None:
     assert as_object.estimates == result.estimates
 
 
-def test_without_references_there_are_no_reference_metrics_and_it_is_said(
+def test_reference_metrics_are_left_out_without_references_with_a_note(
     provider: ScriptedProvider,
 ) -> None:
     rows = [{k: v for k, v in row.items() if k != "references"} for row in ROWS]
@@ -278,7 +280,7 @@ def test_a_rule_that_answers_no_prompt_is_named(tmp_path: Path) -> None:
     )
 
 
-def test_references_in_another_script_are_said(provider: ScriptedProvider) -> None:
+def test_references_in_another_script_are_noted(provider: ScriptedProvider) -> None:
     rows = [row | {"output": "고양이가 매트 위에 앉아 있다."} for row in ROWS[:2]] + ROWS[2:]
     result = judge.evaluate(rows, ["relevance"], model=provider, metrics=["chrf"])
     assert any(
@@ -305,7 +307,7 @@ def test_references_in_another_script_are_said(provider: ScriptedProvider) -> No
         ({"temprature": 1}, ConfigError, "did you mean 'temperature'"),
     ],
 )
-def test_mistakes_are_said_before_anything_is_sent(
+def test_mistakes_are_errors_before_any_request(
     provider: ScriptedProvider, options: dict[str, Any], error: type[Exception], words: str
 ) -> None:
     with pytest.raises(error, match=words):
@@ -317,7 +319,7 @@ def test_mistakes_are_said_before_anything_is_sent(
     assert provider.seen == []
 
 
-def test_a_run_that_is_stopped_keeps_what_it_had(tmp_path: Path) -> None:
+def test_a_stopped_run_keeps_its_results(tmp_path: Path) -> None:
     replies: list[Reply] = [{"4": 1.0}] * 3
     provider = ScriptedProvider(
         lambda _: replies.pop() if replies else Refused("out of money", stops="always")
@@ -330,9 +332,7 @@ def test_a_run_that_is_stopped_keeps_what_it_had(tmp_path: Path) -> None:
     assert (len(stored.table.scores), stored.info.status) == (3, "stopped")
 
 
-def test_an_error_nobody_foresaw_keeps_what_the_run_had(
-    tmp_path: Path, provider: ScriptedProvider
-) -> None:
+def test_an_unexpected_error_keeps_results(tmp_path: Path, provider: ScriptedProvider) -> None:
     class Broken(BaseMetric):
         def score(self, samples: Any) -> Any:
             raise ZeroDivisionError
@@ -348,7 +348,7 @@ def test_an_error_nobody_foresaw_keeps_what_the_run_had(
     assert len(judge.load_result(tmp_path / "r").table.scores) == 6
 
 
-def test_a_metric_that_is_no_number_is_a_failure(provider: ScriptedProvider) -> None:
+def test_a_metric_value_that_is_not_a_number_is_a_failure(provider: ScriptedProvider) -> None:
     class Strange(BaseMetric):
         def score(self, samples: Any) -> MetricResult:
             values = [float("nan"), float("inf"), *[0.5] * (len(samples) - 2)]
@@ -433,7 +433,7 @@ def test_an_interrupt_does_not_sit_out_a_slow_metric(
     assert (stored.info.status, len(stored.table.scores)) == ("interrupted", 6)
 
 
-def test_what_was_judged_by_is_kept_as_it_was(tmp_path: Path) -> None:
+def test_a_run_stores_the_criteria_it_used(tmp_path: Path) -> None:
     layout = tmp_path / "base.jinja"
     layout.write_text("{{ output }}", encoding="utf-8")
     path = tmp_path / "tone.jinja"
@@ -456,7 +456,7 @@ def test_what_was_judged_by_is_kept_as_it_was(tmp_path: Path) -> None:
         ({"max_tokens": 7, "temperature": 0.5}, "t=0.5|max_tokens=7|auto"),
     ],
 )
-def test_a_signature_names_what_changes_the_numbers(
+def test_signature_contains_every_option_that_changes_scores(
     provider: ScriptedProvider, options: dict[str, Any], part: str
 ) -> None:
     result = judge.evaluate(ROWS, "relevance", model=provider, metrics=[], **options)
@@ -629,7 +629,7 @@ def test_a_run_in_which_no_text_has_a_source_is_refused_before_any_request() -> 
 
 
 @pytest.mark.parametrize("first_lacks", [True, False])
-def test_a_pair_of_which_one_text_lacks_a_source_fails_and_the_other_pairs_are_judged(
+def test_a_pair_with_a_missing_source_fails_alone(
     first_lacks: bool,
 ) -> None:
     rows = [
@@ -655,9 +655,7 @@ PAIR = "---\nscale: {labels: [A, B], values: [1, 0]}\n---\n{{ question }} {{ fir
 
 
 @pytest.mark.parametrize("item", ["a", "c"])
-def test_a_pair_whose_texts_differ_in_a_field_fails_and_the_others_are_compared(
-    item: str, tmp_path: Path
-) -> None:
+def test_a_pair_with_different_fields_fails_alone(item: str, tmp_path: Path) -> None:
     criterion = tmp_path / "mine.jinja"
     criterion.write_text(PAIR, "utf-8")
     result = judge.rank(questioned({item}), criterion, model=ScriptedProvider(lambda _: "A"))

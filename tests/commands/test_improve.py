@@ -157,7 +157,7 @@ def test_a_bias_that_a_wording_repairs_is_found_and_tested_on_unseen_ratings(
     assert [trial["number"] for trial in result["trials"]] == [1, 2, 3, 4]
 
 
-def test_without_a_significant_gain_the_present_wording_stays(file: Path) -> None:
+def test_keeps_the_wording_without_a_significant_gain(file: Path) -> None:
     result = improve(file, texts(), writes=writer(IDLE))
     assert not result.improved
     assert result.chosen is None  # the same scores: the present wording stays
@@ -217,7 +217,7 @@ NO_REVISIONS: list[tuple[Any, str]] = [
 ]
 
 
-def test_what_is_no_revision_is_skipped_with_a_reason(file: Path) -> None:
+def test_an_invalid_revision_is_skipped_with_a_reason(file: Path) -> None:
     replies = [reply for reply, _ in NO_REVISIONS]
     result = improve(file, texts(), writes=writer(*replies, GOOD), revisions=12)
     for trial, (reply, reason) in zip(result.trials, NO_REVISIONS, strict=False):
@@ -229,7 +229,7 @@ def test_what_is_no_revision_is_skipped_with_a_reason(file: Path) -> None:
     assert "repeats another revision" in again.trials[1].skipped
 
 
-def test_without_a_usable_revision_the_report_says_so(file: Path) -> None:
+def test_report_says_that_no_revision_is_usable(file: Path) -> None:
     result = improve(file, texts(), writes=writer("I cannot help."), revisions=1)
     assert not result.usable
     assert "No usable revision" in result.report()
@@ -357,7 +357,7 @@ def test_every_kind_of_criterion_gets_a_file(
         ("{% block levels %}5: yes{% endblock %}", "cannot replace its wording"),
     ],
 )
-def test_a_template_whose_wording_cannot_be_replaced_is_refused(
+def test_refuses_a_template_without_replaceable_wording(
     tmp_path: Path, block: str, message: str
 ) -> None:
     path = tmp_path / "helpful.jinja"
@@ -369,9 +369,7 @@ def test_a_template_whose_wording_cannot_be_replaced_is_refused(
         improve(path, texts())
 
 
-def test_what_cannot_be_improved_is_said_before_anything_is_asked(
-    file: Path, tmp_path: Path
-) -> None:
+def test_refuses_to_improve_before_any_request(file: Path, tmp_path: Path) -> None:
     requests: list[Request] = []
     silent = ScriptedProvider(lambda request: requests.append(request) or "1")
     with pytest.raises(DataError, match=r"19 items .* too few. judge needs 20"):
@@ -405,7 +403,7 @@ def test_what_cannot_be_improved_is_said_before_anything_is_asked(
     st.integers(0, 10**6),
     st.lists(st.integers(0, 300), min_size=60, max_size=90),
 )
-def test_no_text_of_the_test_reaches_the_writer(
+def test_held_out_texts_never_reach_the_writer(
     tmp_path_factory: pytest.TempPathFactory, seed: int, numbers: Sequence[int]
 ) -> None:
     """Also if texts occur in several items."""
@@ -478,7 +476,7 @@ def test_comments_and_reasons_of_the_largest_disagreements_are_shown(
 
 
 @pytest.mark.slow
-def test_an_attempt_goes_on_where_the_budget_stopped_it(file: Path, tmp_path: Path) -> None:
+def test_improve_resumes_after_the_budget_stopped_it(file: Path, tmp_path: Path) -> None:
     def run(
         name: str, **options: Any
     ) -> tuple[ScriptedProvider, ScriptedProvider, Improvement | None]:
@@ -512,7 +510,7 @@ def test_an_attempt_goes_on_where_the_budget_stopped_it(file: Path, tmp_path: Pa
     assert result.agreement == whole.agreement
 
 
-def test_failed_judgments_are_no_gain(file: Path) -> None:
+def test_failed_judgments_do_not_count_as_a_gain(file: Path) -> None:
     """A revision with which the judge refuses the texts that it had wrong gains nothing."""
 
     def judge(request: Request) -> Reply:

@@ -82,7 +82,7 @@ def test_replies_of_plain_models_are_found_where_they_were_kept() -> None:
         ("vllm/a, gpt-5.4-mini", "for several: --model vllm/a --model gpt-5.4-mini$"),
     ],
 )  # fmt: skip
-def test_a_name_that_is_nobodys_is_said_before_a_key_is_asked_for(
+def test_an_unknown_model_is_an_error_before_the_missing_key(
     name: str, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for variable in ("OPENAI_API_KEY", "AZURE_OPENAI_ENDPOINT", "MISTRAL_API_KEY"):
@@ -92,7 +92,7 @@ def test_a_name_that_is_nobodys_is_said_before_a_key_is_asked_for(
         open_judges(config, config.model)
 
 
-def test_a_vendors_key_may_stand_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_vendor_key_may_come_from_another_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ANTHROPIC_API_KEY")
     monkeypatch.setenv("MINE", "a-key-of-some-length")
     panel = load_config(
@@ -125,7 +125,7 @@ def test_a_vendors_model_is_signed_with_its_name(chat_server: Any, make_completi
         ),
     ],
 )
-def test_what_would_be_dropped_without_a_word_is_refused(
+def test_refuses_settings_that_would_be_ignored(
     options: dict[str, Any], message: str, tmp_path: Path
 ) -> None:
     if "record" in options:
@@ -142,9 +142,7 @@ def recorded(tmp_path: Path, server: Any, model: str) -> Path:
     return path
 
 
-def test_a_recording_knows_a_model_by_the_name_it_had_at_a_gateway(
-    chat_server: Any, tmp_path: Path
-) -> None:
+def test_a_recording_matches_the_model_name_of_a_gateway(chat_server: Any, tmp_path: Path) -> None:
     path = recorded(tmp_path, chat_server, "meta/m")
     path.write_text(path.read_text("utf-8").replace("meta/m", "anthropic/m"), "utf-8")
     with pytest.raises(ConfigError, match="unknown model"):

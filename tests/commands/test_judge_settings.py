@@ -151,7 +151,7 @@ def test_a_scripted_judge_sees_the_system_message(tmp_path: Path) -> None:
     assert [result.estimates["s", f"relevance/{name}"].value for name in (kind, strict)] == [5, 1]
 
 
-def test_an_effort_that_the_server_refuses_is_left_out_and_said(
+def test_a_refused_reasoning_effort_is_dropped_and_noted(
     chat_server: Any, make_completion: Callable[..., Any]
 ) -> None:
     problem = {
@@ -211,7 +211,9 @@ def test_the_same_model_with_other_settings_is_a_panel(
         [{"name": "m", "headers": {"X-Api-Key": "first-secret"}}, {"name": "m"}],
     ],
 )
-def test_judges_that_differ_in_no_request_are_no_panel(chat_server: Any, judges: list[Any]) -> None:
+def test_judges_with_equal_requests_are_refused_as_a_panel(
+    chat_server: Any, judges: list[Any]
+) -> None:
     with pytest.raises(ConfigError, match="a panel's judges differ"):
         run(chat_server, model=judges)
 
@@ -319,7 +321,7 @@ def test_a_command_in_a_file_has_to_be_allowed(
         judge.test(suite)
 
 
-def test_on_the_command_line_headers_keep_their_commas() -> None:
+def test_headers_on_the_command_line_keep_commas() -> None:
     config = RunConfig.load(
         given={"headers": ["X-A=b,c=d", "X-B=e"], "extra_body": ['{"top_p": 0.9}', '{"a": [1, 2]}']}
     )
@@ -353,7 +355,7 @@ def test_a_report_says_how_a_vendor_without_probabilities_was_scored(
     assert all(banner in result.report("console") for banner in banners)
 
 
-def test_a_server_that_lists_the_chosen_token_alone_is_said_to(
+def test_notes_a_server_that_lists_only_the_chosen_token(
     chat_server: Any, make_completion: Callable[..., Any]
 ) -> None:
     def answer(body: dict[str, Any]) -> tuple[int, dict[str, str], Any]:
@@ -369,7 +371,7 @@ def test_a_server_that_lists_the_chosen_token_alone_is_said_to(
 @pytest.mark.parametrize(
     "body", [{"seed": 10**400}, {"a": [{"b": -(10**120)}]}, {"seed": 10**5000}]
 )
-def test_a_number_that_run_json_cannot_hold_is_no_key_of_the_body(
+def test_refuses_a_body_value_that_run_json_cannot_store(
     chat_server: Any, body: dict[str, Any]
 ) -> None:
     with pytest.raises(ConfigError, match=r"extra_body: .*a (number|value)"):

@@ -137,7 +137,7 @@ COMMANDS: Mapping[str, tuple[Callable[[Any, str], Any], Callable[[Any], Any]]] =
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_number_is_that_of_the_other_ratings(name: str, seen: str) -> None:
+def test_every_estimate_uses_only_the_other_ratings(name: str, seen: str) -> None:
     command, numbers = COMMANDS[name]
     full, without = command(rows(), seen), command(rows(PICKED), seen)
     assert numbers(full) == numbers(without)

@@ -55,7 +55,7 @@ def made(**options: Any) -> dict[str, Any]:
     return prepared.metrics
 
 
-def test_a_metric_is_given_what_it_asks_for(asking: None, tmp_path: Path) -> None:
+def test_a_metric_gets_the_context_it_requests(asking: None, tmp_path: Path) -> None:
     plan = {"cache": tmp_path, "seed": 3, "language": "ko", "set": {"asking": {"loud": True}}}
     metric = made(metrics=["asking"], **plan)["asking"]
     assert metric.loud
@@ -81,7 +81,7 @@ def test_a_context_that_is_sent_to_another_process_leaves_the_run_behind() -> No
 
 
 @pytest.mark.parametrize("other", [object, lambda **options: None])
-def test_a_class_of_another_package_that_is_no_metric_is_named(
+def test_refuses_a_plugin_class_that_is_not_a_metric(
     monkeypatch: pytest.MonkeyPatch, other: Any
 ) -> None:
     monkeypatch.setattr(plugins, "load", lambda kind, name: other)
@@ -120,7 +120,9 @@ def test_options_reach_the_metric() -> None:
         ({"metrics": ["rogue"]}, r"unknown metric 'rogue'; did you mean 'rouge'\?"),
     ],
 )
-def test_wrong_options_are_said(asking: None, options: dict[str, Any], message: str) -> None:
+def test_wrong_options_are_config_errors(
+    asking: None, options: dict[str, Any], message: str
+) -> None:
     with pytest.raises(ConfigError, match=message):
         made(**options)
 

@@ -47,7 +47,7 @@ def test_a_budget_at_a_given_price_stops_the_run(
 @pytest.mark.parametrize(
     "price", [{"input": 1.0}, {"input": -1, "output": 2}, {"input": 1, "output": 2, "cached": 0}]
 )
-def test_a_price_that_is_none_is_refused(price: Any) -> None:
+def test_refuses_an_invalid_price(price: Any) -> None:
     with pytest.raises(ConfigError, match="price"):
         run("http://127.0.0.1:9/v1", price=price)
 

@@ -38,7 +38,7 @@ def test_one_order_is_drawn_by_a_hash_and_the_same_every_time() -> None:
     assert pairs != choose_pairs(texts(200, "ab"), orders=1, budget=None, seed=1)
 
 
-def test_equal_texts_are_ties_that_nobody_is_asked_about() -> None:
+def test_equal_texts_are_ties_without_a_request() -> None:
     pairs = choose_pairs(texts(2, "ab", same=True), orders=2, budget=None, seed=0)
     assert pairs.compared == ()
     ties = list(pairs.ties(["overall"]))
@@ -76,6 +76,6 @@ def test_every_criterion_is_asked_of_every_pair() -> None:
 
 
 @pytest.mark.parametrize("rows", [texts(3, "a"), [Sample("1", "a", "x"), Sample("2", "b", "y")]])
-def test_nothing_to_compare_is_said(rows: list[Sample]) -> None:
+def test_refuses_data_without_pairs(rows: list[Sample]) -> None:
     with pytest.raises(ConfigError, match="no item has texts of two systems"):
         choose_pairs(rows, orders=2, budget=None, seed=0)

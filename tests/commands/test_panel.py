@@ -61,7 +61,7 @@ def test_each_judge_has_columns_and_the_panel_has_the_mean() -> None:
     assert len(strict.seen) == len(kind.seen) == 16
 
 
-def test_each_judges_requests_are_counted_apart() -> None:
+def test_requests_are_counted_per_judge() -> None:
     one, other = (
         ScriptedProvider(scale(1), model="one"),
         ScriptedProvider(lambda _: Refused("no"), model="other"),
@@ -88,7 +88,7 @@ def test_agreement_is_one_for_judges_that_agree_and_less_for_others() -> None:
     assert judge.evaluate(ROWS, ["relevance"], model=constant, metrics=[]).agreement == {}
 
 
-def test_a_panel_has_no_value_where_one_of_its_judges_has_none() -> None:
+def test_a_panel_has_no_value_if_a_judge_failed() -> None:
     row = Score("1", "x", "c/a", 4.0, Provenance("single"))
     failed = Failure("1", "x", "c/b", "parse", "ParseError", "no score")
     (mean,) = analyze.panel_rows(COLUMNS, [row, failed])
@@ -188,7 +188,7 @@ def test_how_a_panel_combines_its_judges(
 
 
 @given(st.lists(st.integers(1, 5), min_size=2, max_size=9))
-def test_the_majority_is_that_of_a_count_and_the_order_of_the_judges_does_not_matter(
+def test_majority_does_not_depend_on_the_order_of_judges(
     votes: list[int],
 ) -> None:
     def combined(panel: Any, votes: list[int]) -> Score:
@@ -271,7 +271,7 @@ def test_judges_may_have_addresses_of_their_own(chat_server: Any) -> None:
     assert list(prepare(both, ROWS).judges) == ["openai/m", "decisions/m"]
 
 
-def test_the_same_judge_twice_is_no_panel() -> None:
+def test_refuses_the_same_judge_twice() -> None:
     with pytest.raises(ConfigError, match="a panel's judges differ"):
         judge.evaluate(
             ROWS,

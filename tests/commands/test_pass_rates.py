@@ -66,7 +66,7 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> Result:
     return load(folder / "run")
 
 
-def test_failed_judgments_are_no_texts_that_fail(result: Result) -> None:
+def test_pass_rate_excludes_failed_judgments(result: Result) -> None:
     rates = {key: (round(rate.value, 4), rate.n) for key, rate in result.pass_rates.items()}
     polite, tone = {"new": 6 / 7, "old": 1 / 7}, {"new": 7 / 7, "old": 3 / 7}  # good from 3 of 6 on
     assert rates == {
@@ -141,7 +141,7 @@ def test_a_rate_that_repeats_the_mean_is_not_shown(tmp_path: Path) -> None:
     assert "at pass" not in result.report(full=True)
 
 
-def test_the_page_of_one_item_says_what_is_below(result: Result) -> None:
+def test_page_of_an_item_marks_scores_below_the_minimum(result: Result) -> None:
     page = plugins.write(plugins.document(item_of(result, "i1")), "console", full=True)
     words_by_line = [line.split() for line in page.splitlines()]
     # A line of one word is the heading of a column's prompt.

@@ -150,7 +150,7 @@ def test_a_cut_text_keeps_both_ends_and_says_how_long_it_was() -> None:
     assert cut_middle("abcdefg", 4) == "ab\n[… 3 of 7 characters left out …]\nfg"
 
 
-def test_no_key_is_stored_with_the_prompts(
+def test_prompt_archive_stores_no_key(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chat_server: Any
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-key")
@@ -228,7 +228,7 @@ def test_a_changed_criterion_shows_no_prompt_but_says_so(tmp_path: Path) -> None
     assert prompt.problem in " ".join(shown.split())
 
 
-def test_a_text_that_could_not_be_rendered_says_what_it_lacks() -> None:
+def test_an_unrendered_prompt_names_the_missing_field() -> None:
     texts = [{**TEXTS[0], "source": ""}, *TEXTS[1:]]
     result = judge.evaluate(texts, ["consistency"], model=Listening(), **OPTIONS)
     (prompt,) = item_of(result, "1", "a").prompts

@@ -149,13 +149,13 @@ def test_the_datas_own_language_column_is_named() -> None:
     )
 
 
-def test_without_a_column_for_it_one_is_asked_for() -> None:
+def test_mixed_languages_need_a_language_column() -> None:
     rows = [{key: value for key, value in row.items() if key != "lang"} for row in data(en=2, ja=2)]
     with pytest.raises(DataError, match="with a column that says the language"):
         judge.evaluate(rows, ["coherence"], **JUDGE)
 
 
-def test_a_language_chosen_on_purpose_is_said_and_one_alone_is_silent() -> None:
+def test_a_chosen_language_is_noted_only_for_mixed_data() -> None:
     both = judge.evaluate(data(en=3, ja=2), ["coherence"], language="en", **JUDGE)
     sentence = "The data are in several languages (3 items en, 2 ja), and a judge is asked about all of them in English"
     assert any(note.startswith(sentence) for note in both.info.notes)
@@ -181,7 +181,7 @@ def test_metrics_alone_say_that_a_mean_over_languages_says_little() -> None:
         ("新しい Galaxy Buds Pro を発売中", "ja", r"54% .* Japanese, 46%"),
     ],
 )
-def test_the_criterions_language_is_that_of_most_words_and_a_notice_names_it(
+def test_criterion_language_is_the_language_of_most_words(
     output: str, language: str, shares: str
 ) -> None:
     rows = [{"item": str(n), "output": output} for n in range(3)]

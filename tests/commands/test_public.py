@@ -87,7 +87,7 @@ def test_an_async_function_gives_probabilities(frame: Frame, solved: judge.Crite
 
 
 @pytest.mark.parametrize("wrong", [None, True, {}, {"2": "much"}, [1]])
-def test_what_it_raises_or_returns_amiss_is_a_failed_judgment(
+def test_an_error_or_bad_value_of_a_function_is_a_failed_judgment(
     frame: Frame, solved: judge.Criterion, wrong: Any
 ) -> None:
     def mine(prompt: str) -> Any:
@@ -117,7 +117,7 @@ def test_a_text_is_a_criterion(solved: judge.Criterion) -> None:
         judge.load_criterion(text=TEXT)
 
 
-def test_no_two_prompts_have_one_digest(solved: judge.Criterion) -> None:
+def test_different_prompts_have_different_digests(solved: judge.Criterion) -> None:
     others = [
         replace(solved, template=TEXT + "Be strict."),
         replace(solved, scale=judge.Scale.integers(1, 4)),
@@ -128,7 +128,7 @@ def test_no_two_prompts_have_one_digest(solved: judge.Criterion) -> None:
     assert replace(solved, weight=2.0).digest == solved.digest
 
 
-def test_a_changed_template_is_what_is_asked(frame: Frame, solved: judge.Criterion) -> None:
+def test_a_changed_template_changes_the_prompt(frame: Frame, solved: judge.Criterion) -> None:
     body = TEXT.replace("Is this solved?", "{{ channel }}: is it?")
     changed = replace(solved, template=body)
     assert "mail: is it?" in judge.render(changed, frame.iloc[0], map=MAP)
@@ -137,7 +137,7 @@ def test_a_changed_template_is_what_is_asked(frame: Frame, solved: judge.Criteri
     assert "prompt" in [change.what for change in judge.compare(before, after).changes]
 
 
-def test_a_template_whose_header_says_another_scale_is_refused(
+def test_refuses_a_scale_that_contradicts_the_template_header(
     frame: Frame, solved: judge.Criterion
 ) -> None:
     with pytest.raises(CriterionError, match=r"another scale, .* judge\.load_criterion\(text="):
@@ -155,7 +155,9 @@ def test_a_criterion_made_by_hand_shows_the_text(frame: Frame) -> None:
 @pytest.mark.parametrize(
     ("entry", "words"), [(TEXT, "this is a criterion's text"), ([3], "not a int")]
 )
-def test_what_is_no_criterion_says_how_to_make_one(frame: Frame, entry: Any, words: str) -> None:
+def test_an_invalid_criterion_explains_how_to_make_one(
+    frame: Frame, entry: Any, words: str
+) -> None:
     with pytest.raises(CriterionError, match=words) as raised:
         run(frame, entry)
     assert "judge.load_criterion(text=" in str(raised.value)
@@ -232,7 +234,7 @@ def test_python_m_judge_is_the_command() -> None:
 # Before a run
 
 
-def test_a_plan_sends_nothing_and_says_what_is_ahead(
+def test_plan_sends_no_request_and_returns_an_estimate(
     frame: Frame, solved: judge.Criterion, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
@@ -299,7 +301,7 @@ def test_wide_frames_have_a_column_for_each_system(solved: judge.Criterion) -> N
     assert joined[["a.solved", "b.solved"]].to_numpy().tolist() == [[3.0, 1.0], [1.0, 3.0]]
 
 
-def test_rows_that_were_left_out_have_none(frame: Frame, solved: judge.Criterion) -> None:
+def test_rows_left_out_have_missing_scores(frame: Frame, solved: judge.Criterion) -> None:
     joined = run(frame, solved, limit=1).join(frame)
     assert joined["solved"].isna().tolist() == [False, True, True]
 
@@ -330,7 +332,7 @@ def test_another_run_is_not_written_over(
         judge.load_result(tmp_path)
 
 
-def test_what_a_notebook_shows(frame: Frame, solved: judge.Criterion) -> None:
+def test_notebook_representations(frame: Frame, solved: judge.Criterion) -> None:
     before, after = run(frame, solved), run(frame, solved, lambda prompt: 2)
     page = before._repr_html_()
     assert "<table" in page

@@ -58,7 +58,7 @@ def test_the_whole_path_from_rows_to_a_ranking() -> None:
     assert {(s.wins, s.losses, s.n) for s in ranking.standings} == {(8, 0, 8), (4, 4, 8), (0, 8, 8)}
 
 
-def test_a_judge_that_always_takes_the_first_ranks_nobody() -> None:
+def test_a_judge_that_always_picks_the_first_makes_no_ranking() -> None:
     result = judge.rank(ROWS, model=ScriptedProvider(lambda _: {"A": 0.9, "B": 0.1}))
     (ranking,) = result.rankings
     assert [s.win_rate for s in ranking.standings] == pytest.approx([0.5] * 3)
@@ -90,7 +90,7 @@ def test_one_failed_order_leaves_its_pair_out_and_says_so() -> None:
     ]
 
 
-def test_a_tie_is_no_answer_where_none_is_allowed() -> None:
+def test_a_tie_fails_if_ties_are_not_allowed() -> None:
     result = judge.rank(
         ROWS[:3], model=ScriptedProvider(lambda _: "C"), weighting="single", repair="off"
     )
@@ -145,7 +145,7 @@ def test_a_panel_ranks_by_each_judge_and_by_their_mean() -> None:
     assert [s.win_rate for s in result.rankings[0].standings] == pytest.approx([0.65, 0.5, 0.35])
 
 
-def test_what_it_will_ask_is_said_before() -> None:
+def test_rank_estimates_its_requests_first() -> None:
     plan = RankConfig.load(given={"pairs": 5})
     rows = [row | {"output": "same"} if row["item"] == "1" else row for row in ROWS]
     prepared = prepare(plan, rows, providers=[ScriptedProvider(better)])
@@ -167,7 +167,7 @@ def test_what_it_will_ask_is_said_before() -> None:
         ({"pairs": 0}, ConfigError, "pairs"),
     ],
 )
-def test_mistakes_are_said_before_anything_is_sent(
+def test_mistakes_are_errors_before_any_request(
     options: dict[str, Any], error: type[Exception], words: str
 ) -> None:
     provider = ScriptedProvider(better)
@@ -186,7 +186,7 @@ def test_a_wide_frame_of_a_ranking_has_a_row_for_every_comparison() -> None:
     assert value == pytest.approx(0.2)
 
 
-def test_the_metrics_of_a_shared_plan_are_left_aside_and_that_is_said() -> None:
+def test_rank_ignores_metrics_of_a_shared_configuration_with_a_note() -> None:
     result = judge.rank(ROWS, model=ScriptedProvider(better), metrics=["rouge"])
     assert [ranking.column for ranking in result.rankings] == ["overall"]
     assert "A ranking has no metrics; judge run has them." in result.info.notes

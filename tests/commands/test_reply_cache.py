@@ -40,7 +40,7 @@ def rank(model: Any, options: dict[str, Any]) -> Any:
 
 @pytest.mark.parametrize("weighting", ["single", "samples"])
 @pytest.mark.parametrize(("command", "reply"), [(evaluate, "2"), (rank, "A")])
-def test_a_run_without_a_cache_asks_only_for_what_its_recording_lacks(
+def test_resumes_without_a_cache_from_its_recording(
     tmp_path: Path, command: Callable[..., Any], reply: str, weighting: str
 ) -> None:
     options = {"cache": False, "record": tmp_path / "calls.jsonl", "weighting": weighting}

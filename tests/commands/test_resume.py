@@ -157,7 +157,7 @@ def test_the_same_file_and_more_replace_a_run(tmp_path: Path) -> None:
     assert len(second.table.scores) == 16
 
 
-def test_a_ranking_replaces_no_run_and_none_with_more_pairs(tmp_path: Path) -> None:
+def test_a_ranking_does_not_overwrite_a_run_or_a_larger_ranking(tmp_path: Path) -> None:
     ranked = {"criteria": "fluency", "model": script(reply="A"), "out": tmp_path, "cache": False}
     judge.rank(ROWS, **ranked)
     with pytest.raises(StorageError, match="other pairs of texts"):

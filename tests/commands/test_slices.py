@@ -74,7 +74,7 @@ def test_a_slice_that_contradicts_the_whole_is_named() -> None:
 
 
 @pytest.mark.slow
-def test_without_a_difference_few_runs_have_a_marked_slice() -> None:
+def test_equal_slices_are_seldom_marked() -> None:
     # 5% of data without any difference may have a mark: more than 6 of 40 have a probability below 0.4%.
     column = Column("clear", "criterion", Signature(), 1.0, 5.0, ("1", "5"), values=(1.0, 5.0))
     inside = {name: np.arange(30) % 3 == place for place, name in enumerate(CHANNELS)}
@@ -86,7 +86,7 @@ def test_without_a_difference_few_runs_have_a_marked_slice() -> None:
     assert marked <= 6
 
 
-def test_missing_values_are_no_trouble_and_an_unfinished_run_is_named() -> None:
+def test_slices_accept_missing_values_and_note_an_unfinished_run() -> None:
     # 5 of 6 items in each slice have a value, so many permutations leave too few in one of them
     column = Column("clear", "criterion", Signature(), 1.0, 5.0, ("1", "5"), values=(1.0, 5.0))
     values = np.array([[1.0, 2.0, 1.0, 2.0, 1.0, np.nan, 4.0, 5.0, 4.0, 5.0, 4.0, np.nan]])

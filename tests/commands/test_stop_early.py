@@ -137,7 +137,7 @@ def test_one_score_among_the_first_keeps_a_criterion(readable: int) -> None:
     assert (len(seen), errors(result)) == (120, {"ParseError": 119})
 
 
-def test_few_judgments_and_equal_texts_are_no_reason() -> None:
+def test_few_failures_or_equal_texts_do_not_stop_a_run() -> None:
     seen, result = run(lambda _: BAD, rows=ROWS[:20])
     assert (len(seen), errors(result)) == (20, {"ParseError": 20})
     assert "stopped" not in " ".join(result.info.notes)
@@ -145,7 +145,7 @@ def test_few_judgments_and_equal_texts_are_no_reason() -> None:
     assert errors(run(lambda _: BAD, rows=equal)[1]) == {"ParseError": 120}
 
 
-def test_other_criteria_go_on() -> None:
+def test_other_criteria_continue_after_an_early_stop() -> None:
     def script(request: Request) -> Reply:
         return BAD if "relevance" in request.messages[0]["content"].lower() else "4"
 

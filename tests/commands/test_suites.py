@@ -105,7 +105,7 @@ cases:
 """
 
 
-def test_only_what_a_case_looks_at_is_asked(folder: Path) -> None:
+def test_judges_only_the_texts_of_the_cases(folder: Path) -> None:
     provider = grading()
     outcome = one(suite(BANDS), provider)
     by_name = verdicts(outcome)
@@ -125,7 +125,7 @@ def test_only_what_a_case_looks_at_is_asked(folder: Path) -> None:
     assert outcome.seconds > 0
 
 
-def test_a_text_may_lack_what_other_cases_criteria_read(folder: Path) -> None:
+def test_a_text_needs_only_the_fields_of_its_own_criteria(folder: Path) -> None:
     text = """
         data: data.jsonl
         cases:
@@ -243,7 +243,7 @@ def test_options_go_before_the_files(folder: Path) -> None:
     assert outcome.result.info.model == "script"
 
 
-def test_another_prompt_in_the_place_of_a_suites(folder: Path) -> None:
+def test_another_prompt_replaces_the_prompt_of_a_suite(folder: Path) -> None:
     suite(
         "---\nscale: [1, 5]\n---\nIs the other prompt asked?\n{{ output }}\n",
         "other/relevance.jinja",
@@ -264,7 +264,7 @@ def test_cases_are_chosen_by_name(folder: Path) -> None:
         one("one.judge.yaml", cases="hihg")
 
 
-def test_what_is_left_open_counts_as_is_said(folder: Path) -> None:
+def test_undecided_cases_count_as_configured(folder: Path) -> None:
     text = "data: data.jsonl\ncases:\n  - {name: a, criterion: relevance, item: bridge, system: x, expect: {min: 3}}\n"
     options: dict[str, Any] = {
         "weighting": "logprobs",
@@ -287,7 +287,7 @@ async def _beside() -> tuple[Outcome, ...]:
     return (*inside, *outcomes)
 
 
-def test_in_a_running_loop_too(folder: Path) -> None:
+def test_test_works_in_a_running_event_loop(folder: Path) -> None:
     import asyncio
 
     suite(BANDS)
@@ -297,7 +297,7 @@ def test_in_a_running_loop_too(folder: Path) -> None:
 # What is wrong
 
 
-def test_everything_that_is_wrong_is_said_before_anything_is_asked(folder: Path) -> None:
+def test_all_mistakes_are_reported_before_any_request(folder: Path) -> None:
     suite(BANDS, "s/a.judge.yaml")
     suite(
         "data: ../data.jsonl\ncases:\n  - {criterion: relevance, item: brigde, expect: {min: 3}}\n",
@@ -430,7 +430,7 @@ cases:
 """
 
 
-def test_a_run_becomes_the_baseline_and_later_ones_are_held_against_it(folder: Path) -> None:
+def test_later_runs_are_compared_with_the_baseline(folder: Path) -> None:
     path = suite(WATCHED)
     first = one(path, update_baseline=True)
     assert first.passed
@@ -458,7 +458,7 @@ def test_a_run_becomes_the_baseline_and_later_ones_are_held_against_it(folder: P
     }  # fmt: skip
 
 
-def test_a_new_baseline_settles_what_moved_and_nothing_else(folder: Path) -> None:
+def test_update_baseline_accepts_changes_but_not_failing_cases(folder: Path) -> None:
     path = suite(WATCHED)
     one(path, update_baseline=True)
     before = Path("kept/one/scores.parquet").read_bytes()
@@ -675,7 +675,7 @@ def test_a_baseline_is_not_kept_where_somebody_elses_report_is(folder: Path) -> 
 
 
 @pytest.mark.parametrize("limit", ["0", "50%"])
-def test_a_recording_that_lacks_replies_is_trouble_whatever_failures_are_allowed(
+def test_an_incomplete_recording_is_an_error_despite_allowed_failures(
     folder: Path, limit: str
 ) -> None:
     text = f"data: data.jsonl\nlimits: {{failures: {limit}}}\ncases:\n  - {{criterion: relevance, expect: {{min: 1}}}}\n"
@@ -706,7 +706,7 @@ def test_texts_that_are_new_are_a_note(folder: Path) -> None:
     assert more.notes[-1] == "2 of 16 texts not in the baseline, and not compared with it."
 
 
-def test_texts_of_the_baseline_that_are_gone_stand_in_the_summary(folder: Path) -> None:
+def test_summary_counts_baseline_texts_that_are_missing(folder: Path) -> None:
     one(suite(WATCHED), update_baseline=True)
     data = Path("data.jsonl").read_text(encoding="utf-8").splitlines()
     Path("data.jsonl").write_text("\n".join(data[:-1]), encoding="utf-8")
@@ -732,7 +732,7 @@ def test_a_recording_of_two_models_wants_to_know_which(folder: Path) -> None:
     assert outcome.trouble == ""
 
 
-def test_a_column_that_was_mapped_away_is_said(folder: Path) -> None:
+def test_notes_a_column_that_a_mapping_hides(folder: Path) -> None:
     text = "data: data.jsonl\nmap: {source: customer}\ncases:\n"
     rows = [{"item": "1", "system": "x", "customer": "Where is it?", "output": "Here."}]
     Path("data.jsonl").write_text(json.dumps(rows[0]), encoding="utf-8")
@@ -758,7 +758,7 @@ def test_a_column_that_was_mapped_away_is_said(folder: Path) -> None:
         ({"baseline": "broken"}, "cannot read broken/run.json"),
     ],
 )
-def test_what_is_no_baseline(folder: Path, options: dict[str, Any], message: str) -> None:
+def test_refuses_an_invalid_baseline(folder: Path, options: dict[str, Any], message: str) -> None:
     judge.rank("data.jsonl", ["shorter.jinja"], model=grading(), cache=False, out="ranked", limit=4)
     suite("{", "broken/run.json")
     with pytest.raises(JudgeError, match=message):

@@ -84,7 +84,7 @@ def test_draws_say_how_far_they_scatter(tmp_path: Path) -> None:
     assert load(tmp_path) == result
 
 
-def test_a_run_that_was_killed_is_concluded_from_what_it_had(tmp_path: Path) -> None:
+def test_a_killed_run_is_analyzed_from_its_stored_scores(tmp_path: Path) -> None:
     replies_left = [1] * 12
 
     def script(request: Any) -> Reply:
@@ -107,7 +107,7 @@ def test_a_run_that_was_killed_is_concluded_from_what_it_had(tmp_path: Path) -> 
     assert comparison.differences[0].estimate.n == 6
 
 
-def test_rankings_have_none() -> None:
+def test_rankings_have_no_system_comparisons() -> None:
     ranked = judge.rank(ROWS, model=ScriptedProvider(lambda _: {"A": 0.7, "B": 0.3}))
     assert (ranked.comparisons, ranked.overall, ranked.repeats) == ((), None, {})
 

@@ -120,7 +120,7 @@ def test_one_rater_is_compared_with_the_mean_of_the_others() -> None:
     )  # the third does not vary where it rated
 
 
-def test_what_the_run_holds_is_not_measured_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_validate_reuses_stored_metrics(monkeypatch: pytest.MonkeyPatch) -> None:
     measured = {"rouge": {"multi": "mean", "types": ["rouge1", "rouge2", "rougeLsum"]}}
     result = judged(rows(), metrics=["rouge"], set=measured)
     expected = of(judge.validate(result, n_resamples=50)).baselines
@@ -152,7 +152,7 @@ def test_the_rouge_of_a_run_is_the_baseline_as_it_was_measured(
     assert baseline.signature == str(result.table.columns[-1].signature)
 
 
-def test_without_references_there_is_no_rouge() -> None:
+def test_validate_without_references_has_no_rouge() -> None:
     data = [{key: value for key, value in row.items() if key != "references"} for row in rows()]
     assert names(of(judge.validate(judged(data), n_resamples=10)))["baselines"] == ["length"]
 
@@ -192,7 +192,7 @@ def test_only_rated_texts_count() -> None:
     assert alone.no_rater.startswith("the data have no text with ratings by two raters")
 
 
-def test_all_failed_is_no_zero() -> None:
+def test_all_failed_judgments_give_no_correlation() -> None:
     result = judged(rows(), model=ScriptedProvider(lambda _: "no score", model="mute"))
     (judge_row,) = of(judge.validate(result)).judges
     assert (judge_row.correlation.texts, judge_row.correlation.estimates) == (0, {})
@@ -315,7 +315,7 @@ def test_words_count_as_their_values(tmp_path: Path) -> None:
     ]
 
 
-def test_every_two_judges_of_a_panel_are_held_against_each_other() -> None:
+def test_judges_of_a_panel_are_compared_in_pairs() -> None:
     fickle = ScriptedProvider(
         lambda request: "4" if "poor0" in str(request.messages) else "3", model="fickle"
     )
@@ -339,7 +339,7 @@ def test_every_two_judges_of_a_panel_are_held_against_each_other() -> None:
     assert over.pearson.p < 1e-6
 
 
-def test_the_judges_of_two_runs_are_held_against_each_other(tmp_path: Path) -> None:
+def test_judges_of_two_runs_are_compared(tmp_path: Path) -> None:
     kind = ScriptedProvider(
         lambda request: "2" if "good0" in str(request.messages) else "4", model="grader"
     )
@@ -358,7 +358,7 @@ def test_the_judges_of_two_runs_are_held_against_each_other(tmp_path: Path) -> N
     assert of(validation).judges[0] == replace(one, name=names_[0])
 
 
-def test_of_another_run_only_the_same_texts_count() -> None:
+def test_second_run_counts_only_for_common_texts() -> None:
     first = judged(rows())
     data = rows()
     data[0]["output"] += " poor0 and more"
@@ -376,7 +376,7 @@ def test_a_run_named_twice_is_refused(tmp_path: Path) -> None:
         judge.validate(tmp_path / "a", tmp_path / "a")
 
 
-def test_a_run_holds_it_for_its_page_where_people_rated_what_it_judged(tmp_path: Path) -> None:
+def test_a_run_stores_its_agreement_with_ratings(tmp_path: Path) -> None:
     result = judged(rows(), out=tmp_path / "run", seed=3, metrics=["rouge"], set=ROUGE)
     assert result.rated == tuple(
         replace(each, raters=(), judges=tuple(replace(row, alt_test=None) for row in each.judges))
@@ -405,9 +405,7 @@ def test_a_run_measures_no_rouge_that_its_user_did_not_choose(
 
 
 @pytest.mark.parametrize(("other", "share"), [(5.0, 1.0), (4.5, 0.0)])
-def test_in_the_alt_test_a_score_is_rounded_if_all_ratings_are_labels(
-    other: float, share: float
-) -> None:
+def test_alt_test_rounds_scores_if_all_ratings_are_labels(other: float, share: float) -> None:
     """An expected score of 4.6 is a 5 among people who say 5; if some say 4.5, it is 4.6 and further from all."""
     held = judged(rows(lambda system, n: {"relevance": [5.0 if n % 2 else other] * 3}))
     table = replace(
@@ -428,7 +426,7 @@ def test_raters_ratings_are_stored(tmp_path: Path) -> None:
         judge.validate(tmp_path)
 
 
-def test_what_cannot_be_validated_is_refused(tmp_path: Path) -> None:
+def test_validate_refuses_unusable_input(tmp_path: Path) -> None:
     with pytest.raises(
         DataError, match=r"no text has a human rating.* map=\{'rating.relevance': 'COLUMN'\}"
     ):

@@ -84,7 +84,7 @@ def test_entries_of_yaml_and_python(value: object, entries: object) -> None:
         (["{name: a"], "not YAML"),
     ],
 )
-def test_what_is_no_criterion(value: object, says: str) -> None:
+def test_refuses_invalid_criterion_entries(value: object, says: str) -> None:
     with pytest.raises(ValueError, match=re.escape(says)):
         to_entries(value)
 

@@ -83,7 +83,7 @@ def test_how_a_value_is_shown(show: Any, cases: dict[Any, Any]) -> None:
     assert {arguments: show(*arguments) for arguments in cases} == cases
 
 
-def test_plain_is_what_strict_json_can_hold() -> None:
+def test_to_json_returns_strict_json_values() -> None:
     value = {1: math.nan, "b": (math.inf, 1, True, None), "c": {"d": "\ud800日"}, "e": {1}}
     converted = format.to_json(value)
     assert converted == {"1": None, "b": [None, 1, True, None], "c": {"d": "\ufffd日"}, "e": "{1}"}

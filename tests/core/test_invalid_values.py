@@ -91,7 +91,7 @@ def test_a_refused_value_is_worded_with_its_place(values: Any, message: str) -> 
 
 @pytest.mark.parametrize("value", [None, 3, "a", [], {}, 0.5, True])
 @pytest.mark.parametrize("key", [*_Model.model_fields, "unknown"])
-def test_no_message_names_a_type_of_python(key: str, value: Any) -> None:
+def test_messages_name_no_python_types(key: str, value: Any) -> None:
     try:
         _Model.model_validate({"name": "a", key: value})
     except ValidationError as error:
@@ -119,7 +119,7 @@ def test_the_place_in_a_stored_file_names_no_type_of_a_union(stored: Any, place:
     assert places == {place}
 
 
-def test_a_record_that_is_no_mapping_is_worded_as_one() -> None:
+def test_message_for_a_record_that_is_not_a_mapping() -> None:
     with pytest.raises(ValidationError) as caught:
         _Stored.model_validate({"record": 3})
     assert [str(each) for each in invalid_values(caught.value)] == ["record: write keys and values"]

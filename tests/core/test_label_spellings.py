@@ -45,7 +45,7 @@ def test_every_digit_of_unicode_is_one_of_ascii() -> None:
         ("4½", "4.5"),
     ],
 )
-def test_what_else_is_folded(text: str, folded: str) -> None:
+def test_folds_case_space_and_punctuation(text: str, folded: str) -> None:
     assert fold(text) == folded
 
 
@@ -103,7 +103,7 @@ def test_a_labels_own_name_is_before_any_word() -> None:
     assert [cased.label(text) for text in ("One", "one", "ONE", "1.0")] == ["One", "one", None, "1"]
 
 
-def test_what_two_labels_are_called_is_the_name_of_neither() -> None:
+def test_an_ambiguous_spelling_matches_no_label() -> None:
     called = label_index(Scale(("4", "٤", "5"), (1.0, 2.0, 3.0)))
     assert (called.label("4"), called.label("٤"), called.label("5")) == (None, None, "5")
     assert not label_index(Scale(("", " "), (1.0, 2.0))).labels

@@ -36,7 +36,7 @@ def test_the_expected_score_of_the_g_eval_paper() -> None:
 
 
 @pytest.mark.parametrize("weights", [{}, {"7": 1.0}, {"4": 0.0}])
-def test_no_mass_is_an_error_and_not_zero(weights: dict[str, float]) -> None:
+def test_zero_mass_is_an_error_and_not_a_score(weights: dict[str, float]) -> None:
     with pytest.raises(ParseError):
         Scale.integers(1, 5).expected(weights)
 
@@ -65,7 +65,7 @@ def request(**change: object) -> Request:
     return Request(**(fields | change))  # type: ignore[arg-type]
 
 
-def test_equal_requests_have_one_key_whatever_the_order_of_their_parameters() -> None:
+def test_request_key_ignores_parameter_order() -> None:
     assert request().key() == request(params={"n": 1, "t": 0}).key()
     assert len(request().key()) == 64
 

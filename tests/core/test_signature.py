@@ -36,7 +36,7 @@ def test_a_column_comes_back_from_json_with_its_signature() -> None:
 
 
 @pytest.mark.parametrize("stored", [None, 3, ["a"]])
-def test_another_value_than_a_text_is_no_signature(stored: object) -> None:
+def test_a_signature_must_be_a_string(stored: object) -> None:
     with pytest.raises(ValidationError):
         TypeAdapter(Signature).validate_python(stored)
 

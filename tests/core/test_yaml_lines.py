@@ -16,12 +16,12 @@ from judge.core import yaml_lines
 from judge.core.yaml_lines import Malformed, Twice
 
 
-def test_keys_stand_on_the_lines_where_they_are_written() -> None:
+def test_keys_have_their_line_numbers() -> None:
     parsed = yaml_lines.keys("# first\na: 1\nb:\n  - [2, {c: x}]\n3: null\n")
     assert parsed == ({"a": 1, "b": [[2, {"c": "x"}]], 3: None}, {"a": 2, "b": 3, "3": 5})
 
 
-def test_keys_that_are_merged_in_may_stand_again() -> None:
+def test_merged_keys_may_be_overridden() -> None:
     parsed = yaml_lines.keys(
         "base: &base {a: 1, b: 2}\nown:\n  <<: *base\n  a: 3\n<<: *base\na: 4\n"
     )
@@ -32,14 +32,14 @@ def test_keys_that_are_merged_in_may_stand_again() -> None:
     assert raised.value.line == 3
 
 
-def test_a_key_below_another_stands_once_too() -> None:
+def test_duplicate_nested_keys_are_refused() -> None:
     with pytest.raises(Twice, match="short stands here for the second time") as raised:
         yaml_lines.values("systems:\n  short: {model: a}\n  short: {model: b}\n")
     assert raised.value.line == 3
 
 
 @pytest.mark.parametrize("text", ["", "# nothing\n", "[1, 2]", "word"])
-def test_what_has_no_keys_is_none(text: str) -> None:
+def test_yaml_without_keys_returns_none(text: str) -> None:
     assert yaml_lines.keys(text) is None
     assert yaml_lines.values(text) == yaml.safe_load(text)
 
@@ -111,7 +111,7 @@ def test_lines_stay_right_after_a_question_mark() -> None:
     assert raised.value.line == 3
 
 
-def test_questions_may_stand_in_brackets_wherever_people_write_yaml(tmp_path: Path) -> None:
+def test_questions_may_be_flow_lists_in_yaml(tmp_path: Path) -> None:
     run = tmp_path / "run.yaml"
     run.write_text("criteria: [{name: near, question: Is it near?}]\n", encoding="utf-8")
     assert "Is it near?" in load_config(run).criteria[0]

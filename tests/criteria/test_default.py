@@ -71,7 +71,7 @@ def test_other_texts_have_no_default_criteria(rows: list[Sample], looks: str) ->
 
 
 @pytest.mark.parametrize("language", TRANSLATIONS)
-def test_a_translation_is_no_summary_in_any_script(language: str) -> None:
+def test_a_translation_is_not_taken_for_a_summary(language: str) -> None:
     with pytest.raises(ConfigError, match="translations"):
         default_criteria(texts((ENGLISH, TRANSLATIONS[language])))
     with pytest.raises(ConfigError, match="translations"):
@@ -104,11 +104,11 @@ def test_the_message_names_criteria_that_the_texts_can_be_judged_on() -> None:
     assert "for these texts: fluency and fluency_5)" in without
 
 
-def test_the_message_offers_metrics_alone_only_to_what_computes_metrics() -> None:
+def test_message_offers_metrics_only_to_commands_with_metrics() -> None:
     assert "--criteria none" not in message(texts((QUESTION, ANSWER)))
 
 
-def test_the_message_proposes_what_people_rated() -> None:
+def test_message_suggests_the_rated_criteria() -> None:
     assert "--criteria consistency (" in message(
         texts((QUESTION, ANSWER)), rated=["consistency", "helpful"]
     )
@@ -119,7 +119,7 @@ def test_the_message_for_pairs_names_the_criteria_that_compare() -> None:
     assert "overall" in message(texts((QUESTION, ANSWER)), pairwise=True)
 
 
-def test_in_python_the_message_is_in_python() -> None:
+def test_message_in_python_uses_python_syntax() -> None:
     with speaking_to("python"):
         output = message(texts((QUESTION, ANSWER)), metrics=True)
         unwritten = str(no_default_of_unwritten())

@@ -48,7 +48,7 @@ def test_steps_are_asked_for_by_the_text_of_the_criterion_and_no_sample(write: W
     assert "judging one text" in prompt
 
 
-def test_steps_of_a_comparison_lead_to_the_better_text() -> None:
+def test_drafted_steps_of_a_comparison_ask_for_the_better_text() -> None:
     prompt = asked_of(criteria.load("fluency", pairwise=True)).messages[0]["content"]
     assert "comparing two texts" in prompt
     assert "Which of the two texts is better by this criterion, A or B?" in prompt
@@ -69,7 +69,7 @@ def test_a_draft_leaves_the_layouts_for_prompts_as_they_were(write: Write) -> No
 
 @pytest.mark.parametrize("language", criteria.languages())
 @pytest.mark.parametrize("pairwise", [False, True])
-def test_the_text_for_the_draft_is_that_of_the_prompt(language: str, pairwise: bool) -> None:
+def test_draft_request_uses_the_text_of_the_prompt(language: str, pairwise: bool) -> None:
     """The oracle is `render`: what stands between the title and the steps there stands here too."""
     for one in criteria.builtin(language, pairwise=pairwise)[:2]:
         known = Sample("i", "s", "o", source="x")
@@ -157,7 +157,7 @@ def test_replies_that_are_lists_of_steps(reply: str, steps: tuple[str, ...]) -> 
         ("```\n1. Read.\n2. Score.\n```", "not a list of steps alone: '```'"),
     ],
 )
-def test_replies_that_are_no_lists_of_steps_are_kept(reply: str, says: str) -> None:
+def test_a_reply_without_a_list_of_steps_is_returned_in_the_error(reply: str, says: str) -> None:
     with pytest.raises(ParseError, match=re.escape(says)) as caught:
         criteria.read_steps(reply)
     assert caught.value.raw == reply

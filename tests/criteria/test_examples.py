@@ -41,7 +41,7 @@ def refused(path: str) -> str:
 
 
 @pytest.mark.parametrize("suffix", ["jsonl", "json", "csv", "parquet"])
-def test_examples_are_those_of_the_header_or_of_a_file(tmp_path: Path, suffix: str) -> None:
+def test_examples_come_from_the_header_or_a_file(tmp_path: Path, suffix: str) -> None:
     file = tmp_path / "examples" / f"rated.{suffix}"
     file.parent.mkdir()
     frame = pd.DataFrame(ROWS).astype({"score": str})
@@ -109,7 +109,7 @@ def test_half_points_and_words_are_labels_of_some_scales(tmp_path: Path) -> None
         ("examples: bad.csv", "bad.csv:2: examples: unknown key 'note' (known: output, score, reason, source)"),
     ],
 )  # fmt: skip
-def test_bad_examples_name_their_line_and_what_is_wrong(
+def test_bad_examples_are_errors_with_line_and_reason(
     tmp_path: Path, header: str, says: str
 ) -> None:
     folder = tmp_path / "criteria"

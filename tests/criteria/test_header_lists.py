@@ -77,7 +77,7 @@ def test_steps_go_to_the_end_of_a_header_without_any(write: Write) -> None:
     )
 )
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_whatever_is_read_is_written_and_loaded(tmp_path: Path, lines: list[str]) -> None:
+def test_any_written_list_can_be_loaded(tmp_path: Path, lines: list[str]) -> None:
     path = tmp_path / "my.jinja"
     path.write_text(HEAD + EXTENDS, encoding="utf-8")
     try:
@@ -114,7 +114,7 @@ def test_a_file_that_steps_do_not_fit_into_stays_as_it_was(write: Write, header:
 @pytest.mark.parametrize(
     "damage", ["steps:\n- a\n- c\nscale", "steps: [a, b]\ntitle: t\nscale", "scale"]
 )
-def test_what_would_change_more_than_the_steps_is_not_written(
+def test_refuses_to_write_if_more_than_the_steps_would_change(
     write: Write, monkeypatch: pytest.MonkeyPatch, damage: str
 ) -> None:
     path = Path(write(HEAD + "{{ output }}"))

@@ -101,7 +101,7 @@ _TEXTS = st.one_of(
 
 
 @given(st.sampled_from(LAYOUTS), _TEXTS.filter(str.strip), _TEXTS, _TEXTS, st.booleans())
-def test_every_text_comes_out_whole_between_marks_that_stand_nowhere_else(
+def test_every_text_is_fenced_by_unique_marks(
     case: tuple[str, str], source: str, before: str, after: str, quotes: bool
 ) -> None:
     """Also where a text quotes the marks of the one before it."""
@@ -124,7 +124,7 @@ def test_every_text_comes_out_whole_between_marks_that_stand_nowhere_else(
 
 
 @given(st.sampled_from(LAYOUTS), _TEXTS.filter(str.strip), _TEXTS)
-def test_what_is_asked_apart_from_the_texts_has_none_of_them(
+def test_the_separate_question_contains_no_texts(
     case: tuple[str, str], source: str, output: str
 ) -> None:
     language, layout = case
@@ -142,7 +142,7 @@ def test_what_is_asked_apart_from_the_texts_has_none_of_them(
 
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("wording", PARAPHRASES)
-def test_the_other_wordings_are_those_a_person_has_read(language: str, wording: str) -> None:
+def test_other_wordings_match_the_golden_file(language: str, wording: str) -> None:
     one = paraphrase(criteria.load("relevance", language=language), wording)
     verdict = replace(one, scale=Scale(("fail", "pass"), (0.0, 1.0)))
     forms: tuple[Form, ...] = ("text", "json")
@@ -228,7 +228,7 @@ def test_a_criterion_of_a_user_that_extends_the_layout_is_reworded(write: Write)
 
 
 @pytest.mark.parametrize("template", ["Is this polite? {{ output }}", "{% extends 'mine.jinja' %}"])
-def test_without_the_layout_there_are_no_other_words(write: Write, template: str) -> None:
+def test_a_template_without_the_layout_has_no_other_wordings(write: Write, template: str) -> None:
     write("{{ output }}{% block criterion %}{% endblock %}", "mine.jinja")
     path = write(HEAD + template)
     with pytest.raises(

@@ -97,7 +97,7 @@ def test_built_in_criteria_have_the_known_titles_scales_and_needs(
 
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("pairwise", [False, True])
-def test_no_criterion_speaks_of_another(language: str, pairwise: bool) -> None:
+def test_criteria_do_not_mention_each_other(language: str, pairwise: bool) -> None:
     stems = {
         "coherence": ("coheren", "首尾一貫", "응집", "连贯"), "consistency": ("consisten", "整合", "일치", "一致"),
         "fluency": ("fluen", "流暢", "유창", "流畅"), "relevance": ("relevan", "関連", "관련", "相关"),
@@ -109,7 +109,7 @@ def test_no_criterion_speaks_of_another(language: str, pairwise: bool) -> None:
             assert (count > 0) == one.name.startswith(name), (one.name, name)
 
 
-def test_fluency_5_asks_what_fluency_asks() -> None:
+def test_fluency_5_has_the_question_of_fluency() -> None:
     for language in LANGUAGES:
         three, five = (
             criteria.load("fluency", language=language),
@@ -132,7 +132,7 @@ def test_a_name_means_the_set_that_is_asked_for() -> None:
     assert criteria.load("overall", pairwise=None) == criteria.load("overall", pairwise=True)
 
 
-def test_a_criterion_for_the_other_command_is_told_so(write: Write) -> None:
+def test_a_pairwise_criterion_is_refused_by_single_scoring_and_vice_versa(write: Write) -> None:
     run, rank = (
         "compares two texts; judge rank does that",
         "judges one text; judge rank takes a criterion that",
@@ -193,11 +193,11 @@ def test_a_user_file_is_all_it_takes(write: Write) -> None:
     assert one.template == text
 
 
-def test_the_file_name_is_the_title_where_there_is_none(write: Write) -> None:
+def test_title_defaults_to_the_file_name(write: Write) -> None:
     assert criteria.load(write(HEAD + "{{ output }}", "brevity.jinja")).title == "brevity"
 
 
-def test_a_user_file_is_read_whatever_its_line_ends_and_byte_order_mark(tmp_path: Path) -> None:
+def test_accepts_any_line_endings_and_a_byte_order_mark(tmp_path: Path) -> None:
     path = tmp_path / "win.jinja"
     path.write_bytes(
         b"\xef\xbb\xbf---\r\nscale: [1, 5]\r\n---\r\n{{ output }}\r\n{{ nosuch.__class__ }}"
@@ -262,7 +262,7 @@ def test_scales(
         ('{labels: [a, "b\\nc"], values: [1, 0]}', "a label is one line of text"),
     ],
 )
-def test_bad_scales_name_their_line_and_what_is_wrong(write: Write, scale: str, says: str) -> None:
+def test_bad_scales_are_errors_with_line_and_reason(write: Write, scale: str, says: str) -> None:
     message = refused(write(f"---\ntitle: T\nscale: {scale}\n---\n{{{{ output }}}}"))
     assert message.startswith("my.jinja:3: scale: ")
     assert says in message
@@ -319,11 +319,11 @@ def test_bad_scales_name_their_line_and_what_is_wrong(write: Write, scale: str, 
         ("---\nscale: !!timestamp x\n---\n", "my.jinja:2: the header is not YAML: "),
     ],
 )
-def test_bad_headers_name_their_line_and_what_is_wrong(write: Write, text: str, says: str) -> None:
+def test_bad_headers_are_errors_with_line_and_reason(write: Write, text: str, says: str) -> None:
     assert refused(write(text)).startswith(says)
 
 
-def test_a_step_with_a_colon_is_told_to_use_quotes(write: Write) -> None:
+def test_a_step_with_a_colon_suggests_quotes(write: Write) -> None:
     assert refused(write("---\nscale: [1, 5]\nsteps: [Read: it]\n---\n")).endswith(
         "put text that holds a colon in quotes"
     )
@@ -395,7 +395,7 @@ def test_templates_are_refused_with_file_and_line(write: Write, line: str, says:
     assert says in rest
 
 
-def test_templates_that_lead_back_to_themselves(write: Write) -> None:
+def test_refuses_circular_template_inheritance(write: Write) -> None:
     one = criteria.load(write(HEAD + "{{ output }}{% include 'my.jinja' %}"))
     assert one.needs == {"output"}
     with pytest.raises(CriterionError, match="calls itself, or is nested, too deeply"):
@@ -406,7 +406,7 @@ def test_templates_that_lead_back_to_themselves(write: Write) -> None:
     )
 
 
-def test_faults_of_a_layout_are_told_by_its_name(write: Write) -> None:
+def test_errors_of_a_layout_name_the_layout(write: Write) -> None:
     write("{{ output }}\n{{ x.__class__ }}", "parts/base.jinja")
     assert refused(write(HEAD + "{% extends 'parts/base.jinja' %}")).startswith(
         "parts/base.jinja:2: __class__"
@@ -532,7 +532,7 @@ def test_layouts_are_read_once(write: Write) -> None:
     assert criteria.template_texts(one)["base.jinja"] == "mine {{ output }}"
 
 
-def test_a_variable_nobody_has_is_the_templates_fault(write: Write) -> None:
+def test_an_unknown_variable_is_a_template_error(write: Write) -> None:
     one = criteria.load(
         write(HEAD + EXTENDS + "{% block criterion %}\n{{ sumary }}\n{% endblock %}")
     )
@@ -598,7 +598,7 @@ def test_a_text_that_alone_lacks_an_input_cannot_be_rendered_and_the_others_can(
 
 @pytest.mark.parametrize("empty", ["", " \n", (), [], {}])
 @pytest.mark.parametrize("name", ["source", "reference", "references", "question", "contexts"])
-def test_an_empty_input_is_none_whatever_its_name(write: Write, name: str, empty: Any) -> None:
+def test_empty_inputs_count_as_missing(write: Write, name: str, empty: Any) -> None:
     one = criteria.load(write(HEAD + f"{{{{ {name} }}}}{{{{ output }}}}"))
     if name == "source":
         without = sample(source=empty if isinstance(empty, str) else None)
@@ -615,7 +615,7 @@ def test_an_empty_input_is_none_whatever_its_name(write: Write, name: str, empty
 
 
 @pytest.mark.parametrize("value", [0, False, 0.0])
-def test_a_number_of_zero_is_no_empty_input(write: Write, value: Any) -> None:
+def test_zero_does_not_count_as_missing(write: Write, value: Any) -> None:
     one = criteria.load(write(HEAD + "Turn {{ turn }}: {{ output }}"))
     prompt = Renderer(one, criteria.template_bodies(one)).render(sample(extra={"turn": value}))
     assert f"Turn {value}: " in prompt.messages[0]["content"]
@@ -651,7 +651,7 @@ def test_an_input_that_a_prompt_asks_for_and_no_text_has_is_misspelt(write: Writ
         criteria.check_samples(one, [sample(extra={"question": "Where?"})])
 
 
-def test_texts_each_of_which_lacks_another_input_are_refused(write: Write) -> None:
+def test_refuses_texts_that_each_lack_an_input(write: Write) -> None:
     one = criteria.load(write(HEAD + "{{ source }}{{ reference }}{{ output }}"))
     rows = [sample(source="x"), sample("b", references=("r",))]
     with pytest.raises(DataError, match="1 of 2 texts lack it, and the others lack more"):
@@ -747,9 +747,7 @@ def prompt_of(criterion: Criterion, text: Sample) -> str:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_a_question_makes_the_same_prompt_however_it_is_written(
-    write: Write, language: str
-) -> None:
+def test_equivalent_entries_make_the_same_prompt(write: Write, language: str) -> None:
     quoted = json.dumps(QUESTION)
     texts = {
         "a.txt": QUESTION + "\n", "b.md": f"---\nscale: [1, 5]\n---\n\n{QUESTION}", "c.yaml": f"question: {quoted}",
@@ -839,7 +837,7 @@ def test_mistakes_in_a_file_name_its_own_line(
         ({"question": "Q?"}, "criteria: question: the criterion has no name"),
     ],
 )  # fmt: skip
-def test_mistakes_in_what_has_no_file(entry: object, says: str) -> None:
+def test_mistakes_in_entries_without_a_file(entry: object, says: str) -> None:
     with pytest.raises(CriterionError) as caught:
         criteria.load(entry)  # type: ignore[arg-type]
     assert str(caught.value).startswith(says)
@@ -869,7 +867,7 @@ def test_a_file_may_hold_its_own_name_and_no_other(tmp_path: Path, file: str, te
 
 
 @pytest.mark.slow
-def test_many_criteria_are_each_compiled_once_however_many_texts_they_judge() -> None:
+def test_each_template_is_compiled_once() -> None:
     entries = [
         {"name": f"aspect{number}", "question": f"Is aspect {number} fine?"} for number in range(70)
     ]

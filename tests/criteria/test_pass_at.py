@@ -72,7 +72,7 @@ def test_a_value_a_label_or_a_share_of_the_scale(
         ),
     ],
 )
-def test_what_is_wrong_is_said_with_its_line(lines: tuple[str, ...], says: str) -> None:
+def test_bad_pass_at_is_an_error_with_its_line(lines: tuple[str, ...], says: str) -> None:
     with pytest.raises(CriterionError) as caught:
         load(text=text(*lines), name="polite")
     assert str(caught.value).startswith(f"polite.jinja:{says}")

@@ -112,19 +112,19 @@ def golden(text: str, language: str, name: str) -> None:
 
 
 @pytest.mark.parametrize(("language", "name"), CASES)
-def test_built_in_prompts_are_those_a_person_has_read(language: str, name: str) -> None:
+def test_built_in_prompts_match_golden_files(language: str, name: str) -> None:
     golden(prompt(criteria.load(name, language=language)), language, name)
 
 
 @pytest.mark.parametrize(("language", "name"), PAIRS)
-def test_built_in_comparisons_are_those_a_person_has_read(language: str, name: str) -> None:
+def test_built_in_comparisons_match_golden_files(language: str, name: str) -> None:
     one = criteria.load(name, language=language, pairwise=True)
     golden(prompt(one, SAMPLE, RIVAL), language, f"pairwise/{name}")
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("pairwise", [False, True])
-def test_the_ways_to_answer_are_those_a_person_has_read(language: str, pairwise: bool) -> None:
+def test_answer_formats_match_golden_files(language: str, pairwise: bool) -> None:
     one = criteria.load("consistency", language=language, pairwise=pairwise)
     opponent = RIVAL if pairwise else None
     variants: list[tuple[str, Criterion]] = [
@@ -152,7 +152,7 @@ def _within(scale: Scale) -> Scale:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("pairwise", [False, True])
-def test_what_is_asked_for_steps_is_what_a_person_has_read(language: str, pairwise: bool) -> None:
+def test_step_prompts_match_golden_files(language: str, pairwise: bool) -> None:
     one = criteria.load("fluency", language=language, pairwise=pairwise)
     text = render_drafting_prompt(one, criteria.drafting(one)).messages[0]["content"]
     golden(text, language, "steps/pairwise" if pairwise else "steps/pointwise")
@@ -228,9 +228,7 @@ def rubric(language: str, wording: str = "pointwise", more: str = "") -> Criteri
 
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("wording", WORDINGS)
-def test_levels_examples_and_quotes_are_those_a_person_has_read(
-    language: str, wording: str
-) -> None:
+def test_levels_examples_and_quotes_match_golden_files(language: str, wording: str) -> None:
     one = rubric(language, wording, "cite: true\n")
     whole = prompt(one)
     decision = rendered(replace(one, form="decision"))
@@ -358,7 +356,7 @@ def test_every_column_has_its_own_name_and_reference_is_the_first_of_many(custom
     assert prompt(one, Sample("i", "s", "o", references=("a", "b"), extra=extra)) == "x|own|2|my"
 
 
-def test_what_a_sample_lacks_is_not_defined(custom: Load) -> None:
+def test_a_missing_field_is_undefined_in_the_template(custom: Load) -> None:
     one = custom(HEAD + "{% if source is defined %}{{ source }}{% else %}none{% endif %}")
     assert prompt(one, Sample("i", "s", "o")) == "none"
     assert prompt(one, SAMPLE) == SOURCE
@@ -420,7 +418,7 @@ def test_the_object_is_asked_for_with_its_keys_in_the_order_of_the_kind(
 
 
 @pytest.mark.parametrize(("language", "name"), CASES)
-def test_a_decision_gets_the_material_apart_from_the_question(language: str, name: str) -> None:
+def test_a_decision_prompt_separates_material_and_question(language: str, name: str) -> None:
     one = criteria.load(name, language=language)
     decided = rendered(replace(one, form="decision"))
     whole = prompt(one)
@@ -524,7 +522,7 @@ def test_columns_called_first_and_second_never_take_the_place_of_the_texts(custo
     )
 
 
-def test_a_pair_has_what_both_samples_have_alike(custom: Load) -> None:
+def test_a_pair_has_the_fields_that_both_samples_share(custom: Load) -> None:
     one = custom(
         PAIR + "{{ first }}{{ second }}{% for v in (genre, output) %}{{ v is defined }}{% endfor %}"
     )
@@ -543,7 +541,7 @@ def test_a_pair_has_what_both_samples_have_alike(custom: Load) -> None:
 
 
 @pytest.mark.parametrize("other", ["Another source.", None])
-def test_a_pair_that_differs_in_what_is_read_is_refused(other: str | None) -> None:
+def test_refuses_a_pair_that_differs_in_a_field(other: str | None) -> None:
     message = failure(
         criteria.load("relevance", pairwise=True),
         SAMPLE,
@@ -685,7 +683,7 @@ def test_rendering_reads_no_file(custom: Load) -> None:
 
 @pytest.mark.parametrize("language", ["en", "ja", "ko", "zh"])
 @pytest.mark.parametrize("form", ["text", "json", "decision"])
-def test_what_is_rendered_once_is_what_is_rendered_anew(language: str, form: Form) -> None:
+def test_cached_rendering_equals_fresh_rendering(language: str, form: Form) -> None:
     """Every built-in criterion's prompt, with texts that hold what marks, gaps and templates are made of."""
     texts = [
         "plain",

@@ -184,7 +184,7 @@ def test_a_block_of_that_name_is_the_criterion_s_own() -> None:
         ("zh", "7590dea3c8a5"),
     ],
 )
-def test_what_a_criterion_does_not_use_is_not_in_its_digest(language: str, digest: str) -> None:
+def test_unused_fields_do_not_change_the_digest(language: str, digest: str) -> None:
     """As they were before layouts had these parts: cached scores and open runs stay valid."""
     one = criteria.load("coherence", language=language)
     assert one.digest.startswith(digest)
@@ -226,9 +226,7 @@ def shown(message: str) -> list[tuple[str, str]]:
     "body", [BODY, BODY + "{# rendered for each text #}{% set more = output|length %}"]
 )
 @given(example=_TEXTS, source=_TEXTS.filter(str.strip), output=_TEXTS)
-def test_no_text_can_close_its_marks_or_forge_those_of_an_example(
-    body: str, example: str, source: str, output: str
-) -> None:
+def test_texts_cannot_forge_fence_marks(body: str, example: str, source: str, output: str) -> None:
     """`KEY` in an example is the source's key, in a judged text the example's, as long as no text has them."""
     example = example.replace("KEY", fence_digest(source))
     output = output.replace("KEY", fence_digest(example))
@@ -261,7 +259,7 @@ def test_all_texts_of_a_criterion_share_the_words_before_their_source() -> None:
     assert heads.pop().endswith("Score: 5\nReason: It thanks.\n\n")
 
 
-def test_what_is_rendered_once_is_what_is_rendered_for_each_text_with_examples_too() -> None:
+def test_cached_rendering_with_examples_equals_fresh_rendering() -> None:
     one = replace(load("scale: [1, 5]"), examples=EXAMPLES)
     once, anew = (Renderer(one, criteria.template_bodies(one)) for _ in range(2))
     anew._slots = None

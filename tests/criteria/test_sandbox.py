@@ -23,7 +23,7 @@ def rendered(template: str, output: str) -> str:
         "{{ output.split|fenced('x') }}",
     ],
 )  # fmt: skip
-def test_no_prompt_has_a_place_in_memory(template: str) -> None:
+def test_prompts_contain_no_memory_addresses(template: str) -> None:
     with pytest.raises(RenderError, match="place in memory"):
         rendered(template, "A text.")
 

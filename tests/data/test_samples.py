@@ -171,7 +171,7 @@ def test_csv_as_the_csv_module_writes_it(
     assert [(s.output, s.extra["topic"]) for s in samples.load(path)] == rows
 
 
-def test_where_names_file_and_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_location_names_file_and_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     as_jsonl(Path("d.jsonl"))
     as_json(Path("d.json"))
@@ -286,7 +286,7 @@ def test_wide_form_keeps_items_of_their_own() -> None:
     assert [(s.item, s.system) for s in loaded] == [("x", "a"), ("x", "b")]
 
 
-def test_without_item_and_system_each_row_is_its_own_item() -> None:
+def test_rows_without_item_and_system_are_separate_items() -> None:
     loaded = samples.load([{"output": "x"}, {"output": "y"}])
     assert [(s.item, s.system) for s in loaded] == [("1", "system"), ("2", "system")]
 
@@ -776,7 +776,7 @@ def test_digest_is_sha256(tmp_path_factory: pytest.TempPathFactory, content: byt
     assert samples.content_hash(path) == hashlib.sha256(content).hexdigest()
 
 
-def test_digest_of_what_cannot_be_read(tmp_path: Path) -> None:
+def test_digest_of_an_unreadable_file(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no such file"):
         samples.content_hash(tmp_path / "d")
     with pytest.raises(DataError, match="cannot be read"):
@@ -850,7 +850,7 @@ def test_a_column_that_was_renamed_is_found_under_either_name() -> None:
         assert [s.system for s in samples.load(data, mapping=mapping, where={name: "b"})] == ["b"]
 
 
-def test_one_item_may_stand_once_for_each_language_where_one_is_wanted() -> None:
+def test_an_item_may_occur_once_per_language() -> None:
     twice = [{"item": "1", "system": "a", "output": "x", "lang": lang} for lang in ("en", "ja")]
     assert len(samples.load(twice, where={"lang": "ja"})) == 1
     assert "is already at" in complaint(twice)
@@ -868,7 +868,7 @@ def test_one_item_may_stand_once_for_each_language_where_one_is_wanted() -> None
         ),
     ],
 )
-def test_what_no_row_has_is_said_with_what_there_is(where: dict[str, Any], expected: str) -> None:
+def test_a_missing_column_lists_the_available_columns(where: dict[str, Any], expected: str) -> None:
     assert expected in complaint(LANGS, where=where)
 
 
@@ -885,7 +885,7 @@ def test_columns_of_several_raters_make_their_list(tmp_path: Path) -> None:
     assert not any(s.extra for s in loaded)
 
 
-def test_all_that_is_missing_is_said_at_once(tmp_path: Path) -> None:
+def test_all_missing_columns_are_in_one_error(tmp_path: Path) -> None:
     path = tmp_path / "d.csv"
     path.write_text("doc_id,model,summary\n1,a,x\n", encoding="utf-8")
     mapping = {"item": "docid", "ouput": "summary", "system": "modle", "rating.relevance": ["anna"]}
@@ -900,7 +900,7 @@ def test_all_that_is_missing_is_said_at_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "key", ["sorce", "refrences", "ratting.relevance", "human.relevance", "itm"]
 )
-def test_a_misspelt_field_is_no_further_column(key: str) -> None:
+def test_a_misspelt_field_is_an_error(key: str) -> None:
     assert f"{key!r} in the mapping: did you mean" in complaint(
         [{"output": "x", "c": "1"}], mapping={key: "c"}
     )
@@ -938,7 +938,7 @@ def test_names_of_other_tools(
     "url", ["s3://bucket/data.csv", "https://anna:hush@example.org/data.csv?signature=hush"]
 )
 @pytest.mark.parametrize("kind", [str, Path])
-def test_an_address_is_refused_with_what_to_do(url: str, kind: type) -> None:
+def test_a_url_as_data_is_refused_with_advice(url: str, kind: type) -> None:
     """A Path has one slash. The message does not repeat a password."""
     with pytest.raises(
         DataError, match=r"^\w+://…: only local files are read: .* pandas\.read_parquet\(url\)"
@@ -950,6 +950,6 @@ def test_an_address_is_refused_with_what_to_do(url: str, kind: type) -> None:
 @pytest.mark.parametrize(
     "path", ["data.jsonl", "C:/data.jsonl", "folder/a:b.jsonl", "/abs/data.jsonl"]
 )
-def test_a_local_path_is_no_address(path: str) -> None:
+def test_a_local_path_is_not_taken_for_a_url(path: str) -> None:
     with pytest.raises(DataError, match="no such file"):
         samples.load(path)

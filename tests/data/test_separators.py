@@ -34,7 +34,7 @@ def table(rows: Any, separator: str, *, quoting: int = csv.QUOTE_MINIMAL) -> str
     stated=st.booleans(),
     suffix=st.sampled_from(["csv", "tsv"]),
 )
-def test_the_separator_is_found_whatever_the_cells_hold(
+def test_separator_is_detected_for_any_cells(
     tmp_path_factory: pytest.TempPathFactory,
     rows: list[tuple[str, str]],
     separator: str,
@@ -59,9 +59,7 @@ def test_lines_are_counted_after_excels_own_first_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text", ["output\nHello\n", 'output\n"a, b; c"\n', "output;topic\nHello, you;x\nBye;y, z\n"]
 )
-def test_a_comma_in_a_cell_is_no_separator_of_a_table_without_commas(
-    tmp_path: Path, text: str
-) -> None:
+def test_a_comma_in_a_cell_is_not_taken_for_the_separator(tmp_path: Path, text: str) -> None:
     path = tmp_path / "d.csv"
     path.write_text(text, encoding="utf-8")
     expected = [
@@ -110,7 +108,7 @@ def test_a_sheet_of_ratings_may_be_an_excel_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", ["text", "zip", "empty"])
-def test_a_file_that_is_no_excel_file_is_refused_by_name(tmp_path: Path, content: str) -> None:
+def test_refuses_a_broken_excel_file_by_name(tmp_path: Path, content: str) -> None:
     openpyxl = pytest.importorskip("openpyxl")
     path = tmp_path / "d.xlsx"
     if content == "text":

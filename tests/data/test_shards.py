@@ -92,7 +92,7 @@ def test_shards_are_read_as_one_file_with_all_rows(folder: Path, data: Any) -> N
     assert told(data) == told("all.jsonl")
 
 
-def test_where_names_the_shard_and_its_line(folder: Path) -> None:
+def test_location_names_shard_and_line(folder: Path) -> None:
     assert [sample.where for sample in samples.load("shards")] == [
         "shards/part-0.jsonl:1", "shards/part-0.jsonl:2", "shards/part-1.NDJSON:1", "shards/part-1.NDJSON:2",
         "shards/part-2.json row 1", "shards/part-2.json row 2", "shards/part-3.csv:2", "shards/part-3.csv:4",
@@ -128,7 +128,7 @@ def test_a_pattern_reaches_subfolders_and_no_hidden_ones(tmp_path: Path) -> None
     assert [s.output for s in samples.load(tmp_path / "?" / "*.jsonl")] == ["a/2.jsonl"]
 
 
-def test_brackets_in_names_that_are_there_are_no_pattern(tmp_path: Path) -> None:
+def test_brackets_in_existing_names_are_not_a_glob(tmp_path: Path) -> None:
     (tmp_path / "[v1]").mkdir()
     for name in ("[v1]/d[1].jsonl", "[v1]/d1.jsonl", "[v1]/d2.jsonl"):
         lines(tmp_path / name, [{"output": name}])
@@ -149,7 +149,7 @@ def test_a_shard_is_opened_when_the_one_before_it_is_through(folder: Path) -> No
         next(reader)
 
 
-def test_a_shard_without_rows_is_none(folder: Path) -> None:
+def test_empty_shards_are_skipped(folder: Path) -> None:
     (folder / "part-00.jsonl").touch()
     assert len(told("shards")) == len(ROWS)
     for path in folder.iterdir():
@@ -189,7 +189,7 @@ def test_folders_and_patterns_without_data(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("mark", ["run.json", "scores.parquet"])
-def test_the_folder_of_a_run_is_no_data(folder: Path, mark: str) -> None:
+def test_refuses_a_run_folder_as_data(folder: Path, mark: str) -> None:
     assert samples.is_data(folder)
     (folder / mark).touch()
     assert not samples.is_data(folder)
@@ -198,7 +198,7 @@ def test_the_folder_of_a_run_is_no_data(folder: Path, mark: str) -> None:
     )
 
 
-def test_what_a_folder_is_taken_for(folder: Path) -> None:
+def test_recognizes_data_files_and_folders(folder: Path) -> None:
     Path("empty").mkdir()
     assert not samples.is_data(Path("empty"))
     assert all(
@@ -246,11 +246,11 @@ def test_the_digest_covers_every_shard(folder: Path) -> None:
         ("/", "data"),
     ],
 )
-def test_what_results_are_called_after(folder: Path, data: str, expected: str) -> None:
+def test_run_folder_is_named_after_the_data(folder: Path, data: str, expected: str) -> None:
     assert samples.dataset_name(data) == expected
 
 
-def test_what_results_of_the_working_directory_are_called_after(
+def test_run_folder_is_named_after_the_working_directory(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(folder)

@@ -50,7 +50,7 @@ def test_a_word_for_a_missing_value_is_noticed_with_its_count(
 
 
 @pytest.mark.parametrize("text", ["none of them", "Nan bread", "no", "0", "-"])
-def test_other_texts_are_no_missing_values(tmp_path: Path, text: str) -> None:
+def test_ordinary_texts_are_not_missing_values(tmp_path: Path, text: str) -> None:
     notes = rouge(write(tmp_path / "d.csv", [["1", text, "hello there"]])).info.notes
     assert not [note for note in notes if "missing value" in note]
 
@@ -74,7 +74,7 @@ def test_marks_of_sentences_are_noticed_and_read_as_line_breaks_if_wanted(
     ]
 
 
-def test_a_quotation_in_html_is_no_mark(tmp_path: Path) -> None:
+def test_html_quotations_are_not_suspect_cells(tmp_path: Path) -> None:
     notes = rouge(
         write(tmp_path / "d.csv", [["1", "He said <q>no</q>.", "He said no."]])
     ).info.notes

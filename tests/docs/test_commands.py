@@ -35,7 +35,7 @@ IDS = [str(page.relative_to(ROOT)) for page in PAGES]
 
 @pytest.mark.parametrize("page", PAGES, ids=IDS)
 @pytest.mark.slow
-def test_a_page_does_what_it_says(
+def test_commands_of_each_page_work(
     page: Path, harness: ModuleType, make_ground: Callable[[str], Any]
 ) -> None:
     harness.run_page(page.read_text("utf-8"), make_ground(str(page.relative_to(ROOT))))

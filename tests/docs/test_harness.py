@@ -45,7 +45,7 @@ def test_blocks_have_their_attributes(harness: ModuleType) -> None:
         ("d … a", "a b c d", "a"), ("0.91", "0.92", "0.91"), ("", "anything", ""),
     ],
 )  # fmt: skip
-def test_what_is_shown_was_printed(
+def test_shown_output_matches_printed_output(
     shown: str, printed: str, part: str, harness: ModuleType
 ) -> None:
     assert harness.missing(shown, printed) == part
@@ -60,7 +60,9 @@ def test_what_is_shown_was_printed(
         ("make demo", ""), ("make coffee", "no target coffee"), ("pip install .", ""),
     ],
 )  # fmt: skip
-def test_what_is_not_run_is_parsed(command: str, message: str, harness: ModuleType) -> None:
+def test_examples_that_are_not_run_are_parsed(
+    command: str, message: str, harness: ModuleType
+) -> None:
     rejection = harness.unknown(command)
     assert message in rejection
     assert bool(message) == bool(rejection)

@@ -45,7 +45,7 @@ def headings(page: Path) -> set[str]:
     }
 
 
-def test_links_lead_to_files_and_headings() -> None:
+def test_links_point_to_existing_files_and_headings() -> None:
     wrong = []
     anchors = cache(headings)
     for page in PAGES:

@@ -151,7 +151,7 @@ def test_the_first_request_may_already_be_too_much(in_time: Run) -> None:
         (Refused("no", status=400), False),
     ],
 )
-def test_what_may_have_been_charged_counts_as_spent(
+def test_possibly_charged_requests_count_as_spent(
     error: BaseException, counted: bool, in_time: Run
 ) -> None:
     async def run() -> None:
@@ -216,7 +216,7 @@ def test_overruns_in_flight_together_do_not_compound(unit: str, in_time: Run) ->
     in_time(run())
 
 
-def test_the_end_of_a_budget_says_what_a_reply_has_used_beyond_its_request(in_time: Run) -> None:
+def test_budget_error_names_a_reply_above_its_estimate(in_time: Run) -> None:
     async def run() -> None:
         ledger = BudgetLedger(Budget(3000, "tokens"))
         ledger.commit(await ledger.reserve(REQUEST), REQUEST, Usage(41, 2241))
@@ -271,7 +271,7 @@ def scored(requests: list[Request]) -> Callable[[Request], Response | ProviderEr
     return script
 
 
-def test_a_run_stops_at_its_budget_and_goes_on_with_a_new_one(tmp_path: Path) -> None:
+def test_a_run_stops_at_its_budget_and_resumes_with_a_new_one(tmp_path: Path) -> None:
     requests: list[Request] = []
 
     def run(budget: str) -> Any:
@@ -327,7 +327,7 @@ def test_a_run_stops_at_its_deadline(tmp_path: Path) -> None:
     assert note.startswith("5 of 12 judgments are done. Without a cache")
 
 
-def test_nobody_is_sent_on_when_the_budget_ends(in_time: Run) -> None:
+def test_waiting_requests_are_refused_when_the_budget_ends(in_time: Run) -> None:
     """Two wait, and only the smaller one fits: it goes, and the larger one is refused once that is settled."""
     small, large = (replace(REQUEST, params={"max_tokens": most}) for most in (100, 1_500))
     ledger = BudgetLedger(Budget(2_600, "tokens"))
@@ -402,7 +402,7 @@ COUNTED = [
 
 
 @pytest.mark.parametrize(("text", "o200k", "tekken"), COUNTED)
-def test_it_is_near_what_real_vocabularies_count(text: str, o200k: int, tekken: int) -> None:
+def test_token_estimate_is_close_to_real_tokenizers(text: str, o200k: int, tekken: int) -> None:
     assert estimate_tokens(text) == pytest.approx((o200k + tekken) / 2, rel=0.25)
 
 

@@ -256,7 +256,7 @@ def test_a_provider_without_endpoint_is_never_cached(tmp_path: Path) -> None:
         assert len(judged.provider.seen) == 3
 
 
-def test_failures_of_single_requests_are_rows_and_the_rest_goes_on() -> None:
+def test_a_failed_request_is_a_failure_row_and_the_run_continues() -> None:
     def script(request: Any) -> Reply:
         return Refused("content policy") if "text 1" in request.messages[0]["content"] else "4"
 
@@ -276,7 +276,7 @@ def test_a_wrong_key_stops_the_run_after_one_request() -> None:
     assert judged.rows == []
 
 
-def test_what_was_scored_before_a_stop_stands(tmp_path: Path) -> None:
+def test_scores_before_a_stop_are_kept(tmp_path: Path) -> None:
     replies_left: list[Reply | ProviderError] = [{"4": 1.0}] * 10
 
     def script(_: Any) -> Reply:
@@ -366,7 +366,7 @@ def test_a_template_that_fails_on_the_first_row_stops_before_anything_is_sent(
     assert judged.provider.seen == []
 
 
-def test_usage_and_what_the_server_would_not_do_are_summed() -> None:
+def test_usage_and_unmet_parameters_are_summed() -> None:
     response = Response((Choice("4"),), Usage(10, 1, 5, 0), "m-1", ("logprobs",))
     judged = Judged(lambda _: response, weighting="single")()
     assert judged.counts.usage == Usage(30, 3, 15, 0)
@@ -374,7 +374,7 @@ def test_usage_and_what_the_server_would_not_do_are_summed() -> None:
     assert judged.counts.served_by == {"m-1"}
 
 
-def test_cancelling_keeps_what_came_back(tmp_path: Path) -> None:
+def test_cancelling_keeps_received_replies(tmp_path: Path) -> None:
     judged: Judged
 
     def script(_: Any) -> Reply:
@@ -406,9 +406,7 @@ def drawn(request: Any, *texts: str) -> Reply:
     return Response(tuple(Choice(text) for text in texts[: request.params.get("n", 1)]))
 
 
-def test_without_probabilities_replies_are_drawn_in_one_request_and_that_is_found_out_once() -> (
-    None
-):
+def test_missing_logprobs_are_detected_once_and_replaced_by_draws() -> None:
     judged = Judged(lambda r: drawn(r, *["4"] * 13, *["5"] * 6, "n/a"))()
     assert judged.values == [pytest.approx(4.3158, abs=5e-5)] * 3
     assert [r.params.get("n", 1) for r in judged.provider.seen] == [1, 20, 20, 20]
@@ -446,7 +444,7 @@ def test_one_reply_without_probabilities_among_others_with_them_changes_nothing_
     assert len(judged.provider.seen) == 10
 
 
-def test_a_server_that_draws_fewer_at_once_is_asked_again_for_the_rest() -> None:
+def test_missing_draws_are_requested_again() -> None:
     labels = iter("44455" * 3)
 
     def script(request: Any) -> Reply:
@@ -527,7 +525,7 @@ def test_at_temperature_zero_nothing_is_drawn_and_the_first_reply_counts() -> No
     assert "without token probabilities" in str(judged.rows[0].provenance.note)  # type: ignore[union-attr]
 
 
-def test_draws_none_of_which_parses_fall_back_on_the_reply_at_hand() -> None:
+def test_unparsed_draws_fall_back_on_the_first_reply() -> None:
     judged = Judged(
         lambda r: "3" if "top_logprobs" in r.params else drawn(r, *["no"] * 20), samples(1)
     )()
@@ -537,7 +535,7 @@ def test_draws_none_of_which_parses_fall_back_on_the_reply_at_hand() -> None:
     assert "none of 20 draws" in note
 
 
-def test_without_a_reply_at_hand_one_more_is_asked_for() -> None:
+def test_unparsed_draws_without_a_first_reply_request_one_more() -> None:
     judged = Judged(lambda r: drawn(r, *["no"] * 20) if "n" in r.params else "3", samples(2))()
     assert judged.values == [3.0, 3.0]
     assert [r.params.get("n", 1) for r in judged.provider.seen] == [1, 20, 20, 1]
@@ -647,7 +645,7 @@ def test_a_first_request_that_is_refused_leaves_the_lesson_to_the_next() -> None
     assert len(judged.provider.seen) == 2
 
 
-def test_a_reply_without_a_score_counts_once_however_often_it_is_asked_for(tmp_path: Path) -> None:
+def test_a_reply_without_a_score_counts_once(tmp_path: Path) -> None:
     """With retry_failed, what is stored is read before it is asked for again."""
     for retry_failed, reply in [(False, "no idea"), (True, "none")]:
         cache = DiskCache(tmp_path)

@@ -17,7 +17,7 @@ async def turns() -> None:
         await asyncio.sleep(0)
 
 
-def test_a_model_lacks_what_it_never_did() -> None:
+def test_a_model_lacks_a_capability_it_never_showed() -> None:
     traits = ModelTraits()
     traits.proven.add("samples")
     tried: list[tuple[Strategy, bool]] = [
@@ -56,7 +56,7 @@ def test_the_first_judgment_by_a_strategy_goes_alone(waits: bool) -> None:
 
 
 @pytest.mark.parametrize("error", [None, ParseError("no score"), Refused("no")])
-def test_as_long_as_nothing_is_learned_a_few_go_alone(error: Exception | None) -> None:
+def test_first_requests_go_alone_until_a_trait_is_learned(error: Exception | None) -> None:
     at_once: list[int] = []
 
     async def judge(traits: ModelTraits, now: list[int]) -> None:
@@ -76,7 +76,7 @@ def test_as_long_as_nothing_is_learned_a_few_go_alone(error: Exception | None) -
     assert at_once == [1, 1, 1, 1, 2, 3]
 
 
-def test_once_a_strategy_is_known_to_be_lacking_nobody_goes_alone() -> None:
+def test_requests_run_together_once_a_strategy_is_known_to_be_missing() -> None:
     async def work() -> None:
         traits, most, now = ModelTraits(), 0, 0
 

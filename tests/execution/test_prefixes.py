@@ -109,7 +109,7 @@ def test_judgments_on_one_document_come_together_and_keep_their_order_within_it(
     ]
 
 
-def test_where_no_document_is_long_the_order_is_that_of_the_data() -> None:
+def test_short_documents_keep_the_order_of_the_data() -> None:
     judgments = [
         Judgment(Sample(str(n), "s", "text", f"source {n % 2}"), load("coherence"))
         for n in range(6)

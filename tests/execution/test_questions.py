@@ -82,7 +82,7 @@ def ask(one: QuestionClient, prompts: Sequence[ModelQuestion]) -> list[MetricRep
     return asyncio.run(work())
 
 
-def test_answers_come_in_the_order_of_the_prompts_however_they_arrive() -> None:
+def test_answers_keep_the_order_of_prompts() -> None:
     prompts = [f"{chr(97 + n // 26)}{chr(97 + n % 26)}" for n in range(300)]
     one, provider = scripted(concurrency=7)
     assert ask(one, wanted(*prompts)) == [prompt.upper() for prompt in prompts]
@@ -128,9 +128,7 @@ class Late(ScriptedProvider):
         return await super().complete(request)
 
 
-def test_two_calls_at_once_pay_once_for_what_both_want(
-    in_time: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_two_concurrent_calls_share_a_request(in_time: Callable[..., Any], tmp_path: Path) -> None:
     one = asker(Late(echo, endpoint="test"), DiskCache(tmp_path))
 
     async def work() -> list[list[MetricReply]]:
@@ -143,7 +141,7 @@ def test_two_calls_at_once_pay_once_for_what_both_want(
     pass
 
 
-def test_what_one_call_gives_up_another_asks_for(
+def test_a_cancelled_request_is_sent_by_another_call(
     in_time: Callable[..., Any], tmp_path: Path
 ) -> None:
     one = asker(Late(echo, endpoint="test"), DiskCache(tmp_path))
@@ -179,7 +177,7 @@ def test_a_second_run_asks_nothing(tmp_path: Path) -> None:
     assert (again.counts.sent, again.counts.cached, again.counts.usage) == (0, 8, Usage())
 
 
-def test_only_what_is_missing_is_asked(tmp_path: Path) -> None:
+def test_only_missing_replies_are_requested(tmp_path: Path) -> None:
     ask(scripted(cache=DiskCache(tmp_path))[0], wanted("a", "b"))
     more, provider = scripted(cache=DiskCache(tmp_path))
     assert ask(more, wanted("b", "c", "a")) == ["B", "C", "A"]
@@ -222,11 +220,11 @@ def test_a_reply_is_kept_if_it_is_of_use_to_one_who_wants_it(tmp_path: Path) -> 
     assert ask(scripted(lambda _: Refused("again"), cache=DiskCache(tmp_path))[0], both) == replies
 
 
-def test_thinking_before_a_reply_is_no_part_of_it() -> None:
+def test_thinking_is_not_part_of_a_reply() -> None:
     assert ask(scripted(lambda _: "<think>no or yes?</think>\n\nyes")[0], wanted("a")) == ["YES"]
 
 
-def test_one_refused_prompt_is_trouble_and_the_rest_goes_on() -> None:
+def test_a_refused_prompt_is_a_model_error_and_the_rest_continues() -> None:
     one, _ = scripted(lambda request: Refused("content policy") if echo(request) == "b" else "yes")
     assert ask(one, wanted("a", "b", "c", "b")) == [
         "YES",
@@ -244,7 +242,7 @@ def test_a_wrong_key_stops_after_one_request() -> None:
     assert len(provider.seen) == 1
 
 
-def test_what_was_paid_for_before_a_stop_is_kept(tmp_path: Path) -> None:
+def test_paid_replies_before_a_stop_are_kept(tmp_path: Path) -> None:
     replies_left: list[Reply] = ["yes"] * 10
     one, _ = scripted(
         lambda _: replies_left.pop() if replies_left else Refused("no money", stops="always"),
@@ -268,7 +266,7 @@ def test_a_cache_that_cannot_be_written_stops(tmp_path: Path) -> None:
     assert 0 < len(provider.seen) < 2_000
 
 
-def test_usage_and_what_the_server_would_not_do_are_counted_with_the_run_s_own() -> None:
+def test_usage_of_questions_counts_with_the_run() -> None:
     counts = JudgeProgress(total=3, done=3, sent=3, usage=Usage(1, 1))
     response = Response((Choice("yes"),), Usage(10, 2), "m-1", ("temperature",))
     one, _ = scripted(lambda _: response, counts=counts)
@@ -380,7 +378,7 @@ class Metric(threading.Thread):
             self.result = error
 
 
-def test_a_thread_gets_its_answers_and_what_stops_the_run() -> None:
+def test_a_thread_gets_its_answers_and_the_error_that_stops_the_run() -> None:
     async def work(one: QuestionClient) -> list[MetricReply]:
         async with one:
             return await asyncio.to_thread(
@@ -395,7 +393,7 @@ def test_a_thread_gets_its_answers_and_what_stops_the_run() -> None:
         asyncio.run(work(scripted(lambda _: Refused("401", stops="always"))[0]))
 
 
-def test_closing_ends_what_is_asked_and_the_thread_that_waits_for_it() -> None:
+def test_closing_cancels_requests_and_their_threads() -> None:
     provider = Slow()
 
     async def work() -> tuple[Metric, Metric]:
@@ -438,7 +436,7 @@ def test_ctrl_c_does_not_leave_the_thread_waiting(tmp_path: Path) -> None:
     assert DiskCache(tmp_path).stats()["responses"] == 1
 
 
-def test_cancelling_keeps_what_came_back(tmp_path: Path) -> None:
+def test_cancelling_keeps_received_replies(tmp_path: Path) -> None:
     tasks: list[asyncio.Task[list[MetricReply]]] = []
 
     def script(request: Request) -> Reply:
@@ -473,7 +471,7 @@ def test_a_loop_that_has_ended_is_not_waited_for(monkeypatch: pytest.MonkeyPatch
     assert provider.seen == []
 
 
-def test_what_is_wrong_with_a_reader_is_not_taken_for_the_end_of_the_loop() -> None:
+def test_an_error_of_a_reader_is_not_a_closed_loop() -> None:
     def broken(reply: str) -> str:
         raise RuntimeError("a bug")
 

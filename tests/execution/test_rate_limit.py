@@ -76,7 +76,7 @@ def most_in_a_minute(times: list[float]) -> int:
 
 
 @pytest.mark.parametrize("rpm", [1, 7, 60, 61, 90, 600])
-def test_no_minute_has_more_requests_than_it_may(rpm: int, in_time: Run) -> None:
+def test_requests_per_minute_stay_below_the_limit(rpm: int, in_time: Run) -> None:
     async def run() -> tuple[Server, float]:
         server, rate_limiter = Server(), RateLimiter(64, rpm=rpm)
         took = await drive(server, rate_limiter, 3 * rpm)
@@ -88,7 +88,7 @@ def test_no_minute_has_more_requests_than_it_may(rpm: int, in_time: Run) -> None
     assert took <= 60 * (4 * rpm + 2) / rpm * 1.02
 
 
-def test_tokens_a_minute_are_what_replies_say_they_were(in_time: Run) -> None:
+def test_token_limit_counts_the_usage_of_replies(in_time: Run) -> None:
     async def run() -> tuple[Server, float]:
         server = Server(used=500)
         return server, await drive(server, RateLimiter(64, tpm=60_000), 600)
@@ -191,7 +191,7 @@ def test_a_burst_of_refusals_cuts_once(in_time: Run) -> None:
 @pytest.mark.parametrize(
     "error", [Refused("no"), Transient("502", status=502), Transient("dropped"), ValueError()]
 )
-def test_what_is_no_overload_does_not_cut(error: Exception, in_time: Run) -> None:
+def test_errors_other_than_overload_keep_the_concurrency(error: Exception, in_time: Run) -> None:
     async def run() -> float:
         rate_limiter = RateLimiter(32)
         rate_limiter.on_failure(await rate_limiter.acquire(REQUEST), error)
@@ -224,7 +224,9 @@ def test_there_are_never_more_in_flight_than_wanted_and_soon_as_many(in_time: Ru
         ("5", "5", "10s"),
     ],
 )
-def test_no_header_makes_a_run_hang(limit: str, remaining: str, reset: str, in_time: Run) -> None:
+def test_unusual_rate_limit_headers_never_block_a_run(
+    limit: str, remaining: str, reset: str, in_time: Run
+) -> None:
     headers = {
         f"x-ratelimit-{name}-{kind}": value
         for kind in ("requests", "tokens")
@@ -258,7 +260,7 @@ def test_a_429_without_retry_after_waits_as_its_headers_say(in_time: Run) -> Non
     assert second - first >= 20.0
 
 
-def test_a_request_that_no_longer_waits_holds_nobody_up(in_time: Run) -> None:
+def test_a_cancelled_request_does_not_block_the_others(in_time: Run) -> None:
     large = Request("m", ({"role": "user", "content": "How good is it? " * 10_000},))
 
     async def run() -> float:

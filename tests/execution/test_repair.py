@@ -114,7 +114,7 @@ def test_a_long_scale_is_named_by_its_ends() -> None:
     assert "one whole number from 0 to 100" in render_repair_question(criterion)
 
 
-def test_a_question_of_ones_own_is_asked_and_signed(tmp_path: Path) -> None:
+def test_a_custom_repair_question_is_sent_and_signed(tmp_path: Path) -> None:
     (tmp_path / "layouts").mkdir()
     (tmp_path / "polite.jinja").write_text("---\nscale: [1, 5]\n---\n{{ output }}")
     plain = run(provider := Asked(), criteria=[str(tmp_path / "polite.jinja")])
@@ -190,7 +190,7 @@ def test_draws_without_a_score_are_asked_again_one_by_one() -> None:
     assert "4 of 6 draws were asked again" in row.provenance.note
 
 
-def test_no_repaired_reply_stands_for_all_draws() -> None:
+def test_a_repaired_reply_does_not_replace_all_draws() -> None:
     provider = Asked(mixed(UNREAD, "I give up.", "No idea."), second="4")
     p = only(run(provider, weighting="samples", draws=6)).provenance
     assert (p.method, p.n, len(provider.questions)) == ("samples", 6, 3)
@@ -275,7 +275,7 @@ def test_a_reply_that_was_cut_off_keeps_its_reason(text: str) -> None:
         Refused("no"),
     ],
 )  # fmt: skip
-def test_no_question_follows_a_refusal_a_filter_or_an_empty_reply(first: Answer) -> None:
+def test_no_repair_after_a_refusal_filter_or_empty_reply(first: Answer) -> None:
     provider = Asked(first)
     assert isinstance(only(run(provider)), Failure)
     assert len(provider.seen) == 1
@@ -315,13 +315,13 @@ def test_an_answer_without_a_score_is_a_failure_with_both_replies() -> None:
     assert len(provider.seen) == 2
 
 
-def test_the_same_trouble_twice_is_said_once() -> None:
+def test_repeated_errors_are_reported_once() -> None:
     failure = only(run(Asked("<think>3 or 4?</think>", second="<think>Still 3 or 4?</think>")))
     assert failure.message.count("less thinking") == 1
     assert failure.message.endswith("the question for the score alone did not help")
 
 
-def test_a_question_that_is_refused_leaves_the_first_trouble() -> None:
+def test_a_refused_repair_keeps_the_first_error() -> None:
     failure = only(run(Asked(second=Refused("no second turn here"))))
     assert (failure.stage, failure.error, failure.raw, failure.reading) == (
         "parse",
@@ -340,7 +340,7 @@ def stopped(provider: Asked, folder: Path, **limit: Any) -> judge.Result:
     return load(folder / "run")
 
 
-def test_a_budget_that_ends_before_the_question_leaves_the_first_trouble(tmp_path: Path) -> None:
+def test_a_budget_that_ends_before_the_repair_keeps_the_first_error(tmp_path: Path) -> None:
     costly = Response((Choice(UNREAD),), Usage(4_900, 90))
     provider = Asked(costly, endpoint="https://judge.invalid/v1")
     failure = only(stopped(provider, tmp_path, budget="5000tokens"))
@@ -351,7 +351,7 @@ def test_a_budget_that_ends_before_the_question_leaves_the_first_trouble(tmp_pat
     assert (only(result).value, len(again.seen), len(again.questions)) == (4.0, 1, 1)
 
 
-def test_a_full_disk_ends_the_run_with_its_own_error_and_the_first_trouble(tmp_path: Path) -> None:
+def test_a_full_disk_during_repair_raises_its_own_error(tmp_path: Path) -> None:
     class Full(DiskCache):
         def flush(self) -> None:
             raise StorageError("disk full")
@@ -362,7 +362,7 @@ def test_a_full_disk_ends_the_run_with_its_own_error_and_the_first_trouble(tmp_p
     assert {row.raw for row in rows if isinstance(row, Failure)} == {UNREAD}
 
 
-def test_a_deadline_that_ends_before_the_answer_leaves_the_first_trouble(tmp_path: Path) -> None:
+def test_a_deadline_during_the_repair_keeps_the_first_error(tmp_path: Path) -> None:
     class Slow(Asked):
         async def complete(self, request: Request) -> Response:
             if len(request.messages) > 1:
@@ -376,7 +376,7 @@ def test_a_deadline_that_ends_before_the_answer_leaves_the_first_trouble(tmp_pat
 # ----------------------------------------------------------------------------------------------- what is paid, and when
 
 
-def test_each_unread_judgment_takes_one_request_more_and_a_second_run_none(tmp_path: Path) -> None:
+def test_each_unparsed_reply_is_repaired_with_one_cached_request(tmp_path: Path) -> None:
     def first(request: Request) -> str:
         return UNREAD if "day 1" in request.messages[0]["content"] else "Good.\nScore: 3"
 
@@ -459,7 +459,7 @@ def test_a_rule_of_scripted_replies_answers_a_question_only_if_it_names_it(tmp_p
     assert only(run(f"scripted/{file}")).provenance.reading == "repaired"
 
 
-def test_a_score_of_a_stored_answer_is_no_failure_to_retry(tmp_path: Path) -> None:
+def test_a_stored_repaired_score_is_not_retried(tmp_path: Path) -> None:
     run, rows = scheduled(Asked(endpoint="x"), DiskCache(tmp_path))
     asyncio.run(run())
     again, same = scheduled(provider := Asked(endpoint="x"), DiskCache(tmp_path), retry_failed=True)

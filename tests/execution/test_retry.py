@@ -113,7 +113,7 @@ def test_one_rate_limit_cools_every_request_down(in_time: Run) -> None:
 
 
 @pytest.mark.parametrize("status", [429, 503])
-def test_nobody_slips_into_the_time_that_one_was_told_to_wait(status: int, in_time: Run) -> None:
+def test_no_request_is_sent_during_a_retry_after_pause(status: int, in_time: Run) -> None:
     went: list[float] = []
 
     async def call() -> Response:
@@ -216,7 +216,7 @@ def test_a_wait_is_announced_with_its_length(in_time: Run) -> None:
     assert re.fullmatch(r"rate limit: next request in 4[456] s", in_time(wait()))
 
 
-def test_at_the_deadline_what_is_under_way_is_let_go_and_nothing_more_is_asked(
+def test_the_deadline_cancels_requests_in_flight(
     in_time: Run,
 ) -> None:
     times: list[float] = []
@@ -239,7 +239,7 @@ def test_at_the_deadline_what_is_under_way_is_let_go_and_nothing_more_is_asked(
     assert times == [1000.0]
 
 
-def test_a_time_out_of_the_call_itself_is_no_deadline(in_time: Run) -> None:
+def test_a_timeout_of_the_call_is_not_the_deadline(in_time: Run) -> None:
     async def call() -> Response:
         raise TimeoutError("its own")
 

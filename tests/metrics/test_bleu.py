@@ -144,7 +144,7 @@ def test_tokenizer_by_script(output: str, reference: str, tokenizer: str, needed
     assert f"|tok={scorer.tokenizer_signature}|" in signature
 
 
-def test_without_the_dictionaries_it_is_characters(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_dictionaries_fall_back_on_characters(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(text, "installed", lambda name: name in ("en", "zh"))
     names = [
         bleu.tokenizer_for([each])
@@ -218,7 +218,7 @@ def test_corpus_column() -> None:
 
 
 @pytest.mark.parametrize("tokenize", [None, "char"])
-def test_parts_are_those_of_sacrebleu(tokenize: str | None) -> None:
+def test_score_parts_equal_sacrebleu(tokenize: str | None) -> None:
     names = "score,p1,p2,p3,p4,bp"
     texts = [sample(near, long) for near, long in zip(NEAR, LONG, strict=True)]
     single, pooled = (
@@ -319,9 +319,7 @@ def test_corpus_interval_covers() -> None:
         ),
     ],
 )
-def test_signatures_stay_what_they_are(
-    name: str, options: dict[str, object], signature: str
-) -> None:
+def test_signatures_are_stable(name: str, options: dict[str, object], signature: str) -> None:
     """Stored runs compare by them: each has its own order of parts."""
     texts = [
         Sample(item, "a", "a ferry came in late", source="a ferry", references=("a ferry",))
@@ -341,7 +339,7 @@ def test_one_tokenizer_for_a_system() -> None:
     assert "|tok=zh|" in str(column.signature)
 
 
-def test_corpus_without_any_longest_ngram_is_no_number() -> None:
+def test_corpus_without_the_longest_ngram_has_no_score() -> None:
     """sacrebleu gives 0.0, since 0 of 0 4-grams match; where nothing matches at all, 0 is right."""
     result = CorpusBleu().score(
         [
@@ -381,7 +379,7 @@ def test_lists_are_checked() -> None:
         bleu.sentence(["x", "y"], ["x"])
 
 
-def test_texts_that_a_tokenizer_leaves_whole_are_said() -> None:
+def test_untokenized_texts_are_noted() -> None:
     """Asked for, or one for a system of several languages: 13a leaves a Japanese sentence one word."""
     japanese = sample("船は港に着いた", "船は港へ着いた")
     for metric in (Bleu(tokenize="13a"), CorpusBleu(tokenize="13a")):

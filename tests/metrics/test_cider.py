@@ -115,7 +115,7 @@ def test_range_and_order_of_references(pairs: list[tuple[str, list[str]]]) -> No
             assert row.error == "NoIdf"
 
 
-def test_one_item_is_no_number() -> None:
+def test_one_item_has_no_score() -> None:
     """Every idf is ln(1/1) = 0 there; the authors' code returns 0.0 for equal texts."""
     data = [
         Sample("1", system, "a boat", references=("a boat",), where="d.jsonl:1") for system in "ab"

@@ -211,7 +211,7 @@ def test_sentences_as_claims_need_no_request_to_list_them() -> None:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_in_each_language(language: str) -> None:
+def test_claims_in_each_language(language: str) -> None:
     whole = LANGUAGES[language]
     ask = Judge(
         lambda text: listing((text, text[:5])), lambda _, claims: rating(*(0.8 for _ in claims))
@@ -276,7 +276,7 @@ def test_an_output_that_claims_nothing_is_a_failure_in_each_column() -> None:
     assert all(map(is_split, ask.prompts)), "nothing is checked against it"
 
 
-def test_what_a_sample_lacks_is_missing_in_that_column() -> None:
+def test_missing_fields_are_failures_of_their_column() -> None:
     samples = [
         Sample("1", "a", "a b", references=("a",)),
         Sample("2", "a", "a b", source="a"),
@@ -463,7 +463,7 @@ def test_quotations_that_a_text_does_not_hold_are_counted() -> None:
         ({"context": MetricContext(), "unit": "sentence"}, "name one with --model NAME"),
     ],
 )
-def test_a_wrong_option_is_an_error_at_once(options: dict[str, Any], message: str) -> None:
+def test_a_wrong_option_is_a_config_error(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=re.escape(message)):
         Claims(**{"context": MetricContext(ask=by_words()), **options})
 
@@ -501,7 +501,7 @@ class Half:
         ]
 
 
-def test_lists_of_texts_with_a_verifier_of_ones_own() -> None:
+def test_lists_of_texts_with_a_custom_verifier() -> None:
     both, empty = score(["a b. c d."[:4], ""], ["a b c", "x"], unit="sentence", verify=Half())
     assert isinstance(both, ClaimsValue)
     assert (both.precision, both.recall, both.f1) == (1.0, None, None)
@@ -595,7 +595,7 @@ def test_a_run_has_exact_means_with_the_intervals_of_any_column_and_asks_equal_t
     assert repeated.table.scores == result.table.scores
 
 
-def test_a_budget_ends_the_run_and_what_was_paid_is_kept(tmp_path: Path) -> None:
+def test_a_budget_stops_the_run_and_paid_replies_are_kept(tmp_path: Path) -> None:
     def judged(questioner: Judge, budget: str | None) -> judge.Result:
         def script(request: Request) -> Response:
             reply = questioner.reply(request.messages[-1]["content"])
@@ -616,7 +616,7 @@ def test_a_budget_ends_the_run_and_what_was_paid_is_kept(tmp_path: Path) -> None
     assert not set(first.prompts) & set(second.prompts)
 
 
-def test_without_a_judge_or_a_source_a_run_says_so_before_anything_is_asked() -> None:
+def test_missing_judge_or_source_is_an_error_before_any_request() -> None:
     with pytest.raises(ConfigError, match="name one with --model NAME"):
         judge.evaluate(ROWS, [], metrics="claims")
     questioner = by_words()

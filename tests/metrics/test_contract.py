@@ -89,7 +89,7 @@ def good(column: Column) -> float | None:
 
 
 @with_each_unloaded
-def test_it_says_in_a_sentence_what_it_is(name: str) -> None:
+def test_every_metric_has_a_one_sentence_summary(name: str) -> None:
     kind = plugins.load("metrics", name)
     assert 20 < len((kind.__doc__ or "").partition("\n\n")[0]) < 240
 
@@ -131,7 +131,7 @@ def test_a_row_per_sample_and_column_then_those_of_whole_systems(name: str) -> N
 
 
 @with_each
-def test_no_samples_no_rows(name: str) -> None:
+def test_empty_samples_give_no_rows(name: str) -> None:
     result = metric(name).score([])
     assert result.rows == ()
     assert result.columns
@@ -163,7 +163,7 @@ def test_row_by_row_in_parts_and_elsewhere(name: str) -> None:
 @pytest.mark.parametrize(
     ("references", "message"), [((), "no reference:"), (("", " \n"), "only blank references:")]
 )
-def test_without_reference_is_a_failure(
+def test_a_missing_reference_is_a_failure(
     name: str, references: tuple[str, ...], message: str
 ) -> None:
     result = metric(name).score([Sample("7", "a", "x", references=references, where="d.jsonl:3")])
@@ -333,7 +333,7 @@ def test_near_equal_texts_score_in_any_script(name: str) -> None:
     assert name == "chrf" or "char" in str(result.columns[0].signature)
 
 
-def test_ter_and_tokenizers_that_split_at_spaces_say_what_they_leave_whole() -> None:
+def test_ter_and_space_tokenizers_note_untokenized_texts() -> None:
     samples = [
         Sample(str(n), "a", output, target, (target,)) for n, (output, target) in enumerate(NEAR)
     ]
@@ -355,7 +355,7 @@ def test_ter_and_tokenizers_that_split_at_spaces_say_what_they_leave_whole() -> 
 
 
 @pytest.mark.parametrize("name", ["rouge", "meteor", "cider"])
-def test_a_tokenizer_that_depends_on_the_packages_is_said(
+def test_notes_a_tokenizer_that_depends_on_packages(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The texts of the notes are those of all metrics, so that a report says it once."""
@@ -487,7 +487,7 @@ WRONG: dict[str, list[tuple[str, Any, str]]] = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_a_wrong_option_says_what_is_allowed(name: str) -> None:
+def test_a_wrong_option_lists_the_allowed_values(name: str) -> None:
     for option, value, message in WRONG[name]:
         with pytest.raises(ConfigError, match=rf"^{name}\.{option} {message}"):
             plugins.load("metrics", name)(**{option: value})

@@ -30,7 +30,7 @@ def test_values(
     assert exact_match.score([output], [references], **options) == [value]
 
 
-def test_no_reference_is_a_failure() -> None:
+def test_a_missing_reference_is_a_failure() -> None:
     (row,) = exact_match.ExactMatch().score([Sample("1", "a", "x")]).rows
     assert isinstance(row, Failure)
     assert row.error == "NoReference"

@@ -86,7 +86,7 @@ def test_a_folder_is_signed_by_its_own_name_and_digest(tmp_path: Path) -> None:
     assert files.config() == {"num_hidden_layers": 4}
 
 
-def test_the_digest_changes_with_what_is_read_and_not_with_the_rest(tmp_path: Path) -> None:
+def test_digest_changes_only_with_files_that_are_read(tmp_path: Path) -> None:
     folder = filled(tmp_path / "model", WHOLE | {"README.md": "about"})
     before = found(folder).digest
     filled(folder, {"README.md": "more about", "pytorch_model.bin": "pickled"})
@@ -121,7 +121,7 @@ def test_the_digest_is_remembered_until_a_file_changes(tmp_path: Path) -> None:
     )
 
 
-def test_what_is_remembered_may_be_damaged_or_not_be_there(tmp_path: Path) -> None:
+def test_a_damaged_or_missing_digest_cache_is_rebuilt(tmp_path: Path) -> None:
     folder, cache = filled(tmp_path / "model", WHOLE), tmp_path / "cache"
     digest = found(folder, cache).digest
     for damage in (b"", b"\xff" * 64, digest.encode()[:60]):
@@ -158,7 +158,7 @@ def test_what_is_remembered_may_be_damaged_or_not_be_there(tmp_path: Path) -> No
         ),
     ],
 )
-def test_a_folder_that_is_not_whole_says_what_it_lacks(
+def test_an_incomplete_model_folder_names_the_missing_files(
     tmp_path: Path, asker: dict[str, str], files: dict[str, str | None], lacks: str
 ) -> None:
     folder = filled(
@@ -187,7 +187,9 @@ def test_a_model_of_the_hubs_cache_is_not_downloaded(online: Online) -> None:
 @pytest.mark.parametrize(
     "begun", [{}, {"config.json": "{}"}, {**PARTS, "model-00001-of-00002.safetensors": "a"}]
 )
-def test_what_the_hubs_cache_lacks_is_downloaded(online: Online, begun: dict[str, str]) -> None:
+def test_files_missing_from_the_hub_cache_are_downloaded(
+    online: Online, begun: dict[str, str]
+) -> None:
     if begun:
         filled(online.folder, begun)
     online.files = WHOLE if "vocab.txt" not in begun else {"model-00002-of-00002.safetensors": "b"}
@@ -195,7 +197,7 @@ def test_what_the_hubs_cache_lacks_is_downloaded(online: Online, begun: dict[str
     assert online.downloads == 1
 
 
-def test_what_the_hub_itself_lacks_is_said(online: Online) -> None:
+def test_files_missing_on_the_hub_are_an_error(online: Online) -> None:
     online.files = {"config.json": "{}", "vocab.txt": "a"}
     with pytest.raises(
         ConfigError, match=r"^qags: reader someone/reads \(.*\): lacks model\.safetensors: "
@@ -211,7 +213,7 @@ class Cut(Exception):
 @pytest.mark.parametrize(
     "error", [OSError("\n cut off\nat once"), ValueError("cut off"), Cut("cut off")]
 )
-def test_a_hub_that_cannot_be_reached_says_what_to_set(
+def test_an_unreachable_hub_names_the_variable_to_set(
     online: Online, asker: dict[str, str], error: Exception
 ) -> None:
     online.down = error
@@ -279,7 +281,7 @@ def test_mixed_batches_are_as_few_as_can_be() -> None:
         ),
     ],
 )
-def test_the_window_is_what_tokenizer_and_network_both_take(
+def test_window_is_the_smaller_limit_of_tokenizer_and_network(
     longest: int, config: dict[str, Any], usual: int, limit: int
 ) -> None:
     tokenizer = types.SimpleNamespace(model_max_length=longest)
@@ -371,9 +373,7 @@ def test_a_device_that_cannot_compute_is_refused(who: str, name: str) -> None:
         (ConfigError("already said"), "^already said"),
     ],
 )
-def test_what_a_network_raises_is_said_with_what_to_set(
-    bert: str, error: Exception, why: str
-) -> None:
+def test_errors_of_a_network_name_the_option_to_set(bert: str, error: Exception, why: str) -> None:
     with pytest.raises(ConfigError, match=why), huggingface.translated_errors(found(bert), 64):
         raise error
 

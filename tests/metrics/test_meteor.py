@@ -215,7 +215,7 @@ def test_an_output_in_another_script_is_not_lost() -> None:
     assert 0 < score < 0.3
 
 
-def test_references_without_a_word_are_no_zero() -> None:
+def test_references_without_a_word_give_no_score() -> None:
     (row,) = Meteor(tokenizer="en").score([Sample("1", "a", "船", references=("！", "!"))]).rows
     assert isinstance(row, Failure)
     assert (row.error, "the tokenizer en" in row.message) == ("NoTokens", True)

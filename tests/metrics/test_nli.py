@@ -212,7 +212,7 @@ class TestProbabilities:
 class TestModel:
     pytestmark = torch_needed
 
-    def test_what_supports_a_sentence_is_found_in_any_window(self, finder: str) -> None:
+    def test_support_in_any_window_counts(self, finder: str) -> None:
         filler = "The river rose and the old road stayed open. " * 10
         texts = [f"{filler}mayor", f"mayor {filler}", f"{filler} mayor {filler}", filler]
         values = probabilities(
@@ -233,7 +233,7 @@ class TestModel:
         spelt, letters = probabilities(encoder(bert), [(text, SENTENCES[0]) for text in texts])
         assert spelt == letters
 
-    def test_texts_that_cannot_be_read_are_trouble(self, bert: str) -> None:
+    def test_unreadable_texts_are_model_errors(self, bert: str) -> None:
         claims = [
             (SOURCE, "road " * 23),
             (SOURCE, "\u200b"),
@@ -253,9 +253,7 @@ class TestModel:
         )
         assert "the words of a text" in str(results[3])
 
-    def test_probabilities_that_are_not_numbers_are_trouble(
-        self, tiny: Any, bert: str, tmp_path: Path
-    ) -> None:
+    def test_nan_probabilities_are_model_errors(self, tiny: Any, bert: str, tmp_path: Path) -> None:
         folder = tiny.copied(bert, tmp_path / "model")
         network = tiny.transformers.AutoModelForSequenceClassification.from_pretrained(folder)
         with tiny.torch.no_grad():
@@ -333,7 +331,7 @@ class TestMetric:
         assert str(column.signature).startswith(f"nli|mean|{Path(bert).name}@")
         assert "|label=entailment|window=350|torch " in str(column.signature)
 
-    def test_what_cannot_be_measured_is_a_failure(self, bert: str) -> None:
+    def test_an_unmeasurable_output_is_a_failure(self, bert: str) -> None:
         samples = [
             Sample("1", "a", SENTENCES[0], where="d.jsonl:1"),
             Sample("2", "a", " \n", source=SOURCE),
@@ -348,7 +346,7 @@ class TestMetric:
         ]
         assert isinstance(value, Score)
 
-    def test_as_a_verifier_of_claims(self, bert: str) -> None:
+    def test_nli_as_a_verifier_of_claims(self, bert: str) -> None:
         output = " ".join(SENTENCES)
         samples = [Sample("1", "a", output, source=LONG, references=(SOURCE,))]
         metric = Claims(
@@ -383,7 +381,7 @@ class TestMetric:
         with pytest.raises(ConfigError, match=why):
             Claims(**{"unit": "sentence", "verify": f"nli:{bert}"} | options)
 
-    def test_in_a_run(self, bert: str) -> None:
+    def test_nli_in_a_run(self, bert: str) -> None:
         rows = [
             {"item": str(n), "system": "a", "source": source, "output": sentence}
             for n, (source, sentence) in enumerate(PAIRS)

@@ -44,7 +44,7 @@ class Length(BaseMetric):
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_parts_give_what_the_whole_gives(workers: int) -> None:
+def test_scores_in_parts_equal_scores_of_all(workers: int) -> None:
     assert parallel.score_in_parallel(Chrf(), SAMPLES, workers=workers) == parallel.merge_results(
         [Chrf().score(SAMPLES)]
     )
@@ -66,7 +66,7 @@ def test_progress_and_parts() -> None:
     assert [row.item for row in result.rows] == [s.item for s in SAMPLES]
 
 
-def test_no_samples_are_one_empty_part() -> None:
+def test_empty_samples_are_one_part() -> None:
     metric = Length()
     assert parallel.score_in_parallel(metric, []).rows == ()
     assert metric.sizes == [0]
@@ -122,7 +122,7 @@ def test_merged_signature(signatures: list[str], expected: str) -> None:
     )
 
 
-def test_a_process_that_is_killed_is_said() -> None:
+def test_a_killed_process_is_an_error() -> None:
     pieces = [SAMPLES[at : at + 100] for at in range(0, 1200, 100)]
 
     def killed() -> None:

@@ -44,7 +44,7 @@ def line(vendor: str, model: str = "m-1", **params: Any) -> Any:
     return written
 
 
-def test_a_request_to_anthropic_has_what_its_compatible_address_takes() -> None:
+def test_anthropic_batch_requests_use_the_compatible_fields() -> None:
     assert line("anthropic")["params"] == {
         "model": "m-1", "max_tokens": 64, "temperature": 1, "top_p": 0.9, "stop_sequences": ["END"],
         "system": "Be fair.", "messages": [*MESSAGES[1:]],
@@ -162,7 +162,7 @@ def test_log_probabilities_that_google_was_not_asked_for_are_unmet() -> None:
     assert read("gemini", {"candidates": [candidate]}, top_logprobs=5).unmet == ("logprobs",)
 
 
-def test_a_prompt_that_google_blocked_is_no_answer() -> None:
+def test_a_blocked_google_prompt_is_not_an_answer() -> None:
     with pytest.raises(Refused, match="0 choices"):
         read("gemini", {"candidates": [], "promptFeedback": {"blockReason": "SAFETY"}})
 

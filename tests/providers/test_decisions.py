@@ -160,9 +160,7 @@ def test_the_open_form(chat_server: Any, asked_paths: list[str]) -> None:
 @pytest.mark.skipif(
     not hasattr(openai.AsyncOpenAI, "decisions"), reason="openai 2 has no client of this endpoint"
 )
-def test_it_sends_and_understands_what_the_sdk_does(
-    chat_server: Any, asked_paths: list[str]
-) -> None:
+def test_requests_and_replies_match_the_sdk(chat_server: Any, asked_paths: list[str]) -> None:
     chat_server.answer = lambda _: (200, {}, DECISIONS)
     ask(chat_server)
 
@@ -197,7 +195,7 @@ def test_it_sends_and_understands_what_the_sdk_does(
 
 
 @pytest.mark.parametrize("status", [404, 405, 501])
-def test_the_form_is_found_out_once(chat_server: Any, asked_paths: list[str], status: int) -> None:
+def test_the_form_is_detected_once(chat_server: Any, asked_paths: list[str], status: int) -> None:
     chat_server.answer = lambda body: (
         (200, {}, SYSTEMONE) if "state" in body else (status, {}, NO_SUCH_PATH)
     )
@@ -215,9 +213,7 @@ def test_the_form_is_found_out_once(chat_server: Any, asked_paths: list[str], st
     assert provider.learned == {"path": "/systemone"}
 
 
-def test_a_form_that_helped_is_kept_through_trouble(
-    chat_server: Any, asked_paths: list[str]
-) -> None:
+def test_a_working_form_is_kept_after_errors(chat_server: Any, asked_paths: list[str]) -> None:
     answers = [(200, {}, DECISIONS), (404, {}, NO_SUCH_PATH), (200, {}, DECISIONS)]
     chat_server.answer = lambda _: answers.pop(0)
     provider = DecisionsProvider("m", base_url=chat_server.url)
@@ -245,7 +241,7 @@ def test_a_server_without_typed_questions_is_called_so(
 
 @pytest.mark.parametrize("answer", [(404, {}, b"no such page"), (200, {}, {"object": "list"})])
 @pytest.mark.parametrize("place", ["option", "variable", "entry"])
-def test_an_address_without_typed_questions_is_blamed_on_what_set_it(
+def test_unsupported_decisions_blame_the_option_that_set_the_address(
     chat_server: Any, monkeypatch: pytest.MonkeyPatch, answer: Any, place: str
 ) -> None:
     chat_server.answer = lambda _: answer
@@ -288,7 +284,7 @@ def test_an_address_without_typed_questions_is_blamed_on_what_set_it(
         {"message": "no such thing", "param": "model"},
     ],
 )
-def test_a_model_nobody_has_is_not_a_missing_address(
+def test_an_unknown_model_is_not_reported_as_a_missing_address(
     chat_server: Any, asked_paths: list[str], make_error: Any, error_fields: dict[str, Any]
 ) -> None:
     chat_server.answer = lambda _: (404, {}, make_error(**error_fields))
@@ -310,7 +306,7 @@ def test_a_refused_question_leaves_the_others(chat_server: Any) -> None:
     assert Response.from_json(response.to_json()) == response
 
 
-def test_questions_of_one_name_are_told_apart(chat_server: Any) -> None:
+def test_questions_with_equal_names_are_distinguished(chat_server: Any) -> None:
     def answer(body: dict[str, Any]) -> tuple[int, dict[str, str], Any]:
         if "state" not in body:
             return 404, {}, NO_SUCH_PATH
@@ -457,7 +453,7 @@ def test_a_probability_rounded_above_one_is_one(chat_server: Any) -> None:
         (0, None, Transient, "dropped", "if_first"),
     ],
 )
-def test_what_else_a_server_may_say(
+def test_other_replies_of_a_server(
     chat_server: Any,
     asked_paths: list[str],
     status: int,

@@ -24,7 +24,7 @@ def test_a_function_is_called_once_for_each_draw() -> None:
 
 
 @pytest.mark.parametrize("weights", [{1: 20, 4: 80}, {"1": 0.5, "4": 1.5}, {"1": 1, "4": -1}])
-def test_weights_of_a_function_that_are_no_probabilities_are_refused_with_advice(
+def test_refuses_function_weights_that_are_not_probabilities(
     weights: Any,
 ) -> None:
     with pytest.raises(Refused, match="Divide weights by their sum"):

@@ -102,7 +102,7 @@ def test_more_choices_than_slots_come_as_many_as_there_are(llama: str) -> None:
     assert provider.learned == {"n": SLOTS}
 
 
-def test_the_usage_of_several_choices_is_that_of_one(llama: str) -> None:
+def test_usage_of_several_choices_is_reported_for_one(llama: str) -> None:
     """A quirk: what a run says it has written is too little there, by the number of draws."""
     (several,) = ask(OpenAIProvider("tiny", base_url=llama), chat(n=SLOTS, temperature=1.0))
     assert [choice.finish_reason for choice in several.choices] == ["length"] * SLOTS
@@ -179,7 +179,7 @@ def test_a_text_longer_than_the_context_is_refused_and_teaches_nothing(llama: st
     assert provider.learned == {}
 
 
-def test_no_messages_at_all_are_answered_too(llama: str) -> None:
+def test_a_request_without_messages_is_answered(llama: str) -> None:
     """A quirk: an empty prompt is no error there, so none must be sent."""
     (response,) = ask(
         OpenAIProvider("tiny", base_url=llama), Request("tiny", (), {"max_tokens": 4})
@@ -300,7 +300,7 @@ def refusing(server: str, *refusals: Refusal) -> Iterator[tuple[str, list[dict[s
         ([five_logprobs, one_choice], "logprobs", {5}),
     ],
 )
-def test_a_run_does_without_what_the_server_refuses(
+def test_a_run_drops_parameters_the_server_refuses(
     llama: str, refusals: list[Refusal], method: str, top_logprobs: set[int | None]
 ) -> None:
     rows = [

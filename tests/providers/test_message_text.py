@@ -74,12 +74,12 @@ def test_the_text_of_a_message_is_read_in_every_shape(message: dict[str, Any], t
         {"content": [{"type": "refusal", "refusal": "I cannot judge this."}]},
     ],
 )
-def test_a_refusal_is_told_apart_from_a_reply(message: dict[str, Any]) -> None:
+def test_a_refusal_is_distinguished_from_a_reply(message: dict[str, Any]) -> None:
     assert message_text(message) == ("I cannot judge this.", True)
 
 
 @pytest.mark.parametrize("content", [4, 4.0, True, [4], [["4"]]])
-def test_a_content_that_is_no_text_is_an_error(content: Any) -> None:
+def test_content_that_is_not_text_is_an_error(content: Any) -> None:
     with pytest.raises(ValueError, match=r"int|float|bool|list"):
         message_text({"content": content})
 

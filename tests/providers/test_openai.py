@@ -104,7 +104,7 @@ def test_it_is_a_provider_and_can_be_used_in_one_loop_after_another(chat_server:
     assert [asyncio.run(once()) for _ in range(3)] == ["4", "4", "4"]
 
 
-def test_logprobs_that_silently_stay_away_are_said(chat_server: Any) -> None:
+def test_silently_missing_logprobs_are_noted(chat_server: Any) -> None:
     (response,) = ask(chat_server)
     assert response.unmet == ("logprobs",)
     assert response.choices[0].tokens is None
@@ -198,7 +198,7 @@ def test_a_limit_eaten_by_hidden_reasoning_is_lifted(
     assert (response.choices[0].text, response.unmet) == ("5", ("max_tokens",))
 
 
-def test_hidden_reasoning_without_end_says_what_to_change(
+def test_endless_hidden_reasoning_names_the_option_to_change(
     chat_server: Any, make_completion: Callable[..., Any]
 ) -> None:
     refused = failure(chat_server, 200, make_completion("", choice={"finish_reason": "length"}))
@@ -274,7 +274,7 @@ def test_a_clock_that_is_wrong_does_no_harm_to_a_date() -> None:
     assert transient.retry_after == 7.0
 
 
-def test_what_a_server_says_of_its_limits_comes_along(
+def test_rate_limit_headers_are_passed_on(
     chat_server: Any, make_completion: Callable[..., Any]
 ) -> None:
     headers = {
@@ -333,7 +333,7 @@ def test_a_web_page_is_called_one(chat_server: Any, status: int) -> None:
         ({"error": "blocked"}, Refused, "blocked"),
     ],
 )
-def test_a_200_that_is_no_completion(
+def test_a_200_without_a_completion_is_an_error(
     chat_server: Any, body: Any, kind: type[ProviderError], words: str
 ) -> None:
     error = failure(chat_server, 200, body)
@@ -422,7 +422,7 @@ def test_a_hung_server_times_out_and_may_have_billed(chat_server: Any) -> None:
     assert caught.value.billed
 
 
-def test_nobody_listening_is_called_so(chat_server: Any) -> None:
+def test_connection_refused_is_reported_as_such(chat_server: Any) -> None:
     chat_server.close()
     with pytest.raises(Transient, match=r"cannot connect .*: is it started\? --base-url") as caught:
         ask(chat_server)
@@ -447,7 +447,7 @@ async def _once(provider: OpenAIProvider) -> None:
         await provider.aclose()
 
 
-def test_no_key_is_said_before_anything_is_sent() -> None:
+def test_a_missing_key_is_an_error_before_any_request() -> None:
     with pytest.raises(ConfigError, match="OPENAI_API_KEY is not set"):
         OpenAIProvider("m")
 
@@ -488,7 +488,7 @@ def test_a_key_that_cannot_be_a_key_is_refused_unseen(
     assert "sk-" not in str(caught.value)
 
 
-def test_a_named_key_that_is_not_there_is_said(chat_server: Any) -> None:
+def test_a_missing_named_key_is_an_error(chat_server: Any) -> None:
     with pytest.raises(ConfigError, match=r"\$NO_SUCH_KEY is not set"):
         OpenAIProvider("m", base_url=chat_server.url, key_env="NO_SUCH_KEY")
 
@@ -723,7 +723,7 @@ def test_a_word_too_short_for_a_key_stays_in_the_replies(
         ("gpt-5.4-mini", {"base_url": "http://127.0.0.1:9/v1", "caching": "key"}, "key"),
     ],
 )
-def test_what_a_server_is_told_of_caching(
+def test_prompt_cache_parameters_by_server(
     monkeypatch: pytest.MonkeyPatch, model: str, options: dict[str, Any], expected: str
 ) -> None:
     """By genai-prices, gpt-6-luna charges more for what is written to its cache than for what is read afresh."""
@@ -789,7 +789,7 @@ def test_a_bad_address_of_the_environment_is_blamed_on_its_variable(
     "reply",
     [(404, {}, b"no such page"), (302, {"location": "/x"}, b""), (200, {}, b"<html>"), None],
 )
-def test_what_an_azure_endpoint_answers_is_not_blamed_on_an_option(
+def test_errors_of_an_azure_endpoint_do_not_blame_an_option(
     reply: Any, chat_server: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     chat_server.answer = lambda _: reply
@@ -806,7 +806,7 @@ def test_what_an_azure_endpoint_answers_is_not_blamed_on_an_option(
     assert "base-url" not in str(caught.value)
 
 
-def test_what_the_address_of_a_models_entry_answers_is_blamed_on_the_entry(
+def test_errors_of_a_model_entry_address_blame_the_entry(
     chat_server: Any,
 ) -> None:
     chat_server.answer = lambda _: (404, {}, b"no such page")

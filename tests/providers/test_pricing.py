@@ -26,7 +26,7 @@ def test_a_published_price() -> None:
     ("model", "url"),
     [("gpt-5.4-mini", "http://127.0.0.1:8000/v1"), ("no-such-model", "https://api.openai.com/v1")],
 )
-def test_an_unknown_price_is_none_and_not_zero(model: str, url: str) -> None:
+def test_unknown_price_is_none_and_not_zero(model: str, url: str) -> None:
     assert cost_usd(model, url, Usage(10, 10)) is None
 
 
@@ -67,6 +67,6 @@ def test_typed_questions_cost_their_own_price() -> None:
         ("", False),
     ],
 )
-def test_a_server_of_ones_own_is_said_to_be(url: str, expected: bool) -> None:
+def test_detects_a_local_server(url: str, expected: bool) -> None:
     assert is_own(url) is expected
     assert ("of your own" in why_unknown(ScriptedProvider(str, endpoint=url))) is expected

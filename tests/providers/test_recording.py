@@ -57,7 +57,7 @@ def replies(path: Path) -> dict[Call, dict[int, Response]]:
         return {line.call: line.replies for line in recording.lines()}
 
 
-def test_what_is_written_is_read_again_and_written_alike(tmp_path: Path) -> None:
+def test_a_recording_round_trips(tmp_path: Path) -> None:
     path, again = recorded(tmp_path / "new"), tmp_path / "again.jsonl"
     drawn = sorted(([*each.values()] for each in replies(path).values()), key=len)
     assert drawn == [[SHARES], [PLAIN, RICH]]
@@ -104,7 +104,9 @@ def test_draws_are_found_together_as_far_as_they_go(tmp_path: Path) -> None:
         (request("zwei – 三", temperature=0.0, max_tokens=64), "… user: zwei – [- 二] [+ 三]"),
     ],
 )
-def test_a_miss_says_what_differs(tmp_path: Path, request_sent: Request, message: str) -> None:
+def test_a_miss_explains_the_difference(
+    tmp_path: Path, request_sent: Request, message: str
+) -> None:
     assert message in RecordingFile(recorded(tmp_path)).explain(request_sent)
 
 
@@ -140,7 +142,7 @@ def test_a_long_difference_is_cut(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_is_no_recording_is_named_with_its_line(
+def test_an_invalid_recording_line_is_an_error_with_its_line(
     tmp_path: Path, line: str, message: str
 ) -> None:
     path = recorded(tmp_path)
@@ -183,7 +185,7 @@ def test_what_is_no_recording_is_named_with_its_line(
         (None, "recursion"),
     ],
 )
-def test_a_line_with_what_no_line_has_is_named(
+def test_an_unknown_field_in_a_recording_is_an_error(
     tmp_path: Path, change: dict[str, Any] | None, message: str
 ) -> None:
     path = recorded(tmp_path)
@@ -196,7 +198,7 @@ def test_a_line_with_what_no_line_has_is_named(
         RecordingFile(path)
 
 
-def test_what_is_added_stands_beside_what_was_there(tmp_path: Path) -> None:
+def test_recording_appends_to_existing_replies(tmp_path: Path) -> None:
     path = recorded(tmp_path)
     # "one" was asked again since
     record(path, "From a model.", (request("two"), PLAIN), (request("one", temperature=1.0), RICH))
@@ -222,7 +224,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
-def test_a_killed_run_has_recorded_what_it_was_told(tmp_path: Path) -> None:
+def test_a_killed_run_has_recorded_its_replies(tmp_path: Path) -> None:
     path = tmp_path / "calls.jsonl"
     assert (
         subprocess.run([sys.executable, "-c", KILLED, path], check=False).returncode
@@ -240,9 +242,7 @@ def test_a_killed_run_has_recorded_what_it_was_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("rest", ["", '\n{"prompt": "a line that a killed process left'])
-def test_what_follows_a_last_line_without_an_end_is_a_line_of_its_own(
-    tmp_path: Path, rest: str
-) -> None:
+def test_recording_appends_after_an_unfinished_last_line(tmp_path: Path, rest: str) -> None:
     path = recorded(tmp_path)
     with Recorder(path) as recorder:
         path.write_bytes(path.read_bytes().rstrip() + rest.encode())
@@ -325,7 +325,7 @@ def test_a_recording_is_not_held_in_memory(tmp_path: Path) -> None:
     tracemalloc.stop()
 
 
-def test_a_full_disk_loses_nothing_and_says_what_to_do(tmp_path: Path) -> None:
+def test_a_full_disk_loses_no_reply_and_gives_advice(tmp_path: Path) -> None:
     path = tmp_path / "calls.jsonl"
     recorder = Recorder(path)
     recorder.add(request("one"), PLAIN)
@@ -355,7 +355,7 @@ def test_replies_of_two_servers_are_both_kept(tmp_path: Path) -> None:
         assert recording.ambiguous_servers == ("http://a/v1", "http://b/v1")
 
 
-def test_what_was_recorded_before_addresses_were_gives_way_to_what_was_since(
+def test_replies_with_addresses_replace_older_ones_without(
     tmp_path: Path,
 ) -> None:
     path = recorded(tmp_path)

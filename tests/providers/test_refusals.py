@@ -382,7 +382,7 @@ def test_a_bare_request_that_is_refused_raises_the_first_refusal(wording: str) -
     assert server.sent < 60
 
 
-def test_the_usage_is_that_of_all_accepted_requests() -> None:
+def test_usage_sums_all_accepted_requests() -> None:
     server = FakeServer(frozenset({"seed", "n"}), 20, WORDINGS["says nothing"])
     _, response = search(server, request(**EVERYTHING))
     accepted = response.usage.completion_tokens

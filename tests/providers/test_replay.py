@@ -80,7 +80,7 @@ def test_a_recording_is_added_to(tmp_path: Path) -> None:
     assert run(replay=calls, model="two", weighting="single").info.model == "two"
 
 
-def test_fewer_draws_than_were_asked_for_are_said(tmp_path: Path) -> None:
+def test_fewer_draws_than_requested_are_noted(tmp_path: Path) -> None:
     calls = tmp_path / "calls.jsonl"
     run(model=judge.ScriptedProvider(lambda _: "3"), record=calls, weighting="samples", draws=3)
     notes = run(replay=calls, weighting="samples", draws=5).info.notes
@@ -88,7 +88,7 @@ def test_fewer_draws_than_were_asked_for_are_said(tmp_path: Path) -> None:
     assert len(run(replay=calls, weighting="samples", draws=2).info.notes) == len(notes) - 1
 
 
-def test_draws_of_another_model_are_none_of_the_judges(tmp_path: Path) -> None:
+def test_draws_of_another_model_are_not_replayed(tmp_path: Path) -> None:
     calls = tmp_path / "calls.jsonl"
     run(model=judge.ScriptedProvider(lambda _: {"3": 1.0}, model="one"), record=calls)
     run(
@@ -120,7 +120,7 @@ def test_decisions_are_replayed(tmp_path: Path) -> None:
     assert {s.provenance.method for s in again.table.scores} == {"decisions"}
 
 
-def test_a_miss_is_a_failure_that_says_what_differs(tmp_path: Path) -> None:
+def test_a_missing_reply_is_a_failure_that_explains_the_difference(tmp_path: Path) -> None:
     calls = tmp_path / "calls.jsonl"
     run(model=judge.ScriptedProvider(lambda _: "3"), record=calls, weighting="single")
     other = [*ROWS[:-1], {**ROWS[-1], "output": "Ship 3 of b."}]
@@ -150,7 +150,7 @@ def test_failed_judgments_fail_again(tmp_path: Path) -> None:
     assert (len(again.failures), len(again.table.scores)) == (4, 12)
 
 
-def test_what_cannot_be_recorded_is_said_before_anything_is_asked(tmp_path: Path) -> None:
+def test_an_unwritable_recording_is_an_error_before_any_request(tmp_path: Path) -> None:
     provider = judge.ScriptedProvider(lambda _: "3")
     (tmp_path / "file").write_text("")
     for path, error in ((tmp_path / "file" / "calls.jsonl", StorageError), (tmp_path, DataError)):

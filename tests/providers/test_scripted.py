@@ -23,7 +23,7 @@ def ask(provider: ScriptedProvider, request: Request) -> Response:
     return asyncio.run(provider.complete(request))
 
 
-def test_it_is_a_provider_and_keeps_what_it_saw() -> None:
+def test_scripted_provider_records_its_requests() -> None:
     provider = ScriptedProvider(lambda r: r.messages[0]["content"])
     assert isinstance(provider, Provider)
     assert ask(provider, request("4")).choices == (Choice("4"),)

@@ -112,7 +112,7 @@ def test_a_server_with_a_limit_is_asked_for_fewer_choices(
     assert learned == {"n": got}
 
 
-def test_choices_that_silently_stay_away_are_said_and_not_asked_for_again(
+def test_silently_missing_choices_are_noted_and_not_requested_again(
     chat_server: Any, reply: Callable[..., Answer]
 ) -> None:
     chat_server.answer = lambda body: reply(body, min(3, body.get("n", 1)))
@@ -124,7 +124,7 @@ def test_choices_that_silently_stay_away_are_said_and_not_asked_for_again(
 
 
 @pytest.mark.parametrize(("n", "sent"), [(1, 2), (4, 5), (4, 0)])
-def test_more_choices_than_asked_for_or_none_are_refused(
+def test_refuses_too_many_or_no_choices(
     chat_server: Any, reply: Callable[..., Answer], n: int, sent: int
 ) -> None:
     chat_server.answer = lambda body: reply(body, sent)
@@ -132,7 +132,7 @@ def test_more_choices_than_asked_for_or_none_are_refused(
         ask(chat_server, request(n=n))
 
 
-def test_what_one_request_learns_another_under_way_does_not_unlearn(
+def test_learned_limits_survive_concurrent_requests(
     chat_server: Any, reply: Callable[..., Answer], make_error: Any
 ) -> None:
     provider = OpenAIProvider("m", base_url=chat_server.url)
@@ -232,7 +232,7 @@ def test_a_reasoning_model_is_first_asked_not_to_reason(
     assert ("reasoning_effort" in chat_server.bodies[-1]) == ("reasoning_effort" in learned)
 
 
-def test_no_model_stops_reasoning_for_a_temperature(
+def test_temperature_does_not_disable_reasoning(
     chat_server: Any, reply: Callable[..., Answer], make_error: Any
 ) -> None:
     def answer(body: dict[str, Any]) -> Answer:
@@ -283,7 +283,7 @@ def test_a_server_that_knows_no_such_parameter_is_not_asked_about_reasoning(
 
 
 @pytest.mark.parametrize("words", [UNSUPPORTED.format("reasoning_effort"), "Bad request"])
-def test_an_effort_refused_in_whatever_words_costs_one_request(
+def test_a_refused_effort_costs_one_request(
     chat_server: Any, reply: Callable[..., Answer], make_error: Any, words: str
 ) -> None:
     def answer(body: dict[str, Any]) -> Answer:
@@ -391,7 +391,7 @@ def grouped(length: int = 12, text: str = TEXT) -> Request:
     )
 
 
-def test_a_server_that_is_told_nothing_of_caching_gets_the_plain_text() -> None:
+def test_a_server_without_prompt_caching_gets_plain_text() -> None:
     body = RequestAdapter().body(grouped())
     assert body["messages"] == [{"role": "user", "content": TEXT}]
     assert not [name for name in body if "cache" in name]
@@ -404,11 +404,11 @@ def test_a_group_has_its_key(length: int) -> None:
     assert "prompt_cache_options" not in body
 
 
-def test_without_a_group_there_is_no_key() -> None:
+def test_requests_without_a_group_have_no_cache_key() -> None:
     assert "prompt_cache_key" not in RequestAdapter(caching="key").body(request())
 
 
-def test_where_writing_costs_only_what_is_read_again_is_marked() -> None:
+def test_only_reused_prefixes_are_marked_if_cache_writes_cost() -> None:
     dialect = RequestAdapter(caching="explicit")
     alone, shared, plain = (dialect.body(one) for one in (grouped(0), grouped(12), request()))
     assert [body["prompt_cache_options"] for body in (alone, shared, plain)] == [
@@ -429,6 +429,6 @@ def test_the_parts_are_the_text(text: str, data: Any) -> None:
     assert all(part["text"] for part in message["content"])
 
 
-def test_what_is_said_of_caching_is_nothing_that_was_wanted() -> None:
+def test_cache_parameters_are_not_reported_as_unmet() -> None:
     body = RequestAdapter(caching="explicit").body(grouped())
     assert RequestAdapter(caching="explicit").unmet(grouped(), body) == ()

@@ -81,7 +81,7 @@ def test_a_hosted_vendor_is_asked_at_its_address(
 
 
 @pytest.mark.parametrize("vendor", LOCAL, ids=lambda vendor: vendor.name)
-def test_a_server_of_ones_own_wants_no_key(vendor: Vendor) -> None:
+def test_a_local_server_needs_no_key(vendor: Vendor) -> None:
     provider = opened(vendor.name)
     assert (provider.endpoint, signed(provider)) == (vendor.url, f"{vendor.name}/m")
 
@@ -155,7 +155,7 @@ def test_the_address_at_azure_is_in_a_variable(
     )  # a deployment's name means nothing elsewhere
 
 
-def test_what_anthropic_ignores_in_silence_is_not_wished_for_and_said(
+def test_parameters_anthropic_ignores_are_dropped_and_noted(
     chat_server: Any, make_completion: Callable[..., Any]
 ) -> None:
     chat_server.answer = lambda _: (200, {}, make_completion("4"))
@@ -174,7 +174,7 @@ def test_what_anthropic_ignores_in_silence_is_not_wished_for_and_said(
 
 
 @pytest.mark.parametrize("name", ["anthropic", "gemini", "groq", "lmstudio", "ollama"])
-def test_what_a_plan_has_to_know_is_known_before_a_refusal(name: str, chat_server: Any) -> None:
+def test_vendor_limits_are_known_to_a_plan_without_a_refusal(name: str, chat_server: Any) -> None:
     provider = opened(name, base_url=chat_server.url)
     assert provider.learned["n"] == 1
     ask(provider)
@@ -271,7 +271,7 @@ def test_a_host_belongs_to_one_vendor() -> None:
     assert not host_of_another("anthropic", None)
 
 
-def test_a_vendor_without_a_model_is_no_judge() -> None:
+def test_a_vendor_without_a_model_is_refused() -> None:
     with pytest.raises(ConfigError, match="after the slash"):
         OpenAIProvider.open("", load_config(), VENDORS["ollama"])
 

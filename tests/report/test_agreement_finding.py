@@ -306,13 +306,15 @@ def check(drawn: Drawn) -> None:
 @settings(max_examples=15)
 @given(tables())
 @pytest.mark.slow
-def test_stars_headline_and_comparisons_say_what_the_intervals_support(drawn: Drawn) -> None:
+def test_agreement_findings_follow_from_the_intervals(drawn: Drawn) -> None:
     """A star needs an interval above 0 and a lead over every reference point."""
     check(drawn)
 
 
 @pytest.mark.slow
-def test_no_sentence_on_recorded_scores_is_false(shared_data: Callable[[str], Path]) -> None:
+def test_agreement_sentences_on_recorded_scores_are_true(
+    shared_data: Callable[[str], Path],
+) -> None:
     """Random subsets of SummEval: two recorded judges and a random metric."""
     texts = pd.read_json(shared_data("summeval.jsonl"), lines=True)
     wordings = ("mcq", "rts")
@@ -431,7 +433,7 @@ def test_the_worst_verdicts_come_first() -> None:
     )
 
 
-def test_without_an_interval_nothing_was_tested() -> None:
+def test_a_correlation_without_an_interval_is_not_tested() -> None:
     few = criterion(CLEAR, length=estimate(1.127, None, None, 3))
     text = " ".join(findings(few))
     assert "no significant difference" not in text

@@ -606,7 +606,7 @@ def test_the_source_stays_in_sight_beside_its_texts(run: Result, opened: Opened)
     assert above["y"] + above["height"] <= below["y"]
 
 
-def test_a_wide_table_stands_in_parts_on_paper(opened: Opened) -> None:
+def test_a_wide_table_is_split_for_print(opened: Opened) -> None:
     columns = (
         Head("", numeric=False),
         Head("", numeric=False),

@@ -168,7 +168,7 @@ def test_differences_of_shares_are_in_percentage_points(tested: Result) -> None:
     assert (table.rows[0][1].text, table.rows[0][1].note) == ("+12", "[5, 20]")
 
 
-def test_of_many_systems_the_table_has_pairs_with_the_best_one(tested: Result) -> None:
+def test_table_of_many_systems_shows_pairs_with_the_best(tested: Result) -> None:
     names = [f"s{k}" for k in range(9)]
     estimate = Estimate("difference", 1.0, 0.5, 1.5, 12, "", 0.01)
     pairs = [(a, b) for k, a in enumerate(names) for b in names[k + 1 :]]
@@ -296,7 +296,7 @@ def test_the_axis_of_drivers_holds_them_all(driven: Result) -> None:
     assert {"−0.5", "0.0", "0.5"} <= {*_words(_blocks(close)[1])}
 
 
-def test_the_texts_say_what_scores_were_compared_with(driven: Result) -> None:
+def test_chart_texts_name_the_comparison(driven: Result) -> None:
     mixed = _blocks(replace(driven, drivers=(replace(JUDGED, within=False), RATED)))[2]
     assert [row[-1].note for row in mixed.rows] == ["pooled", "within items"]
 

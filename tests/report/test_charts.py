@@ -277,7 +277,7 @@ def test_long_headings_become_numbers() -> None:
     assert words == ["1", "2", "1 a heading that is long", "1", "2 b", "2"]
 
 
-def test_of_many_rows_the_first_hundred_are_drawn() -> None:
+def test_only_the_first_hundred_rows_are_drawn() -> None:
     names = [f"s{k}" for k in range(3_000)]
     drawn = [
         intervals("n", "T", names, [Panel(scale(0, 1), [Bar(1)] * 3_000)], caption="C."),

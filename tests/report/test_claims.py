@@ -146,7 +146,7 @@ def test_places_beyond_the_texts_do_no_harm() -> None:
 @pytest.mark.parametrize(
     "column", [replace(COLUMN, kind="criterion"), replace(COLUMN, name="rougeL")]
 )
-def test_only_what_the_metric_wrote_is_read(column: Column) -> None:
+def test_ignores_details_the_metric_did_not_write(column: Column) -> None:
     assert checked(encode(CLAIMS), column) == ()
 
 
@@ -270,7 +270,7 @@ def test_a_long_list_says_how_many_are_left_out() -> None:
     assert "i50" not in text
 
 
-def test_a_run_whose_claims_are_all_supported_says_so() -> None:
+def test_report_says_that_all_claims_are_supported() -> None:
     text = run({("i", "s"): [CLAIMS[0]]}).report("console", full=True)
     assert "None of 1 claims is unsupported" in text
 
@@ -311,9 +311,7 @@ def test_an_item_shows_all_its_claims(result: Result) -> None:
 
 
 @pytest.mark.browser
-def test_hover_and_focus_show_what_the_source_says(
-    result: Result, opened: Callable[..., Any]
-) -> None:
+def test_hover_and_focus_show_the_evidence(result: Result, opened: Callable[..., Any]) -> None:
     tab = opened(page(result))
     tab.locator(".item > summary").first.click()
     claims = tab.locator(".item").first.locator(".claim")

@@ -109,7 +109,7 @@ def test_the_summary_fits_a_terminal(two: RunComparison, monkeypatch: pytest.Mon
     assert len(two.report().splitlines()) <= 20
 
 
-def test_no_format_lets_codes_and_markup_through(two: RunComparison) -> None:
+def test_every_format_escapes_codes_and_markup(two: RunComparison) -> None:
     assert not any("\x1b" in two.report(format, full=True) for format in FORMATS)
     assert "\x1b[1m" in two.report(colour=True)
     for page in (two.report("html"), two._repr_html_()):
@@ -294,7 +294,7 @@ def remarks(before: Result, after: Result) -> str:
     return compared(before, after).report("markdown").replace("\\", "")
 
 
-def test_the_report_says_what_is_not_compared() -> None:
+def test_report_lists_what_is_not_compared() -> None:
     before, after = made({"x": LOW, "old": LOW}), made({"x": LOW, "new": LOW})
     wide = replace(after, table=replace(after.table, columns=(replace(C, high=9.0),)))
     assert "c is not compared: its scale was 1–5 and is 1–9." in remarks(before, wide)

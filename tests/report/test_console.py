@@ -26,9 +26,7 @@ def test_golden_of_the_full_report(tested: Result, golden) -> None:
     golden("console-full.txt", plugins.write(plugins.document(tested), width=80, full=True))
 
 
-def test_the_full_report_leaves_out_charts_whose_values_stand_in_tables(
-    tested: Result, ranking: Result
-) -> None:
+def test_full_report_omits_charts_of_values_in_tables(tested: Result, ranking: Result) -> None:
     for result in (tested, ranking):
         text = " ".join(plugins.write(plugins.document(result), full=True).split())
         every = [chart for chart in svg.charts(plugins.document(result)) if chart.alt]

@@ -122,7 +122,7 @@ def test_the_summary_fits_a_terminal(
     assert len(criterion_diff.report().splitlines()) <= 20
 
 
-def test_no_format_lets_a_terminals_codes_through(criterion_diff: CriterionDiff) -> None:
+def test_every_format_escapes_terminal_codes(criterion_diff: CriterionDiff) -> None:
     for format in FORMATS:
         assert (
             not {"\x1b", "\u202e"} & set(criterion_diff.report(format, full=True))
@@ -236,25 +236,22 @@ def test_a_change_in_scores_is_decided_by_the_test(criterion_diff: CriterionDiff
     ]
 
 
-def test_without_agreement_the_scores_come_first(criterion_diff: CriterionDiff) -> None:
+def test_scores_come_first_without_agreement(criterion_diff: CriterionDiff) -> None:
     assert finding(criterion_diff, agreement=(agreed("within-items", None),))[0].startswith(
         "No significant change in scores"
     )
     assert finding(criterion_diff, agreement=(), no_agreement="No ratings")[1:] == ["No ratings."]
 
 
-def test_prompts_tokens_and_cost(found: CriterionDiff) -> None:
-    assert found.prompts is not None
-    prompts = found.prompts
+def test_prompts_tokens_and_cost(criterion_diff: CriterionDiff) -> None:
+    assert criterion_diff.prompts is not None
+    prompts = criterion_diff.prompts
 
     def made(**fields: Any) -> CriterionDiff:
-        return replace(found, judged=None, prompts=replace(prompts, **fields))
+        return replace(criterion_diff, judged=None, prompts=replace(prompts, **fields))
 
-    def rows(criterion_diff: CriterionDiff) -> list[list[str]]:
-        return [
-            [cell.text for cell in row[:4]]
-            for row in plugins.document(criterion_diff).summary[0].rows
-        ]
+    def rows(diff: CriterionDiff) -> list[list[str]]:
+        return [[cell.text for cell in row[:4]] for row in plugins.document(diff).summary[0].rows]
 
     assert rows(made()) == [
         ["tokens per prompt", "612", "655", "+7.0%"],
@@ -270,8 +267,8 @@ def test_prompts_tokens_and_cost(found: CriterionDiff) -> None:
     assert "それは本当" in made().report()
 
 
-def test_without_data(found: CriterionDiff) -> None:
-    bare = replace(found, judged=None, prompts=None)
+def test_diff_report_without_data(criterion_diff: CriterionDiff) -> None:
+    bare = replace(criterion_diff, judged=None, prompts=None)
     assert finding(bare) == ["The two criteria differ"]
     assert "```at once```" in bare.report()
     equal = replace(bare, diff=(), changes=())

@@ -70,13 +70,13 @@ def test_ranks_and_marks_are_the_comparisons(tested: Result, result: Result) -> 
         ("日本語", "日本語"),
     ],
 )
-def test_a_text_is_no_formula(text: str, cell: str) -> None:
+def test_csv_cells_are_not_formulas(text: str, cell: str) -> None:
     assert escape(text) == cell
 
 
 @given(st.text("='+-@ a\t\r\n", max_size=6))
 @example("")
-def test_what_was_put_before_a_text_can_be_taken_away(text: str) -> None:
+def test_csv_formula_escape_is_reversible(text: str) -> None:
     cell = escape(text)
     assert cell[:1] not in set("=+-@\t\r\n") - {""}
     assert text in (cell, cell[1:])

@@ -46,7 +46,7 @@ def carried(first: pd.Series[float], second: pd.Series[float]) -> int:
     return enough[0] if enough else 0
 
 
-def test_two_items_that_carry_a_lead_are_named() -> None:
+def test_names_two_items_that_carry_a_lead() -> None:
     first = [3.2] * 8 + [5.0, 5.0]
     items = [f"i{k}" for k in range(10)]
     result, comparison = made(pd.DataFrame({"a": first, "b": [3.0] * 10}, index=items))

@@ -54,13 +54,13 @@ def test_failures_of_the_winner_alone_are_a_notice_with_the_other_finding() -> N
     assert "Failures differ between systems" in " ".join(result.report().split())
 
 
-def test_a_finding_that_stays_is_said_to_stay() -> None:
+def test_notice_says_that_the_finding_is_unchanged() -> None:
     notice = failure_notice(run_with({"b": range(4)}))
     assert notice.endswith("With the worst score for each, the finding stays.")
 
 
 @pytest.mark.parametrize("failed", [{}, {"a": range(3), "b": range(3, 6)}, {"b": range(1)}])
-def test_failures_that_do_not_depend_on_the_system_are_no_notice(failed: dict[str, range]) -> None:
+def test_failures_independent_of_the_system_make_no_notice(failed: dict[str, range]) -> None:
     assert failure_notice(run_with(failed)) == ""
 
 

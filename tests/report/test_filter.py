@@ -45,7 +45,7 @@ def run(data: Any, **options: Any) -> Result:
     return judge.evaluate(data, ["coherence"], **kind)
 
 
-def test_all_numbers_are_those_of_a_run_on_these_texts_alone() -> None:
+def test_filtered_numbers_equal_those_of_a_run_on_the_subset() -> None:
     whole, alone = run(rows()).where(channel="email"), run(rows(), where={"channel": "email"})
     for name in ("estimates", "comparisons", "overall", "drivers", "rated", "matrices", "repeats"):
         assert getattr(whole, name) == getattr(alone, name), name
@@ -54,7 +54,7 @@ def test_all_numbers_are_those_of_a_run_on_these_texts_alone() -> None:
 
 
 @pytest.mark.slow
-def test_of_a_panel_and_of_a_ranking_too() -> None:
+def test_filtering_a_panel_and_a_ranking() -> None:
     panel = [ScriptedProvider(grade, model="x"), ScriptedProvider(lambda _: "3", model="y")]
     whole, alone = run(rows(), model=panel).where(channel="phone"), run(rows()[24:], model=panel)
     assert (whole.table.columns, whole.table.scores) == (alone.table.columns, alone.table.scores)
@@ -88,7 +88,7 @@ def test_values_of_whole_systems_go_where_their_texts_do() -> None:
     }
 
 
-def test_what_is_not_there_is_said() -> None:
+def test_an_unknown_filter_value_is_an_error() -> None:
     result = run(rows(), metrics=[])
     with pytest.raises(
         DataError, match=r"no row has it; channel is 'email' \(24\), 'phone' \(24\)"
@@ -101,7 +101,7 @@ def test_what_is_not_there_is_said() -> None:
 
 
 @pytest.mark.slow
-def test_people_are_held_against_the_same_texts() -> None:
+def test_ratings_are_filtered_with_the_texts() -> None:
     result = run(rows())
     rated = judge.validate(result, where={"channel": "phone"}).rated
     assert rated == judge.validate(run(rows()[24:])).rated

@@ -67,7 +67,7 @@ def of(*names: str, **values: list[float]) -> dict[str, dict[str, list[float]]]:
     return {system: dict.fromkeys(names or ("fluency",), row) for system, row in values.items()}
 
 
-def test_the_only_best_system_is_named_with_its_lead() -> None:
+def test_finding_names_the_best_system_and_its_lead() -> None:
     noisy = [value + (0.2 if k % 2 else -0.2) for k, value in enumerate(wave(3.0))]
     assert finding(made(of(a=wave(4.0), b=noisy))) == (
         "a beats b",
@@ -98,7 +98,7 @@ def test_a_pair_behind_the_best_without_a_difference_is_named() -> None:
     )
 
 
-def test_without_a_difference_the_items_to_detect_it_are_named() -> None:
+def test_finding_without_a_difference_names_the_items_needed() -> None:
     a, b = [4.0, 3.0, 5.0, 2.0] * 5, [3.0, 4.0, 4.0, 2.5] * 5
     headline, detail = finding(made(of(a=a, b=b)))
     assert headline == "No significant difference between the two systems on fluency"
@@ -128,7 +128,7 @@ RUNS: dict[str, dict[str, list[float]]] = {
 
 @pytest.mark.parametrize("values", RUNS.values(), ids=RUNS)
 @pytest.mark.parametrize("criteria", [["fluency"], ["fluency", "style"]])
-def test_the_items_in_the_finding_are_those_of_power(
+def test_items_needed_in_the_finding_equal_power(
     values: dict[str, list[float]], criteria: list[str], tmp_path: Path
 ) -> None:
     """The sentence, the Python result and `judge plan --pair` answer with one number, or none of them with any."""
@@ -163,7 +163,7 @@ def on_items(a: list[float], b: list[float], **better: str) -> Result:
     )
 
 
-def test_a_leader_by_mean_that_is_behind_on_the_shared_items_is_not_said_to_lead() -> None:
+def test_a_leader_by_mean_behind_on_shared_items_does_not_lead() -> None:
     a, b = [4.0] * 8 + [5.0] * 12, [5.0] * 4 + [4.0] * 4
     assert finding(on_items(a, b)) == (
         "No significant difference between the two systems on coherence",
@@ -271,7 +271,7 @@ def test_a_system_that_only_a_metric_ranks_first_is_named() -> None:
         ),
     ],
 )
-def test_without_a_comparison_the_mean_or_the_reason_is_given(
+def test_finding_without_a_comparison_gives_the_mean_or_a_reason(
     values: dict[str, list[float]], sentence: str
 ) -> None:
     assert finding(made(of(**values)))[0].startswith(sentence)
@@ -496,7 +496,7 @@ def test_verdicts_that_all_change_with_the_order_support_no_claim(
     assert finding(by_place({"better": values}, against="a"))[0] == VOID
 
 
-def test_no_criterion_whose_verdicts_all_change_with_the_order_has_a_first_system() -> None:
+def test_a_criterion_with_only_flips_has_no_first_system() -> None:
     result = by_place({"better": [1.0] * 4, "clear": [0.9, 0.8, 0.9, 0.7]})
     assert not any("is first on" in sentence for sentence in finding(result))
 
@@ -548,7 +548,7 @@ def test_a_system_with_scores_for_few_items_does_not_lead() -> None:
     assert reason == "a has the highest mean (5.00), but scores for 3 of 20 items."
 
 
-def test_a_significant_difference_is_named_though_the_leader_has_none() -> None:
+def test_finding_names_a_significant_difference_below_the_leader() -> None:
     """The leader has scores for more than half of the items, but too few for a difference."""
     leader = [5.0, 1.0, 5.0, 5.0, 5.0, 1.0, 5.0, 5.0, 1.0, 5.0, 5.0]
     b, c = [3.5, 3.75] * 10, [3.0, 2.75] * 10

@@ -61,7 +61,7 @@ def test_the_method_of_a_score_in_words(provenance: Provenance, facts: str) -> N
         (2.5, -1.0, "below 2.5"),
     ],
 )
-def test_a_value_that_does_not_pass_says_what_does(
+def test_a_failing_score_shows_the_pass_threshold(
     pass_at: float | None, value: float, below: str
 ) -> None:
     score = replace(_score(Provenance("single")), value=value)
@@ -131,7 +131,7 @@ def test_a_pair_that_lacks_an_answer_has_no_value() -> None:
 @given(
     st.lists(st.tuples(*[st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0])] * 2), min_size=1, max_size=8)
 )
-def test_flips_are_those_the_statistics_count(values: list[tuple[float, float]]) -> None:
+def test_item_flips_equal_the_statistics(values: list[tuple[float, float]]) -> None:
     rows = [
         Score(str(k), *names, Provenance("single"), opponent)  # type: ignore[call-arg]
         for k, (one, other) in enumerate(values)

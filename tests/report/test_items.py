@@ -88,7 +88,7 @@ def test_equal_lowest_scores_are_ordered_by_the_texts_mean(result: Result) -> No
     ]
 
 
-def test_without_criteria_the_first_metric_orders_the_items() -> None:
+def test_first_metric_orders_items_without_criteria() -> None:
     columns = (
         Column("words", "metric", Signature(), better=""),
         Column("rouge1", "metric", Signature()),
@@ -186,7 +186,7 @@ def test_metrics_that_failed_for_the_same_reason_share_an_entry() -> None:
     assert item.failed == 4
 
 
-def test_an_abstention_of_a_metric_is_no_failure() -> None:
+def test_a_skipped_metric_is_not_a_failure() -> None:
     samples = tuple(Sample(f"i{k}", "s", "A text.") for k in range(3))
     columns = (
         Column("fluency", "criterion", Signature("fluency"), *SCALE),

@@ -35,7 +35,7 @@ def test_golden(result: Result, golden) -> None:
     golden("report.json", result.report("json"))
 
 
-def test_it_is_strict_json_whatever_the_numbers(result: Result) -> None:
+def test_json_is_strict_for_any_numbers(result: Result) -> None:
     endless = {("lead", "length"): Estimate("mean", float("inf"), None, None, 3, "m")}
     data = json.loads(
         replace(result, estimates=endless, comparisons=()).report("json"),
@@ -59,7 +59,7 @@ def test_the_table_holds_every_estimate(result: Result) -> None:
     assert sum(row["failed"] for row in data["table"]) == len(result.failures)
 
 
-def test_the_published_schema_is_that_of_the_records() -> None:
+def test_published_schema_matches_the_records() -> None:
     """JUDGE_GOLDEN=write writes it anew. What a release takes out of it needs another number in SCHEMA."""
     text = json.dumps(schema(), ensure_ascii=False, indent=1) + "\n"
     if os.environ.get("JUDGE_GOLDEN") == "write":
@@ -124,7 +124,7 @@ RUNS: dict[str, Callable[[], Result]] = {
 
 @pytest.mark.parametrize("kind", RUNS)
 @pytest.mark.slow
-def test_real_runs_are_what_the_schema_says(kind: str, tmp_path: Path) -> None:
+def test_reports_of_real_runs_match_the_schema(kind: str, tmp_path: Path) -> None:
     result = RUNS[kind]()
     document = _valid(result.report("json"))
     assert ("rankings" in document) == (kind == "rank")

@@ -72,7 +72,7 @@ def test_every_row_has_a_cell_for_every_column(
         assert text.count("{") - text.count("\\{") == text.count("}") - text.count("\\}")
 
 
-def test_a_panels_columns_stand_under_their_criterion(panel: Result) -> None:
+def test_panel_columns_are_grouped_by_criterion(panel: Result) -> None:
     lines = render(panel).splitlines()
     at = lines.index("\\toprule")
     assert lines[at + 1 : at + 3] == [
@@ -90,7 +90,7 @@ def test_the_best_is_bold_and_marked(tested: Result) -> None:
     assert rows[4].startswith("{}poor & 3 & 0.375 & 2.00 & 3.00 ")
 
 
-def test_many_columns_of_few_systems_stand_below_each_other(tested: Result) -> None:
+def test_many_columns_of_few_systems_are_stacked(tested: Result) -> None:
     columns = tuple(Column(f"c_{k}", "metric", Signature(), better="lower") for k in range(9))
     estimates = {("good", "c_3"): Estimate("mean", 1.5, 1.0, 2.0, 12, "m")}
     text = render(Result(replace(tested.table, columns=columns, scores=()), estimates))
@@ -106,7 +106,7 @@ def _one(system: str, better: str, *ends: float | None) -> str:
     return render(Result(Table((sample,), (column,), ()), estimates))
 
 
-def test_minus_is_a_sign_and_small_intervals_stand_below() -> None:
+def test_latex_minus_signs_and_small_intervals() -> None:
     assert _rows(_one("a-1", "lower", -0.5, -0.75, 0.25)) == [
         "{}a-1 & $-$0.500 \\\\",
         " & {\\scriptsize [$-$0.750, 0.250]} \\\\",
@@ -130,7 +130,7 @@ def _narrow(columns: Sequence[str]) -> str:
     )
 
 
-def test_many_columns_go_on_in_a_part_below() -> None:
+def test_many_columns_continue_in_a_second_part() -> None:
     text = _narrow([f"metric_{k}" for k in range(12)])
     shapes = re.findall(r"\\begin\{tabular\}\{l(r*)\}", text)
     assert [len(shape) for shape in shapes] == [10, 2]

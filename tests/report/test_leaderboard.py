@@ -39,7 +39,7 @@ def short(result: Result) -> Shown:
     return next(block for block in plugins.document(result).summary if isinstance(block, Shown))
 
 
-def test_cells_say_what_was_scored(result: Result) -> None:
+def test_cells_describe_the_score(result: Result) -> None:
     rows = build_leaderboard(result).rows
     assert rows["システム二", "coherence"].coverage == "2/3"
     assert rows["lead", "coherence"].coverage == ""

@@ -96,7 +96,7 @@ def test_the_finding_comes_first_and_only_the_best_is_marked(tested: Result) -> 
     assert "\\* significantly better than every other system" in text
 
 
-def test_many_columns_of_few_systems_stand_below_each_other() -> None:
+def test_many_columns_of_few_systems_are_stacked() -> None:
     text = render(_large(2, 9, 0, ""))
     assert (
         "|  | s0 | s1 |\n| --- | ---: | ---: |\n| c0 ↑ | 3.00 \\[2.00, 4.00\\] | 3.00 \\[2.00, 4.00\\] |\n"
@@ -134,7 +134,7 @@ def _large(systems: int, columns: int, failures: int, name: str) -> Result:
     ],
 )
 @pytest.mark.slow
-def test_it_fits_a_comment_whatever_the_size(
+def test_markdown_fits_a_comment_for_any_size(
     systems: int, columns: int, failures: int, name: str
 ) -> None:
     text = render(_large(systems, columns, failures, name))

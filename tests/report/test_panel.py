@@ -13,7 +13,7 @@ from judge.results.result import Result
 from judge.stats.analyze import analyze, panel_column
 
 
-def test_a_judges_columns_stand_under_their_criterion(panel: Result) -> None:
+def test_judge_columns_are_grouped_by_criterion(panel: Result) -> None:
     assert [(g.name, dict(g.parts)) for g in groups(panel)] == [
         ("fluency", {"fluency": "panel mean", "fluency/a": "a", "fluency/org/b": "org/b"}),
         ("rougeL", {"rougeL": ""}),
@@ -26,7 +26,7 @@ def test_a_judges_columns_stand_under_their_criterion(panel: Result) -> None:
     ]
 
 
-def test_columns_found_apart_are_put_together_the_mean_first(panel: Result) -> None:
+def test_panel_columns_are_joined_with_the_mean_first(panel: Result) -> None:
     apart = replace(panel, table=replace(panel.table, columns=panel.table.columns[::-1]))
     assert [c.name for c in build_leaderboard(apart).columns] == [
         "fluency",
@@ -36,7 +36,7 @@ def test_columns_found_apart_are_put_together_the_mean_first(panel: Result) -> N
     ]
 
 
-def test_without_a_panel_a_slash_is_part_of_the_name(panel: Result) -> None:
+def test_a_slash_without_a_panel_is_part_of_the_name(panel: Result) -> None:
     columns = tuple(replace(c, judge="", criterion="") for c in panel.table.columns)
     alone = replace(panel, table=replace(panel.table, columns=columns))
     assert [group.name for group in groups(alone)] == [
@@ -121,6 +121,6 @@ def test_splits_are_in_every_format(panel: Result) -> None:
     assert 'href="#items?column=fluency%3A%20judges%20apart"' in result.report("html")
 
 
-def test_one_judge_agrees_with_nobody(result: Result) -> None:
+def test_one_judge_has_no_agreement(result: Result) -> None:
     for format in ("console", "markdown", "json"):
         assert not re.search("greement|split", result.report(format))

@@ -28,7 +28,7 @@ def test_a_failed_comparison_names_both_systems(ranking: Result) -> None:
     )
 
 
-def test_banners_name_the_status_the_notes_and_what_a_judge_did_not_do(result: Result) -> None:
+def test_banners_show_status_notes_and_unmet_parameters(result: Result) -> None:
     assert build_provenance(result).banners == (
         "This run was interrupted. What had come back is shown; run the same command again to go on.",
         "scripted replies: no model was asked",
@@ -58,9 +58,7 @@ def test_the_weighting_counts_judgments_alone(panel: Result, ranking: Result) ->
     assert dict(build_provenance(ranking).facts)["Weighting"] == "auto: logprobs 10, single 5"
 
 
-def test_judges_say_what_they_refused_and_those_of_a_panel_what_they_cost(
-    panel: Result, ranking: Result
-) -> None:
+def test_judges_list_refused_parameters_and_panel_cost(panel: Result, ranking: Result) -> None:
     assert build_provenance(ranking).judges == (
         (
             "small-judge",

@@ -38,7 +38,7 @@ def lines(raw: str, column: Column = COLUMN) -> tuple[Line, ...]:
     return qags_table(column, Score("1", "a", column.name, 1.0, Provenance("metric", raw=raw)))
 
 
-def test_lines_are_read_and_gaps_are_said() -> None:
+def test_qags_lines_are_read_and_gaps_are_noted() -> None:
     first, second, third, fourth = lines(RAW)
     assert first == Line("boat", "The ____ came late.", "boat", "boat", {"f1": 1.0})
     assert (second.from_source, second.similarity) == ("–", {"f1": 0.0})
@@ -103,7 +103,7 @@ def test_a_broken_working_says_nothing(raw: str) -> None:
     assert lines(raw) == ()
 
 
-def test_only_what_qags_wrote_is_read() -> None:
+def test_ignores_details_qags_did_not_write() -> None:
     assert lines(RAW, Column("fluency", "criterion", Signature("fluency", "m"))) == ()
     assert lines(RAW, Column("qags_f1", "criterion", Signature("qags_f1", "m"))) == ()
     assert lines(RAW, Column("rougeL", "metric", Signature("rougeL"))) == ()

@@ -84,7 +84,7 @@ def test_the_matrix_has_the_win_rates_in_the_order_of_the_standings(ranking: Res
     assert "lead against システム二: 40.0% of 3 pairs" in titles
 
 
-def test_sentences_say_what_was_compared(ranking: Result) -> None:
+def test_ranking_sentences_describe_the_comparison(ranking: Result) -> None:
     text = " ".join(ranking.report("console", full=True).split())
     for sentence in (
         "8 pairs compared; identical texts, ties without a judge: 1; left out, because an answer is missing: 1; failed "
@@ -97,7 +97,7 @@ def test_sentences_say_what_was_compared(ranking: Result) -> None:
     assert "No pair was judged in both orders, so the effect of the order is unknown." in alone
 
 
-def test_systems_that_were_never_compared_stand_last_without_numbers() -> None:
+def test_uncompared_systems_come_last_without_numbers() -> None:
     result = _ranked(3)
     rows = tuple(s for s in result.table.scores if "system-2" not in (s.system, s.opponent))
     ranked = rankings(rows, (), result.table.systems, ["overall"])

@@ -280,7 +280,7 @@ def test_a_circle_is_called_a_circle() -> None:
     )
 
 
-def test_one_win_and_nine_ties_are_no_lead() -> None:
+def test_one_win_and_nine_ties_make_no_lead() -> None:
     verdicts = [
         ("better", item, "s0", "s1", 1.0 if item == 0 else 0.5, 1.0 if item == 0 else 0.5)
         for item in range(10)

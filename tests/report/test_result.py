@@ -152,7 +152,7 @@ def test_matrices_that_are_not_square_are_refused(
         {"columns": [{"name": "b", "kind": "metric", "signature": "b", "labels": [], "later": 1}]},
     ],
 )
-def test_a_run_of_a_newer_version_is_not_read_by_halves(
+def test_refuses_a_run_of_a_newer_version(
     result: Result, tmp_path: Path, changes: dict[str, Any]
 ) -> None:
     result.save(tmp_path)
@@ -164,9 +164,7 @@ def test_a_run_of_a_newer_version_is_not_read_by_halves(
         load(tmp_path)
 
 
-def test_a_run_of_an_earlier_judge_names_its_version_and_what_to_do(
-    result: Result, tmp_path: Path
-) -> None:
+def test_refuses_a_run_of_an_older_version_with_advice(result: Result, tmp_path: Path) -> None:
     result.save(tmp_path)
     run = json.loads((tmp_path / "run.json").read_text("utf-8"))
     run["info"]["judge_version"] = "0.1.0"

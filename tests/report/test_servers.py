@@ -128,7 +128,7 @@ def test_scores_made_without_token_probabilities_say_how(
 
 
 @pytest.mark.parametrize("method", ["samples", "single"])
-def test_a_way_of_scoring_that_the_user_chose_is_no_lack(method: str) -> None:
+def test_a_chosen_scoring_strategy_is_not_reported_as_missing(method: str) -> None:
     """Such requests want no probabilities, though the vendor is known to give none."""
     result = scored([method] * 3, unmet={"n": 3}, learned=BLIND["learned"], draws=20)
     assert server_notes(result) == ()

@@ -123,7 +123,7 @@ def test_png_has_every_pixel_twice(tmp_path: Path) -> None:
     assert len(data) > 2 * len(blank)
 
 
-def test_without_resvg_png_says_what_it_needs(
+def test_png_without_resvg_names_the_package(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "resvg_py", None)

@@ -242,7 +242,7 @@ def sentences(rated: Rated, level: str = "within-items") -> list[str]:
         ({}, "small-judge: could not be compared with a baseline."),
     ],
 )
-def test_a_sentence_says_what_the_differences_support(
+def test_validation_sentences_follow_from_the_differences(
     differences: dict[str, Estimate], sentence: str
 ) -> None:
     one = rated(differences)

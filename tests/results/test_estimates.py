@@ -61,7 +61,7 @@ def result() -> Result:
     return scored()
 
 
-def test_means_and_differences_are_those_of_the_result(result: Result) -> None:
+def test_means_and_differences_equal_the_result(result: Result) -> None:
     frame = result.estimates_frame()
     means = frame[frame.kind == "mean"].set_index(["system", "column"])
     assert len(means) == len(result.estimates)
@@ -81,7 +81,7 @@ def test_means_and_differences_are_those_of_the_result(result: Result) -> None:
         )  # fmt: skip
 
 
-def test_correlations_with_people_are_those_of_the_result(result: Result) -> None:
+def test_correlations_with_ratings_equal_the_result(result: Result) -> None:
     rows = [row for row in estimate_rows(result) if row.kind == "correlation"]
     expected = {
         (rated.criterion, each.name, level, coefficient): estimate.value
@@ -95,7 +95,7 @@ def test_correlations_with_people_are_those_of_the_result(result: Result) -> Non
     } == expected
 
 
-def test_no_number_has_two_rows(result: Result) -> None:
+def test_every_number_has_one_row(result: Result) -> None:
     keys = Counter(
         (
             row.kind,

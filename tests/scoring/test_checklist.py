@@ -180,7 +180,7 @@ ANSWERS = st.lists(st.tuples(st.floats(0.01, 100), P, P, P), min_size=1, max_siz
 
 
 @given(ANSWERS)
-def test_the_interval_bounds_every_outcome_of_what_was_not_seen(
+def test_interval_bounds_every_outcome_of_unseen_answers(
     answers: list[tuple[float, float, float, float]],
 ) -> None:
     questions = [ChecklistQuestion(f"{n}?", weight) for n, (weight, *_) in enumerate(answers)]
@@ -541,9 +541,7 @@ def refuse(_: Request) -> Reply:
         ({"reply": "score_then_reason"}, "the answers of the checklist polite are yes or no alone"),
     ],
 )
-def test_what_a_checklist_cannot_do_is_refused(
-    polite: str, options: dict[str, Any], says: str
-) -> None:
+def test_refuses_unsupported_checklists(polite: str, options: dict[str, Any], says: str) -> None:
     with pytest.raises(ConfigError, match=says):
         run(refuse, polite, **options)
     with pytest.raises(JudgeError, match="judges one text"):

@@ -22,7 +22,7 @@ def token_reply(chosen: str, logprob: float, listed: dict[str, float]) -> Respon
 
 
 @pytest.mark.parametrize("listed", [{}, {"4": math.log(0.95)}])
-def test_a_chosen_token_without_alternatives_is_no_distribution(listed: dict[str, float]) -> None:
+def test_a_token_without_alternatives_is_not_a_distribution(listed: dict[str, float]) -> None:
     reply = token_reply("4", math.log(0.95), listed)
     with pytest.raises(UnusableReply, match="at most 1 probability") as caught:
         strategies.score_reply("logprobs", [reply], COHERENCE, SamplingOptions())
@@ -43,7 +43,7 @@ def test_probabilities_above_one_are_the_next_strategys_turn(filler: float) -> N
         strategies.score_reply("logprobs", [reply], COHERENCE, SamplingOptions())
 
 
-def test_a_reply_whose_server_refused_probabilities_is_followed_by_draws() -> None:
+def test_refused_logprobs_fall_back_on_draws() -> None:
     refused = replace(Response((Choice("I would rather not say."),)), unmet=("logprobs",))
     with pytest.raises(UnusableReply) as caught:
         strategies.score_reply("logprobs", [refused], COHERENCE, SamplingOptions(), judged="")

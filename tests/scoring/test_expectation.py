@@ -181,7 +181,7 @@ def test_vectors(
         ([("0", {"0": 0.4, "1": 0.2, "10\n": 0.4})], HUNDRED, 0.2, 6.0, 24.0),
     ],
 )
-def test_bounds_hold_what_is_not_known(
+def test_bounds_cover_the_unseen_mass(
     reply: list[Place | str], scale: Scale, ambiguous: float, low: float, high: float
 ) -> None:
     result = weighed(tokens(*reply), scale)
@@ -267,14 +267,14 @@ def test_a_sum_of_probabilities_just_above_one_keeps_its_proportions() -> None:
 
 
 @pytest.mark.parametrize("logprob", [0.0, -0.3, -1.0])
-def test_probabilities_that_add_up_to_more_than_one_are_none(logprob: float) -> None:
+def test_refuses_probabilities_above_one(logprob: float) -> None:
     listed = tuple((label, logprob) for label in "12345")
     with pytest.raises(ParseError, match="add up to"):
         from_logprobs((Token("4", logprob, listed),), 0, "4", FIVE)
 
 
 @pytest.mark.parametrize("logprob", [-9999.0, -math.inf, math.nan, math.inf, 0.5, 9999.0])
-def test_sentinels_are_no_probabilities(logprob: float) -> None:
+def test_sentinel_logprobs_are_ignored(logprob: float) -> None:
     listed = (("4", math.log(0.5)), ("5", logprob))
     assert from_logprobs(
         (Token("4", math.log(0.5), listed),), 0, "4", FIVE
@@ -290,7 +290,7 @@ def test_a_certain_token_may_be_certain_by_a_rounding_error_more() -> None:
 
 
 @pytest.mark.parametrize("reply", [[("4", {"4": 1.0})], ["So", " be", " it", ": ", "4"]])
-def test_no_mass_on_the_scale_is_an_error_and_not_zero(reply: list[Place | str]) -> None:
+def test_zero_mass_on_the_scale_is_an_error_and_not_a_score(reply: list[Place | str]) -> None:
     certain = tokens(*reply)
     blind = (*certain[:-1], Token("4", -9999.0, (("The", -0.1), ("It", -3.0), ("7", -4.0))))
     with pytest.raises(ParseError, match="no probability on any label") as caught:
@@ -312,7 +312,7 @@ def test_a_written_label_that_no_token_shows_keeps_its_own_probability() -> None
 # Draws and decisions.
 
 
-def test_of_labels_drawn_equally_often_the_first_of_the_scale_is_the_likeliest() -> None:
+def test_equally_frequent_labels_resolve_to_the_first_of_the_scale() -> None:
     assert from_samples(["5", "3", "3", "5", "1"], FIVE).argmax == "3"
     assert from_samples(["b", "a"], Scale(("b", "a"), (1.0, 0.0))).argmax == "b"
 
@@ -323,7 +323,7 @@ def test_draws_that_agree_leave_no_doubt() -> None:
 
 
 @pytest.mark.parametrize("labels", [[], [None], [None] * 20])
-def test_no_draw_that_parsed_is_an_error_and_not_zero(labels: list[None]) -> None:
+def test_unparsed_draws_are_an_error_and_not_a_score(labels: list[None]) -> None:
     with pytest.raises(ParseError, match="no probability"):
         from_samples(labels, FIVE)
 
@@ -341,7 +341,7 @@ def test_the_value_of_draws_is_their_mean(scale: Scale, data: st.DataObject) -> 
     within_its_bounds(result, scale)
 
 
-def test_what_a_decision_lacks_to_one_widens_the_bounds() -> None:
+def test_missing_mass_of_a_decision_widens_the_bounds() -> None:
     result = from_probabilities({"4": 0.5, "5": 0.25}, FIVE)
     assert (result.value, result.mass) == (pytest.approx(3.25 / 0.75), 0.75)
     assert (result.low, result.high) == pytest.approx((3.25 + 0.25 * 1, 3.25 + 0.25 * 5))
@@ -368,9 +368,7 @@ def test_a_decisions_rounding_is_scaled() -> None:
         ({"4": math.inf}, "no probabilities"),
     ],
 )  # fmt: skip
-def test_what_is_no_distribution_over_the_scale_is_an_error(
-    shares: dict[str, float], message: str
-) -> None:
+def test_an_invalid_distribution_is_an_error(shares: dict[str, float], message: str) -> None:
     with pytest.raises(ParseError, match=message):
         from_probabilities(shares, FIVE)
 
@@ -381,7 +379,7 @@ def test_a_drawn_label_that_is_not_on_the_scale_is_an_error() -> None:
 
 
 @given(st.sampled_from(SCALES), st.data())
-def test_a_decision_is_what_tokens_of_its_probabilities_would_be(
+def test_a_decision_scores_like_tokens_with_equal_probabilities(
     scale: Scale, data: st.DataObject
 ) -> None:
     weights = data.draw(
@@ -464,7 +462,7 @@ def replies(draw: st.DrawFn) -> tuple[Place, ...]:
 
 
 @given(replies(), st.randoms(use_true_random=False))
-def test_the_value_lies_within_its_bounds_whatever_the_order_of_the_alternatives(
+def test_value_is_within_bounds_for_any_order_of_alternatives(
     reply: tuple[Place, ...], random: Random
 ) -> None:
     shuffled = [(text, dict(random.sample(list(top.items()), len(top)))) for text, top in reply]
@@ -528,7 +526,7 @@ def test_any_tokens_give_a_value_on_the_scale_or_a_parse_error(
 
 
 @given(st.sampled_from(SCALES), st.data())
-def test_what_is_found_counts_wherever_the_tokens_are_cut(
+def test_parsed_label_is_weighed_for_any_token_boundaries(
     scale: Scale, data: st.DataObject
 ) -> None:
     label = data.draw(st.sampled_from(scale.labels))

@@ -125,7 +125,7 @@ def weigh(scale: Scale, *reply: tuple[str, dict[str, float]]) -> tuple[float, di
     return value, dict(provenance.distribution or {})
 
 
-def test_a_whole_number_that_may_become_a_half_point_is_split_by_what_follows() -> None:
+def test_a_whole_number_before_a_half_point_is_split_by_the_next_token() -> None:
     value, shares = weigh(
         STEPS.scale, ("4", {"4": 0.8, "5": 0.2}), ("\n", {"\n": 0.7, ".5": 0.2, "½": 0.1})
     )

@@ -39,9 +39,7 @@ KINDS: tuple[ReplyKind, ...] = ("score", "score_then_reason", "reason_then_score
         ('{"Coherence_Score": "4/5", "reason": "Good."}', "Good."), ('{"rating": 4, "reason": "Good."}', "Good."),
     ],
 )  # fmt: skip
-def test_what_is_plainly_one_object_with_a_score_is_read_in_prose_only(
-    text: str, reason: str | None
-) -> None:
+def test_a_broken_json_score_is_read_only_in_prose_mode(text: str, reason: str | None) -> None:
     score = find(text, "reason_then_score", FIVE, "Coherence", judged="It has 4 parts.")
     place = text.rindex("4/5" if "4/5" in text else "4")
     assert (score.label, score.start, text[score.start]) == ("4", place, "4")
@@ -76,7 +74,7 @@ def test_what_is_plainly_one_object_with_a_score_is_read_in_prose_only(
         ('{"score": 4}\nいや、三です。', "another score"),
     ],
 )  # fmt: skip
-def test_an_object_whose_score_is_in_doubt_is_refused(text: str, message: str) -> None:
+def test_refuses_an_object_with_an_ambiguous_score(text: str, message: str) -> None:
     for judged in ("Good. Final score: 5", None):
         with pytest.raises(ParseError, match=message if judged else "."):
             find(text, "reason_then_score", FIVE, "Coherence", judged)
@@ -255,7 +253,7 @@ def test_an_object_of_the_judged_text_is_never_the_score(
         "{{",
     ],
 )
-def test_a_very_long_reply_without_an_object_is_refused_at_once(piece: str) -> None:
+def test_refuses_a_very_long_reply_without_an_object(piece: str) -> None:
     for text in (piece * 30_000, "Score: {" + piece * 30_000 + "} 4 }"):
         with pytest.raises(ParseError):
             find(text, "reason_then_score", FIVE, "Coherence", judged=piece * 30_000)

@@ -61,7 +61,7 @@ VERDICT = Scale(("fail", "pass"), (0.0, 1.0))
         ('{"a": "pass"}', ['{"a":', ' "', "pass", '"', "}"], {"pass": {"pass": 0.8, "fail": 0.2}}, VERDICT, 0.8),
     ],
 )  # fmt: skip
-def test_a_value_is_weighed_with_what_its_tokens_carry(
+def test_a_value_is_weighed_by_its_token_probabilities(
     reply: str, texts: list[str], top: dict[str, dict[str, float]], scale: Scale, value: float
 ) -> None:
     (a,) = split_reply(Choice(reply, "stop", tokens(*texts, top=top)), ("a",))
@@ -94,7 +94,7 @@ def test_tokens_that_do_not_join_to_the_reply() -> None:
         ('{"a": 4, "b": 2}', "length", [None, None]), ("I cannot do that.", "refusal", [None, None]),
     ],
 )  # fmt: skip
-def test_what_is_not_plainly_the_score_of_a_question_is_a_failure_of_that_question(
+def test_an_unclear_score_fails_only_its_question(
     reply: str, finish: str, scores: list[float | None]
 ) -> None:
     values: list[float | None] = []
@@ -107,7 +107,7 @@ def test_what_is_not_plainly_the_score_of_a_question_is_a_failure_of_that_questi
 
 
 @given(st.text(max_size=80), st.sampled_from(["stop", "length"]))
-def test_any_text_at_all_is_taken_apart(reply: str, finish: str) -> None:
+def test_any_text_can_be_split(reply: str, finish: str) -> None:
     assert len(split_reply(Choice(reply, finish, tokens(*reply)), ("a", "b"))) == 2
 
 
@@ -116,7 +116,7 @@ def test_any_text_at_all_is_taken_apart(reply: str, finish: str) -> None:
     st.sampled_from(["", " ", "\n  "]),
     st.data(),
 )
-def test_values_are_found_however_the_reply_is_cut_into_tokens(
+def test_values_are_parsed_for_any_token_boundaries(
     labels: list[str], gap: str, data: st.DataObject
 ) -> None:
     reply = f'{{{gap}"a":{gap}{labels[0]},{gap}"b":{gap}{labels[1]}{gap}}}'

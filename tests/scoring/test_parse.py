@@ -167,7 +167,7 @@ def is_no_score(text: str, title: str = "") -> None:
 
 
 @pytest.mark.parametrize("title", TITLES)
-def test_what_is_not_plainly_the_score_is_no_score(title: str) -> None:
+def test_refuses_a_reply_without_a_clear_score(title: str) -> None:
     for text in NOTHING:
         is_no_score(text, title)
 
@@ -218,7 +218,7 @@ def test_a_long_scale_is_shown_by_its_ends() -> None:
         ("A+", Scale(("A", "A+"), (1.0, 2.0)), "A+", "A+"), ("[x]", Scale(("[ ]", "[x]"), (0.0, 1.0)), "[x]", "[x]"),
     ],
 )  # fmt: skip
-def test_every_kind_of_label_is_found_where_it_stands(
+def test_every_kind_of_label_is_parsed_with_its_position(
     text: str, scale: Scale, label: str, written: str
 ) -> None:
     parsed = find(text, "score", scale)
@@ -239,7 +239,7 @@ def test_every_kind_of_label_is_found_where_it_stands(
         ("1e0", HALVES), ("Answer: mm", CASED), ("very", WORDS),
     ],
 )  # fmt: skip
-def test_a_label_stands_alone(text: str, scale: Scale) -> None:
+def test_a_label_must_be_a_whole_word(text: str, scale: Scale) -> None:
     with pytest.raises(ParseError):
         find(text, "score", scale)
 
@@ -422,9 +422,7 @@ ADVICE = "allow more with --max-tokens, or less thinking with --reasoning-effort
         ("", "length", "reached the token limit inside its thinking"),
     ],
 )  # fmt: skip
-def test_a_reply_of_thinking_alone_says_what_to_change(
-    text: str, finish: str, trouble: str
-) -> None:
+def test_a_reply_of_only_thinking_gives_advice(text: str, finish: str, trouble: str) -> None:
     for kind in KINDS:
         with pytest.raises(ParseError) as caught:
             read(Choice(text, finish), kind, FIVE)
@@ -487,12 +485,12 @@ def test_an_object_is_a_score_alone_if_no_other_number_is_in_it(
 
 
 @pytest.mark.parametrize("text", ["Score: 3.", "Score: 3", "Score: 3</s>"])
-def test_a_number_that_may_have_been_cut_is_what_it_is(text: str) -> None:
+def test_a_number_at_the_end_of_the_reply_is_read(text: str) -> None:
     for kind in ("score", "reason_then_score"):
         assert find(text, kind, FIVE).label == "3"
 
 
-def test_the_rest_of_a_long_line_is_no_line() -> None:
+def test_the_rest_of_a_long_line_is_not_a_new_line() -> None:
     """Only the end of a reply is looked at, and it may begin with "Result:" in the midst of a line."""
     for stars in range(105, 125):
         text = "Nobody knows the Result:" + "*" * stars + " 4"
@@ -511,7 +509,7 @@ ENDLESS = [
 ]  # fmt: skip
 
 
-def test_a_very_long_reply_is_refused_at_once() -> None:
+def test_refuses_a_very_long_reply() -> None:
     for text, (kind, title) in zip(ENDLESS, cycle(product(KINDS, ("", "Coherence"))), strict=False):
         with pytest.raises(ParseError):
             find(text, kind, FIVE, title)

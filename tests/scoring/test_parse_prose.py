@@ -212,7 +212,7 @@ def test_the_last_sentence_may_give_the_score_in_prose(before: str) -> None:
         is_a_four(before + text)
 
 
-def test_what_may_not_be_the_score_is_refused() -> None:
+def test_refuses_prose_without_a_clear_score() -> None:
     titles = {text: "Coherence" if text.isascii() else "일관성" for text in NOTHING}
     assert [
         text
@@ -283,15 +283,13 @@ def test_labels_in_words_count_beside_a_word_for_a_score(text: str, label: str |
 
 @pytest.mark.parametrize("label", ["1", "4"])
 @pytest.mark.parametrize("sentence", ["It is short.\n\n", "It is short.\n", "- It is short\n\n"])
-def test_a_bare_score_counts_whatever_numbers_the_judged_text_has(
-    label: str, sentence: str
-) -> None:
+def test_a_bare_score_counts_despite_numbers_in_the_judged_text(label: str, sentence: str) -> None:
     assert prose(sentence + label, "There are 4 cats.") == label
     assert prose(sentence + label, "There are no cats.") == label
 
 
 @pytest.mark.parametrize("label", ["1", "4"])
-def test_a_bare_number_that_goes_on_with_a_line_counts_for_no_label(label: str) -> None:
+def test_a_bare_number_before_more_text_is_not_a_label(label: str) -> None:
     assert prose(f"The text ends with\n{label}", "The cats are 4.") is None
 
 
@@ -365,7 +363,7 @@ WORDS = st.text(st.sampled_from("abc deé文字글"), max_size=12)
     WORDS, st.sampled_from(ENDS), MARKS, MARKS, st.sampled_from(["", ".", "!", "。", " ."]), WORDS
 )
 @pytest.mark.slow
-def test_a_quoted_ending_of_the_judged_text_is_no_score(
+def test_a_quoted_ending_of_the_judged_text_is_not_a_score(
     start: str, end: str, opening: str, closing: str, stop: str, opinion: str
 ) -> None:
     """Also without quotation marks, with other marks around it, and with other words before it."""
@@ -379,7 +377,7 @@ def test_a_quoted_ending_of_the_judged_text_is_no_score(
 
 
 @given(WORDS)
-def test_a_verbatim_echo_with_the_form_of_a_score_is_no_score(words: str) -> None:
+def test_an_echo_of_the_judged_text_is_not_a_score(words: str) -> None:
     judged = f"{words} A fine text by all of us.\nScore: 5"
     for reply in (judged, f"It says: {judged}", f"It reads\n{judged}."):
         with pytest.raises(ParseError, match="judged text"):

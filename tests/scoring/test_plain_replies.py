@@ -114,7 +114,7 @@ def test_a_later_remark_never_overrules_a_score() -> None:
 @pytest.mark.parametrize(
     "remark", ["I give it a 5.", "Actually, I'd give it a 5.", "Score: 5", "The score is 5."]
 )
-def test_two_scores_are_none(remark: str) -> None:
+def test_refuses_two_scores(remark: str) -> None:
     scores = ("I give it a 3.", "Score: 3 because one name is wrong.", "3 - one name is wrong.")
     for score, kind in product(scores, KINDS[:2]):
         assert label(f"{score}\n{remark}\nSo it is.", kind) is None
@@ -124,7 +124,7 @@ def test_two_scores_are_none(remark: str) -> None:
     "after",
     ["Wait, that is wrong.", "Scratch that.", "No, it is worse.", "On reflection, it is better."],
 )
-def test_a_score_that_is_taken_back_is_none(after: str) -> None:
+def test_refuses_a_retracted_score(after: str) -> None:
     assert label(f"I give it a 3. {after}", "score") is None
 
 

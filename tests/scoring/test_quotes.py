@@ -81,7 +81,7 @@ def test_a_reply_that_only_quotes_has_no_score(parts: list[str], kind: ReplyKind
 @pytest.mark.parametrize(
     "reply", ["4", "4\nIt holds.", "It holds.\nScore: 4", '{"score": 4}', "so it gets a 4."]
 )
-def test_without_a_quotation_nothing_changes(kind: ReplyKind, reply: str) -> None:
+def test_replies_without_a_quotation_are_unchanged(kind: ReplyKind, reply: str) -> None:
     def outcome(cite: bool) -> Any:
         try:
             return find(reply, kind, FIVE, judged="A text.", cite=cite)

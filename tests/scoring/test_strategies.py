@@ -105,7 +105,7 @@ def test_a_weighting_the_endpoint_does_not_have_is_refused(
         strategies.strategies_for(SamplingOptions(**settings), decides)
 
 
-def test_what_each_rung_asks() -> None:
+def test_requests_of_each_strategy() -> None:
     (logprobs,) = strategies.requests(PROMPT, COHERENCE, "logprobs", SamplingOptions())
     assert logprobs.params == {"temperature": 0.0, "max_tokens": 64, "top_logprobs": 20}
     (single,) = strategies.requests(PROMPT, COHERENCE, "single", SamplingOptions(max_tokens=7))
@@ -173,7 +173,7 @@ def test_twenty_draws_as_the_table_of_vectors_has_them() -> None:
     assert json.loads(provenance.raw or "") == ["4"] * 13 + ["5"] * 6 + ["n/a"]
 
 
-def test_draws_that_were_not_answered_are_counted_apart() -> None:
+def test_unanswered_draws_are_counted_separately() -> None:
     value, provenance = strategies.score_reply(
         "samples", [*said("4", "2"), Refused("busy")], COHERENCE, SamplingOptions(), ["why"]
     )
@@ -181,7 +181,7 @@ def test_draws_that_were_not_answered_are_counted_apart() -> None:
     assert provenance.note == "why; 1 of 3 draws were not answered"
 
 
-def test_no_draw_with_a_score_is_the_next_rungs_turn_and_no_answer_the_providers_error() -> None:
+def test_draws_without_a_score_fall_back_and_missing_replies_raise() -> None:
     with pytest.raises(UnusableReply, match="none of 2 draws has a score"):
         strategies.score_reply("samples", said("n/a", "no"), COHERENCE, SamplingOptions())
     with pytest.raises(Refused, match="busy"):
@@ -217,7 +217,7 @@ LIKELY = {"4": 0.35, "5": 0.25}
         (['{"score": "', ("high", {"high": 0.4, **LIKELY}), '"}'], "score", 2.65 / 0.6),
     ],
 )  # fmt: skip
-def test_labels_among_the_likely_tokens_count_if_the_reply_itself_is_none(
+def test_label_probabilities_count_if_the_reply_is_not_a_label(
     reply: list[Any], kind: ReplyKind, value: float
 ) -> None:
     criterion = replace(COHERENCE, reply=kind)
@@ -235,7 +235,7 @@ def test_labels_among_the_likely_tokens_count_if_the_reply_itself_is_none(
         assert "the reply has none" in (provenance.note or "")
 
 
-def test_little_probability_on_labels_is_the_next_rungs_turn_whatever_the_reply() -> None:
+def test_little_label_probability_falls_back_to_the_next_strategy() -> None:
     reply = weighed(("I", {"I": 0.9, "4": 0.06, "5": 0.04}), " cannot say")
     with pytest.raises(UnusableReply, match=r"only 0\.1 of the probability"):
         strategies.score_reply("logprobs", [reply], COHERENCE, SamplingOptions())
@@ -254,9 +254,7 @@ def test_little_probability_on_labels_is_the_next_rungs_turn_whatever_the_reply(
         ([("The", {"The": 0.4, **LIKELY}), " summary"], "content_filter"),
     ],
 )
-def test_a_sentence_that_begins_with_a_number_and_a_broken_reply_are_no_score(
-    reply: list[Any], finish: str
-) -> None:
+def test_refuses_a_sentence_that_begins_with_a_number(reply: list[Any], finish: str) -> None:
     (choice,) = weighed(*reply).choices
     for min_mass in (0.0, 0.5):
         with pytest.raises(ParseError) as error:
@@ -267,7 +265,7 @@ def test_a_sentence_that_begins_with_a_number_and_a_broken_reply_are_no_score(
         assert not isinstance(error.value, UnusableReply)
 
 
-def test_a_reply_that_is_no_score_is_no_score_on_any_rung() -> None:
+def test_refuses_a_reply_without_a_score_in_every_strategy() -> None:
     reply = weighed(("The", {"The": 0.9, "It": 0.1}), " summary")
     for rung in ("logprobs", "single"):
         with pytest.raises(ParseError) as error:
@@ -282,7 +280,7 @@ def test_a_reply_that_is_no_score_is_no_score_on_any_rung() -> None:
         strategies.score_reply("single", [Response(())], COHERENCE, SamplingOptions())
 
 
-def test_with_a_reason_first_the_provenance_says_what_the_probabilities_hang_on() -> None:
+def test_reason_first_probabilities_are_noted_in_the_provenance() -> None:
     reasoned = replace(COHERENCE, reply="reason_then_score")
     reply = weighed(
         "It", " has", " 4", " facts.", "\n", "Score", ":", " ", ("4", {"4": 0.7, "5": 0.3})
@@ -296,7 +294,7 @@ def test_with_a_reason_first_the_provenance_says_what_the_probabilities_hang_on(
     assert provenance.note == "probabilities given one reason that the judge wrote first"
 
 
-def test_of_samples_the_reason_kept_is_one_of_the_likeliest_label() -> None:
+def test_samples_keep_a_reason_of_the_likeliest_label() -> None:
     reasoned = replace(COHERENCE, reply="score_then_reason")
     _, provenance = strategies.score_reply(
         "samples", said("2\nToo short.", "4\nFine.", "4\nGood."), reasoned, SamplingOptions()

@@ -64,7 +64,7 @@ def test_a_link_within_the_folder_is_a_name_like_another(tmp_path: Path) -> None
         assert "same.jinja" in criteria.load(str(folder / "peek.jinja")).layouts
 
 
-def test_a_link_in_the_place_of_what_is_written_next_is_not_followed(tmp_path: Path) -> None:
+def test_symlinks_are_not_followed_when_writing(tmp_path: Path) -> None:
     victim = tmp_path / "victim"
     victim.write_text("mine")
     (tmp_path / "rec.jsonl.new").symlink_to(victim)
@@ -97,7 +97,7 @@ def test_a_cache_folder_of_somebody_else_is_refused(
         DiskCache(tmp_path)
 
 
-def test_what_holds_texts_is_its_owners_alone(tmp_path: Path) -> None:
+def test_files_with_texts_are_private_to_the_owner(tmp_path: Path) -> None:
     DiskCache(tmp_path / "cache").close()
     assert mode(tmp_path / "cache" / "responses") == 0o700
     assert {mode(path) for path in (tmp_path / "cache" / "responses").iterdir()} == {0o600}
@@ -109,7 +109,7 @@ def test_what_holds_texts_is_its_owners_alone(tmp_path: Path) -> None:
         assert mode(tmp_path / "lock") == 0o600
 
 
-def test_what_its_owner_has_opened_stays_open(tmp_path: Path) -> None:
+def test_permissions_opened_by_the_owner_are_kept(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir(mode=0o755)
     store(tmp_path / "run", {"run.json": b"{}"})
     assert mode(tmp_path / "run") == 0o755

@@ -131,7 +131,7 @@ def evaluate(server: Any, **options: Any) -> judge.Result:
         ("X-Team", "evals", False), ("budget_tokens", 1024, False), ("tokenizer", "auto", False),
     ],
 )  # fmt: skip
-def test_what_counts_as_a_secret(name: str, value: Any, secret: bool) -> None:
+def test_secret_names_are_recognized(name: str, value: Any, secret: bool) -> None:
     assert hidden(name, value) == secret
 
 
@@ -175,7 +175,7 @@ def test_secrets_are_sent_and_stored_nowhere(
 @pytest.mark.parametrize(
     ("name", "place"), [("X-Pass", "run"), ("X-Team", "judge"), ("Ocp-Apim", "system")]
 )
-def test_no_headers_value_is_stored_whatever_its_name(
+def test_header_values_are_never_stored(
     chat_server: Any, tmp_path: Path, name: str, place: str, make_completion: Any
 ) -> None:
     value = "open sesame, 0123456789"
@@ -207,7 +207,7 @@ def test_no_headers_value_is_stored_whatever_its_name(
     assert "sesame" not in repr(result) + str(result.info) + result.report("json")
 
 
-def test_a_headers_value_tells_replies_apart_unless_it_is_a_secret(
+def test_header_values_enter_the_cache_key_unless_secret(
     chat_server: Any, tmp_path: Path, make_completion: Any
 ) -> None:
     chat_server.answer = lambda _: (200, {}, make_completion("4"))
@@ -298,7 +298,7 @@ def test_a_second_refusal_is_final(chat_server: Any, tmp_path: Path, key_command
         ),
     ],
 )
-def test_a_command_that_fails_says_why_and_never_what_it_printed(
+def test_a_failing_key_command_never_shows_its_output(
     chat_server: Any, code: str, message: str
 ) -> None:
     with pytest.raises(Refused, match=message) as caught:

@@ -78,7 +78,7 @@ OPTIONS = {
 
 
 @pytest.mark.slow
-def test_no_file_has_the_key(telling: Any, tmp_path: Path) -> None:
+def test_api_key_is_in_no_file(telling: Any, tmp_path: Path) -> None:
     rows = [
         {
             "item": item,

@@ -56,7 +56,7 @@ def test_a_long_quotation() -> None:
 
 
 @pytest.mark.parametrize("between", ["", "\u200b", "\xad", "\ufe0f", "\u2060"])
-def test_no_text_holds_the_key_of_a_mark_in_any_writing(between: str) -> None:
+def test_fence_mark_changes_if_a_text_contains_it(between: str) -> None:
     text = "How good?"
     mark = fence_digest(text)
     forged = between.join(mark.upper())
@@ -72,7 +72,7 @@ def test_ordinary_texts_keep_their_keys() -> None:
         )
 
 
-def test_what_nobody_sees_is_what_unicode_says() -> None:
+def test_invisible_characters_match_unicode() -> None:
     extra = {"\u034f", *map(chr, range(0xFE00, 0xFE10))}
     for code in range(sys.maxunicode + 1):
         one = chr(code)

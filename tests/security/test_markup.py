@@ -31,7 +31,7 @@ def summary(text: str) -> str:
     return page.partition("<summary>")[2].partition("</summary>")[0]
 
 
-def test_a_suites_name_is_no_html() -> None:
+def test_html_in_a_suite_name_is_escaped() -> None:
     decision = Decision("failed", HOSTILE, HOSTILE)
     verdict = decision.verdict(
         kind="label", name=HOSTILE, line=1, expected=HOSTILE, criterion=HOSTILE
@@ -60,7 +60,7 @@ def test_nothing_in_a_comment_calls_or_links(text: str) -> None:
 @pytest.mark.parametrize(
     "text", ["日@octocat", "foo@evil.example", "mailto:foo@evil.example", "é@me"]
 )
-def test_no_letter_before_it_makes_a_mention(text: str) -> None:
+def test_mentions_are_escaped_after_any_character(text: str) -> None:
     assert "@&#8203;" in escape(text)
     assert "@&#8203;" in summary(text)
 
@@ -131,7 +131,7 @@ def steering(tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_no_text_steers_a_terminal(steering: Path) -> None:
+def test_terminal_codes_in_texts_are_escaped(steering: Path) -> None:
     run = "run rows.jsonl --criteria none --metrics stats --out run"
     commands = [
         "criteria render relevance rows.jsonl",

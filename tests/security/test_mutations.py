@@ -349,7 +349,7 @@ def test_dates_and_durations_beyond_pythons_name_the_file(
         ("criteria", {"mine": {"title": 1.5}}), ("seconds", 10**400),
     ],
 )  # fmt: skip
-def test_what_a_run_says_of_itself_has_its_form_or_is_named(
+def test_damaged_run_metadata_is_an_error_with_its_name(
     tmp_path: Path, stored: Path, capsys: pytest.CaptureFixture[str], name: str, value: Any
 ) -> None:
     shutil.copytree(stored, tmp_path / "run")

@@ -107,7 +107,7 @@ def test_a_reply_without_an_end_is_not_waited_for(endless: str) -> None:
     assert error.stops == "if_first"
 
 
-def test_a_file_of_answers_is_no_larger_than_the_answers_can_be(
+def test_refuses_an_oversized_batch_output_file(
     endless: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("judge.providers.batches.MAX_REPLY_BYTES", 1_000_000)
@@ -125,7 +125,7 @@ def test_a_file_of_answers_is_no_larger_than_the_answers_can_be(
     assert len(file.getvalue()) <= 9_000_000
 
 
-def test_a_line_of_a_file_that_is_no_reply_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_lines_of_a_batch_file_are_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("judge.providers.batches.MAX_REPLY_BYTES", 100)
     provider = OpenAIProvider("m", base_url="http://127.0.0.1:1/v1")
     lines = [b'{"a": 1}\n', b'{"b": "' + b"x" * 500 + b'"}\n', b'{"c": 3}\n', b'{"d": 4}']
@@ -148,7 +148,7 @@ def test_a_line_of_a_file_that_is_no_reply_is_left_out(monkeypatch: pytest.Monke
         (400, {}, b"\x1b[2J\x1b[1;1Hall is well"),
     ],
 )
-def test_what_a_server_says_holds_nothing_that_a_terminal_obeys(
+def test_server_messages_contain_no_terminal_codes(
     chat_server: Any, status: int, headers: dict[str, str], body: Any
 ) -> None:
     chat_server.answer = lambda _: (status, headers, body)
@@ -157,13 +157,13 @@ def test_what_a_server_says_holds_nothing_that_a_terminal_obeys(
     assert "\\x1b" in str(error)
 
 
-def test_a_long_error_is_not_taken_apart(chat_server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_error_body_is_not_parsed(chat_server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     chat_server.answer = lambda _: (400, {}, b" ".join([b"x"] * 1_000_000) + KEY.encode())
     assert len(str(asked(chat_server.url))) < 500
 
 
-def test_nothing_is_told_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_requests_reveal_nothing_about_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither with a chat request nor with any of the Batch API."""
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     heads: list[bytes] = []
@@ -224,7 +224,7 @@ def test_an_id_from_a_server_names_nothing_else_there(chat_server: Any) -> None:
     assert paths == ["/batches/..%2F..%2Fadmin%3Fx%3D%23"]
 
 
-def test_many_large_replies_at_once_have_a_limit_together(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_concurrent_large_replies_share_a_memory_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     from judge.providers import http_client
 
     held: list[int] = []

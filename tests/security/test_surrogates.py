@@ -40,7 +40,7 @@ def test_every_text_in_a_value_can_be_written_and_others_stay(value: Any) -> Non
 
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("kind", [".jsonl", ".json", "rows", "samples"])
-def test_data_have_none_whatever_they_come_from(tmp_path: Path, place: str, kind: str) -> None:
+def test_data_have_no_surrogates_from_any_format(tmp_path: Path, place: str, kind: str) -> None:
     cells = row(place)
     data: Any = [cells]
     if kind == "samples":
@@ -74,7 +74,7 @@ def test_data_have_none_whatever_they_come_from(tmp_path: Path, place: str, kind
     ],
     ids=["dict", "sentence", "yaml", "object"],
 )
-def test_criteria_have_none(tmp_path: Path, criterion: Any) -> None:
+def test_criteria_have_no_surrogates(tmp_path: Path, criterion: Any) -> None:
     model = judge.ScriptedProvider(lambda _: "4")
     result = judge.evaluate(
         [row("output")], [criterion], model=model, metrics=[], out=tmp_path, cache=False
@@ -108,7 +108,7 @@ def test_the_commands_show_such_data(
     capsys.readouterr().out.encode()
 
 
-def test_replies_have_none(chat_server: Any, make_completion: Any, tmp_path: Path) -> None:
+def test_replies_have_no_surrogates(chat_server: Any, make_completion: Any, tmp_path: Path) -> None:
     chat_server.answer = lambda _: (200, {}, make_completion(f"4{LONE}"))
     options = {
         "model": "m",

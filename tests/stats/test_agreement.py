@@ -108,7 +108,7 @@ def test_a_resample_without_variation_is_left_out() -> None:
         [[4, 4, 5], [4, 4, None]],  # none in what can be paired
     ],
 )
-def test_where_alpha_is_not_defined_there_is_none(ratings: Ratings) -> None:
+def test_undefined_alpha_is_none(ratings: Ratings) -> None:
     assert alpha(*_table(ratings)) is None
 
 
@@ -125,7 +125,7 @@ def test_one_item_has_no_interval() -> None:
     )
 
 
-def test_comparisons_are_units_of_their_own_and_equal_texts_are_none() -> None:
+def test_comparisons_are_separate_units_without_equal_texts() -> None:
     samples = tuple(Sample(item, system, "text") for item in ("i0", "i1") for system in "ab")
     rows = [
         ("i0", "a", "b", 1.0, 1.0),

@@ -67,7 +67,9 @@ def as_published(
 @pytest.mark.parametrize("raters", [3, 4])
 @pytest.mark.parametrize("judge", [0.5, 0.8, 1.4])
 @pytest.mark.parametrize("missing", [0.0, 0.2])
-def test_with_one_text_per_item_it_is_the_papers(raters: int, judge: float, missing: float) -> None:
+def test_alt_test_equals_the_paper_with_one_text_per_item(
+    raters: int, judge: float, missing: float
+) -> None:
     for seed in range(5):
         data = scores(seed, 60, raters=raters, judge=judge, missing=missing)
         result, published = outcome(data), as_published(data, 0.2, distance)
@@ -86,7 +88,7 @@ def test_two_labels_are_compared_as_by_accuracy() -> None:
     )
 
 
-def test_copies_of_a_text_are_no_evidence() -> None:
+def test_copies_of_a_text_add_no_evidence() -> None:
     data = scores(2, 50)
     once, copied = outcome(data), outcome(np.repeat(data, 4, axis=2))
     assert [each.p for each in copied.raters] == pytest.approx(
@@ -157,7 +159,7 @@ def test_few_items_without_a_difference_prove_little() -> None:
         (3, 9, 4, "3 raters, none has"),
     ],
 )
-def test_too_little_data_is_no_test(raters: int, items: int, texts: int, count: str) -> None:
+def test_alt_test_needs_enough_data(raters: int, items: int, texts: int, count: str) -> None:
     result = outcome(scores(0, items, texts, raters))
     assert (result.passed, result.winning_rate, result.advantage) == (None, None, None)
     assert (

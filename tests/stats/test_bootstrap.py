@@ -20,7 +20,7 @@ from judge.table import Table
 Make = Callable[..., Table]
 
 
-def test_ends_are_the_quantiles_of_what_is_known() -> None:
+def test_interval_ends_are_quantiles_without_nan() -> None:
     drawn = np.random.default_rng(0).normal(size=(40, 3, 2))
     drawn[:7, 1, 1] = np.nan
     drawn[:, 2, 0] = np.nan
@@ -43,7 +43,7 @@ def test_the_same_draws_serve_every_statistic_held_or_not(monkeypatch: pytest.Mo
     assert (seen[0] == seen[2]).all()
 
 
-def test_few_items_widen_the_interval_and_fewer_than_five_have_none() -> None:
+def test_few_items_widen_the_interval_and_fewer_than_five_have_no_interval() -> None:
     drawn = np.random.default_rng(0).normal(size=2_000)
     tail = norm.cdf(-math.sqrt(6 / 5) * student.ppf(0.9, 5))
     ends = Bootstrap(confidence=0.8).interval(drawn, 6)
@@ -69,7 +69,7 @@ def test_shares_of_two_labels_have_wilsons_interval_with_students_t() -> None:
     assert estimate.method == "95% Wilson interval with Student's t over items"
 
 
-def test_on_a_scale_of_scores_the_ends_are_t_standard_errors_of_their_own_from_the_mean() -> None:
+def test_interval_ends_on_a_scale_are_t_standard_errors_from_the_mean() -> None:
     values = np.array([4.0, 5.0, 4.5, 5.0, 3.0, 5.0, 5.0, 2.5])
     estimate = mean_estimate(values, 1.0, 5.0)
     variance = values.var(ddof=1) / 8 / ((estimate.value - 1) * (5 - estimate.value))
@@ -80,7 +80,7 @@ def test_on_a_scale_of_scores_the_ends_are_t_standard_errors_of_their_own_from_t
     assert mean_estimate(values * 100, 100.0, 500.0).low == pytest.approx(100 * (estimate.low or 0))
 
 
-def test_without_a_scale_the_interval_is_students_t_bent_by_the_skewness() -> None:
+def test_interval_without_a_scale_is_students_t_corrected_for_skewness() -> None:
     even = np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
     theirs = scipy_stats.ttest_1samp(even, 0).confidence_interval(0.95)
     estimate = mean_estimate(even)

@@ -85,7 +85,7 @@ def test_intervals_are_over_items_drawn_whole() -> None:
     )
 
 
-def test_a_judge_that_says_what_people_say_errs_by_nothing() -> None:
+def test_a_judge_equal_to_the_ratings_has_no_calibration_error() -> None:
     ratings = np.random.default_rng(0).integers(1, 6, size=(20, 3)).astype(float)
     result = calibration(ratings, ratings, edges(FIVE))
     assert result is not None
@@ -93,5 +93,5 @@ def test_a_judge_that_says_what_people_say_errs_by_nothing() -> None:
     assert [one.value for one in result.bins] == [1, 2, 3, 4, 5]
 
 
-def test_without_a_text_that_has_both_there_is_none() -> None:
+def test_calibration_needs_a_rated_and_judged_text() -> None:
     assert calibration(np.array([[1.0, NAN]]), np.array([[NAN, 2.0]]), edges(FIVE)) is None

@@ -81,7 +81,7 @@ def test_over_all_texts_it_is_scipys(coefficient: Coefficient) -> None:
 
 
 @pytest.mark.parametrize("coefficient", ["spearman", "pearson"])
-def test_a_resample_over_all_texts_is_computed_anew(coefficient: Coefficient) -> None:
+def test_each_resample_over_all_texts_is_ranked_again(coefficient: Coefficient) -> None:
     x, y = data(30, 7)
     (counts,) = resample_weights(30, 20, 0)
     drawn = [np.repeat(np.arange(30), row.astype(int)) for row in counts]
@@ -99,9 +99,7 @@ def test_tau_is_linear_and_still_has_the_interval_of_a_whole_bootstrap() -> None
     ) == pytest.approx(whole, abs=0.006)
 
 
-def test_spearman_that_is_linear_in_the_draws_has_scipys_value_and_the_interval_of_ranking_anew() -> (
-    None
-):
+def test_linear_spearman_equals_scipy_and_the_resampled_interval() -> None:
     x, y = data(120, 6)
     counts = np.concatenate(list(resample_weights(120, 600, 0)))
     anew, linear = (of_pair(x, y, "all-texts", "spearman", exact=n) for n in (1000, 0))
@@ -127,7 +125,7 @@ def test_tau_of_many_different_values_is_exact_and_binned_for_the_interval_alone
 
 
 @pytest.mark.parametrize("coefficient", COEFFICIENTS)
-def test_between_systems_it_is_that_of_the_drawn_means(coefficient: Coefficient) -> None:
+def test_system_correlation_uses_the_resampled_means(coefficient: Coefficient) -> None:
     x, y = data(12, 6, missing=0.3)
     both = ~(np.isnan(x) | np.isnan(y))
     x, y = np.where(both, x, NAN), np.where(both, y, NAN)
@@ -141,7 +139,7 @@ def test_between_systems_it_is_that_of_the_drawn_means(coefficient: Coefficient)
 
 
 @given(arrays.arrays(np.int64, (5, 6), elements=st.integers(3, 15)))
-def test_systems_whose_ratings_have_the_same_sum_are_tied(thirds: Any) -> None:
+def test_systems_with_equal_rating_sums_are_tied(thirds: Any) -> None:
     """Ratings are means of three raters: sums of thirds differ in floating point, also after rounding."""
     judged = np.tile(np.arange(6.0), (5, 1))
     expected = scipys(judged[0], thirds.sum(axis=0), "spearman")
@@ -150,7 +148,7 @@ def test_systems_whose_ratings_have_the_same_sum_are_tied(thirds: Any) -> None:
     )
 
 
-def test_estimates_of_all_levels_say_what_they_are_over() -> None:
+def test_estimates_of_all_levels_count_texts_and_items() -> None:
     x, y = data(40, 5, missing=0.05)
     correlation = CorrelationWithRatings(y, FEW).correlate(x)
     assert set(correlation.estimates) == {
@@ -227,7 +225,7 @@ def test_draws_come_back_with_the_seed_and_only_with_it() -> None:
         ),
     ],
 )
-def test_what_cannot_be_estimated_is_said(
+def test_missing_estimates_have_a_reason(
     scores: Any, ratings: Any, reasons: list[str | None]
 ) -> None:
     correlation = CorrelationWithRatings(np.array(ratings), FEW).correlate(np.array(scores))
@@ -336,7 +334,7 @@ def test_a_column_does_not_differ_from_itself_but_from_noise(level: Any) -> None
 
 
 @pytest.mark.parametrize("items", [49, 500])
-def test_between_the_means_of_systems_there_is_no_interval(items: int) -> None:
+def test_system_correlation_has_no_interval(items: int) -> None:
     x, y = data(items, 6, missing=0)
     against = CorrelationWithRatings(y, FEW)
     for estimate in (
@@ -358,7 +356,7 @@ def test_between_the_means_of_few_systems_nothing_is_compared(systems: int, comp
     assert against.difference(x, x[::-1], "all-texts") is not None
 
 
-def test_there_is_no_difference_where_one_is_undefined() -> None:
+def test_difference_is_none_if_a_correlation_is_undefined() -> None:
     x, y = data(10, 4)
     assert all(
         CorrelationWithRatings(y, FEW).difference(x, np.full_like(x, one), level) is None
@@ -459,7 +457,7 @@ def test_it_errs_as_often_as_it_says() -> None:
     assert np.mean(np.array(p_values) < 0.05) == pytest.approx(0.05, abs=0.015)
 
 
-def test_where_there_is_nothing_to_test() -> None:
+def test_williams_test_of_degenerate_correlations() -> None:
     assert williams(0.5, 0.4, 0.3, 3) is None
     assert williams(0.5, 0.5, 1.0, 30) == (0.0, 1.0)
     assert (
@@ -477,7 +475,7 @@ AFTER = {(s.item, s.system): s.human["kind"] for s in RATED}
 BEFORE = {key: value if key[0] in ("i0", "i3", "i4") else -value for key, value in AFTER.items()}
 
 
-def test_by_level_on_the_texts_of_both() -> None:
+def test_change_in_agreement_by_level_on_common_texts() -> None:
     before = {key: value for key, value in BEFORE.items() if key != ("i0", "x")}
     changes, lacking = change_in_agreement(RATED, "kind", before, AFTER)
     assert (list(changes), lacking) == (["within-items", "all-texts", "systems"], "")
@@ -501,7 +499,7 @@ def test_by_level_on_the_texts_of_both() -> None:
     ]
 
 
-def test_the_seed_is_that_of_the_resamples() -> None:
+def test_seed_determines_the_resamples() -> None:
     # Two copies of each item: over all texts an interval needs ten.
     rated = [replace(s, item=f"{copy}-{s.item}") for copy in "ab" for s in RATED]
     before, after = (
@@ -521,7 +519,7 @@ def test_the_seed_is_that_of_the_resamples() -> None:
     assert one == same != other
 
 
-def test_what_is_undefined_says_why() -> None:
+def test_undefined_correlations_have_a_reason() -> None:
     assert change_in_agreement(RATED, "kind", dict.fromkeys(AFTER, 3.0), AFTER) == (
         {},
         "all values are equal",

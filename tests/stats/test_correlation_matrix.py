@@ -50,7 +50,7 @@ WITHIN = "; 95% Wilson interval with Student's t over items"
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.15])
-def test_every_two_columns_have_what_they_have_alone(missing: float) -> None:
+def test_matrix_entries_equal_pairwise_correlations(missing: float) -> None:
     values = data(missing=missing)
     results = matrices(table(values), Bootstrap(60, 5))
     assert [(one.level, one.coefficient) for one in results] == [
@@ -95,7 +95,7 @@ def test_they_are_symmetric_and_one_on_the_diagonal() -> None:
         assert matrix.note == ""
 
 
-def test_of_many_texts_spearman_over_all_of_them_is_scipys_with_a_linear_interval() -> None:
+def test_spearman_of_many_texts_equals_scipy_with_a_linear_interval() -> None:
     values = data(columns=2, items=120, systems=6)
     matrix = of(matrices(table(values), Bootstrap(300)), "all-texts")
     assert matrix.n[0][1] == 720
@@ -141,7 +141,7 @@ def test_criteria_come_first_a_panels_mean_before_its_judges_and_no_more_than_24
         ((2, 10, 2), "", "", "there are fewer than 3 systems"),
     ],
 )
-def test_what_cannot_be_computed_is_said(
+def test_missing_values_have_a_reason(
     shape: tuple[int, ...], document: str, item: str, system: str
 ) -> None:
     values = np.random.default_rng(0).normal(size=shape)
@@ -181,7 +181,7 @@ def test_columns_that_share_no_text_have_no_value() -> None:
         )
 
 
-def test_of_very_many_systems_all_but_tau_is_computed() -> None:
+def test_kendall_is_skipped_for_very_many_systems() -> None:
     results = matrices(table(data(columns=2, items=3, systems=400)), Bootstrap(20))
     assert (
         of(results, "within-items", "kendall").note
@@ -192,7 +192,7 @@ def test_of_very_many_systems_all_but_tau_is_computed() -> None:
     assert of(results, "all-texts", "kendall").values[0][1] is not None
 
 
-def test_values_of_all_texts_together_and_comparisons_have_none() -> None:
+def test_corpus_values_and_comparisons_have_no_matrix() -> None:
     one = table(data(columns=2, items=4))
     whole = Score("", "s0", "c1", 0.5, MADE)
     assert (

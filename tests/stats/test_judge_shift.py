@@ -205,13 +205,13 @@ def test_the_rest_of_a_larger_change_is_the_systems() -> None:
     assert new.system_changed
 
 
-def test_with_the_same_texts_all_is_the_judges() -> None:
+def test_changes_on_equal_texts_are_judge_shift() -> None:
     runs = compare_runs(table(BEFORE), table(dict.fromkeys(SYSTEMS, HIGHER)))
     assert all(each.judge == each.estimate and each.system_change is None for each in runs.means)
     assert not any(each.system_changed for each in runs.means)
 
 
-def test_with_other_texts_only_nothing_is_split() -> None:
+def test_changes_on_different_texts_are_not_split() -> None:
     runs = compare_runs(
         table(BEFORE), table(BEFORE | {"new": HIGHER}, dict.fromkeys(SYSTEMS, "other words"))
     )

@@ -79,11 +79,11 @@ def test_a_text_counts_that_has_all() -> None:
         (CLEAR, RIGHT, Column("overall", "criterion", Signature("overall"), 0.0, 1.0)),
     ],
 )
-def test_where_there_is_none(columns: tuple[Column, ...]) -> None:
+def test_overall_is_none_without_weights(columns: tuple[Column, ...]) -> None:
     assert overall(_table(columns, (1.0,) * len(columns))) is None
 
 
-def test_comparisons_have_none() -> None:
+def test_comparisons_have_no_overall() -> None:
     table = _table((CLEAR, RIGHT), (4.0, 1.0))
     assert overall(replace(table, scores=(Score("i0", "s", "clear", 1.0, SINGLE, "t"),))) is None
     assert (
@@ -94,7 +94,7 @@ def test_comparisons_have_none() -> None:
     )
 
 
-def test_the_mean_stands_for_a_panel() -> None:
+def test_overall_uses_the_panel_mean() -> None:
     judges = tuple(replace(CLEAR, name=f"clear/{name}", judge=name) for name in "xy")
     result = overall(_table((CLEAR, *judges, RIGHT), (3.0, 1.0, 5.0, 1.0)))
     assert result is not None
@@ -102,7 +102,7 @@ def test_the_mean_stands_for_a_panel() -> None:
     assert _values(result.table) == pytest.approx([0.25 * 0.5 + 0.75])
 
 
-def test_systems_and_items_stay_what_they_are() -> None:
+def test_overall_keeps_systems_and_items() -> None:
     samples = tuple(Sample(i, s, "") for i in "12" for s in "ab")
     rng = np.random.default_rng(0)
     values = {(s.item, s.system): rng.random(2) for s in samples}

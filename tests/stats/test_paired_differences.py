@@ -49,7 +49,7 @@ def test_students_t_leaves_the_tail_of_its_finite_series(tail: float, freedom: i
         (0.0005, 3, 12.924),
     ],
 )
-def test_students_t_is_that_of_printed_tables(tail: float, freedom: int, published: float) -> None:
+def test_students_t_matches_printed_tables(tail: float, freedom: int, published: float) -> None:
     assert t_quantile(tail, freedom) == pytest.approx(published, abs=5e-4)
 
 
@@ -163,7 +163,7 @@ def test_larger_ones_are_the_exact_ones_within_sampling_error(seed: int) -> None
     assert p[0] == pytest.approx(theirs, abs=4 * math.sqrt(theirs * (1 - theirs) / 20_000) + 1e-4)
 
 
-def test_no_p_is_zero() -> None:
+def test_p_is_never_zero() -> None:
     p, _ = sign_flip(np.ones((1, 100)), n_resamples=999)
     assert p[0] == 1 / 1000
 
@@ -178,7 +178,7 @@ def test_items_without_a_difference_do_not_count_and_missing_ones_neither() -> N
     )  # the sum is 3.5; 5.5 with no minus, 3.5 with one at either 1, and their mirror images
 
 
-def test_no_difference_at_all_is_certain_and_one_item_says_nothing() -> None:
+def test_equal_scores_have_p_1_and_one_item_has_no_test() -> None:
     p, exact = sign_flip(np.array([[0.0, 0.0, 0.0], [5.0, math.nan, math.nan]]))
     assert p[0] == 1.0
     assert math.isnan(p[1])
@@ -203,7 +203,7 @@ def test_chunks_do_not_change_the_numbers(rows: int, monkeypatch: pytest.MonkeyP
     assert 0 < int(whole[1].sum()) < len(values)
 
 
-def test_the_test_finds_what_is_not_there_as_often_as_it_says() -> None:
+def test_test_holds_its_false_positive_rate() -> None:
     random = np.random.default_rng(8)
     rows = random.normal(size=(2_000, 30))
     p, _ = sign_flip(rows, n_resamples=1_000)
@@ -219,7 +219,7 @@ def test_holm_by_hand() -> None:
 
 
 @given(st.lists(st.floats(0, 1), max_size=12), st.floats(0.001, 0.999))
-def test_holm_rejects_what_stepping_down_rejects(p: list[float], alpha: float) -> None:
+def test_holm_equals_the_step_down_procedure(p: list[float], alpha: float) -> None:
     rejected = set()
     for step, place in enumerate(sorted(range(len(p)), key=p.__getitem__)):
         if p[place] * (len(p) - step) > alpha:

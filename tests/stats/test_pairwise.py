@@ -89,7 +89,7 @@ def _logistic(
     return dict(zip(systems, strengths - strengths.mean(), strict=True))
 
 
-def test_for_two_systems_the_win_rate_is_the_mean_preference_as_in_alpacaeval() -> None:
+def test_win_rate_of_two_systems_equals_alpacaeval() -> None:
     shown_first, shown_second = [0.9, 0.2, 0.7, 1.0], [0.3, 0.6, 0.5, 0.2]
     rows = [r for k in range(4) for r in _both(f"i{k}", "a", "b", shown_first[k], shown_second[k])]
     standings = _by_system(_only(rows, "ab"))
@@ -125,7 +125,7 @@ def test_strengths_are_evalicas_on_wins_and_losses_with_the_ties_added() -> None
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_strengths_are_those_of_a_logistic_regression_on_preferences(seed: int) -> None:
+def test_strengths_equal_a_logistic_regression(seed: int) -> None:
     rows = [r for r in _random("abcd", 8, seed) if {r.system, r.opponent} != {"a", "d"}]
     preferences = [(a, b, p, 1.0) for (_, a, b), p in _preferences(rows).items() if a < b]
     theirs = _logistic(preferences, {(a, b) for a, b, *_ in preferences}, "abcd")
@@ -175,7 +175,7 @@ def _uneven() -> list[Score]:
 
 
 @pytest.mark.parametrize("wins", [0, 1, 4, 9, 10])
-def test_of_whole_wins_and_losses_the_interval_is_wilsons_with_students_t(wins: int) -> None:
+def test_win_rate_interval_is_wilsons_with_students_t(wins: int) -> None:
     rows = [
         r for k in range(10) for r in _both(f"i{k}", "a", "b", float(k < wins), float(k >= wins))
     ]
@@ -208,7 +208,7 @@ def test_items_with_several_pairs_count_as_many_tries_as_they_scatter_like() -> 
             assert abs(end - rate) == pytest.approx(student.ppf(0.975, 5) * error)
 
 
-def test_intervals_of_strengths_go_by_what_each_item_moves() -> None:
+def test_strength_intervals_come_from_item_influence() -> None:
     standings = _by_system(_only(_uneven(), "abc"))
     preferences = [(item, a, b, p) for (item, a, b), p in _preferences(_uneven()).items() if a < b]
 
@@ -251,7 +251,7 @@ def test_items_that_all_say_the_same_are_one_try_each() -> None:
         assert one.strength_low < one.strength < (one.strength_high or 0)
 
 
-def test_of_two_systems_alike_in_every_item_the_strength_scatters_as_the_model_says() -> None:
+def test_strength_with_equal_items_has_the_model_standard_error() -> None:
     rows = [r for k in range(5) for r in _both(f"i{k}", "a", "b", 1.0, 0.0)]
     a = _by_system(_only(rows, "ab"))["a"]
     p = 5.5 / 6  # with the tie
@@ -299,9 +299,7 @@ def test_wins_losses_ties_and_flips_by_hand() -> None:
 
 @given(st.floats(0, 1), st.integers(1, 4))
 @few
-def test_answers_that_cancel_out_are_undecided_whatever_their_rounding(
-    value: float, n: int
-) -> None:
+def test_opposite_preferences_tie_despite_rounding(value: float, n: int) -> None:
     ranking = _only([r for k in range(n) for r in _both(f"i{k}", "a", "b", value, value)], "ab")
     for standing in ranking.standings:
         assert (standing.ties, standing.undecided) == ((n, 0) if value == 0.5 else (0, n))
@@ -418,7 +416,7 @@ def test_nothing_compared_is_a_ranking_without_standings() -> None:
     assert (ranking.flip_rate, ranking.position_bias) == (None, None)
 
 
-def test_criteria_are_ranked_apart_and_other_rows_are_left_out() -> None:
+def test_each_criterion_has_its_own_ranking() -> None:
     better = _both("i0", "a", "b", 1.0, 0.0)
     clearer = [replace(row, column="clearer", value=1 - row.value) for row in better]
     pointwise = Score("i0", "a", "better", 4.0, SINGLE)
@@ -504,7 +502,7 @@ def test_names_and_the_order_of_rows_and_systems_decide_nothing(data, names, ran
 
 @given(_data)
 @few
-def test_where_all_met_equally_often_strengths_are_in_the_order_of_win_rates(
+def test_balanced_strengths_are_ordered_by_win_rate(
     data: list[tuple[float, ...]],
 ) -> None:
     standings = _only(_of(data), "abc").standings

@@ -201,7 +201,7 @@ def test_incomplete_and_identical_pairs_do_not_count() -> None:
     assert one.rows[0].same.n == len(PAIRS) - 2
 
 
-def test_no_preferences_no_comparison() -> None:
+def test_pairwise_agreement_needs_preferences() -> None:
     of = table(["first"] * len(PAIRS))
     assert preference_agreement(of, [], "m", orders=2, bootstrap=Bootstrap(10)) == ()
     other = [replace(rating, criterion="tone") for rating in stated(["first"] * len(PAIRS))]

@@ -74,12 +74,12 @@ def test_it_is_the_share_of_the_scored_texts_that_reach_it(row: list[float | Non
 
 
 @given(st.lists(st.sampled_from([0.0, 1.0]), min_size=1, max_size=30))
-def test_of_a_scale_of_0_and_1_it_is_the_mean(row: list[float]) -> None:
+def test_pass_rate_of_a_binary_scale_is_the_mean(row: list[float]) -> None:
     data = table(SOLVED, {"s": [*row]})
     assert Result(data).pass_rates == {("s", "solved"): item_means(data)["s", "solved"]}
 
 
-def test_a_column_without_a_least_value_has_none() -> None:
+def test_a_column_without_a_pass_threshold_has_no_pass_rate() -> None:
     data = table(Column("polite", "criterion", Signature("polite@1"), 1.0, 5.0), {"s": [1.0, 5.0]})
     assert Result(data).pass_rates == {}
     assert pass_table(data).columns == ()

@@ -17,7 +17,7 @@ from judge.stats.system_differences import TOO_FEW, compare
 
 
 @pytest.mark.parametrize("items", [8, 12, 30, 200])
-def test_of_continuous_differences_it_is_the_power_of_students_t(items: int) -> None:
+def test_power_of_continuous_differences_is_students_t(items: int) -> None:
     for alpha, effect in product((0.05, 0.05 / 3), (0.3, 0.6, 1.2)):
         critical = stats.t.ppf(1 - alpha / 2, items - 1)
         expected = stats.nct.sf(critical, items - 1, effect * math.sqrt(items))
@@ -28,7 +28,7 @@ def test_of_continuous_differences_it_is_the_power_of_students_t(items: int) -> 
 
 
 @pytest.mark.parametrize("items", [6, 9, 18, 50, 2000])
-def test_what_is_detectable_needs_these_items(items: int) -> None:
+def test_detectable_difference_inverts_items_needed(items: int) -> None:
     for test in ((0.05,), (0.05, 0.2, 1.0), (0.05 / 6, 0.0, 0.5)):
         spread = Spread(items, 0.0, 0.8, *test)
         least = spread.detectable()
@@ -89,7 +89,7 @@ CUTS = (-1.28, -0.52, 0.52, 1.28)
     ("items", "systems", "shift"),
     [(6, 2, 2.0), (9, 2, 1.2), (18, 2, 0.85), (50, 2, 0.4), (9, 5, 2.0), (18, 5, 1.1)],
 )
-def test_what_is_promised_is_delivered(items: int, systems: int, shift: float) -> None:
+def test_simulated_power_reaches_the_promised_power(items: int, systems: int, shift: float) -> None:
     """Scores from 1 to 5; the first system is better than the others, which are equal, by a shift of what they rate."""
 
     def differences(repetitions: int, items: int) -> Any:
@@ -144,7 +144,7 @@ def test_the_median_pair_and_the_worst(scatter_of: Make) -> None:
 
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 10_000), st.sampled_from([None, 0.2, 1.0]), st.integers(6, 40))
-def test_no_pair_needs_more_than_the_hardest(
+def test_the_hardest_pair_needs_the_most_items(
     seed: int, difference: float | None, items: int
 ) -> None:
     """Labels, ties and missing values; each pair is asked in turn."""
@@ -175,7 +175,7 @@ def test_a_pair_with_many_equal_scores_may_need_most_items(scatter_of: Make) -> 
 
 
 @pytest.mark.parametrize("systems", range(2, 8))
-def test_the_fewest_items_are_those_with_which_a_run_can_tell_systems_apart(
+def test_fewest_items_for_a_significant_difference(
     systems: int, metric_table: Make, scatter_of: Make
 ) -> None:
     """One item fewer, and the run's own comparison says that it is too few whatever they score."""
@@ -209,7 +209,7 @@ def test_one_pair_of_several_is_corrected_for_all_of_them(metric_table: Make) ->
     assert notes[1] == "no two systems share more than 3 items; at least 6 are needed"
 
 
-def test_so_many_systems_are_not_tested(scatter_of: Make) -> None:
+def test_too_many_systems_are_not_tested(scatter_of: Make) -> None:
     result = scatter_of({f"s{k}": [float(k * n % 7) for n in range(8)] for k in range(101)})
     assert (result.pairs, result.tests, result.note) == (
         (),
@@ -256,7 +256,7 @@ def test_pairs_that_share_too_few_items_are_left_out(scatter_of: Make) -> None:
         ),
     ],
 )
-def test_why_nothing_can_be_said(
+def test_power_gives_a_reason_if_undefined(
     values: dict[str, list[float | None]], why: str, scatter_of: Make
 ) -> None:
     known = sum(any(value is not None for value in row) for row in values.values())

@@ -57,7 +57,7 @@ def test_it_is_the_papers_estimate_but_for_the_divisors() -> None:
     assert result.judged == big
 
 
-def test_without_weight_it_is_the_classical_interval() -> None:
+def test_zero_weight_gives_the_classical_interval() -> None:
     y, f, more = drawn()
     result = powered(y, f, more, weight=0.0, name="difference")
     expected = stats.ttest_1samp(y, 0.0)
@@ -68,7 +68,7 @@ def test_without_weight_it_is_the_classical_interval() -> None:
     assert result.estimate == result.people
 
 
-def test_with_perfect_scores_in_full_it_is_the_mean_of_the_others() -> None:
+def test_full_weight_on_perfect_scores_gives_their_mean() -> None:
     y, _, more = drawn()
     more = more / 7
     estimate = powered(y, y.copy(), more, weight=1.0, name="difference").estimate
@@ -270,7 +270,7 @@ def test_a_text_that_one_of_two_systems_has_rated_counts_as_judged() -> None:
         (table(rated=20, systems=("x",)), 1, ""),
     ],
 )
-def test_what_cannot_be_estimated_is_said(data: Table, means: int, note: str) -> None:
+def test_missing_estimates_have_a_reason(data: Table, means: int, note: str) -> None:
     result = only(calibrate(data))
     assert (len(result.means), result.note) == (means, note)
     assert all(one.adjusted is not None for one in result.differences)
@@ -313,7 +313,7 @@ def test_items_that_were_drawn_at_random_are_not(systems: tuple[str, ...]) -> No
     assert result.note == ""
 
 
-def test_of_a_panel_the_mean_counts_and_of_other_columns_none() -> None:
+def test_calibration_uses_only_the_panel_mean() -> None:
     columns = (
         COLUMN,
         Column("c/a", "criterion", Signature("a"), 1.0, 5.0, criterion="c", judge="a"),
@@ -323,7 +323,7 @@ def test_of_a_panel_the_mean_counts_and_of_other_columns_none() -> None:
     assert [one.column for one in calibrate(table(columns=columns))] == ["c"]
 
 
-def test_many_systems_are_held_against_the_best_one() -> None:
+def test_many_systems_are_compared_with_the_best_one() -> None:
     names = tuple(f"s{n:02}" for n in range(32))
     result = only(calibrate(table(rated=12, items=20, systems=names)))
     assert {one.system for one in result.differences} == {result.means[0].system}
@@ -331,7 +331,7 @@ def test_many_systems_are_held_against_the_best_one() -> None:
     assert "more than 30 systems: compared with the best one only" in result.note
 
 
-def test_worth_and_apart_are_of_what_is_known() -> None:
+def test_calibrated_significance_uses_the_adjusted_p() -> None:
     fields: dict[str, Any] = {"weight": 0.5, "judged": 9}
     one = powered(*drawn())
     assert Powered(one.estimate, one.people, **fields).apart is False

@@ -108,7 +108,7 @@ def test_kappa_of_several_is_the_mean_over_every_two_by_the_definition(
     assert values(votes)[measure] == pytest.approx(np.mean(each))
 
 
-def test_icc_is_that_of_the_mean_squares_over_texts_that_all_rated() -> None:
+def test_icc_equals_mean_squares_over_fully_rated_texts() -> None:
     random = np.random.default_rng(2)
     votes = (
         random.normal(size=(1, 20)) + random.normal(size=(3, 1)) + random.normal(size=(3, 20)) / 2
@@ -192,13 +192,13 @@ def test_raters_who_say_the_same_agree_wholly_and_those_who_guess_do_not() -> No
         ([[3, 3, 3], [3, 3, 3]], "all ratings are equal"),
     ],
 )
-def test_what_cannot_be_computed_is_said(votes: Any, lacking: str) -> None:
+def test_missing_values_have_a_reason(votes: Any, lacking: str) -> None:
     agreement = agree(np.array(votes, dtype=float)[:, :, None], bootstrap=FEW)
     assert agreement.estimates == {}
     assert agreement.lacking == dict.fromkeys(MEASURES, lacking)
 
 
-def test_some_measures_may_be_had_where_others_are_not() -> None:
+def test_measures_are_computed_independently() -> None:
     crowd = np.array([[1, 2, NAN, 4], [1, NAN, 3, 4], [NAN, 2, 3, 5.0]])[:, :, None]
     agreement = agree(crowd, bootstrap=FEW)
     assert agreement.lacking["icc_2_1"] == "fewer than two texts have the ratings of all 3 raters"

@@ -70,7 +70,7 @@ def test_missing_ratings_are_left_out() -> None:
     assert anna.spearman == ben.spearman
 
 
-def test_one_rater_has_nobody_to_compare_with() -> None:
+def test_one_rater_has_no_comparison() -> None:
     (anna,) = raters(joined(sheet(rated("anna", THREE["anna"]))), "tone", FEW)
     assert (anna.ratings, anna.spearman, anna.alpha) == (24, None, None)
 

@@ -29,7 +29,7 @@ def test_a_rating_off_the_scale_is_named_with_its_row() -> None:
     assert not [*out_of_scale(rated(1, 5), FIVE)]
 
 
-def test_of_raters_each_rating_counts() -> None:
+def test_off_scale_check_reads_each_rating() -> None:
     sample = Sample(
         "d",
         "a",
@@ -41,7 +41,7 @@ def test_of_raters_each_rating_counts() -> None:
     assert "6 at d.csv:2" in next(out_of_scale([sample], FIVE))
 
 
-def test_another_scale_is_no_slip() -> None:
+def test_ratings_on_another_scale_are_not_off_scale() -> None:
     (note,) = out_of_scale(rated(*[0.0, 1.0] * 10), FIVE)
     assert note.startswith(
         "People rated relevance from 0 to 1, and its scale is 1 to 5: correlations hold, but"
@@ -53,7 +53,7 @@ def test_another_scale_is_no_slip() -> None:
 
 
 @pytest.mark.parametrize(("criteria", "hint"), [(["relevance"], True), (["fluency"], False)])
-def test_ratings_of_nothing_asked_are_said_with_the_nearest_name(
+def test_ratings_of_unknown_criteria_suggest_the_nearest_name(
     criteria: list[str], hint: bool
 ) -> None:
     typo = [Sample("d", "a", "x", human={"relevence": 4.0})]

@@ -154,7 +154,7 @@ def test_a_panels_failures_follow_from_its_judges() -> None:
     assert compare_runs(before, after).appeared == ()
 
 
-def test_what_was_not_asked_for_is_counted() -> None:
+def test_unrequested_judgments_are_counted() -> None:
     before = table({("x", "c"): [1, 2, None]}, failing="none")
     after = table({("x", "c"): [1, None, 3]}, failing="none")
     assert compare_runs(before, after).unanswered == (1, 1)

@@ -129,7 +129,7 @@ def test_how_hard_an_item_is_does_not_count() -> None:
     assert _known(one.together).low == pytest.approx(_known(other.together).low, abs=1e-6)
 
 
-def test_a_judge_that_is_half_length_is_found_out() -> None:
+def test_detects_a_judge_driven_by_length() -> None:
     random = np.random.default_rng(5)
     sizes = [8] * 300
     looks = random.normal(size=(2400, 3))
@@ -189,7 +189,7 @@ def test_a_resample_in_which_a_driver_does_not_vary_has_no_correlation_but_a_sha
 
 
 @pytest.mark.slow
-def test_by_chance_is_what_random_looks_explain_on_average() -> None:
+def test_chance_is_the_mean_explained_by_random_features() -> None:
     random = np.random.default_rng(2)
     results = [
         _only(drivers(*_run([4] * 6, random.normal(size=(24, 4))), Bootstrap(2)))
@@ -232,7 +232,7 @@ def test_looks_that_say_the_same_explain_it_once() -> None:
     assert position.correlation.value == pytest.approx(-length.correlation.value)
 
 
-def test_without_sources_there_is_length_alone() -> None:
+def test_drivers_without_sources_use_only_length() -> None:
     rows = [[*row[:2], None, None] for row in _values([4] * 5).tolist()]
     result = _only(drivers(*_run([4] * 5, rows), Bootstrap(50)))
     (length,) = result.each
@@ -270,7 +270,9 @@ def test_a_driver_that_is_the_same_for_all_texts_of_an_item_does_not_count() -> 
         ([1] * 12, [4.0] * 12, "all scores equal"),
     ],
 )
-def test_too_little_to_say_is_said(sizes: list[int], scores: list[float] | None, note: str) -> None:
+def test_too_little_data_has_a_reason(
+    sizes: list[int], scores: list[float] | None, note: str
+) -> None:
     values = _values(sizes) if sizes else np.empty((0, 4))
     if scores is not None:
         values[:, 0] = scores
@@ -289,7 +291,7 @@ def test_few_items_have_no_interval(sizes: list[int], has: bool) -> None:
     )
 
 
-def test_peoples_ratings_stand_beside_the_judges() -> None:
+def test_ratings_are_analyzed_with_the_judges() -> None:
     values, ratings = _values([4] * 5), _values([4] * 5, 8)[:, 0]
     table, looks = _run([4] * 5, values, ratings)
     by_judge, by_people = drivers(table, looks, Bootstrap(5))

@@ -56,7 +56,7 @@ def test_all_failed_texts_of_an_item_count_as_no_agreement():
     assert selection.values[1] == pytest.approx(rest, abs=1e-9)
 
 
-def test_texts_that_a_candidate_was_not_asked_about_count_for_none():
+def test_texts_missing_for_a_candidate_are_ignored():
     values, ratings = judged([0.5, 0.7], 20)
     values[0, 10:] = np.nan
     assert select(values, ratings) == select(values[:, :10], ratings[:10])
@@ -101,6 +101,6 @@ def test_the_ratings_are_not_blamed_if_candidates_lack_values(level, kind):
         select(*judged([0.5, 0.6], 1), level)
 
 
-def test_of_equal_candidates_the_first_is_chosen():
+def test_equal_candidates_resolve_to_the_first():
     values, ratings = judged([0.6], 30)
     assert select(np.concatenate([values, values]), ratings).chosen == 0

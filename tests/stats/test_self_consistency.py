@@ -56,7 +56,7 @@ def test_it_is_the_mean_of_each_texts_standard_deviation() -> None:
     )
 
 
-def test_by_system_and_column() -> None:
+def test_repeats_by_system_and_column() -> None:
     rows = [_score("1", list("12"), FIVE, "a"), _score("1", list("33"), FIVE, "b")]
     estimates = repeats(_table(FIVE, *rows))
     assert {key: e.value for key, e in estimates.items()} == {
@@ -65,7 +65,7 @@ def test_by_system_and_column() -> None:
     }
 
 
-def test_of_two_labels_the_ends_are_enough() -> None:
+def test_spread_of_two_labels_from_the_distribution() -> None:
     (estimate,) = repeats(
         _table(PASS, _score("1", ["pass", "fail", "pass", "pass"], PASS))
     ).values()
@@ -73,12 +73,12 @@ def test_of_two_labels_the_ends_are_enough() -> None:
 
 
 @pytest.mark.parametrize("scale", [NAMED, SHIFTED])
-def test_labels_that_count_something_else_have_none(scale: Scale) -> None:
+def test_unordered_labels_have_no_spread(scale: Scale) -> None:
     draws: list[str | None] = list(Counter({scale.labels[0]: 2, scale.labels[1]: 1}).elements())
     assert repeats(_table(scale, _score("1", draws, scale))) == {}
 
 
-def test_one_draw_other_ways_and_metrics_have_none() -> None:
+def test_single_draws_other_strategies_and_metrics_have_no_spread() -> None:
     weighed = Score("1", "s", "c", 4.5, Provenance("logprobs", 1.0, {"4": 0.5, "5": 0.5}))
     assert repeats(_table(FIVE, weighed)) == {}
     assert repeats(_table(FIVE, _score("1", ["4", None], FIVE))) == {}

@@ -43,7 +43,7 @@ def _scores(shifts: dict[str, float], n: int, seed: int = 0) -> Values:
     }
 
 
-def test_every_two_systems_best_first_with_what_each_number_is(metric_table: Make) -> None:
+def test_pairs_of_systems_are_sorted_with_described_estimates(metric_table: Make) -> None:
     values = _scores({"b": 0.0, "c": -0.9, "a": 0.4}, 40, seed=1)
     (comparison,) = compare(metric_table({"m": values}))
     assert [(d.system, d.other) for d in comparison.differences] == [
@@ -87,7 +87,7 @@ def test_p_is_scipys_where_items_are_few(only: Make) -> None:
     assert difference.estimate.described.endswith("p: sign-flip permutation test, exact")
 
 
-def test_those_not_told_apart_from_the_first_are_best(only: Make) -> None:
+def test_systems_without_a_significant_difference_from_the_first_are_best(only: Make) -> None:
     comparison = only(_scores({"low": -1.5, "good": 0.0, "same": 0.05}, 80))
     assert set(comparison.best) == {"good", "same"}
     apart = {(d.system, d.other): d.apart for d in comparison.differences}
@@ -135,7 +135,7 @@ def test_columns_without_a_better_end_or_of_all_texts_are_left_out(metric_table:
     assert [comparison.column for comparison in compare(both, n_resamples=20)] == ["m"]
 
 
-def test_rank_intervals_are_what_the_tests_leave_open(only: Make) -> None:
+def test_rank_intervals_follow_from_the_tests(only: Make) -> None:
     comparison = only(_scores({"a": 0.0, "b": 0.1, "c": 0.25, "d": -0.8, "e": -1.6}, 60, seed=5))
     better = {
         name: {d.system for d in comparison.differences if d.other == name and d.apart}
@@ -166,7 +166,7 @@ def test_rank_intervals_of_few_items_hold_the_true_places(only: Make) -> None:
     assert np.mean(held) >= 0.97
 
 
-def test_places_are_told_apart_however_far_away_another_system_is(only: Make) -> None:
+def test_tie_tolerance_ignores_a_distant_system(only: Make) -> None:
     comparison = only({"a": [1e-4] * 6, "b": [2e-4] * 6, "c": [1e9] * 6, "d": [1e-4 + 1e-13] * 6})
     assert {r.system: r.rank for r in comparison.ranks} == {"c": 1, "b": 2, "a": 3, "d": 3}
 
@@ -221,7 +221,7 @@ def test_a_constant_column(only: Make) -> None:
     )
 
 
-def test_equal_systems_are_not_told_apart(only: Make) -> None:
+def test_equal_systems_have_no_significant_difference(only: Make) -> None:
     row = _scores({"a": 0.0}, 20)["a"]
     comparison = only({"a": row, "b": list(row)})
     assert comparison.best == ("a", "b")
@@ -229,7 +229,7 @@ def test_equal_systems_are_not_told_apart(only: Make) -> None:
     assert [(r.rank, r.low, r.high) for r in comparison.ranks] == [(1, 1, 2), (1, 1, 2)]
 
 
-def test_where_everything_failed() -> None:
+def test_comparison_if_all_judgments_failed() -> None:
     samples = (Sample("i", "a", "x"), Sample("i", "b", "y"))
     failures = tuple(Failure("i", name, "c", "parse", "ParseError", "no score") for name in "ab")
     comparisons = compare(
@@ -273,7 +273,7 @@ def test_the_first_by_mean_that_loses_on_the_shared_items_is_not_best(only: Make
 
 
 @pytest.mark.parametrize(("n", "few"), [(5, True), (6, False)])
-def test_whether_items_can_be_enough_is_said(n: int, few: bool, only: Make) -> None:
+def test_note_says_if_items_are_too_few(n: int, few: bool, only: Make) -> None:
     comparison = only(
         {"a": [2.0 + k for k in range(n)], "b": [1.0] * n}
     )  # two-sided p at its least: 2 / 2^n
@@ -303,7 +303,7 @@ def test_thousands_of_systems_are_compared_with_the_best_one(metric_table: Make)
     assert all(r.low <= r.rank <= 1_000 and 1 <= r.low <= r.high <= 1_000 for r in comparison.ranks)
 
 
-def test_the_best_of_sixty_systems_is_told_apart_from_those_far_below(only: Make) -> None:
+def test_the_best_of_sixty_systems_beats_those_far_below(only: Make) -> None:
     random = np.random.default_rng(0)
     item = random.normal(size=24)
     comparison = only(
@@ -357,7 +357,7 @@ def test_a_panels_mean_and_its_judges_are_columns_of_their_own() -> None:
     assert both[0] == pytest.approx((both[1] + both[2]) / 2)
 
 
-def test_comparisons_of_two_texts_have_none() -> None:
+def test_pairwise_scores_have_no_system_comparison() -> None:
     samples = (Sample("i", "a", "x"), Sample("i", "b", "y"))
     column = Column("overall", "criterion", Signature("overall"), 0.0, 1.0)
     won = Score("i", "a", "overall", 1.0, Provenance("single"), "b")
@@ -366,7 +366,7 @@ def test_comparisons_of_two_texts_have_none() -> None:
     assert compare(Table(samples, (column,), (), (lost,))) == ()
 
 
-def test_no_number_is_nan(only: Make) -> None:
+def test_numbers_are_never_nan(only: Make) -> None:
     values = _scores({"a": 0.0, "b": 0.3, "c": 0.1}, 12)
     values["c"] = [None] * 11 + [3.0]
     comparison = only(values)
@@ -384,7 +384,7 @@ def test_no_number_is_nan(only: Make) -> None:
 
 
 @pytest.mark.slow
-def test_the_best_of_many_equal_systems_is_not_told_apart_because_it_was_picked(only: Make) -> None:
+def test_selecting_the_best_of_equal_systems_is_not_significant(only: Make) -> None:
     """20 systems without a difference, 50 items, 40 columns: at most 5 % of the columns should have a difference."""
     random = np.random.default_rng(7)
     wrong = 0

@@ -131,7 +131,7 @@ def spread(make: Any, means: Mapping[str, Sequence[float]]) -> list[Score]:
         ),
     ],
 )
-def test_a_band_is_held_against_the_interval(
+def test_a_range_is_compared_with_the_interval(
     make: Any, band: Keys, status: str, reason: str
 ) -> None:
     outcome = verdict(band, ONE, make.result(make.drawn(THIRTEEN, *ONE[0])))
@@ -155,7 +155,7 @@ def test_a_band_is_held_against_the_interval(
         (in_range(-1), "≥ −1"),
     ],
 )
-def test_what_a_range_expects_is_short(make: Any, expected: Keys, words: str) -> None:
+def test_expected_range_is_shown_briefly(make: Any, expected: Keys, words: str) -> None:
     assert verdict(expected, ONE, make.result(make.single("4", *ONE[0]))).expected == words
 
 
@@ -322,7 +322,7 @@ def test_a_pass_rate_is_decided_by_its_interval(
     )
 
 
-def test_a_text_without_a_score_is_no_text_that_fails(make: Any) -> None:
+def test_a_text_without_a_score_does_not_count_as_failing(make: Any) -> None:
     rows = [*(make.single("5", f"i{k}", "s") for k in range(3)), make.failed("i3", "s")]
     for expected, measured in (
         ({"expect": "pass"}, "3 of 3 (100.0%)"),
@@ -339,7 +339,7 @@ def test_a_text_without_a_score_is_no_text_that_fails(make: Any) -> None:
         assert outcome.detail.startswith("ParseError: no score in the reply")
 
 
-def test_a_baseline_that_does_not_say_what_passes_is_no_comparison(make: Any) -> None:
+def test_a_baseline_without_a_threshold_is_not_compared(make: Any) -> None:
     rows = [make.single("5", f"i{k}", "s") for k in range(3)]
     before, after = make.result(*rows), make.result(*rows, columns=(PASSING,))
     for expected, n in (
@@ -374,7 +374,9 @@ def test_a_baseline_that_does_not_say_what_passes_is_no_comparison(make: Any) ->
         ({"4": 16, "5": 2, "3": 2}, "passed", "flaky: 20% of single replies say another label"),
     ],
 )
-def test_a_label_has_to_lead(make: Any, draws: dict[str, int], status: str, reason: str) -> None:
+def test_a_label_needs_a_significant_lead(
+    make: Any, draws: dict[str, int], status: str, reason: str
+) -> None:
     outcome = verdict(labelled("4"), ONE, make.result(make.drawn(draws, *ONE[0])))
     assert (outcome.status, outcome.expected) == (status, "label 4")
     assert outcome.reason.startswith(reason)
@@ -404,7 +406,7 @@ def test_a_share_of_labels_is_counted(make: Any) -> None:
     )  # Wilson
 
 
-def test_in_a_share_a_text_without_a_score_has_not_the_label(make: Any) -> None:
+def test_a_share_counts_texts_without_a_score_as_missing_the_label(make: Any) -> None:
     rows = [make.single("4", f"i{k}", "s") for k in range(9)]
     outcome = evaluate_case(
         case(labelled("4", 0.95)),
@@ -508,9 +510,7 @@ def test_an_interval_above_zero_that_the_test_does_not_confirm_names_p(make: Any
 @pytest.mark.parametrize(
     ("n", "status"), [(1, "passed"), (2, "undecided"), (5, "undecided"), (6, "passed")]
 )
-def test_a_lead_of_whole_probabilities_on_a_few_items_is_not_shown(
-    make: Any, n: int, status: str
-) -> None:
+def test_a_lead_on_few_items_is_undecided(make: Any, n: int, status: str) -> None:
     rows = [
         make.weighed(shares, f"i{k}", system)
         for k in range(n)
@@ -560,7 +560,7 @@ def test_one_reply_each_to_a_few_items_tells_no_order_and_no_drift(make: Any, n:
     assert verdict(ordered("a", "b"), both, drawn).reason == untested
 
 
-def test_values_that_are_all_alike_are_said_to_be(make: Any) -> None:
+def test_equal_values_are_noted(make: Any) -> None:
     items = make.result(*(make.single("4", *key) for key in texts(12)))
     outcome = verdict(in_range(2), texts(12), items)
     assert (outcome.status, outcome.found, outcome.reason) == ("passed", "4.00 [2.74, 4.68]", "")
@@ -587,7 +587,7 @@ def test_an_order_without_an_item_that_has_both_is_an_error(make: Any) -> None:
     )
 
 
-def test_of_comparisons_both_orders_count(make: Any) -> None:
+def test_comparisons_use_both_orders(make: Any) -> None:
     rows = [
         make.weighed({"A": 0.9, "B": 0.1}, "c: i", "a", "b", column=AB),
         make.weighed({"A": 0.4, "B": 0.6}, "c: i", "b", "a", column=AB),
@@ -782,14 +782,14 @@ def test_drift_without_a_baseline_or_on_another_scale_is_an_error(make: Any) -> 
         )
 
 
-def test_the_baseline_tells_what_was_found_before(make: Any) -> None:
+def test_verdict_shows_the_value_of_the_baseline(make: Any) -> None:
     before, after = (make.result(make.drawn(draws, *ONE[0])) for draws in ({"5": 20}, THIRTEEN))
     assert verdict(in_range(4), ONE, after, before).before == "5.00"
     assert verdict(labelled("4"), ONE, after, before).before == "5 (100.0%)"
     assert verdict(in_range(4), ONE, after, make.result(make.single("4", "j", "s"))).before == ""
 
 
-def test_a_criterion_is_against_the_baseline_only_where_it_is_told_worse(make: Any) -> None:
+def test_baseline_check_fails_only_significantly_worse_criteria(make: Any) -> None:
     before = make.result(*spread(make, {"s": BEFORE}))
     for by, met, reason in (
         (DOWN, False, "worse (p"),
@@ -809,7 +809,7 @@ def test_a_criterion_is_against_the_baseline_only_where_it_is_told_worse(make: A
 
 
 @pytest.mark.parametrize("seed", [0, 7])
-def test_what_is_against_the_baseline_is_what_the_comparison_shows(make: Any, seed: int) -> None:
+def test_baseline_estimate_equals_the_run_comparison(make: Any, seed: int) -> None:
     before, after = (make.result(*spread(make, {"s": values})) for values in (BEFORE, moved(NOISE)))
     (outcome,) = against_baseline(after, before, seed=seed)
     assert outcome.estimate == compare_runs(before.table, after.table, seed=seed).means[0].estimate
@@ -830,7 +830,7 @@ def rated(make: Any, orders: Sequence[Sequence[float]], drop: float = 0.0) -> An
     return make.result(*rows, human=human)
 
 
-def test_where_people_rated_a_stricter_prompt_is_no_regression_and_one_that_disagrees_is(
+def test_rated_texts_decide_if_a_stricter_prompt_is_a_regression(
     make: Any,
 ) -> None:
     right, wrong = (2.0, 3.0, 4.0), (3.0, 4.0, 2.0)
@@ -850,7 +850,7 @@ def test_where_people_rated_a_stricter_prompt_is_no_regression_and_one_that_disa
     assert (better.met, better.reason.partition(" (")[0]) == (True, "agrees better with people")
 
 
-def test_a_drift_case_does_not_stand_in_for_the_agreement_with_people(make: Any) -> None:
+def test_a_drift_case_does_not_replace_the_agreement_check(make: Any) -> None:
     right, wrong = (2.0, 3.0, 4.0), (3.0, 4.0, 2.0)
     before, turned = rated(make, [right] * 8), rated(make, [wrong] * 8)
     loose = suite(case(drifting(drop=0.3)))
@@ -873,7 +873,7 @@ def test_a_drift_case_does_not_stand_in_for_the_agreement_with_people(make: Any)
         (drifting(shift=0.3), {"item": ("i0",)}, True),
     ],
 )
-def test_a_drift_case_stands_in_for_the_scores_it_bounds(
+def test_a_drift_case_replaces_the_baseline_check_of_its_scores(
     make: Any, drift: Keys, of: dict[str, Any], checked: bool
 ) -> None:
     before, after = (make.result(*spread(make, {"s": [4.0 - by] * 8})) for by in (0, 1))
@@ -955,7 +955,7 @@ FEW = "too few items for a test, and one reply each: draw more, or add items"
         ("3", "3", 2, "passed", "the same"),
     ],
 )
-def test_of_fewer_than_six_items_the_draws_decide(
+def test_draws_decide_with_fewer_than_six_items(
     make: Any, before: Any, after: Any, n: int, status: str, reason: str
 ) -> None:
     def result(one: Any) -> Any:
@@ -975,14 +975,14 @@ def test_of_fewer_than_six_items_the_draws_decide(
     assert strict.met == (status == "passed")
 
 
-def test_on_a_few_items_peoples_ratings_leave_it_open(make: Any) -> None:
+def test_ratings_of_few_items_are_undecided(make: Any) -> None:
     right, wrong = (2.0, 3.0, 4.0), (4.0, 3.0, 2.0)
     (outcome,) = against_baseline(rated(make, [wrong] * 5), rated(make, [right] * 5))
     assert (outcome.status, outcome.met) == ("undecided", True)
     assert outcome.reason.startswith("too few items: at least 6 needed")
 
 
-def test_where_ratings_are_too_few_to_tell_worse_scores_are_not_met(make: Any) -> None:
+def test_worse_scores_with_too_few_ratings_are_not_met(make: Any) -> None:
     sides = [make.result(*spread(make, {"s": values})) for values in (BEFORE, moved(DOWN))]
     for n, side in enumerate(sides):
         some = [
@@ -1081,7 +1081,7 @@ def test_a_panels_median_or_majority_decides_by_its_value(
     assert verdict(labelled("4"), ONE, result).found == label
 
 
-def test_without_a_score_a_case_is_an_error_and_shows_the_reply(make: Any) -> None:
+def test_a_case_without_a_score_is_an_error_with_the_reply(make: Any) -> None:
     kinds = [
         in_range(1),
         labelled("4"),
@@ -1100,7 +1100,7 @@ def test_without_a_score_a_case_is_an_error_and_shows_the_reply(make: Any) -> No
             assert outcome.detail == "ParseError: no score in the reply\nreply: I would rather not."
 
 
-def test_what_was_not_asked_or_not_judged_is_an_error(make: Any) -> None:
+def test_missing_judgments_are_an_error(make: Any) -> None:
     result = make.result(make.single("4", "i0", "s"), make.single("4", "i1", "s"))
     part = verdict(in_range(4), texts(3), result)
     assert (part.status, part.reason) == ("error", "not judged: i2 (s)")
@@ -1112,7 +1112,7 @@ def test_what_was_not_asked_or_not_judged_is_an_error(make: Any) -> None:
     assert verdict(in_range(4), texts(2), None).status == "error"
 
 
-def test_of_several_texts_no_more_may_lack_a_score_than_the_limit_allows(make: Any) -> None:
+def test_texts_without_a_score_are_limited(make: Any) -> None:
     result = make.result(make.single("4", "i0", "s"), make.failed("i1", "s"))
     for limit in (Limits(), Limits(failures=f"{100 * 0.4:g}%")):
         lost = evaluate_case(case(in_range(4), undecided="pass"), texts(2), result, failures=limit)
@@ -1173,7 +1173,7 @@ def test_failures_are_limited_by_number_or_share(make: Any) -> None:
     ]
 
 
-def test_judgments_are_those_of_judges_and_of_both_runs(make: Any) -> None:
+def test_judgment_counts_include_panel_judges_and_both_runs(make: Any) -> None:
     both = panel(make, {"4": 5}, {"4": 5})
     tie = Score("c", "a", "relevance", 0.5, Provenance(IDENTICAL, n=0), "b")
     untied = make.weighed({"A": 1.0}, "d", "a", "b", column=AB)

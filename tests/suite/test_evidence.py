@@ -41,7 +41,7 @@ def listed(draws: dict[str, int]) -> list[float]:
 
 
 @given(some_draws, st.floats(0.5, 5.5))
-def test_of_draws_the_interval_and_p_are_those_of_a_t_test(
+def test_draws_give_the_interval_and_p_of_a_t_test(
     make: Any, draws: dict[str, int], limit: float
 ) -> None:
     estimate = sum_minus_limit(
@@ -55,9 +55,7 @@ def test_of_draws_the_interval_and_p_are_those_of_a_t_test(
 
 
 @given(some_draws, some_draws)
-def test_of_two_texts_it_is_welchs_test(
-    make: Any, one: dict[str, int], other: dict[str, int]
-) -> None:
+def test_two_texts_give_welchs_test(make: Any, one: dict[str, int], other: dict[str, int]) -> None:
     sides = [(1.0, make.drawn(one, "i", "a")), (-1.0, make.drawn(other, "i", "b"))]
     estimate = sum_minus_limit([(c, evidence_of(score, FIVE)) for c, score in sides]).estimate
     oracle = stats.ttest_ind(listed(one), listed(other), equal_var=False)
@@ -78,7 +76,7 @@ def test_the_interval_holds_the_judges_mean_about_as_often_as_it_says(make: Any)
     assert 0.92 < held / 500 < 0.98
 
 
-def test_draws_that_did_not_parse_widen_it_by_what_they_may_have_been(make: Any) -> None:
+def test_unparsed_draws_widen_the_interval(make: Any) -> None:
     whole, torn = (
         sum_minus_limit(
             [(1.0, evidence_of(make.drawn({"4": 19}, "i", "s", requested=n), FIVE))]
@@ -117,7 +115,7 @@ def test_a_score_that_no_judge_gave_leaves_nothing_open() -> None:
     assert (evidence.low, evidence.high) == (-0.7, -0.7)
 
 
-def test_where_it_is_not_known_what_labels_count_there_is_no_interval(make: Any) -> None:
+def test_unknown_label_values_give_no_interval(make: Any) -> None:
     score = make.drawn({"4": 12, "5": 8}, "i", "s")
     assert sum_minus_limit([(1.0, evidence_of(score, {}))]).single
     assert flip_probability(score, within(min=4.5), {}) is None
@@ -135,7 +133,7 @@ def test_chance_is_the_share_of_single_replies_outside(make: Any) -> None:
 
 
 @given(some_draws)
-def test_a_labels_lead_is_the_mean_of_its_draws(make: Any, draws: dict[str, int]) -> None:
+def test_label_margin_is_the_mean_of_its_draws(make: Any, draws: dict[str, int]) -> None:
     estimate = sum_minus_limit(
         [(1.0, label_margin(make.drawn(draws, "i", "s"), "4", "3"))]
     ).estimate
@@ -145,7 +143,7 @@ def test_a_labels_lead_is_the_mean_of_its_draws(make: Any, draws: dict[str, int]
         assert estimate.p == pytest.approx(stats.ttest_1samp(votes, 0).pvalue, abs=1e-12)
 
 
-def test_a_labels_lead_may_be_undone_by_what_was_not_seen(make: Any) -> None:
+def test_label_margin_includes_the_unseen_mass(make: Any) -> None:
     estimate = sum_minus_limit(
         [(1.0, label_margin(make.weighed({"4": 0.5, "3": 0.3}, "i", "s"), "4", "3"))]
     ).estimate

@@ -85,9 +85,7 @@ def test_three_passes_of_three_have_an_interval(make: Any) -> None:
 
 @settings(max_examples=60)
 @given(st.one_of(some_labels, mostly_fives), st.sampled_from([1.5, 2.0, 3.0, 3.5, 4.0, 4.5, 4.9]))
-def test_a_minimum_passes_only_on_what_the_scores_show(
-    make: Any, labels: list[str], limit: float
-) -> None:
+def test_a_minimum_passes_only_if_significant(make: Any, labels: list[str], limit: float) -> None:
     verdict = decide(make, {"expect": {"min": limit}}, labels)
     scores = pd.Series([float(label) for label in labels])
     if len(scores) < 5:

@@ -218,7 +218,7 @@ def test_a_criterion_may_be_left_out_where_there_is_one(write: Write) -> None:
     assert named.options["criteria"] == ("fluency",)
 
 
-def test_a_text_may_stand_in_the_place_of_data(write: Write) -> None:
+def test_a_case_may_contain_its_text_instead_of_data(write: Write) -> None:
     loaded = load(
         write("cases: [{criterion: relevance, text: {source: s, output: o}, expect: {min: 3}}]\n")
     )
@@ -341,7 +341,7 @@ def test_names_are_given_once(errors_of: Callable[..., list[str]]) -> None:
     ]
 
 
-def test_all_mistakes_are_said_at_once_from_the_top(errors_of: Callable[..., list[str]]) -> None:
+def test_all_mistakes_are_in_one_error_sorted_by_line(errors_of: Callable[..., list[str]]) -> None:
     cases = "".join(f"  - {{expect: {{mim: {n}}}}}\n" for n in range(30))
     messages = errors_of(f"daat: x\ndraws: 0\ncases:\n{cases}")
     assert [int(line.partition(":")[0]) for line in messages[:-1]] == [1, 2, *range(4, 22)]
@@ -376,7 +376,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         load(tmp_path / "x.judge.yaml")
 
 
-def test_what_would_blow_up_does_not(write: Write) -> None:
+def test_yaml_bombs_are_refused(write: Write) -> None:
     layers = "".join(
         f"  x{n}: &x{n} [{', '.join([f'*x{n - 1}'] * 9) if n else 'lol'}]\n" for n in range(12)
     )
@@ -418,7 +418,7 @@ def _with(value: Any, at: tuple[Any, ...], new: Any) -> Any:
 
 
 @given(st.data())
-def test_whatever_stands_somewhere_makes_a_suite_or_a_message_with_a_line(
+def test_any_yaml_makes_a_suite_or_an_error_with_a_line(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
     folder = tmp_path_factory.getbasetemp() / "anything"

@@ -116,7 +116,7 @@ def test_comparisons_have_items_of_their_own_case(gather: Gather) -> None:
     assert gathered.criteria["pairwise/fluency"].pairwise
 
 
-def test_no_data_and_a_limit(gather: Gather) -> None:
+def test_suite_with_a_limit(gather: Gather) -> None:
     gathered = gather("{criterion: relevance, expect: {min: 4}}", top="limit: 2")
     assert len(gathered.judged[False].samples) == 2
 
@@ -128,7 +128,7 @@ def test_the_language_is_the_texts_own(gather: Gather) -> None:
     assert gather(case % "o", top=top).criteria["fluency"].language == "ko"
 
 
-def test_a_criterion_in_the_place_of_the_suite_s(gather: Gather, tmp_path: Path) -> None:
+def test_a_criterion_replaces_that_of_the_suite(gather: Gather, tmp_path: Path) -> None:
     other = tmp_path / "other/tone.jinja"
     other.parent.mkdir()
     other.write_text(LABELS.replace("yes or no", "well"), encoding="utf-8")
@@ -178,7 +178,7 @@ def test_a_case_that_cannot_be(gather: Gather, tmp_path: Path, case: str, messag
     assert "\n" not in error_text
 
 
-def test_all_cases_are_checked_at_once(gather: Gather, tmp_path: Path) -> None:
+def test_all_cases_are_checked_in_one_error(gather: Gather, tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
         gather(
             "{criterion: relevance, item: x, expect: {min: 3}}",

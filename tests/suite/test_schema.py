@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PUBLISHED = ROOT / "docs" / "suite.schema.json"
 
 
-def test_the_published_schema_is_that_of_the_models() -> None:
+def test_published_schema_matches_the_models() -> None:
     """JUDGE_GOLDEN=write writes it anew."""
     if os.environ.get("JUDGE_GOLDEN") == "write":
         PUBLISHED.write_text(schema_text(), encoding="utf-8")

@@ -97,7 +97,7 @@ def test_a_column_of_another_type_is_an_error_that_names_it_or_is_read(
                 assert f"{name}: column '{field.name}' holds" in str(error)
 
 
-def test_a_column_that_stands_twice_is_an_error(run: Path, tmp_path: Path) -> None:
+def test_a_duplicate_column_is_an_error(run: Path, tmp_path: Path) -> None:
     for path in run.iterdir():
         (tmp_path / path.name).write_bytes(path.read_bytes())
     table = pq.read_table(run / "scores.parquet")

@@ -62,7 +62,7 @@ def test_systems_and_items_keep_the_order_of_first_appearance() -> None:
     assert _table().items == ("i2", "i1")
 
 
-def test_rows_are_in_the_order_of_samples_then_columns_however_they_came() -> None:
+def test_rows_are_sorted_by_sample_then_column() -> None:
     table = _table()
     turned = Table(SAMPLES, COLUMNS, table.scores[::-1], table.failures[::-1])
     assert turned == table
@@ -85,7 +85,7 @@ def test_a_score_of_a_text_that_is_not_in_the_table_is_in_no_matrix() -> None:
     assert np.isnan(stray.matrix("bleu")).all()
 
 
-def test_of_gives_one_columns_scores() -> None:
+def test_of_returns_the_scores_of_one_column() -> None:
     assert [s.value for s in _table().column_scores("bleu")] == [0.0, 12.5]
     assert _table().column_scores("nothing") == ()
 
@@ -120,7 +120,7 @@ def test_the_wide_frame_has_a_row_per_text_and_a_column_per_score() -> None:
     pd.testing.assert_frame_equal(frame, expected)
 
 
-def test_a_column_of_the_data_whose_name_is_taken_is_named_apart() -> None:
+def test_a_data_column_with_a_reserved_name_is_renamed() -> None:
     extra = {"item": 7, "bleu": "old", "data.bleu": True}
     table = Table((Sample("i", "s", "o", extra=extra),), COLUMNS, ())
     (row,) = table.to_frame(wide=True).to_dict("records")
@@ -154,7 +154,7 @@ def test_an_empty_table_has_frames_and_files(tmp_path: Path) -> None:
     assert Table.load(tmp_path) == empty
 
 
-def test_load_gives_back_what_was_saved(tmp_path: Path) -> None:
+def test_a_saved_table_round_trips(tmp_path: Path) -> None:
     _table().save(tmp_path / "runs" / "first")
     assert Table.load(tmp_path / "runs" / "first") == _table()
     assert sorted(p.name for p in (tmp_path / "runs" / "first").iterdir()) == [
@@ -341,7 +341,7 @@ def test_a_run_of_an_earlier_tree_comes_back_equal(name: str, tmp_path: Path) ->
         assert all(before[column].equals(after[column]) for column in before.column_names)
 
 
-def test_what_the_earlier_files_hold_is_in_the_records() -> None:
+def test_records_include_every_field_of_the_earlier_files() -> None:
     result = load(RUNS / "means")
     stored = json.loads((RUNS / "means" / "run.json").read_bytes())
     scores = pq.read_table(RUNS / "means" / "scores.parquet").to_pylist()

@@ -48,7 +48,7 @@ def test_one_long_text_does_not_speak_for_all() -> None:
 
 
 @given(ANY_TEXT)
-def test_is_cjk_counts_what_ascii_loses(line: str) -> None:
+def test_is_cjk_counts_letters_lost_by_ascii(line: str) -> None:
     lowered = unicodedata.normalize("NFKC", line).lower()
     letters = [c for c in lowered if unicodedata.category(c).startswith("L")]
     ascii_letters = re.findall(r"[a-z]", lowered)

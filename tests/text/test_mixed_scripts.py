@@ -52,7 +52,7 @@ def need(name: str) -> None:
     "name", [name for name in text.TOKENIZERS if name != "kiwi"]
 )  # kiwi writes other forms
 @given(line=MIXED)
-def test_every_letter_belongs_to_a_token_whatever_the_tokenizer(name: str, line: str) -> None:
+def test_every_letter_belongs_to_a_token(name: str, line: str) -> None:
     need(name)
     if name == "en" and text.is_latin(line):
         return  # rouge-score's rules, which drop é
@@ -104,7 +104,7 @@ def test_texts_that_differ_in_another_script_are_not_equal(
     assert values(output) < values(reference)
 
 
-def test_the_package_refuses_what_it_would_drop() -> None:
+def test_rouge_package_refuses_scripts_it_would_drop() -> None:
     metric = plugins.load("metrics", "rouge")(implementation="rouge-score")
     samples = [Sample("1", "a", "LG OLED TV evo 출시", references=("LG OLED TV evo 단종",))]
     assert {getattr(row, "error", "") for row in metric.score(samples).rows} == {"NotAscii"}
@@ -155,7 +155,7 @@ def test_shares_are_of_words_not_of_letters(line: str, expected: dict[str, float
     assert text.word_shares([line]) == pytest.approx(expected)
 
 
-def test_the_language_is_that_of_most_words() -> None:
+def test_detected_language_is_that_of_most_words() -> None:
     long_words = "삼성전자가스마트폰을공개했습니다 the new phone was shown"
     assert text.detect_language([long_words]) == "en"
 
@@ -167,7 +167,7 @@ ONLY_ONE_FORM: list[tuple[str, str]] = [
 
 
 @pytest.mark.parametrize(("line", "form"), ONLY_ONE_FORM)
-def test_the_form_of_chinese_is_told_by_characters_of_one_form(line: str, form: str) -> None:
+def test_chinese_form_is_detected_by_its_characters(line: str, form: str) -> None:
     assert text.han_form(line) == form
 
 
@@ -200,13 +200,13 @@ OTHERS = [
     ("lines", "expected"),
     [(ENGLISH, "English"), (NAMES, "unknown"), (OTHERS, "other"), (["die Katze"], "unknown")],
 )
-def test_english_is_told_from_other_languages_in_latin_letters(
+def test_english_is_distinguished_from_other_latin_languages(
     lines: list[str], expected: str
 ) -> None:
     assert {line: text.latin_language(line) for line in lines} == dict.fromkeys(lines, expected)
 
 
-def test_no_english_summary_is_taken_for_another_language(
+def test_english_summaries_are_detected_as_english(
     shared_data: Callable[[str], Any],
 ) -> None:
     lines = shared_data("summeval_smoke.jsonl").read_text("utf-8").splitlines()

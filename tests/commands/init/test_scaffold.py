@@ -122,7 +122,7 @@ def test_the_level_is_over_texts_where_ratings_differ_between_items_alone(begun:
     assert expected(suite.cases[0]) == agreement("within-items")
 
 
-def test_without_ratings_there_is_a_case_that_holds(begun: Begun) -> None:
+def test_suite_without_ratings_has_a_passing_case(begun: Begun) -> None:
     rows = [{key: value for key, value in row.items() if key != "human"} for row in RATED]
     _, suite, _ = begun(rows)
     assert suite.options["criteria"] == ("relevance", "coherence", "consistency", "fluency")
@@ -147,7 +147,7 @@ def test_rated_criteria_that_the_data_do_not_serve_are_left_out(
         begun(rows, [str(path)])
 
 
-def test_texts_that_are_no_summaries_have_no_default_criteria() -> None:
+def test_texts_other_than_summaries_have_no_default_criteria() -> None:
     with pytest.raises(ConfigError, match=r"have no source .* --criteria fluency"):
         create_suite(
             [Sample("a", "s", "o")], Path("s.judge.yaml"), options={"data": Path("d.jsonl")}
@@ -171,7 +171,7 @@ def test_options_are_the_suite_s(begun: Begun, tmp_path: Path) -> None:
     assert suite.options["data"] == tmp_path / "suites" / ".." / "texts.jsonl"
 
 
-def test_many_judgments_are_said(begun: Begun) -> None:
+def test_notes_a_large_number_of_judgments(begun: Begun) -> None:
     text, *_ = begun(_rows({(f"i{n}", "x"): {"relevance": 1 + n % 5} for n in range(600)}))
     assert "# limit: 100  # texts; all of them are up to 600 judgments" in text
     assert "# limit" not in begun(RATED)[0]
@@ -195,7 +195,7 @@ def test_a_baseline(tmp_path: Path) -> None:
         max_size=2,
     )
 )
-def test_whatever_items_and_systems_are_called(
+def test_any_names_of_items_and_systems(
     tmp_path_factory: pytest.TempPathFactory, names: list[str]
 ) -> None:
     item, system = (f"{name}n" for name in names)  # no name is white space alone

@@ -103,7 +103,7 @@ def test_each_rater_sees_every_text_once_in_an_order_of_their_own(prepared: Prep
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 1.0])
-def test_repetitions_come_after_the_first_time_and_apart(prepared: Prepare, share: float) -> None:
+def test_repeated_texts_come_later_and_are_spread(prepared: Prepare, share: float) -> None:
     for seed in range(20):
         tasks = prepared(repeat=share, seed=seed).tasks("anna")
         first = {task.unit.id: place for place, task in enumerate(tasks) if not task.repeat}
@@ -160,7 +160,7 @@ def test_equal_texts_are_rated_once_for_both_systems(prepared: Prepare) -> None:
     assert len(labelling.done()) == 1
 
 
-def test_labels_that_are_no_numbers_are_joined_to_the_data(prepared: Prepare, data: Path) -> None:
+def test_ratings_by_label_are_joined_to_the_data(prepared: Prepare, data: Path) -> None:
     criterion = {
         "name": "safe",
         "question": "Safe?",
@@ -210,7 +210,7 @@ def test_a_file_without_a_last_line_break_is_continued(prepared: Prepare) -> Non
         {"seconds": -1}, {"seconds": float("nan")}, {"seconds": "1"}, {"comment": ["x"]}, {"comment": "x" * 10_001},
     ],
 )  # fmt: skip
-def test_what_no_page_sends_is_refused_and_not_written(
+def test_invalid_answers_are_refused_and_not_written(
     prepared: Prepare, wrong: dict[str, Any]
 ) -> None:
     labelling = prepared()
@@ -271,7 +271,7 @@ def test_a_filter_does_not_make_ratings_foreign(prepared: Prepare) -> None:
 # Pairs
 
 
-def test_a_pair_is_written_in_one_order_whatever_was_shown(prepared: Prepare) -> None:
+def test_a_pair_is_written_in_the_same_order_however_shown(prepared: Prepare) -> None:
     labelling = prepared("relevance", pairwise=True)
     assert (
         len(labelling.units) == 3 * 30 - 2
@@ -315,7 +315,7 @@ def test_pairs_need_two_different_texts(prepared: Prepare) -> None:
 # What raters are told
 
 
-def test_raters_are_told_what_a_judge_is_told(prepared: Prepare) -> None:
+def test_raters_see_the_instructions_of_the_judge(prepared: Prepare) -> None:
     labelling = prepared(
         [
             "relevance",
@@ -348,7 +348,7 @@ def test_a_template_without_a_mark_is_described(prepared: Prepare, tmp_path: Pat
     assert prepared(str(tmp_path / "own.jinja")).told == (("Is it fine?",),)
 
 
-def test_what_the_criteria_show_stands_beside_the_text(prepared: Prepare, tmp_path: Path) -> None:
+def test_page_shows_the_fields_that_criteria_read(prepared: Prepare, tmp_path: Path) -> None:
     data = tmp_path / "more.jsonl"
     data.write_text(
         '{"item": "a", "output": "x", "source": "s", "references": ["r", "q"], "my_tone": "warm"}\n'
@@ -500,7 +500,7 @@ def test_a_folder_that_cannot_be_written_is_an_error_before_the_first_rating(
             replace(labelling, output=output).check_output()
 
 
-def test_no_answer_names_a_system_or_an_item(prepared: Prepare) -> None:
+def test_answers_do_not_reveal_system_or_item(prepared: Prepare) -> None:
     for pairwise in (False, True):
         labelling = prepared("relevance", pairwise=pairwise)
         for place in range(5):
@@ -566,9 +566,7 @@ def test_a_saved_file_is_added_once(prepared: Prepare, tmp_path: Path) -> None:
     ]
 
 
-def test_of_a_saved_file_with_a_wrong_line_nothing_is_added(
-    prepared: Prepare, tmp_path: Path
-) -> None:
+def test_a_saved_file_with_a_bad_line_adds_no_rating(prepared: Prepare, tmp_path: Path) -> None:
     labelling = prepared()
     path = saved(
         labelling, tmp_path / "saved.jsonl", rating(labelling), rating(labelling, 1, text="other")
@@ -663,7 +661,7 @@ def test_the_plan_uses_existing_ratings(
 # The command
 
 
-def test_the_command_refuses_what_it_cannot_do(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_label_refuses_bad_options(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(data.parent)
     for words, message in (
         ([], "no raters"),

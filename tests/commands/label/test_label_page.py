@@ -500,7 +500,7 @@ def test_nothing_is_wider_than_the_window(
         assert opened.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
 
 
-def test_the_command_serves_until_ctrl_c_and_says_what_is_next(
+def test_label_serves_until_ctrl_c_and_names_the_next_command(
     data: Path, browse: Callable[..., Any], wait_until: Callable[..., None], tmp_path: Path
 ) -> None:
     words = [

@@ -98,7 +98,7 @@ def test_a_run_in_a_batch(aimock: str, tmp_path: Path) -> None:
     assert len(listed(aimock, "batches")) == 1
 
 
-def test_a_run_goes_on_with_the_batch_it_left(
+def test_a_run_resumes_its_batch(
     aimock: str, tmp_path: Path, wait_until: Callable[..., None]
 ) -> None:
     async def cut_short() -> None:

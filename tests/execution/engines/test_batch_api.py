@@ -136,7 +136,7 @@ def test_the_first_goes_online_and_all_others_in_one_file(echo: Any, tmp_path: P
     assert not list(tmp_path.glob("*.json"))
 
 
-def test_what_the_first_one_taught_stands_in_the_files(
+def test_batch_files_use_limits_learned_from_the_first_request(
     batch_server: Any, tmp_path: Path, make_completion: Any
 ) -> None:
     def answer(body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
@@ -164,7 +164,7 @@ def test_files_keep_to_the_limits(echo: Any, tmp_path: Path, limits: dict[str, i
     assert set(echo.asked.values()) == {1}
 
 
-def test_a_text_is_one_line_whatever_is_in_it(echo: Any, tmp_path: Path) -> None:
+def test_each_request_is_one_line_of_the_batch_file(echo: Any, tmp_path: Path) -> None:
     text = "a\nb\u2028c\u2029d\x85e \ud83d\ude00 漢字 \ud800".encode(
         "utf-16", "surrogatepass"
     ).decode("utf-16", "replace")
@@ -216,7 +216,9 @@ def test_failed_lines_go_online(echo: Any, tmp_path: Path, make_completion: Any)
 
 
 @pytest.mark.parametrize("outcome", ["expired", "cancelled", "failed"])
-def test_what_a_batch_does_not_bring_goes_online(echo: Any, tmp_path: Path, outcome: str) -> None:
+def test_requests_missing_from_a_batch_are_sent_online(
+    echo: Any, tmp_path: Path, outcome: str
+) -> None:
     echo.outcome, echo.returned, echo.looks = outcome, 4, 3
     session = Session(echo, tmp_path)
     assert right(go(session.run(named(11))), 11)
@@ -227,7 +229,7 @@ def test_what_a_batch_does_not_bring_goes_online(echo: Any, tmp_path: Path, outc
     assert ("no such model" in session.counts.remarks[0]) == (outcome == "failed")
 
 
-def test_lines_that_are_no_answers_are_passed_over(
+def test_invalid_lines_of_a_batch_are_skipped(
     echo: Any, tmp_path: Path, make_completion: Any
 ) -> None:
     session = Session(echo, tmp_path)
@@ -254,7 +256,7 @@ def test_lines_that_are_no_answers_are_passed_over(
     assert len(echo.online) == 2
 
 
-def test_an_answer_file_that_is_gone_is_no_answer(echo: Any, tmp_path: Path) -> None:
+def test_a_missing_output_file_is_not_an_answer(echo: Any, tmp_path: Path) -> None:
     echo.faults = [("GET /v1/files/.*/content", 404)]
     assert right(go(Session(echo, tmp_path).run(named(4))), 4)
     assert len(echo.online) == 4
@@ -392,7 +394,7 @@ def test_a_file_without_a_batch_gets_one(echo: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", ["nothing sent", "torn"])
-def test_what_never_went_out_is_asked_as_new(echo: Any, tmp_path: Path, damage: str) -> None:
+def test_unsent_requests_are_submitted_again(echo: Any, tmp_path: Path, damage: str) -> None:
     left_running(echo, tmp_path)
     (state,) = tmp_path.glob("*.json")
     if damage == "torn":
@@ -416,7 +418,7 @@ def test_a_batch_that_the_provider_forgot_is_sent_again(echo: Any, tmp_path: Pat
     assert "no longer knew batch" in session.counts.remarks[0]
 
 
-def test_what_is_not_wanted_this_time_is_kept_for_the_next(echo: Any, tmp_path: Path) -> None:
+def test_unneeded_batch_replies_are_kept_for_the_next_run(echo: Any, tmp_path: Path) -> None:
     left_running(echo, tmp_path)
     assert set(go(Session(echo, tmp_path).run(named(3)[1:]))) == {"text 1", "text 2"}
     assert set(go(Session(echo, tmp_path).run(named(6)[3:]))) == {"text 3", "text 4", "text 5"}
@@ -424,7 +426,7 @@ def test_what_is_not_wanted_this_time_is_kept_for_the_next(echo: Any, tmp_path: 
     assert not list(tmp_path.glob("*.json"))
 
 
-def test_two_runs_at_once_share_a_batch(echo: Any, tmp_path: Path) -> None:
+def test_two_concurrent_runs_share_a_batch(echo: Any, tmp_path: Path) -> None:
     async def both() -> None:
         echo.looks = 300  # it is there when the other one submits
         sessions = [Session(echo, tmp_path), Session(echo, tmp_path)]
@@ -447,7 +449,7 @@ def test_one_endpoint_does_not_fetch_anothers(echo: Any, tmp_path: Path) -> None
     assert not (tmp_path / "x.json").exists()
 
 
-def test_draws_are_found_again_whatever_the_server_draws_at_once(echo: Any, tmp_path: Path) -> None:
+def test_batch_draws_are_reused_for_any_choices_per_request(echo: Any, tmp_path: Path) -> None:
     part = BatchJob(tmp_path / "x.json", "e")
     eight = request("text", temperature=1, n=8)
     part.add(eight, {"model": "m", "messages": [], "n": 8, "prompt_cache_key": "k"})
@@ -492,7 +494,7 @@ def test_a_batch_call_waits_as_long_as_the_server_asks_and_a_minute_at_most(
     assert session.waits[:2] == waits
 
 
-def test_trouble_while_waiting_is_waited_out(echo: Any, tmp_path: Path) -> None:
+def test_errors_while_polling_are_retried(echo: Any, tmp_path: Path) -> None:
     echo.looks = 5
     echo.faults = [("GET /v1/batches", 503), ("POST /v1/files", 429), ("POST /v1/batches", 500)]
     echo.faults += [
@@ -521,7 +523,9 @@ def test_a_server_that_stays_away_ends_the_run(echo: Any, tmp_path: Path, call: 
     assert len(echo.online) == 1
 
 
-def test_an_address_without_a_batch_api_is_said_unpaid(echo: Any, tmp_path: Path) -> None:
+def test_an_address_without_a_batch_api_is_refused_before_any_request(
+    echo: Any, tmp_path: Path
+) -> None:
     echo.has_batches = False
     with pytest.raises(ConfigError, match="has no Batch API; leave the option out"):
         go(Session(echo, tmp_path).run(named(3)))
@@ -562,7 +566,7 @@ def paid_in_dollars(monkeypatch: pytest.MonkeyPatch, requests: float) -> BudgetL
 
 
 @pytest.mark.parametrize("budget", [1.6, 1.1])
-def test_what_goes_online_does_not_wait_for_ever_for_what_batches_keep(
+def test_online_requests_do_not_wait_for_running_batches(
     budget: float, echo: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looked = echo._looked
@@ -581,7 +585,7 @@ def test_what_goes_online_does_not_wait_for_ever_for_what_batches_keep(
     assert ledger.spent == 2 * 101 + 2 * 101 / 2
 
 
-def test_what_a_forgotten_batch_had_kept_goes_first(
+def test_money_reserved_for_a_lost_batch_is_released(
     echo: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     echo.faults = [("GET /v1/batches/.*", 404)]
@@ -690,7 +694,7 @@ def test_draws_go_in_batches_once_the_first_requests_taught_how(
         ({"engine": "bath"}, "did you mean 'batch'"),
     ],
 )
-def test_what_cannot_be_batched_is_said_unpaid(
+def test_refuses_unbatchable_requests_before_any_request(
     batch_server: Any, options: dict[str, Any], why: str
 ) -> None:
     with pytest.raises(ConfigError, match=why):
@@ -733,7 +737,7 @@ def command(server: Any, folder: Path) -> subprocess.Popen[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("moment", ["uploaded", "polled"])
-def test_after_a_kill_the_same_command_goes_on(
+def test_a_killed_run_resumes_with_the_same_command(
     batch_server: Any, tmp_path: Path, wait_until: Callable[..., None], moment: str
 ) -> None:
     batch_server.looks = 10**9
@@ -755,7 +759,7 @@ def test_after_a_kill_the_same_command_goes_on(
 
 
 @pytest.mark.slow
-def test_interrupted_it_says_what_goes_on(
+def test_an_interrupted_batch_run_says_how_to_resume(
     batch_server: Any, tmp_path: Path, wait_until: Callable[..., None]
 ) -> None:
     batch_server.looks = 10**9
@@ -783,7 +787,7 @@ def test_interrupted_it_says_what_goes_on(
     assert warned == [True, False], "asked one by one they would be paid again"
 
 
-def test_what_comes_while_a_file_is_sent_goes_into_the_next_one(echo: Any, tmp_path: Path) -> None:
+def test_requests_during_an_upload_go_into_the_next_file(echo: Any, tmp_path: Path) -> None:
     session = Session(echo, tmp_path)
     upload = session.engine.api.upload
     late: list[asyncio.Task[dict[str, Answer]]] = []

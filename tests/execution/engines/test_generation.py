@@ -132,7 +132,7 @@ def test_a_metric_asks_in_batches(
 
 
 @pytest.mark.slow
-def test_after_a_kill_only_what_is_missing_is_written(
+def test_a_killed_generation_writes_only_missing_outputs(
     chat_server: Any, systems: dict[str, Any], make_completion: Callable[..., Any], tmp_path: Path,
     wait_until: Callable[..., None],
 ) -> None:  # fmt: skip

@@ -135,7 +135,7 @@ class Session:
 # What needs no Ray.
 
 
-def test_without_the_package_the_line_for_pip_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_names_the_pip_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ray, "find_spec", lambda _: None)
     with pytest.raises(MissingExtra, match=re.escape("pip install 'textjudge[ray]'")):
         create_engine("ray", EngineContext(ScriptedProvider(lambda _: "4"), None, JudgeProgress()))
@@ -158,7 +158,7 @@ def test_an_address_that_cannot_be_one_is_refused(
         ray.check_address()
 
 
-def test_nobody_at_the_address(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreachable_cluster_address_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -170,9 +170,7 @@ def test_nobody_at_the_address(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("address", ["", "auto", "local"])
-def test_what_only_ray_can_find_is_left_to_it(
-    address: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_automatic_address_is_left_to_ray(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RAY_ADDRESS", address)
     ray.check_address()
 
@@ -201,7 +199,7 @@ def nodes(*cores: dict[str, float]) -> list[dict[str, Any]]:
         ([{"CPU": 4.0}, {"CPU": 4.0, "GPU": 2.0}], None, ["host0", "host1"]),
     ],
 )
-def test_where_workers_go(
+def test_workers_are_placed_by_free_cores(
     node_data: list[dict[str, float]],
     n_workers: int | None,
     places: list[str],
@@ -249,7 +247,7 @@ def test_an_error_comes_back_as_it_was(error: JudgeError) -> None:
     assert (type(came), str(came), came.__dict__) == (type(error), "m", error.__dict__)
 
 
-def test_what_is_learned_is_told_once_and_taken_over() -> None:
+def test_learned_limits_are_shared_between_workers() -> None:
     async def answer(one: Request) -> Response:
         provider.shared_state += text(one)
         return Response((Choice("4"),))
@@ -351,7 +349,7 @@ def table(result: Any) -> list[Any]:
 
 
 @on_ray
-def test_scores_are_those_of_local_also_within_a_loop(connected: Any) -> None:
+def test_ray_scores_equal_local_scores_in_a_running_loop(connected: Any) -> None:
     """For a panel, each judge of which has workers of its own."""
 
     def script(one: Any) -> Any:
@@ -380,7 +378,7 @@ def test_scores_are_those_of_local_also_within_a_loop(connected: Any) -> None:
 
 
 @on_ray
-def test_over_http_too_with_what_was_learned(
+def test_learned_limits_are_shared_over_http(
     connected: Any,
     chat_server: Any,
     make_completion: Callable[..., Any],
@@ -483,7 +481,7 @@ def test_one_reply_that_cannot_be_sent_costs_no_worker(connected: Any) -> None:
 
 
 @on_ray
-def test_a_mistake_of_the_program_is_no_death(connected: Any) -> None:
+def test_a_program_error_is_not_a_worker_death(connected: Any) -> None:
     """It ends the run by its own name, and is not tried on worker after worker."""
     home = os.getpid()
 
@@ -504,7 +502,7 @@ def test_a_mistake_of_the_program_is_no_death(connected: Any) -> None:
 
 
 @on_ray
-def test_a_worker_that_is_killed_costs_what_it_had(connected: Any) -> None:
+def test_a_killed_worker_loses_only_its_requests(connected: Any) -> None:
     async def answer(one: Request) -> Response:
         await asyncio.sleep(0.02)
         return Response((Choice(str(os.getpid())),))
@@ -670,7 +668,7 @@ def test_workers_stay_from_round_to_round(connected: Any) -> None:
 
 
 @on_ray
-def test_a_provider_that_cannot_be_sent_is_refused_at_once(connected: Any) -> None:
+def test_refuses_a_provider_that_cannot_be_pickled(connected: Any) -> None:
     lock = threading.Lock()
 
     def script(_: Request) -> str:

@@ -252,7 +252,7 @@ def test_replies_of_all_workers_are_in_the_cache_of_the_run(nodes: Nodes, site: 
     assert not list(nodes.folder.rglob("cache.db")), "and workers keep none"
 
 
-def test_a_node_that_is_lost_costs_what_it_had_in_flight(nodes: Nodes, site: Site) -> None:
+def test_a_lost_node_loses_only_requests_in_flight(nodes: Nodes, site: Site) -> None:
     expected = site.local()
     site.slow = (
         0.2  # so that the node has requests in flight when it is lost, also on a busy machine
@@ -276,7 +276,7 @@ def test_a_node_that_is_lost_costs_what_it_had_in_flight(nodes: Nodes, site: Sit
     assert re.fullmatch(r"\d Ray workers? died; \d+ requests? in flight there sent again\.", note)
 
 
-def test_a_run_that_is_told_to_end_says_what_it_has(nodes: Nodes, site: Site) -> None:
+def test_a_terminated_run_reports_its_progress(nodes: Nodes, site: Site) -> None:
     site.slow = 0.05
     program = site.start(nodes.address)
     try:
@@ -309,7 +309,7 @@ def test_a_node_with_another_version_is_refused_before_anything_is_sent(
     assert not site.server.bodies
 
 
-def test_a_cluster_of_its_own_tells_nobody_and_leaves_nothing_behind(
+def test_a_private_cluster_is_silent_and_cleans_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("ray", reason="needs Ray: pip install textjudge[ray]")

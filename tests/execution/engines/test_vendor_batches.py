@@ -83,7 +83,7 @@ def test_a_failed_request_goes_online_and_is_a_row_of_its_own(
     assert "left 1 request to be asked online" in str(result.info)
 
 
-def test_what_expired_goes_online(vendor_server: Any, tmp_path: Path) -> None:
+def test_expired_batch_requests_are_sent_online(vendor_server: Any, tmp_path: Path) -> None:
     vendor_server.fates = {"Output 2.": "expired", "Output 3.": "expired"}
     result = judged(vendor_server, tmp_path)
     assert values(result) == [4.0] * 7
@@ -127,7 +127,7 @@ def command(server: Any, folder: Path) -> subprocess.Popen[str]:
 
 
 @pytest.mark.slow
-def test_after_a_kill_the_same_command_goes_on(
+def test_a_killed_run_resumes_with_the_same_command(
     vendor_server: Any, tmp_path: Path, wait_until: Callable[..., None]
 ) -> None:
     """Even if it died before it wrote what the vendor calls the batch, and others have batches there."""
@@ -168,7 +168,7 @@ def test_a_creation_without_a_reply_is_looked_for(
     assert set(vendor_server.asked.values()) == {1}
 
 
-def test_what_was_never_created_is_sent_by_the_next_run(vendor_server: Any, tmp_path: Path) -> None:
+def test_an_uncreated_batch_is_sent_by_the_next_run(vendor_server: Any, tmp_path: Path) -> None:
     vendor_server.faults = [("POST .*(batches|batchGenerateContent)", 503)] * 8
     with pytest.raises(Transient):
         judged(vendor_server, tmp_path)
@@ -188,7 +188,7 @@ def test_a_full_queue_is_waited_for_in_smaller_batches(vendor_server: Any, tmp_p
 # A server in trouble.
 
 
-def test_results_that_are_none_are_asked_for_online(vendor_server: Any, tmp_path: Path) -> None:
+def test_missing_batch_results_are_requested_online(vendor_server: Any, tmp_path: Path) -> None:
     strange = {
         "Output 1.": {},
         "Output 2.": {"type": "succeeded", "message": {"content": 3}, "candidates": 4},
@@ -208,7 +208,7 @@ def test_results_that_are_none_are_asked_for_online(vendor_server: Any, tmp_path
     assert len(vendor_server.online) == 1 + 3
 
 
-def test_results_that_are_no_json_are_asked_for_online(vendor_server: Any, tmp_path: Path) -> None:
+def test_invalid_batch_results_are_requested_online(vendor_server: Any, tmp_path: Path) -> None:
     routed = vendor_server.batched
 
     def torn(method: str, path: str, query: Any, request: Any) -> Any:
@@ -240,7 +240,9 @@ def test_a_wrong_key_ends_the_run_unpaid(
     ]
 
 
-def test_an_address_without_batches_is_said_unpaid(vendor_server: Any, tmp_path: Path) -> None:
+def test_an_address_without_batches_is_refused_before_any_request(
+    vendor_server: Any, tmp_path: Path
+) -> None:
     vendor_server.batched = lambda *_: (404, {})
     with pytest.raises(ConfigError, match="has no Batch API; leave the option out"):
         judged(vendor_server, tmp_path)
@@ -250,7 +252,7 @@ def test_an_address_without_batches_is_said_unpaid(vendor_server: Any, tmp_path:
 # What is asked.
 
 
-def test_a_parameter_that_the_batches_do_not_know_is_said_unpaid(
+def test_an_unsupported_batch_parameter_is_refused_before_any_request(
     vendor_server: Any, tmp_path: Path
 ) -> None:
     with pytest.raises(ConfigError, match="batches take no logit_bias; leave it or the engine out"):

@@ -152,7 +152,7 @@ def test_only_draws_that_follow_each_other_are_one_message() -> None:
     run(work())
 
 
-def test_what_a_server_does_not_give_at_once_is_asked_for_again_in_smaller_messages() -> None:
+def test_missing_choices_are_requested_again_in_smaller_messages() -> None:
     async def work() -> None:
         below = Below(most=3)
         layer = Bundled(below, largest=100)
@@ -168,7 +168,7 @@ def test_a_message_without_a_choice_is_the_reply_to_every_draw() -> None:
     assert replies_of(as_message(draws(3)), response()) == [response()] * 3
 
 
-def test_a_message_is_taken_apart_as_it_was_put_together() -> None:
+def test_merged_draws_are_split_in_order() -> None:
     assert draws_of(as_message(draws(3, first=2))) == draws(3, first=2)
     assert draws_of(request()) == [request()]
 
@@ -201,7 +201,7 @@ def test_a_first_error_that_ends_the_run_is_the_answer_to_all_and_any_other_is_n
     run(work(Refused("too long"), 4))
 
 
-def test_of_requests_with_one_prefix_the_first_is_answered_before_the_others_go() -> None:
+def test_first_request_of_a_prefix_is_answered_before_the_others() -> None:
     def long(group: str, text: str) -> Request:
         return Request("m", ({"role": "user", "content": text},), prefix=(group, 5), endpoint="e")
 
@@ -253,7 +253,7 @@ def test_a_stored_reply_is_not_asked_for_and_a_new_one_is_stored(tmp_path: Path)
     run(work())
 
 
-def test_without_an_endpoint_nothing_is_stored(tmp_path: Path) -> None:
+def test_replies_without_an_endpoint_are_not_stored(tmp_path: Path) -> None:
     async def work() -> None:
         with DiskCache(tmp_path) as cache:
             store = ReplyStore(cache)
@@ -312,7 +312,7 @@ def limited(below: Layer) -> tuple[Limited, RateLimiter, JudgeProgress]:
     return Limited(below, limiter, counts), limiter, counts
 
 
-def test_no_more_are_asked_at_once_than_the_limiter_allows() -> None:
+def test_concurrency_stays_below_the_rate_limit() -> None:
     async def work() -> None:
         below = Below()
         below.open.clear()
@@ -342,9 +342,7 @@ def test_no_more_are_asked_at_once_than_the_limiter_allows() -> None:
         ),
     ],
 )
-def test_what_a_server_says_of_waiting_holds_all(
-    in_time: Callable[..., Any], error: Transient
-) -> None:
+def test_a_429_pauses_all_requests(in_time: Callable[..., Any], error: Transient) -> None:
     async def work() -> None:
         below = Below(error)
         layer, _, counts = limited(below)

@@ -216,7 +216,7 @@ def test_nothing_reaches_the_terminal(capfd: pytest.CaptureFixture[str], roberta
     assert transformers.utils.logging.is_progress_bar_enabled() == before
 
 
-def test_too_little_memory_says_what_to_set(monkeypatch: pytest.MonkeyPatch, bert: str) -> None:
+def test_out_of_memory_names_the_option_to_set(monkeypatch: pytest.MonkeyPatch, bert: str) -> None:
     def full(*args: Any, **options: Any) -> None:
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB.")
 
@@ -414,7 +414,7 @@ class TestImplementation:
             in signature
         )
 
-    def test_a_long_text_is_cut_and_said(self, bert: str) -> None:
+    def test_a_long_text_is_cut_with_a_note(self, bert: str) -> None:
         sample = Sample("1", "a", " ".join(TEXTS), references=(TEXTS[0],))
         ours, theirs = (
             BertScore(model=bert, layer=2, long="cut", implementation=name).score([sample])
@@ -428,7 +428,7 @@ class TestImplementation:
         assert theirs.rows[0].provenance.note == ours.rows[0].provenance.note
 
     @pytest.mark.parametrize("option", [{"precision": "bf16"}, {"batch_tokens": 9}])
-    def test_what_the_package_does_not_have_is_refused(self, option: dict[str, Any]) -> None:
+    def test_refuses_options_the_package_does_not_have(self, option: dict[str, Any]) -> None:
         (name,) = option
         with pytest.raises(
             ConfigError,

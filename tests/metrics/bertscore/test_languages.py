@@ -110,9 +110,7 @@ def test_a_models_name_says_that_it_is_english(tmp_path: Path, name: str, englis
 
 
 @pytest.mark.parametrize("kind", ["words", "bytes"])
-def test_a_model_reads_the_scripts_of_which_its_vocabulary_has_words(
-    tmp_path: Path, kind: str
-) -> None:
+def test_a_model_reads_the_scripts_of_its_vocabulary(tmp_path: Path, kind: str) -> None:
     languages = {"Russian", "Korean"}
     pieces = [word for language in languages for text in PAIRS[language] for word in text.split()]
     spelled = ["α", "β", "א", "ا", "ア", "आ"]

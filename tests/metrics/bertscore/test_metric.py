@@ -112,7 +112,7 @@ def test_f_is_the_harmonic_mean_and_is_corrected(model: str) -> None:
     assert stretched == pytest.approx(rescale_linear(float(f), 0.2, 0.99))
 
 
-def test_what_has_no_text_is_a_failure_in_each_column(model: str) -> None:
+def test_an_empty_text_is_a_failure_in_each_column(model: str) -> None:
     rows = (
         BertScore(model=model, layer=2)
         .score(
@@ -137,7 +137,7 @@ def test_what_has_no_text_is_a_failure_in_each_column(model: str) -> None:
     assert message.message.startswith("data.jsonl:5 has a reference without text")
 
 
-def test_without_a_pair_to_score_no_model_is_loaded(model: str) -> None:
+def test_loads_no_model_without_a_pair(model: str) -> None:
     result = BertScore(model=model, layer=2).score([sample("", "a b")])
     assert values(result.rows) == [["EmptyOutput"] * 4]
     assert Letters.made == []
@@ -152,7 +152,7 @@ def test_each_distinct_text_is_encoded_once(model: str) -> None:
     assert len(Letters.made[0].seen) == len({"x", "y", "z", "a b"})
 
 
-def test_parts_give_what_the_whole_gives(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scores_in_parts_equal_scores_of_all(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pairs = [(f"w{n} w{n % 7} w{n % 3}", f"w{n % 5} w{n % 2}") for n in range(40)]
     samples = [sample(out, ref, n=n) for n, (out, ref) in enumerate(pairs)]
     whole = BertScore(model=model, layer=2, idf=True).score(samples)
@@ -171,7 +171,7 @@ def test_parts_give_what_the_whole_gives(model: str, monkeypatch: pytest.MonkeyP
     assert len(calls) > 5
 
 
-def test_long_texts_are_read_in_windows_and_said_so(model: str) -> None:
+def test_long_texts_are_read_in_windows_with_a_note(model: str) -> None:
     long = "a b c d e f g h i"
     result = BertScore(model=model, layer=2).score(
         [sample(long, "a"), sample("a b", "a"), sample("b", long)]
@@ -187,7 +187,7 @@ def test_long_texts_are_read_in_windows_and_said_so(model: str) -> None:
     assert notes == ["text longer than the model's window: read in windows", None, notes[0]]
 
 
-def test_a_tokens_vector_comes_from_the_window_where_it_stands_most_central(model: str) -> None:
+def test_a_token_embedding_comes_from_its_most_central_window(model: str) -> None:
     (value,) = score(["a b c d e f g h i"], ["a"], model=model, layer=2)
     assert isinstance(value, BertScoreValue)
     tokens = Letters.made[0].tokens("a b c d e f g h i")
@@ -200,7 +200,7 @@ def test_a_tokens_vector_comes_from_the_window_where_it_stands_most_central(mode
     assert value.precision == pytest.approx(expected, abs=1e-6)
 
 
-def test_a_cut_text_is_its_beginning_and_said_so(model: str) -> None:
+def test_a_cut_text_keeps_its_beginning_with_a_note(model: str) -> None:
     metric = BertScore(model=model, layer=2, long="cut")
     result = metric.score([sample("a b c d e f g h i", "b c")])
     assert values(result.rows) == values(metric.score([sample("a b c d e f", "b c")]).rows)
@@ -264,9 +264,7 @@ def test_a_lone_surrogate_is_read_as_the_sign_for_it(model: str) -> None:
     assert values[0] == values[1]
 
 
-def test_an_embedding_that_is_no_number_is_a_failure(
-    model: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_embedding_with_nan_is_a_failure(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(self: Letters, ids: Sequence[Sequence[int]]) -> list[npt.NDArray[np.float32]]:
         return [np.full((len(row), 6), np.nan, dtype=np.float32) for row in ids]
 

@@ -41,7 +41,7 @@ def test_a_layer_has_to_be_known_and_there(folder: Path, layer: int | None) -> N
         models.resolve(Options(model=str(folder), layer=layer), None)
 
 
-def test_without_the_package_the_default_model_names_the_pip_line(
+def test_default_model_without_the_package_names_the_pip_command(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(models, "_folder_of", lambda module: None)
@@ -96,7 +96,7 @@ def test_a_language_chooses_the_model_of_bert_score(lang: str) -> None:
     assert (Options(lang=lang, model="x").model, Options().model) == ("x", None)
 
 
-def test_a_baseline_of_ones_own_is_read_by_layer(tmp_path: Path) -> None:
+def test_a_custom_baseline_is_read_by_layer(tmp_path: Path) -> None:
     path = tmp_path / "own.tsv"
     path.write_text(BASELINE)
     baseline = models.baseline(Options(rescale=True, baseline=str(path)), 1)
@@ -150,6 +150,6 @@ def test_a_baseline_that_cannot_be_used_stops_the_run(
         ({"low": 0.9}, "less than high"),
     ],
 )
-def test_a_wrong_option_is_named_with_what_is_allowed(options: dict[str, Any], why: str) -> None:
+def test_a_wrong_option_lists_the_allowed_values(options: dict[str, Any], why: str) -> None:
     with pytest.raises(ConfigError, match=why):
         Options(**options)

@@ -96,7 +96,7 @@ def test_rows_of_a_system() -> None:
     ("outputs", "kinds"),
     [(["a b"], ["NoNgram", "NoNgram"]), (["", " "], ["NoToken"] * 4), (["a b c d"], [])],
 )
-def test_no_ngram_is_a_failure(outputs: list[str], kinds: list[str]) -> None:
+def test_a_text_without_ngrams_is_a_failure(outputs: list[str], kinds: list[str]) -> None:
     rows = Distinct().score(samples(*outputs)).rows
     failures = [row for row in rows if isinstance(row, Failure)]
     assert len(rows) == 4

@@ -131,7 +131,7 @@ def test_else_all_texts_are_one_group(sources: Sequence[str | None]) -> None:
     assert "|groups=system|" in str(result.columns[0].signature)
 
 
-def test_groups_as_told() -> None:
+def test_groups_follow_the_option() -> None:
     data = samples("a b", "a c", "d e", "d e", sources=["s", "s", "t", "t"])
     assert values(PairwiseBleu(max_order=1, groups="source"), data)[0] == pytest.approx(75)
     assert values(PairwiseBleu(max_order=1, groups="system"), data)[0] == pytest.approx(
@@ -139,7 +139,7 @@ def test_groups_as_told() -> None:
     )
 
 
-def test_empty_texts_are_said() -> None:
+def test_empty_texts_are_noted() -> None:
     result = PairwiseBleu(max_order=1).score(samples("a b", "a b", ""))
     first = result.rows[0]
     assert isinstance(first, Score)
@@ -169,7 +169,7 @@ def test_empty_texts_are_said() -> None:
         ),
     ],
 )
-def test_no_value_is_a_failure(
+def test_a_missing_value_is_a_failure(
     texts: list[str], groups: str | None, kind: str, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pairwise, "MOST", 3)

@@ -122,7 +122,7 @@ def test_rows_of_systems() -> None:
     assert result.notes == ()
 
 
-def test_empty_texts_are_said() -> None:
+def test_empty_texts_are_noted() -> None:
     result = SelfBleu().score(samples("one two three four", "one two three four", "", " \n"))
     (row,) = result.rows
     assert isinstance(row, Score)
@@ -168,14 +168,14 @@ def test_groups_compare_the_texts_of_one_source_alone() -> None:
         self_bleu([ferries[:2], ferries[:1]])
 
 
-def test_unequal_numbers_are_said() -> None:
+def test_unequal_numbers_of_outputs_are_noted() -> None:
     result = SelfBleu().score([*samples("a", "b"), *samples("a", "b", "c", system="z")])
     assert result.notes == (
         "self_bleu depends on the number of texts; systems with unequal numbers do not compare: a 2, z 3",
     )
 
 
-def test_sentences_left_in_one_piece_are_said() -> None:
+def test_untokenized_sentences_are_noted() -> None:
     result = SelfBleu().score(
         samples("a long English text which is most of all letters here", "and more", CHINESE[0])
     )
@@ -194,7 +194,7 @@ def test_sentences_left_in_one_piece_are_said() -> None:
         (["", " "], "NoToken", "system a: 2 texts without any token: there is nothing to score"),
     ],
 )
-def test_no_value_is_a_failure(texts: list[str], kind: str, message: str) -> None:
+def test_a_missing_value_is_a_failure(texts: list[str], kind: str, message: str) -> None:
     (row,) = SelfBleu().score(samples(*texts)).rows
     assert row == Failure("", "a", "self_bleu", stage="metric", error=kind, message=message)
     with pytest.raises(DataError, match=message.removeprefix("system a: ")):

@@ -78,7 +78,7 @@ def test_rows_and_column() -> None:
 
 
 @pytest.mark.parametrize(("source", "lacking"), [(None, "no source"), (" \n", "a blank source")])
-def test_without_source_is_a_failure(source: str | None, lacking: str) -> None:
+def test_a_missing_source_is_a_failure(source: str | None, lacking: str) -> None:
     first, second = (
         SourceBleu()
         .score([Sample("7", "a", "x", source, where="d.jsonl:3"), Sample("8", "a", "x")])

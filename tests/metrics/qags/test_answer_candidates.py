@@ -144,14 +144,14 @@ def test_english_without_a_model_names_spacy_and_the_judge() -> None:
     Nouns("ja" if text.installed("ja") else "nouns").check(["交番"])
 
 
-def test_an_unknown_script_is_trouble() -> None:
+def test_an_unknown_script_is_a_model_error() -> None:
     error = themes(RUSSIAN)
     assert isinstance(error, ModelError)
     assert error.error == "NoNounFinder"
     assert "themes=spacy:MODEL" in error.message
 
 
-def test_another_language_in_latin_letters_is_trouble_unless_a_finder_is_named() -> None:
+def test_another_latin_language_needs_a_named_noun_finder() -> None:
     german = "Die Fähre verließ Oslo am Montag mit zweihundert Passagieren."
     error = themes(german)
     assert isinstance(error, ModelError)
@@ -159,7 +159,7 @@ def test_another_language_in_latin_letters_is_trouble_unless_a_finder_is_named()
     assert "themes=spacy:fr_core_news_sm" in error.message
 
 
-def test_signature_says_what_was_needed() -> None:
+def test_signature_names_the_tools_used() -> None:
     needs("ja")
     finder = Nouns(compounds=False)
     assert finder.signature == "nouns-single"
@@ -307,7 +307,7 @@ def test_english_goes_by_the_largest_model_that_is_installed(
     answer_candidates._spacy.cache_clear()
 
 
-def test_a_broken_english_model_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broken_english_model_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     def load(name: str) -> Any:
         raise OSError("[E050]")
 

@@ -62,9 +62,7 @@ def test_a_theme_that_does_not_fit_alone_has_no_excerpt() -> None:
         ("", "bridge", ""),
     ],
 )
-def test_a_theme_is_marked_where_it_first_stands_as_a_word(
-    whole: str, theme: str, before: str
-) -> None:
+def test_a_theme_is_marked_at_its_first_whole_word(whole: str, theme: str, before: str) -> None:
     passage = excerpt(whole, theme, at_most(100))
     assert passage is not None
     assert passage.before == before

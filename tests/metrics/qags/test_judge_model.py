@@ -82,7 +82,7 @@ def prompt(language: str, stage: str) -> str:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("stage", STAGES)
-def test_prompts_are_what_a_person_has_read(language: str, stage: str) -> None:
+def test_prompts_match_golden_files(language: str, stage: str) -> None:
     path = GOLDEN / language / f"{stage}.txt"
     if os.environ.get("JUDGE_GOLDEN") == "write":
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -105,7 +105,7 @@ def test_the_three_prompts_are_the_same_up_to_the_end_of_the_text(language: str)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_all_that_others_have_written_stands_between_marks(language: str) -> None:
+def test_texts_in_prompts_are_fenced(language: str) -> None:
     assert fenced("Snow", "answer") in prompt(language, "question")
     assert fenced(QUESTION, "question") in prompt(language, "answer")
     judge = Judge("x")
@@ -115,7 +115,7 @@ def test_all_that_others_have_written_stands_between_marks(language: str) -> Non
     assert fenced(hostile, "question") in judge.wanted[0].prompt
 
 
-def test_the_prompts_are_no_criteria() -> None:
+def test_qags_prompts_are_not_listed_as_criteria() -> None:
     assert prompts.languages() == sorted(criteria.languages()) == list(LANGUAGES)
     names = {c.name for language in LANGUAGES for c in criteria.builtin(language)}
     assert not names & {"text", *STAGES}
@@ -134,7 +134,7 @@ def test_signatures_tell_the_model_the_language_and_the_prompt() -> None:
     assert judge_model.open(judge, "ja")[0].signature.startswith("llm:ja@")
 
 
-def test_what_has_no_letter_is_not_asked_about_and_the_rest_keeps_its_place() -> None:
+def test_themes_without_a_letter_are_skipped_in_order() -> None:
     judge = Judge("Snow")
     list_themes, _, reply = judge_model.open(judge, "en")
     assert list_themes.themes(["", TEXT, " … \n"]) == [[], ["Snow"], []]
@@ -143,7 +143,7 @@ def test_what_has_no_letter_is_not_asked_about_and_the_rest_keeps_its_place() ->
     assert list_themes.themes([]) == []
 
 
-def test_trouble_stays_with_its_output() -> None:
+def test_a_model_error_affects_only_its_output() -> None:
     judge = Judge(lambda prompt: "Snow" if TEXT in prompt else "moon")
     first, second = judge_model.open(judge, "en")[0].themes(["Rain fell.", TEXT])
     assert isinstance(first, ModelError)
@@ -230,12 +230,12 @@ def test_a_judge_may_find_no_theme(language: str, reply: str) -> None:
 @pytest.mark.parametrize(
     "reply", ["the moon\nMars", "I cannot do that.", "[1, {}]", "[" * 50_000, '{"a": [], "b": []}']
 )
-def test_a_reply_with_no_theme_of_the_output_is_trouble_and_not_an_empty_list(reply: str) -> None:
+def test_a_reply_without_a_theme_of_the_output_is_a_model_error(reply: str) -> None:
     assert isinstance(themes(reply), ModelError)
 
 
 @given(st.text(alphabet="Snow, the\nAlder[]\"'-1.*:(", max_size=60))
-def test_whatever_is_listed_a_theme_occurs_in_the_output(reply: str) -> None:
+def test_every_theme_occurs_in_the_output(reply: str) -> None:
     listed = themes(reply or "x")
     assert isinstance(listed, ModelError) or all(
         one.casefold() in TEXT.casefold() and one.strip() == one for one in listed
@@ -348,7 +348,7 @@ def test_a_quoted_question_inside_a_question_stays() -> None:
         ("zh", "抱歉，我无法完成这个请求。还有别的问题吗？"),
     ],
 )
-def test_no_question_and_a_refusal_are_trouble(language: str, reply: str) -> None:
+def test_a_missing_question_or_refusal_is_a_model_error(language: str, reply: str) -> None:
     assert isinstance(question(reply, language), ModelError)
 
 
@@ -386,7 +386,7 @@ def test_one_answer_in_any_form(reply: str) -> None:
 @pytest.mark.parametrize(
     "reply", ["U.S.", "3.5", "$5", "1. FC Köln", "-5 °C", "A. Smith", "10:30", "《红楼梦》"]
 )
-def test_an_answer_is_not_trimmed_of_what_belongs_to_it(reply: str) -> None:
+def test_an_answer_keeps_its_own_punctuation(reply: str) -> None:
     assert answer(reply) == reply
 
 
@@ -451,7 +451,7 @@ def test_an_answer_that_only_resembles_a_refusal_is_one(reply: str) -> None:
 
 
 @pytest.mark.parametrize("reply", ["I cannot go on", "the report does not say why"])
-def test_what_the_text_holds_is_an_answer_also_where_it_reads_like_a_refusal(reply: str) -> None:
+def test_an_answer_from_the_text_is_not_taken_for_a_refusal(reply: str) -> None:
     (read,) = judge_model.open(Judge(reply), "en")[2].answers(
         [("What did she say?", f"She said: “{reply.upper()}.”")]
     )
@@ -473,20 +473,18 @@ def test_what_the_text_holds_is_an_answer_also_where_it_reads_like_a_refusal(rep
         ("zh", "作为一个AI语言模型，我无法完成这个请求。"),
     ],
 )
-def test_a_refusal_is_trouble_and_neither_an_answer_nor_unanswerable(
-    language: str, reply: str
-) -> None:
+def test_a_refusal_is_a_model_error_and_not_an_answer(language: str, reply: str) -> None:
     error = answer(reply, language)
     assert isinstance(error, ModelError)
     assert error.failed
 
 
 @pytest.mark.parametrize("reply", ["…", QUESTION, "Answer:", "```\n```"])
-def test_no_answer_is_trouble_and_not_unanswerable(reply: str) -> None:
+def test_an_empty_answer_is_a_model_error_and_not_unanswerable(reply: str) -> None:
     assert isinstance(answer(reply), ModelError)
 
 
 @given(st.text(min_size=1, max_size=80), st.text(max_size=20))
-def test_whatever_is_replied_is_read_or_refused(reply: str, question_asked: str) -> None:
+def test_any_reply_is_read_or_refused(reply: str, question_asked: str) -> None:
     for read in (answer(reply, question=question_asked), question(reply)):
         assert isinstance(read, ModelError) or (read.strip() == read and "\n" not in read)

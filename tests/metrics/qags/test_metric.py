@@ -116,7 +116,7 @@ def test_columns_are_signed(stages: tuple[Stage, Stage, Stage]) -> None:
         (" ", SOURCE, "NoThemes", "has an empty output"),
     ],
 )
-def test_what_cannot_be_measured_is_a_failure(
+def test_an_unmeasurable_output_is_a_failure(
     stages: tuple[Stage, Stage, Stage], output: str, source: str | None, error: str, message: str
 ) -> None:
     stages[0].table["!"] = []
@@ -153,7 +153,7 @@ def test_nothing_asked(stages: tuple[Stage, Stage, Stage]) -> None:
     assert second.raw == ""
 
 
-def test_trouble_leaves_a_theme_out_and_is_the_failure_where_there_is_nothing_else(
+def test_a_model_error_drops_a_theme_or_fails_the_output(
     stages: tuple[Stage, Stage, Stage],
 ) -> None:
     long = ModelError("QuestionTooLong", "the question has 900 tokens")
@@ -178,7 +178,7 @@ def test_trouble_leaves_a_theme_out_and_is_the_failure_where_there_is_nothing_el
 
 
 @pytest.mark.parametrize("stage", [1, 2])
-def test_what_the_judge_failed_is_a_failure_with_its_working(
+def test_a_judge_error_is_a_failure_with_its_details(
     stages: tuple[Stage, Stage, Stage], stage: int
 ) -> None:
     refused = ModelError("Refused", "the server said no", failed=True)
@@ -245,7 +245,7 @@ def test_a_stage_is_one_part_of_the_signature(stages: tuple[Stage, Stage, Stage]
     assert "|themes=table v1|questions=gpt:en@1|answers=t5@1 beams=4|" in str(column.signature)
 
 
-def test_at_most_so_many_themes_spread_evenly(stages: tuple[Stage, Stage, Stage]) -> None:
+def test_limits_themes_and_spreads_them_evenly(stages: tuple[Stage, Stage, Stage]) -> None:
     (score,) = by_llm([sample("a b c d e f g h", "a b c d e f g h")], most=4)
     assert isinstance(score, Score)
     assert [line[0] for line in json.loads(score.provenance.raw or "")["qags"]] == [
@@ -290,7 +290,7 @@ def test_answers_that_bertscore_cannot_compare_fail_in_its_column(
     assert (exact.error, "'late'" in exact.message) == ("NotCompared", True)
 
 
-def test_models_are_opened_at_once_and_their_stages_are_signed(
+def test_models_are_opened_early_and_stages_are_signed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     opened: list[Qags] = []
@@ -378,12 +378,12 @@ def test_stages_of_several_back_ends(stages: tuple[Stage, Stage, Stage]) -> None
         ),
     ],
 )
-def test_wrong_options_are_said_at_once(options: dict[str, Any], message: str) -> None:
+def test_wrong_options_are_config_errors(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         Qags(**options)
 
 
-def test_missing_packages_are_said_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_packages_are_errors_before_scoring(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("judge.text.tokenizers.find_spec", lambda module: None)
     with pytest.raises(MissingExtra, match="textjudge"):
         Qags(context=MetricContext(ask=silent), themes="ja")

@@ -207,7 +207,7 @@ def by_all_spans(
 
 
 @pytest.mark.parametrize("beams", [1, 4])
-def test_questions_are_those_that_transformers_writes_one_by_one(t5: str, beams: int) -> None:
+def test_questions_equal_those_of_transformers_one_by_one(t5: str, beams: int) -> None:
     written = generator(t5, beams=beams).questions(ASKED)
     assert written == one_by_one(t5, ASKED, beams)
     assert len(set(written)) > len(ASKED) // 2, (
@@ -272,7 +272,7 @@ def test_a_label_before_a_question_is_dropped(
     assert writer.questions(ASKED[:1]) == [question]
 
 
-def test_a_generator_that_writes_nothing_is_trouble(tiny: Any, t5: str, tmp_path: Path) -> None:
+def test_an_empty_question_is_a_model_error(tiny: Any, t5: str, tmp_path: Path) -> None:
     size = len(transformers.AutoTokenizer.from_pretrained(t5))
     mute = tiny.copied(
         t5, tmp_path, generation_config={"suppress_tokens": [n for n in range(size) if n != 1]}
@@ -283,7 +283,7 @@ def test_a_generator_that_writes_nothing_is_trouble(tiny: Any, t5: str, tmp_path
     )
 
 
-def test_a_theme_longer_than_the_input_is_trouble(t5: str) -> None:
+def test_a_theme_longer_than_the_input_is_a_model_error(t5: str) -> None:
     long = "river " * 200
     written = generator(t5).questions([(long, f"A {long}."), ("river", f"A {long}.")])
     assert written[0] == ModelError("NoQuestion", "the theme is too long for the generator's input")
@@ -356,7 +356,7 @@ def test_a_batch_counts_the_tokens_of_each_beam(t5: str, monkeypatch: pytest.Mon
     assert sum(sizes) > 400
 
 
-def test_a_network_that_cannot_compute_says_what_to_set(
+def test_out_of_memory_in_the_network_names_the_option(
     tiny: Any, t5: str, bert: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     writer, answerer = generator(t5), reader(bert)
@@ -413,7 +413,7 @@ def test_an_answer_in_the_last_window_is_found(seeker: str) -> None:
     ]
 
 
-def test_null_is_said_only_where_it_is_allowed(seeker: str) -> None:
+def test_unanswerable_only_if_null_is_allowed(seeker: str) -> None:
     pairs = [("What rose?", "The river rose.")]
     assert reader(seeker, null=True).answers(pairs) == [UNANSWERABLE]
     (answer,) = reader(seeker, null=False).answers(pairs)
@@ -432,7 +432,7 @@ def test_special_tokens_in_a_text_are_letters(seeker: str) -> None:
     ]
 
 
-def test_a_question_that_leaves_no_room_for_the_text_is_trouble(bert: str) -> None:
+def test_a_question_longer_than_the_window_is_a_model_error(bert: str) -> None:
     pairs = [
         ("river " * 60, TEXTS[0]),
         (" ", TEXTS[0]),
@@ -458,7 +458,7 @@ def test_a_blank_text_answers_nothing(bert: str, null: bool) -> None:
     )
 
 
-def test_scores_that_are_not_numbers_are_trouble(tiny: Any, bert: str, tmp_path: Path) -> None:
+def test_nan_scores_are_model_errors(tiny: Any, bert: str, tmp_path: Path) -> None:
     _, model = loaded(bert, "AutoModelForQuestionAnswering")
     with torch.no_grad():
         model.qa_outputs.bias.fill_(float("nan"))
@@ -547,7 +547,7 @@ def test_a_reader_without_its_last_layer_is_refused(tiny: Any, bert: str, tmp_pa
         reader(tiny.copied(folder, tmp_path, config={"architectures": None})).answers(PAIRS)
 
 
-def test_a_reader_whose_tokenizer_is_of_no_use_is_refused(
+def test_refuses_a_reader_with_an_unusable_tokenizer(
     tiny: Any, bert: str, t5: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(huggingface, "backend", lambda tokenizer: None)
@@ -596,9 +596,7 @@ def test_a_column_of_cosines_has_no_low_end(bert: str) -> None:
     ]
 
 
-def test_a_signature_tells_weights_apart_and_holds_no_path(
-    tiny: Any, t5: str, tmp_path: Path
-) -> None:
+def test_signature_identifies_weights_without_a_path(tiny: Any, t5: str, tmp_path: Path) -> None:
     again = tmp_path / Path(t5).name
     again.mkdir()
     before = generator(tiny.copied(t5, again)).signature

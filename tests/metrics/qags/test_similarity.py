@@ -134,7 +134,7 @@ def test_f1_of_chinese_japanese_and_korean_counts_characters(
     assert similarities([(source, output)], languages=["ja"]) == [{"f1": pytest.approx(expected)}]
 
 
-def test_the_signature_names_what_f1_and_rouge_count() -> None:
+def test_signature_names_the_units_of_f1_and_rouge() -> None:
     if not text.installed("ja"):
         pytest.skip("needs the packages of ja")
     alike = Similarities(["f1", "rouge1", "chrf"])
@@ -191,7 +191,7 @@ def test_answers_without_a_token_are_alike_or_not() -> None:
 
 
 @pytest.mark.usefixtures("fake_bert")
-def test_an_answer_beside_none_is_nothing_alike_by_every_name() -> None:
+def test_a_missing_answer_has_similarity_zero() -> None:
     names = ["corrected", "exact", "f1", "rouge1", "rougeL", "chrf", "bertscore"]
     assert similarities([("", "Oslo"), ("Oslo", " ")], names) == [dict.fromkeys(names, 0.0)] * 2
     assert made[0].seen == []
@@ -227,7 +227,7 @@ def test_bertscores_options_and_signature() -> None:
 
 
 @given(ANSWERS, ANSWERS)
-def test_in_range_and_one_with_itself(first: str, second: str) -> None:
+def test_similarity_is_in_range_and_one_with_itself(first: str, second: str) -> None:
     names = ["exact", "f1", "rouge1", "rougeL", "chrf"]
     values, same = similarities([(first, second), (first, first)], names)
     assert all(0 <= value <= 1 for value in values.values())
@@ -235,7 +235,7 @@ def test_in_range_and_one_with_itself(first: str, second: str) -> None:
 
 
 @pytest.mark.parametrize("names", [[], ["f1", "f1"], ["F1"], ["f1", "bleu"]])
-def test_names_nobody_knows(names: list[str]) -> None:
+def test_unknown_similarities_are_refused(names: list[str]) -> None:
     with pytest.raises(ConfigError, match="similarity"):
         similarities([], names)
 

@@ -80,7 +80,7 @@ def test_the_signature_names_the_package() -> None:
         ({"beta": 2}, "rouge.beta"),
     ],
 )
-def test_what_the_package_does_not_have_is_refused(option: dict[str, Any], named: str) -> None:
+def test_refuses_options_the_package_does_not_have(option: dict[str, Any], named: str) -> None:
     with pytest.raises(
         ConfigError, match=rf"rouge-score does not support {named}.*: omit .* implementation=judge"
     ):

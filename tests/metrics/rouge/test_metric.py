@@ -145,7 +145,7 @@ def test_signatures_name_alpha_only_where_it_changes_the_value() -> None:
     assert signed("the cat", "a dog") == names
 
 
-def test_signatures_of_lists_tell_them_apart(tmp_path: Path) -> None:
+def test_signatures_differ_for_different_lists(tmp_path: Path) -> None:
     (tmp_path / "x.exc").write_text("men man", encoding="utf-8")
     metrics = [
         Rouge(preset="rouge155", types=["ROUGE-W-1.2"], **options)  # type: ignore[arg-type]
@@ -207,7 +207,7 @@ def test_a_reference_without_a_token_is_a_failure(preset: str | None) -> None:
     assert "leave out the preset" in str(rows)
 
 
-def test_a_note_on_texts_whose_letters_a_preset_drops() -> None:
+def test_notes_texts_that_a_preset_drops() -> None:
     samples = [
         Sample("1", "a", "버스 왔다 gpt", references=("버스가 왔다 gpt", "the café")),
         Sample("1", "b", "a bus", references=("버스가 왔다 gpt", "the café")),

@@ -59,7 +59,7 @@ def test_jackknife(output: str, references: list[str], script: bool) -> None:
 
 
 @given(TEXT, TEXT)
-def test_of_one_reference_all_are_the_same(output: str, reference: str) -> None:
+def test_all_rules_agree_on_one_reference(output: str, reference: str) -> None:
     (one, *others) = (
         found(output, [reference], multi)
         for multi in ("best_f", "best_recall", "pooled", "mean", "jackknife")

@@ -53,12 +53,12 @@ from judge.metrics.rouge import Rouge
         ({"alpha": 0.5, "beta": 1}, "give one of them"),
     ],
 )
-def test_wrong_options_say_what_is_allowed(options: dict[str, Any], message: str) -> None:
+def test_wrong_options_list_the_allowed_values(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         Rouge(**options)
 
 
-def test_a_file_that_is_no_text(tmp_path) -> None:
+def test_refuses_a_binary_stopword_file(tmp_path) -> None:
     (tmp_path / "x").write_bytes(b"\xff\xfe\xff")
     with pytest.raises(ConfigError, match="stopwords: cannot read"):
         Rouge(stopwords=tmp_path / "x")

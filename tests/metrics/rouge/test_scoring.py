@@ -190,7 +190,7 @@ def test_a_text_in_place_of_its_reference_swaps_precision_and_recall(
 
 
 @given(TINY.map(str.split), TINY.map(str.split), st.integers(0, 4))
-def test_skip_bigrams_with_every_gap_are_those_with_any(
+def test_skip_bigrams_equal_a_count_of_pairs(
     output: list[str], reference: list[str], gap: int
 ) -> None:
     """Counted here pair by pair (Lin 2004, section 5)."""
@@ -271,7 +271,7 @@ def test_lists_and_a_run_find_the_same_sentences(output: str, options: dict[str,
 
 
 @pytest.mark.parametrize("multi", ["best_f", "best_recall", "pooled", "mean", "jackknife"])
-def test_what_has_no_number_is_a_failure(multi: str) -> None:
+def test_a_text_without_a_score_is_a_failure(multi: str) -> None:
     assert failure("a", [], "rouge1", multi=multi).message == "output 0 has no reference"
     assert (
         failure("a", ["", " \n"], "rouge1", multi=multi).message

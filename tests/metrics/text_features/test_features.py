@@ -74,7 +74,7 @@ def test_case_and_punctuation_do_not_count() -> None:
 
 
 @pytest.mark.parametrize("source", [None, "", " \n", "!!! ..."])
-def test_without_a_source_what_needs_one_is_none(source: str | None) -> None:
+def test_features_of_the_source_are_none_without_a_source(source: str | None) -> None:
     features = Measure(source)(OUTPUT)
     assert {
         field.name for field in fields(Features) if getattr(features, field.name) is None
@@ -82,7 +82,7 @@ def test_without_a_source_what_needs_one_is_none(source: str | None) -> None:
     assert (features.words, features.adjacent_duplicates, features.defects) == (13, 1, 3)
 
 
-def test_shares_of_nothing_are_none() -> None:
+def test_shares_of_an_empty_text_are_none() -> None:
     empty = Measure(SOURCE)(" ... ")
     assert (empty.words, empty.sentences, empty.characters, empty.defects) == (0, 0, 3, 0)
     shares = {"repeated2", "repeated3", "fragments", *OF_SOURCE}

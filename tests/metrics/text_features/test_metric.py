@@ -42,7 +42,7 @@ def test_shares_of_nothing_count_as_nothing_wrong() -> None:
 @pytest.mark.parametrize(
     ("source", "lacking"), [(None, "no source"), ("...", "a source without words")]
 )
-def test_without_a_source_what_needs_one_fails(source: str | None, lacking: str) -> None:
+def test_columns_of_the_source_fail_without_a_source(source: str | None, lacking: str) -> None:
     result = Stats(columns="words,novel2,defects,entity_support").score(
         [Sample("7", "a", OUTPUT, source)]
     )
@@ -64,7 +64,7 @@ def test_an_output_without_words_fails(output: str) -> None:
     assert set(found(Stats(columns="all"), output).values()) == {"EmptyOutput"}
 
 
-def test_what_has_no_value_fails_with_its_reason() -> None:
+def test_a_missing_feature_is_a_failure_with_a_reason() -> None:
     values = found(Stats(columns=["position", "js_divergence", "coverage"]), "it is")
     assert values == {
         "stats_position": "Abstained",
@@ -73,7 +73,7 @@ def test_what_has_no_value_fails_with_its_reason() -> None:
     }
 
 
-def test_columns_say_what_they_are() -> None:
+def test_feature_columns_have_descriptions() -> None:
     columns = {
         column.name: column
         for column in Stats(columns="all").score([Sample("1", "a", OUTPUT, SOURCE)]).columns
@@ -104,7 +104,7 @@ def test_the_tokenizer_that_is_asked_for_is_used() -> None:
     assert [note.some for note in by_script.notes if isinstance(note, Note)] == [0]
 
 
-def test_in_a_notebook() -> None:
+def test_features_in_a_notebook() -> None:
     first, second = text_features.score([OUTPUT, "Rain fell."], [SOURCE, None])
     assert first == Measure(SOURCE)(OUTPUT)
     assert (second.words, second.coverage) == (2, None)

@@ -38,7 +38,7 @@ def prepared(words: list[str]) -> IndexedSource:
 
 
 @given(WORDS, WORDS)
-def test_fragments_are_those_of_the_paper(article: list[str], summary: list[str]) -> None:
+def test_fragments_equal_figure_3_of_the_paper(article: list[str], summary: list[str]) -> None:
     source = prepared(article)
     fragments = source.fragments(summary)
     assert [article[start : start + size] for start, size in fragments] == figure_3(

@@ -72,7 +72,7 @@ def test_support_is_the_share_that_is_known(
         ("", 0),
     ],
 )
-def test_no_end(output: str, no_end: int) -> None:
+def test_texts_without_an_end_mark(output: str, no_end: int) -> None:
     assert Measure()(output).no_end == no_end
 
 
