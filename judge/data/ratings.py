@@ -298,7 +298,11 @@ def _without_criteria(ratings: Mapping[str, T], names: Collection[str]) -> dict[
 
 def base_name(criterion: str) -> str:
     """Return the name without a version: `fluency` for `fluency_5`, `fluency_v2`, `fluency-1_2`."""
-    return re.sub(r"[_-]v?\d+([_-]\d+)*$", "", criterion)
+    return _VERSION.sub("", criterion)
+
+
+# `_5`, `_v2`, `-1_2` at the end of a name
+_VERSION = re.compile(r"[_-]v?\d+([_-]\d+)*$")
 
 
 def pair_names(
@@ -310,11 +314,7 @@ def pair_names(
     criterion's scale. The ratings must be within the scale, and not already be those of a criterion
     of their own name. The notes say which names belong together, and which do not for their scale.
     """
-    votes_by_name: dict[str, list[float]] = {}
-    for sample in samples:
-        for name, mean in sample.human.items():
-            votes = [vote for vote in sample.ratings.get(name, ()) if vote is not None]
-            votes_by_name.setdefault(name, []).extend(votes or [mean])
+    votes_by_name = _votes_by_name(samples)
     pairs: dict[str, str] = {}
     notes: list[str] = []
     for criterion, (low, high) in scales.items():
@@ -323,9 +323,11 @@ def pair_names(
             continue
         least = min(votes_by_name[base])
         most = max(votes_by_name[base])
-        # The ratings are those of another criterion of the run.
-        if base in scales and scales[base][0] <= least and most <= scales[base][1]:
-            continue
+        if base in scales:
+            base_low, base_high = scales[base]
+            # The ratings are those of another criterion of the run.
+            if base_low <= least and most <= base_high:
+                continue
         if low <= least and most <= high:
             pairs[criterion] = base
             notes.append(f"{criterion} is compared with people's ratings of {base}.")
@@ -335,6 +337,16 @@ def pair_names(
                 f"{criterion}, {low:g} to {high:g}, so they are not compared."
             )
     return pairs, notes
+
+
+def _votes_by_name(samples: Sequence[Sample]) -> dict[str, list[float]]:
+    """Return all single ratings of each name, or the means if the single ones are unknown."""
+    votes_by_name: dict[str, list[float]] = {}
+    for sample in samples:
+        for name, mean in sample.human.items():
+            votes = [vote for vote in sample.ratings.get(name, ()) if vote is not None]
+            votes_by_name.setdefault(name, []).extend(votes or [mean])
+    return votes_by_name
 
 
 def renamed(
@@ -446,37 +458,43 @@ def to_long(raw: Sequence[RawRow], name: str, known: Known) -> Sheet:
     columns = list(dict.fromkeys(column for row in raw for column in row.cells))
     role_of = _roles(columns, known)
     roles = set(role_of.values())
+    has_rater = "rater" in roles
     sheet_rows = [(row.where, _cells_by_role(row, role_of)) for row in raw]
-    implied = {} if "rater" in roles else {"rater": ""}
+    # What every row has in common, because no column says it.
+    implied: dict[str, str] = {}
+    if not has_rater:
+        implied["rater"] = ""
     if "system" not in roles and len(known.systems) == 1:
         implied["system"] = known.systems[0]
     if "first" in roles or not columns or {"criterion", "value"} <= roles:
-        return Sheet(
-            "one row per rating", [(location, implied | cells) for location, cells in sheet_rows]
-        )
-    free = [
+        return _long_sheet(sheet_rows, implied)
+    other_columns = [
         column for column in columns if column not in role_of and column.casefold() not in _TEXTS
     ]
-    numeric = [column for column in free if _is_numeric(column, sheet_rows)]
+    numeric = [column for column in other_columns if _is_numeric(column, sheet_rows)]
     systems = () if "system" in roles or len(known.systems) < 2 else known.systems
-    read = _read_columns(free, numeric, known, systems, name, has_rater="rater" in roles)
+    read = _read_columns(other_columns, numeric, known, systems, name, has_rater=has_rater)
     if not read and "value" in roles and len(known.criteria) == 1:
         implied["criterion"] = known.criteria[0]
-        return Sheet(
-            "one row per rating", [(location, implied | cells) for location, cells in sheet_rows]
-        )
+        return _long_sheet(sheet_rows, implied)
     if "item" not in roles or not read:
-        raise DataError(
-            f"{name}: {_problem(roles, known, systems)} (columns: {', '.join(columns)})"
-        )
-    long_rows = [
-        (location, row)
-        for location, cells in sheet_rows
-        for row in _unfolded(implied | cells, read)
-    ]
-    unread = tuple(column for column in free if column not in read)
-    form = _form_of_sheet(read, of_systems=bool(systems), has_rater="rater" in roles)
+        problem = _problem(roles, known, systems)
+        raise DataError(f"{name}: {problem} (columns: {', '.join(columns)})")
+    long_rows: list[tuple[str, dict[str, Any]]] = []
+    for location, cells in sheet_rows:
+        unfolded_rows = _unfolded(implied | cells, read)
+        long_rows += [(location, row) for row in unfolded_rows]
+    unread = tuple(column for column in other_columns if column not in read)
+    form = _form_of_sheet(read, of_systems=bool(systems), has_rater=has_rater)
     return Sheet(form, long_rows, unread)
+
+
+def _long_sheet(
+    sheet_rows: Sequence[tuple[str, dict[str, Any]]], implied: Mapping[str, str]
+) -> Sheet:
+    """Return a sheet that already has one row per rating."""
+    long_rows = [(location, {**implied, **cells}) for location, cells in sheet_rows]
+    return Sheet("one row per rating", long_rows)
 
 
 _SheetRows = Sequence[tuple[str, Mapping[str, Any]]]

@@ -58,7 +58,9 @@ class RowFilter:
     def __init__(self, conditions: Values, mapping: Mapped) -> None:
         self._conditions = conditions
         self._required = _values_by_column(conditions)
-        self._renamed = {old: new for new, old in mapping.items() if isinstance(old, str)}
+        self._renamed = {
+            column: field for field, column in mapping.items() if isinstance(column, str)
+        }
         self._columns: dict[str, None] = {}
         self._seen = {name: Counter[str]() for name in self._required}
         self._matched = False
@@ -251,28 +253,29 @@ def stream(
     name = str(data) if isinstance(data, str | PathLike) else "the data"
     if not location_by_text:
         raise DataError(f"{name}: no rows")
-    for old in _mapped_columns(mappings):
-        if columns and old not in columns:
-            raise DataError(f"{name}: {unknown_name_message('column', old, list(columns))}")
+    for column in _mapped_columns(mappings):
+        # Samples from Python have no columns to compare with.
+        if columns and column not in columns:
+            raise DataError(f"{name}: {unknown_name_message('column', column, list(columns))}")
 
 
 def _mapping_of_system(mapping: Mapped, system: str) -> Mapped:
     """Return the mapping with the system's name for `{system}`."""
     mapping_of_system: dict[str, str | Sequence[str]] = {}
-    for new, old in mapping.items():
-        if isinstance(old, str):
-            mapping_of_system[new] = old.replace(SYSTEM, system)
+    for field, columns in mapping.items():
+        if isinstance(columns, str):
+            mapping_of_system[field] = columns.replace(SYSTEM, system)
         else:
-            mapping_of_system[new] = [column.replace(SYSTEM, system) for column in old]
+            mapping_of_system[field] = [column.replace(SYSTEM, system) for column in columns]
     return mapping_of_system
 
 
 def _raters_of_mapping(mapping: Mapped) -> dict[str, tuple[str, ...]]:
     """Return the raters of each criterion that is mapped to a column for each rater."""
     raters: dict[str, tuple[str, ...]] = {}
-    for new, old in mapping.items():
-        criterion = new.removeprefix(f"{RATING}.")
-        names = () if isinstance(old, str) else _rater_names(criterion, old)
+    for field, columns in mapping.items():
+        criterion = field.removeprefix(f"{RATING}.")
+        names = () if isinstance(columns, str) else _rater_names(criterion, columns)
         if names:
             raters[criterion] = names
     return raters
@@ -386,13 +389,13 @@ def _system_of(cells: Mapping[str, Any], location: str) -> str:
 def _renamed_cells(row: RawRow, unmapped: Mapping[str, Any], mapping: Mapped) -> dict[str, Any]:
     """Return a row's cells by our fields; `unmapped` are those that the mapping does not name."""
     cells = dict(unmapped)
-    for new, old in mapping.items():
-        field = _cell_name(new)
-        if isinstance(old, str):
-            if old in row.cells:
-                cells[field] = row.cells[old]
-        elif any(column in row.cells for column in old):
-            cells[field] = [row.cells.get(column) for column in old]
+    for field, columns in mapping.items():
+        cell_name = _cell_name(field)
+        if isinstance(columns, str):
+            if columns in row.cells:
+                cells[cell_name] = row.cells[columns]
+        elif any(column in row.cells for column in columns):
+            cells[cell_name] = [row.cells.get(column) for column in columns]
     for alias, name in ALIASES.items():
         if alias in cells and _is_meant(alias, name, cells, mapping):
             cells[name] = cells[alias]
@@ -491,11 +494,11 @@ def _check_own(
 def _mapped_columns(mappings: Sequence[Mapped]) -> Iterator[str]:
     """Yield every column of the data that a mapping names."""
     for mapping in mappings:
-        for old in mapping.values():
-            if isinstance(old, str):
-                yield old
+        for columns in mapping.values():
+            if isinstance(columns, str):
+                yield columns
             else:
-                yield from old
+                yield from columns
 
 
 def _check_complete(
