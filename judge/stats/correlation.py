@@ -638,7 +638,11 @@ def _matrix(
 
 
 def _none_for_nan(cells: Floats) -> Cells:
-    return tuple(tuple(None if isnan(value) else value for value in row) for row in cells.tolist())
+    return tuple(_row_without_nan(row) for row in cells.tolist())
+
+
+def _row_without_nan(row: Sequence[float]) -> tuple[float | None, ...]:
+    return tuple(None if isnan(value) else value for value in row)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ of the baseline in other lengths.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -43,35 +43,23 @@ def win_rates(
     if len(set(longer)) < 2:
         return {}
     names = list(dict.fromkeys(systems))
+    pairs = _pairs_with_half_ties(names, systems, preferences, longer)
     item_names = list(dict.fromkeys(items))
-    system_index = {name: index for index, name in enumerate(names)}
-    item_index = {name: index for index, name in enumerate(item_names)}
-    item = np.array([item_index[name] for name in items])
-
-    # After the pairs come the two halves of a tie of each system: far longer, then far shorter.
-    n_halves = 2 * len(names)
-    half_ties = np.full(n_halves, 0.5)
-    own_systems = [system_index[name] for name in systems]
-    system = np.array([*own_systems, *range(len(names)), *range(len(names))])
-    difference = np.array(longer, dtype=np.float64)
-    length = np.tanh(difference / difference.std())
-    x = np.concatenate([length, np.ones(len(names)), -np.ones(len(names))])
-    y = np.concatenate([np.array(preferences, dtype=np.float64), half_ties])
+    index_by_item = {name: index for index, name in enumerate(item_names)}
+    item = np.array([index_by_item[name] for name in items])
 
     start = np.zeros(len(names) + 1)
-    all_once = np.concatenate([np.ones(len(item)), half_ties])
-    best = _fit(system, x, y, all_once, start)
+    best = _fit(pairs, np.ones(len(item)), start)
     n_items = _items_of_systems(items, systems)
     ends = np.full((2, len(names)), np.nan)
     if max(n_items.values()) >= _MIN_ITEMS:
-        drawn: list[Floats] = []
+        resampled: list[Floats] = []
         for chunk in resample_weights(len(item_names), _RESAMPLES, seed):
-            for item_weights in chunk:
-                weights = np.concatenate([item_weights[item], half_ties])
-                # From the best fit, few steps are left.
-                drawn.append(_fit(system, x, y, weights, best)[1:])
+            # From the best fit, few steps are left.
+            fits = [_fit(pairs, item_weights[item], best) for item_weights in chunk]
+            resampled += [parameters[1:] for parameters in fits]
         tails = [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2]
-        ends = np.quantile(drawn, tails, axis=0)
+        ends = np.quantile(resampled, tails, axis=0)
     rates = _probability(best[1:])
     rate_ends = _probability(ends)
     method = (
@@ -90,6 +78,36 @@ def win_rates(
     return estimates
 
 
+class _Pairs(NamedTuple):
+    """The pairs, then the two halves of a tie of each system: far longer, then far shorter.
+
+    `x` is the tanh of the length difference in standard deviations, `y` the preference.
+    """
+
+    system: Ints
+    x: Floats
+    y: Floats
+    half_ties: Floats
+
+
+def _pairs_with_half_ties(
+    names: Sequence[str],
+    systems: Sequence[str],
+    preferences: Sequence[float],
+    longer: Sequence[float],
+) -> _Pairs:
+    index_by_system = {name: index for index, name in enumerate(names)}
+    own_systems = [index_by_system[name] for name in systems]
+    system = np.array([*own_systems, *range(len(names)), *range(len(names))])
+    difference = np.array(longer, dtype=np.float64)
+    length = np.tanh(difference / difference.std())
+    # 1 and −1 are the limits of tanh: a far longer and a far shorter text.
+    x = np.concatenate([length, np.ones(len(names)), -np.ones(len(names))])
+    half_ties = np.full(2 * len(names), 0.5)
+    y = np.concatenate([np.array(preferences, dtype=np.float64), half_ties])
+    return _Pairs(system, x, y, half_ties)
+
+
 def _items_of_systems(items: Sequence[Any], systems: Sequence[str]) -> dict[str, int]:
     """Return the number of different items of each system's pairs."""
     items_of_system: dict[str, set[Any]] = {}
@@ -103,21 +121,26 @@ def _probability(log_odds: Floats) -> Floats:
     return probability
 
 
-def _fit(system: Ints, x: Floats, y: Floats, weights: Floats, start: Floats) -> Floats:
+def _fit(pairs: _Pairs, pair_weights: Floats, start: Floats) -> Floats:
     """Return the most likely coefficient of x and constant of each system (Newton's method).
 
     The matrix of second derivatives has one row for x, and is diagonal for the systems. So its
     system of equations is solved for the coefficient of x first.
     """
+    system = pairs.system
+    x = pairs.x
+    # Half a tie has the weight ½.
+    weights = np.concatenate([pair_weights, pairs.half_ties])
     n_systems = len(start) - 1
     parameters = start.copy()
     for _ in range(_STEPS):
         p = _probability(parameters[1 + system] + parameters[0] * x)
-        error = weights * (y - p)
+        error = weights * (pairs.y - p)
         curvature = weights * p * (1 - p)
         gradient = np.bincount(system, error, n_systems)
         diagonal = np.bincount(system, curvature, n_systems)
         mixed = np.bincount(system, curvature * x, n_systems)
+        # The Schur complement of the systems' block leaves one equation for the slope.
         slope_gradient = (error * x).sum() - (mixed * gradient / diagonal).sum()
         slope_curvature = (curvature * x * x).sum() - (mixed**2 / diagonal).sum()
         slope = slope_gradient / slope_curvature
