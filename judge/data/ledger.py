@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from judge.core.errors import DataError
 from judge.core.format import plural, text_name
 from judge.core.records import Column, Sample
 
+T = TypeVar("T")
 Seen = Mapping[str, Collection[str]]
 """The digests of the texts that were used for a criterion, by the name of its ratings."""
 
@@ -33,18 +35,20 @@ def withhold(samples: Iterable[Sample], seen: Seen) -> Iterator[Sample]:
     seen = {name: digests for name, digests in seen.items() if digests}
     for sample in samples:
         used = _used(sample, seen)
-        if used:
-            human = {name: rating for name, rating in sample.human.items() if name not in used}
-            ratings = {name: votes for name, votes in sample.ratings.items() if name not in used}
-            raters = {name: names for name, names in sample.raters.items() if name not in used}
-            sample = replace(
-                sample,
-                human=human,
-                ratings=ratings,
-                raters=raters,
-                withheld=(*sample.withheld, *used),
-            )
-        yield sample
+        if not used:
+            yield sample
+            continue
+        yield replace(
+            sample,
+            human=_without(sample.human, used),
+            ratings=_without(sample.ratings, used),
+            raters=_without(sample.raters, used),
+            withheld=(*sample.withheld, *used),
+        )
+
+
+def _without(values: Mapping[str, T], names: Collection[str]) -> dict[str, T]:
+    return {name: value for name, value in values.items() if name not in names}
 
 
 def check(samples: Iterable[Sample], seen: Seen) -> None:
@@ -65,7 +69,9 @@ def check(samples: Iterable[Sample], seen: Seen) -> None:
 def excluded(samples: Iterable[Sample], name: str) -> str:
     """Return `6 texts excluded: ...`, or "" if no rating of this name was withheld."""
     number = sum(name in sample.withheld for sample in samples)
-    return f"{plural(number, 'text')} excluded: used to make the prompt" if number else ""
+    if not number:
+        return ""
+    return f"{plural(number, 'text')} excluded: used to make the prompt"
 
 
 def notes(samples: Sequence[Sample]) -> list[str]:
@@ -92,15 +98,18 @@ def overlap(
     """
     sentences: list[str] = []
     for name, digests in seen.items():
-        judged = None if judged_texts is None else judged_texts.get(name, ())
-        number = sum(
-            (judged is None or sample.key in judged) and not sample.digests.isdisjoint(digests)
-            for sample in (samples if digests else ())
-        )
+        # A sample's digests take a hash of its texts, so they are not computed for nothing.
+        if not digests:
+            continue
+        judged = samples
+        if judged_texts is not None:
+            keys = judged_texts.get(name, ())
+            judged = [sample for sample in samples if sample.key in keys]
+        number = sum(not sample.digests.isdisjoint(digests) for sample in judged)
         if number:
-            are = "is" if number == 1 else "are"
+            verb = "is" if number == 1 else "are"
             sentences.append(
-                f"{name}: {number:,} of the judged texts {are} also an example in its prompt or "
+                f"{name}: {number:,} of the judged texts {verb} also an example in its prompt or "
                 "helped to write it; the score may only repeat that."
             )
     return sentences
