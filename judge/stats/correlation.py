@@ -209,13 +209,11 @@ class CorrelationWithRatings:
             estimate = Estimate("difference", drawn.value, ends.low, ends.high, n, note)
         if coefficient != "pearson":
             return estimate
+        # Williams' test also needs the correlation of the two columns with each other.
         between_sides = of_pair(pair[0], other_pair[0], level, coefficient)
         all_once = np.ones((1, len(ratings)))
         r_between = float(between_sides(all_once)[0])
-        test = williams(first.value, second.value, r_between, n)
-        if test is None:
-            return estimate
-        return replace(estimate, p=test.p, test=f"Williams' test, t({n - 3}) = {test.t:.2f}")
+        return _with_williams_test(estimate, first.value, second.value, r_between)
 
     def change(self, before: Floats, after: Floats, level: Level) -> Estimate | None:
         """Return Spearman after minus before, of one column in two runs, or None if undefined.
@@ -238,6 +236,17 @@ class CorrelationWithRatings:
             statistic = of_pair(values, np.where(known, self._ratings, np.nan), *key)
             self._resampled[cell] = _draw(statistic, known, key, self._bootstrap)
         return self._resampled[cell]
+
+
+def _with_williams_test(
+    estimate: Estimate, first: float, second: float, r_between: float
+) -> Estimate:
+    """Return the estimate with the p of Williams' test, unchanged if that is undefined."""
+    n = estimate.n
+    test = williams(first, second, r_between, n)
+    if test is None:
+        return estimate
+    return replace(estimate, p=test.p, test=f"Williams' test, t({n - 3}) = {test.t:.2f}")
 
 
 def _draw(statistic: Statistic, known: Bools, key: Key, bootstrap: Bootstrap) -> Resampled:

@@ -156,17 +156,20 @@ def _stated(
     preferences: Preferences = {}
     used: set[Pair] = set()
     for rating in ratings:
-        texts = [samples.get((rating.item, system)) for system in (rating.first, rating.second)]
-        if rating.repeat or None in texts:
+        first_text = samples.get((rating.item, rating.first))
+        second_text = samples.get((rating.item, rating.second))
+        if rating.repeat or first_text is None or second_text is None:
             continue
-        swapped = position[rating.first] > position[rating.second]
-        first, second = (rating.second, rating.first) if swapped else (rating.first, rating.second)
-        pair = (rating.item, first, second)
-        if any(text and text.digests & seen for text in texts):
+        value = _VALUES[rating.value]
+        pair = (rating.item, rating.first, rating.second)
+        if position[rating.first] > position[rating.second]:
+            # A pair's first text is that of the system which comes first in the data.
+            pair = (rating.item, rating.second, rating.first)
+            value = -value
+        if first_text.digests & seen or second_text.digests & seen:
             used.add(pair)
         else:
-            value = _VALUES[rating.value]
-            preferences.setdefault(rating.rater, {})[pair] = -value if swapped else value
+            preferences.setdefault(rating.rater, {})[pair] = value
     if not preferences:
         return {}, len(used)
     return {"": _majorities(preferences)} | preferences, len(used)
