@@ -1,5 +1,4 @@
-"""Share code between metrics: questions for the judge model, rows by references, failures, lists,
-checks of options.
+"""Share code between metrics: rows by references, failures, notes, lists, checks of options.
 
 `judge.execution.questions` sends the questions.
 """
@@ -131,9 +130,7 @@ def chosen_tokenizer_notes(used: Collection[str], strings: Iterable[str]) -> lis
 
 
 def form_note(metric: str, compared: Iterable[tuple[str, Sequence[str]]]) -> Note:
-    """Count the outputs that share words with the texts they are compared with, but in another
-    Unicode form.
-    """
+    """Count the outputs that share words with their targets, but in another Unicode form."""
     some = 0
     total = 0
     for output, targets in compared:
@@ -299,10 +296,10 @@ class Values(list[float]):
 
 
 def values(metric: Metric, samples: Sequence[Sample]) -> Values:
-    """Return the values of a metric's rows, in order. Raise DataError with the message of the first
-    `Failure`.
+    """Return the values of a metric's rows, in order.
 
-    Raise ConfigError for options that give a metric several columns.
+    Raise DataError with the message of the first `Failure`, and ConfigError for options that give a
+    metric several columns.
     """
     result = metric.score(samples)
     numbers: list[float] = []

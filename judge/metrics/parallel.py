@@ -1,6 +1,4 @@
-"""Run a metric over many samples in parts, in several processes if requested, and merge the
-results.
-"""
+"""Run a metric over many samples in parts, perhaps in several processes, and merge the results."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Compute BERTScore (Zhang et al. 2020) with bert-score's values, also for texts that break
-bert-score.
+"""Compute BERTScore (Zhang et al. 2020) with bert-score's values.
 
-Texts are encoded and matched in parts, so that memory stays bounded.
+Texts that break bert-score have a value, too. Texts are encoded and matched in parts, so that
+memory stays bounded.
 """
 
 from __future__ import annotations
@@ -47,10 +47,9 @@ _BLOCK_TOKENS = 100_000  # 150 MB of embeddings with 384 dimensions, 400 MB with
 
 
 class BertScoreValue(NamedTuple):
-    """Precision, recall and their harmonic mean, at most 1 and, with contextual embeddings, seldom
-    below 0.
+    """Precision, recall and their harmonic mean, at most 1.
 
-    Rescaled with a baseline, they may be negative.
+    With contextual embeddings they are seldom below 0; rescaled with a baseline, they may be.
     """
 
     precision: float
@@ -105,8 +104,7 @@ def greedy_match(
     reference: Encoded,
     weights: npt.NDArray[np.float64],
 ) -> BertScoreValue:
-    """Match tokens greedily by cosine (eq. 1 and 2 of the paper); special tokens may be matched
-    too.
+    """Match tokens greedily by cosine (eq. 1 and 2 of the paper), also special tokens.
 
     The weights of either text must not add up to 0. F is 0 if precision and recall are; NaN if they
     cancel out.

@@ -25,10 +25,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """An encoded text: token ids, shape (n,), and unit vectors, shape (n, dimensions), including
-    special tokens.
+    """An encoded text: token ids, shape (n,), and unit vectors, shape (n, dimensions).
 
-    `length` counts its tokens before any cut.
+    Both include special tokens. `length` counts the tokens before any cut.
     """
 
     ids: npt.NDArray[np.int32]

@@ -55,9 +55,7 @@ def _idf_option(option: str, value: Any) -> bool | Sequence[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class Options(BaseMetric):
-    """The options of `BertScore`, with the same names and defaults. Raises ConfigError for invalid
-    ones.
-    """
+    """The options of `BertScore`. Raises ConfigError for invalid options."""
 
     name: ClassVar[str] = "bertscore"
     needs: ClassVar[str] = "references"
@@ -174,9 +172,7 @@ def default_folder() -> Path | None:
 
 
 def _folder_of(module: str) -> Path | None:
-    """Return the folder of an installed package without running its code, or None if it is not
-    installed.
-    """
+    """Return the folder of a package without running its code, None if it is not installed."""
     spec = find_spec(module)
     folders = spec.submodule_search_locations if spec else None
     return Path(next(iter(folders))) if folders else None

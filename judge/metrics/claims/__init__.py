@@ -225,8 +225,10 @@ class Claims(BaseMetric):
         for _, claims in listed:
             if isinstance(claims, ModelError):
                 continue
-            with_too_many += len(claims) > self.most
-            with_unplaced += any(span is None for _, span in claims)
+            if len(claims) > self.most:
+                with_too_many += 1
+            if any(span is None for _, span in claims):
+                with_unplaced += 1
         too_many = (
             f"have more than {self.most} claims, of which {self.most} count, spread evenly: "
             "raise claims.most"

@@ -203,10 +203,11 @@ class _Words(dict[str, str]):
         return self._characters[stem]
 
 
-_MOST_CELLS = 20_000_000  # of a table in Python: ten seconds
-_MOST_BITS = 2_000_000_000  # of the rows that one pair of sentences needs: 250 MB
-_MAX_SENTENCE_WORDS = 20_000  # of a sentence of the reference
-_MOST_STEPS = 20_000_000  # of a word or sentence past a sentence: ten seconds
+# Limits, so that no text takes long or needs much memory
+_MOST_CELLS = 20_000_000  # a table of so many cells in Python takes ten seconds
+_MOST_BITS = 2_000_000_000  # the rows of a pair of sentences need 250 MB
+_MAX_SENTENCE_WORDS = 20_000  # words in a sentence of the reference
+_MOST_STEPS = 20_000_000  # comparing so many words or sentences takes ten seconds
 
 
 def length(first: str, second: str) -> int:
