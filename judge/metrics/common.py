@@ -1,6 +1,6 @@
 """Share code between metrics: rows by references, failures, notes, lists, checks of options.
 
-`judge.execution.questions` sends the questions.
+`judge.execution.questions` sends the questions that metrics have for the judge model.
 """
 
 from __future__ import annotations
