@@ -36,6 +36,7 @@ from judge.stats.coefficients import paired
 from judge.stats.correlation import criterion
 from judge.stats.paired_differences import MOST, best_first, holm, pairs, row_of
 from judge.stats.power import ALPHA
+from judge.stats.ranks import Rank, leaders, rank_by_means
 from judge.table import Table, matrix
 
 _BINS = 10
@@ -222,13 +223,15 @@ class Calibrated:
     """One judge's column on people's scale.
 
     `means` are by system, best first, and `differences` between systems. Their order is that of
-    `Comparison`. `note` explains what could not be estimated.
+    `Comparison`, and so are `ranks` and `best`. `note` explains what could not be estimated.
     """
 
     column: str
     means: tuple[Powered, ...] = ()
     differences: tuple[Powered, ...] = ()
     note: str = ""
+    ranks: tuple[Rank, ...] = ()
+    best: tuple[str, ...] = ()
 
 
 def calibrate(table: Table, against: str = "") -> tuple[Calibrated, ...]:
@@ -443,7 +446,24 @@ def _calibrated(table: Table, column: Column, against: str) -> Calibrated:
         )
     remarks.append(_remark_on_sample(data, order))
     note = "; ".join(remark for remark in remarks if remark)
-    return Calibrated(column.name, tuple(means[row] for row in order), differences, note)
+    names = [table.systems[row] for row in order]
+    decided = [_loser_and_winner(each, column) for each in differences if each.apart]
+    return Calibrated(
+        column.name,
+        tuple(means[row] for row in order),
+        differences,
+        note,
+        ranks=tuple(rank_by_means(names, values[order, 0], decided)) if names else (),
+        best=leaders(names, names, decided) if differences and not against else (),
+    )
+
+
+def _loser_and_winner(difference: Powered, column: Column) -> tuple[str, str]:
+    """Return both systems of a difference, the worse one first."""
+    is_larger_worse = column.better == "lower"
+    if (difference.estimate.value > 0) is is_larger_worse:
+        return difference.system, difference.other
+    return difference.other, difference.system
 
 
 def _remark_on_missing(data: _RatedScores, order: Sequence[int], missing_pairs: int) -> str:

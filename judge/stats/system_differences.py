@@ -5,7 +5,6 @@ A comparison has differences with tests, ranks, and the systems that may be the 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil
@@ -30,11 +29,11 @@ from judge.stats.paired_differences import (
     tests,
 )
 from judge.stats.power import ALPHA, scatter_of_pairs
+from judge.stats.ranks import Rank, leaders, rank_by_means
 from judge.table import Table
 
 TOO_FEW = "too few items for any significant difference"
 _MAX_DIFFERENCES = 4_000_000  # differences in memory
-_TOLERANCE = 1e-12  # relative: closer means differ by rounding only
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,28 +59,6 @@ class Difference:
     def apart(self) -> bool:
         """Return whether the difference is significant."""
         return self.adjusted is not None and self.adjusted < ALPHA
-
-
-@dataclass(frozen=True, slots=True)
-class Rank:
-    """A system's rank by its mean, 1 the best; equal means share it.
-
-    `low` to `high` is a 95% interval of the rank, simultaneous for all systems (Mogstad et al.
-    2024, section 3): from 1 + the number of significantly better systems to the number of systems
-    minus the significantly worse ones, on shared items: `rank` may be outside. With too few items
-    it covers every rank; for more than 30 systems it uses only the tests against the first, and for
-    a comparison against one system only those.
-    """
-
-    system: str
-    rank: int
-    low: int
-    high: int
-
-    @property
-    def interval(self) -> str:
-        """Return `1–3`, or nothing if the interval is one rank."""
-        return f"{self.low}–{self.high}" if self.low < self.high else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,12 +218,8 @@ def _best(data: _ColumnValues, decided: Sequence[tuple[str, str]]) -> tuple[str,
     winner of each significant difference.
     """
     names = [data.systems[row] for row in data.order]
-    beaten = {loser for loser, _ in decided}
     mostly_scored = [data.systems[row] for row in data.order if row not in data.partly]
-    unbeaten = [name for name in (*mostly_scored, *names) if name not in beaten]
-    leader = unbeaten[0] if unbeaten else names[0]
-    losses = set(decided)
-    return leader, *(name for name in names if name != leader and (name, leader) not in losses)
+    return leaders(names, mostly_scored, decided)
 
 
 def _test_differences(
@@ -283,20 +256,9 @@ def _rank_systems(data: _ColumnValues, decided: Sequence[tuple[str, str]]) -> It
 
     Two systems' shared items may order them differently.
     """
-    if not data.order:
-        return
-    means = np.nanmean(data.values[data.order], axis=1)
-    differ = ~np.isclose(means[1:], means[:-1], rtol=_TOLERANCE, atol=10.0**-PLACES)
-    # Equal means share the rank of the first of them.
-    positions = np.arange(1, len(means) + 1)
-    ranks = np.maximum.accumulate(np.where([True, *differ], positions, 0)).tolist()
-    number_better = Counter(loser for loser, _ in decided)
-    number_worse = Counter(winner for _, winner in decided)
-    for row, rank in zip(data.order, ranks, strict=True):
-        name = data.systems[row]
-        low = 1 + number_better[name]
-        high = len(ranks) - number_worse[name]
-        yield Rank(name, rank, low, high)
+    if data.order:
+        means = np.nanmean(data.values[data.order], axis=1)
+        yield from rank_by_means([data.systems[row] for row in data.order], means, decided)
 
 
 def _note(data: _ColumnValues, compared: int, *, too_few: bool) -> str:

@@ -12,7 +12,8 @@ from judge.report.views.leaderboard import _in_printed_order, build_leaderboard
 from judge.results.result import Result
 from judge.results.worst_texts import worst_texts
 from judge.stats.bootstrap import item_means
-from judge.stats.system_differences import Comparison, Rank, compare
+from judge.stats.ranks import Rank
+from judge.stats.system_differences import Comparison, compare
 from judge.table import Table
 
 

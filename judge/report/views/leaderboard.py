@@ -68,7 +68,8 @@ from judge.results.result import Result, failure_counts
 from judge.results.worst_texts import worst_texts
 from judge.stats.analyze import pass_table
 from judge.stats.bootstrap import MIN_INTERVAL_ITEMS
-from judge.stats.system_differences import Comparison, Rank, compare
+from judge.stats.ranks import Rank
+from judge.stats.system_differences import Comparison, compare
 
 _MAX_NAME = 80  # characters of a system's name
 _MAX_CRITERIA = 16  # columns of the short table

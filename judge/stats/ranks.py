@@ -1,0 +1,70 @@
+"""Ranks of systems, from their means and from the significant differences between them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from judge.stats.bootstrap import Floats
+from judge.stats.paired_differences import PLACES
+
+_TOLERANCE = 1e-12
+"""Relative: closer means differ by rounding only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rank:
+    """A system's rank by its mean, 1 the best; equal means share it.
+
+    `low` to `high` is a 95% interval of the rank, simultaneous for all systems (Mogstad et al.
+    2024, section 3): from 1 + the number of significantly better systems to the number of systems
+    minus the significantly worse ones, on shared items: `rank` may be outside. With too few items
+    it covers every rank; for more than 30 systems it uses only the tests against the first, and for
+    a comparison against one system only those.
+    """
+
+    system: str
+    rank: int
+    low: int
+    high: int
+
+    @property
+    def interval(self) -> str:
+        """Return `1–3`, or nothing if the interval is one rank."""
+        return f"{self.low}–{self.high}" if self.low < self.high else ""
+
+
+def rank_by_means(
+    systems: Sequence[str], means: Floats, decided: Sequence[tuple[str, str]]
+) -> Iterator[Rank]:
+    """Rank systems that are in the order of their means, best first.
+
+    `decided` has the loser and the winner of each significant difference.
+    """
+    differ = ~np.isclose(means[1:], means[:-1], rtol=_TOLERANCE, atol=10.0**-PLACES)
+    # Equal means share the rank of the first of them.
+    positions = np.arange(1, len(means) + 1)
+    ranks = np.maximum.accumulate(np.where([True, *differ], positions, 0)).tolist()
+    number_better = Counter(loser for loser, _ in decided)
+    number_worse = Counter(winner for _, winner in decided)
+    for name, rank in zip(systems, ranks, strict=True):
+        low = 1 + number_better[name]
+        high = len(ranks) - number_worse[name]
+        yield Rank(name, rank, low, high)
+
+
+def leaders(
+    names: Sequence[str], mostly_scored: Sequence[str], decided: Sequence[tuple[str, str]]
+) -> tuple[str, ...]:
+    """Return the first system that no other beats, and those that do not differ from it.
+
+    The systems are in the order of their means; `mostly_scored` ones lead before the others.
+    """
+    beaten = {loser for loser, _ in decided}
+    unbeaten = [name for name in (*mostly_scored, *names) if name not in beaten]
+    leader = unbeaten[0] if unbeaten else names[0]
+    losses = set(decided)
+    return leader, *(name for name in names if name != leader and (name, leader) not in losses)
