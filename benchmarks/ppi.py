@@ -24,6 +24,7 @@ import numpy as np
 from common import SHARED, read
 
 from judge.core.records import Column, Provenance, Sample, Score
+from judge.core.signature import Signature
 from judge.stats.calibration import Powered, calibrate, powered
 from judge.table import Table
 
@@ -83,7 +84,9 @@ def recorded() -> Table:
         for one in replies
         if one["mean_score"] is not None
     ]
-    columns = tuple(Column(name, "criterion", name, 1.0, 5.0) for name in CRITERIA)
+    columns = tuple(
+        Column(name, "criterion", Signature(name), 1.0, 5.0, criterion=name) for name in CRITERIA
+    )
     return Table(tuple(samples.values()), columns, tuple(scores))
 
 

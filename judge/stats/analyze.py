@@ -16,7 +16,7 @@ from judge.core.records import IDENTICAL, Column, Estimate, Failure, Provenance,
 from judge.core.signature import Signature, join_signatures
 from judge.stats.agreement import alpha, repeats, values_by_label
 from judge.stats.bootstrap import Bootstrap, item_means, one_thread
-from judge.stats.calibration import Calibrated, calibrate
+from judge.stats.calibration import Calibrated, calibrate, calibrate_overall
 from judge.stats.correlation import Matrix, matrices
 from judge.stats.pairwise import Orders, Ranking, rankings
 from judge.stats.score_drivers import Drivers, Text, TextFeatures, drivers
@@ -388,9 +388,20 @@ def analyze(
         comparisons=comparisons,
         overall=weighted.summary if weighted else None,
         repeats=repeats(table),
-        calibrated=calibrate(table, against) if people else (),
+        calibrated=_calibrated_columns(table, weighted, against) if people else (),
         matrices=matrices(table, Bootstrap(_MATRIX_RESAMPLES, seed)),
     )
+
+
+def _calibrated_columns(
+    table: Table, weighted: WeightedScores | None, against: str
+) -> tuple[Calibrated, ...]:
+    """Return the overall score, if there is one, and the criteria on people's scale."""
+    criteria = calibrate(table, against)
+    if weighted is None:
+        return criteria
+    total = calibrate_overall(table, weighted.table, weighted.summary.weights, against)
+    return criteria if total is None else (total, *criteria)
 
 
 def _agreement_of_panels(table: Table, bootstrap: Bootstrap) -> dict[str, Estimate]:

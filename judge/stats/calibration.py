@@ -11,7 +11,7 @@ a random sample.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import sqrt
@@ -38,6 +38,9 @@ from judge.stats.paired_differences import MOST, best_first, holm, pairs, row_of
 from judge.stats.power import ALPHA
 from judge.stats.ranks import Rank, leaders, rank_by_means
 from judge.table import Table, matrix
+
+Text = tuple[str, str]
+"""Item and system."""
 
 _BINS = 10
 _MAX_LABELS = 11  # scales with more labels get ten equal bins
@@ -223,7 +226,8 @@ class Calibrated:
     """One judge's column on people's scale.
 
     `means` are by system, best first, and `differences` between systems. Their order is that of
-    `Comparison`, and so are `ranks` and `best`. `note` explains what could not be estimated.
+    `Comparison`, and so are the fields `ranks`, `best`, `against` and `partly_scored`. `note`
+    explains what could not be estimated.
     """
 
     column: str
@@ -232,6 +236,8 @@ class Calibrated:
     note: str = ""
     ranks: tuple[Rank, ...] = ()
     best: tuple[str, ...] = ()
+    against: str = ""
+    partly_scored: tuple[str, ...] = ()
 
 
 def calibrate(table: Table, against: str = "") -> tuple[Calibrated, ...]:
@@ -250,6 +256,59 @@ def calibrate(table: Table, against: str = "") -> tuple[Calibrated, ...]:
         if represents_criterion and criterion(column) in rated:
             calibrated.append(_calibrated(table, column, against))
     return tuple(calibrated)
+
+
+def calibrate_overall(
+    table: Table, overall: Table, weights: Mapping[str, float], against: str = ""
+) -> Calibrated | None:
+    """Return the overall score on people's scale: `overall` has its values, `table` the criteria.
+
+    A text's overall rating is the weighted mean of its ratings, each as a share of its criterion's
+    scale (`weights` are by column). Return None if a criterion has no ratings or ratings outside
+    its scale.
+    """
+    columns = [column for column in table.columns if column.name in weights]
+    ratings: list[Mapping[Text, float]] = []
+    for column in columns:
+        by_text = _shares_of_ratings(table, column)
+        if not by_text:
+            return None
+        ratings.append(by_text)
+    rated_texts = set(ratings[0]).intersection(*ratings[1:])
+    totals = {
+        text: sum(
+            weights[column.name] * by_text[text]
+            for column, by_text in zip(columns, ratings, strict=True)
+        )
+        for text in rated_texts
+    }
+    (column,) = overall.columns
+    names = [criterion(each) for each in columns]
+    # Its rating went into the prompt of at least one of the criteria.
+    withheld = {
+        sample.key for sample in table.samples if any(name in sample.withheld for name in names)
+    }
+    return _estimated(overall, column, totals, withheld, against)
+
+
+def _shares_of_ratings(table: Table, column: Column) -> dict[Text, float]:
+    """Return the ratings of a criterion by text, 0 at the worse end of the column's scale to 1.
+
+    Nothing if the column has no scale or if a rating is outside of it.
+    """
+    if column.low is None or column.high is None:
+        return {}
+    name = criterion(column)
+    shares: dict[Text, float] = {}
+    for sample in table.samples:
+        rating = sample.human.get(name)
+        if rating is None:
+            continue
+        share = column.share(rating)
+        if share is None or not column.low <= rating <= column.high:
+            return {}
+        shares[sample.key] = share
+    return shares
 
 
 def powered(
@@ -413,8 +472,31 @@ def _powered_if_enough(ratings: Floats, scores: Floats, name: str) -> Powered | 
 def _calibrated(table: Table, column: Column, against: str) -> Calibrated:
     """Estimate means and differences of one column on people's scale."""
     name = criterion(column)
-    ratings = matrix(table.samples, {s.key: s.human.get(name) for s in table.samples}).T
-    withheld = matrix(table.samples, {s.key: float(name in s.withheld) for s in table.samples}).T
+    ratings = {s.key: s.human[name] for s in table.samples if name in s.human}
+    withheld = {s.key for s in table.samples if name in s.withheld}
+    calibrated = _estimated(table, column, ratings, withheld, against)
+    excluded = ledger.excluded(table.samples, name)
+    if not excluded:
+        return calibrated
+    remark = f"{excluded}; the others are a random sample only if these were drawn at random"
+    return replace(calibrated, note="; ".join(filter(None, (calibrated.note, remark))))
+
+
+def _estimated(
+    table: Table,
+    column: Column,
+    rating_by_text: Mapping[Text, float],
+    withheld_texts: Collection[Text],
+    against: str,
+) -> Calibrated:
+    """Estimate means and differences of one column from these ratings of its texts.
+
+    The scores of `withheld_texts` do not count.
+    """
+    ratings = matrix(table.samples, {s.key: rating_by_text.get(s.key) for s in table.samples}).T
+    withheld = matrix(
+        table.samples, {s.key: float(s.key in withheld_texts) for s in table.samples}
+    ).T
     scores = np.where(withheld > 0, np.nan, table.matrix(column.name))
     data = _RatedScores(table.systems, ratings, scores)
 
@@ -439,11 +521,6 @@ def _calibrated(table: Table, column: Column, against: str) -> Calibrated:
     remarks = [_remark_on_missing(data, order, len(tested) - len(differences))]
     if len(order) > MOST and not against:
         remarks.append(f"more than {MOST} systems: compared with the best one only")
-    excluded = ledger.excluded(table.samples, name)
-    if excluded:
-        remarks.append(
-            f"{excluded}; the others are a random sample only if these were drawn at random"
-        )
     remarks.append(_remark_on_sample(data, order))
     note = "; ".join(remark for remark in remarks if remark)
     names = [table.systems[row] for row in order]
@@ -455,6 +532,7 @@ def _calibrated(table: Table, column: Column, against: str) -> Calibrated:
         note,
         ranks=tuple(rank_by_means(names, values[order, 0], decided)) if names else (),
         best=leaders(names, names, decided) if differences and not against else (),
+        against=against,
     )
 
 

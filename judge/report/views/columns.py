@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from judge.core.format import format_interval, format_p, number, signed
@@ -12,6 +12,7 @@ from judge.report.document import Cell, Tone
 from judge.report.format import decimal_places, interval_text, mean_text, pass_text
 from judge.results.result import Result
 from judge.stats.analyze import pass_columns
+from judge.stats.calibration import Calibrated
 from judge.stats.system_differences import Comparison
 
 TEST_NAME = "sign-flip test"
@@ -121,13 +122,61 @@ def main_comparison(result: Result) -> Comparison | None:
     return candidates[0] if candidates else None
 
 
+def main_order(result: Result) -> Comparison | Calibrated | None:
+    """Return what orders the systems: the main comparison, on people's scale if it was calibrated."""
+    comparison = main_comparison(result)
+    for calibrated in result.calibrated:
+        is_main = comparison is not None and calibrated.column == comparison.column
+        if is_main and len(calibrated.ranks) > 1:
+            return calibrated
+    return comparison
+
+
+def calibrated_columns(result: Result) -> dict[str, Column]:
+    """Return the columns of means on people's scale by the columns of the judge."""
+    columns = [column for column in display_columns(result) if not column.judge]
+    calibrated = {each.column for each in result.calibrated if each.means}
+    return {
+        column.name: _on_peoples_scale(result, column)
+        for column in columns
+        if column.name in calibrated
+    }
+
+
+def _on_peoples_scale(result: Result, column: Column) -> Column:
+    """Return the column of means on people's scale, without ends if it is not the judge's scale."""
+    name = f"{column.name} on people's scale"
+    ratings = [
+        sample.human[column.criterion]
+        for sample in result.table.samples
+        if column.criterion in sample.human
+    ]
+    low = column.low
+    high = column.high
+    if low is not None and high is not None and all(low <= rating <= high for rating in ratings):
+        return replace(column, name=name, pass_at=None)
+    return replace(column, name=name, pass_at=None, low=None, high=None)
+
+
+def with_calibration(group: Group, calibrated: Mapping[str, Column]) -> Group:
+    """Return the group with the means on people's scale before the judge's own, if there are any."""
+    mean, *others = group.columns
+    column = calibrated.get(mean.name)
+    if column is None:
+        return group
+    parts = {**group.parts, column.name: "people's scale", mean.name: "judge's mean"}
+    return Group(group.name, (column, mean, *others), parts)
+
+
 def _is_tested_against(comparison: Comparison) -> bool:
     """Return whether some system was tested against the one that all are compared with."""
     tested = [each for each in comparison.differences if each.adjusted is not None]
     return bool(comparison.against and tested)
 
 
-def marks_against(comparison: Comparison, better: str) -> dict[str, Literal["better", "worse"]]:
+def marks_against(
+    comparison: Comparison | Calibrated, better: str
+) -> dict[str, Literal["better", "worse"]]:
     """Return the systems that differ significantly from the opponent of all.
 
     Return {} if the systems have no common opponent.

@@ -6,9 +6,10 @@ from collections import Counter
 
 from judge.core.format import one_line, plural
 from judge.report.format import column_title, estimate_text, interval_text, mean_text
+from judge.report.views.calibrated_finding import calibrated_finding
 from judge.report.views.columns import (
     display_columns,
-    main_comparison,
+    main_order,
     places,
     shown_pass_rates,
 )
@@ -17,6 +18,7 @@ from judge.report.views.provenance import build_provenance
 from judge.report.views.ranking_finding import ranking_finding
 from judge.report.views.system_names import MAX_NAME
 from judge.results.result import Result
+from judge.stats.calibration import Calibrated
 
 
 def finding(result: Result) -> tuple[str, ...]:
@@ -27,9 +29,11 @@ def finding(result: Result) -> tuple[str, ...]:
     if result.rankings:
         sentences = ranking_finding(result)
     else:
-        comparison = main_comparison(result)
-        if comparison is not None and len(comparison.ranks) > 1:
-            sentences = comparison_finding(result, comparison)
+        order = main_order(result)
+        if isinstance(order, Calibrated):
+            sentences = calibrated_finding(result, order)
+        elif order is not None and len(order.ranks) > 1:
+            sentences = comparison_finding(result, order)
         else:
             sentences = _means(result)
     nothing_succeeded = _all_failed(result, {column.name for column in judged if column.weight})

@@ -42,12 +42,15 @@ from judge.report.views.claims import claims_section, claims_summary
 from judge.report.views.columns import (
     TEST_NAME,
     Group,
+    calibrated_columns,
     compared_columns,
     in_display_order,
     main_comparison,
+    main_order,
     marks_against,
     places,
     shown_pass_rates,
+    with_calibration,
     with_pass_rate,
 )
 from judge.report.views.comparison_finding import REFERENCE_METRICS, closest_pair
@@ -68,6 +71,7 @@ from judge.results.result import Result, failure_counts
 from judge.results.worst_texts import worst_texts
 from judge.stats.analyze import pass_table
 from judge.stats.bootstrap import MIN_INTERVAL_ITEMS
+from judge.stats.calibration import Calibrated
 from judge.stats.ranks import Rank
 from judge.stats.system_differences import Comparison, compare
 
@@ -101,6 +105,7 @@ class Leaderboard:
     of_texts: tuple[Column, ...]
     against: str
     rates: Mapping[str, Column]
+    calibrated: Mapping[str, Column]
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -115,7 +120,7 @@ class Leaderboard:
         return f"{low}=" if n_sharing > 1 else str(low)
 
 
-def _in_printed_order(comparison: Comparison) -> dict[str, Rank]:
+def _in_printed_order(comparison: Comparison | Calibrated) -> dict[str, Rank]:
     """Return the ranks in the order of the printed ranks, then of the means.
 
     A system with few scores comes last among those of its printed rank.
@@ -132,11 +137,16 @@ def _in_printed_order(comparison: Comparison) -> dict[str, Rank]:
 def build_leaderboard(result: Result) -> Leaderboard:
     """Collect the means of a result that scores texts, with their order and marks."""
     rates = shown_pass_rates(result)
-    main = main_comparison(result)
+    calibrated = calibrated_columns(result)
+    main = main_order(result)
     against = main.against if main else ""
-    groups = tuple(with_pass_rate(group, rates) for group in in_display_order(result))
+    groups = tuple(
+        with_calibration(with_pass_rate(group, rates), calibrated)
+        for group in in_display_order(result)
+    )
     columns = [column for group in groups for column in group.columns]
-    rows = _mean_rows(result, columns, rates, _tested_columns(result, rates, against))
+    shown = _Shown(rates, calibrated)
+    rows = _mean_rows(result, columns, shown, _tested_columns(result, shown, against))
     ranks = _in_printed_order(main) if main and len(main.ranks) > 1 else {}
     with_values = [column for column in columns if column in result.table.columns]
     corpus = result.table.corpus_columns
@@ -149,22 +159,44 @@ def build_leaderboard(result: Result) -> Leaderboard:
         of_texts=tuple(column for column in with_values if column.name not in corpus),
         against=against,
         rates=rates,
+        calibrated=calibrated,
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """The columns that a leaderboard shows beside the means: pass rates, and means on people's scale.
+
+    They are by the names of the columns that they were computed from.
+    """
+
+    rates: Mapping[str, Column]
+    calibrated: Mapping[str, Column]
+
+    def scored_by_name(self) -> dict[str, str]:
+        """Return the column with the scores by the name of the column shown."""
+        names: dict[str, str] = {}
+        for columns in (self.rates, self.calibrated):
+            names |= {column.name: scored for scored, column in columns.items()}
+        return names
+
+
 def _tested_columns(
-    result: Result, rates: Mapping[str, Column], against: str
-) -> dict[str, Comparison]:
-    """Return the comparisons of the systems by column, with those of pass rates."""
-    tested = dict(compared_columns(result))
-    if rates and tested:
+    result: Result, shown: _Shown, against: str
+) -> dict[str, Comparison | Calibrated]:
+    """Return the comparisons of the systems by column, with those of pass rates and calibration."""
+    tested: dict[str, Comparison | Calibrated] = dict(compared_columns(result))
+    for calibrated in result.calibrated:
+        if calibrated.column in shown.calibrated:
+            tested[shown.calibrated[calibrated.column].name] = calibrated
+    if shown.rates and tested:
         seed = result.info.config.seed
         passing = compare(pass_table(result.table), seed=seed, against=against)
         tested |= {comparison.column: comparison for comparison in passing}
     return tested
 
 
-def _marks(comparison: Comparison | None, column: Column) -> dict[str, Mark]:
+def _marks(comparison: Comparison | Calibrated | None, column: Column) -> dict[str, Mark]:
     """Return the marks of the systems that differ significantly, or that share the top."""
     if comparison is None:
         return {}
@@ -177,8 +209,8 @@ def _marks(comparison: Comparison | None, column: Column) -> dict[str, Mark]:
 def _mean_rows(
     result: Result,
     columns: Sequence[Column],
-    rates: Mapping[str, Column],
-    tested: Mapping[str, Comparison],
+    shown: _Shown,
+    tested: Mapping[str, Comparison | Calibrated],
 ) -> dict[tuple[str, str], Row]:
     """Return the mean of each system in each column, also of pass rates."""
     totals = count_texts(result, generations=False)
@@ -187,21 +219,29 @@ def _mean_rows(
         n_failed[system, name] += n
     estimates = dict(result.estimates)
     for (system, name), estimate in result.pass_rates.items():
-        if name in rates:
-            estimates[system, rates[name].name] = estimate
+        if name in shown.rates:
+            estimates[system, shown.rates[name].name] = estimate
+    for calibrated in result.calibrated:
+        if calibrated.column in shown.calibrated:
+            name = shown.calibrated[calibrated.column].name
+            estimates |= {(mean.system, name): mean.estimate for mean in calibrated.means}
     # The failures of a pass rate are those of the scores that it counts.
-    scored_by_rate = {rate.name: name for name, rate in rates.items()}
+    scored_by_name = shown.scored_by_name()
+    calibrated_names = {column.name for column in shown.calibrated.values()}
     rows = {}
     for column in columns:
         marks = _marks(tested.get(column.name), column)
-        scored = scored_by_rate.get(column.name, column.name)
+        scored = scored_by_name.get(column.name, column.name)
         for system, total in totals.items():
             failed = n_failed[system, scored]
             row = Row(system, column.name, None, None, None, 0, total, failed, None, "")
             known = estimates.get((system, column.name))
             if known is not None:
+                # A mean on people's scale is that of all items, of which `n` are rated.
+                n_texts = known.n if column.name in calibrated_names else total
                 row = replace(
                     row,
+                    total=n_texts,
                     mean=known.value,
                     low=known.low,
                     high=known.high,
@@ -296,7 +336,7 @@ def _footer(
 
 def _names_a_winner(result: Result) -> bool:
     """Return whether the finding names a best system, or differences from the opponent of all."""
-    main = main_comparison(result)
+    main = main_order(result)
     if main is None:
         return False
     return 0 < len(main.best) < len(main.ranks) or bool(marks_against(main, ""))
@@ -391,9 +431,14 @@ def _count_values(result: Result, n_lost: int) -> _ValueCounts:
 def _short_columns(board: Leaderboard) -> list[Column]:
     """Return the overall score, the criteria and one metric, or without criteria some metrics.
 
-    Scores from elsewhere come before ROUGE. A column is followed by its pass rate.
+    Scores from elsewhere come before ROUGE. A column comes after its means on people's scale, and
+    before its pass rate.
     """
-    first_columns = [group.columns[0] for group in board.groups]
+    calibrated = {column.name for column in board.calibrated.values()}
+    first_columns = [
+        next(column for column in group.columns if column.name not in calibrated)
+        for group in board.groups
+    ]
     judged = [column for column in first_columns if column.kind == "criterion"]
     columns = judged[:_MAX_CRITERIA]
     if columns:
@@ -409,12 +454,14 @@ def _short_columns(board: Leaderboard) -> list[Column]:
     else:
         directed = [column for column in board.columns if column.better]
         columns = (directed or [*board.columns])[:_MAX_METRICS]
-    with_rates = []
+    shown = []
     for column in columns:
-        with_rates.append(column)
+        if column.name in board.calibrated:
+            shown.append(board.calibrated[column.name])
+        shown.append(column)
         if column.name in board.rates:
-            with_rates.append(board.rates[column.name])
-    return with_rates
+            shown.append(board.rates[column.name])
+    return shown
 
 
 def _short_table(result: Result, board: Leaderboard) -> Table:
@@ -425,13 +472,17 @@ def _short_table(result: Result, board: Leaderboard) -> Table:
         for column in columns
         if column.name in board.rates
     }
+    title_by_name = {}
+    for name, column in board.calibrated.items():
+        title_by_name[column.name] = column_title(name)
+        title_by_name[name] = "judge"
     heads = []
     for column in columns:
         if column.name in limit_by_rate:
             note = f"at {limit_by_rate[column.name]}"
             heads.append(Head("pass", note=note, better=column.better))
         else:
-            title = column_title(column.name)
+            title = title_by_name.get(column.name) or column_title(column.name)
             heads.append(Head(title, note=scale_text(column), better=column.better))
     rank_heads = [""] if board.ranks and not board.against else []
     rows = []
@@ -470,9 +521,9 @@ def _short_cell(result: Result, board: Leaderboard, row: Row, column: Column, *,
         drawn = _bar(column, row, share)
     elif share is not None and column.kind == "criterion":
         shade = max(-1.0, (share - NEUTRAL) / (1 - NEUTRAL))
-    # A pass rate links to the scores that it counts.
-    scored_by_rate = {rate.name: name for name, rate in board.rates.items()}
-    scored = scored_by_rate.get(column.name, column.name)
+    # A pass rate and a mean on people's scale link to the scores that they were computed from.
+    scored_by_name = _Shown(board.rates, board.calibrated).scored_by_name()
+    scored = scored_by_name.get(column.name, column.name)
     has_texts = scored in {each.name for each in board.of_texts}
     return replace(
         cell,
@@ -516,6 +567,8 @@ def _short_key(
         parts.append(f"pass: share of texts at {limits.pop()} or better")
     elif limits:
         parts.append("pass: share of texts that pass")
+    if board.calibrated:
+        parts.append("means on people's scale; judge: its own means")
     scales = {scale_text(column) for column in columns} - {"", "0–1"}
     if len(scales) == 1:
         parts.append(f"criteria {scales.pop()}")
@@ -570,12 +623,14 @@ def _caption(result: Result, board: Leaderboard) -> Iterator[str]:
     if board.ranks:
         has_ranges = any(rank.low < rank.high for rank in board.ranks.values())
         note = "; the range is the 95% interval of the rank" if has_ranges else ""
-        yield f"Ranked by {column_title(board.ranked_by)}{note}."
+        scale = " on people's scale" if board.ranked_by in board.calibrated else ""
+        yield f"Ranked by {column_title(board.ranked_by)}{scale}{note}."
     if any(row.mark in _TONES for row in board.rows.values()):
         which = "better than every other system"
         if board.against:
             which = f"different from {one_line(board.against)}"
-        yield f"* significantly {which} ({TEST_NAME}, p < 0.05 after Holm)."
+        test = f"{TEST_NAME}; on people's scale a t test" if board.calibrated else TEST_NAME
+        yield f"* significantly {which} ({test}, p < 0.05 after Holm)."
     whole = [column.name for column in result.table.columns if column.name in corpus]
     if whole:
         yield f"Computed over all texts of a system together: {', '.join(whole)}."

@@ -1,0 +1,126 @@
+"""The finding of a run whose means were estimated on people's scale."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from judge.core.format import decimals, format_interval, format_p, number, plural
+from judge.core.format import listed as sentence_list
+from judge.report.format import column_title
+from judge.report.views.columns import main_comparison
+from judge.report.views.system_names import all_others, listed, short_name
+from judge.results.result import Result
+from judge.stats.calibration import Calibrated, Powered
+
+_SCALE = "On people's scale"
+_PLACES = 2
+"""Decimals of a difference."""
+
+
+def calibrated_finding(result: Result, calibrated: Calibrated) -> list[str]:
+    """Return the headline and one or two sentences."""
+    tested = [each for each in calibrated.differences if each.adjusted is not None]
+    if calibrated.against:
+        sentences = [*_against(calibrated)]
+    elif not tested:
+        sentences = [_highest_mean(result, calibrated)]
+    elif len(calibrated.best) == len(calibrated.means):
+        sentences = [*_no_difference(result, calibrated)]
+    else:
+        sentences = [*_winners(result, calibrated)]
+    return [*sentences, *_raw_order(result, calibrated)]
+
+
+def _winners(result: Result, calibrated: Calibrated) -> Iterator[str]:
+    """Say whom the leader beats, and how far the best of these trails."""
+    leader, *others = calibrated.best
+    behind = [mean.system for mean in calibrated.means if mean.system not in calibrated.best]
+    on = _on_column(result, calibrated)
+    if others:
+        not_beaten = listed(others, "or")
+        yield (
+            f"{_SCALE}, {short_name(leader)} beats {listed(behind)}{on}, but not significantly "
+            f"{not_beaten}"
+        )
+    else:
+        yield f"{_SCALE}, {short_name(leader)} beats {all_others(behind)}{on}"
+    difference = _difference(calibrated, leader, behind[0])
+    if difference is not None:
+        name = short_name(behind[0])
+        yield f"{name} trails {short_name(leader)} by {_size(calibrated, difference)}."
+
+
+def _no_difference(result: Result, calibrated: Calibrated) -> Iterator[str]:
+    yield f"{_SCALE}, no system differs significantly{_on_column(result, calibrated)}"
+    first, second = (mean.system for mean in calibrated.means[:2])
+    difference = _difference(calibrated, first, second)
+    if difference is not None:
+        names = f"{short_name(first)} and {short_name(second)}"
+        yield f"{names} differ by {_size(calibrated, difference)}."
+
+
+def _against(calibrated: Calibrated) -> Iterator[str]:
+    """Name the systems that differ significantly from the one that all are compared with."""
+    apart = [short_name(each.system) for each in calibrated.differences if each.apart]
+    opponent = short_name(calibrated.against)
+    if not apart:
+        yield f"{_SCALE}, no system differs significantly from {opponent}"
+        return
+    verb = "differs" if len(apart) == 1 else "differ"
+    yield f"{_SCALE}, {sentence_list(apart)} {verb} significantly from {opponent}"
+
+
+def _highest_mean(result: Result, calibrated: Calibrated) -> str:
+    first = calibrated.means[0]
+    places = decimals([mean.estimate.value for mean in calibrated.means])
+    estimate = first.estimate
+    interval = format_interval(estimate.low, estimate.high, places)
+    mean = f"{number(estimate.value, places)} {interval}".rstrip()
+    on = _on_column(result, calibrated)
+    return f"{_SCALE}, {short_name(first.system)} has the highest mean{on}: {mean}"
+
+
+def _raw_order(result: Result, calibrated: Calibrated) -> Iterator[str]:
+    """Say which system the judge's own mean puts first, if it is another one."""
+    raw_means = {
+        mean.system: result.estimates[mean.system, calibrated.column].value
+        for mean in calibrated.means
+        if (mean.system, calibrated.column) in result.estimates
+    }
+    comparison = main_comparison(result)
+    if comparison is None or comparison.column != calibrated.column or not raw_means:
+        return
+    first = next((rank.system for rank in comparison.ranks if rank.system in raw_means), None)
+    if first is not None and first != calibrated.means[0].system:
+        yield f"The judge's own mean puts {short_name(first)} first."
+
+
+def _size(calibrated: Calibrated, difference: Powered) -> str:
+    """Return `0.31 [0.10, 0.52] (p = .003), by 30 rated items and 30 more judged ones`."""
+    estimate = difference.estimate
+    if estimate.value < 0:
+        estimate = estimate.times(-1)
+    interval = format_interval(estimate.low, estimate.high, _PLACES)
+    p = f" ({format_p(difference.adjusted)})" if difference.adjusted is not None else ""
+    rated = plural(estimate.n, "rated item")
+    size = f"{number(estimate.value, _PLACES)} {interval}".rstrip()
+    return f"{size}{p}, from {rated} and {difference.judged:,} that only the judge scored"
+
+
+def _difference(calibrated: Calibrated, one: str, other: str) -> Powered | None:
+    for difference in calibrated.differences:
+        if {difference.system, difference.other} == {one, other}:
+            return difference
+    return None
+
+
+def _on_column(result: Result, calibrated: Calibrated) -> str:
+    """Return ` on fluency`, or nothing for the overall score or the only criterion."""
+    if result.overall is not None and calibrated.column == result.overall.column.name:
+        return ""
+    criteria = [
+        column.name
+        for column in result.table.columns
+        if column.kind == "criterion" and not column.judge
+    ]
+    return "" if criteria == [calibrated.column] else f" on {column_title(calibrated.column)}"
