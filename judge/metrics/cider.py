@@ -1,4 +1,7 @@
-"""Compute CIDEr-D (Vedantam, Zitnick and Parikh 2015): n-grams shared with the references, weighted by their rarity."""
+"""Compute CIDEr-D (Vedantam, Zitnick and Parikh 2015).
+
+It counts the n-grams shared with the references, weighted by their rarity.
+"""
 
 from __future__ import annotations
 

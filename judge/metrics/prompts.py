@@ -1,4 +1,6 @@
-"""The prompts of metrics that ask the judge model: templates in prompts/<language>/<task>/ with the words of headers.
+"""The prompts of metrics that ask the judge model.
+
+They are templates in prompts/<language>/<task>/, with the words of headers.
 
 All extend the layout qags/text.jinja, so that a prompt begins with the text and a provider's cache
 reads it once.
@@ -30,7 +32,10 @@ _LAYOUT = "text.jinja"
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A prompt's template, the words of its header and its layout's, and the sha256 of its texts in hex."""
+    """A prompt's template, the words of its header and its layout's, and a digest.
+
+    The digest is the sha256 of its texts in hex.
+    """
 
     template: Template
     words: dict[str, tuple[str, ...]]
@@ -72,10 +77,10 @@ def load(language: str, task: str, name: str) -> Prompt:
 
 
 class Stage:
-    """A prompt and the judge model that answers it. `language` is that of the prompt, None for each text's own.
+    """A prompt and the judge model that answers it.
 
-    A reply may have `most_tokens`, far more than needed: unused tokens cost nothing, and thinking
-    has to fit in.
+    `language` is that of the prompt, None for each text's own. A reply may have `most_tokens`, far
+    more than needed: unused tokens cost nothing, and thinking has to fit in.
     """
 
     task: ClassVar[str]

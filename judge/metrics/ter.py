@@ -91,7 +91,7 @@ class Ter(ReferenceMetric):
         return self.compare(samples, prepare, self._sign)
 
     def _sign(self, used: set[str]) -> list[str]:
-        """Return the signature as sacrebleu writes it; `used` has the answers for norm and asian."""
+        """Return sacrebleu's signature; `used` has the answers for norm and asian."""
         case = "mixed" if self.case_sensitive else "lc"
         norm = join_names(answers.split()[0] for answers in used)
         asian = join_names(answers.split()[1] for answers in used)

@@ -397,9 +397,10 @@ class Measure:
 def measured(
     samples: Sequence[Sample], *, tokenizer: str | None = None, used: set[str] | None = None
 ) -> list[Features]:
-    """Return the features of every sample's output, in order; samples with one source share its preparation.
+    """Return the features of every sample's output, in order.
 
-    `used` collects the names of the tokenizers. Raise MissingExtra as `Measure` does.
+    Samples with one source share its preparation. `used` collects the names of the tokenizers.
+    Raise MissingExtra as `Measure` does.
     """
     indices_by_source: dict[str | None, list[int]] = {}
     for index, sample in enumerate(samples):

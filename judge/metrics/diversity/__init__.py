@@ -1,4 +1,6 @@
-"""Measure how much a system repeats itself (distinct-N, Self-BLEU, Pairwise-BLEU) or its source (source-BLEU).
+"""Measure how much a system repeats itself or its source.
+
+Distinct-N, Self-BLEU and Pairwise-BLEU measure the first, source-BLEU the second.
 
 distinct-N (Li et al. 2016) is the share of distinct n-grams. Self-BLEU (Zhu et al. 2018) is the
 BLEU of each text against all others, exact and in linear time. Pairwise-BLEU (Shen et al. 2019)
@@ -187,9 +189,10 @@ class SelfBleu(DiversitySettings):
     groups: str = setting("system", choice_option, ("system", "source"))
 
     def score(self, samples: Sequence[Sample]) -> MetricResult:
-        """Return one row for each system; fewer than two texts, or none with a token, are a `Failure`.
+        """Return one row for each system.
 
-        A text without a token counts 0, as in sacrebleu, and is counted in the row's note.
+        Fewer than two texts, or none with a token, are a `Failure`. A text without a token counts
+        0, as in sacrebleu, and is counted in the row's note.
         """
         rows: list[Score | Failure] = []
         cuts: dict[str, Cut] = {}

@@ -36,7 +36,8 @@ _PIECE = 2_000  # characters tagged at once: taggers take more than linear time
 def tag_words(name: str, clean: str) -> Words:
     """Return the words of a text with their spans and roles.
 
-    A number with its points and signs is one word. The text has no lone surrogate and no NUL. Thread-safe. Raises MissingExtra.
+    A number with its points and signs is one word. The text has no lone surrogate and no NUL.
+    Thread-safe. Raises MissingExtra.
     """
     number_spans = [match.span() for match in _NUMBER.finditer(clean)]
     words: Words = []
@@ -385,13 +386,14 @@ _WORD = re.compile(
 )
 _MIN_WORDS = 8
 _COMMON_IN_ENGLISH = _set(
-    "the and that this these with from his her he she they their its it you your our my we were not been has have "
-    "would could which who what when into about after said says will if than more"
+    "the and that this these with from his her he she they their its it you your our my we were "
+    "not been has have would could which who what when into about after said says will if than "
+    "more"
 )
 _COMMON_ELSEWHERE = _set(  # but van, de, la and others that are in names
-    "der die das und ist nicht ein eine einen auf dem zu im sich dass les des un une et est dans que qui sur pour par "
-    "en una con por para se su lo gli che della não um uma em com na het een voor niet op aan att det som på är og til "
-    "af ikke nie się bir"
+    "der die das und ist nicht ein eine einen auf dem zu im sich dass les des un une et est dans "
+    "que qui sur pour par en una con por para se su lo gli che della não um uma em com na het "
+    "een voor niet op aan att det som på är og til af ikke nie się bir"
 )
 
 
