@@ -20,9 +20,9 @@ class AuditSamples:
     `originals` has one text of each chosen item; `others` one more text of the same item by another
     system, if any. `changed` has the originals (their system is ORIGINAL) and their variants (their
     system is the change's name). An attack for several scales has several variants: `names` maps
-    each to the attack's name, and `wanted` maps a criterion to the texts, by item and system, that
-    it judges. `changes` maps each damage to the criterion it is for; `neutral` and `attacks` are
-    the names of the other changes.
+    each to the attack's name, and `wanted_texts` maps a criterion to the texts, by item and system,
+    that it judges. `changes` maps each damage to the criterion it is for; `neutral` and `attacks`
+    are the names of the other changes.
     """
 
     originals: tuple[Sample, ...]
@@ -32,17 +32,16 @@ class AuditSamples:
     neutral: tuple[str, ...] = ()
     attacks: tuple[str, ...] = ()
     names: Mapping[str, str] = field(default_factory=dict)
-    wanted: Mapping[str, Collection[tuple[str, str]]] | None = None
+    wanted_texts: Mapping[str, Collection[tuple[str, str]]] | None = None
 
     def by_change(self, table: Table) -> Table:
         """Return the table of `changed` with every attack under its own name."""
         if not self.names:
             return table
-        samples = {
-            (s.item, name): replace(s, system=name)
-            for s in table.samples
-            for name in [self._name(s)]
-        }
+        samples = {}
+        for sample in table.samples:
+            name = self._name(sample)
+            samples[sample.item, name] = replace(sample, system=name)
         rows = [replace(row, system=self._name(row)) for row in table.rows()]
         return Table(tuple(samples.values()), table.columns, *split_rows(rows))
 
@@ -115,7 +114,8 @@ def perturb(
     for criterion, scale in scales.items():
         criteria_by_scale.setdefault(scale, []).append(criterion)
     names: dict[str, str] = {}
-    texts_by_criterion = {criterion: {text.key for text in texts} for criterion in scales}
+    shared_texts = {text.key for text in texts}
+    texts_by_criterion = {criterion: set(shared_texts) for criterion in scales}
     for number, (scale, criteria) in enumerate(criteria_by_scale.items(), 1):
         for attack in attacks:
             name = attack if number == 1 else f"{attack} ({number})"
@@ -129,14 +129,14 @@ def perturb(
                 texts_by_criterion[criterion] |= {text.key for text in attacked}
     several = bool(attacks) and len(criteria_by_scale) > 1
     return AuditSamples(
-        originals,
-        others if "bias" in probes else (),
-        tuple(texts),
-        {change.name: _damaged_criterion(change.criterion, scales) for change in damages},
-        tuple(change.name for change in neutral),
-        attacks,
-        names if several else {},
-        texts_by_criterion if several else None,
+        originals=originals,
+        others=others if "bias" in probes else (),
+        changed=tuple(texts),
+        changes={change.name: _damaged_criterion(change.criterion, scales) for change in damages},
+        neutral=tuple(change.name for change in neutral),
+        attacks=attacks,
+        names=names if several else {},
+        wanted_texts=texts_by_criterion if several else None,
     )
 
 

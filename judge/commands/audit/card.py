@@ -108,11 +108,11 @@ class AuditData:
         """Return changed minus original score in points, changes × items; NaN if a text or either
         score is missing.
         """
-        values, systems = self.changed.matrix(column.name), self.changed.systems
-        rows: Floats = (
-            values[[systems.index(name) for name in names]] - values[systems.index(ORIGINAL)]
-        )
-        return rows
+        values = self.changed.matrix(column.name)
+        systems = self.changed.systems
+        changed_rows = [systems.index(name) for name in names]
+        differences: Floats = values[changed_rows] - values[systems.index(ORIGINAL)]
+        return differences
 
     def least_change(self, column: Column) -> float:
         """Return the smallest move that counts: DETECTED of the scale, or half the originals' sd if
@@ -250,40 +250,37 @@ def sensitivity_table(
     if not names or ORIGINAL not in table.systems:
         return ()
     existing = {sample.key for sample in table.samples}
-    has_text = [np.array([(item, name) in existing for item in table.items]) for name in names]
-    compared_with = [
-        control if control in names and name != control else ORIGINAL for name in names
-    ]
+    references = [control if control in names and name != control else ORIGINAL for name in names]
+    has_text = {}
+    for name in names:
+        has_text[name] = np.array([(item, name) in existing for item in table.items])
     row_of_system = {system: row for row, system in enumerate(table.systems)}
+    changed_rows = [row_of_system[name] for name in names]
+    reference_rows = [row_of_system[name] for name in references]
     cells = []
     for criterion, column in evidence.columns.items():
         values = table.matrix(column.name)
-        before = values[[row_of_system[name] for name in compared_with]]
-        differences = values[[row_of_system[name] for name in names]] - before
-        moved = means(differences, seed)
-        from_original = means(evidence.changes(column, names), seed)
+        before = values[reference_rows]
+        differences = values[changed_rows] - before
+        mean_changes = means(differences, seed)
+        changes_from_original = means(evidence.changes(column, names), seed)
         least = evidence.least_change(column)
-        rises_in_value = rises != (column.better == "lower")
-        directions = (1.0, -1.0) if rises_in_value else (-1.0, 1.0)
-        for position, name in enumerate(names):
-            difference = differences[position]
-            shares = []
-            for toward in directions:
-                end = column.high if toward > 0 else column.low
-                # A score that is already near the end has no room to move there.
-                room = np.abs((np.inf if end is None else end) - before[position])
-                shares.append(_moved(difference[room >= least - _NEAR], toward, least))
-            raw = None
-            if compared_with[position] != ORIGINAL:
-                raw = without_p(from_original[position])
+        # After a damage, a score should fall; a lower value may be the better one.
+        direction = 1.0 if rises != (column.better == "lower") else -1.0
+        for index, name in enumerate(names):
+            has_failed = has_text[name] & np.isnan(differences[index])
+            vs_original = None
+            if references[index] != ORIGINAL:
+                vs_original = without_p(changes_from_original[index])
             cell = SensitivityCell(
-                name, criterion, changes[name] == criterion, shares[0], moved[position]
-            )
-            cell = replace(
-                cell,
-                failed=int((has_text[position] & np.isnan(difference)).sum()),
-                opposite=shares[1],
-                vs_original=raw,
+                change=name,
+                criterion=criterion,
+                targeted=changes[name] == criterion,
+                rate=_rate(column, before[index], differences[index], direction, least),
+                mean_change=mean_changes[index],
+                failed=int(has_failed.sum()),
+                opposite=_rate(column, before[index], differences[index], -direction, least),
+                vs_original=vs_original,
                 control=name == control,
             )
             cells.append(cell)
@@ -291,6 +288,16 @@ def sensitivity_table(
     return tuple(
         replace(cell, mean_change=move) for cell, move in zip(cells, adjusted, strict=True)
     )
+
+
+def _rate(
+    column: Column, before: Floats, differences: Floats, direction: float, least: float
+) -> Estimate | None:
+    """Return the share of scores that move by at least `least` in a direction, 1 or -1."""
+    end = column.high if direction > 0 else column.low
+    # A score that is already near the end has no room to move there.
+    room = np.abs((np.inf if end is None else end) - before)
+    return _moved(differences[room >= least - _NEAR], direction, least)
 
 
 def means(rows: Floats, seed: int) -> list[Estimate | None]:

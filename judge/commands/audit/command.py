@@ -160,7 +160,7 @@ def plan_audit(
         list(texts.changed),
         providers=judges,
         loaded_criteria=custom_criteria,
-        wanted_texts=texts.wanted,
+        wanted_texts=texts.wanted_texts,
     )
     if len(main.judges) > 1:
         raise ConfigError(

@@ -434,39 +434,54 @@ def wording_sensitivity(evidence: AuditData, seed: int) -> Iterator[BiasFinding]
     if table is None:
         return
     for name, column in evidence.columns.items():
-        rows_by_wording: dict[str, dict[str, Score]] = {}
-        for wording_column in table.columns:
-            wording = wording_column.name
-            if wording == name or wording.startswith(f"{name}~"):
-                scores = table.column_scores(wording)
-                rows_by_wording[wording] = {row.item: row for row in scores}
-        others = [wording for wording in rows_by_wording if wording != name]
-        if name not in rows_by_wording or not others:
+        scores_by_wording = _scores_by_wording(table, name)
+        originals = scores_by_wording.pop(name, {})
+        if not originals or not scores_by_wording:
             continue
-        items = list(rows_by_wording[name])
-        shifts = np.full((len(others), len(items)), np.nan)
-        for row_number, wording in enumerate(others):
-            reworded = rows_by_wording[wording]
-            for position, item in enumerate(items):
-                if item in reworded:
-                    shift = reworded[item].value - rows_by_wording[name][item].value
-                    shifts[row_number, position] = shift
-        for wording, moves, mean in zip(others, shifts, means(shifts, seed), strict=True):
+        shifts = _wording_shifts(originals, scores_by_wording)
+        mean_shifts = means(shifts, seed)
+        for wording, moves, mean in zip(scores_by_wording, shifts, mean_shifts, strict=True):
             if mean is not None:
                 agreeing = agreement_with_mean(moves, evidence.least_change(column))
                 measure = f"wording {wording.removeprefix(f'{name}~')}"
                 yield BiasFinding("wording", name, measure, mean, "points", same_direction=agreeing)
-        complete = [
-            [rows[item] for rows in rows_by_wording.values()]
-            for item in items
-            if all(item in rows for rows in rows_by_wording.values())
-        ]
-        spreads = [stdev(score.value for score in scores) for scores in complete]
+        spreads = []
+        label_sets = []
+        for item, original in originals.items():
+            reworded = [scores.get(item) for scores in scores_by_wording.values()]
+            known = [original, *(score for score in reworded if score is not None)]
+            if len(known) <= len(reworded):
+                continue  # a wording has no score of this text
+            spreads.append(stdev(score.value for score in known))
+            labels = {score.provenance.argmax for score in known}
+            if None not in labels:
+                label_sets.append(labels)
         yield from _spread("wording", name, "spread between wordings", spreads, seed)
-        labels = [{score.provenance.argmax for score in scores} for scores in complete]
-        known = [text_labels for text_labels in labels if None not in text_labels]
-        changed = sum(len(text_labels) > 1 for text_labels in known)
-        yield from _share("wording", name, "label changes with the wording", changed, len(known))
+        n_changed = sum(len(labels) > 1 for labels in label_sets)
+        measure = "label changes with the wording"
+        yield from _share("wording", name, measure, n_changed, len(label_sets))
+
+
+def _scores_by_wording(table: Table, criterion: str) -> dict[str, dict[str, Score]]:
+    """Return the scores of a criterion and of its other wordings, `NAME~WORDING`, by item."""
+    scores_by_wording = {}
+    for column in table.columns:
+        if column.name == criterion or column.name.startswith(f"{criterion}~"):
+            scores = table.column_scores(column.name)
+            scores_by_wording[column.name] = {score.item: score for score in scores}
+    return scores_by_wording
+
+
+def _wording_shifts(
+    originals: Mapping[str, Score], scores_by_wording: Mapping[str, Mapping[str, Score]]
+) -> Floats:
+    """Return how far each other wording (rows) moves the score of each item (columns)."""
+    shifts = np.full((len(scores_by_wording), len(originals)), np.nan)
+    for row, reworded in enumerate(scores_by_wording.values()):
+        for position, (item, original) in enumerate(originals.items()):
+            if item in reworded:
+                shifts[row, position] = reworded[item].value - original.value
+    return shifts
 
 
 def _spread(

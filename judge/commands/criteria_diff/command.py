@@ -62,7 +62,8 @@ if TYPE_CHECKING:
     from judge.commands.evaluate import Data
 
 _DECIMALS = 9  # equal values may differ by rounding
-_MAX_DIFFERENCES, _MAX_NAMES = 3, 20  # differences of prompts, and names, that are shown
+_MAX_DIFFERENCES = 3  # differences of prompts that are shown
+_MAX_NAMES = 20  # names of ratings in a message
 _LONGEST_LINE = 200  # characters of a line that differs
 CriterionPair = tuple[Criterion, Criterion]
 TextPair = tuple[Sample, Sample | None]
@@ -205,7 +206,8 @@ def _asked_criterion(run: PreparedRun) -> Criterion:
 
 def _compare_files(sides: CriterionPair, names: tuple[str, str]) -> CriterionDiff:
     """Compare the headers, templates and layouts."""
-    old_header, new_header = (_header(side) for side in sides)
+    old_header = _header(sides[0])
+    new_header = _header(sides[1])
     changes = []
     for key, old_value in old_header.items():
         if old_value != new_header[key]:
@@ -384,65 +386,76 @@ def criterion_shifts(
     prompt.
     """
     column = before.table.columns[0]
-    seed = before.info.config.seed
-    sides = (before, after)
-    notes: tuple[str, ...] = ()
-    ends = [(side.table.columns[0].low, side.table.columns[0].high) for side in sides]
-    if ends[0] != ends[1]:
-        notes = ("The scales differ, so scores are compared as shares of their scale, 0 to 1.",)
-        sides = (_as_shares(before), _as_shares(after))
-    old_texts, new_texts = (
-        {score.key for score in side.table.column_scores(column.name)} for side in sides
-    )
+    new_column = after.table.columns[0]
+    notes: list[str] = []
+    old_side = before
+    new_side = after
+    if (column.low, column.high) != (new_column.low, new_column.high):
+        notes.append("The scales differ, so scores are compared as shares of their scale, 0 to 1.")
+        old_side = _as_shares(before)
+        new_side = _as_shares(after)
+    old_texts = {score.key for score in old_side.table.column_scores(column.name)}
+    new_texts = {score.key for score in new_side.table.column_scores(column.name)}
     comparison = None
     if old_texts & new_texts:
+        comparison = compare(old_side, new_side, seed=before.info.config.seed)
         # The settings that differ are those of the criteria, which the diff itself shows.
-        comparison = replace(compare(*sides, seed=seed), changes=())
+        comparison = replace(comparison, changes=())
     judged = Judged(
-        (
+        judgments=(
             len(before.table.scores) + len(before.failures),
             len(after.table.scores) + len(after.failures),
         ),
-        (before.failed, after.failed),
-        comparison,
-        tuple(_flips(before, after, column.name)),
-        column.criterion,
+        failed=(before.failed, after.failed),
+        comparison=comparison,
+        flips=tuple(_flips(before, after, column.name)),
+        rating=column.criterion,
     )
-    ledger.check(rows, ledger.seen_by(column for side in sides for column in side.table.columns))
-    notes = (*notes, *ledger.notes(rows))
+    ledger.check(rows, ledger.seen_by([*old_side.table.columns, *new_side.table.columns]))
+    notes += ledger.notes(rows)
     rated = [row for row in rows if judged.rating in row.human]
-    if not rated:
+    if rated:
+        judged = _with_agreement(judged, before, after, rated)
+    else:
         known = ", ".join(dict.fromkeys(name for row in rows for name in row.human))
         which = f" of {judged.rating} (--human selects another: {known})" if known else ""
         reason = f"No text has a human rating{which}, so agreement with people is unknown"
-        return replace(judged, no_agreement=reason), notes
-    old_values, new_values = (
-        column_from_table(column, side.table, column.name).values for side in (before, after)
-    )
+        judged = replace(judged, no_agreement=reason)
+    return judged, tuple(notes)
+
+
+def _with_agreement(
+    judged: Judged, before: Result, after: Result, rated: Sequence[Sample]
+) -> Judged:
+    """Add the agreement of both runs with people's ratings, or why it is undefined."""
+    column = before.table.columns[0]
+    old_values = column_from_table(column, before.table, column.name).values
+    new_values = column_from_table(column, after.table, column.name).values
+    seed = before.info.config.seed
     shifts, missing = change_in_agreement(rated, judged.rating, old_values, new_values, seed=seed)
     agreement = tuple(Agreement(level, *shift) for level, shift in shifts.items())
     reason = ""
     if not agreement:
         reason = f"Agreement with people's {judged.rating} is undefined: {missing}"
     level = usual_level(rated)
-    return replace(judged, agreement=agreement, no_agreement=reason, level=level), notes
+    return replace(judged, agreement=agreement, no_agreement=reason, level=level)
 
 
 def _as_shares(result: Result) -> Result:
     """Rescale every value to a share of its scale."""
-    ends = {
-        c.name: (c.low, c.high - c.low)
-        for c in result.table.columns
-        if c.low is not None and c.high is not None
-    }
-    columns = tuple(
-        replace(column, low=0.0, high=1.0, labels=()) for column in result.table.columns
-    )
-    scores = tuple(
-        replace(score, value=(score.value - ends[score.column][0]) / ends[score.column][1])
-        for score in result.table.scores
-    )
-    return replace(result, table=replace(result.table, columns=columns, scores=scores))
+    lowest = {}
+    widths = {}
+    for column in result.table.columns:
+        if column.low is not None and column.high is not None:
+            lowest[column.name] = column.low
+            widths[column.name] = column.high - column.low
+    scores = []
+    for score in result.table.scores:
+        share = (score.value - lowest[score.column]) / widths[score.column]
+        scores.append(replace(score, value=share))
+    columns = [replace(column, low=0.0, high=1.0, labels=()) for column in result.table.columns]
+    table = replace(result.table, columns=tuple(columns), scores=tuple(scores))
+    return replace(result, table=table)
 
 
 def _flips(before: Result, after: Result, column: str) -> Iterator[FlipCount]:
@@ -458,7 +471,8 @@ def _flips(before: Result, after: Result, column: str) -> Iterator[FlipCount]:
         if shared:
             changed = sum(old_labels[key] != new_labels[key] for key in shared)
             yield FlipCount("likeliest label", changed, len(shared))
-    old, new = (np.round(side.table.matrix(column), _DECIMALS) for side in (before, after))
+    old = np.round(before.table.matrix(column), _DECIMALS)
+    new = np.round(after.table.matrix(column), _DECIMALS)
     if len(old) < 2:
         return
     scored = ~(np.isnan(old) | np.isnan(new))

@@ -60,8 +60,9 @@ class Agreement:
     """Spearman's correlation with people's ratings at a level, before and after, and the
     difference, on shared texts.
 
-    At level `within-items`, `difference` is the mean over items of the differences in rho, with the p of
-    a sign-flip test; at the other levels it has only an interval. It is None if it is undefined.
+    At level `within-items`, `difference` is the mean over items of the differences in rho, with the
+    p of a sign-flip test; at the other levels it has only an interval. It is None if it is
+    undefined.
     """
 
     level: Level

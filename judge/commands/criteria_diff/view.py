@@ -9,7 +9,13 @@ from dataclasses import asdict, fields, replace
 from typing import Any
 
 from judge.commands.compare import view as comparison
-from judge.commands.criteria_diff.record import PLACES, Agreement, CriterionDiff, Judged
+from judge.commands.criteria_diff.record import (
+    PLACES,
+    Agreement,
+    CriterionDiff,
+    Judged,
+    Prompts,
+)
 from judge.core.format import decimals, dollars, format_p, number, one_line, percent, plural, signed
 from judge.core.records import Estimate
 from judge.report.document import Block, Bullets, Cell, Diff, Document, Heading, Section, table
@@ -131,7 +137,8 @@ def _judged_sentences(judged: Judged) -> Iterator[str]:
         )
         verdict = _verdict(verbs, "agreement with people", difference, leading.is_significant)
         size = change_text(difference, PLACES)
-        yield f"{verdict}: Spearman changes by {size}, {plural(difference.n, UNITS[leading.level])}."
+        n_units = plural(difference.n, UNITS[leading.level])
+        yield f"{verdict}: Spearman changes by {size}, {n_units}."
     means = judged.comparison.runs.means if judged.comparison else ()
     # The first mean is that of all systems, or of the only one; of a panel the mean's.
     for row in means[:1]:
@@ -160,49 +167,62 @@ def _verdict(verbs: tuple[str, str], subject: str, estimate: Estimate, significa
 
 
 def _rows(diff: CriterionDiff) -> Iterator[tuple[Cell, ...]]:
-    judged = diff.judged
-    prompts = diff.prompts
+    if diff.judged is not None:
+        yield from _judged_rows(diff.judged)
+    if diff.prompts is not None:
+        yield from _prompt_rows(diff.prompts)
+
+
+def _judged_rows(judged: Judged) -> Iterator[tuple[Cell, ...]]:
+    """Yield the agreement, the mean score, the failures and the flips, in the order of _HEADS."""
     empty = Cell("")
-    if judged is not None:
-        if judged.leading is not None:
-            yield _agreement_row(judged.leading, "agreement with people")
-        for row in judged.comparison.runs.means[:1] if judged.comparison else ():
-            places = decimals([row.before, row.after])
-            sides = [Cell(number(value, places), value=value) for value in (row.before, row.after)]
-            mark = "*" if row.significant else ""
-            changed = estimate_cell(row.estimate, places, signed, mark=mark)
-            yield Cell("mean score"), *sides, changed, Cell(p_cell(row.adjusted))
-        sides = [
-            Cell(f"{failed:,} of {judgments:,}")
-            for failed, judgments in zip(judged.failed, judged.judgments, strict=True)
-        ]
-        yield Cell("failed judgments"), *sides, empty, empty
-        for flips in judged.flips:
-            if flips.total:
-                share = percent(flips.flipped / flips.total)
-                count = Cell(f"{flips.flipped:,} of {flips.total:,}", note=share)
-                yield Cell(f"flips: {flips.name}"), empty, empty, count, empty
-    if prompts is not None:
-        before, after = prompts.tokens
-        sides = [Cell(f"{tokens:,.0f}", value=tokens) for tokens in prompts.tokens]
-        growth = signed(100 * (after / before - 1), 1)
-        yield Cell("tokens per prompt"), *sides, Cell(f"{growth}%"), empty
-        if prompts.cost is not None:
-            sides = [Cell(dollars(cost), value=cost) for cost in prompts.cost]
-            name = Cell("cost of 1,000 judgments", note=prompts.price_source)
-            yield name, *sides, empty, empty
+    if judged.leading is not None:
+        yield _agreement_row(judged.leading, "agreement with people")
+    means = judged.comparison.runs.means if judged.comparison else ()
+    for row in means[:1]:
+        places = decimals([row.before, row.after])
+        old_mean = Cell(number(row.before, places), value=row.before)
+        new_mean = Cell(number(row.after, places), value=row.after)
+        mark = "*" if row.significant else ""
+        change = estimate_cell(row.estimate, places, signed, mark=mark)
+        yield Cell("mean score"), old_mean, new_mean, change, Cell(p_cell(row.adjusted))
+    failed = [
+        Cell(f"{n_failed:,} of {judgments:,}")
+        for n_failed, judgments in zip(judged.failed, judged.judgments, strict=True)
+    ]
+    yield Cell("failed judgments"), *failed, empty, empty
+    for flips in judged.flips:
+        if flips.total:
+            share = percent(flips.flipped / flips.total)
+            count = Cell(f"{flips.flipped:,} of {flips.total:,}", note=share)
+            yield Cell(f"flips: {flips.name}"), empty, empty, count, empty
+
+
+def _prompt_rows(prompts: Prompts) -> Iterator[tuple[Cell, ...]]:
+    """Yield the tokens and, if it is known, the cost of the prompts."""
+    empty = Cell("")
+    before, after = prompts.tokens
+    tokens = [Cell(f"{mean:,.0f}", value=mean) for mean in prompts.tokens]
+    growth = signed(100 * (after / before - 1), 1)
+    yield Cell("tokens per prompt"), *tokens, Cell(f"{growth}%"), empty
+    if prompts.cost is not None:
+        costs = [Cell(dollars(cost), value=cost) for cost in prompts.cost]
+        name = Cell("cost of 1,000 judgments", note=prompts.price_source)
+        yield name, *costs, empty, empty
 
 
 def _agreement_row(agreement: Agreement, name: str) -> tuple[Cell, ...]:
-    sides = [
-        Cell(number(estimate.value, PLACES), value=estimate.value)
-        for estimate in (agreement.before, agreement.after)
-    ]
+    before = agreement.before.value
+    after = agreement.after.value
     difference = agreement.difference
     mark = "*" if agreement.is_significant else ""
-    change = estimate_cell(difference, PLACES, signed, mark=mark)
-    p = Cell(p_cell(difference.p if difference else None))
-    return (Cell(name), *sides, change, p)
+    return (
+        Cell(name),
+        Cell(number(before, PLACES), value=before),
+        Cell(number(after, PLACES), value=after),
+        estimate_cell(difference, PLACES, signed, mark=mark),
+        Cell(p_cell(difference.p if difference else None)),
+    )
 
 
 def _data(diff: CriterionDiff, finding: list[str]) -> dict[str, Any]:
