@@ -391,7 +391,7 @@ class JudgeFixture:
         language = self._options.get("language")
         if not language:
             language = text.detect_language(str(row["output"]) for row in rows)
-        # If both kinds of criteria have this name, it means the one for single texts, as in a suite.
+        # If both kinds of criteria have this name, it is the one for single texts, as in a suite.
         loaded = criteria.load(self._path(criterion), language=language, pairwise=None)
         if loaded.pairwise:
             ranked = self._run(rank, criterion, rows)

@@ -499,26 +499,22 @@ def _evaluate(prepared: PreparedSuite, results: Mapping[bool, Result]) -> Outcom
         result = scored
         if before is not None:
             result, before = without_seen_ratings([scored, before])
-    edited = [
-        case
-        for case in suite.cases
-        if case.needs_baseline and baseline.changed and not _texts(prepared, case)
-    ]
     # Before there is a baseline, nothing can have drifted.
     is_first_run = baseline.keep is not None and baseline.is_empty
-    cases = [
-        case
-        for case in suite.cases
-        if not (case.needs_baseline and (is_first_run or case in edited))
-    ]
     seed = next(iter(prepared.runs.values())).config.seed
+    edited = []
+    cases = []
     verdicts = []
-    for case in cases:
+    for case in suite.cases:
         texts = _texts(prepared, case)
-        verdict = evaluate_case(
-            case, texts, result, before, ranked, failures=suite.limits, seed=seed
-        )
-        verdicts.append(verdict)
+        if case.needs_baseline and baseline.changed and not texts:
+            edited.append(case)
+        elif not (case.needs_baseline and is_first_run):
+            cases.append(case)
+            verdict = evaluate_case(
+                case, texts, result, before, ranked, failures=suite.limits, seed=seed
+            )
+            verdicts.append(verdict)
     verdicts += _limit_verdicts(prepared, result, ranked)
     drift = _compare_with_baseline(suite, baseline, result, before, seed)
     verdicts += drift.verdicts
@@ -550,7 +546,8 @@ def _limit_verdicts(
     tokens = None
     if suite.limits.tokens is not None:
         tokens = _longest_prompt_tokens(runs)
-    cost, reason = None, ""
+    cost = None
+    reason = ""
     if suite.limits.cost is not None:
         cost, reason = _uncached_price(runs)
     return limits(suite, result, ranked, tokens=tokens, cost=cost, unpriced=reason)

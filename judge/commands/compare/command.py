@@ -175,7 +175,7 @@ def _prompt_diff(before: Result, after: Result, criterion: str) -> list[str]:
 
 
 def _own_columns(result: Result) -> dict[str, Column]:
-    """Return the columns by name. A panel's are left out, because its judges' columns have the differences."""
+    """Return the columns by name, without those of panels: their judges have the differences."""
     panels = judged_columns(result.table.columns)
     return {
         column.name: column

@@ -112,6 +112,7 @@ def plan_improvement(
     `human` the name of the ratings (default: the criterion's), `output` the file to write and `out`
     a folder for all revisions.
     """
+    # Unlike a diff, an improvement reads ratings from a file.
     without_ratings = config.model_copy(update={"ratings": None})
     reject_unsupported(without_ratings, "diff", "judge criteria improve")
     if not 1 <= revisions <= MOST_REVISIONS:
@@ -136,13 +137,8 @@ def plan_improvement(
             f"{option('replay')}: it holds several models; name the judge with "
             f"{option('model', 'NAME')}"
         )
-    if writer is None and len(first.judges) > 1:
-        raise ConfigError(
-            "a panel judges: name the one model that writes the revisions with --writer NAME"
-        )
     if writer is None:
-        opened = next(iter(first.judges.values()))
-        writer = judges[0] if judges else Judge(name=opened.model)
+        writer = _default_writer(first, judges)
     unrecorded = config.model_copy(update={"record": None})
     writing = _prepare(unrecorded, training, {criterion.name: criterion}, [writer])
     for name, provider in writing.judges.items():
@@ -163,6 +159,16 @@ def plan_improvement(
         first=first,
         notes=tuple(rated.notes),
     )
+
+
+def _default_writer(first: PreparedRun, judges: Sequence[Judge | Provider]) -> Judge | Provider:
+    """Return the judge as the writer of revisions. Raises ConfigError if there are several."""
+    if len(first.judges) > 1:
+        raise ConfigError(
+            "a panel judges: name the one model that writes the revisions with --writer NAME"
+        )
+    opened = next(iter(first.judges.values()))
+    return judges[0] if judges else Judge(name=opened.model)
 
 
 def _check_writable(path: Path) -> None:
@@ -208,34 +214,34 @@ def _split(
 ) -> tuple[list[Sample], list[Sample]]:
     """Split the rated texts by items, at random, into a training and a testing part.
 
-    No text of the testing part is in the training part. At level `within-items`, items whose texts have
-    equal ratings say nothing and are left out. Raises DataError for too few.
+    No text of the testing part is in the training part. At level `within-items`, items whose texts
+    have equal ratings say nothing and are left out. Raises DataError for too few.
     """
     ratings_by_item: dict[str, set[float]] = {}
     for sample in rated:
         ratings_by_item.setdefault(sample.item, set()).add(sample.human[rating])
-    items = sorted(
-        item
-        for item, ratings in ratings_by_item.items()
-        if len(ratings) > 1 or level != "within-items"
-    )
+    items = sorted(ratings_by_item)
+    if level == "within-items":
+        items = [item for item in items if len(ratings_by_item[item]) > 1]
     random.Random(seed).shuffle(items)  # noqa: S311  (a split; no secret)
     size = min(max(len(items) // _SHARE, MIN_RATED_ITEMS), _MOST_TRAINING)
     training_items = set(items[:size])
     testing_items = set(items) - training_items
     training = [sample for sample in rated if sample.item in training_items]
     # Another item may have the same text: its rating would be known from training.
-    used = {rating: {seen_digest(sample.source, sample.output) for sample in training}}
+    training_digests = {seen_digest(sample.source, sample.output) for sample in training}
+    used = {rating: training_digests}
     candidates = (sample for sample in rated if sample.item in testing_items)
     testing = [sample for sample in ledger.withhold(candidates, used) if rating in sample.human]
-    tested = len({sample.item for sample in testing})
-    if min(len(training_items), tested) >= MIN_RATED_ITEMS:
+    n_tested = len({sample.item for sample in testing})
+    if min(len(training_items), n_tested) >= MIN_RATED_ITEMS:
         return training, testing
     different = " whose texts differ in their ratings" if level == "within-items" else ""
     available = f"{plural(len(items), 'item')} with ratings of {rating}{different}"
     if len(items) >= 2 * MIN_RATED_ITEMS:
         available += (
-            f", but only {tested} of the {len(testing_items)} for the test have texts of their own"
+            f", but only {n_tested} of the {len(testing_items)} for the test have texts of their "
+            "own"
         )
     raise DataError(
         f"{available}: too few. judge needs {2 * MIN_RATED_ITEMS}, with different texts: half to "
@@ -400,13 +406,14 @@ def _largest_disagreements(plan: ImprovementPlan, present: Result) -> list[Case]
     cases = []
     for sample in (*too_high, *too_low):
         score = score_by_text[sample.key]
+        comments = plan.comments.get(sample.key, ())
         case = Case(
-            sample,
-            f"{score.value:.3g}",
-            f"{sample.human[plan.rating]:.3g}",
-            gaps[sample.key] > 0,
-            score.provenance.reason or "",
-            tuple(plan.comments.get(sample.key, ())[:_MOST_COMMENTS]),
+            sample=sample,
+            judge=f"{score.value:.3g}",
+            people=f"{sample.human[plan.rating]:.3g}",
+            high=gaps[sample.key] > 0,
+            reason=score.provenance.reason or "",
+            comments=tuple(comments[:_MOST_COMMENTS]),
         )
         cases.append(case)
     return cases

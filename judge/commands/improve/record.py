@@ -108,10 +108,10 @@ def measure_gain(
 ) -> Agreement | None:
     """Return the agreement of two columns (before, after) with people, or None if it is undefined.
 
-    A failed text has the column's mean (`fill_failed`). At level `within-items`, an item counts if its
-    ratings differ, and equal scores have a Spearman of 0 there: who gives all texts the same score
-    gains nothing. The test is that of `mean_differences`. At level `all-texts` it is the interval of
-    `CorrelationWithRatings`.
+    A failed text has the column's mean (`fill_failed`). At level `within-items`, an item counts if
+    its ratings differ, and equal scores have a Spearman of 0 there: a wording that gives all texts
+    the same score gains nothing. The test is that of `mean_differences`. At level `all-texts` it is
+    the interval of `CorrelationWithRatings`.
     """
     matrices = _matrices(rated, rating, columns)
     old, new = fill_failed(matrices.values, matrices.failed, level)

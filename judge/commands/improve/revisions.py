@@ -22,18 +22,23 @@ from judge.criteria.sandbox import fenced
 from judge.metrics.text_features import ngrams
 from judge.scoring import json_reply
 
-LONGEST, LONGEST_LINE = 2_000, 300
-"""Characters of a question, and of a level's description or a reason."""
+LONGEST = 2_000
+"""Characters of a question."""
+LONGEST_LINE = 300
+"""Characters of a level's description, or of a reason."""
 _MOST_SHOWN = 6_000  # characters of a text, or of its source, in a prompt
 _MOST_LEVELS = 12  # labels that a prompt lists
 _COPIED = 8  # words
 _SYNTAX = ("{{", "{%", "{#", "}}", "%}", "#}")
 _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029]")
 _KEYS = ("question", "levels", "reason")
+# Text without jinja's syntax: it ends before `{{`, `{%` or `{#`.
 _PLAIN = r"(?:(?!\{[{%#]).)*"
+_START_TAG = r"\{%[-+]?\s*block\s+\w+\s*[-+]?%\}"  # `{% block scale %}`
+_END_TAG = r"\{%[-+]?\s*endblock(?:\s+\w+)?\s*[-+]?%\}"  # `{% endblock %}`
 _BLOCK = re.compile(
     r"(?P<start>\{%[-+]?\s*block\s+criterion\s*[-+]?%\}\n?)"
-    rf"{_PLAIN}(?:\{{%[-+]?\s*block\s+\w+\s*[-+]?%\}}{_PLAIN}\{{%[-+]?\s*endblock(?:\s+\w+)?\s*[-+]?%\}}{_PLAIN})*"
+    rf"{_PLAIN}(?:{_START_TAG}{_PLAIN}{_END_TAG}{_PLAIN})*"
     r"(?P<end>\{%[-+]?\s*endblock(?:\s+criterion)?\s*[-+]?%\})",
     re.DOTALL,
 )

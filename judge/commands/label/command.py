@@ -113,8 +113,7 @@ class Imported:
 
 @dataclass(frozen=True, slots=True)
 class Labelling:
-    """The units to rate by id, the criteria, what raters are `told` about each, and the file that
-    gets the ratings.
+    """The units to rate by id, the criteria with their instructions, and the file of the ratings.
 
     `repeat` is the share of units that a rater sees twice. `known` are all texts of the data (item,
     system), also those that are not to be rated. Ratings may come from several threads and
@@ -123,7 +122,7 @@ class Labelling:
 
     units: Mapping[str, Unit]
     criteria: tuple[Criterion, ...]
-    told: tuple[tuple[str, ...], ...]
+    instructions: tuple[tuple[str, ...], ...]
     raters: tuple[str, ...]
     output: Path
     language: str
@@ -398,7 +397,9 @@ def prepare_labelling(
     return Labelling(
         units=units,
         criteria=rated_criteria,
-        told=tuple(_instructions(criterion, pairwise=pairwise) for criterion in rated_criteria),
+        instructions=tuple(
+            _instructions(criterion, pairwise=pairwise) for criterion in rated_criteria
+        ),
         raters=tuple(raters),
         output=output,
         language=language,

@@ -58,7 +58,7 @@ def page(labelling: Labelling, rater: str | None, *, served: bool) -> str:
 def _criteria_content(labelling: Labelling) -> list[dict[str, Any]]:
     """Return each criterion with its lines, its labels and the labels at the ends of the scale."""
     content = []
-    for criterion, lines in zip(labelling.criteria, labelling.told, strict=True):
+    for criterion, lines in zip(labelling.criteria, labelling.instructions, strict=True):
         scale = criterion.scale
         lowest = scale.asked.labels[scale.asked.values.index(scale.low)]
         highest = scale.asked.labels[scale.asked.values.index(scale.high)]

@@ -62,25 +62,28 @@ def slices(
         raise ConfigError("this run has no scores of single texts that say which is better")
     if OVERALL in chosen:
         chosen.sort(key=lambda name: name != OVERALL)
-    items = run.table.items
-    counts = Counter(value_by_item[item] for item in items)
-    sizes = dict(counts.most_common())
-    members = {name: np.array([value_by_item[item] == name for item in items]) for name in sizes}
+    value_of_items = [value_by_item[item] for item in run.table.items]
+    sizes = dict(Counter(value_of_items).most_common())
+    members = {}
+    for name in sizes:
+        members[name] = np.array([value == name for value in value_of_items])
     matrices = {}
+    columns_of_slices = {}
     for name in chosen:
         column, table = tables[name]
         matrices[name] = (column, table.matrix(name))
-    significant = {
-        comparison.column: [difference for difference in comparison.differences if difference.apart]
-        for comparison in run.comparisons
-        if comparison.column in matrices
-    }
+        columns_of_slices[name] = column
+    significant = {}
+    for comparison in run.comparisons:
+        if comparison.column in matrices:
+            differences = [each for each in comparison.differences if each.apart]
+            significant[comparison.column] = differences
     systems = run.table.systems
     return Slices(
         by=by,
         items=sizes,
         systems=systems,
-        columns={name: column for name, (column, _) in matrices.items()},
+        columns=columns_of_slices,
         main=chosen[0],
         means=slice_means(matrices, systems, members, seed=seed, n_resamples=n_resamples),
         differences=slice_differences(matrices, systems, members, significant, seed=seed),

@@ -1,5 +1,6 @@
-"""Means and differences in parts of the data: which slice is worse than the rest, and which
-contradicts the whole.
+"""Means and differences in parts of the data.
+
+They show which slice is worse than the rest, and which contradicts the whole.
 """
 
 from __future__ import annotations
@@ -106,38 +107,58 @@ def _permuted(rows: Floats, members: Floats, seed: int, n_resamples: int) -> tup
 
     `members` has slices × items: 1 for an item of the slice.
     """
-    known = ~np.isnan(rows)
-    counts = known.sum(axis=1, keepdims=True)
-    sums = np.nansum(rows, axis=1, keepdims=True)
-    means = np.where(counts, sums / np.maximum(counts, 1), np.nan)
-    centred = np.where(known, rows - means, 0.0)
-    squares = (centred**2).sum(axis=1, keepdims=True)
-    deviation = np.sqrt(squares / np.maximum(counts - 1, 1))
-
-    def gap(members: Floats) -> tuple[Floats, Floats]:
-        n_inside = known @ members.T
-        n_outside = counts - n_inside
-        smaller = np.minimum(n_inside, n_outside)
-        enough = (smaller >= MIN_INTERVAL_ITEMS) & (deviation > 0)
-        total = centred @ members.T
-        with np.errstate(all="ignore"):
-            # The values are centred, so those outside the slice sum to −total.
-            gaps = total / n_inside + total / n_outside
-            standard_error = deviation * np.sqrt(1 / n_inside + 1 / n_outside)
-            standardized = np.abs(gaps) / standard_error
-        return np.where(enough, gaps, np.nan), np.where(enough, standardized, np.nan)
-
-    gaps, observed = gap(members)
+    scores = _CentredScores.of(rows)
+    gaps, observed = scores.gaps(members)
     if np.isnan(observed).all():
         return gaps, observed
     random = np.random.default_rng(seed)
     reached = np.zeros_like(observed)
     for _ in range(n_resamples):
-        _, sizes = gap(members[:, random.permutation(members.shape[1])])
+        permuted = members[:, random.permutation(members.shape[1])]
+        _, sizes = scores.gaps(permuted)
         # An equal size may differ by rounding.
         reached += np.nanmax(sizes, initial=-np.inf) >= observed - 1e-9
+    # The observed order is one of the permutations, so p is never 0.
     p_values = (reached + 1) / (n_resamples + 1)
     return gaps, np.where(np.isnan(observed), np.nan, p_values)
+
+
+@dataclass(frozen=True, slots=True)
+class _CentredScores:
+    """Rows of scores minus their mean, 0 for missing ones, with their counts and deviations."""
+
+    known: Bools
+    counts: Floats
+    centred: Floats
+    deviation: Floats
+
+    @classmethod
+    def of(cls, rows: Floats) -> _CentredScores:
+        known = ~np.isnan(rows)
+        counts = known.sum(axis=1, keepdims=True)
+        sums = np.nansum(rows, axis=1, keepdims=True)
+        means = np.where(counts, sums / np.maximum(counts, 1), np.nan)
+        centred = np.where(known, rows - means, 0.0)
+        squares = (centred**2).sum(axis=1, keepdims=True)
+        deviation = np.sqrt(squares / np.maximum(counts - 1, 1))
+        return cls(known, counts, centred, deviation)
+
+    def gaps(self, members: Floats) -> tuple[Floats, Floats]:
+        """Return the gap of each row and slice, and its size in standard errors.
+
+        Both are NaN if the slice or the rest has too few values.
+        """
+        n_inside = self.known @ members.T
+        n_outside = self.counts - n_inside
+        smaller = np.minimum(n_inside, n_outside)
+        enough = (smaller >= MIN_INTERVAL_ITEMS) & (self.deviation > 0)
+        total = self.centred @ members.T
+        with np.errstate(all="ignore"):
+            # The values are centred, so those outside the slice sum to −total.
+            gaps = total / n_inside + total / n_outside
+            standard_error = self.deviation * np.sqrt(1 / n_inside + 1 / n_outside)
+            standardized = np.abs(gaps) / standard_error
+        return np.where(enough, gaps, np.nan), np.where(enough, standardized, np.nan)
 
 
 def slice_differences(

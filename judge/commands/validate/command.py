@@ -133,11 +133,10 @@ def rating_notes(
                 f"The first run has ratings of {', '.join(rated)}, but none of "
                 f"{', '.join(unrated)}."
             )
-    scales = {
-        criterion(column): (column.low, column.high)
-        for column in table.columns
-        if column.kind == "criterion" and column.low is not None and column.high is not None
-    }
+    scales = {}
+    for column in table.columns:
+        if column.kind == "criterion" and column.low is not None and column.high is not None:
+            scales[criterion(column)] = (column.low, column.high)
     for note in out_of_scale(table.samples, scales):
         if note not in banners:
             yield note
@@ -185,23 +184,34 @@ def load_rated(
         selected = [run.where(**where) for run in selected]
     first, *rest = without_seen_ratings(selected)
     if first.rankings:
-        return RatedRuns("", (first,), (), (), tuple(rated.notes), rated.sheet)
+        return RatedRuns(
+            title="",
+            runs=(first,),
+            judges=(),
+            banners=(),
+            notes=tuple(rated.notes),
+            sheet=rated.sheet,
+        )
     columns = [column for column in first.table.columns if column.kind == "criterion"]
     check_rated(first.table.samples, criterion(columns[0]) if columns else "")
-    judges, left_out = _judges_on_shared_texts(list(zip(results, (first, *rest), strict=True)))
-    provenances = [build_provenance(run) for run in (first, *rest)]
-    titles = dict.fromkeys(provenance.title for provenance in provenances)
+    named_runs = list(zip(results, (first, *rest), strict=True))
+    judges, left_out = _judges_on_shared_texts(named_runs)
+    titles: dict[str, None] = {}
+    banners: dict[str, None] = {}
+    for run in (first, *rest):
+        about = build_provenance(run)
+        titles[about.title] = None
+        banners.update(dict.fromkeys(about.banners))
     # The ratings of the other runs are not used, so notes on them would mislead.
     unused_notes = {note for run in rest for note in ledger.notes(run.table.samples)}
     unused_notes.difference_update(ledger.notes(first.table.samples))
-    banners = [text for provenance in provenances for text in provenance.banners]
     return RatedRuns(
-        " and ".join(titles),
-        (first, *rest),
-        tuple(judges),
-        tuple(dict.fromkeys(text for text in banners if text not in unused_notes)),
-        (*rated.notes, *left_out),
-        rated.sheet,
+        title=" and ".join(titles),
+        runs=(first, *rest),
+        judges=tuple(judges),
+        banners=tuple(banner for banner in banners if banner not in unused_notes),
+        notes=(*rated.notes, *left_out),
+        sheet=rated.sheet,
     )
 
 

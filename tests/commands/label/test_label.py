@@ -323,7 +323,7 @@ def test_raters_see_the_instructions_of_the_judge(prepared: Prepare) -> None:
             {"name": "ok", "question": "Fine?", "levels": {1: "No.", 5: "Yes."}},
         ]
     )
-    relevance, fluency, ok = labelling.told
+    relevance, fluency, ok = labelling.instructions
     assert relevance[0].startswith(
         "Relevance is about the choice of content: does the text tell what matters most in"
     )
@@ -333,11 +333,14 @@ def test_raters_see_the_instructions_of_the_judge(prepared: Prepare) -> None:
         in fluency
     )
     assert ok == ("Fine?", "1: No.", "5: Yes.")
-    ((instructions,),) = ([lines[:2] for lines in prepared("relevance", pairwise=True).told],)
+    ((instructions,),) = (
+        [lines[:2] for lines in prepared("relevance", pairwise=True).instructions],
+    )
     assert instructions[0] == "Which text is better?"
     assert "which text tells more" in instructions[1]
     assert not any(
-        "A or B" in line or '"A"' in line for line in prepared("relevance", pairwise=True).told[0]
+        "A or B" in line or '"A"' in line
+        for line in prepared("relevance", pairwise=True).instructions[0]
     )
 
 
@@ -345,7 +348,7 @@ def test_a_template_without_a_mark_is_described(prepared: Prepare, tmp_path: Pat
     (tmp_path / "own.jinja").write_text(
         "---\ndescription: Is it fine?\nscale: [1, 5]\n---\n{{ output }}\nRate it.\n"
     )
-    assert prepared(str(tmp_path / "own.jinja")).told == (("Is it fine?",),)
+    assert prepared(str(tmp_path / "own.jinja")).instructions == (("Is it fine?",),)
 
 
 def test_page_shows_the_fields_that_criteria_read(prepared: Prepare, tmp_path: Path) -> None:
