@@ -59,8 +59,8 @@ class ResultItem:
     def prompts(self) -> tuple[TextPrompt, ...]:
         """What the judges were asked about the first text, rendered again.
 
-        If the item was selected with its system, these are all its prompts, of a ranking one for each
-        opponent. Else it is the first prompt of each column.
+        If the item was selected with its system, these are all its prompts, in a ranking one for
+        each opponent. If not, it is the first prompt of each column.
         """
         if not self.samples:
             return ()

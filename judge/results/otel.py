@@ -24,7 +24,7 @@ from judge.table import Table
 EVENT = "gen_ai.evaluation.result"
 _SPANS_PER_LINE = 500
 _INTERNAL = 1  # SPAN_KIND_INTERNAL
-_ID = re.compile(r"[0-9a-f]+")
+_ID = re.compile(r"[0-9a-f]+")  # `0af7651916cd43dd8448eb211c80319c`
 
 
 def otel(table: Table, info: RunInfo) -> str:
@@ -44,21 +44,24 @@ def otel(table: Table, info: RunInfo) -> str:
         start=_nanoseconds(info.started),
         seconds=info.seconds,
     )
-    texts = []
+    text_spans = []
     for key, rows in rows_by_text.items():
+        # A failed generation has rows, but no text.
         extra = samples[key].extra if key in samples else {}
-        texts.append(spans.of_text(key, rows, extra))
-    resource_attributes = {"service.name": "judge", "judge.run.model": info.model or None}
-    resource = {"attributes": _attributes(resource_attributes)}
+        text_spans.append(spans.of_text(key, rows, extra))
     lines = []
-    for first in range(0, len(texts), _SPANS_PER_LINE):
-        scope = {
-            "scope": {"name": "judge", "version": __version__},
-            "spans": texts[first : first + _SPANS_PER_LINE],
-        }
-        request = {"resourceSpans": [{"resource": resource, "scopeSpans": [scope]}]}
+    for first in range(0, len(text_spans), _SPANS_PER_LINE):
+        request = _request(text_spans[first : first + _SPANS_PER_LINE], info)
         lines.append(json.dumps(request, ensure_ascii=False) + "\n")
     return "".join(lines)
+
+
+def _request(spans: Sequence[Mapping[str, Any]], info: RunInfo) -> dict[str, Any]:
+    """Return the body of a request with these spans of a run."""
+    attributes = {"service.name": "judge", "judge.run.model": info.model or None}
+    scope = {"scope": {"name": "judge", "version": __version__}, "spans": spans}
+    resource = {"attributes": _attributes(attributes)}
+    return {"resourceSpans": [{"resource": resource, "scopeSpans": [scope]}]}
 
 
 def _nanoseconds(time: str) -> int:

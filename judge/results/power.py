@@ -94,11 +94,7 @@ def power_of(
 
     Raises ConfigError for a difference or a number of items that no test can have.
     """
-    if difference is not None and not (difference and isfinite(difference)):
-        argument = f"difference={difference:g}" if in_python() else f"--detect {difference:g}"
-        raise ConfigError(f"{argument}: must be a number other than 0")
-    if items is not None and items < 2:
-        raise ConfigError(f"{option('items', items)}: must be 2 or more")
+    _check_request(difference, items)
     p_values: _PValues = {}
     for comparison in comparisons:
         for tested in comparison.differences:
@@ -123,6 +119,15 @@ def power_of(
     notes = [f"{', '.join(names)}: {note}" for note, names in columns_by_note.items()]
     notes += _too_few(columns, items)
     return RunPower("", difference, items, pair, tuple(columns), tuple(notes), against)
+
+
+def _check_request(difference: float | None, items: int | None) -> None:
+    """Raise ConfigError for a difference or a number of items that no test can have."""
+    if difference is not None and not (difference and isfinite(difference)):
+        argument = f"difference={difference:g}" if in_python() else f"--detect {difference:g}"
+        raise ConfigError(f"{argument}: must be a number other than 0")
+    if items is not None and items < 2:
+        raise ConfigError(f"{option('items', items)}: must be 2 or more")
 
 
 _PValues = dict[tuple[str, frozenset[str]], float | None]

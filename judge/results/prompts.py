@@ -52,7 +52,8 @@ def prompts_of(
     Judges of a panel that were asked the same share a prompt.
     """
     columns = {column.name: column for column in _judge_columns(result)}
-    opponents = {other.system: other for other in result.table.samples if other.item == sample.item}
+    texts_of_item = [text for text in result.table.samples if text.item == sample.item]
+    opponents = {text.system: text for text in texts_of_item}
     archive = _Archive(result)
     columns_by_prompt: dict[TextPrompt, list[str]] = {}
     for row in rows:
@@ -119,8 +120,9 @@ class _Archive:
             try:
                 criterion = self._load(entry)
                 if criterion.digest == self._info.criteria[name].digest:
-                    asked = asked_by(configured(criterion, self._info.config), decides=decides)
-                    return make_renderers([asked])[asked.name]
+                    changed = configured(criterion, self._info.config)
+                    in_reply_form = asked_by(changed, decides=decides)
+                    return make_renderers([in_reply_form])[in_reply_form.name]
             except (CriterionError, ConfigError):
                 continue
             problem = f"the criterion {one_line(name)} changed since this run"

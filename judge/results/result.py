@@ -302,10 +302,9 @@ class Result(Outlets):
             reason = score.provenance.reason or ""
             output = samples[score.key].output
             rows.append((score.item, score.system, score.column, score.value, reason, output))
-        own_cells = {
-            heading: [samples[score.key].extra.get(name) for score in lowest]
-            for name, heading in self.table.own_columns(names).items()
-        }
+        own_cells = {}
+        for name, heading in self.table.own_columns(names).items():
+            own_cells[heading] = [samples[score.key].extra.get(name) for score in lowest]
         return with_own_columns(pd.DataFrame(rows, columns=names), own_cells)
 
     def _lowest_scores(self, n: int, column: str) -> list[Score]:

@@ -52,9 +52,8 @@ class Requests:
     failed: int = 0
 
     def __add__(self, other: Requests) -> Requests:
-        return Requests(
-            **{name: getattr(self, name) + getattr(other, name) for name in self.__slots__}
-        )
+        sums = {name: getattr(self, name) + getattr(other, name) for name in self.__slots__}
+        return Requests(**sums)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,8 +190,9 @@ class DataInfo:
 
 @dataclass(frozen=True, slots=True)
 class PromptLanguage:
-    """The language of the prompts, and how it was found: chosen, detected, one of several, or the
-    default.
+    """The language of the prompts.
+
+    `how` says where it comes from: chosen, detected, one of several, or the default.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = _STRICT

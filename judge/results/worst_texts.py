@@ -11,7 +11,10 @@ from judge.table import Table
 
 @dataclass(frozen=True, slots=True)
 class LowScore:
-    """A score, its column, and the score as a share of the column's scale: 0 the worse end, 1 the better one."""
+    """A score with its column.
+
+    `share` is the score as a share of the column's scale, from 0 (worst) to 1 (best).
+    """
 
     share: float
     score: Score
@@ -21,22 +24,29 @@ class LowScore:
 def worst_texts(table: Table, n: int) -> list[LowScore]:
     """Return the lowest scores of criteria, the worst first, at most one per text.
 
-    Scores are compared as shares of their scales; equal ones are ordered by the text's mean share, then as in the data.
+    Scores are compared as shares of their scales. Equal ones are ordered by the text's mean share,
+    then as in the data.
     """
     by_text: dict[tuple[str, str], list[LowScore]] = {}
     for low_score in _criterion_scores(table):
         by_text.setdefault(low_score.score.key, []).append(low_score)
-    ranked: list[tuple[float, float, LowScore]] = []
-    for scores in by_text.values():
-        lowest = min(scores, key=lambda entry: entry.share)
-        mean = sum(entry.share for entry in scores) / len(scores)
-        ranked.append((lowest.share, mean, lowest))
-    ranked.sort(key=lambda entry: entry[:2])
-    return [lowest for _, _, lowest in ranked[:n]]
+    lowest_of_texts = []
+    mean_of_text = {}
+    for text, low_scores in by_text.items():
+        lowest_of_texts.append(min(low_scores, key=lambda low_score: low_score.share))
+        mean_of_text[text] = sum(low_score.share for low_score in low_scores) / len(low_scores)
+
+    def order(low_score: LowScore) -> tuple[float, float]:
+        return low_score.share, mean_of_text[low_score.score.key]
+
+    return sorted(lowest_of_texts, key=order)[:n]
 
 
 def _criterion_scores(table: Table) -> Iterator[LowScore]:
-    """Yield the scores on criteria with a scale and a better end, without those of a panel's single judges."""
+    """Yield the scores on criteria with a scale and a better end.
+
+    Those of a panel's single judges are left out, because the panel has a score of its own.
+    """
     columns = {
         column.name: column
         for column in table.columns

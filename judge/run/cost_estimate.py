@@ -97,11 +97,12 @@ def cost_summary(runs: Iterable[PreparedRun]) -> str:
 
     "" if no model is called.
     """
-    estimates = [
-        estimate_cost(prepared, SAMPLED_JUDGMENTS)
-        for prepared in runs
-        if not all(judge.notice for judge in prepared.judges.values())
-    ]
+    estimates = []
+    for prepared in runs:
+        # A judge with a notice calls no model: it is scripted or a recording.
+        calls_model = not all(judge.notice for judge in prepared.judges.values())
+        if calls_model:
+            estimates.append(estimate_cost(prepared, SAMPLED_JUDGMENTS))
     if not estimates:
         return ""
     requests = sum(estimate.requests for estimate in estimates)

@@ -144,12 +144,11 @@ def _names(judges: Sequence[OpenedJudge]) -> list[str]:
     some_are_equal = len({*zip(addresses, settings, strict=True)}) < len(judges)
     names = []
     length = _shortest_distinct_base(judges)
+    settings_by_address: dict[str, list[tuple[str, ...]]] = {}
+    for address, parts in zip(addresses, settings, strict=True):
+        settings_by_address.setdefault(address, []).append(parts)
     for judge, address, parts in zip(judges, addresses, settings, strict=True):
-        twins = [
-            twin_settings
-            for other_address, twin_settings in zip(addresses, settings, strict=True)
-            if other_address == address
-        ]
+        twins = settings_by_address[address]
         differing = [part for part in parts if not all(part in twin for twin in twins)]
         name = " ".join([judge.base[length], *differing])
         names.append(judge.label if judge.label and not some_are_equal else name)

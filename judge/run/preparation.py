@@ -376,14 +376,18 @@ def _lost_texts(prepared: PreparedRun, info: RunInfo, stored: Iterable[Sample]) 
     path = prepared.data.path
     same_file = path != "" and path == info.data.path
 
-    def key(sample: Sample) -> tuple[str, str, str]:
-        output = "" if same_file else whole(sample.output)
-        return whole(sample.item), whole(sample.system), output
-
-    lost = {key(sample) for sample in stored} - {key(sample) for sample in prepared.samples}
+    stored_texts = {_identity(sample, with_output=not same_file) for sample in stored}
+    texts = {_identity(sample, with_output=not same_file) for sample in prepared.samples}
+    lost = stored_texts - texts
     if lost:
         item, system, _ = min(lost)
         yield f"{plural(len(lost), 'text')}, such as {text_name(item, system)}"
+
+
+def _identity(sample: Sample, *, with_output: bool) -> tuple[str, str, str]:
+    """Return the item and the system of a text, and its output if it counts."""
+    output = whole(sample.output) if with_output else ""
+    return whole(sample.item), whole(sample.system), output
 
 
 def _lost_columns(prepared: PreparedRun, info: RunInfo) -> Iterator[str]:
