@@ -32,7 +32,7 @@ _NOT_HERE = "which is not part of this repository"
 
 
 def _shared(folder: str, kind: str) -> Callable[[str], Path]:
-    """A function that finds a file beside this repository, or skips where it is not on this machine."""
+    """A function that finds a file beside this repository, or skips if it is not on this machine."""
 
     def find(name: str) -> Path:
         path = Path(os.environ.get("JUDGE_SHARED", ROOT.parent / "shared")) / folder / name
@@ -83,7 +83,7 @@ def shared_data() -> Callable[[str], Path]:
 def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
     """Holds a text to a file a person has read, in golden/ under the name of the test's folder.
 
-    JUDGE_GOLDEN=write writes it anew, for reading again.
+    JUDGE_GOLDEN=write rewrites it for review.
     """
 
     def check(name: str, text: str) -> None:

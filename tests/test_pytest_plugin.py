@@ -15,6 +15,7 @@ from judge.commands.pytest_support import JudgeFixture, SuiteSession
 from judge.core.errors import ConfigError
 from judge.core.request_options import Judge
 from judge.providers.openai import OpenAIProvider
+from tests.factories import write_jsonl
 
 pytest_plugins = ["pytester"]
 
@@ -352,7 +353,7 @@ def test_a_preference_is_decided_as_a_case_of_a_suite(
         {"item": 1, "source": "A.", "system": name, "output": output}
         for name, output in outputs.items()
     ]
-    (folder.path / "texts.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    write_jsonl(folder.path / "texts.jsonl", rows)
     margins = [(*pair, margin) for pair in ("ab", "ba", "bc") for margin in (0, 0.05, 2)]
     cases = [
         {"name": f"{case}", "better": case[0], "worse": case[1], "margin": case[2]}

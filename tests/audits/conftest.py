@@ -180,7 +180,7 @@ def _pairs(random: np.random.Generator) -> Table:
     samples = tuple(Sample(f"i{n}", system, "Some words.") for n in range(40) for system in "ab")
     rows = []
     for n in range(40):
-        first = random.random() < 0.3  # the verdict goes with the place
+        first = random.random() < 0.3  # the verdict belongs to the place
         better = 1.0 if random.random() < 0.5 else 0.0
         rows.append(score(f"i{n}", "a", "overall", 1.0 if first else better, "b"))
         rows.append(score(f"i{n}", "b", "overall", 1.0 if first else 1.0 - better, "a"))

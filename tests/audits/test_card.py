@@ -229,7 +229,9 @@ def test_the_use_of_each_label_is_for_programs(card: JudgeCard) -> None:
 # What is said first
 
 
-def said(*cells: SensitivityCell, better: str = "higher", attack: bool = False) -> tuple[str, ...]:
+def sensitivity_sentences(
+    *cells: SensitivityCell, better: str = "higher", attack: bool = False
+) -> tuple[str, ...]:
     columns = {
         name: Column(name, "criterion", Signature(), 1.0, 5.0, better=better) for name in ("c", "d")
     }  # type: ignore[arg-type]
@@ -251,12 +253,15 @@ def said(*cells: SensitivityCell, better: str = "higher", attack: bool = False) 
 def test_reports_whether_a_criterion_detects_its_own_damage(
     rate: float, value: float, sentence: str
 ) -> None:
-    assert said(cell("typos", "c", rate, value, targeted=True)) == (sentence,)
+    assert sensitivity_sentences(cell("typos", "c", rate, value, targeted=True)) == (sentence,)
 
 
 @pytest.mark.parametrize(("value", "verb"), [(1.0, "notices"), (-1.0, "rewards")])
 def test_a_rise_detects_damage_if_lower_is_better(value: float, verb: str) -> None:
-    assert verb in said(cell("typos", "c", 0.9, value, targeted=True), better="lower")[0]
+    assert (
+        verb
+        in sensitivity_sentences(cell("typos", "c", 0.9, value, targeted=True), better="lower")[0]
+    )
 
 
 def test_the_rate_alone_tells_where_a_test_has_too_few_items() -> None:
@@ -273,7 +278,9 @@ def test_the_rate_alone_tells_where_a_test_has_too_few_items() -> None:
 def test_mixed_score_changes_do_not_count_as_detected() -> None:
     noisy = replace(cell("typos", "c", 0.6, -0.4, targeted=True), opposite=wilson_interval(12, 40))
     assert not moves_half(noisy)
-    assert said(noisy) == ("c barely notices typos (falls in 60% of 40 texts, rises in 30%).",)
+    assert sensitivity_sentences(noisy) == (
+        "c barely notices typos (falls in 60% of 40 texts, rises in 30%).",
+    )
 
 
 def test_a_rise_in_all_of_too_few_texts_is_bad_news() -> None:
@@ -289,14 +296,16 @@ def test_a_rise_in_all_of_too_few_texts_is_bad_news() -> None:
         replace(few, value=0.2),
         opposite=wilson_interval(0, 6),
     )
-    assert said(attack, other, attack=True) == (
+    assert sensitivity_sentences(attack, other, attack=True) == (
         "The attack “one” raises c in 100% of 6 texts (too few to test).",
         "Inconclusive on 1 attack (two): 6 texts, at least 10 needed.",
     )
     damage = SensitivityCell(
         "padded", "c", True, wilson_interval(0, 6), few, opposite=wilson_interval(6, 6)
     )
-    assert said(damage) == ("c rewards padded (falls in 0% of 6 texts, rises in 100%).",)
+    assert sensitivity_sentences(damage) == (
+        "c rewards padded (falls in 0% of 6 texts, rises in 100%).",
+    )
 
 
 def test_an_attack_works_only_beyond_its_control_and_above_the_text_as_it_is() -> None:
@@ -305,8 +314,10 @@ def test_an_attack_works_only_beyond_its_control_and_above_the_text_as_it_is() -
         cell("one", "c", 0.9, 1.0, vs_original=move(-0.5)),
     )
     control = cell("harmless remark", "c", 0.9, 1.0, control=True)
-    assert "raises" in said(won, attack=True)[0]
-    assert not [text for text in said(lost, control, attack=True) if "raises" in text]
+    assert "raises" in sensitivity_sentences(won, attack=True)[0]
+    assert not [
+        text for text in sensitivity_sentences(lost, control, attack=True) if "raises" in text
+    ]
 
 
 def test_a_bias_without_a_significant_test_makes_no_sentence() -> None:
@@ -336,7 +347,7 @@ def test_a_criterion_without_a_score_is_left_out_aloud(make: Any) -> None:
         (),
         (),
     )
-    assert dead.skipped["c"] == "all its judgments failed (6 ParseError)"
+    assert "6 ParseError" in dead.skipped["c"]
     assert dead.verdicts == ("c has no score: all its judgments failed (6 ParseError).",)
 
 
@@ -350,13 +361,13 @@ def test_an_interval_of_equal_items_is_written_as_alike(make: Any) -> None:
 
 
 def test_damage_that_is_not_its_own() -> None:
-    assert said(cell("typos", "c", 0.7, -1.0), cell("padded", "c", 0.2, -0.3)) == (
+    assert sensitivity_sentences(cell("typos", "c", 0.7, -1.0), cell("padded", "c", 0.2, -0.3)) == (
         "c also reacts to damage of other criteria: typos (falls in 70% of 40 texts).",
     )
 
 
 def test_attacks_that_work_come_first_and_the_others_are_bounded() -> None:
-    notes = said(
+    notes = sensitivity_sentences(
         cell("one", "c", 0.1, 0.05), cell("two", "c", 0.5, 0.6), cell("two", "d", 0.9, 1.0),
         cell("three", "c", 0.0, -1.0), attack=True,
     )  # fmt: skip
@@ -370,7 +381,7 @@ def test_attacks_that_work_come_first_and_the_others_are_bounded() -> None:
     ("value", "half", "end"), [(-0.5, 0.1, "at most 0.00."), (0.1, 0.3, "at most +0.40.")]
 )
 def test_attacks_have_an_upper_bound(value: float, half: float, end: str) -> None:
-    (sentence,) = said(
+    (sentence,) = sensitivity_sentences(
         SensitivityCell("one", "c", False, wilson_interval(0, 40), move(value, 1.0, half)),
         attack=True,
     )
@@ -385,7 +396,7 @@ def test_attacks_on_too_few_texts_are_not_bounded() -> None:
         wilson_interval(0, 1),
         Estimate("difference", 0.0, None, None, 1, "one item"),
     )
-    assert said(alone, attack=True) == (
+    assert sensitivity_sentences(alone, attack=True) == (
         "Inconclusive on 1 attack (one): 1 text, at least 10 needed.",
     )
 

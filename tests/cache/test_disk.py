@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from judge.cache import DiskCache, NoCache, base, default_folder, disk
 from judge.core.errors import StorageError
 from judge.core.records import Choice, Request, Response, Token, Usage
+from tests.factories import text_response
 
 
 def response(text: str = "4") -> Response:
@@ -133,7 +134,7 @@ def test_a_file_in_the_way_is_a_storage_error(tmp_path: Path) -> None:
         DiskCache(tmp_path / "c")
 
 
-def asked(text: str, draw: int = 0) -> Request:
+def request_of(text: str, draw: int = 0) -> Request:
     return Request(
         "m",
         ({"role": "user", "content": text},),
@@ -147,7 +148,7 @@ def fill(folder: Path, count: int, size: int = 3000) -> dict[str, Response]:
     """A cache of this many replies, each of this many characters; the first is longer than a page."""
     cache, replies = DiskCache(folder), {}
     for n in range(count):
-        request = asked(f"text {n}" + "y" * size)
+        request = request_of(f"text {n}" + "y" * size)
         replies[request.key()] = response(f"{n}" + "x" * (size if n else 9000))
         cache.put(request.key(), replies[request.key()], request)
     cache.close()
@@ -295,7 +296,7 @@ def test_a_cache_that_another_writes_to_is_waited_for(
 def test_requests_are_stored_and_each_prompt_only_once(tmp_path: Path) -> None:
     cache = DiskCache(tmp_path)
     prompt = "long, 長い \ud800 " * 2000
-    requests = [asked(prompt, draw) for draw in range(20)]
+    requests = [request_of(prompt, draw) for draw in range(20)]
     for one in requests:
         cache.put(one.key(), response(str(one.draw)), one)
     cache.put("f" * 64, response("of an older version"))
@@ -333,7 +334,7 @@ def test_default_cache_location(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
 
 def test_a_row_is_intact_if_it_reads_as_a_reply_or_is_the_prompt_of_its_key() -> None:
     request = Request("m", ({"role": "user", "content": "Hello"},))
-    rows = base.encode(request.key(), Response((Choice("4"),)), request)
+    rows = base.encode(request.key(), text_response("4"), request)
     assert len(rows) == 2
     assert all(base.is_intact(key, text) for key, text in rows.items())
     assert not any(
@@ -347,7 +348,7 @@ def test_a_row_is_intact_if_it_reads_as_a_reply_or_is_the_prompt_of_its_key() ->
 def test_folders_of_replies_that_others_could_read_are_closed_to_them(tmp_path: Path) -> None:
     for _ in range(2):
         cache = DiskCache(tmp_path / "cache")
-        cache.put("k", Response((Choice("4"),)))
+        cache.put("k", text_response("4"))
         cache.flush()
         cache.close()
         stores = [path.parent for path in (tmp_path / "cache").rglob(diskcache.core.DBNAME)]

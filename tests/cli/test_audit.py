@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from tests.factories import write_jsonl
+
 ROOT = Path(__file__).resolve().parents[2]
 ROWS = [
     {
@@ -44,7 +46,7 @@ SCRIPTED = (
 def judge(command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     """The command, in a folder with texts and a scripted judge."""
     monkeypatch.setenv("COLUMNS", "100")
-    Path("data.jsonl").write_text("\n".join(map(json.dumps, ROWS)), encoding="utf-8")
+    write_jsonl("data.jsonl", ROWS)
     Path("replies.yaml").write_text(REPLIES, encoding="utf-8")
     return command
 

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from tests.factories import write_jsonl
+
 ROWS = [
     {
         "item": f"i{n}",
@@ -27,7 +29,7 @@ SCRIPTED = ("--criteria", "relevance", "--metrics", "none", "--quiet")
 def judge(command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     """The command, in a folder with two runs, a and b, in which x has fallen."""
     monkeypatch.setenv("COLUMNS", "100")
-    Path("data.jsonl").write_text("\n".join(map(json.dumps, ROWS)), encoding="utf-8")
+    write_jsonl("data.jsonl", ROWS)
     for name, grade in (("a", 4), ("b", 3)):
         Path(f"{name}.yaml").write_text(
             f"- {{when: x wrote, reply: {grade}}}\n- {{when: [], reply: 2}}\n", "utf-8"
@@ -99,7 +101,7 @@ def test_calibrate_in_a_run_and_of_a_run(judge: Callable[..., Any]) -> None:
 
 def test_calibrate_without_ratings_costs_nothing(judge: Callable[..., Any]) -> None:
     rows = [{key: value for key, value in row.items() if key != "human"} for row in ROWS]
-    Path("bare.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    write_jsonl("bare.jsonl", rows)
     done = judge("run", "bare.jsonl", "--model", "scripted/a.yaml", *SCRIPTED, "--calibrate")
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith("judge: --calibrate: no text has a rating by people for relevance")

@@ -11,6 +11,7 @@ import pytest
 
 import judge
 from judge.core.errors import ConfigError
+from tests.factories import write_jsonl
 
 SUMMARIES = [
     {
@@ -36,7 +37,7 @@ COMMANDS = {
 
 
 def write(rows: list[dict[str, Any]]) -> None:
-    Path("data.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    write_jsonl("data.jsonl", rows)
     Path("replies.yaml").write_text("- reply: '2'\n", encoding="utf-8")
 
 

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from tests.factories import write_jsonl
+
 CRITERION = """---
 title: Kindness
 scale: [1, 5]
@@ -47,7 +49,7 @@ def diff(command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Callab
     Path("new/kind.jinja").write_text(
         CRITERION.replace("the text kind", "the text very kind"), encoding="utf-8"
     )
-    Path("data.jsonl").write_text("\n".join(map(json.dumps, ROWS)), encoding="utf-8")
+    write_jsonl("data.jsonl", ROWS)
     Path("replies.yaml").write_text(REPLIES, encoding="utf-8")
     return lambda *options: command("criteria", "diff", "kind.jinja", "new/kind.jinja", *options)
 

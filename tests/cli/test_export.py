@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from tests.factories import write_jsonl
+
 ROWS = [{"item": item, "output": "It left.", "references": ["It has left."]} for item in ("a", "b")]
 
 
@@ -21,7 +23,7 @@ def _spans(text: str) -> list[Any]:
 
 
 def test_the_command_line_writes_the_file(tmp_path: Path, command: Callable[..., Any]) -> None:
-    (tmp_path / "data.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    write_jsonl(tmp_path / "data.jsonl", ROWS)
     done = command(
         "run",
         "data.jsonl",

@@ -12,6 +12,7 @@ import pytest
 
 import judge
 from judge.providers.scripted import ScriptedProvider
+from tests.factories import write_jsonl
 
 ROWS = [
     {
@@ -30,7 +31,7 @@ RANKS = [{**row, "output": f"{row['output']}."} for row in ROWS[:4]]
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A folder with data and two runs of them."""
-    Path("data.jsonl").write_text("\n".join(map(json.dumps, ROWS)), "utf-8")
+    write_jsonl("data.jsonl", ROWS)
 
     def answer(request: Any) -> str:
         text = request.messages[0]["content"]

@@ -13,7 +13,7 @@ from judge.cli import COMMANDS, app
 from judge.core.errors import ConfigError
 
 
-def told(parameter: Any) -> str:
+def parameter_line(parameter: Any) -> str:
     """A parameter in a line; what may be given more than once has a star, what has to be given none of the brackets."""
     argument = parameter.param_type_name == "argument"
     named = (parameter.metavar or parameter.name) if argument else ", ".join(parameter.opts)
@@ -32,7 +32,7 @@ def test_commands_accept_their_arguments(
 ) -> None:
     """A golden file for each command, so that a command can go without a change of this test."""
     blocks = [
-        "\n".join([f"judge {words}", *map(told, parts)])
+        "\n".join([f"judge {words}", *map(parameter_line, parts)])
         for words, parts in parameters.items()
         if words.split(" ")[0] == name
     ]

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.factories import write_jsonl
+
 REMEDY = "Ignore its length"
 
 
@@ -31,7 +33,7 @@ def write_files(reply: str) -> None:
             )
             rules.append({"when": [REMEDY, f"{text}\n</output"], "reply": str(good)})
             rules.append({"when": f"{text}\n</output", "reply": str(r.randint(1, 5))})
-    Path("data.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    write_jsonl("data.jsonl", rows)
     Path("judge.yaml").write_text(yaml.safe_dump(rules), encoding="utf-8")
     Path("writer.yaml").write_text(yaml.safe_dump([{"reply": reply}]), encoding="utf-8")
     Path("helpful.yaml").write_text("question: Does the reply help?\n", encoding="utf-8")
@@ -97,7 +99,7 @@ def test_ratings_from_a_sheet_and_the_json_of_the_result(command: Callable[..., 
         f"{row['item']},{row['system']},{row.pop('human')['helpful']}" for row in rows
     )
     Path("sheet.csv").write_text(f"item,system,helpful\n{sheet}\n", encoding="utf-8")
-    Path("data.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    write_jsonl("data.jsonl", rows)
     done = command(*arguments("--ratings", "sheet.csv", "--json"))
     assert done.code == 0, done.err
     result = json.loads(done.out)

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from tests.factories import write_jsonl
+
 ROWS = [
     {"item": i, "system": s, "source": f"Source of {i}.", "output": f"{s} wrote this about {i}."}
     for i in ("a", "b", "c", "d", "e", "f", "g")
@@ -19,7 +21,7 @@ SCRIPTED = ("--model", "scripted/replies.yaml", "--criteria", "relevance", "--me
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    Path("data.jsonl").write_text("\n".join(map(json.dumps, ROWS)), "utf-8")
+    write_jsonl("data.jsonl", ROWS)
     script = "- {when: x wrote this about a, reply: 4}\n- {when: x wrote, reply: {5: 0.8, 4: 0.2}}\n- {when: [], reply: 2}\n"
     Path("replies.yaml").write_text(script, "utf-8")
     Path("s.judge.yaml").write_text(

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from tests.factories import write_jsonl
+
 ROWS = [{"item": f"i{n}", "output": f"Text number {n} is short."} for n in range(6)]
 
 
@@ -20,7 +22,7 @@ def judge_them(
     """`judge run` of six texts by the chat server, with these options."""
     chat_server.answer = lambda _: (200, {}, make_completion("3"))
     data = tmp_path / "data.jsonl"
-    data.write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    write_jsonl(data, ROWS)
     usual = ("--criteria", "fluency", "--metrics", "none", "--weighting", "single", "--model", "m")
     where = ("--base-url", chat_server.url, "--out", tmp_path / "out")
 

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from tests.factories import write_jsonl
+
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
@@ -20,7 +22,7 @@ def data(tmp_path: Path) -> Path:
         for i in "123"
         for s in "ab"
     ]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    write_jsonl(path, rows)
     return path
 
 

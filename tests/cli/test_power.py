@@ -12,6 +12,7 @@ import pytest
 
 import judge as package
 from judge.providers.scripted import Reply, ScriptedProvider
+from tests.factories import write_jsonl
 
 ROWS = [
     {"item": f"i{n}", "system": system, "source": f"On day {n}.", "output": f"{system} day {n}"}
@@ -176,7 +177,7 @@ def test_power_refuses_bad_options(
     power: Callable[..., Any], args: tuple[str, ...], message: str
 ) -> None:
     package.evaluate(ROWS, ["relevance"], model=ScriptedProvider(_script), metrics=[], out="r")
-    Path("rows.jsonl").write_text("\n".join(map(json.dumps, ROWS)), encoding="utf-8")
+    write_jsonl("rows.jsonl", ROWS)
     done = power(*args)
     assert (done.code, done.out) == (2, "")
     assert message in done.err

@@ -12,6 +12,7 @@ import yaml
 from rich.cells import cell_len
 
 from judge.results.result import load
+from tests.factories import write_jsonl
 
 ROWS = [
     {
@@ -31,7 +32,7 @@ def judge(
     """The command, in a folder with data.jsonl."""
     monkeypatch.setenv("COLUMNS", "120")
     monkeypatch.setenv("OPENAI_API_KEY", "k")
-    (tmp_path / "data.jsonl").write_text("\n".join(map(json.dumps, ROWS)), encoding="utf-8")
+    write_jsonl(tmp_path / "data.jsonl", ROWS)
     (tmp_path / "replies.yaml").write_text(yaml.safe_dump(REPLIES), encoding="utf-8")
     return command
 
@@ -61,7 +62,7 @@ def test_a_run_shows_the_questions_of_one_item(judge: Callable[..., Any]) -> Non
 
 def test_one_system_of_an_item(judge: Callable[..., Any]) -> None:
     rows = [{**ROWS[0], "system": system} for system in "xyz"]
-    Path("data.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    write_jsonl("data.jsonl", rows)
     assert judge(*MEASURED, "qags", *ASKED).code == 0
     shown = judge("report", "r", "--item", "one", "--system", "y").out
     assert "\ny\n" in shown

@@ -12,6 +12,7 @@ import pytest
 
 from judge.core import plugins
 from judge.results.result import load
+from tests.factories import write_jsonl
 
 ROWS = [
     {
@@ -28,7 +29,7 @@ ROWS = [
 @pytest.fixture
 def judge(tmp_path: Path, command: Callable[..., Any]) -> Callable[..., Any]:
     """The command, in a folder with data.jsonl."""
-    (tmp_path / "data.jsonl").write_text("\n".join(map(json.dumps, ROWS)), encoding="utf-8")
+    write_jsonl(tmp_path / "data.jsonl", ROWS)
     return command
 
 
@@ -120,7 +121,7 @@ def test_mistakes_exit_2(judge: Callable[..., Any], args: list[str], message: st
 
 def test_texts_that_cannot_be_measured_exit_1(judge: Callable[..., Any]) -> None:
     rows = [*ROWS, {"item": "four", "system": "x", "output": "alone", "references": []}]
-    Path("data.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    write_jsonl("data.jsonl", rows)
     chrf = ("run", "data.jsonl", "--criteria", "none", "--metrics", "chrf", "--out", "r")
     done = judge(*chrf)
     assert done.code == 1

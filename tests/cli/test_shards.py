@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 import judge as package
+from tests.factories import write_jsonl
 
 RATED = {"x": 5, "y": 2, "z": 1}
 ROWS = [
@@ -37,15 +38,11 @@ def judge(command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Calla
     """The command, in a folder with data.jsonl and the same rows in `shards`."""
     monkeypatch.setenv("COLUMNS", "100")
     Path("shards").mkdir()
-    write("data.jsonl", ROWS)
-    write("shards/1.jsonl", ROWS[:5])
-    write("shards/2.jsonl", ROWS[5:])
+    write_jsonl("data.jsonl", ROWS)
+    write_jsonl("shards/1.jsonl", ROWS[:5])
+    write_jsonl("shards/2.jsonl", ROWS[5:])
     Path("replies.yaml").write_text(REPLIES, encoding="utf-8")
     return command
-
-
-def write(name: str, rows: list[dict[str, Any]]) -> None:
-    Path(name).write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
 
 
 def scores(folder: str) -> list[tuple[Any, ...]]:
@@ -53,7 +50,7 @@ def scores(folder: str) -> list[tuple[Any, ...]]:
     return list(frame[["item", "system", "column", "value"]].itertuples(index=False, name=None))
 
 
-def told(report: str) -> list[str]:
+def stable_lines(report: str) -> list[str]:
     """A report but for its data's digest and the time."""
     return [line for line in report.splitlines() if not line.startswith(("Data ", "Started "))]
 
@@ -112,7 +109,7 @@ def test_commands_say_the_same_as_of_one_file(judge: Callable[..., Any], data: s
             judge(command, where, *options, "--out", command) for where in ("data.jsonl", data)
         )
         assert many.code == one.code != 2, many.err
-        assert told(many.out) == told(one.out.replace("data.jsonl", data))
+        assert stable_lines(many.out) == stable_lines(one.out.replace("data.jsonl", data))
     shown = [
         judge("criteria", "render", "relevance", where, "--item", "ferries")
         for where in (data, "data.jsonl")
@@ -180,7 +177,7 @@ def test_unreadable_shards_are_one_error(
 ) -> None:
     Path("empty").mkdir()
     Path("broken").mkdir()
-    write("broken/1.jsonl", ROWS[:1])
+    write_jsonl("broken/1.jsonl", ROWS[:1])
     Path("broken/2.jsonl").write_text("no JSON", encoding="utf-8")
     assert judge("run", "shards", *SCRIPTED, "--out", "r", "--quiet").code == 0
     for command in ("run", "plan"):

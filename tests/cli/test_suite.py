@@ -12,6 +12,7 @@ import pytest
 import judge as package
 from judge.providers.scripted import ScriptedProvider
 from judge.suite.load import load
+from tests.factories import write_jsonl
 
 ROWS = [
     {
@@ -29,7 +30,7 @@ ROWS = [
 @pytest.fixture
 def suite(command: Callable[..., Any]) -> Callable[..., Any]:
     """The command, in a folder with data and a script of replies."""
-    Path("texts.jsonl").write_text("\n".join(map(json.dumps, ROWS)), encoding="utf-8")
+    write_jsonl("texts.jsonl", ROWS)
     Path("replies.yaml").write_text("- when: [a 1]\n  reply: '5'\n- reply: '2'\n", encoding="utf-8")
     return lambda *args: command("init", "--suite", *args)
 
@@ -55,7 +56,7 @@ def test_init_writes_a_suite_that_judge_test_runs(
 
 def test_init_says_which_columns_are_not_used(suite: Callable[..., Any]) -> None:
     rows = [row | {"bot": row["system"]} for row in ROWS]
-    Path("texts.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    write_jsonl("texts.jsonl", rows)
     done = suite("texts.jsonl", "--model", "scripted/replies.yaml")
     assert done.out.splitlines()[1:] == [
         "Unused columns: bot (map: {item: COLUMN, system: COLUMN})"
@@ -84,7 +85,7 @@ def test_init_writes_nothing_over(suite: Callable[..., Any]) -> None:
 
 def test_init_says_where_nothing_that_is_rated_is_tested(suite: Callable[..., Any]) -> None:
     rows = [row | {"human": {"resolves": 1.0}, "source": "The tram runs again."} for row in ROWS]
-    Path("tickets.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    write_jsonl("tickets.jsonl", rows)
     done = suite("tickets.jsonl")
     assert done.code == 0
     assert (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import pytest
 import judge
 from judge.core.errors import ConfigError
 from judge.suite.load import load as load_suite
+from tests.factories import write_jsonl
 
 ROWS = [
     {"item": "a", "system": system, "source": "The tram runs again.", "output": f"{system} runs."}
@@ -23,7 +23,7 @@ SUITE = "data: data.jsonl\ncriteria: [coherence]\ncases: [{criterion: coherence,
 
 @pytest.fixture(autouse=True)
 def files(working_folder: None) -> None:
-    Path("data.jsonl").write_text("\n".join(map(json.dumps, ROWS)), encoding="utf-8")
+    write_jsonl("data.jsonl", ROWS)
     Path("replies.yaml").write_text("- reply: '2'\n", encoding="utf-8")
     Path("s.judge.yaml").write_text(SUITE, encoding="utf-8")
 

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from tests.factories import write_jsonl
+
 VOTES = {"x": [5, 4, 5], "y": [2, 3, None], "z": [1, 1, 2]}
 ROWS = [
     {
@@ -33,13 +35,9 @@ SCRIPTED = ("--model", "scripted/replies.yaml", "--criteria", "relevance", "--me
 def judge(command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     """The command, in a folder with data.jsonl and scripted replies."""
     monkeypatch.setenv("COLUMNS", "100")
-    write("data.jsonl", ROWS)
+    write_jsonl("data.jsonl", ROWS)
     Path("replies.yaml").write_text(REPLIES, encoding="utf-8")
     return command
-
-
-def write(name: str, rows: list[dict[str, Any]]) -> None:
-    Path(name).write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
 
 
 def test_validate_judges_and_validates_data_in_one_command(judge: Callable[..., Any]) -> None:
@@ -108,14 +106,14 @@ def test_the_judge_is_tested_against_each_rater(judge: Callable[..., Any]) -> No
     """Anna, Ben and Cleo rate 12 items; the judge gives what Anna and Ben give, and Cleo always 3."""
     score_by_system = {"x": 5, "y": 3, "z": 1}
     rows = [ROW | {"item": f"{item}", "human": {}} for ROW in ROWS[:3] for item in range(12)]
-    write("many.jsonl", rows)
+    write_jsonl("many.jsonl", rows)
     ratings = [
         {"item": row["item"], "system": row["system"], "rater": rater, "criterion": "relevance", "seconds": 8.0,
          "value": 3 if rater == "cleo" else score_by_system[row["system"]]}
         for rater in ("anna", "ben", "cleo") for row in rows
     ]  # fmt: skip
     ratings += [{**ratings[0], "repeat": True, "value": 4}]
-    write("ratings.jsonl", ratings)
+    write_jsonl("ratings.jsonl", ratings)
     judge("run", "many.jsonl", *SCRIPTED, "--out", "r", "--quiet")
     for data in (("r",), ("many.jsonl", *SCRIPTED, "--out", "s", "--quiet")):
         validated = judge(
@@ -206,10 +204,10 @@ def test_bad_input_is_an_error_before_any_request(
     judge: Callable[..., Any], arguments: tuple[str, ...], message: str
 ) -> None:
     Path("empty").mkdir()
-    write(
+    write_jsonl(
         "bare.jsonl", [{key: value for key, value in row.items() if key != "human"} for row in ROWS]
     )
-    write("bad.jsonl", [ROWS[0] | {"human": {"relevance": [5, "high"]}}])
+    write_jsonl("bad.jsonl", [ROWS[0] | {"human": {"relevance": [5, "high"]}}])
     done = judge("validate", *arguments)
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith(f"judge: {message}")
@@ -217,7 +215,7 @@ def test_bad_input_is_an_error_before_any_request(
 
 
 def test_ratings_can_be_mapped(judge: Callable[..., Any]) -> None:
-    write(
+    write_jsonl(
         "mapped.jsonl", [{**row, "human": None, "rel": row["human"]["relevance"]} for row in ROWS]
     )  # type: ignore[index]
     done = judge(

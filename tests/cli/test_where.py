@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from tests.factories import write_jsonl
+
 ROWS = [
     {
         "item": f"{channel}{n}", "system": system, "channel": channel, "source": "the mill burned down on friday night",
@@ -23,7 +25,7 @@ ROWS = [
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    Path("d.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS), encoding="utf-8")
+    write_jsonl("d.jsonl", ROWS)
     Path("r.yaml").write_text(
         "- when: [burned down]\n  reply: '4'\n- reply: '3'\n", encoding="utf-8"
     )

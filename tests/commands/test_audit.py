@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import re
 import subprocess
 import sys
@@ -49,6 +48,7 @@ from judge.data import samples
 from judge.execution.budget import BudgetLedger
 from judge.providers.scripted import Reply, ScriptedProvider
 from judge.run.judge_run import judgments
+from tests.factories import write_jsonl
 
 PLACES = (
     "Alder Gap",
@@ -245,7 +245,7 @@ def test_a_judge_that_counts_words_ignores_injections() -> None:
 
 def test_how_a_card_was_made_can_be_read_and_names_no_folder(tmp_path: Path) -> None:
     file = tmp_path / "texts.jsonl"
-    file.write_text("\n".join(map(json.dumps, ROWS)), encoding="utf-8")
+    write_jsonl(file, ROWS)
     replies = tmp_path / "replies.yaml"
     replies.write_text("- {when: two texts, reply: A}\n- {when: [], reply: 3}\n", encoding="utf-8")
     card = audit(

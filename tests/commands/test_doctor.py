@@ -17,8 +17,9 @@ from judge import cache as caches
 from judge.commands.doctor import command as doctor
 from judge.commands.doctor.record import Diagnosis, Finding
 from judge.config import RunConfig, load_config
-from judge.core.records import Choice, Request, Response
+from judge.core.records import Request
 from judge.providers import pricing
+from tests.factories import text_response
 
 KEY = "sk-0123456789abcdef-the-secret"
 
@@ -128,7 +129,7 @@ def test_a_cache_folder_and_its_replies(tmp_path: Path, monkeypatch: pytest.Monk
     assert empty["folder"].text == f"{place}: empty and writable"
     assert not place.exists(), "looking makes nothing"
     with caches.open_cache(place) as cache:
-        cache.put(Request("m", ({"role": "user", "content": "x"},)).key(), Response((Choice("1"),)))
+        cache.put(Request("m", ({"role": "user", "content": "x"},)).key(), text_response("1"))
     monkeypatch.setattr(
         shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(9, 4, 5_000_000_000)
     )  # type: ignore[attr-defined]

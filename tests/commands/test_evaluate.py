@@ -34,6 +34,7 @@ from judge.providers.scripted import Reply, ScriptedProvider
 from judge.results.run_info import PromptLanguage
 from judge.run.pipeline import run_pipeline
 from judge.run.preparation import prepare, prompt
+from tests.factories import write_jsonl
 
 ROWS = [
     {
@@ -86,7 +87,7 @@ def test_a_frame_a_file_and_an_iterable_give_the_same_table(
     tmp_path: Path, provider: ScriptedProvider
 ) -> None:
     path = tmp_path / "d.jsonl"
-    path.write_text("\n".join(map(json.dumps, ROWS)), encoding="utf-8")
+    write_jsonl(path, ROWS)
     results = [
         judge.evaluate(data, ["relevance"], model=provider, metrics=[])
         for data in (ROWS, path, str(path), pd.DataFrame(ROWS))
@@ -165,7 +166,7 @@ def test_run_json_says_all_that_is_needed_to_do_it_again(
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret")
     path = tmp_path / "d.jsonl"
-    path.write_text("\n".join(map(json.dumps, ROWS)), encoding="utf-8")
+    write_jsonl(path, ROWS)
     judge.evaluate(
         path,
         ["relevance"],

@@ -28,6 +28,7 @@ from judge.stats.calibration import calibrate
 from judge.stats.human_agreement import column_from_table, people
 from judge.suite.agreement import agreement_change
 from judge.table import Table
+from tests.factories import write_jsonl
 
 ITEMS, PICKED = 16, ("i0", "i5", "i7")
 SENTENCE = (
@@ -95,7 +96,7 @@ def agreement(validated: Any) -> Any:
 
 def suite(data: Any, name: str, **options: Any) -> Any:
     folder = Path(name).parent
-    (folder / "data.jsonl").write_text("\n".join(map(json.dumps, data)), encoding="utf-8")
+    write_jsonl(folder / "data.jsonl", data)
     (folder / "a.judge.yaml").write_text(
         "data: data.jsonl\ncriteria: [polite.jinja]\nweighting: single\n"
         "cases: [{criterion: polite.jinja, human: {spearman: {min: 0.1}, level: all-texts}}]\n",

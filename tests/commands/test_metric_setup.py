@@ -50,24 +50,26 @@ def asking(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plugins, "names", lambda kind: [*names(kind), "asking"])
 
 
-def made(**options: Any) -> dict[str, Any]:
+def prepared_metrics(**options: Any) -> dict[str, Any]:
     prepared = prepare(load_config(given={"criteria": [], **options}), ROWS)
     return prepared.metrics
 
 
 def test_a_metric_gets_the_context_it_requests(asking: None, tmp_path: Path) -> None:
     plan = {"cache": tmp_path, "seed": 3, "language": "ko", "set": {"asking": {"loud": True}}}
-    metric = made(metrics=["asking"], **plan)["asking"]
+    metric = prepared_metrics(metrics=["asking"], **plan)["asking"]
     assert metric.loud
     assert metric.context.cache == tmp_path / "metrics"
     assert (metric.context.seed, metric.context.language) == (3, "ko")
     metric.context.progress(1, 2)
-    assert made(metrics=["asking"], cache=False)["asking"].context.cache is None
+    assert prepared_metrics(metrics=["asking"], cache=False)["asking"].context.cache is None
 
 
 def test_an_option_of_a_metric_takes_precedence_over_the_seed_of_the_run() -> None:
     def signature(**options: Any) -> str:
-        result = made(metrics=["bleu_corpus"], seed=3, **options)["bleu_corpus"].score([])
+        result = prepared_metrics(metrics=["bleu_corpus"], seed=3, **options)["bleu_corpus"].score(
+            []
+        )
         return str(result.columns[0].signature)
 
     assert "|seed=3|" in signature()
@@ -86,11 +88,15 @@ def test_refuses_a_plugin_class_that_is_not_a_metric(
 ) -> None:
     monkeypatch.setattr(plugins, "load", lambda kind, name: other)
     with pytest.raises(ConfigError, match=r"the metric mine is wrong: .*judge.metrics.BaseMetric"):
-        made(metrics=["mine"])
+        prepared_metrics(metrics=["mine"])
 
 
 def test_options_reach_the_metric() -> None:
-    (column,) = made(metrics=["chrf"], set={"chrf": {"word_order": 2}})["chrf"].score([]).columns
+    (column,) = (
+        prepared_metrics(metrics=["chrf"], set={"chrf": {"word_order": 2}})["chrf"]
+        .score([])
+        .columns
+    )
     assert "|nw=2|" in str(column.signature)
 
 
@@ -124,7 +130,7 @@ def test_wrong_options_are_config_errors(
     asking: None, options: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(ConfigError, match=message):
-        made(**options)
+        prepared_metrics(**options)
 
 
 def test_every_metric_describes_itself(asking: None) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from judge.core.records import Sample
 from judge.data import samples
 from judge.data.ratings import read_ratings
 from judge.providers.scripted import ScriptedProvider
+from tests.factories import write_jsonl
 
 SYSTEMS = ("gpt-4 ", " tiny", "base")
 ROWS = [
@@ -50,7 +50,7 @@ def run(**options: Any) -> judge.Result:
 @pytest.fixture
 def sheet(tmp_path: Path) -> Path:
     path = tmp_path / "ratings.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in RATINGS), encoding="utf-8")
+    write_jsonl(path, RATINGS)
     return path
 
 

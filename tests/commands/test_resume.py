@@ -11,6 +11,7 @@ import pytest
 import judge
 from judge.core.errors import ConfigError, StorageError
 from judge.core.records import Request
+from tests.factories import write_jsonl
 
 ROWS = [
     {"item": str(n), "system": s, "output": f"Boat {n} of {s}."} for n in range(4) for s in "ab"
@@ -148,7 +149,7 @@ def test_a_run_of_another_version_is_only_replaced_by_force(
 def test_the_same_file_and_more_replace_a_run(tmp_path: Path) -> None:
     """Also if the prompt, a setting or the words of a text have changed."""
     data, out = tmp_path / "d.jsonl", tmp_path / "r"
-    data.write_text("".join(json.dumps(row) + "\n" for row in ROWS), encoding="utf-8")
+    write_jsonl(data, ROWS)
     run(script(), out, data, limit=6)
     data.write_text(
         "".join(json.dumps(row | {"output": "New."}) + "\n" for row in ROWS), encoding="utf-8"

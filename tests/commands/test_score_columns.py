@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import pytest
 import judge
 from judge.core.errors import ConfigError, DataError
 from judge.providers.scripted import ScriptedProvider
+from tests.factories import write_jsonl
 
 CELLS = {"a": (0.9, 0.8, 0.7), "b": ("0.5", "n/a", 0.4), "c": (0.3, None, 0.2)}
 ROWS: list[dict[str, Any]] = [
@@ -105,7 +105,7 @@ def test_wide_data_have_a_column_for_each_system() -> None:
 
 def test_a_suite_has_cases_about_them(tmp_path: Path) -> None:
     data = tmp_path / "d.jsonl"
-    data.write_text("".join(json.dumps(row) + "\n" for row in ROWS), encoding="utf-8")
+    write_jsonl(data, ROWS)
     suite = tmp_path / "s.judge.yaml"
     suite.write_text(
         "data: d.jsonl\nscore_columns: {comet: higher, wer: lower}\ncases:\n"
@@ -140,7 +140,7 @@ def test_a_suite_compares_them_with_its_baseline(tmp_path: Path) -> None:
     statuses = []
     for change in (0.0, 0.1):
         worse = [row | {"comet": row["comet"] - change, "wer": row["wer"] + change} for row in rows]
-        (tmp_path / "d.jsonl").write_text("\n".join(map(json.dumps, worse)), encoding="utf-8")
+        write_jsonl(tmp_path / "d.jsonl", worse)
         baseline = {"baseline": tmp_path / "runs"} if change else {"out": tmp_path / "runs"}
         (outcome,) = judge.test(suite, **baseline)
         statuses.append({v.name: v.status for v in outcome.verdicts if v.kind == "baseline"})

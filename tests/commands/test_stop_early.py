@@ -13,6 +13,7 @@ import judge
 from judge.core.errors import Refused, Transient
 from judge.core.records import Choice, Request, Response, Token
 from judge.providers.scripted import Reply
+from tests.factories import text_response
 
 ROWS = [
     {"item": str(n), "system": "a", "source": "The source.", "output": f"Text {n}."}
@@ -72,7 +73,7 @@ def unlikely(request: Request) -> Reply:
         (lambda _: BAD, {"repair": "on"}, 40),
         (lambda _: BAD, {"weighting": "auto"}, 20),
         (drawn, {"weighting": "samples", "draws": 5}, 20),
-        (lambda _: Response((Choice(BAD),)), {"weighting": "samples", "draws": 5}, 100),
+        (lambda _: text_response(BAD), {"weighting": "samples", "draws": 5}, 100),
         (unlikely, {"weighting": "auto", "draws": 5}, 40),
         (lambda _: {"no": 0.9, "4": 0.1}, {"weighting": "logprobs"}, 20),
         (lambda _: Response((Choice("", "content_filter"),)), {}, 20),

@@ -18,6 +18,7 @@ from judge.providers.scripted import Reply, ScriptedProvider
 from judge.results.result import Result, load
 from judge.suite.case import Verdict
 from judge.suite.evaluate import Outcome
+from tests.factories import write_jsonl
 
 ITEMS = ("bridge", "road", "roof", "gate", "wall", "pond", "mill", "barn")
 POLITE = """---
@@ -52,7 +53,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         for n, item in enumerate(ITEMS)
         for system in "xy"
     ]
-    Path("data.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    write_jsonl("data.jsonl", rows)
     Path("polite.jinja").write_text(POLITE, encoding="utf-8")
     Path("shorter.jinja").write_text(SHORTER, encoding="utf-8")
     return tmp_path
@@ -209,7 +210,7 @@ def test_a_function_is_a_judge(folder: Path) -> None:
 
 
 def test_an_option_that_no_suite_has(folder: Path) -> None:
-    with pytest.raises(ConfigError, match="metrics: a suite has no such option; judge run has"):
+    with pytest.raises(ConfigError, match="metrics: a suite has no such option"):
         one(suite(BANDS), metrics=["rouge"])
     with pytest.raises(ConfigError, match="unknown key 'wieghting'; did you mean 'weighting'"):
         one("one.judge.yaml", wieghting="single")
@@ -464,7 +465,7 @@ def test_update_baseline_accepts_changes_but_not_failing_cases(folder: Path) -> 
     before = Path("kept/one/scores.parquet").read_bytes()
     unmet = one(path, grading(x="1"), update_baseline=True)
     assert not unmet.passed
-    assert unmet.notes[-1] == "Baseline not updated (kept/one): 1 failure besides changes from it."
+    assert unmet.notes[-1].startswith("Baseline not updated (kept/one): 1 failure")
     assert Path("kept/one/scores.parquet").read_bytes() == before
     moved = one(path, grading(x="3"), update_baseline=True)
     assert moved.passed
@@ -492,9 +493,7 @@ def test_a_baseline_of_other_data_is_refused(folder: Path) -> None:
     assert renewed.comparison is None
     assert "of system 'x'; 1 case of drift not judged" in renewed.notes[-2]
     Path("data.jsonl").write_text(data.replace('"item": "', '"item": "the '), encoding="utf-8")
-    with pytest.raises(
-        ConfigError, match="it has none of these texts, such as item 'the bridge' of system 'x'"
-    ):
+    with pytest.raises(ConfigError, match="item 'the bridge' of system 'x'"):
         one(suite(WATCHED.replace("bridge", "the bridge")))
 
 
@@ -552,9 +551,7 @@ def test_changed_texts_are_compared_without_the_judges_shift(
             for n in range(8)
             for s in "vwxyz"
         ]
-        Path("data.jsonl").write_text(
-            "".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8"
-        )
+        write_jsonl("data.jsonl", rows)
 
     path = suite(
         "data: data.jsonl\nbaseline: kept\ncases:\n  - {name: band, criterion: fluency_5, expect: {min: 1}}\n"
@@ -606,9 +603,7 @@ def test_a_changed_prompt_of_a_system_is_compared(
             for n in range(8)
             for s in "vwxyz"
         ]
-        Path("data.jsonl").write_text(
-            "".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8"
-        )
+        write_jsonl("data.jsonl", rows)
 
     cases = "  - {name: same, criterion: fluency_5, drift: {max_shift: 0.2}}\n"
     cases += "  - {name: band, criterion: fluency_5, expect: {min: 1}}\n"
@@ -623,7 +618,7 @@ def test_a_changed_prompt_of_a_system_is_compared(
     assert (verdict.status, verdict.reason) == (status, reason)
     assert outcome.passed == (status == "passed")
     if systems == "vwxyz":
-        assert "1 case of drift not judged: all the texts were edited." in outcome.notes
+        assert any("1 case of drift not judged" in note for note in outcome.notes)
         assert (
             "40 of 40 texts edited, such as item 'i0' of system 'v'; no unchanged text shows"
             in outcome.notes[-2]
@@ -687,7 +682,7 @@ def test_an_incomplete_recording_is_an_error_despite_allowed_failures(
     assert outcome.trouble.startswith(
         "4 judgments not in the recording; the first is mill (x), relevance: calls.jsonl does"
     )
-    assert "run this again with model and record='calls.jsonl' instead of replay" in outcome.trouble
+    assert "record='calls.jsonl'" in outcome.trouble
 
 
 def test_a_limit_of_many_digits(folder: Path) -> None:
@@ -703,7 +698,7 @@ def test_texts_that_are_new_are_a_note(folder: Path) -> None:
     Path("data.jsonl").write_text("\n".join(data), encoding="utf-8")
     more = one("one.judge.yaml")
     assert more.passed
-    assert more.notes[-1] == "2 of 16 texts not in the baseline, and not compared with it."
+    assert more.notes[-1].startswith("2 of 16 texts not in the baseline")
 
 
 def test_summary_counts_baseline_texts_that_are_missing(folder: Path) -> None:
@@ -722,9 +717,7 @@ def test_a_recording_of_two_models_wants_to_know_which(folder: Path) -> None:
     path = suite(BANDS)
     for name in ("small", "large"):
         one(path, grading(model=name), record="calls.jsonl")
-    with pytest.raises(
-        ConfigError, match="replies of large and small: name the judge with --model"
-    ):
+    with pytest.raises(ConfigError, match="replies of large and small"):
         judge.test(path, replay="calls.jsonl", cache=False, weighting="single")
     (outcome,) = judge.test(
         path, replay="calls.jsonl", model="small", cache=False, weighting="single"
@@ -766,15 +759,11 @@ def test_refuses_an_invalid_baseline(folder: Path, options: dict[str, Any], mess
 
 
 def test_comparisons_have_no_baseline(folder: Path) -> None:
-    with pytest.raises(
-        ConfigError, match="a baseline has scores of single texts, and all cases here compare pairs"
-    ):
+    with pytest.raises(ConfigError, match="all cases here compare pairs"):
         one(suite(f"baseline: b\n{ORDERS.lstrip()}"), update_baseline=True)
     outcome = one(suite(ORDERS), baseline="b")
     assert outcome.trouble == ""
-    assert outcome.warnings[-1].startswith(
-        "Not compared with a baseline: a baseline has scores of single texts"
-    )
+    assert outcome.warnings[-1].startswith("Not compared with a baseline")
 
 
 def test_a_suite_that_the_folder_of_baselines_lacks_is_new(folder: Path) -> None:
@@ -789,9 +778,7 @@ def test_a_suite_that_the_folder_of_baselines_lacks_is_new(folder: Path) -> None
     assert (after.passed, after.comparison) == (True, None)
     assert after.warnings == ("Not compared with a baseline: there is no run in kept/new.",)
     assert "Not compared with a baseline" in after.warnings[0]
-    with pytest.raises(
-        ConfigError, match=r"--baseline kepd: no such folder; did you mean 'kept'\?; --update-bas"
-    ):
+    with pytest.raises(ConfigError, match=r"--baseline kepd: .*'kept'\?"):
         one("new.judge.yaml", baseline="kepd")
     drifting = one(
         suite(
@@ -823,12 +810,12 @@ def test_several_suites_have_a_folder_each(folder: Path) -> None:
     assert one("s/b.judge.yaml", baseline="kept").comparison is not None
     suite(BANDS, "s/more/a.judge.yaml")
     Path("s/more/data.jsonl").write_bytes(Path("data.jsonl").read_bytes())
-    with pytest.raises(ConfigError, match="2 suites have the name a and would share a folder"):
+    with pytest.raises(ConfigError, match="2 suites have the name a"):
         judge.test("s", model=grading(), baseline="kept")
 
 
 def test_a_suite_on_real_texts(folder: Path, shared_data: Callable[[str], Path]) -> None:
-    """The judge says what people said, to the nearest whole number: it goes with them, and both ends are in bands."""
+    """The judge says what people said, to the nearest whole number: it belongs to them, and both ends are in bands."""
     rows = [
         json.loads(line)
         for line in shared_data("summeval_smoke.jsonl").read_text("utf-8").splitlines()

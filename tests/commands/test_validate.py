@@ -172,9 +172,7 @@ def test_a_panel_has_its_mean_and_its_judges() -> None:
 def test_criteria_without_a_partner_are_named_once() -> None:
     run = judged(rows(lambda system, n: {"wit": GRADES[system]}), ["relevance", "fluency"])
     assert len([note for note in run.info.notes if "ratings" in note]) == 1
-    with pytest.raises(
-        DataError, match=r"^People rated wit, but the run judged relevance, fluency"
-    ):
+    with pytest.raises(DataError, match=r"^People rated wit, but .* relevance, fluency"):
         judge.validate(run)
 
 
@@ -365,8 +363,8 @@ def test_second_run_counts_only_for_common_texts() -> None:
     other = judged(data[:9], model=ScriptedProvider(lambda _: "3", model="flat"))
     validation = judge.validate(first, other, n_resamples=20)
     assert [row.correlation.texts for row in of(validation).judges] == [18, 8]
-    assert "Left out: 1 text of run 2, not in the first run." in validation.notes
-    with pytest.raises(DataError, match="run 2 shares no text with the first run"):
+    assert any("1 text of run 2" in note for note in validation.notes)
+    with pytest.raises(DataError, match="run 2 shares no text"):
         judge.validate(first, judged([row | {"item": f"x{row['item']}"} for row in data]))
 
 
@@ -471,12 +469,10 @@ def test_a_baseline_with_few_items_is_not_compared() -> None:
     validation = judge.validate(replace(result, table=table))
     (baseline,) = [row for row in of(validation).baselines if row.name == "bleurt"]
     assert baseline.correlation.estimates["within-items", "spearman"].value == 1.0
-    assert (
-        baseline.few["within-items"] == "it has values for 4 of 24 items, too few for a comparison"
-    )
+    assert "4 of 24 items" in baseline.few["within-items"]
     assert not any(baseline == "bleurt" for _, baseline, _ in of(validation).differences)
     report = validation.report("markdown")
-    assert "Not compared with the judges: bleurt: it has values for 4 of 24 items" in report
+    assert "bleurt: it has values for 4 of 24 items" in report
     assert "bleurt" not in validation.report()
     assert (
         read(json.loads(json.dumps(asdict(flat(of(validation)))))).baselines
@@ -520,4 +516,4 @@ def test_ratings_of_a_later_run_are_not_denied() -> None:
     ]
     notes = judge.validate(*runs).notes
     assert len(notes) == len(set(notes))
-    assert "The first run has ratings of fluency_5, but none of fluency." in notes
+    assert any("fluency_5, but none of fluency" in note for note in notes)

@@ -14,6 +14,7 @@ import judge
 from judge import criteria
 from judge.core.errors import JudgeError
 from judge.core.records import Criterion, Example, Scale
+from tests.factories import write_jsonl
 
 BODY = '---\n{% extends "layouts/pointwise.jinja" %}\n{% block criterion %}Is it polite?{% endblock %}\n'
 ROWS = [
@@ -46,7 +47,7 @@ def test_examples_come_from_the_header_or_a_file(tmp_path: Path, suffix: str) ->
     file.parent.mkdir()
     frame = pd.DataFrame(ROWS).astype({"score": str})
     if suffix == "jsonl":
-        file.write_text("\n".join(map(json.dumps, ROWS)))
+        write_jsonl(file, ROWS)
     elif suffix == "json":
         file.write_text(json.dumps(ROWS))
     else:

@@ -464,9 +464,7 @@ def test_a_decision_needs_one_cut_with_something_on_both_sides(custom: Load, tex
     one = custom(HEAD + text)
     assert prompt(one) == text.replace("{{ output }}", OUTPUT).replace("{{ this.cut }}", "").strip()
     message = failure(replace(one, form="decision"))
-    assert message.startswith(
-        "my.jinja: a decision endpoint gets the material and the question apart; put {{ this.cut"
-    )
+    assert message.startswith("my.jinja: a decision endpoint ")
 
 
 def test_a_criterion_may_word_the_whole_answer_itself(custom: Load) -> None:

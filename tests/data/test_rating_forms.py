@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from hypothesis import strategies as st
 from judge.core.errors import DataError
 from judge.core.records import Sample
 from judge.data.ratings import Known, Ratings, join_ratings, pair_names, read_ratings, renamed
+from tests.factories import write_jsonl
 
 ITEMS, SYSTEMS, RATERS, CRITERIA = (
     ("tram", "7"),
@@ -31,7 +31,7 @@ Values = Mapping[tuple[str, str, str, str], int]
 def write(folder: Path, rows: Sequence[Mapping[str, Any]], suffix: str = ".csv") -> Path:
     path = folder / f"ratings{suffix}"
     if suffix == ".jsonl":
-        path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        write_jsonl(path, rows)
     elif suffix == ".parquet":
         import pandas as pd
 

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from judge.core.errors import DataError
 from judge.data import samples
+from tests.factories import write_jsonl
 
 ROWS: list[dict[str, Any]] = [
     {
@@ -31,7 +32,7 @@ ROWS: list[dict[str, Any]] = [
 
 
 def lines(path: Path, part: list[dict[str, Any]]) -> None:
-    path.write_text("".join(json.dumps(row) + "\n" for row in part), encoding="utf-8")
+    write_jsonl(path, part)
 
 
 def listed(path: Path, part: list[dict[str, Any]]) -> None:
@@ -72,7 +73,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return root
 
 
-def told(data: Any) -> list[tuple[Any, ...]]:
+def loaded_texts(data: Any) -> list[tuple[Any, ...]]:
     return [(s.item, s.system, s.output, s.references) for s in samples.load(data)]
 
 
@@ -89,7 +90,7 @@ def complaint(data: Any) -> str:
 def test_shards_are_read_as_one_file_with_all_rows(folder: Path, data: Any) -> None:
     (folder / "part-0.jsonl.crc").unlink()
     lines(Path("all.jsonl"), ROWS)
-    assert told(data) == told("all.jsonl")
+    assert loaded_texts(data) == loaded_texts("all.jsonl")
 
 
 def test_location_names_shard_and_line(folder: Path) -> None:
@@ -151,7 +152,7 @@ def test_a_shard_is_opened_when_the_one_before_it_is_through(folder: Path) -> No
 
 def test_empty_shards_are_skipped(folder: Path) -> None:
     (folder / "part-00.jsonl").touch()
-    assert len(told("shards")) == len(ROWS)
+    assert len(loaded_texts("shards")) == len(ROWS)
     for path in folder.iterdir():
         if path.is_file():
             path.unlink()

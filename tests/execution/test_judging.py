@@ -34,10 +34,7 @@ from judge.execution.rate_limit import RateLimiter
 from judge.execution.reply_client import ReplyClient, SendingOptions, sending_layers
 from judge.providers.scripted import Reply, ScriptedProvider
 from judge.scoring.strategies import SamplingOptions
-
-
-async def no_sleep(_: float) -> None:
-    await asyncio.sleep(0)
+from tests.factories import no_sleep, text_response
 
 
 def samples(count: int, *, same: bool = False) -> list[Sample]:
@@ -170,7 +167,7 @@ SCORELESS: dict[str, tuple[Reply, dict[str, Any]]] = {
     "no probability on the scale": ({"no": 0.9, "4": 0.1}, {"weighting": "logprobs"}),
     "draws": (Response((Choice("no idea"),) * 3), {"weighting": "samples", "draws": 3}),
     "one draw at a time": ("no idea", {"weighting": "samples", "draws": 3}),
-    "an answer to a question": (Response((Choice("refused"),)), {"decides": True}),
+    "an answer to a question": (text_response("refused"), {"decides": True}),
 }
 
 
@@ -462,7 +459,7 @@ def test_missing_draws_are_requested_again() -> None:
 
 def test_a_server_without_n_is_asked_once_for_each_draw(tmp_path: Path) -> None:
     judged = Judged(
-        lambda _: Response((Choice("4"),)), weighting="samples", draws=6, cache=DiskCache(tmp_path)
+        lambda _: text_response("4"), weighting="samples", draws=6, cache=DiskCache(tmp_path)
     )()
     assert judged.values == [4.0] * 3
     assert len(judged.provider.seen) == 18
@@ -497,7 +494,7 @@ def test_draws_that_came_are_kept_when_the_run_stops(tmp_path: Path) -> None:
 
     def script(_: Any) -> Reply:
         return (
-            Response((Choice(replies_left.pop()),))
+            text_response(replies_left.pop())
             if replies_left
             else Refused("out of money", stops="always")
         )
@@ -609,7 +606,7 @@ def test_failures_of_equal_texts_are_retried_once(tmp_path: Path, concurrency: i
 
 def test_a_retry_keeps_the_draws_of_a_judgment_that_has_not_failed(tmp_path: Path) -> None:
     options: dict[str, Any] = {"weighting": "samples", "draws": 6, "concurrency": 1}
-    replies_left: list[Reply] = [Response((Choice(text),)) for text in ("5", "no idea", "4")]
+    replies_left: list[Reply] = [text_response(text) for text in ("5", "no idea", "4")]
     with pytest.raises(Refused):
         Judged(
             lambda _: replies_left.pop() if replies_left else Refused("no money", stops="always"), samples(1),

@@ -176,6 +176,6 @@ def test_a_run_that_is_killed_again_and_again(
             assert not prompts & {text(body["messages"]) for body in chat_server.bodies[answered:]}
         assert seen(chat_server).keys() == once.keys()
         assert again <= KILLS * PLACES
-    else:  # draws of a prompt are equal requests; every start finds out anew, by one request, that it has to draw
+    else:  # draws of a prompt are equal requests; every start finds out again, by one request, that it has to draw
         assert len(chat_server.bodies) - once.total() <= KILLS * (PLACES + 1)
     assert again < once.total() / 2

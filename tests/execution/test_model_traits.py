@@ -9,12 +9,7 @@ import pytest
 from judge.core.errors import ParseError, Refused
 from judge.execution.model_traits import ModelTraits
 from judge.scoring.strategies import Strategy, UnusableReply
-
-
-async def turns() -> None:
-    """Let all who wait for each other come to their turn."""
-    for _ in range(20):
-        await asyncio.sleep(0)
+from tests.factories import settle
 
 
 def test_a_model_lacks_a_capability_it_never_showed() -> None:
@@ -39,7 +34,7 @@ def test_the_first_judgment_by_a_strategy_goes_alone(waits: bool) -> None:
         async with traits.turn(strategy):
             now.append(1)
             under_way.append(len(now))
-            await turns()
+            await settle()
             now.pop()
             traits.proven.add(strategy)
 
@@ -63,7 +58,7 @@ def test_first_requests_go_alone_until_a_trait_is_learned(error: Exception | Non
         async with traits.turn("logprobs"):
             now.append(1)
             at_once.append(len(now))
-            await turns()
+            await settle()
             now.pop()
             if error is not None:
                 raise error
@@ -85,7 +80,7 @@ def test_requests_run_together_once_a_strategy_is_known_to_be_missing() -> None:
             async with traits.turn("logprobs"):
                 now += 1
                 most = max(most, now)
-                await turns()
+                await settle()
                 now -= 1
                 traits.learn("logprobs", UnusableReply("why", lasting=True))
 

@@ -26,11 +26,8 @@ from judge.providers import Provider
 from judge.providers.openai import OpenAIProvider
 from judge.providers.scripted import Reply, ScriptedProvider
 from judge.scoring.strategies import SamplingOptions
+from tests.factories import no_sleep
 from tests.senders import Sender
-
-
-async def no_sleep(_: float) -> None:
-    await asyncio.sleep(0)
 
 
 def upper(reply: str) -> str:
@@ -39,7 +36,7 @@ def upper(reply: str) -> str:
     return reply.upper()
 
 
-def wanted(
+def model_questions(
     *prompts: str, max_tokens: int = 64, read: Callable[[str], str] = upper
 ) -> list[ModelQuestion]:
     return [ModelQuestion(prompt, max_tokens, read) for prompt in prompts]
@@ -85,7 +82,7 @@ def ask(one: QuestionClient, prompts: Sequence[ModelQuestion]) -> list[MetricRep
 def test_answers_keep_the_order_of_prompts() -> None:
     prompts = [f"{chr(97 + n // 26)}{chr(97 + n % 26)}" for n in range(300)]
     one, provider = scripted(concurrency=7)
-    assert ask(one, wanted(*prompts)) == [prompt.upper() for prompt in prompts]
+    assert ask(one, model_questions(*prompts)) == [prompt.upper() for prompt in prompts]
     assert len(provider.seen) == 300
     assert (one.counts.sent, one.counts.answered, one.counts.cached, one.counts.shared) == (
         300,
@@ -97,7 +94,7 @@ def test_answers_keep_the_order_of_prompts() -> None:
 
 def test_a_prompt_is_asked_as_one_user_message_at_temperature_zero() -> None:
     one, provider = scripted()
-    ask(one, wanted("hello", max_tokens=9))
+    ask(one, model_questions("hello", max_tokens=9))
     (request,) = provider.seen
     assert request == Request(
         "script",
@@ -109,7 +106,7 @@ def test_a_prompt_is_asked_as_one_user_message_at_temperature_zero() -> None:
 
 def test_the_larger_of_the_run_s_limit_and_the_prompt_s_holds() -> None:
     one, provider = scripted(max_tokens=500)
-    ask(one, [*wanted("hello", max_tokens=9), *wanted("list", max_tokens=1024)])
+    ask(one, [*model_questions("hello", max_tokens=9), *model_questions("list", max_tokens=1024)])
     assert [request.params["max_tokens"] for request in provider.seen] == [500, 1024]
     assert one.signature == "scripted/script,t=0,max_tokens>=500"
 
@@ -117,7 +114,7 @@ def test_the_larger_of_the_run_s_limit_and_the_prompt_s_holds() -> None:
 @pytest.mark.parametrize("many", [5, 200])
 def test_equal_prompts_are_asked_once(many: int) -> None:
     one, provider = scripted()
-    assert ask(one, wanted(*["a", "b"] * many)) == ["A", "B"] * many
+    assert ask(one, model_questions(*["a", "b"] * many)) == ["A", "B"] * many
     assert len(provider.seen) == 2
     assert one.counts.shared == 2 * many - 2
 
@@ -133,7 +130,8 @@ def test_two_concurrent_calls_share_a_request(in_time: Callable[..., Any], tmp_p
 
     async def work() -> list[list[MetricReply]]:
         return await asyncio.gather(
-            one.ask(wanted("one", "two")), one.ask(wanted("two", "three", read=str.title))
+            one.ask(model_questions("one", "two")),
+            one.ask(model_questions("two", "three", read=str.title)),
         )
 
     assert in_time(work()) == [["ONE", "TWO"], ["Two", "Three"]]
@@ -147,10 +145,10 @@ def test_a_cancelled_request_is_sent_by_another_call(
     one = asker(Late(echo, endpoint="test"), DiskCache(tmp_path))
 
     async def work() -> None:
-        first = asyncio.ensure_future(one.ask(wanted("one", "two")))
+        first = asyncio.ensure_future(one.ask(model_questions("one", "two")))
         await asyncio.sleep(1.0)
         asyncio.get_running_loop().call_later(1.0, first.cancel)
-        assert await one.ask(wanted("one", "two")) == ["ONE", "TWO"]
+        assert await one.ask(model_questions("one", "two")) == ["ONE", "TWO"]
         with pytest.raises(asyncio.CancelledError):
             await first
 
@@ -162,14 +160,19 @@ def test_a_cancelled_request_is_sent_by_another_call(
 def test_each_reads_the_shared_reply_in_its_own_way() -> None:
     one, provider = scripted()
     replies = ask(
-        one, [*wanted("word"), *wanted("word", read=str.title), *wanted("word", max_tokens=5)]
+        one,
+        [
+            *model_questions("word"),
+            *model_questions("word", read=str.title),
+            *model_questions("word", max_tokens=5),
+        ],
     )
     assert replies == ["WORD", "Word", "WORD"]
     assert len(provider.seen) == 2
 
 
 def test_a_second_run_asks_nothing(tmp_path: Path) -> None:
-    prompts = wanted(*"abcdefgh" * 20)
+    prompts = model_questions(*"abcdefgh" * 20)
     first = ask(scripted(cache=DiskCache(tmp_path))[0], prompts)
     again, provider = scripted(lambda _: Refused("asked again"), cache=DiskCache(tmp_path))
     assert ask(again, prompts) == first
@@ -178,9 +181,9 @@ def test_a_second_run_asks_nothing(tmp_path: Path) -> None:
 
 
 def test_only_missing_replies_are_requested(tmp_path: Path) -> None:
-    ask(scripted(cache=DiskCache(tmp_path))[0], wanted("a", "b"))
+    ask(scripted(cache=DiskCache(tmp_path))[0], model_questions("a", "b"))
     more, provider = scripted(cache=DiskCache(tmp_path))
-    assert ask(more, wanted("b", "c", "a")) == ["B", "C", "A"]
+    assert ask(more, model_questions("b", "c", "a")) == ["B", "C", "A"]
     assert [echo(request) for request in provider.seen] == ["c"]
 
 
@@ -198,35 +201,37 @@ def test_a_reply_of_no_use_is_an_error_until_failures_are_retried(
     tmp_path: Path, reply: Reply, message: str
 ) -> None:
     one, _ = scripted(lambda _: reply, cache=DiskCache(tmp_path))
-    (first,) = ask(one, wanted("a"))
+    (first,) = ask(one, model_questions("a"))
     assert isinstance(first, ModelError)
     assert first.error == "ParseError"
     assert message in first.message
     second, provider = scripted(cache=DiskCache(tmp_path))
-    assert (ask(second, wanted("a")), provider.seen) == ([first], [])
+    assert (ask(second, model_questions("a")), provider.seen) == ([first], [])
     assert (second.counts.cached, second.counts.failed_cached) == (1, 1)
     third, provider = scripted(cache=DiskCache(tmp_path), retry_failed=True)
-    assert ask(third, wanted("a", "a")) == ["A", "A"]
+    assert ask(third, model_questions("a", "a")) == ["A", "A"]
     assert (len(provider.seen), third.counts.cached) == (1, 0)
-    assert ask(scripted(lambda _: Refused("again"), cache=DiskCache(tmp_path))[0], wanted("a")) == [
-        "A"
-    ]
+    assert ask(
+        scripted(lambda _: Refused("again"), cache=DiskCache(tmp_path))[0], model_questions("a")
+    ) == ["A"]
 
 
 def test_a_reply_is_kept_if_it_is_of_use_to_one_who_wants_it(tmp_path: Path) -> None:
-    both = [*wanted("a"), *wanted("a", read=str)]
+    both = [*model_questions("a"), *model_questions("a", read=str)]
     replies = ask(scripted(lambda _: "12", cache=DiskCache(tmp_path))[0], both)
     assert [type(one) for one in replies] == [ModelError, str]
     assert ask(scripted(lambda _: Refused("again"), cache=DiskCache(tmp_path))[0], both) == replies
 
 
 def test_thinking_is_not_part_of_a_reply() -> None:
-    assert ask(scripted(lambda _: "<think>no or yes?</think>\n\nyes")[0], wanted("a")) == ["YES"]
+    assert ask(scripted(lambda _: "<think>no or yes?</think>\n\nyes")[0], model_questions("a")) == [
+        "YES"
+    ]
 
 
 def test_a_refused_prompt_is_a_model_error_and_the_rest_continues() -> None:
     one, _ = scripted(lambda request: Refused("content policy") if echo(request) == "b" else "yes")
-    assert ask(one, wanted("a", "b", "c", "b")) == [
+    assert ask(one, model_questions("a", "b", "c", "b")) == [
         "YES",
         ModelError("Refused", "content policy", failed=True),
         "YES",
@@ -238,7 +243,7 @@ def test_a_refused_prompt_is_a_model_error_and_the_rest_continues() -> None:
 def test_a_wrong_key_stops_after_one_request() -> None:
     one, provider = scripted(lambda _: Refused("401", stops="always"))
     with pytest.raises(Refused, match="401"):
-        ask(one, wanted(*"abcdefgh"))
+        ask(one, model_questions(*"abcdefgh"))
     assert len(provider.seen) == 1
 
 
@@ -250,7 +255,7 @@ def test_paid_replies_before_a_stop_are_kept(tmp_path: Path) -> None:
         concurrency=1,
     )
     with pytest.raises(ProviderError):
-        ask(one, wanted(*(f"p{n}" for n in range(50))))
+        ask(one, model_questions(*(f"p{n}" for n in range(50))))
     assert DiskCache(tmp_path).stats()["responses"] == 10
 
 
@@ -262,7 +267,7 @@ def test_a_cache_that_cannot_be_written_stops(tmp_path: Path) -> None:
 
     one, provider = scripted(cache=Full(tmp_path), concurrency=4)
     with pytest.raises(StorageError):
-        ask(one, wanted(*(f"p{n}" for n in range(2_000)), read=str))
+        ask(one, model_questions(*(f"p{n}" for n in range(2_000)), read=str))
     assert 0 < len(provider.seen) < 2_000
 
 
@@ -271,7 +276,7 @@ def test_usage_of_questions_counts_with_the_run() -> None:
     response = Response((Choice("yes"),), Usage(10, 2), "m-1", ("temperature",))
     one, _ = scripted(lambda _: response, counts=counts)
     assert one.signature == "scripted/script,t=0"
-    ask(one, wanted("a", "b"))
+    ask(one, model_questions("a", "b"))
     assert (counts.total, counts.done, counts.failed, counts.sent) == (3, 3, 0, 5)
     assert counts.usage == Usage(21, 5)
     assert counts.unmet == {"temperature": 2}
@@ -382,7 +387,7 @@ def test_a_thread_gets_its_answers_and_the_error_that_stops_the_run() -> None:
     async def work(one: QuestionClient) -> list[MetricReply]:
         async with one:
             return await asyncio.to_thread(
-                ThreadClient(one, asyncio.get_running_loop()), wanted("a", "1")
+                ThreadClient(one, asyncio.get_running_loop()), model_questions("a", "1")
             )
 
     assert asyncio.run(work(scripted()[0])) == [
@@ -399,10 +404,10 @@ def test_closing_cancels_requests_and_their_threads() -> None:
     async def work() -> tuple[Metric, Metric]:
         loop = asyncio.get_running_loop()
         async with asker(provider) as one:
-            first = Metric(lambda: ThreadClient(one, loop)(wanted("a", "b")))
+            first = Metric(lambda: ThreadClient(one, loop)(model_questions("a", "b")))
             first.start()
             await provider.asked.wait()
-        late = Metric(lambda: ThreadClient(one, loop)(wanted("c")))
+        late = Metric(lambda: ThreadClient(one, loop)(model_questions("c")))
         late.start()
         await asyncio.to_thread(late.join)
         return first, late
@@ -421,9 +426,9 @@ def test_ctrl_c_does_not_leave_the_thread_waiting(tmp_path: Path) -> None:
 
     async def work() -> None:
         loop = asyncio.get_running_loop()
-        await asker(answered, DiskCache(tmp_path)).ask(wanted("a"))
+        await asker(answered, DiskCache(tmp_path)).ask(model_questions("a"))
         one = asker(provider)
-        metrics.append(Metric(lambda: ThreadClient(one, loop)(wanted("b"))))
+        metrics.append(Metric(lambda: ThreadClient(one, loop)(model_questions("b"))))
         metrics[0].start()
         await provider.asked.wait()
         raise KeyboardInterrupt  # as the signal does, in the middle of the loop; nobody closes the asker
@@ -447,7 +452,7 @@ def test_cancelling_keeps_received_replies(tmp_path: Path) -> None:
     one, provider = scripted(script, cache=DiskCache(tmp_path), concurrency=2)
 
     async def work() -> None:
-        tasks.append(asyncio.create_task(one.ask(wanted(*(f"p{n}" for n in range(500))))))
+        tasks.append(asyncio.create_task(one.ask(model_questions(*(f"p{n}" for n in range(500))))))
         await tasks[0]
 
     with pytest.raises(asyncio.CancelledError):
@@ -467,7 +472,7 @@ def test_a_loop_that_has_ended_is_not_waited_for(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(questions, "wait", look)
     for _ in range(2):  # it ends while it is waited for, and then before it is asked
         with pytest.raises(KeyboardInterrupt):
-            ThreadClient(one, loop)(wanted("a"))
+            ThreadClient(one, loop)(model_questions("a"))
     assert provider.seen == []
 
 
@@ -478,7 +483,7 @@ def test_an_error_of_a_reader_is_not_a_closed_loop() -> None:
     async def work() -> None:
         async with scripted()[0] as one:
             await asyncio.to_thread(
-                ThreadClient(one, asyncio.get_running_loop()), wanted("a", read=broken)
+                ThreadClient(one, asyncio.get_running_loop()), model_questions("a", read=broken)
             )
 
     with pytest.raises(RuntimeError, match="a bug"):

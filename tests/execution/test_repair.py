@@ -21,6 +21,7 @@ from judge.criteria.render import render_repair_question
 from judge.execution.judgments import Judgment, Row
 from judge.results.result import load
 from judge.scoring.strategies import SamplingOptions
+from tests.factories import text_response
 from tests.senders import Judged
 
 ROWS = [
@@ -296,7 +297,7 @@ def test_it_can_be_turned_off_and_the_column_says_so(option: dict[str, Any], par
 
 
 def test_an_endpoint_of_typed_questions_is_never_asked_again() -> None:
-    provider = judge.ScriptedProvider(lambda _: Response((Choice("I pass."),)), decides=True)
+    provider = judge.ScriptedProvider(lambda _: text_response("I pass."), decides=True)
     assert isinstance(only(run(provider, weighting="auto", reply=None)), Failure)
     assert len(provider.seen) == 1
 

@@ -36,7 +36,7 @@ def samples(system: str = "a") -> list[Sample]:
     ]
 
 
-def found(*data: Sample) -> list[float | str]:
+def cider_values(*data: Sample) -> list[float | str]:
     return [row.value if isinstance(row, Score) else row.error for row in Cider().score(data).rows]
 
 
@@ -135,8 +135,8 @@ def test_references_without_anything_of_their_own() -> None:
         Sample(str(n), "a", "a boat", references=(text,))
         for n, text in enumerate(["a boat", "a boat", "a boat sank"])
     ]
-    assert found(*data)[:2] == ["NoIdf", "NoIdf"]
-    assert found(*samples(), Sample("9", "a", "x", references=("?!",)))[-1] == "NoIdf"
+    assert cider_values(*data)[:2] == ["NoIdf", "NoIdf"]
+    assert cider_values(*samples(), Sample("9", "a", "x", references=("?!",)))[-1] == "NoIdf"
 
 
 def test_an_output_in_another_script_is_not_lost() -> None:

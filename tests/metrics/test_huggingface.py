@@ -42,7 +42,7 @@ def filled(folder: Path, files: dict[str, str]) -> Path:
     return folder
 
 
-def found(
+def resolve_model(
     model: str | Path, cache: Path | None = None, who: str = "qags", role: str = "reader"
 ) -> huggingface.ModelFiles:
     return huggingface.resolve(str(model), who=who, role=role, cache=cache)
@@ -81,16 +81,16 @@ def online(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Online:
 
 
 def test_a_folder_is_signed_by_its_own_name_and_digest(tmp_path: Path) -> None:
-    files = found(filled(tmp_path / "my|model", WHOLE))
+    files = resolve_model(filled(tmp_path / "my|model", WHOLE))
     assert files.signed == f"my_model@{files.digest[:8]}"
     assert files.config() == {"num_hidden_layers": 4}
 
 
 def test_digest_changes_only_with_files_that_are_read(tmp_path: Path) -> None:
     folder = filled(tmp_path / "model", WHOLE | {"README.md": "about"})
-    before = found(folder).digest
+    before = resolve_model(folder).digest
     filled(folder, {"README.md": "more about", "pytorch_model.bin": "pickled"})
-    assert found(folder).digest == before
+    assert resolve_model(folder).digest == before
     for name in (
         "model.safetensors",
         "config.json",
@@ -99,21 +99,23 @@ def test_digest_changes_only_with_files_that_are_read(tmp_path: Path) -> None:
         "spiece.model",
     ):
         filled(folder, {name: '{"changed": true}'})
-        assert found(folder).digest != before
-        before = found(folder).digest
+        assert resolve_model(folder).digest != before
+        before = resolve_model(folder).digest
 
 
 def test_the_digest_is_remembered_until_a_file_changes(tmp_path: Path) -> None:
     folder, cache = filled(tmp_path / "model", WHOLE), tmp_path / "cache"
-    before = found(folder, cache).digest
+    before = resolve_model(folder, cache).digest
     weights = folder / "model.safetensors"
     times = weights.stat().st_atime_ns, weights.stat().st_mtime_ns
     weights.write_bytes(b"WEIGHTS")
     os.utime(weights, ns=times)
-    assert found(folder, cache).digest == before, "the file was read although it seems the same"
-    assert found(folder).digest != before
+    assert resolve_model(folder, cache).digest == before, (
+        "the file was read although it seems the same"
+    )
+    assert resolve_model(folder).digest != before
     os.utime(weights, ns=(times[0], times[1] + 1))
-    assert found(folder, cache).digest != before
+    assert resolve_model(folder, cache).digest != before
     files = [path for path in cache.rglob("*") if path.is_file()]
     assert len(files) == 2
     assert not any(str(folder) in f"{path.name}{path.read_text()}" for path in files), (
@@ -123,13 +125,13 @@ def test_the_digest_is_remembered_until_a_file_changes(tmp_path: Path) -> None:
 
 def test_a_damaged_or_missing_digest_cache_is_rebuilt(tmp_path: Path) -> None:
     folder, cache = filled(tmp_path / "model", WHOLE), tmp_path / "cache"
-    digest = found(folder, cache).digest
+    digest = resolve_model(folder, cache).digest
     for damage in (b"", b"\xff" * 64, digest.encode()[:60]):
         for path in (cache / "models").iterdir():
             path.write_bytes(damage)
-        assert found(folder, cache).digest == digest
+        assert resolve_model(folder, cache).digest == digest
     (tmp_path / "file").write_text("in the way")
-    assert found(folder, tmp_path / "file").digest == digest
+    assert resolve_model(folder, tmp_path / "file").digest == digest
 
 
 @pytest.mark.parametrize("asker", ASKERS)
@@ -167,20 +169,20 @@ def test_an_incomplete_model_folder_names_the_missing_files(
     with pytest.raises(
         ConfigError, match=rf"^{asker['who']}: {asker['role']} part \(.*part\): {lacks}"
     ):
-        found(folder, **asker)
+        resolve_model(folder, **asker)
 
 
 def test_weights_in_parts_are_whole_with_all_of_them(tmp_path: Path) -> None:
     shards = {f"model-0000{n}-of-00002.safetensors": "x" for n in (1, 2)}
     folder = filled(tmp_path / "parts", PARTS | shards)
-    before = found(folder).digest
+    before = resolve_model(folder).digest
     filled(folder, {"model-00002-of-00002.safetensors": "y"})
-    assert found(folder).digest != before
+    assert resolve_model(folder).digest != before
 
 
 def test_a_model_of_the_hubs_cache_is_not_downloaded(online: Online) -> None:
     filled(online.folder, WHOLE)
-    assert found("someone/reads").signed.startswith("someone/reads@")
+    assert resolve_model("someone/reads").signed.startswith("someone/reads@")
     assert online.downloads == 0
 
 
@@ -193,7 +195,7 @@ def test_files_missing_from_the_hub_cache_are_downloaded(
     if begun:
         filled(online.folder, begun)
     online.files = WHOLE if "vocab.txt" not in begun else {"model-00002-of-00002.safetensors": "b"}
-    assert found("someone/reads").folder == online.folder
+    assert resolve_model("someone/reads").folder == online.folder
     assert online.downloads == 1
 
 
@@ -202,7 +204,7 @@ def test_files_missing_on_the_hub_are_an_error(online: Online) -> None:
     with pytest.raises(
         ConfigError, match=r"^qags: reader someone/reads \(.*\): lacks model\.safetensors: "
     ):
-        found("someone/reads")
+        resolve_model("someone/reads")
 
 
 class Cut(Exception):
@@ -219,13 +221,13 @@ def test_an_unreachable_hub_names_the_variable_to_set(
     online.down = error
     begins = rf"^{asker['who']}: {asker['role']} 'nobody/nothing' is no folder here"
     with pytest.raises(ConfigError, match=rf"{begins}.*\(cut off\).*HF_HUB_CACHE.*HF_ENDPOINT"):
-        found("nobody/nothing", **asker)
+        resolve_model("nobody/nothing", **asker)
 
 
 @pytest.mark.parametrize("content", ["{", "[]", "3"])
 def test_a_damaged_configuration_is_named(tmp_path: Path, content: str) -> None:
     with pytest.raises(ConfigError, match=r"^qags: reader model \(.*\): config\.json"):
-        found(filled(tmp_path / "model", WHOLE | {"config.json": content}))
+        resolve_model(filled(tmp_path / "model", WHOLE | {"config.json": content}))
 
 
 def test_a_package_that_is_not_there_names_the_metric_and_the_pip_line(
@@ -300,8 +302,8 @@ def bert(tiny: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.mark.torch
 def test_weights_in_parts_are_loaded_as_those_in_one(tiny: Any, bert: str, tmp_path: Path) -> None:
-    tokenizer, network = huggingface.load(found(bert), "AutoModel")
-    parts = found(tiny.saved(tmp_path, network, tokenizer, max_shard_size="20KB"))
+    tokenizer, network = huggingface.load(resolve_model(bert), "AutoModel")
+    parts = resolve_model(tiny.saved(tmp_path, network, tokenizer, max_shard_size="20KB"))
     assert len(list(tmp_path.glob("model-*.safetensors"))) > 1
     again = dict(huggingface.load(parts, "AutoModel")[1].named_parameters())
     assert all((value == again[name]).all() for name, value in network.named_parameters())
@@ -318,7 +320,7 @@ def test_a_tokenizer_that_is_not_the_models_is_refused(
     with pytest.raises(
         ConfigError, match=rf"^{asker['who']}: .*its tokenizer has 5 tokens, its network 45: get"
     ):
-        huggingface.load(found(folder, **asker), "AutoModel")
+        huggingface.load(resolve_model(folder, **asker), "AutoModel")
 
 
 @pytest.mark.torch
@@ -326,12 +328,14 @@ def test_weights_that_are_missing_are_named_but_for_spare_ones(
     tiny: Any, bert: str, tmp_path: Path
 ) -> None:
     folder = tiny.copied(bert, tmp_path)
-    network = huggingface.load(found(bert), "AutoModel")[1]
+    network = huggingface.load(resolve_model(bert), "AutoModel")[1]
     network.pooler = None
     tiny.saved(tmp_path, network)
     with pytest.raises(ConfigError, match=r"^qags: reader .*lack pooler\.dense\.bias"):
-        huggingface.load(found(folder), "AutoModel")
-    huggingface.load(found(folder), "AutoModel", spare=lambda name: name.startswith("pooler"))
+        huggingface.load(resolve_model(folder), "AutoModel")
+    huggingface.load(
+        resolve_model(folder), "AutoModel", spare=lambda name: name.startswith("pooler")
+    )
 
 
 @pytest.mark.torch
@@ -346,7 +350,7 @@ def test_a_damaged_file_is_one_line(
     with pytest.raises(
         ConfigError, match=rf"^qags: reader [^\n]*: its {part} cannot be loaded: [^\n]+\Z"
     ):
-        huggingface.load(found(folder), "AutoModel")
+        huggingface.load(resolve_model(folder), "AutoModel")
 
 
 @pytest.mark.torch
@@ -374,7 +378,10 @@ def test_a_device_that_cannot_compute_is_refused(who: str, name: str) -> None:
     ],
 )
 def test_errors_of_a_network_name_the_option_to_set(bert: str, error: Exception, why: str) -> None:
-    with pytest.raises(ConfigError, match=why), huggingface.translated_errors(found(bert), 64):
+    with (
+        pytest.raises(ConfigError, match=why),
+        huggingface.translated_errors(resolve_model(bert), 64),
+    ):
         raise error
 
 
@@ -401,7 +408,7 @@ class Large:
 
 
 def test_a_network_without_room_on_its_device_is_named(tmp_path: Path) -> None:
-    files = found(filled(tmp_path / "large", WHOLE))
+    files = resolve_model(filled(tmp_path / "large", WHOLE))
     with pytest.raises(
         ConfigError,
         match=r"^qags: reader large .*not fit on cuda:0 \(CUDA out of memory\.\): .* set device",

@@ -79,7 +79,7 @@ class Sure:
 torch_needed = [pytest.mark.torch, pytest.mark.usefixtures("one_thread")]
 
 
-def made(tiny: Any, folder: Path, kind: str, labels: Mapping[int, str]) -> str:
+def save_classifier(tiny: Any, folder: Path, kind: str, labels: Mapping[int, str]) -> str:
     """A classifier of 48 tokens at most, by BERT's word pieces or RoBERTa's bytes."""
     folder.mkdir(exist_ok=True)
     fields: dict[str, Any] = {"initializer_range": 0.5, "id2label": dict(labels)}
@@ -97,7 +97,7 @@ def made(tiny: Any, folder: Path, kind: str, labels: Mapping[int, str]) -> str:
 
 @pytest.fixture(scope="session")
 def bert(tiny: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
-    return made(tiny, tmp_path_factory.mktemp("nli") / "bert", "Bert", MNLI)
+    return save_classifier(tiny, tmp_path_factory.mktemp("nli") / "bert", "Bert", MNLI)
 
 
 @pytest.fixture(scope="session")
@@ -200,7 +200,7 @@ class TestProbabilities:
         labels: dict[int, str],
         index: int | None,
     ) -> None:
-        folder = made(tiny, tmp_path / "model", kind, labels)
+        folder = save_classifier(tiny, tmp_path / "model", kind, labels)
         values = probabilities(encoder(folder, window=window), PAIRS)
         assert values == pytest.approx(one_by_one(folder, PAIRS, window, index), abs=1e-5)
         assert len({round(value, 3) for value in values}) > 3, "the model says the same of all"
@@ -248,9 +248,7 @@ class TestModel:
             "NoTokens",
             *["UnknownText"] * 2,
         ]
-        assert "bert does not know the words of a claim: use a model of the language" in str(
-            results[2]
-        )
+        assert "bert does not know the words of a claim" in str(results[2])
         assert "the words of a text" in str(results[3])
 
     def test_nan_probabilities_are_model_errors(self, tiny: Any, bert: str, tmp_path: Path) -> None:
@@ -270,7 +268,7 @@ class TestModel:
         folder = tiny.copied(bert, tmp_path / "model", config=labels)
         with pytest.raises(
             ConfigError,
-            match=r"its labels are 0 'LABEL_0', 1 'LABEL_1', 2 'LABEL_2': set nli\.label to",
+            match=r"'LABEL_2': set nli\.label",
         ):
             Nli(model=folder)
         named = probabilities(encoder(folder, label="LABEL_2"), PAIRS[:2])
@@ -284,9 +282,7 @@ class TestModel:
         folder = tiny.copied(
             bert, tmp_path / "model", config={"architectures": ["BertForMaskedLM"]}
         )
-        with pytest.raises(
-            ConfigError, match="it is a BertForMaskedLM, which classifies no pairs of texts"
-        ):
+        with pytest.raises(ConfigError, match="it is a BertForMaskedLM"):
             encoder(folder)
         bare = tiny.copied(bert, tmp_path / "bare", config={"architectures": None})
         tiny.saved(Path(bare), tiny.transformers.AutoModel.from_pretrained(bare))
@@ -302,9 +298,7 @@ class TestModel:
         folder = Path(tiny.copied(bert, tmp_path / "model", config=config))
         (folder / "own.py").write_text("raise SystemExit('this ran')")
         (folder / "tokenizer.json").unlink()
-        with pytest.raises(
-            ConfigError, match=r"brings code of its own, which judge never runs \(trust_remote_code"
-        ):
+        with pytest.raises(ConfigError, match=r"\(trust_remote_code"):
             Nli(model=str(folder))
         native = tiny.copied(
             bert, tmp_path / "native", config={"auto_map": {"AutoModel": "own.Own"}}

@@ -18,6 +18,7 @@ from judge.core.records import Choice, Request, Response, Usage
 from judge.providers import Provider
 from judge.providers.decisions import _FORMS, DecisionsProvider, _questions, _response
 from judge.run.judge_models import open_judge
+from tests.factories import complete_all
 
 SCORE = {
     "name": "coherence",
@@ -111,14 +112,7 @@ def request(*questions: dict[str, Any], text: str = "A text about 「それ」."
 
 def ask(server: Any, *requests: Request, **options: Any) -> list[Response]:
     provider = DecisionsProvider("m", base_url=server.url, **options)
-
-    async def all_of_them() -> list[Response]:
-        try:
-            return [await provider.complete(r) for r in requests or (request(),)]
-        finally:
-            await provider.aclose()
-
-    return asyncio.run(all_of_them())
+    return complete_all(provider, *(requests or (request(),)))
 
 
 def open_server(body: dict[str, Any]) -> tuple[int, dict[str, str], Any]:

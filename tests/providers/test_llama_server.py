@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import importlib.util
 import json
 import math
@@ -21,11 +20,12 @@ import pytest
 
 import judge
 from judge.core.errors import Refused
-from judge.core.records import Criterion, Prompt, Request, Response, Scale
+from judge.core.records import Criterion, Prompt, Request, Scale
 from judge.providers.decisions import DecisionsProvider
 from judge.providers.openai import OpenAIProvider
 from judge.scoring import strategies
 from judge.scoring.strategies import SamplingOptions
+from tests.factories import complete_all
 
 pytestmark = pytest.mark.extra
 
@@ -78,23 +78,13 @@ def llama(
             running.kill()
 
 
-def ask(provider: Any, *requests: Request) -> list[Response]:
-    async def all_of_them() -> list[Response]:
-        try:
-            return [await provider.complete(r) for r in requests]
-        finally:
-            await provider.aclose()
-
-    return asyncio.run(all_of_them())
-
-
 def chat(**params: Any) -> Request:
     return Request("tiny", TEXT, {"max_tokens": 4, **params})
 
 
 def test_more_choices_than_slots_come_as_many_as_there_are(llama: str) -> None:
     provider = OpenAIProvider("tiny", base_url=llama)
-    first, second, single = ask(
+    first, second, single = complete_all(
         provider, chat(n=20, temperature=1.0), chat(n=2, temperature=1.0), chat()
     )
     assert [len(r.choices) for r in (first, second, single)] == [SLOTS, 2, 1]
@@ -104,13 +94,15 @@ def test_more_choices_than_slots_come_as_many_as_there_are(llama: str) -> None:
 
 def test_usage_of_several_choices_is_reported_for_one(llama: str) -> None:
     """A quirk: what a run says it has written is too little there, by the number of draws."""
-    (several,) = ask(OpenAIProvider("tiny", base_url=llama), chat(n=SLOTS, temperature=1.0))
+    (several,) = complete_all(
+        OpenAIProvider("tiny", base_url=llama), chat(n=SLOTS, temperature=1.0)
+    )
     assert [choice.finish_reason for choice in several.choices] == ["length"] * SLOTS
     assert several.usage.completion_tokens == 4
 
 
 def test_token_probabilities(llama: str) -> None:
-    (response,) = ask(
+    (response,) = complete_all(
         OpenAIProvider("tiny", base_url=llama), chat(temperature=0.0, top_logprobs=20)
     )
     (choice,) = response.choices
@@ -132,7 +124,7 @@ def test_a_reply_in_a_schema(llama: str) -> None:
         "type": "json_schema",
         "json_schema": {"name": "judgment", "strict": True, "schema": schema},
     }
-    (response,) = ask(
+    (response,) = complete_all(
         OpenAIProvider("tiny", base_url=llama), chat(max_tokens=256, response_format=json_schema)
     )
     assert response.unmet == ()
@@ -149,7 +141,7 @@ def test_a_score_is_weighed_although_tokens_do_not_join_to_the_reply(
     criterion = Criterion("c", "", scale, form="json")
     prompt = Prompt("1", "s", "c", TEXT)
     (request,) = strategies.requests(prompt, criterion, "logprobs", SamplingOptions(max_tokens=256))
-    (response,) = ask(
+    (response,) = complete_all(
         OpenAIProvider("tiny", base_url=llama), Request("tiny", request.messages, request.params)
     )
     (choice,) = response.choices
@@ -174,14 +166,14 @@ def test_a_text_longer_than_the_context_is_refused_and_teaches_nothing(llama: st
         {"max_tokens": 4, "top_logprobs": 20},
     )
     with pytest.raises(Refused, match="exceeds the available context size") as caught:
-        ask(provider, long)
+        complete_all(provider, long)
     assert (caught.value.status, caught.value.stops) == (400, "never")
     assert provider.learned == {}
 
 
 def test_a_request_without_messages_is_answered(llama: str) -> None:
     """A quirk: an empty prompt is no error there, so none must be sent."""
-    (response,) = ask(
+    (response,) = complete_all(
         OpenAIProvider("tiny", base_url=llama), Request("tiny", (), {"max_tokens": 4})
     )
     assert response.usage.prompt_tokens > 0
@@ -208,13 +200,17 @@ def test_a_schema_the_server_cannot_read_is_left_out(llama: str) -> None:
         "type": "json_schema",
         "json_schema": {"name": "j", "strict": True, "schema": {"type": "nonsense"}},
     }
-    (response,) = ask(OpenAIProvider("tiny", base_url=llama), chat(response_format=nonsense))
+    (response,) = complete_all(
+        OpenAIProvider("tiny", base_url=llama), chat(response_format=nonsense)
+    )
     assert response.unmet == ("response_format",)
 
 
 def test_typed_questions(llama: str) -> None:
     provider = DecisionsProvider("tiny", base_url=llama)
-    (response,) = ask(provider, Request("tiny", TEXT, {"questions": [FIVE, CHOICE, PREDICATE]}))
+    (response,) = complete_all(
+        provider, Request("tiny", TEXT, {"questions": [FIVE, CHOICE, PREDICATE]})
+    )
     for choice, question in zip(response.choices, (FIVE, CHOICE, PREDICATE), strict=True):
         assert choice.shares is not None
         assert [label for label, _ in choice.shares] == question["labels"]
@@ -226,7 +222,7 @@ def test_typed_questions(llama: str) -> None:
 def test_eleven_levels_are_too_many(llama: str) -> None:
     eleven = {**FIVE, "labels": [str(n) for n in range(11)]}
     with pytest.raises(Refused, match="2 to 10 levels"):
-        ask(
+        complete_all(
             DecisionsProvider("tiny", base_url=llama),
             Request("tiny", TEXT, {"questions": [eleven]}),
         )

@@ -26,6 +26,7 @@ from judge.providers import Provider
 from judge.providers.http_errors import connection_error
 from judge.providers.openai import OpenAIProvider, _response
 from judge.providers.vendors import VENDORS
+from tests.factories import complete_all, user_request
 from tests.senders import Sender
 
 FIELDS = (
@@ -36,19 +37,12 @@ PARAMS = {"temperature": 0.0, "max_tokens": 64, "top_logprobs": 20}
 
 
 def request(**params: Any) -> Request:
-    return Request("m", ({"role": "user", "content": "How good is 「それ」?"},), PARAMS | params)
+    return user_request("How good is 「それ」?", **(PARAMS | params))
 
 
 def ask(server: Any, *requests: Request, **options: Any) -> list[Response]:
     provider = OpenAIProvider("m", base_url=server.url, **options)
-
-    async def all_of_them() -> list[Response]:
-        try:
-            return [await provider.complete(r) for r in requests or (request(),)]
-        finally:
-            await provider.aclose()
-
-    return asyncio.run(all_of_them())
+    return complete_all(provider, *(requests or (request(),)))
 
 
 def failure(
@@ -365,13 +359,13 @@ def test_a_first_reply_that_cannot_be_read_is_asked_again(
     chat_server.answer = lambda _: replies.pop(0)
     provider = OpenAIProvider("m", base_url=chat_server.url)
 
-    async def asked() -> Response:
+    async def send_request() -> Response:
         try:
             return await Sender(Policy(base=0.0))(lambda: provider.complete(request()), request())
         finally:
             await provider.aclose()
 
-    assert asyncio.run(asked()).choices[0].text == "5"
+    assert asyncio.run(send_request()).choices[0].text == "5"
 
 
 def test_a_reply_that_ends_before_its_announced_length_was_cut_off() -> None:

@@ -18,6 +18,7 @@ from judge.core.errors import DataError, StorageError
 from judge.core.records import Choice, Request, Response, Token, Usage
 from judge.providers.recorded_call import Call
 from judge.providers.recording import Recorder, RecordingFile
+from tests.factories import user_request
 
 PLAIN = Response((Choice("4"),))
 RICH = Response(
@@ -29,14 +30,10 @@ RICH = Response(
 SHARES = Response((Choice("pass", shares=(("fail", 0.25), ("pass", 0.75))),))
 
 
-def request(text: str, draw: int = 0, model: str = "m", **params: object) -> Request:
-    return Request(model, ({"role": "user", "content": text},), params, draw)
-
-
 CALLS = (
-    (request("one", temperature=1.0), PLAIN),
-    (request("one", 1, temperature=1.0), RICH),
-    (request("zwei – 二", temperature=0.0, max_tokens=64), SHARES),
+    (user_request("one", temperature=1.0), PLAIN),
+    (user_request("one", 1, temperature=1.0), RICH),
+    (user_request("zwei – 二", temperature=0.0, max_tokens=64), SHARES),
 )
 
 
@@ -71,19 +68,19 @@ def test_a_recording_round_trips(tmp_path: Path) -> None:
 def test_the_order_of_asking_does_not_show(tmp_path: Path) -> None:
     record(tmp_path / "a", "By hand.", *CALLS)
     record(
-        tmp_path / "b", "By hand.", *reversed(CALLS), (request("three"), Response(()))
+        tmp_path / "b", "By hand.", *reversed(CALLS), (user_request("three"), Response(()))
     )  # the last holds no reply
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
 def test_draws_are_found_together_as_far_as_they_go(tmp_path: Path) -> None:
     recording = RecordingFile(recorded(tmp_path))
-    assert recording.find(request("one", temperature=1.0, n=2)) == [PLAIN, RICH]
-    assert recording.find(request("one", 1, temperature=1.0)) == [RICH]
-    assert recording.find(request("one", temperature=1.0, n=20)) == [PLAIN, RICH]
-    assert recording.find(request("one", 2, temperature=1.0)) == []
-    assert recording.find(request("one", temperature=0.0)) == []
-    assert recording.find(request("one", model="other", temperature=1.0)) == []
+    assert recording.find(user_request("one", temperature=1.0, n=2)) == [PLAIN, RICH]
+    assert recording.find(user_request("one", 1, temperature=1.0)) == [RICH]
+    assert recording.find(user_request("one", temperature=1.0, n=20)) == [PLAIN, RICH]
+    assert recording.find(user_request("one", 2, temperature=1.0)) == []
+    assert recording.find(user_request("one", temperature=0.0)) == []
+    assert recording.find(user_request("one", model="other", temperature=1.0)) == []
     assert (len(recording), recording.draws("m"), recording.models, recording.note) == (
         2,
         2,
@@ -95,13 +92,16 @@ def test_draws_are_found_together_as_far_as_they_go(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("request_sent", "message"),
     [
-        (request("one", 4, temperature=1.0), "2 draws of this prompt, and draw 5 was asked for"),
         (
-            request("one", temperature=0.0, top_logprobs=20),
+            user_request("one", 4, temperature=1.0),
+            "2 draws of this prompt, and draw 5 was asked for",
+        ),
+        (
+            user_request("one", temperature=0.0, top_logprobs=20),
             "temperature 1.0, not 0.0; top_logprobs none, not 20",
         ),
-        (request("one", model="other"), "replies of m, none of other"),
-        (request("zwei – 三", temperature=0.0, max_tokens=64), "… user: zwei – [- 二] [+ 三]"),
+        (user_request("one", model="other"), "replies of m, none of other"),
+        (user_request("zwei – 三", temperature=0.0, max_tokens=64), "… user: zwei – [- 二] [+ 三]"),
     ],
 )
 def test_a_miss_explains_the_difference(
@@ -112,10 +112,12 @@ def test_a_miss_explains_the_difference(
 
 def test_a_long_difference_is_cut(tmp_path: Path) -> None:
     record(
-        tmp_path / "calls.jsonl", "", (request("\n".join(f"line {n}" for n in range(40))), PLAIN)
+        tmp_path / "calls.jsonl",
+        "",
+        (user_request("\n".join(f"line {n}" for n in range(40))), PLAIN),
     )
     explanation = RecordingFile(tmp_path / "calls.jsonl").explain(
-        request("\n".join(f"row {n}" for n in range(40)))
+        user_request("\n".join(f"row {n}" for n in range(40)))
     )
     assert explanation.endswith("35 more places")
     assert len(explanation.splitlines()) == 7
@@ -201,13 +203,18 @@ def test_an_unknown_field_in_a_recording_is_an_error(
 def test_recording_appends_to_existing_replies(tmp_path: Path) -> None:
     path = recorded(tmp_path)
     # "one" was asked again since
-    record(path, "From a model.", (request("two"), PLAIN), (request("one", temperature=1.0), RICH))
+    record(
+        path,
+        "From a model.",
+        (user_request("two"), PLAIN),
+        (user_request("one", temperature=1.0), RICH),
+    )
     with RecordingFile(path) as recording:
         assert recording.note == "By hand. From a model."
-        assert recording.find(request("one", temperature=1.0, n=2)) == [RICH, RICH]
+        assert recording.find(user_request("one", temperature=1.0, n=2)) == [RICH, RICH]
         assert len(recording) == 3
     whole = path.read_bytes()
-    record(path, "From a model.", (request("two"), PLAIN))
+    record(path, "From a model.", (user_request("two"), PLAIN))
     assert path.read_bytes() == whole  # nothing is said or written twice
     assert [one.name for one in tmp_path.iterdir()] == ["calls.jsonl"]
 
@@ -234,10 +241,10 @@ def test_a_killed_run_has_recorded_its_replies(tmp_path: Path) -> None:
         file.write(b'{"prompt": "a line that was cut')
     with RecordingFile(path) as recording:  # as a replay reads it
         assert (len(recording), recording.note) == (50, "Half a run.")
-    record(path, "", (request("one"), PLAIN))
+    record(path, "", (user_request("one"), PLAIN))
     with RecordingFile(path) as recording:
         assert len(recording) == 51
-        assert recording.find(request("text 49")) == [Response((Choice("49"),))]
+        assert recording.find(user_request("text 49")) == [Response((Choice("49"),))]
     assert b"was cut" not in path.read_bytes()
 
 
@@ -246,9 +253,9 @@ def test_recording_appends_after_an_unfinished_last_line(tmp_path: Path, rest: s
     path = recorded(tmp_path)
     with Recorder(path) as recorder:
         path.write_bytes(path.read_bytes().rstrip() + rest.encode())
-        recorder.add(request("a new one"), PLAIN)
+        recorder.add(user_request("a new one"), PLAIN)
         with RecordingFile(path) as recording:
-            assert recording.find(request("a new one")) == [PLAIN]
+            assert recording.find(user_request("a new one")) == [PLAIN]
     with RecordingFile(path) as recording:
         assert len(recording) == 3
         assert not recording.cut
@@ -282,13 +289,18 @@ def test_several_processes_record_into_one_file(tmp_path: Path) -> None:
 def test_a_recording_that_grows_or_is_replaced_is_read_as_it_was(tmp_path: Path) -> None:
     path = tmp_path / "calls.jsonl"
     with RecordingFile(recorded(tmp_path)) as recording:
-        record(path, "", (request("a new one"), PLAIN), (request("one", temperature=1.0), RICH))
+        record(
+            path,
+            "",
+            (user_request("a new one"), PLAIN),
+            (user_request("one", temperature=1.0), RICH),
+        )
         with path.open("ab") as file:
             file.write(b'{"prompt": "a line that is being wri')
-        assert recording.find(request("one", temperature=1.0)) == [PLAIN]
-        assert recording.find(request("a new one")) == []
+        assert recording.find(user_request("one", temperature=1.0)) == [PLAIN]
+        assert recording.find(user_request("a new one")) == []
     with RecordingFile(path) as now:
-        assert now.find(request("one", temperature=1.0)) == [RICH]
+        assert now.find(user_request("one", temperature=1.0)) == [RICH]
         assert len(now) == 3
 
 
@@ -297,7 +309,7 @@ def test_a_reply_that_contradicts_its_tokens_is_refused_where_it_is_to_answer(
 ) -> None:
     path = tmp_path / "calls.jsonl"
     tokens = (Token("\u2581", -0.1, ()), Token("4", -0.1, ()))
-    record(path, "", (request("one"), Response((Choice(" 4.", tokens=tokens),), Usage())))
+    record(path, "", (user_request("one"), Response((Choice(" 4.", tokens=tokens),), Usage())))
     RecordingFile(path, strict=True).close()
     path.write_text(path.read_text("utf-8").replace('"text": " 4."', '"text": "2"'), "utf-8")
     with pytest.raises(
@@ -312,12 +324,12 @@ def test_a_file_changed_in_place_is_an_error_and_no_reply(tmp_path: Path) -> Non
         path = tmp_path / "calls.jsonl"
         path.write_bytes(path.read_bytes().replace(b"one", b"eno").replace(b"zwei", b"drei"))
         with pytest.raises(DataError, match="changed while it was read"):
-            recording.find(request("one", temperature=1.0))
+            recording.find(user_request("one", temperature=1.0))
 
 
 def test_a_recording_is_not_held_in_memory(tmp_path: Path) -> None:
     path = tmp_path / "calls.jsonl"
-    record(path, "", *[(request(f"{n} " + "x" * 20_000), PLAIN) for n in range(200)])
+    record(path, "", *[(user_request(f"{n} " + "x" * 20_000), PLAIN) for n in range(200)])
     tracemalloc.start()
     with RecordingFile(path) as recording:
         assert len(recording) == 200
@@ -328,11 +340,11 @@ def test_a_recording_is_not_held_in_memory(tmp_path: Path) -> None:
 def test_a_full_disk_loses_no_reply_and_gives_advice(tmp_path: Path) -> None:
     path = tmp_path / "calls.jsonl"
     recorder = Recorder(path)
-    recorder.add(request("one"), PLAIN)
+    recorder.add(user_request("one"), PLAIN)
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 50, limits[1]))
     try:
-        recorder.add(request("two"), PLAIN)
+        recorder.add(user_request("two"), PLAIN)
         with pytest.raises(StorageError, match="File too large; make room on the disk"):
             recorder.flush()
         assert path.read_bytes().count(b"\n") == 1  # no half of a line
@@ -340,7 +352,7 @@ def test_a_full_disk_loses_no_reply_and_gives_advice(tmp_path: Path) -> None:
             recorder.close()
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-    record(path, "", (request("two"), PLAIN), (request("three"), PLAIN))
+    record(path, "", (user_request("two"), PLAIN), (user_request("three"), PLAIN))
     assert len(replies(path)) == 3
 
 
@@ -348,7 +360,7 @@ def test_replies_of_two_servers_are_both_kept(tmp_path: Path) -> None:
     path = tmp_path / "calls.jsonl"
     recorder = Recorder(path)
     for place, reply in (("http://a/v1", PLAIN), ("http://b/v1", RICH)):
-        recorder.add(replace(request("one"), endpoint=place), reply)
+        recorder.add(replace(user_request("one"), endpoint=place), reply)
     recorder.close()
     with RecordingFile(path) as recording:
         assert len(recording) == 2
@@ -359,16 +371,16 @@ def test_replies_with_addresses_replace_older_ones_without(
     tmp_path: Path,
 ) -> None:
     path = recorded(tmp_path)
-    record(path, "", (replace(request("one", temperature=1.0), endpoint="http://a/v1"), RICH))
+    record(path, "", (replace(user_request("one", temperature=1.0), endpoint="http://a/v1"), RICH))
     with RecordingFile(path) as recording:
-        assert recording.find(request("one", temperature=1.0)) == [RICH]
+        assert recording.find(user_request("one", temperature=1.0)) == [RICH]
         assert recording.ambiguous_servers == ()
 
 
 def test_only_a_servers_address_is_recorded(tmp_path: Path) -> None:
     path = tmp_path / "calls.jsonl"
     requests = [
-        replace(request(place), endpoint=place)
+        replace(user_request(place), endpoint=place)
         for place in ("https://a/v1", "scripted", "replay:0123")
     ]
     record(path, "", *((one, PLAIN) for one in requests))

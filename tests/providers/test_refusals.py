@@ -16,6 +16,7 @@ from judge.core.records import Choice, Request, Response, Token, Usage
 from judge.providers.openai import OpenAIProvider
 from judge.providers.refusals import RefusalSearch
 from judge.providers.server_capabilities import RequestAdapter
+from tests.factories import user_request
 
 SCHEMA = {
     "type": "json_schema",
@@ -24,10 +25,6 @@ SCHEMA = {
 JUDGMENT = {"temperature": 0.0, "max_tokens": 64, "top_logprobs": 20}
 DRAWS = {"temperature": 1.0, "max_tokens": 64, "n": 20}
 EVERYTHING = JUDGMENT | {"n": 20, "seed": 1, "response_format": SCHEMA, "reasoning_effort": "low"}
-
-
-def request(text: str = "Is it clear?", **params: Any) -> Request:
-    return Request("m", ({"role": "user", "content": text},), params)
 
 
 # Each row: the parameters of a request, what the server refuses, the status and body of its refusal in the words that
@@ -273,9 +270,9 @@ def test_a_server_that_refuses_a_parameter_answers_without_it(
     provider = OpenAIProvider("m", base_url=chat_server.url)
 
     async def two_texts() -> None:
-        await provider.complete(request("a", **params))
+        await provider.complete(user_request("a", **params))
         sent = len(chat_server.bodies)
-        await provider.complete(request("b", **params))
+        await provider.complete(user_request("b", **params))
         assert len(chat_server.bodies) == sent + 1, "what was learned is not used"
         await provider.aclose()
 
@@ -359,8 +356,8 @@ def test_the_search_keeps_every_parameter_that_the_server_accepts(
     refused: frozenset[str], most_probabilities: int, wording: str
 ) -> None:
     server = FakeServer(refused, most_probabilities, WORDINGS[wording])
-    adapter, response = search(server, request(**EVERYTHING))
-    body = adapter.body(request(**EVERYTHING))
+    adapter, response = search(server, user_request(**EVERYTHING))
+    body = adapter.body(user_request(**EVERYTHING))
     assert server.objection(body) == ""
     for name in ("temperature", "response_format", "seed", "reasoning_effort"):
         assert (name in body) == (name not in refused), (name, wording)
@@ -377,14 +374,14 @@ def test_the_search_keeps_every_parameter_that_the_server_accepts(
 def test_a_bare_request_that_is_refused_raises_the_first_refusal(wording: str) -> None:
     server = FakeServer(frozenset(), 20, WORDINGS[wording], everything=True)
     with pytest.raises(Refused) as caught:
-        search(server, request(**EVERYTHING))
+        search(server, user_request(**EVERYTHING))
     assert str(caught.value).endswith(WORDINGS[wording]("messages", 1))
     assert server.sent < 60
 
 
 def test_usage_sums_all_accepted_requests() -> None:
     server = FakeServer(frozenset({"seed", "n"}), 20, WORDINGS["says nothing"])
-    _, response = search(server, request(**EVERYTHING))
+    _, response = search(server, user_request(**EVERYTHING))
     accepted = response.usage.completion_tokens
     assert response.usage == Usage(10 * accepted, accepted)
     assert accepted > 1
@@ -417,7 +414,7 @@ def complete_all(provider: OpenAIProvider, texts: str) -> list[Any]:
         outcomes: list[Any] = []
         for text in texts:
             try:
-                outcomes.append(await provider.complete(request(text, **JUDGMENT)))
+                outcomes.append(await provider.complete(user_request(text, **JUDGMENT)))
             except ProviderError as error:
                 outcomes.append(error)
         await provider.aclose()
@@ -472,7 +469,9 @@ def test_requests_at_the_same_time_search_once(
     provider = OpenAIProvider("m", base_url=chat_server.url)
 
     async def run() -> None:
-        await asyncio.gather(*(provider.complete(request(text, **JUDGMENT)) for text in "abcdefgh"))
+        await asyncio.gather(
+            *(provider.complete(user_request(text, **JUDGMENT)) for text in "abcdefgh")
+        )
         await provider.aclose()
 
     asyncio.run(run())

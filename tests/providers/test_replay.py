@@ -12,10 +12,11 @@ import pytest
 
 import judge
 from judge.core.errors import ConfigError, DataError, Refused, StorageError
-from judge.core.records import Choice, Request, Response
+from judge.core.records import Request
 from judge.providers import Provider
 from judge.providers.recording import Recorder, replayed
 from judge.results.result import load
+from tests.factories import text_response
 
 ROWS = [
     {"item": str(n), "system": s, "source": "The boat left at nine.", "output": f"Boat {n} of {s}."}
@@ -188,7 +189,7 @@ def test_results_are_kept_where_the_recording_cannot_be(tmp_path: Path) -> None:
 
 def test_the_note_of_a_recording_is_shown(tmp_path: Path) -> None:
     with Recorder(tmp_path / "calls.jsonl", "Written by hand, not by a model.") as recorder:
-        recorder.add(Request("m", ({"role": "user", "content": "x"},)), Response((Choice("1"),)))
+        recorder.add(Request("m", ({"role": "user", "content": "x"},)), text_response("1"))
     (provider,) = replayed(tmp_path / "calls.jsonl", [])
     assert isinstance(provider, Provider)
     assert provider.notice == "Written by hand, not by a model."

@@ -13,10 +13,7 @@ from judge.core.errors import ConfigError, Refused, Transient
 from judge.core.records import Choice, Request, Response
 from judge.providers import Provider
 from judge.providers.scripted import Reply, ScriptedProvider
-
-
-def request(text: str = "p", **params: object) -> Request:
-    return Request("m", ({"role": "user", "content": text},), params)
+from tests.factories import text_response, user_request
 
 
 def ask(provider: ScriptedProvider, request: Request) -> Response:
@@ -26,36 +23,39 @@ def ask(provider: ScriptedProvider, request: Request) -> Response:
 def test_scripted_provider_records_its_requests() -> None:
     provider = ScriptedProvider(lambda r: r.messages[0]["content"])
     assert isinstance(provider, Provider)
-    assert ask(provider, request("4")).choices == (Choice("4"),)
-    assert provider.seen == [request("4")]
+    assert ask(provider, user_request("4")).choices == (Choice("4"),)
+    assert provider.seen == [user_request("4")]
     asyncio.run(provider.aclose())
 
 
 def test_probabilities_become_log_probabilities_where_they_are_wanted() -> None:
     provider = ScriptedProvider(lambda _: {"3": 0.25, "4": 0.75, "5": 0.0})
-    tokens = ask(provider, request(top_logprobs=5)).choices[0].tokens
+    tokens = ask(provider, user_request(top_logprobs=5)).choices[0].tokens
     assert tokens is not None
     assert tokens[0].text == "4"
     assert {t: math.exp(p) for t, p in tokens[0].top} == pytest.approx({"4": 0.75, "3": 0.25})
-    assert ask(provider, request()).choices[0] == Choice("4")
+    assert ask(provider, user_request()).choices[0] == Choice("4")
 
 
 def test_responses_pass_through_and_errors_are_raised() -> None:
-    response = Response((Choice("x"),))
+    response = text_response("x")
     replies: list[Reply] = [response, Refused("no"), Transient("later")]
     provider = ScriptedProvider(lambda _: replies.pop(0))
-    assert ask(provider, request()) is response
+    assert ask(provider, user_request()) is response
     for kind in (Refused, Transient):
         with pytest.raises(kind):
-            ask(provider, request())
+            ask(provider, user_request())
 
 
 def test_numbers_will_do_and_nonsense_is_named() -> None:
-    assert ask(ScriptedProvider(lambda _: 4), request()).choices == (Choice("4"),)
-    assert ask(ScriptedProvider(lambda _: {4: 1.0}), request(top_logprobs=5)).choices[0].text == "4"
-    assert ask(ScriptedProvider(lambda _: {}), request()).choices == (Choice(""),)
+    assert ask(ScriptedProvider(lambda _: 4), user_request()).choices == (Choice("4"),)
+    assert (
+        ask(ScriptedProvider(lambda _: {4: 1.0}), user_request(top_logprobs=5)).choices[0].text
+        == "4"
+    )
+    assert ask(ScriptedProvider(lambda _: {}), user_request()).choices == (Choice(""),)
     with pytest.raises(ConfigError, match="not None"):
-        ask(ScriptedProvider(lambda _: None), request())  # type: ignore[arg-type, return-value]
+        ask(ScriptedProvider(lambda _: None), user_request())  # type: ignore[arg-type, return-value]
 
 
 QUESTIONS = [
@@ -72,7 +72,7 @@ def test_an_endpoint_of_typed_questions_is_asked_each_by_itself() -> None:
         {},
         False,
     )
-    question = request(questions=QUESTIONS)
+    question = user_request(questions=QUESTIONS)
     assert ask(provider, question).choices == (
         Choice("2", shares=(("1", 0.25), ("2", 0.5))),
         Choice("yes", shares=(("yes", 1.0),)),
@@ -84,7 +84,7 @@ def test_a_scripted_answer_may_be_a_refusal_or_an_error() -> None:
     refusal = Response((Choice("", "refusal"),))
     replies: list[Reply] = [refusal, {"no": 1.0, "yes": 0.0}, Transient("later")]
     provider = ScriptedProvider(lambda _: replies.pop(0), decides=True)
-    question = request(questions=QUESTIONS)
+    question = user_request(questions=QUESTIONS)
     assert [c.text for c in ask(provider, question).choices] == ["", "no"]
     with pytest.raises(Transient):
         ask(provider, question)
@@ -97,10 +97,10 @@ def test_rules_from_a_file(tmp_path: Path) -> None:
     )
     provider = ScriptedProvider.from_file(path)
     assert provider.notice == ScriptedProvider.notice
-    assert ask(provider, request("the cat on the mat")).choices[0].text == "4"
-    assert ask(provider, request("the cat")).choices[0].text == "2"
+    assert ask(provider, user_request("the cat on the mat")).choices[0].text == "4"
+    assert ask(provider, user_request("the cat")).choices[0].text == "2"
     with pytest.raises(Refused, match="no reply for this prompt"):
-        ask(provider, request("the dog"))
+        ask(provider, user_request("the dog"))
 
 
 def test_the_note_of_a_file_is_its_notice(tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ def test_the_note_of_a_file_is_its_notice(tmp_path: Path) -> None:
     path.write_text("- note: Written by hand.\n- {reply: 2}\n", encoding="utf-8")
     provider = ScriptedProvider.from_file(path)
     assert provider.notice == "Written by hand."
-    assert ask(provider, request("the dog")).choices[0].text == "2"
+    assert ask(provider, user_request("the dog")).choices[0].text == "2"
 
 
 def test_an_edited_file_is_another_endpoint(tmp_path: Path) -> None:
@@ -147,10 +147,10 @@ def test_it_is_made_again_from_its_file_or_with_its_script(tmp_path: Path) -> No
     path = tmp_path / "script.yaml"
     path.write_text("- {reply: '4'}\n")
     provider = ScriptedProvider.from_file(path)
-    ask(provider, request("x"))
+    ask(provider, user_request("x"))
     again = pickle.loads(pickle.dumps(provider))
     assert (again.model, again.endpoint, again.seen) == (provider.model, provider.endpoint, [])
-    assert ask(again, request("x")) == ask(provider, request("x"))
+    assert ask(again, user_request("x")) == ask(provider, user_request("x"))
     assert not again.seen, "a worker's memory would grow with the run"
     scripted = ScriptedProvider(len, model="m", endpoint="e", decides=True)  # type: ignore[arg-type]
     again = pickle.loads(pickle.dumps(scripted))
@@ -164,7 +164,7 @@ def test_a_rule_that_never_answers_is_named_with_the_cause(tmp_path: Path) -> No
         encoding="utf-8",
     )
     provider = ScriptedProvider.from_file(path)
-    ask(provider, request("a b"))
+    ask(provider, user_request("a b"))
     assert provider.unused == {
         2: "rule 1 comes first and answers prompts with 'a' and 'b'",
         3: "no prompt has 'z'",

@@ -14,6 +14,7 @@ from judge.core.errors import Refused
 from judge.core.records import Request, Response
 from judge.providers.openai import OpenAIProvider
 from judge.providers.server_capabilities import RequestAdapter
+from tests.factories import complete_all, user_request
 
 Answer = tuple[int, dict[str, str], Any]
 PARAMS = {"temperature": 0.0, "max_tokens": 64, "top_logprobs": 20}
@@ -24,32 +25,21 @@ FORMAT = {
 UNSUPPORTED = "Unsupported parameter: '{}' is not supported with this model."
 
 
-def request(**params: Any) -> Request:
-    return Request("m", ({"role": "user", "content": "p"},), params)
-
-
 def ask(server: Any, *requests: Request) -> tuple[list[Response], dict[str, Any]]:
     provider = OpenAIProvider("m", base_url=server.url)
-
-    async def all_of_them() -> list[Response]:
-        try:
-            return [await provider.complete(r) for r in requests]
-        finally:
-            await provider.aclose()
-
-    return asyncio.run(all_of_them()), provider.learned
+    return complete_all(provider, *requests), provider.learned
 
 
 @pytest.fixture
 def reply(make_completion: Callable[..., Any]) -> Callable[..., Answer]:
     """A function that answers a body: as many choices as it asks for, or `count`, with log probabilities if wanted."""
 
-    def made(body: dict[str, Any], count: int | None = None) -> Answer:
+    def answer_body(body: dict[str, Any], count: int | None = None) -> Answer:
         data = make_completion("4", top={"4": 1.0} if body.get("logprobs") else None)
         data["choices"] *= body.get("n", 1) if count is None else count
         return 200, {}, data
 
-    return made
+    return answer_body
 
 
 def asked_n(server: Any) -> list[int | None]:
@@ -60,7 +50,7 @@ def test_several_choices_come_from_one_request(
     chat_server: Any, reply: Callable[..., Answer]
 ) -> None:
     chat_server.answer = reply
-    (several, single), learned = ask(chat_server, request(n=20), request(n=1))
+    (several, single), learned = ask(chat_server, user_request(n=20), user_request(n=1))
     assert (len(several.choices), several.unmet, len(single.choices), learned) == (20, (), 1, {})
     assert asked_n(chat_server) == [20, None]
 
@@ -104,7 +94,9 @@ def test_a_server_with_a_limit_is_asked_for_fewer_choices(
         return reply(body)
 
     chat_server.answer = answer
-    (first, second, third), learned = ask(chat_server, request(n=20), request(n=20), request(n=1))
+    (first, second, third), learned = ask(
+        chat_server, user_request(n=20), user_request(n=20), user_request(n=1)
+    )
     got = requested[-1] or 1
     assert (len(first.choices), len(second.choices), len(third.choices)) == (got, got, 1)
     assert (first.unmet, second.unmet, third.unmet) == (("n",), ("n",), ())
@@ -116,7 +108,9 @@ def test_silently_missing_choices_are_noted_and_not_requested_again(
     chat_server: Any, reply: Callable[..., Answer]
 ) -> None:
     chat_server.answer = lambda body: reply(body, min(3, body.get("n", 1)))
-    (first, second, third), learned = ask(chat_server, request(n=20), request(n=20), request(n=2))
+    (first, second, third), learned = ask(
+        chat_server, user_request(n=20), user_request(n=20), user_request(n=2)
+    )
     assert [len(r.choices) for r in (first, second, third)] == [3, 3, 2]
     assert [r.unmet for r in (first, second, third)] == [("n",), ("n",), ()]
     assert asked_n(chat_server) == [20, 3, 2]
@@ -129,7 +123,7 @@ def test_refuses_too_many_or_no_choices(
 ) -> None:
     chat_server.answer = lambda body: reply(body, sent)
     with pytest.raises(Refused, match=f"{sent} choices where {n} were asked for"):
-        ask(chat_server, request(n=n))
+        ask(chat_server, user_request(n=n))
 
 
 def test_learned_limits_survive_concurrent_requests(
@@ -148,9 +142,9 @@ def test_learned_limits_survive_concurrent_requests(
             return data
 
         provider._http.post = held  # type: ignore[method-assign]
-        plain = asyncio.create_task(provider.complete(request(seed=1)))
+        plain = asyncio.create_task(provider.complete(user_request(seed=1)))
         await asyncio.sleep(0)
-        await provider.complete(request(n=20))
+        await provider.complete(user_request(n=20))
         slow.set()
         await plain
         await provider.aclose()
@@ -224,7 +218,7 @@ def test_a_reasoning_model_is_first_asked_not_to_reason(
         )
 
     chat_server.answer = answer
-    (first, second), known = ask(chat_server, request(**PARAMS), request(**PARAMS))
+    (first, second), known = ask(chat_server, user_request(**PARAMS), user_request(**PARAMS))
     assert set(first.unmet) == set(second.unmet) == set(unmet)
     assert known == learned
     assert len(chat_server.bodies) == sent + 1
@@ -244,7 +238,9 @@ def test_temperature_does_not_disable_reasoning(
         )
 
     chat_server.answer = answer
-    (cold, warm), learned = ask(chat_server, request(temperature=0.0), request(temperature=1.0))
+    (cold, warm), learned = ask(
+        chat_server, user_request(temperature=0.0), user_request(temperature=1.0)
+    )
     assert (cold.unmet, warm.unmet, learned) == (("temperature",), (), {"dropped": ["temperature"]})
     assert not any("reasoning_effort" in body for body in chat_server.bodies)
 
@@ -258,7 +254,7 @@ def test_the_model_may_reason_where_nothing_asks_it_not_to(
         return reply(body)
 
     chat_server.answer = answer
-    replies, _ = ask(chat_server, request(top_logprobs=20), request(temperature=1.0))
+    replies, _ = ask(chat_server, user_request(top_logprobs=20), user_request(temperature=1.0))
     assert [body.get("reasoning_effort") for body in chat_server.bodies] == [None, "none", None]
     assert [reply.unmet for reply in replies] == [("reasoning",), ()]
 
@@ -277,7 +273,7 @@ def test_a_server_that_knows_no_such_parameter_is_not_asked_about_reasoning(
     chat_server.answer = lambda body: (
         (status, {}, make_error(message)) if "logprobs" in body else reply(body)
     )
-    (response,), learned = ask(chat_server, request(**PARAMS))
+    (response,), learned = ask(chat_server, user_request(**PARAMS))
     assert (response.unmet, learned) == (("logprobs",), {"dropped": ["logprobs"]})
     assert not any("reasoning_effort" in body for body in chat_server.bodies)
 
@@ -294,7 +290,7 @@ def test_a_refused_effort_costs_one_request(
         return reply(body)
 
     chat_server.answer = answer
-    (response,), learned = ask(chat_server, request(**PARAMS))
+    (response,), learned = ask(chat_server, user_request(**PARAMS))
     assert (response.unmet, learned) == (("logprobs",), {"dropped": ["logprobs"]})
     assert len(chat_server.bodies) == 3
 
@@ -309,7 +305,7 @@ def test_an_effort_that_did_not_help_is_taken_back_and_not_tried_again(
         return reply(body)
 
     chat_server.answer = answer
-    (response,), learned = ask(chat_server, request(**PARAMS))
+    (response,), learned = ask(chat_server, user_request(**PARAMS))
     assert set(response.unmet) == {"logprobs", "temperature"}
     assert learned == {"dropped": ["logprobs", "temperature"]}
     assert [body.get("reasoning_effort") for body in chat_server.bodies] == [
@@ -329,7 +325,7 @@ def test_twenty_alternatives_are_not_lowered_for_a_model_that_reasons(
         return reply(body)
 
     chat_server.answer = answer
-    (response,), learned = ask(chat_server, request(**PARAMS))
+    (response,), learned = ask(chat_server, user_request(**PARAMS))
     assert (response.unmet, learned) == (("reasoning",), {"reasoning_effort": "none"})
     assert chat_server.bodies[-1]["top_logprobs"] == 20
 
@@ -341,7 +337,7 @@ def test_a_response_format_goes_out_as_it_is(
     chat_server: Any, reply: Callable[..., Answer]
 ) -> None:
     chat_server.answer = reply
-    (response,), _ = ask(chat_server, request(response_format=FORMAT))
+    (response,), _ = ask(chat_server, user_request(response_format=FORMAT))
     assert (chat_server.bodies[0]["response_format"], response.unmet) == (FORMAT, ())
 
 
@@ -373,7 +369,7 @@ def test_a_refused_response_format_is_left_out(
 
     chat_server.answer = answer
     (first, second), learned = ask(
-        chat_server, *[request(response_format=FORMAT, temperature=0.0)] * 2
+        chat_server, *[user_request(response_format=FORMAT, temperature=0.0)] * 2
     )
     assert first.unmet == second.unmet == ("response_format",)
     assert learned == {"dropped": ["response_format"]}
@@ -405,12 +401,12 @@ def test_a_group_has_its_key(length: int) -> None:
 
 
 def test_requests_without_a_group_have_no_cache_key() -> None:
-    assert "prompt_cache_key" not in RequestAdapter(caching="key").body(request())
+    assert "prompt_cache_key" not in RequestAdapter(caching="key").body(user_request())
 
 
 def test_only_reused_prefixes_are_marked_if_cache_writes_cost() -> None:
     dialect = RequestAdapter(caching="explicit")
-    alone, shared, plain = (dialect.body(one) for one in (grouped(0), grouped(12), request()))
+    alone, shared, plain = (dialect.body(one) for one in (grouped(0), grouped(12), user_request()))
     assert [body["prompt_cache_options"] for body in (alone, shared, plain)] == [
         {"mode": "explicit"}
     ] * 3

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 from collections.abc import Callable
@@ -21,6 +20,7 @@ from judge.providers.openai import OpenAIProvider
 from judge.providers.pricing import cost_usd
 from judge.providers.vendors import VENDORS, Vendor, host_of_another, signed, wrong_server_reason
 from judge.run.judge_models import open_judge
+from tests.factories import complete_all
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/models.md"
 KEY = "a-key-of-some-length"
@@ -49,13 +49,8 @@ def opened(name: str, **options: Any) -> OpenAIProvider:
 
 
 def ask(provider: OpenAIProvider) -> Response:
-    async def once() -> Response:
-        try:
-            return await provider.complete(WANTED)
-        finally:
-            await provider.aclose()
-
-    return asyncio.run(once())
+    (response,) = complete_all(provider, WANTED)
+    return response
 
 
 def test_hosted_vendors_are_at_https_addresses_with_keys_of_their_own() -> None:

@@ -389,7 +389,7 @@ def panel() -> Result:
 
 @pytest.fixture(scope="session")
 def tested() -> Result:
-    """Three systems on 12 items, with all that the statistics say of them: `good` is told apart from both others in
+    """Three systems on 12 items, with all that the statistics say of them: `good` is distinguished from both others in
     `fluency` and from one in `overall`, none is in `style` and in `delta`, of which the lowest is best.
     """
     columns = (

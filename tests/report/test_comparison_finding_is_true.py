@@ -26,6 +26,7 @@ from judge.results.comparison import RunComparison
 from judge.results.result import Result
 from judge.stats.run_differences import compare_runs
 from judge.table import Table
+from tests.factories import exact_sign_flip_p
 
 EXACT = 10
 """Differences other than 0 up to which this reading enumerates all signs."""
@@ -70,15 +71,6 @@ class Drawn:
             if not np.isnan(matrix[system, item])
         )
         return Result(Table(samples, columns, scores))
-
-
-def exact_p(row: np.ndarray) -> float:
-    """Return the two-sided p of a paired sign-flip test over all assignments of signs."""
-    nonzero = row[row != 0]
-    if not len(nonzero):
-        return 1.0
-    signs = np.array(list(product((1, -1), repeat=len(nonzero)))).reshape(-1, len(nonzero))
-    return float((np.abs(signs @ nonzero) >= abs(nonzero.sum()) - 1e-9).mean())
 
 
 def adjusted(p_values: Mapping[tuple[str, str], float]) -> dict[tuple[str, str], float]:
@@ -132,7 +124,7 @@ class Reading:
     def _p(self, key: tuple[str, str]) -> float:
         row = self.rows[key]
         if np.count_nonzero(row) <= EXACT:
-            return exact_p(row)
+            return exact_sign_flip_p(row)
         p = self.shown[key].estimate.p
         assert p is not None
         return p

@@ -247,24 +247,29 @@ def test_prompts_tokens_and_cost(criterion_diff: CriterionDiff) -> None:
     assert criterion_diff.prompts is not None
     prompts = criterion_diff.prompts
 
-    def made(**fields: Any) -> CriterionDiff:
+    def diff_with_prompts(**fields: Any) -> CriterionDiff:
         return replace(criterion_diff, judged=None, prompts=replace(prompts, **fields))
 
     def rows(diff: CriterionDiff) -> list[list[str]]:
         return [[cell.text for cell in row[:4]] for row in plugins.document(diff).summary[0].rows]
 
-    assert rows(made()) == [
+    assert rows(diff_with_prompts()) == [
         ["tokens per prompt", "612", "655", "+7.0%"],
         ["cost of 1,000 judgments", "$0.1", "$1.25", ""],
     ]
-    assert rows(made(tokens=(100.0, 100.01), cost=None)) == [
+    assert rows(diff_with_prompts(tokens=(100.0, 100.01), cost=None)) == [
         ["tokens per prompt", "100", "100", "0.0%"]
     ]
-    assert "The cost is unknown: no list." in made(cost=None, price_source="no list").report()
-    assert finding(made()) == ["The prompts differ on 9 of 9 texts"]
-    assert finding(made(differ=1, items_differ=1)) == ["The prompts differ on 1 of 9 texts"]
-    assert finding(made(differ=0)) == ["The prompts are the same on 9 texts"]
-    assert "それは本当" in made().report()
+    assert (
+        "The cost is unknown: no list."
+        in diff_with_prompts(cost=None, price_source="no list").report()
+    )
+    assert finding(diff_with_prompts()) == ["The prompts differ on 9 of 9 texts"]
+    assert finding(diff_with_prompts(differ=1, items_differ=1)) == [
+        "The prompts differ on 1 of 9 texts"
+    ]
+    assert finding(diff_with_prompts(differ=0)) == ["The prompts are the same on 9 texts"]
+    assert "それは本当" in diff_with_prompts().report()
 
 
 def test_diff_report_without_data(criterion_diff: CriterionDiff) -> None:

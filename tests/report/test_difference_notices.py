@@ -21,7 +21,7 @@ from judge.stats.system_differences import compare
 QUALITY = Column("quality", "criterion", Signature("q@1"), 1.0, 5.0)
 
 
-def made(scores: pd.DataFrame) -> tuple[Result, Any]:
+def result_of(scores: pd.DataFrame) -> tuple[Result, Any]:
     """Return a result of items × systems, and the comparison of its systems."""
     samples = [Sample(item, name, "text") for item in scores.index for name in scores.columns]
     rows = [
@@ -49,7 +49,7 @@ def carried(first: pd.Series[float], second: pd.Series[float]) -> int:
 def test_names_two_items_that_carry_a_lead() -> None:
     first = [3.2] * 8 + [5.0, 5.0]
     items = [f"i{k}" for k in range(10)]
-    result, comparison = made(pd.DataFrame({"a": first, "b": [3.0] * 10}, index=items))
+    result, comparison = result_of(pd.DataFrame({"a": first, "b": [3.0] * 10}, index=items))
     assert few_items_notice(result, comparison) == (
         "2 of 10 items (i8, i9) make up 71.4% of the difference between a and b on quality; look at these texts."
     )
@@ -58,7 +58,7 @@ def test_names_two_items_that_carry_a_lead() -> None:
 @pytest.mark.parametrize("others", [0.26, 0.5])
 def test_a_catastrophe_that_no_item_has_is_not_noticed(others: float) -> None:
     items = [f"i{k}" for k in range(8)]
-    result, comparison = made(pd.DataFrame({"a": 3 + others, "b": 3.0}, index=items))
+    result, comparison = result_of(pd.DataFrame({"a": 3 + others, "b": 3.0}, index=items))
     assert comparison.differences[0].apart
     assert few_items_notice(result, comparison) == ""
 
@@ -77,7 +77,7 @@ def test_a_notice_is_given_if_and_only_if_few_items_carry_a_significant_differen
     scores = pd.DataFrame(columns, index=[f"i{k}" for k in range(n)])
     if data.draw(st.booleans()):
         scores.loc["i0", "b"] = np.nan
-    result, comparison = made(scores)
+    result, comparison = result_of(scores)
     numbers = [
         number
         for difference in comparison.differences

@@ -42,7 +42,7 @@ VOTES = {"new": (1, 2, 2, 4, 5, 3), "old": (5, 4, 3, 3, 1, 2)}
 SCORES = {"new": (4, 2.4, 2, 4, 3, 3), "old": (4, 4, 3, 1, 3, 2)}
 
 
-def made(*columns: Column) -> Result:
+def rated_result(*columns: Column) -> Result:
     """Two systems on six items, rated by anna and ben."""
     samples, rows = [], []
     for system, votes in VOTES.items():
@@ -88,13 +88,13 @@ def excerpts(content: Any) -> list[Any]:
 
 
 def test_golden(golden: Any) -> None:
-    result = made(SCALE, FLAG)
+    result = rated_result(SCALE, FLAG)
     golden("disagreements.txt", console.render(report(result, "small"), full=True, width=80))
     golden("disagreements.md", markdown.render(report(result, "small")))
 
 
 def test_the_section_begins_with_the_finding_and_the_disagreements() -> None:
-    content = people_blocks(made(SCALE))
+    content = people_blocks(rated_result(SCALE))
     assert isinstance(content[0], blocks.Paragraph)
     assert titles(content)[:3] == [
         "Judge higher than people",
@@ -104,25 +104,29 @@ def test_the_section_begins_with_the_finding_and_the_disagreements() -> None:
 
 
 def test_a_text_links_to_the_items_in_the_order_of_the_gaps() -> None:
-    first, *_, last = excerpts(report(made(SCALE), "small", linked=True).sections[0].blocks)
+    first, *_, last = excerpts(report(rated_result(SCALE), "small", linked=True).sections[0].blocks)
     gap = items.gap_name("polite")
     assert first.link == items.link(item="t0", system="new", column=gap, order="high")
     assert (last.score, last.link) == (
         "−0.5",
         items.link(item=last.item, system=last.system, column=gap),
     )
-    assert not any(one.link for one in excerpts(report(made(SCALE), "small").sections[0].blocks))
+    assert not any(
+        one.link for one in excerpts(report(rated_result(SCALE), "small").sections[0].blocks)
+    )
 
 
 def test_each_criterion_has_its_share_of_the_texts() -> None:
-    both = excerpts(report(made(SCALE, FLAG), "small").sections[0].blocks)
+    both = excerpts(report(rated_result(SCALE, FLAG), "small").sections[0].blocks)
     assert {one.column for one in both} == {"polite", "safe"}
-    (alone,) = {one.column for one in excerpts(report(made(FLAG), "small").sections[0].blocks)}
+    (alone,) = {
+        one.column for one in excerpts(report(rated_result(FLAG), "small").sections[0].blocks)
+    }
     assert alone == "safe"
 
 
 def test_the_page_escapes_texts_and_names() -> None:
-    page = made(SCALE).report("html")
+    page = rated_result(SCALE).report("html")
     assert "<img" not in page
     assert "\x1b" not in page
     assert page.count("&lt;img src=x") > 3

@@ -26,7 +26,7 @@ from judge.table import Table
 SCALE = (1.0, 5.0, ("1", "2", "3", "4", "5"))
 
 
-def made(
+def result_of(
     values: Mapping[str, Mapping[str, Sequence[float]]], against: str = "", **better: str
 ) -> Result:
     """A run from values by system, column and item."""
@@ -69,38 +69,40 @@ def of(*names: str, **values: list[float]) -> dict[str, dict[str, list[float]]]:
 
 def test_finding_names_the_best_system_and_its_lead() -> None:
     noisy = [value + (0.2 if k % 2 else -0.2) for k, value in enumerate(wave(3.0))]
-    assert finding(made(of(a=wave(4.0), b=noisy))) == (
+    assert finding(result_of(of(a=wave(4.0), b=noisy))) == (
         "a beats b",
         "b trails by 1.00 (p < 0.001) and is worse on 16 of 16 items.",
     )
-    headline, trailing = finding(made(of(a=wave(4.0), b=noisy, c=wave(2.0))))
+    headline, trailing = finding(result_of(of(a=wave(4.0), b=noisy, c=wave(2.0))))
     assert headline == "a beats both other systems"
     assert trailing.startswith("b, the next best, trails by 1.00 ")
 
 
 def test_the_lowest_is_best_if_lower_is_better() -> None:
     noisy = [value + (2.0 if k % 2 else -2.0) for k, value in enumerate(wave(60.0))]
-    headline, trailing = finding(made({"a": {"ter": noisy}, "b": {"ter": wave(40.0)}}, ter="lower"))
+    headline, trailing = finding(
+        result_of({"a": {"ter": noisy}, "b": {"ter": wave(40.0)}}, ter="lower")
+    )
     assert headline == "b beats a"
     assert trailing.startswith("a trails by 20.00 ")
 
 
 def test_systems_that_share_the_first_place_are_named_together() -> None:
     a, b = [4.0, 3.0, 5.0, 2.0] * 5, [3.0, 4.0, 4.0, 2.5] * 5
-    headline, *_ = finding(made(of(a=a, b=b, c=[1.0, 1.5] * 10)))
+    headline, *_ = finding(result_of(of(a=a, b=b, c=[1.0, 1.5] * 10)))
     assert headline == "a and b beat c; no significant difference between them"
 
 
 def test_a_pair_behind_the_best_without_a_difference_is_named() -> None:
     b, c = [2.0, 2.5, 3.0, 2.0] * 5, [2.5, 2.0, 2.0, 3.0] * 5
     assert "No significant difference between b and c." in finding(
-        made(of(a=wave(4.5, 20), b=b, c=c))
+        result_of(of(a=wave(4.5, 20), b=b, c=c))
     )
 
 
 def test_finding_without_a_difference_names_the_items_needed() -> None:
     a, b = [4.0, 3.0, 5.0, 2.0] * 5, [3.0, 4.0, 4.0, 2.5] * 5
-    headline, detail = finding(made(of(a=a, b=b)))
+    headline, detail = finding(result_of(of(a=a, b=b)))
     assert headline == "No significant difference between the two systems on fluency"
     # The standard deviation of the differences is 0.916: (1.960 + 0.842)² · 0.916² / 0.125² = 421.2, and ties.
     assert detail == (
@@ -132,7 +134,7 @@ def test_items_needed_in_the_finding_equal_power(
     values: dict[str, list[float]], criteria: list[str], tmp_path: Path
 ) -> None:
     """The sentence, the Python result and `judge plan --pair` answer with one number, or none of them with any."""
-    result = made(of(*criteria, **values))
+    result = result_of(of(*criteria, **values))
     comparison = main_comparison(result)
     assert comparison is not None
     first, second = (rank.system for rank in comparison.ranks[:2])
@@ -157,7 +159,7 @@ def test_items_needed_in_the_finding_equal_power(
 
 def on_items(a: list[float], b: list[float], **better: str) -> Result:
     """The rows of `made`, with the first values of `a` on the items of `b` and the others on items of its own."""
-    return made(
+    return result_of(
         {"a": {"ter" if better else "coherence": a}, "b": {"ter" if better else "coherence": b}},
         **better,
     )
@@ -195,7 +197,7 @@ def test_a_system_that_is_better_on_the_shared_items_beats_the_one_with_the_high
 
 
 def test_too_few_items_are_named_with_the_number_that_is_enough() -> None:
-    *_, last = finding(made(of(a=[4.0, 2.0], b=[3.0, 2.5])))
+    *_, last = finding(result_of(of(a=[4.0, 2.0], b=[3.0, 2.5])))
     assert (
         last
         == "With 2 items, no difference between 2 systems can be significant: you need at least 6."
@@ -207,13 +209,13 @@ def test_a_metric_names_no_winner_that_the_judge_does_not_see() -> None:
         "a": {"wer": wave(1.0), "fluency": [4.0] * 16},
         "b": {"wer": wave(2.0), "fluency": [4.0] * 16},
     }
-    headline, *_ = finding(made(values, wer="lower"))
+    headline, *_ = finding(result_of(values, wer="lower"))
     assert headline == "The systems cannot be compared on fluency: all values are equal"
 
 
 def test_equal_means_have_no_first_system() -> None:
     values = {"a": wave(3.0), "b": wave(3.0)[1:] + wave(3.0)[:1], "c": wave(3.0)[::-1]}
-    assert finding(made(of(**values))) == (
+    assert finding(result_of(of(**values))) == (
         "No significant difference between the 3 systems on fluency",
         "a, b and c have the highest mean (2.97).",
     )
@@ -222,7 +224,7 @@ def test_equal_means_have_no_first_system() -> None:
 def test_many_names_are_counted() -> None:
     many = {f"s{k}": wave(3.0 - k / 50)[k:] + wave(3.0 - k / 50)[:k] for k in range(6)}
     headline, *_ = finding(
-        made(of(**many, low=wave(1.5), lower=wave(1.4), least=wave(1.3), last=wave(1.2)))
+        result_of(of(**many, low=wave(1.5), lower=wave(1.4), least=wave(1.3), last=wave(1.2)))
     )
     assert (
         headline
@@ -241,7 +243,7 @@ def test_a_system_that_only_a_metric_ranks_first_is_named() -> None:
         "fluency": wave(4.0),
         "rouge1": [0.8 + k / 100 for k in range(16)],
     }
-    result = made({"good": good, "copy": copy})
+    result = result_of({"good": good, "copy": copy})
     metric = Column("rouge1", "metric", Signature("rouge1"), 0.0, 1.0)
     columns = [metric if column.name == "rouge1" else column for column in result.table.columns]
     analysis = analyze(result.table.samples, columns, result.table.rows())
@@ -274,11 +276,11 @@ def test_a_system_that_only_a_metric_ranks_first_is_named() -> None:
 def test_finding_without_a_comparison_gives_the_mean_or_a_reason(
     values: dict[str, list[float]], sentence: str
 ) -> None:
-    assert finding(made(of(**values)))[0].startswith(sentence)
+    assert finding(result_of(of(**values)))[0].startswith(sentence)
 
 
 def test_a_pass_fail_scale_reads_as_a_share() -> None:
-    result = made(of(a=[1.0, 0.0, 1.0, 1.0] * 4))
+    result = result_of(of(a=[1.0, 0.0, 1.0, 1.0] * 4))
     column = Column(
         "fluency", "criterion", Signature("f"), 0.0, 1.0, ("pass", "fail"), values=(1.0, 0.0)
     )
@@ -387,14 +389,14 @@ def test_a_column_that_can_be_tested_comes_before_one_that_cannot() -> None:
         "a": {"fluency": [4.0], "style": wave(4.0)},
         "b": {"fluency": [3.0], "style": wave(3.0)},
     }
-    comparison = main_comparison(made(values))
+    comparison = main_comparison(result_of(values))
     assert comparison is not None
     assert comparison.column == "style"
 
 
 def test_a_name_stays_on_its_line_and_within_bounds() -> None:
     headline, *_ = finding(
-        made({"a\x1b[31m\nb" + "x" * 100: {"fluency": wave(4.0)}, "c": {"fluency": wave(3.0)}})
+        result_of({"a\x1b[31m\nb" + "x" * 100: {"fluency": wave(4.0)}, "c": {"fluency": wave(3.0)}})
     )
     assert headline.startswith("a\\x1b[31m bxxx")
     assert headline.index(" beats c") == 60
@@ -508,7 +510,7 @@ def test_against_one_system_the_better_ones_the_worse_and_the_others_are_named()
     )
     like = [v + (0.4 if k % 2 else -0.3) for k, v in enumerate(base)]
     run = of(now=base, shorter=up, longer=like, vague=down)
-    result = made(run, against="now")
+    result = result_of(run, against="now")
     (scatter,) = result.scatters("fluency", pair=("longer", "now"))
     assert finding(result) == (
         "shorter beats now on fluency",
@@ -517,21 +519,22 @@ def test_against_one_system_the_better_ones_the_worse_and_the_others_are_named()
         "No significant difference: longer (+0.05 [−0.14, 0.24]). "
         f"If that is real, detecting it needs about {scatter.pairs[0].needed()} items (80% power).",
     )
-    assert finding(made({s: run[s] for s in ("now", "shorter")}, against="now")) == (
+    assert finding(result_of({s: run[s] for s in ("now", "shorter")}, against="now")) == (
         "shorter beats now on fluency",
         "Significantly better: shorter (+0.50 [0.39, 0.61]).",
     )
     assert (
-        finding(made(run, against="shorter"))[0] == "shorter beats all 3 other systems on fluency"
+        finding(result_of(run, against="shorter"))[0]
+        == "shorter beats all 3 other systems on fluency"
     )
-    headline, better, *_ = finding(made(run, against="longer", fluency="lower"))
+    headline, better, *_ = finding(result_of(run, against="longer", fluency="lower"))
     assert headline == "vague beats longer on fluency"
     assert better.startswith("Significantly better: vague (−0.55 ")
 
 
 def test_against_one_system_too_few_items_are_named() -> None:
     run = of(now=wave(3.0, 6), shorter=wave(4.0, 6), longer=[4.0, 3.5, 3.0, 3.0, 3.0, 3.0])
-    headline, few = finding(made(run, against="now"))
+    headline, few = finding(result_of(run, against="now"))
     assert headline == "No system beats now on fluency"
     assert few == "With 6 items, no difference from now can be significant: you need at least 7."
 
@@ -539,7 +542,7 @@ def test_against_one_system_too_few_items_are_named() -> None:
 def test_a_system_with_scores_for_few_items_does_not_lead() -> None:
     """Its mean is of items that may be easier; the others differ whatever it has."""
     alternating = [3.5, 4.5] * 10
-    result = made(of(a=[5.0] * 3, b=alternating, c=[value - 2 for value in wave(4.0, 20)]))
+    result = result_of(of(a=[5.0] * 3, b=alternating, c=[value - 2 for value in wave(4.0, 20)]))
     comparison = main_comparison(result)
     assert comparison is not None
     assert (comparison.best[0], comparison.partly_scored, comparison.items) == ("b", ("a",), 20)
@@ -552,7 +555,7 @@ def test_finding_names_a_significant_difference_below_the_leader() -> None:
     """The leader has scores for more than half of the items, but too few for a difference."""
     leader = [5.0, 1.0, 5.0, 5.0, 5.0, 1.0, 5.0, 5.0, 1.0, 5.0, 5.0]
     b, c = [3.5, 3.75] * 10, [3.0, 2.75] * 10
-    headline, reason = finding(made(of(a=leader, b=b, c=c)))
+    headline, reason = finding(result_of(of(a=leader, b=b, c=c)))
     assert headline == "b beats c on fluency"
     assert reason == (
         "a has the highest mean (3.91) over 11 of 20 items, but differs significantly from no system."
@@ -562,7 +565,7 @@ def test_finding_names_a_significant_difference_below_the_leader() -> None:
 def test_the_finding_names_its_column_and_the_criteria_that_contradict_it() -> None:
     up, down = wave(4.0, 20), [value - 0.25 for value in wave(3.0, 20)][::-1]
     values = {"a": {"style": up, "fluency": down}, "b": {"style": down, "fluency": up}}
-    result = made(values)
+    result = result_of(values)
     no_overall = replace(result, overall=None, comparisons=result.comparisons[:2])
     headline, _, contradiction = finding(no_overall)
     assert headline == "a beats b on style"
@@ -572,7 +575,7 @@ def test_the_finding_names_its_column_and_the_criteria_that_contradict_it() -> N
 def test_the_next_best_is_the_next_by_rank() -> None:
     """b shares the first place, so the best of those beaten is not the next best."""
     a, b = [4.0, 3.0, 5.0, 2.0] * 5, [3.0, 4.0, 4.0, 2.5] * 5
-    _, trailing, *_ = finding(made(of(a=a, b=b, c=[1.0, 1.5] * 10, d=[0.5, 1.0] * 10)))
+    _, trailing, *_ = finding(result_of(of(a=a, b=b, c=[1.0, 1.5] * 10, d=[0.5, 1.0] * 10)))
     assert trailing.startswith("c, the best of those beaten, trails a by 2.25 ")
 
 
@@ -591,7 +594,7 @@ def test_a_metric_disagrees_only_if_its_first_systems_are_others(
     means = {"good": 4.5, "fair": 4.5, "copy": 1.5}
     noise = [(k * 7 % 16) / 100 for k in range(16)]
     turned = {"good": noise, "fair": noise, "copy": noise[::-1]}
-    result = made(
+    result = result_of(
         {
             name: {
                 "fluency": wave(mean),

@@ -22,6 +22,7 @@ from judge.core.signature import Signature
 from judge.report.views.finding import finding
 from judge.results.result import Result
 from judge.stats.analyze import analyze
+from tests.factories import exact_sign_flip_p
 
 Values = Mapping[str, np.ndarray]
 """Systems × items by column, NaN for missing values."""
@@ -62,15 +63,6 @@ def run_of(values: Values) -> Result:
     )
 
 
-def exact_p(row: np.ndarray) -> float:
-    """Return the two-sided p of a paired sign-flip test over all assignments of signs."""
-    nonzero = row[row != 0]
-    if not len(nonzero):
-        return 1.0
-    signs = np.array(list(product((1, -1), repeat=len(nonzero)))).reshape(-1, len(nonzero))
-    return float((np.abs(signs @ nonzero) >= abs(nonzero.sum()) - 1e-9).mean())
-
-
 class Reading:
     """What a careful reader finds in one column of the table."""
 
@@ -86,7 +78,7 @@ class Reading:
             if (self.known[a] & self.known[b]).sum() > 1
         ]
         p_values = {
-            (a, b): exact_p(row)
+            (a, b): exact_sign_flip_p(row)
             if np.count_nonzero(row := self.differences(a, b)) <= EXACT
             else shown[NAMES[a], NAMES[b]]
             for a, b in pairs

@@ -60,7 +60,7 @@ def test_the_table_holds_every_estimate(result: Result) -> None:
 
 
 def test_published_schema_matches_the_records() -> None:
-    """JUDGE_GOLDEN=write writes it anew. What a release takes out of it needs another number in SCHEMA."""
+    """JUDGE_GOLDEN=write rewrites it. What a release takes out of it needs another number in SCHEMA."""
     text = json.dumps(schema(), ensure_ascii=False, indent=1) + "\n"
     if os.environ.get("JUDGE_GOLDEN") == "write":
         PUBLISHED.write_text(text, encoding="utf-8")

@@ -64,7 +64,7 @@ def test_all_that_a_server_can_teach_has_words() -> None:
     assert "_" not in words.replace("max_tokens", "")
     assert (
         len(taught) + 1 == words.count(";") + 1
-    )  # three parameters dropped; the effort is said by `unmet`
+    )  # three parameters dropped; the effort is reported by `unmet`
 
 
 def test_every_judge_that_left_something_out_is_warned_of() -> None:

@@ -73,7 +73,7 @@ def polite(tmp_path: Path) -> str:
     return str(tmp_path / "polite.yaml")
 
 
-def asked(request: Request) -> list[int]:
+def question_numbers(request: Request) -> list[int]:
     """The numbers of the questions that a request asks."""
     if "questions" in request.params:
         return [
@@ -92,7 +92,7 @@ def truth(request: Request) -> tuple[float, ...]:
 
 def answer(request: Request) -> Reply:
     """A judge whose most likely answers are those of TRUTH, without probabilities."""
-    words = {n: "yes" if truth(request)[n - 1] > 0.5 else "no" for n in asked(request)}
+    words = {n: "yes" if truth(request)[n - 1] > 0.5 else "no" for n in question_numbers(request)}
     if "response_format" in request.params and len(words) > 1:
         return json.dumps({f"polite.{n}": word for n, word in words.items()})
     (word,) = words.values()
@@ -101,7 +101,7 @@ def answer(request: Request) -> Reply:
 
 def probabilities(request: Request) -> Reply:
     """A judge that gives the probabilities of TRUTH to one question at a time."""
-    (number,) = asked(request)
+    (number,) = question_numbers(request)
     yes = truth(request)[number - 1]
     return {"yes": yes, "no": 1 - yes}
 
@@ -276,8 +276,12 @@ def test_retry_failed_asks_only_the_unanswered_questions(polite: str, tmp_path: 
     seen: list[list[int]] = []
 
     def script(request: Request) -> Reply:
-        seen.append(asked(request))
-        return "perhaps" if asked(request) == [2] and len(seen) < 13 else probabilities(request)
+        seen.append(question_numbers(request))
+        return (
+            "perhaps"
+            if question_numbers(request) == [2] and len(seen) < 13
+            else probabilities(request)
+        )
 
     provider = ScriptedProvider(script, endpoint="test")
     options: Mapping[str, Any] = {
@@ -300,7 +304,7 @@ def test_a_stored_run_holds_the_answers(polite: str, tmp_path: Path) -> None:
     def script(request: Request) -> Reply:
         return (
             "hm"
-            if truth(request) == TRUTH["2", "b"] and asked(request) == [3]
+            if truth(request) == TRUTH["2", "b"] and question_numbers(request) == [3]
             else probabilities(request)
         )
 

@@ -12,6 +12,7 @@ from judge.core.records import Choice, Response, Token
 from judge.criteria import load
 from judge.scoring import strategies
 from judge.scoring.strategies import SamplingOptions, UnusableReply
+from tests.factories import draws_of, text_response
 
 COHERENCE = load("coherence")
 
@@ -44,14 +45,10 @@ def test_probabilities_above_one_are_the_next_strategys_turn(filler: float) -> N
 
 
 def test_refused_logprobs_fall_back_on_draws() -> None:
-    refused = replace(Response((Choice("I would rather not say."),)), unmet=("logprobs",))
+    refused = replace(text_response("I would rather not say."), unmet=("logprobs",))
     with pytest.raises(UnusableReply) as caught:
         strategies.score_reply("logprobs", [refused], COHERENCE, SamplingOptions(), judged="")
     assert caught.value.lasting
-
-
-def draws(*texts: str) -> list[Response]:
-    return [Response((Choice(text),)) for text in texts]
 
 
 @pytest.mark.parametrize("lost", ["5", "3"])
@@ -69,7 +66,7 @@ def test_draws_that_are_lost_by_their_label_leave_no_mean(
         return plain(choice, criterion, judged)  # type: ignore[arg-type]
 
     monkeypatch.setattr(strategies, "read", refusing)
-    half = draws(*["3"] * 10, *["5"] * 10)
+    half = draws_of(*["3"] * 10, *["5"] * 10)
     with pytest.raises(ParseError, match="10 of 20 draws"):
         strategies.score_reply(
             "samples", half, COHERENCE, SamplingOptions(), judged=f"It has a {lost}."

@@ -18,6 +18,7 @@ from judge.core.records import Choice, Criterion, Response, Sample, Scale, Token
 from judge.execution.judgments import Judgment
 from judge.scoring.parse import find, read
 from judge.scoring.strategies import SamplingOptions, Strategy, score_reply
+from tests.factories import text_response
 
 FIVE = Scale.integers(1, 5)
 FOURS = [
@@ -313,7 +314,7 @@ def test_every_strategy_records_a_reading_in_prose_unless_replies_are_read_stric
             ),
         )
     )
-    formal = Response((Choice("Short.\nScore: 4"),))
+    formal = text_response("Short.\nScore: 4")
     answers = [formal, prosaic] if strategy == "samples" else [prosaic]
     for strict, reading, mass in ((False, "prose", 1.0), (True, "strict", 0.5)):
         settings = SamplingOptions(strict=strict, min_mass=0.0)

@@ -14,15 +14,12 @@ from judge.core.records import Choice, Prompt, ReplyKind, Response, Scale, Token
 from judge.criteria import load
 from judge.scoring import strategies
 from judge.scoring.strategies import SamplingOptions, UnusableReply
+from tests.factories import draws_of
 
 COHERENCE = load("coherence")
 PROMPT = Prompt(
     "i", "s", "coherence", ({"role": "user", "content": "How coherent?"},), "The question"
 )
-
-
-def said(*texts: str) -> list[Response]:
-    return [Response((Choice(text),)) for text in texts]
 
 
 def weighed(*places: str | tuple[str, dict[str, float]]) -> Response:
@@ -156,7 +153,7 @@ def test_structured_output_is_asked_for_by_a_schema_in_the_order_of_the_kind() -
 
 def test_twenty_draws_as_the_table_of_vectors_has_them() -> None:
     value, provenance = strategies.score_reply(
-        "samples", said(*["4"] * 13, *["5"] * 6, "n/a"), COHERENCE, SamplingOptions()
+        "samples", draws_of(*["4"] * 13, *["5"] * 6, "n/a"), COHERENCE, SamplingOptions()
     )
     assert value == pytest.approx(4.3158, abs=5e-5)
     assert (provenance.method, provenance.n, provenance.mass, provenance.argmax) == (
@@ -175,7 +172,7 @@ def test_twenty_draws_as_the_table_of_vectors_has_them() -> None:
 
 def test_unanswered_draws_are_counted_separately() -> None:
     value, provenance = strategies.score_reply(
-        "samples", [*said("4", "2"), Refused("busy")], COHERENCE, SamplingOptions(), ["why"]
+        "samples", [*draws_of("4", "2"), Refused("busy")], COHERENCE, SamplingOptions(), ["why"]
     )
     assert (value, provenance.n, provenance.mass) == (3.0, 2, 1.0)
     assert provenance.note == "why; 1 of 3 draws were not answered"
@@ -183,7 +180,7 @@ def test_unanswered_draws_are_counted_separately() -> None:
 
 def test_draws_without_a_score_fall_back_and_missing_replies_raise() -> None:
     with pytest.raises(UnusableReply, match="none of 2 draws has a score"):
-        strategies.score_reply("samples", said("n/a", "no"), COHERENCE, SamplingOptions())
+        strategies.score_reply("samples", draws_of("n/a", "no"), COHERENCE, SamplingOptions())
     with pytest.raises(Refused, match="busy"):
         strategies.score_reply(
             "samples", [Refused("busy"), Refused("later")], COHERENCE, SamplingOptions()
@@ -192,7 +189,7 @@ def test_draws_without_a_score_fall_back_and_missing_replies_raise() -> None:
 
 def test_probabilities_that_are_missing_or_too_small_are_not_trusted() -> None:
     with pytest.raises(UnusableReply, match="without token probabilities") as lacking:
-        strategies.score_reply("logprobs", said("4"), COHERENCE, SamplingOptions())
+        strategies.score_reply("logprobs", draws_of("4"), COHERENCE, SamplingOptions())
     assert lacking.value.lasting
     reply = weighed(("3", {"3": 0.02, "I": 0.98}))
     value, provenance = strategies.score_reply(
@@ -297,7 +294,7 @@ def test_reason_first_probabilities_are_noted_in_the_provenance() -> None:
 def test_samples_keep_a_reason_of_the_likeliest_label() -> None:
     reasoned = replace(COHERENCE, reply="score_then_reason")
     _, provenance = strategies.score_reply(
-        "samples", said("2\nToo short.", "4\nFine.", "4\nGood."), reasoned, SamplingOptions()
+        "samples", draws_of("2\nToo short.", "4\nFine.", "4\nGood."), reasoned, SamplingOptions()
     )
     assert (provenance.argmax, provenance.reason) == ("4", "Fine.")
 

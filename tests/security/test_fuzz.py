@@ -18,7 +18,7 @@ from judge.cache import base
 from judge.cache.disk import DiskCache
 from judge.config import RankConfig, load_config
 from judge.core.errors import JudgeError
-from judge.core.records import Choice, Column, Provenance, Response, Sample, Scale, Score
+from judge.core.records import Choice, Column, Provenance, Sample, Scale, Score
 from judge.core.signature import Signature
 from judge.criteria.render import Renderer
 from judge.data import samples
@@ -28,6 +28,7 @@ from judge.scoring.json_scores import spans
 from judge.scoring.parse import find, read
 from judge.suite.load import load as load_suite
 from judge.table import SAMPLES, SCORES, Table, store
+from tests.factories import text_response
 
 EACH = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 BYTES = st.binary(max_size=400)
@@ -184,9 +185,9 @@ def test_rows_of_any_kind(tmp_path: Path, mode: int, value: Any) -> None:
 def test_a_damaged_cache(tmp_path: Path, data: bytes, at: int) -> None:
     folder = Path(mkdtemp(dir=tmp_path))
     with DiskCache(folder) as cache:
-        cache.put("k", Response((Choice("4"),)))
+        cache.put("k", text_response("4"))
     file = folder / "responses" / "cache.db"
     raw = file.read_bytes()
     file.write_bytes(raw[:at] + data + raw[at:])
     with suppress(JudgeError), DiskCache(folder) as cache:
-        assert cache.get_many(["k"]) in ({}, {"k": Response((Choice("4"),))})
+        assert cache.get_many(["k"]) in ({}, {"k": text_response("4")})

@@ -212,15 +212,15 @@ def test_header_values_enter_the_cache_key_unless_secret(
 ) -> None:
     chat_server.answer = lambda _: (200, {}, make_completion("4"))
 
-    def asked(headers: dict[str, str]) -> int:
+    def requests_sent(headers: dict[str, str]) -> int:
         before = len(chat_server.bodies)
         evaluate(chat_server, headers=headers, cache=tmp_path)
         return len(chat_server.bodies) - before
 
-    assert asked({"X-Mode": "one"}) == len(ROWS)
-    assert asked({"X-Mode": "one"}) == 0
-    assert asked({"X-Mode": "two"}) == len(ROWS)
-    assert asked({"X-Mode": "two", "X-Api-Key": "new"}) == 0
+    assert requests_sent({"X-Mode": "one"}) == len(ROWS)
+    assert requests_sent({"X-Mode": "one"}) == 0
+    assert requests_sent({"X-Mode": "two"}) == len(ROWS)
+    assert requests_sent({"X-Mode": "two", "X-Api-Key": "new"}) == 0
 
 
 def test_a_secret_header_goes_into_no_other_process(chat_server: Any) -> None:

@@ -14,6 +14,8 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from tests.factories import write_jsonl
+
 KEY = "sk-a-key-that-nobody-else-has-0123456789"
 COMMANDS = """
 import json, sys
@@ -89,7 +91,7 @@ def test_api_key_is_in_no_file(telling: Any, tmp_path: Path) -> None:
         for item in ("ferry", "baths", "bridge")
         for system, end in (("a", "is closed"), ("b", "opens"))
     ]
-    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    write_jsonl(tmp_path / "rows.jsonl", rows)
     (tmp_path / "s.judge.yaml").write_text(SUITE)
     model_options = ("--model", "m", "--base-url", telling.url, "--retries", "0")
     commands = []

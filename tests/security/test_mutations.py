@@ -20,6 +20,7 @@ import pytest
 import yaml
 
 from judge.cli import main
+from tests.factories import write_jsonl
 
 ROOT = Path(__file__).parents[2]
 COUNT = int(os.environ.get("JUDGE_MUTATIONS", "5"))
@@ -153,7 +154,7 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def write_all(folder: Path) -> None:
-    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in DATA))
+    write_jsonl(folder / "rows.jsonl", DATA)
     (folder / "mine.jinja").write_text(f"---\n{yaml.safe_dump(HEADER)}---\n{{{{ output }}}}\n")
     (folder / "replies.yaml").write_text(yaml.safe_dump(REPLIES))
     (folder / "run.yaml").write_text(yaml.safe_dump(PLAN))

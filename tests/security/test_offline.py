@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.factories import write_jsonl
 
 HOOKED = """
 import sys
@@ -85,7 +86,7 @@ def test_offline(tmp_path: Path) -> None:
         for item in ("ferry", "baths")
         for system, end in (("a", "is closed"), ("b", "opens on Monday"))
     ]
-    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    write_jsonl(folder / "rows.jsonl", rows)
     (folder / "replies.yaml").write_text("- {reply: 3}\n")
     done = run(folder, lines=COMMANDS)
     assert "CONNECTS" not in done.stderr, done.stderr

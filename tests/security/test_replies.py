@@ -28,7 +28,7 @@ REQUEST = Request(
 KEY = "sk-a-key-that-nobody-else-has-0123456789"
 
 
-def asked(url: str, *, timeout: float = 60.0) -> ProviderError:
+def provider_error(url: str, *, timeout: float = 60.0) -> ProviderError:
     """What comes of asking this server."""
     provider = OpenAIProvider("m", base_url=url, timeout=timeout)
 
@@ -52,7 +52,7 @@ def test_a_packed_reply_is_unpacked_no_further_than_a_reply_goes(
     packed = b"".join(packer.compress(b" " * 1_000_000) for _ in range(blocks)) + packer.flush()
     assert len(packed) < 1_000_000
     chat_server.answer = lambda _: (status, {"content-encoding": "gzip"}, packed)
-    error = asked(chat_server.url)
+    error = provider_error(chat_server.url)
     assert isinstance(error, Refused)
     assert re.search("answered with more than (2|64) MB", str(error))
 
@@ -102,7 +102,7 @@ def endless() -> Iterator[str]:
 
 
 def test_a_reply_without_an_end_is_not_waited_for(endless: str) -> None:
-    error = asked(endless, timeout=10_000)
+    error = provider_error(endless, timeout=10_000)
     assert isinstance(error, Refused)
     assert error.stops == "if_first"
 
@@ -152,7 +152,7 @@ def test_server_messages_contain_no_terminal_codes(
     chat_server: Any, status: int, headers: dict[str, str], body: Any
 ) -> None:
     chat_server.answer = lambda _: (status, headers, body)
-    error = asked(chat_server.url)
+    error = provider_error(chat_server.url)
     assert str(error).isprintable(), str(error)
     assert "\\x1b" in str(error)
 
@@ -160,7 +160,7 @@ def test_server_messages_contain_no_terminal_codes(
 def test_a_long_error_body_is_not_parsed(chat_server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     chat_server.answer = lambda _: (400, {}, b" ".join([b"x"] * 1_000_000) + KEY.encode())
-    assert len(str(asked(chat_server.url))) < 500
+    assert len(str(provider_error(chat_server.url))) < 500
 
 
 def test_requests_reveal_nothing_about_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:

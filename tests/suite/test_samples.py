@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import pytest
 
 from judge.core.errors import ConfigError
 from judge.suite.load import SuiteTexts, collect_samples, language, load, load_criteria, read
+from tests.factories import write_jsonl
 
 ROWS = [
     {
@@ -31,7 +31,7 @@ Gather = Callable[..., SuiteTexts]
 @pytest.fixture
 def gather(tmp_path: Path) -> Gather:
     """What cases ask for, which are written after three lines; `top` stands in the first."""
-    (tmp_path / "data.jsonl").write_text("\n".join(map(json.dumps, ROWS)), encoding="utf-8")
+    write_jsonl(tmp_path / "data.jsonl", ROWS)
     (tmp_path / "tone.jinja").write_text(LABELS, encoding="utf-8")
 
     def of(*cases: str, top: str = "undecided: fail", over: tuple[str, ...] = ()) -> SuiteTexts:
@@ -227,7 +227,7 @@ def test_a_case_called_like_a_text_of_the_data(gather: Gather, tmp_path: Path) -
 def test_names_in_messages_are_few(gather: Gather, tmp_path: Path) -> None:
     rows = [{"item": f"doc-{n}", "system": "s", "output": "x"} for n in range(500)]
     path = tmp_path / "many.judge.yaml"
-    (tmp_path / "many.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    write_jsonl(tmp_path / "many.jsonl", rows)
     path.write_text(
         "data: many.jsonl\ncases: [{criterion: fluency, item: doc-x, expect: {min: 2}}]\n"
     )

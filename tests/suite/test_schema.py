@@ -23,7 +23,7 @@ PUBLISHED = ROOT / "docs" / "suite.schema.json"
 
 
 def test_published_schema_matches_the_models() -> None:
-    """JUDGE_GOLDEN=write writes it anew."""
+    """JUDGE_GOLDEN=write rewrites it."""
     if os.environ.get("JUDGE_GOLDEN") == "write":
         PUBLISHED.write_text(schema_text(), encoding="utf-8")
     assert PUBLISHED.read_text(encoding="utf-8") == schema_text()

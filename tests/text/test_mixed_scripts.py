@@ -15,6 +15,7 @@ from judge import text
 from judge.core import plugins
 from judge.core.records import Sample, Score
 from judge.metrics import bleu
+from tests.factories import skip_without_tokenizer
 
 pytestmark = pytest.mark.extra
 
@@ -43,17 +44,12 @@ def letters(string: str) -> list[str]:
     ]
 
 
-def need(name: str) -> None:
-    if not text.installed(name):
-        pytest.skip(f"needs the packages of the tokenizer {name}")
-
-
 @pytest.mark.parametrize(
     "name", [name for name in text.TOKENIZERS if name != "kiwi"]
 )  # kiwi writes other forms
 @given(line=MIXED)
 def test_every_letter_belongs_to_a_token(name: str, line: str) -> None:
-    need(name)
+    skip_without_tokenizer(name)
     if name == "en" and text.is_latin(line):
         return  # rouge-score's rules, which drop é
     assert letters("".join(text.words(name)(line))) == letters(line)
@@ -63,7 +59,7 @@ def test_every_letter_belongs_to_a_token(name: str, line: str) -> None:
 @given(line=MIXED)
 def test_every_letter_belongs_to_a_token_of_sacrebleu(name: str, line: str) -> None:
     if name.endswith("-mecab"):
-        need(name[:2])
+        skip_without_tokenizer(name[:2])
     assert letters("".join(bleu.Bleu(tokenize=name).words(name)(line))) == letters(line)
 
 

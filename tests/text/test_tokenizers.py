@@ -19,6 +19,7 @@ from sacrebleu.tokenizers.tokenizer_zh import TokenizerZh
 
 from judge import text
 from judge.core.errors import ConfigError, MissingExtra
+from tests.factories import skip_without_tokenizer
 
 pytestmark = pytest.mark.extra
 
@@ -39,11 +40,6 @@ ENCODABLE = (
     st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=60) | EAST
 )
 MIXED = "交番の隣に喫茶店がある。배가 늦게 도착했다. 渡轮下午才到港口。The Ferry’s 3.5% 😀 שלום عرب"
-
-
-def need(name: str) -> None:
-    if not text.installed(name):
-        pytest.skip(f"needs the packages of the tokenizer {name}")
 
 
 def without_other_letters(tokens: list[str]) -> list[str]:
@@ -75,7 +71,7 @@ def test_english_words_equal_rouge_score_except_for_letter_forms() -> None:
     | st.sampled_from(["Müller läuft über die Straße", "भाषा क़लम", "ｶﾞﾑ と ＡＢＣ", "ﬁne Ångström"])
 )
 def test_words_of_equal_texts_in_any_unicode_form_are_equal(name: str, line: str) -> None:
-    need(name)
+    skip_without_tokenizer(name)
     cut = text.words(name)
     assert (
         cut(line)
@@ -87,7 +83,7 @@ def test_words_of_equal_texts_in_any_unicode_form_are_equal(name: str, line: str
 @pytest.mark.parametrize("name", SACREBLEU)
 @given(line=ENCODABLE)
 def test_equals_sacrebleu(name: str, line: str) -> None:
-    need(name)
+    skip_without_tokenizer(name)
     assert text.tokenizer(name)(line) == _sacrebleu(name)(line).split()
 
 
@@ -118,13 +114,13 @@ def test_zh_equals_sacrebleu_on_every_character() -> None:
     ],
 )  # fmt: skip
 def test_examples(name: str, line: str, expected: str) -> None:
-    need(name)
+    skip_without_tokenizer(name)
     assert text.tokenizer(name)(line) == expected.split()
 
 
 @pytest.mark.parametrize("name", text.TOKENIZERS)
 def test_tokenizers_accept_any_text(name: str) -> None:
-    need(name)
+    skip_without_tokenizer(name)
     for part in ("\ud800", "\0", "\ud83d\ude00", "😀", "שלום", "\u3000", "﷽㍿"):
         tokens = text.tokenizer(name)(f"ferry {part} boat")
         assert (tokens[0], tokens[-1]) == ("ferry", "boat")
@@ -134,7 +130,7 @@ def test_tokenizers_accept_any_text(name: str) -> None:
 
 @pytest.mark.parametrize("name", text.TOKENIZERS)
 def test_a_long_text_is_cut_whole(name: str) -> None:
-    need(name)
+    skip_without_tokenizer(name)
     unit = "the ferry , at 9:30 ! "
     tokens = text.words(name)(unit * 10_000)
     assert tokens == ["the", "ferry", "at", "9", "30"] * 10_000 or tokens.count("ferry") == 10_000
@@ -143,7 +139,7 @@ def test_a_long_text_is_cut_whole(name: str) -> None:
 @pytest.mark.parametrize("name", text.TOKENIZERS)
 @given(line=ANY_TEXT | EAST)
 def test_words_are_lower_cased_and_hold_a_letter_or_digit(name: str, line: str) -> None:
-    need(name)
+    skip_without_tokenizer(name)
     if name in (*text.ENGLISH, "spaces"):
         return
     tokens = text.tokenizer(name)(unicodedata.normalize("NFKC", line))
@@ -154,7 +150,7 @@ def test_words_are_lower_cased_and_hold_a_letter_or_digit(name: str, line: str) 
 
 @pytest.mark.parametrize("name", text.TOKENIZERS)
 def test_threads_and_pickles_get_the_same_tokens(name: str) -> None:
-    need(name)
+    skip_without_tokenizer(name)
     lines = [MIXED * times for times in range(1, 30)]
     cut = text.tokenizer(name)
     with ThreadPoolExecutor(8) as pool:
@@ -205,7 +201,7 @@ def test_tokenizer_for(
 
 @pytest.mark.parametrize("name", text.TOKENIZERS)
 def test_signature_has_the_version(name: str) -> None:
-    need(name)
+    skip_without_tokenizer(name)
     signed = text.signature(name)
     assert (
         signed == name

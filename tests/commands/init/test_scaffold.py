@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from judge.data import samples
 from judge.suite.case import Case
 from judge.suite.load import SuiteTexts, collect_samples, language, load, load_criteria, read
 from judge.suite.schema import Suite, schema
+from tests.factories import write_jsonl
 
 RELEVANCE = {"relevance": load_criterion("relevance")}
 Begun = Callable[..., tuple[str, Suite, SuiteTexts]]
@@ -35,7 +35,7 @@ def begun(tmp_path: Path) -> Begun:
         rows: Sequence[dict[str, Any]], criteria: Sequence[str] = (), **options: Any
     ) -> tuple[str, Suite, SuiteTexts]:
         data = tmp_path / "texts.jsonl"
-        data.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+        write_jsonl(data, rows)
         path = tmp_path / "suites" / "s.judge.yaml"
         path.parent.mkdir(exist_ok=True)
         text = create_suite(samples.load(data), path, criteria, options={"data": data, **options})

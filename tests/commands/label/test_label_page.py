@@ -22,6 +22,7 @@ from judge.config import RunConfig
 from judge.data.ratings import join_ratings, read_ratings
 from judge.data.samples import load
 from judge.stats.agreement import agree
+from tests.factories import write_jsonl
 
 pytestmark = pytest.mark.browser
 
@@ -43,7 +44,7 @@ def data(tmp_path: Path) -> Path:
         for k in range(30)
     ]
     path = tmp_path / "data.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    write_jsonl(path, rows)
     return path
 
 
@@ -348,7 +349,7 @@ def test_pairs_are_compared_side_by_side(
         for k in range(8)
         for system, quality in (("zeta", "Good"), ("alpha", "Bad"))
     ]
-    data.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    write_jsonl(data, rows)
     labelling = prepared("relevance", data=data, pairwise=True)
     sides = set()
     with serving(labelling) as server:

@@ -65,7 +65,7 @@ class BatchServer:
         return sum(call == "POST /v1/files" for call in self.calls)
 
     def reply(self, method: str, target: str, body: bytes, kind: str) -> tuple[int, Any]:
-        """A status and what goes with it: bytes as they are, all else as JSON; None drops the connection."""
+        """A status and what belongs to it: bytes as they are, all else as JSON; None drops the connection."""
         path = urlsplit(target).path
         with self._lock:
             self.calls.append(f"{method} {path}")

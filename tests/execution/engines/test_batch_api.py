@@ -41,18 +41,14 @@ from judge.providers.pricing import DEFAULT_URL, TokenPrices, cost_usd
 from judge.providers.scripted import ScriptedProvider
 from judge.run.cost_estimate import one_line_estimate
 from judge.run.preparation import prepare
+from tests.factories import user_request, write_jsonl
 from tests.senders import Sender
 
 KEY = "sk-secret-of-the-batch-tests"
 
 
 def request(name: str, **params: Any) -> Request:
-    return Request(
-        "test-model",
-        ({"role": "user", "content": name},),
-        params or {"temperature": 0},
-        endpoint="e",
-    )
+    return user_request(name, model="test-model", endpoint="e", **(params or {"temperature": 0}))
 
 
 def named(count: int) -> list[Request]:
@@ -704,7 +700,7 @@ def test_refuses_unbatchable_requests_before_any_request(
 
 def command(server: Any, folder: Path) -> subprocess.Popen[str]:
     data = folder / "data.jsonl"
-    data.write_text("".join(json.dumps(row) + "\n" for row in DATA))
+    write_jsonl(data, DATA)
     words = [
         "run",
         str(data),

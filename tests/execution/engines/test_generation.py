@@ -17,6 +17,7 @@ import pytest
 from judge import evaluate
 from judge.core.errors import BudgetReached
 from judge.providers.pricing import TokenPrices
+from tests.factories import write_jsonl
 
 ITEMS = [{"item": f"i{n}", "source": f"The ferry left port {n}."} for n in range(5)]
 
@@ -81,9 +82,7 @@ def test_a_batch_is_half_the_price_of_generation(
 
 
 def judge(server: Any, folder: Path, systems: dict[str, Any], *words: str) -> subprocess.Popen[str]:
-    (folder / "data.jsonl").write_text(
-        "".join(json.dumps(row) + "\n" for row in ITEMS), encoding="utf-8"
-    )
+    write_jsonl(folder / "data.jsonl", ITEMS)
     (folder / "run.yaml").write_text(
         json.dumps({"data": "data.jsonl", "systems": systems}), encoding="utf-8"
     )

@@ -41,6 +41,7 @@ from judge.execution.rate_limit import RateLimiter
 from judge.execution.reply_client import Answer, gather
 from judge.providers.openai import OpenAIProvider
 from judge.providers.scripted import ScriptedProvider
+from tests.factories import write_jsonl
 from tests.senders import Sender
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -761,7 +762,7 @@ def test_a_whole_run_is_equal_to_that_of_local(tmp_path: Path) -> None:
 def test_an_unreachable_cluster_is_one_message(tmp_path: Path, chat_server: Any) -> None:
     pytest.importorskip("ray", reason="needs Ray: pip install textjudge[ray]")
     data = tmp_path / "data.jsonl"
-    data.write_text("".join(json.dumps(row) + "\n" for row in SAMPLES))
+    write_jsonl(data, SAMPLES)
     args = (
         "run",
         str(data),

@@ -26,6 +26,7 @@ import pandas as pd
 import pytest
 
 from judge import __version__, evaluate
+from tests.factories import write_jsonl
 
 pytestmark = pytest.mark.ray
 
@@ -112,7 +113,7 @@ class Site:
         self.folder, self.server = folder, server
         self.slow = 0.0
         self.news = threading.Condition()
-        (folder / "data.jsonl").write_text("\n".join(map(json.dumps, SAMPLES)), encoding="utf-8")
+        write_jsonl(folder / "data.jsonl", SAMPLES)
         pause = threading.Event()
 
         def answer(body: dict[str, Any]) -> tuple[int, dict[str, str], Any]:

@@ -13,6 +13,7 @@ import pytest
 
 from judge import evaluate
 from judge.core.errors import ConfigError, Refused, Transient
+from tests.factories import write_jsonl
 
 DATA = [
     {"item": str(n), "system": "s", "source": f"Source {n}.", "output": f"Output {n}."}
@@ -98,7 +99,7 @@ def test_expired_batch_requests_are_sent_online(vendor_server: Any, tmp_path: Pa
 
 def command(server: Any, folder: Path) -> subprocess.Popen[str]:
     data = folder / "data.jsonl"
-    data.write_text("".join(json.dumps(row) + "\n" for row in DATA))
+    write_jsonl(data, DATA)
     words = [
         "run",
         str(data),

@@ -38,10 +38,11 @@ from judge.execution.progress import JudgeProgress
 from judge.execution.rate_limit import RateLimiter
 from judge.execution.reply_client import gather
 from judge.providers.recording import Recorder, RecordingFile
+from tests.factories import settle, user_request
 
 
 def request(text: str = "a", draw: int = 0, **params: Any) -> Request:
-    return Request("m", ({"role": "user", "content": text},), params, draw=draw, endpoint="e")
+    return user_request(text, draw, endpoint="e", **params)
 
 
 def response(*texts: str, **about: Any) -> Response:
@@ -70,12 +71,6 @@ class Below:
 
 def run(work: Coroutine[Any, Any, Any]) -> Any:
     return asyncio.run(work)
-
-
-async def settled() -> None:
-    """Let everything happen that waits for nothing else."""
-    for _ in range(20):
-        await asyncio.sleep(0)
 
 
 def texts_of(responses: list[Response]) -> list[str]:
@@ -115,7 +110,7 @@ def test_who_waited_for_somebody_that_gave_up_asks_himself() -> None:
         layer = Deduplicated(below)
         first = asyncio.ensure_future(layer.ask(request()))
         second = asyncio.ensure_future(layer.ask(request()))
-        await settled()
+        await settle()
         assert layer.is_in_flight(request())
         first.cancel()
         below.open.set()
@@ -179,7 +174,7 @@ def test_the_first_request_goes_alone() -> None:
         below.open.clear()
         layer = FirstAlone(below)
         tasks = [asyncio.ensure_future(layer.ask(request(str(n)))) for n in range(5)]
-        await settled()
+        await settle()
         assert len(below.asked) == 1
         below.open.set()
         assert len(await asyncio.gather(*tasks)) == 5
@@ -211,7 +206,7 @@ def test_first_request_of_a_prefix_is_answered_before_the_others() -> None:
         layer = Leading(below)
         requests = [long("x", "1"), long("x", "2"), long("y", "3"), request("4"), request("5")]
         tasks = [asyncio.ensure_future(layer.ask(one)) for one in requests]
-        await settled()
+        await settle()
         assert [one.messages[0]["content"] for one in below.asked] == ["1", "3", "4", "5"]
         below.open.set()
         await asyncio.gather(*tasks)
@@ -318,7 +313,7 @@ def test_concurrency_stays_below_the_rate_limit() -> None:
         below.open.clear()
         layer, limiter, counts = limited(below)
         tasks = [asyncio.ensure_future(layer.ask(request(str(n)))) for n in range(5)]
-        await settled()
+        await settle()
         assert (len(below.asked), limiter.flying, counts.blocked) == (2, 2, 3)
         below.open.set()
         await asyncio.gather(*tasks)

@@ -14,15 +14,12 @@ from sacrebleu.metrics.bleu import BLEU
 
 from judge import text
 from judge.core.errors import ConfigError, DataError
-from judge.core.records import Failure, Sample, Score
+from judge.core.records import Failure, Score
 from judge.metrics.diversity import Distinct, distinct
+from tests.factories import samples_of
 
 WORDS = ["red", "Red", "boat", "boats", "the", "9:30", "étage", "\ud800"]
 TEXTS = st.lists(st.lists(st.sampled_from(WORDS), max_size=9).map(" ".join), min_size=1, max_size=6)
-
-
-def samples(*outputs: str) -> list[Sample]:
-    return [Sample(str(place), "a", output) for place, output in enumerate(outputs)]
 
 
 def grams(texts: list[str], n: int) -> list[tuple[str, ...]]:
@@ -71,11 +68,13 @@ def test_script_picks_the_tokenizer(texts: list[str], language: str) -> None:
     cut = BLEU(tokenize=name).tokenizer
     words = grams([cut(each) for each in texts], 1)
     assert distinct(texts) == len(set(words)) / len(words) < 1
-    assert f"|tok={cut.signature()}|" in str(Distinct().score(samples(*texts)).columns[0].signature)
+    assert f"|tok={cut.signature()}|" in str(
+        Distinct().score(samples_of(*texts)).columns[0].signature
+    )
 
 
 def test_rows_of_a_system() -> None:
-    result = Distinct(orders=[2, 1], per="tokens").score(samples("a b a", "a b", ""))
+    result = Distinct(orders=[2, 1], per="tokens").score(samples_of("a b a", "a b", ""))
     rows = [row for row in result.rows if isinstance(row, Score)]
     assert [(row.item, row.system, row.column, row.value) for row in rows] == [
         ("", "a", "distinct2", 2 / 5),
@@ -97,7 +96,7 @@ def test_rows_of_a_system() -> None:
     [(["a b"], ["NoNgram", "NoNgram"]), (["", " "], ["NoToken"] * 4), (["a b c d"], [])],
 )
 def test_a_text_without_ngrams_is_a_failure(outputs: list[str], kinds: list[str]) -> None:
-    rows = Distinct().score(samples(*outputs)).rows
+    rows = Distinct().score(samples_of(*outputs)).rows
     failures = [row for row in rows if isinstance(row, Failure)]
     assert len(rows) == 4
     assert [(row.item, row.system, row.stage, row.error) for row in failures] == [

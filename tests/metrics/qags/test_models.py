@@ -368,17 +368,13 @@ def test_out_of_memory_in_the_network_names_the_option(
     monkeypatch.setattr(answerer._model.network, "forward", full)
     with pytest.raises(
         ConfigError,
-        match=r"^qags: generator .* tokens at once need too much memory: set batch_tokens",
+        match=r"^qags: generator .* memory: set batch_tokens",
     ):
         writer.questions(ASKED)
-    with pytest.raises(
-        ConfigError, match=r"^qags: reader .* tokens at once need too much memory: set batch_tokens"
-    ):
+    with pytest.raises(ConfigError, match=r"^qags: reader .* memory: set batch_tokens"):
         answerer.answers(PAIRS)
     odd = generator(tiny.copied(t5, tmp_path, generation_config={"decoder_start_token_id": 10**6}))
-    with pytest.raises(
-        ConfigError, match=r"^qags: generator .* cannot compute \(.+\): name another model"
-    ):
+    with pytest.raises(ConfigError, match=r"^qags: generator .* cannot compute"):
         odd.questions(ASKED)
 
 
@@ -551,7 +547,7 @@ def test_refuses_a_reader_with_an_unusable_tokenizer(
     tiny: Any, bert: str, t5: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(huggingface, "backend", lambda tokenizer: None)
-    with pytest.raises(ConfigError, match="no token positions: name a model with a fast one"):
+    with pytest.raises(ConfigError, match="no token positions"):
         reader(bert).answers(PAIRS)
     monkeypatch.undo()
     tokenizer = transformers.AutoTokenizer.from_pretrained(t5)

@@ -15,7 +15,7 @@ KINDS = ["rouge1", "rouge2", "rougeL", "rougeW", "rougeSU4"]
 LISTED = st.lists(TEXT, min_size=1, max_size=4)
 
 
-def found(
+def rouge_scores(
     output: str, references: Sequence[str], multi: str, **options: object
 ) -> list[RougeScore]:
     kinds = [*score([], [], options.get("types", KINDS), preset=options.get("preset"))]  # type: ignore[call-overload]
@@ -31,15 +31,17 @@ def mean(scores: Sequence[RougeScore]) -> RougeScore:
 
 @given(TEXT, LISTED)
 def test_best_and_mean(output: str, references: list[str]) -> None:
-    singles = zip(*(found(output, [reference], "best_f") for reference in references), strict=True)
+    singles = zip(
+        *(rouge_scores(output, [reference], "best_f") for reference in references), strict=True
+    )
     for place, scores in enumerate(singles):
-        assert found(output, references, "best_f")[place] == max(
+        assert rouge_scores(output, references, "best_f")[place] == max(
             scores, key=lambda score: score.fmeasure
         )
-        assert found(output, references, "best_recall")[place] == max(
+        assert rouge_scores(output, references, "best_recall")[place] == max(
             scores, key=lambda score: score.recall
         )
-        assert found(output, references, "mean")[place] == pytest.approx(mean(scores))
+        assert rouge_scores(output, references, "mean")[place] == pytest.approx(mean(scores))
 
 
 @given(TEXT, LISTED.filter(lambda listed: len(listed) > 1), st.booleans())
@@ -49,11 +51,13 @@ def test_jackknife(output: str, references: list[str], script: bool) -> None:
     )
     best = "best_recall" if script else "best_f"
     left_out = [
-        found(output, references[:place] + references[place + 1 :], best, **options)
+        rouge_scores(output, references[:place] + references[place + 1 :], best, **options)
         for place in range(len(references))
     ]
     for got, scores in zip(
-        found(output, references, "jackknife", **options), zip(*left_out, strict=True), strict=True
+        rouge_scores(output, references, "jackknife", **options),
+        zip(*left_out, strict=True),
+        strict=True,
     ):
         assert got == pytest.approx(mean(scores))
 
@@ -61,7 +65,7 @@ def test_jackknife(output: str, references: list[str], script: bool) -> None:
 @given(TEXT, TEXT)
 def test_all_rules_agree_on_one_reference(output: str, reference: str) -> None:
     (one, *others) = (
-        found(output, [reference], multi)
+        rouge_scores(output, [reference], multi)
         for multi in ("best_f", "best_recall", "pooled", "mean", "jackknife")
     )
     assert all(other == one for other in others)
@@ -69,14 +73,14 @@ def test_all_rules_agree_on_one_reference(output: str, reference: str) -> None:
 
 def test_pooled_by_hand() -> None:
     """`a b c`: 2 of 3 in `a b d`, 1 of 2 in `c x`; 3 of 5 of the references' words, 3 of twice its own three."""
-    (got,) = found("a b c", ["a b d", "c x"], "pooled", types=["rouge1"])
+    (got,) = rouge_scores("a b c", ["a b d", "c x"], "pooled", types=["rouge1"])
     assert got == pytest.approx((3 / 6, 3 / 5, 6 / 11))
 
 
 def test_the_first_of_equals() -> None:
     """F is 1/2 for both; precision 1/3 and recall 1 for one, the other way round for the other."""
     first, second = "a", "a b c d e f g h i"
-    (got,) = found("a b c", [first, second], "best_f", types=["rouge1"])
+    (got,) = rouge_scores("a b c", [first, second], "best_f", types=["rouge1"])
     assert got == (1 / 3, 1, 1 / 2)
-    (got,) = found("a b c", [second, first], "best_f", types=["rouge1"])
+    (got,) = rouge_scores("a b c", [second, first], "best_f", types=["rouge1"])
     assert got == (1, 1 / 3, 1 / 2)

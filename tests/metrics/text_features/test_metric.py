@@ -16,24 +16,28 @@ SOURCE = "Ann Field won the race in 2019. The race was in Oslo. Rain fell all da
 OUTPUT = "Field won the race in Oslo."
 
 
-def found(metric: Stats, output: str, source: str | None = SOURCE) -> dict[str, float | str]:
+def feature_values(
+    metric: Stats, output: str, source: str | None = SOURCE
+) -> dict[str, float | str]:
     rows = metric.score([Sample("7", "a", output, source, where="d.jsonl:3")]).rows
     return {row.column: row.value if isinstance(row, Score) else row.error for row in rows}
 
 
 def test_columns_are_the_features() -> None:
     features = Measure(SOURCE)(OUTPUT)
-    values = found(Stats(columns="all"), OUTPUT)
+    values = feature_values(Stats(columns="all"), OUTPUT)
     assert list(values) == [f"stats_{name}" for name in NAMES]
     nothing = {"number_support": 1, "entity_support": 1}
     for name in NAMES:
         value = getattr(features, name)
         assert values[f"stats_{name}"] == (nothing[name] if value is None else value)
-    assert found(Stats(), OUTPUT) == {f"stats_{name}": values[f"stats_{name}"] for name in DEFAULT}
+    assert feature_values(Stats(), OUTPUT) == {
+        f"stats_{name}": values[f"stats_{name}"] for name in DEFAULT
+    }
 
 
 def test_shares_of_nothing_count_as_nothing_wrong() -> None:
-    values = found(
+    values = feature_values(
         Stats(columns=["number_support", "entity_support", "novel2", "repeated3"]), "Rain"
     )
     assert list(values.values()) == [1, 1, 0, 0]
@@ -61,11 +65,11 @@ def test_columns_of_the_source_fail_without_a_source(source: str | None, lacking
 
 @pytest.mark.parametrize("output", ["", " \n", "!!!"])
 def test_an_output_without_words_fails(output: str) -> None:
-    assert set(found(Stats(columns="all"), output).values()) == {"EmptyOutput"}
+    assert set(feature_values(Stats(columns="all"), output).values()) == {"EmptyOutput"}
 
 
 def test_a_missing_feature_is_a_failure_with_a_reason() -> None:
-    values = found(Stats(columns=["position", "js_divergence", "coverage"]), "it is")
+    values = feature_values(Stats(columns=["position", "js_divergence", "coverage"]), "it is")
     assert values == {
         "stats_position": "Abstained",
         "stats_js_divergence": "Abstained",
