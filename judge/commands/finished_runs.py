@@ -1,6 +1,4 @@
-"""Finished runs as several commands read them: from a folder, and without the ratings that a prompt
-has seen.
-"""
+"""Read finished runs from folders, and leave out ratings that were used in a prompt."""
 
 from __future__ import annotations
 
@@ -15,8 +13,9 @@ from judge.table import RUN
 
 
 def open_run(run: Result | str | Path) -> Result:
-    """Return the result, or load that of the run in a folder. Raises ConfigError if no run is
-    there, StorageError.
+    """Return the result, or load the result of the run in a folder.
+
+    Raises ConfigError if the folder has no run, and StorageError.
     """
     if isinstance(run, Result):
         return run
@@ -33,18 +32,16 @@ def check_run(folder: Path) -> None:
 
 
 def without_seen_ratings(results: Sequence[Result]) -> list[Result]:
-    """Return results to compare with people: without the ratings that a criterion of any of them
-    has seen.
+    """Return the results without the ratings that were used in a prompt of any of them.
 
-    Only the tables change.
+    A comparison with people must not use them. Only the tables change.
     """
     seen = ledger.seen_by(column for result in results for column in result.table.columns)
-    tables = [
-        replace(each.table, samples=tuple(ledger.withhold(each.table.samples, seen)))
-        for each in results
-    ]
-    return (
-        [replace(each, table=table) for each, table in zip(results, tables, strict=True)]
-        if seen
-        else list(results)
-    )
+    if not seen:
+        return list(results)
+    without_seen = []
+    for result in results:
+        samples = tuple(ledger.withhold(result.table.samples, seen))
+        table = replace(result.table, samples=samples)
+        without_seen.append(replace(result, table=table))
+    return without_seen

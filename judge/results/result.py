@@ -484,6 +484,7 @@ def load(folder: str | Path) -> Result:
         try:
             result = _load(folder)
         except StorageError:
+            # If another run was saved meanwhile, its files were read with those of the first one.
             if _run_bytes(folder) == before:
                 raise
         else:

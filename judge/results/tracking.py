@@ -25,9 +25,11 @@ _FILES = {
     "report.json": "json",
     "scores.csv": "csv",
 }
-_LONGEST_NAME, _LONGEST_VALUE, _AT_ONCE = 250, 6000, 100
-"""Limits of MLflow: characters, and entries of a request."""
-_NOT_IN_NAMES = re.compile(r"[^\w. -]")
+# Limits of MLflow: characters, and entries of a request.
+_LONGEST_NAME = 250
+_LONGEST_VALUE = 6000
+_AT_ONCE = 100
+_NOT_IN_NAMES = re.compile(r"[^\w. -]")  # the colon of `gpt-4o:mini`
 
 
 class Outlets:

@@ -24,11 +24,11 @@ _ENGLISH_WORDS = (
 _ENGLISH = frozenset(_ENGLISH_WORDS.split())
 """Words that are frequent in English and rare in its neighbours."""
 _ENGLISH_SHARE = 0.08  # English prose has about 0.2, German and Dutch less than 0.03
-_WORD = re.compile(r"[^\W\d_]+").findall
+_WORD = re.compile(r"[^\W\d_]+").findall  # letters only: `it` and `s` of `it's 2`
 _MIN_LETTERS = 10
 _MIXED_SHARE = 0.2  # of the words in a second script: fewer are names
 _KNOWN_ALPHABETS = ("LATIN", "CJK", "HIRAGANA", "KATAKANA", "HANGUL", "FULLWIDTH")
-_LANGUAGE_COLUMN = re.compile("lang|locale", re.IGNORECASE).match
+_LANGUAGE_COLUMN = re.compile("lang|locale", re.IGNORECASE).match  # `Language`, `lang_code`
 
 
 def choose_prompt_language(

@@ -130,16 +130,17 @@ def coverage(sentence: str, known: Mapping[str, int]) -> float:
 # Numbers
 
 _UNIT = r"(?:am|pm|ft|in|km|cm|mm|kg|mg|mph|kph|lbs?|m|bn|k|s|th|st|nd|rd)?"
+# `1,250.5` and `40` of `40km`, but no digits of `B-52`: the first digits, the others, the unit.
 _NUMBER = re.compile(
     rf"(?<![A-Za-z\d.,/–-])([0-9]{{1,15}}|[０-９]{{1,15}})((?:[.,]\d+)*)(?=({_UNIT})(?![A-Za-z\d]))"
 )
 _ORDINALS = {1: "st", 2: "nd", 3: "rd", 4: "th"}  # by the last digit
 _UNAMBIGUOUS_LENGTH = 3  # characters from which a number means the same everywhere in a text
 _CONTEXT = 20  # characters after a number that decide which numbers fit
-_PERCENT = re.compile(r"\s?(?:%|％|per ?cent|퍼센트|パーセント)").match
-_MONTH = re.compile(r"\s?[월月]").match
-_HOUR = re.compile(r"\s?(?::|[ap]\.?m|o'clock|시|時|时|点)").match
-_DECADE = re.compile(r"'?s\b|\s?(?:年代|년대)").match
+_PERCENT = re.compile(r"\s?(?:%|％|per ?cent|퍼센트|パーセント)").match  # `5%`, `5 per cent`
+_MONTH = re.compile(r"\s?[월月]").match  # `3月`
+_HOUR = re.compile(r"\s?(?::|[ap]\.?m|o'clock|시|時|时|点)").match  # `7:30`, `7 pm`
+_DECADE = re.compile(r"'?s\b|\s?(?:年代|년대)").match  # `1990s`
 _YEARS = range(1500, 2100)
 
 

@@ -42,6 +42,7 @@ from judge.scoring.strategies import SamplingOptions, Strategy, UnusableReply
 
 _DISTRIBUTION = "textjudge"
 _BUNDLES = ("all", "dev")
+# `redis>=5; extra == "redis"`: the package and the extra that needs it.
 _REQUIREMENT = re.compile(r"([\w.-]+)(?:\[[^\]]*\])?[^;]*(?:;.*extra == ['\"]([\w-]+)['\"])?")
 _VARIABLES = (
     "JUDGE_CACHE",
@@ -61,8 +62,10 @@ _VARIABLES = (
 )
 _CRITERION = "fluency"
 """A short built-in criterion. The test judges its own description by it."""
-_MAX_TOKENS, _DRAWS = 16, 3
-_PRICED_TOKENS, _PRICED_JUDGMENTS = 1000, 1000
+_MAX_TOKENS = 16
+_DRAWS = 3
+_PRICED_TOKENS = 1000
+_PRICED_JUDGMENTS = 1000
 _UNAUTHORIZED = (401, 403)
 _TOO_MANY_REQUESTS = 429
 _SHOW_REPLIES = "see its replies with judge run DATA --limit 3"

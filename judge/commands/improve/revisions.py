@@ -28,8 +28,9 @@ LONGEST_LINE = 300
 """Characters of a level's description, or of a reason."""
 _MOST_SHOWN = 6_000  # characters of a text, or of its source, in a prompt
 _MOST_LEVELS = 12  # labels that a prompt lists
-_COPIED = 8  # words
+_COPIED = 8  # words in a row from a text that make a question a copy of it
 _SYNTAX = ("{{", "{%", "{#", "}}", "%}", "#}")
+# Control characters but the line feed, and Unicode's line and paragraph separators.
 _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029]")
 _KEYS = ("question", "levels", "reason")
 # Text without jinja's syntax: it ends before `{{`, `{%` or `{#`.

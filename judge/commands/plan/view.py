@@ -1,6 +1,4 @@
-"""What is known before a run, as documents: the forecast or the power of `judge plan`, the
-setup.
-"""
+"""The report of `judge plan`: the requests, the price and the time of a run."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from judge.stats.analyze import overall
 from judge.stats.bootstrap import MIN_INTERVAL_ITEMS
 
 _MAX_SLICES = 50
-_NONE = "(none)"
+_NONE = "(none)"  # the slice of the items without a value
 
 
 @public_api()

@@ -13,7 +13,10 @@ from judge.report.format import column_title, decimal_places, mean_text
 from judge.report.views.columns import change_text, marked_mean
 
 SCHEMA = "judge.slices/1"
-_MAX_ROWS, _MAX_SYSTEMS, _MAX_FOUND = 8, 5, 3  # of the summary
+# In the summary.
+_MAX_ROWS = 8
+_MAX_SYSTEMS = 5
+_MAX_FINDINGS = 3
 
 
 def view(slices: Slices) -> Document:
@@ -22,7 +25,8 @@ def view(slices: Slices) -> Document:
     sections = []
     for name in slices.columns:
         blocks: list[Block] = [_table(slices, name)]
-        if contradictions := _contradictions(slices, name):
+        contradictions = _contradictions(slices, name)
+        if contradictions:
             blocks.append(Bullets(tuple(contradictions)))
         sections.append(Section(f"slices-{name}", column_title(name), partial(tuple, blocks)))
     means = []
@@ -76,12 +80,12 @@ def _finding(slices: Slices) -> Iterator[str]:
     if worst or contradictions:
         headline = "Significantly worse than the rest" if worst else "Contradicting the whole data"
         names = dict.fromkeys(record.slice for record in worst or contradictions)
-        yield f"{headline}: {slices.by} = {', '.join(list(names)[:_MAX_FOUND])}"
+        yield f"{headline}: {slices.by} = {', '.join(list(names)[:_MAX_FINDINGS])}"
     else:
         tested = any(mean.gap is not None for mean in slices.means)
         result = "is significantly worse than the rest" if tested else "could be tested"
         yield f"No slice of {slices.by} {result}"
-    for mean in worst[:_MAX_FOUND]:
+    for mean in worst[:_MAX_FINDINGS]:
         column = slices.columns[mean.column]
         gap = mean.gap or 0.0
         places = decimal_places(column, [mean.mean.value])
@@ -91,7 +95,7 @@ def _finding(slices: Slices) -> Iterator[str]:
             f"{column_title(mean.column)} of {mean.system} in {mean.slice}: {value}, "
             f"{number(abs(gap), places)} {side} the rest ({format_p(mean.adjusted or 0.0)})."
         )
-    yield from _contradictions(slices)[:_MAX_FOUND]
+    yield from _contradictions(slices)[:_MAX_FINDINGS]
 
 
 def _contradictions(slices: Slices, column: str = "") -> list[str]:

@@ -32,6 +32,7 @@ _BLOCK = re.compile(r"^(\d{1,9}(?=[.)](?:\s|$))|(?=[-+](?:[\s-]|$)|=))")
 # GitHub links people, addresses and issues after Markdown is done: only a character without width
 # keeps it from that. `@name`, `#12`, `GH-12`
 _LINKED = re.compile(r"@(?=\w)|#(?=\d)|\bGH-(?=\d)", re.IGNORECASE)
+# The `:` of `https://` and the `www` of `www.example.org`
 _ADDRESS = re.compile(r":(?=//)|\bwww(?=\.)", re.IGNORECASE)
 
 
