@@ -110,6 +110,8 @@ class Rated:
     defined. `reversed` are those from a baseline without a better direction, if it agrees better
     with people with the reverse sign. `versus` has every pair. `excluded` counts the ratings that
     were used to make a prompt (`judge.data.ledger`). `raters` are the people, if asked for.
+    `behind` are Spearman of the column that agrees best minus that of each other column, by (other,
+    level): the intervals of a level hold together with 95%. Empty unless all columns are compared.
     """
 
     criterion: str
@@ -123,6 +125,7 @@ class Rated:
     excluded: int = 0
     raters: tuple[Rater, ...] = ()
     reversed: Mapping[tuple[str, str, Level], Estimate] = field(default_factory=dict)
+    behind: Mapping[tuple[str, Level], Estimate] = field(default_factory=dict)
 
     @property
     def rows(self) -> tuple[Row, ...]:
@@ -284,25 +287,37 @@ def baselines_without_judge(
 ) -> list[RatedColumn]:
     """Return scores from elsewhere, the length in words, and ROUGE with references.
 
-    ROUGE is the table's own, if it has it, else it is measured if `measure` is true: the stemmed F,
-    averaged over references.
+    With `measure`, all other metrics of the table follow. ROUGE is the table's own, if it has it,
+    else it is measured if `measure` is true: the stemmed F, averaged over references.
     """
     tokenizers = {sample.output: text.tokenizer_for([sample.output]) for sample in samples}
     lengths = {s.key: float(len(text.words(tokenizers[s.output])(s.output))) for s in samples}
     names = "+".join(sorted({text.signature(name) for name in tokenizers.values()}))
-    columns: list[RatedColumn] = []
-    for column in table.columns:
-        if column.signature.is_external and column.kind == "metric":
-            external = column_from_table(column, table, column.name)
-            if column.better == "lower":
-                # So that a good score correlates positively with ratings, as all others do.
-                values = {key: -value for key, value in external.values.items()}
-                external = replace(external, name=f"{column.name} reversed", values=values)
-            columns.append(external)
+    metrics = [column for column in table.columns if column.kind == "metric"]
+    columns: list[RatedColumn] = [
+        _metric_column(column, table) for column in metrics if column.signature.is_external
+    ]
     # Whether people prefer long or short texts depends on the data.
     signature = Signature("words", f"tok={names}", f"judge {__version__}")
     columns.append(RatedColumn("length", signature, lengths, directed=False))
-    return [*columns, *_rouge_columns(table, samples, measure=measure)]
+    columns += _rouge_columns(table, samples, measure=measure)
+    if measure:
+        for column in metrics:
+            is_there = column.signature.is_external or column.name in _ROUGE
+            # A value of all texts together has no place beside the rating of one.
+            if not is_there and column.name not in table.corpus_columns:
+                columns.append(_metric_column(column, table))
+    return columns
+
+
+def _metric_column(column: Column, table: Table) -> RatedColumn:
+    """Return a metric, reversed if lower is better: a good score then correlates positively."""
+    metric = column_from_table(column, table, column.name)
+    metric = replace(metric, directed=bool(column.better))
+    if column.better != "lower":
+        return metric
+    values = {key: -value for key, value in metric.values.items()}
+    return replace(metric, name=f"{column.name} reversed", values=values)
 
 
 def _rouge_columns(table: Table, samples: Sequence[Sample], *, measure: bool) -> list[RatedColumn]:
@@ -347,7 +362,15 @@ def people(
     compared: list[Rated] = []
     for name in rated_names(samples):
         judges_on_name = [judge for judge in judges if judge.criterion == name]
-        rated = _rated(name, samples, judges_on_name, baselines, bootstrap, epsilon=epsilon)
+        rated = _rated(
+            name,
+            samples,
+            judges_on_name,
+            baselines,
+            bootstrap,
+            epsilon=epsilon,
+            compare_all=measure,
+        )
         each_rater = () if epsilon is None else raters(samples, name, bootstrap, sheet)
         excluded = sum(name in sample.withheld for sample in table.samples)
         compared.append(replace(rated, raters=each_rater, excluded=excluded))
@@ -384,11 +407,16 @@ def judges_of(table: Table, model: str) -> list[RatedColumn]:
 
 
 def _judge_name(column: Column, model: str, *, has_panel: bool) -> str:
-    """Return the name of a judge's column: its judge, panel, model or criterion."""
+    """Return the name of a judge's column: its judge, panel, model or criterion.
+
+    Scores of a judge in the data have no model.
+    """
     if column.judge:
         return column.judge
     if has_panel:
         return f"panel {column.panel}"
+    if column.signature.is_external:
+        return "judge"
     return model or criterion(column)
 
 
@@ -400,6 +428,7 @@ def _rated(
     bootstrap: Bootstrap,
     *,
     epsilon: float | None,
+    compare_all: bool,
 ) -> Rated:
     """Compare every column with the ratings of one criterion, on the texts that have one."""
     texts = [sample for sample in samples if name in sample.human]
@@ -420,6 +449,9 @@ def _rated(
         baseline_rows.append(replace(row, few=few, directed=column.directed))
     rater, no_rater = _rater_row(votes_of(texts, name), bootstrap)
     differences = _differences(judged, measured, baseline_rows, against)
+    behind: dict[tuple[str, Level], Estimate] = {}
+    if compare_all:
+        behind = _behind_the_best([*judged, *measured], [*judge_rows, *baseline_rows], against)
     compared_rows = [
         _compared(column, row, values, texts, bootstrap, epsilon=epsilon)
         for (column, values), row in zip(judged, judge_rows, strict=True)
@@ -434,6 +466,7 @@ def _rated(
         differences=differences.plain,
         versus=_compare_judges(judged, judge_rows, against),
         reversed=differences.reversed,
+        behind=behind,
     )
 
 
@@ -487,6 +520,35 @@ def _differences(
             if reverse is not None and reverse.value < difference.value:
                 differences.reversed[key] = reverse
     return differences
+
+
+def _behind_the_best(
+    columns: Sequence[tuple[RatedColumn, Floats]],
+    rows: Sequence[Row],
+    against: CorrelationWithRatings,
+) -> dict[tuple[str, Level], Estimate]:
+    """Compare the column that agrees best with each other one, at every level."""
+    behind: dict[tuple[str, Level], Estimate] = {}
+    for level in LEVELS:
+        values_by_name: dict[str, Floats] = {}
+        correlations: dict[str, float] = {}
+        for (column, values), row in zip(columns, rows, strict=True):
+            estimate = row.correlation.estimates.get((level, "spearman"))
+            if estimate is not None and level not in row.few:
+                values_by_name[column.name] = values
+                correlations[column.name] = estimate.value
+        if not correlations:
+            continue
+        best = max(correlations, key=correlations.__getitem__)
+        for name, values in values_by_name.items():
+            if name == best:
+                continue
+            difference = against.difference(
+                values_by_name[best], values, level, n_intervals=len(correlations) - 1
+            )
+            if difference is not None:
+                behind[name, level] = difference
+    return behind
 
 
 def _compare_judges(

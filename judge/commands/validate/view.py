@@ -39,6 +39,7 @@ from judge.report.views.human_agreement import (
     finding_sentences,
     other_level_note,
 )
+from judge.report.views.metrics_table import metrics_table
 from judge.report.views.raters import rater_records
 from judge.results.rated_criteria import flat
 from judge.stats.coefficients import LEVELS, Level
@@ -65,6 +66,9 @@ def view(validation: Validation) -> Document:
         yield from criteria_blocks(rated, level)
 
     sections = [Section("people", "Agreement with people", people)]
+    metrics = metrics_table(rated, level)
+    if metrics is not None:
+        sections.insert(0, Section("metrics", "Judges and metrics", lambda: (metrics,)))
     if calibrated:
         section = Section("calibrated", "On people's scale", lambda: calibration_blocks(calibrated))
         sections.append(section)
