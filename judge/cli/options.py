@@ -148,6 +148,12 @@ export_option = option(
     multiple=True,
     group="Output",
 )
+table_option = option(
+    "--table",
+    "Print only this table, such as leaderboard or metrics.",
+    metavar="NAME",
+    group="Output",
+)
 output_option = option(
     "--output", "Write here (default: to the console).", type=PATH, metavar="FILE", group="Output"
 )

@@ -18,6 +18,7 @@ from judge.cli.options import (
     output_option,
     quiet_option,
     report_format,
+    table_option,
     to_config,
 )
 from judge.cli.run import execute, exit_with_status, refuse_options
@@ -35,6 +36,7 @@ CHARTS = "charts"
 _OF_FINISHED = (
     "others",
     "level",
+    "table",
     "full",
     "output",
     "quiet",
@@ -70,6 +72,7 @@ _OF_FINISHED = (
     metavar="NAME",
     known=("worst",),
 )
+@table_option
 @full_option
 @option("--wide", "With --format csv: a row per item and system.", is_flag=True, group="Output")
 @export_option
@@ -82,6 +85,7 @@ def report_command(
     format: str,
     output: Path | None,
     failures_as: str | None,
+    table: str | None,
     full: bool,
     wide: bool,
     export: tuple[str, ...],
@@ -123,7 +127,7 @@ def report_command(
         return
     if output is None and format == "html":
         output = run / "report.html"
-    print_report(result, format, full=full, wide=wide, folder=run, output=output)
+    print_report(result, format, full=full, wide=wide, folder=run, output=output, table=table)
 
 
 def _check_whole_run(run: Path, *, where: bool, failures_as: str | None) -> None:
@@ -205,6 +209,7 @@ def compare_command(
     metavar="E",
 )
 @report_format
+@table_option
 @full_option
 @output_option
 @quiet_option
@@ -215,6 +220,7 @@ def validate_command(
     level: str,
     epsilon: float,
     format: str,
+    table: str | None,
     full: bool,
     output: Path | None,
     quiet: bool,
@@ -242,7 +248,7 @@ def validate_command(
             )
         check_run(run)
     compare_judges = partial(validate, level=level, epsilon=epsilon)
-    show = partial(print_report, format=format, full=full, output=output)
+    show = partial(print_report, format=format, full=full, output=output, table=table)
     if samples.is_data(data):
         config, folder = to_config(data, options, RunConfig)
         result = execute(config, folder, quiet=quiet, rated=True)

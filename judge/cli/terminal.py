@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 CONFIGS = (".yaml", ".yml")
 _LONGEST_WORD = 1_000
+_TABLE_FORMATS = ("console", "markdown", "latex", "html")
+"""The formats that can have only one table of a report."""
 """Characters of a word in a message; paths and addresses are shorter."""
 _INPUTS = (
     ".yaml",
@@ -147,17 +149,22 @@ def print_report(
     wide: bool = False,
     folder: Path | None = None,
     output: Path | None = None,
+    table: str | None = None,
 ) -> None:
     """Print the report of a result: on the console its summary, or with `full` everything.
 
-    `folder` is the run's folder. It replaces RUN in the suggested commands, and the last line names
-    its page. With `output`, write the report to this file and print its path.
+    With `table`, print only the table of this name. `folder` is the run's folder. It replaces RUN
+    in the suggested commands, and the last line names its page. With `output`, write the report to
+    this file and print its path.
     """
     from judge.core import plugins
     from judge.core.format import no_ansi
 
     document = plugins.document(finished)
-    if folder is not None and format == "console":
+    if table is not None:
+        document = _with_one_table(document, table, format)
+        full = True
+    elif folder is not None and format == "console":
         document = _with_folder(document, folder)
     # Neither a file nor a pipe has colours, nor a terminal for which NO_COLOR is set.
     colour = output is None and sys.stdout.isatty() and not no_ansi()
@@ -167,6 +174,16 @@ def print_report(
         click.echo(str(output))
     else:
         print_untrusted(text.rstrip("\n"), format)
+
+
+def _with_one_table(document: Document, name: str, format: str) -> Document:
+    """Return a document with only this table. Raises ConfigError."""
+    from judge.report.document import only_table
+
+    if format not in _TABLE_FORMATS:
+        known = ", ".join(_TABLE_FORMATS)
+        raise ConfigError(f"--table: a report as {format} has all of them (known: {known})")
+    return only_table(document, name)
 
 
 def _with_folder(document: Document, folder: Path) -> Document:

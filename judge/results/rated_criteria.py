@@ -115,11 +115,25 @@ class JudgeDifference:
 
 
 @dataclass(frozen=True, slots=True)
+class Lead:
+    """Spearman of the judge or metric that agrees best with people minus that of another one."""
+
+    other: str
+    level: Level
+    value: float
+    low: float | None
+    high: float | None
+    n: int
+    method: str
+
+
+@dataclass(frozen=True, slots=True)
 class Criterion:
     """One criterion. `no_rater` says why no human rater can be compared with the others.
 
     `reversed` are the differences from baselines without a better direction that agree better with
-    people if reversed. `excluded` counts the ratings that were used to make a prompt. `raters` has
+    people if reversed. `leads` compare the best judge or metric with each other one, in a
+    validation. `excluded` counts the ratings that were used to make a prompt. `raters` has
     each person, in a validation.
     """
 
@@ -132,6 +146,7 @@ class Criterion:
     excluded: int = 0
     raters: tuple[Rater, ...] = ()
     reversed: tuple[BaselineDifference, ...] = ()
+    leads: tuple[Lead, ...] = ()
 
 
 def flat(rated: Rated) -> Criterion:
@@ -155,6 +170,7 @@ def flat(rated: Rated) -> Criterion:
         excluded=rated.excluded,
         raters=rated.raters,
         reversed=_from_baselines(rated.reversed),
+        leads=tuple(Lead(*key, **_numbers(lead)) for key, lead in rated.behind.items()),
     )
 
 
@@ -246,6 +262,7 @@ def read(stored: Any) -> Rated:
         criterion.excluded,
         criterion.raters,
         _by_baseline(criterion.reversed),
+        {(lead.other, lead.level): _estimate("difference", lead) for lead in criterion.leads},
     )
 
 
@@ -276,7 +293,7 @@ def _adapter() -> TypeAdapter[Criterion]:
 
 
 def _estimate(
-    name: str, record: Correlated | Agreed | BaselineDifference | JudgeDifference
+    name: str, record: Correlated | Agreed | BaselineDifference | JudgeDifference | Lead
 ) -> Estimate:
     estimate = Estimate(name, record.value, record.low, record.high, record.n, record.method)
     if isinstance(record, JudgeDifference):

@@ -235,3 +235,22 @@ def test_only_default_criteria_that_people_rated_are_judged(judge: Callable[...,
     refused = judge("validate", "data.jsonl", *scripted, "--criteria", "fluency", "--out", "s")
     assert (refused.code, Path("s").exists()) == (2, False)
     assert "People rated relevance, but the run judged fluency" in refused.err
+
+
+def test_only_one_table_is_printed(judge: Callable[..., Any]) -> None:
+    rows = ["item,system,helpful,other,human"]
+    for item in range(12):
+        for system in "ab":
+            rating = (item + (system == "a")) % 5 + 1
+            rows.append(f"{item},{system},{item % 5 + 1},{item % 3},{rating}")
+    Path("scores.csv").write_text("\n".join(rows), encoding="utf-8")
+    columns = ("--judge-columns", "helpful", "--score-columns", "other")
+    assert judge("run", "scores.csv", *columns, "--out", "scored", "--quiet").code == 0
+    alone = judge("validate", "scored", "--table", "metrics", "--level", "all-texts")
+    assert alone.code == 0, alone.err
+    assert "Spearman" in alone.out
+    assert "Next" not in alone.out
+    unknown = judge("report", "scored", "--table", "leaderbord")
+    assert unknown.code == 2
+    assert "leaderboard" in unknown.err
+    assert judge("report", "scored", "--table", "leaderboard", "--format", "json").code == 2

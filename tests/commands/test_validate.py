@@ -377,7 +377,12 @@ def test_a_run_named_twice_is_refused(tmp_path: Path) -> None:
 def test_a_run_stores_its_agreement_with_ratings(tmp_path: Path) -> None:
     result = judged(rows(), out=tmp_path / "run", seed=3, metrics=["rouge"], set=ROUGE)
     assert result.rated == tuple(
-        replace(each, raters=(), judges=tuple(replace(row, alt_test=None) for row in each.judges))
+        replace(
+            each,
+            raters=(),
+            judges=tuple(replace(row, alt_test=None) for row in each.judges),
+            behind={},
+        )
         for each in judge.validate(result, seed=3).rated
     )
     assert judge.load_result(tmp_path / "run") == result

@@ -501,6 +501,7 @@ def _short_table(result: Result, board: Leaderboard) -> Table:
         (*rank_heads, Head("", numeric=False), *heads),
         rows,
         key=_short_key(board, columns, limit_by_rate),
+        caption=f"Mean scores over {number_of_items(result)}.",
         name="leaderboard",
         sorts=True,
         short=True,

@@ -45,17 +45,29 @@ def metrics_table(criteria: Sequence[Rated], level: Level) -> Table | None:
         rows.append((column_title(name), *cells))
     heads = [Column(rated.criterion, better="higher") for rated in criteria]
     levels = dict.fromkeys(OVER[usable_level(rated, level)] for rated in criteria)
-    sizes = {len(each) for each in correlations_by_criterion.values()}
-    n_columns = max(sizes)
     return table(
         ("", *heads),
         rows,
-        f"Bold: best, or not significantly below it. * significantly above all {n_columns - 1} "
-        "others: the bootstrap intervals of the differences over items, 95% together (Bonferroni), "
-        "exclude 0.",
+        _key(criteria, level),
         name=NAME,
         caption=f"Spearman's correlation with people's ratings, {'; or '.join(levels)}.",
         sorts=True,
+    )
+
+
+def _key(criteria: Sequence[Rated], level: Level) -> str:
+    """Explain the bold values and the stars."""
+    tested = [
+        difference
+        for rated in criteria
+        for (_, tested_level), difference in rated.behind.items()
+        if tested_level == usable_level(rated, level) and difference.low is not None
+    ]
+    if not tested:
+        return "Bold: best; too little data to test the differences."
+    return (
+        "Bold: best, or not significantly below it. * significantly above all others. Tested by the "
+        "intervals of the differences from the best, 95% together (Bonferroni)."
     )
 
 
@@ -87,9 +99,14 @@ def _cell(
         behind = [rated.behind.get((other, level)) for other in correlations if other != best]
         if behind and all(map(_is_apart, behind)):
             mark = "*"
-    elif not _is_apart(rated.behind.get((name, level))):
+    elif _is_near(rated.behind.get((name, level))):
         tone = "strong"
     return estimate_cell(estimate, _PLACES, tone=tone, mark=mark)
+
+
+def _is_near(difference: Estimate | None) -> bool:
+    """Return whether the best column was tested and is not significantly ahead."""
+    return difference is not None and difference.low is not None and difference.low <= 0
 
 
 def _is_apart(difference: Estimate | None) -> bool:
