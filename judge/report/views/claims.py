@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from judge.core.format import one_line
+from judge.core.records import Column as ScoreColumn
 from judge.core.records import Score
 from judge.report.document import (
     Block,
@@ -45,15 +46,11 @@ def claims_summary(result: Result) -> Iterator[Block]:
 
 def _unsupported_claims(result: Result, *, short: bool = False) -> Iterator[Block]:
     """Yield the table, or a sentence if all claims are supported; nothing without claims."""
-    samples = {sample.key: sample for sample in result.table.samples}
-    column = next((each for each in result.table.columns if each.name in CLAIMS), None)
-    if column is None:
+    columns = [column for column in result.table.columns if column.name in CLAIMS]
+    if not columns:
         return
-    claims: list[tuple[Score, CheckedClaim]] = []
-    for score in result.table.column_scores(column.name):
-        if score.key in samples:
-            checked = checked_claims(samples[score.key], column, score)
-            claims += [(score, claim) for claim in checked]
+    column = columns[0]
+    claims = _claims_of_column(result, column)
     if not claims:
         return
     threshold = support_threshold(column)
@@ -67,18 +64,8 @@ def _unsupported_claims(result: Result, *, short: bool = False) -> Iterator[Bloc
     key = f"{len(unsupported):,} of {total} have a probability of support below {threshold:g}."
     if len(unsupported) > _MOST and not short:
         key += f" {len(unsupported) - _MOST:,} more: judge report RUN --item ID"
-    rows: list[tuple[Content, ...]] = []
-    for score, claim in unsupported[: _MOST_IN_SUMMARY if short else _MOST]:
-        evidence = "" if short else one_line(claim.evidence, _MAX_TEXT)
-        rows.append(
-            (
-                score.system,
-                Cell(score.item, link=items.link(item=score.item, system=score.system)),
-                Cell(f"{claim.probability:.2f}", value=claim.probability),
-                one_line(claim.text, _MAX_TEXT),
-                evidence or None,
-            )
-        )
+    n_rows = _MOST_IN_SUMMARY if short else _MOST
+    rows = [_row(score, claim, short=short) for score, claim in unsupported[:n_rows]]
     names = ("system", "item", *CLAIM_HEADS)
     yield table(
         [Column(name, numeric=False, optional=True) for name in names],
@@ -88,4 +75,28 @@ def _unsupported_claims(result: Result, *, short: bool = False) -> Iterator[Bloc
         name="claims",
         sorts=not short,
         short=short,
+    )
+
+
+def _claims_of_column(result: Result, column: ScoreColumn) -> list[tuple[Score, CheckedClaim]]:
+    """Return the claims of all texts, each with the score that it belongs to."""
+    samples = {sample.key: sample for sample in result.table.samples}
+    claims = []
+    for score in result.table.column_scores(column.name):
+        if score.key in samples:
+            checked = checked_claims(samples[score.key], column, score)
+            claims += [(score, claim) for claim in checked]
+    return claims
+
+
+def _row(score: Score, claim: CheckedClaim, *, short: bool) -> tuple[Content, ...]:
+    """Return the system, the item, and the claim with its probability and its evidence."""
+    # Without a value in any row, a `short` table has no column of evidence.
+    evidence = "" if short else one_line(claim.evidence, _MAX_TEXT)
+    return (
+        score.system,
+        Cell(score.item, link=items.link(item=score.item, system=score.system)),
+        Cell(f"{claim.probability:.2f}", value=claim.probability),
+        one_line(claim.text, _MAX_TEXT),
+        evidence or None,
     )

@@ -723,6 +723,7 @@ def wide_records(result: Result) -> tuple[tuple[str, ...], list[dict[str, Any]]]
     """
     stored = result.table
     word_keys = _word_keys(result)
+    # Every row has every key, in this order.
     empty: dict[str, Any] = dict.fromkeys([column.name for column in stored.columns])
     empty |= dict.fromkeys(word_keys)
     empty["failures"] = ""
