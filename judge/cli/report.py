@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from judge.results.result import Result
 
 
-_DRAWN = ("svg", "png")
+_DRAWN = ("svg", "png", "pdf")
 _OUTPUT = "Write here; charts also into a folder (default: html and charts into the run's folder)."
 CHARTS = "charts"
 """Folder of the charts in the folder of a run."""
@@ -72,6 +72,12 @@ _OF_FINISHED = (
     metavar="NAME",
     known=("worst",),
 )
+@option(
+    "--figure",
+    "Write only this chart, without its title; --output names the file.",
+    metavar="NAME",
+    group="Output",
+)
 @table_option
 @full_option
 @option("--wide", "With --format csv: a row per item and system.", is_flag=True, group="Output")
@@ -85,6 +91,7 @@ def report_command(
     format: str,
     output: Path | None,
     failures_as: str | None,
+    figure: str | None,
     table: str | None,
     full: bool,
     wide: bool,
@@ -120,6 +127,9 @@ def report_command(
     if by is not None:
         print_report(slices(result, by), format, full=full, output=output)
         return
+    if figure is not None:
+        _draw_figure(result, figure, output)
+        return
     if output is None and format in ("html", *_DRAWN):
         _check_whole_run(run, where=bool(where), failures_as=failures_as)
     if format in _DRAWN:
@@ -137,6 +147,21 @@ def _check_whole_run(run: Path, *, where: bool, failures_as: str | None) -> None
         raise ConfigError(
             f"{flag}: {run} holds the report of the run as it is; name another file with --output"
         )
+
+
+def _draw_figure(result: Result, name: str, output: Path | None) -> None:
+    """Draw one chart of a result into a file, whose ending is the format, and print its path."""
+    from judge.cli.terminal import write_bytes
+    from judge.core import plugins
+    from judge.report.renderers import svg
+
+    path = output or Path(f"{name}.svg")
+    format = path.suffix.removeprefix(".").lower()
+    if format not in _DRAWN:
+        known = ", ".join(f".{ending}" for ending in _DRAWN)
+        raise ConfigError(f"--output {path}: the name of a figure's file ends in {known}")
+    write_bytes("--output", path, svg.figure(plugins.document(result), name, format))
+    click.echo(str(path))
 
 
 def _draw(result: Result, output: Path, format: str) -> None:

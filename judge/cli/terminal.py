@@ -104,6 +104,14 @@ def write(flag: str, path: Path, text: str, *, add: bool = False, folders: bool 
         raise StorageError(f"{flag} {path}: {error.strerror}") from error
 
 
+def write_bytes(flag: str, path: Path, content: bytes) -> None:
+    """Write a file. Raises StorageError."""
+    try:
+        path.write_bytes(content)
+    except OSError as error:
+        raise StorageError(f"{flag} {path}: {error.strerror}") from error
+
+
 def check_exports(exports: Iterable[str] | None) -> dict[str, Path]:
     """Return the file of each `--export FORMAT=FILE`.
 

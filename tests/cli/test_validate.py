@@ -254,3 +254,15 @@ def test_only_one_table_is_printed(judge: Callable[..., Any]) -> None:
     assert unknown.code == 2
     assert "leaderboard" in unknown.err
     assert judge("report", "scored", "--table", "leaderboard", "--format", "json").code == 2
+
+
+def test_one_figure_is_written_in_the_format_of_its_file(judge: Callable[..., Any]) -> None:
+    assert judge("validate", "data.jsonl", *SCRIPTED, "--out", "r").code == 0
+    done = judge("report", "r", "--figure", "relevance", "--output", "f.svg")
+    assert (done.code, done.out) == (0, "f.svg\n")
+    assert Path("f.svg").read_text("utf-8").startswith("<svg")
+    unknown = judge("report", "r", "--figure", "relevanc", "--output", "f.svg")
+    assert unknown.code == 2
+    assert "relevance" in unknown.err
+    assert judge("report", "r", "--figure", "relevance", "--output", "f.gif").code == 2
+    assert judge("report", "r", "--figure", "relevance", "--output", "no/f.svg").code == 2

@@ -181,3 +181,47 @@ def test_the_worst_texts_are_a_frame(result: Result, ranking: Result, tested: Re
         result.worst(3, "coherent")
     with pytest.raises(ConfigError, match="a ranking has no score for a single text"):
         ranking.worst()
+
+
+def test_a_pdf_is_as_large_as_the_chart_in_points(tmp_path: Path) -> None:
+    pytest.importorskip("svglib", reason="needs svglib: pip install textjudge[pdf]")
+    document = _document(_chart("one"))
+    (path,) = svg.write(document, tmp_path, "pdf")
+    content = path.read_bytes()
+    assert content.startswith(b"%PDF-")
+    picture = ElementTree.fromstring(svg.standalone([_chart("one")]))
+    width, height = (0.75 * int(picture.get(side) or 0) for side in ("width", "height"))
+    box = re.search(rb"/MediaBox \[ 0 0 ([0-9.]+) ([0-9.]+) \]", content)
+    assert box is not None
+    assert (float(box[1]), float(box[2])) == (width, height)
+
+
+@pytest.mark.parametrize(
+    ("name", "font"),
+    [
+        ("plain", b"Helvetica"),
+        ("要約システム", b"HeiseiKakuGo-W5"),
+        ("요약", b"HYGothic-Medium"),
+        ("摘要", b"STSong-Light"),
+    ],
+)
+def test_a_pdf_has_a_font_for_the_script(name: str, font: bytes) -> None:
+    pytest.importorskip("svglib", reason="needs svglib: pip install textjudge[pdf]")
+    text = f'<text x="0" y="10" font-family="{svg._FONTS}">{name}</text>'
+    picture = f'<svg xmlns="http://www.w3.org/2000/svg" width="99" height="20">{text}</svg>'
+    assert b"/" + font in svg.pdf(picture)
+
+
+def test_a_pdf_without_svglib_names_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "svglib.svglib", None)
+    with pytest.raises(MissingExtra, match=r"pip install 'textjudge\[pdf\]'"):
+        svg.pdf('<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>')
+
+
+def test_a_figure_has_no_title() -> None:
+    document = _document(_chart("one"))
+    with_title = _texts(svg.standalone([_chart("one")]))
+    without = _texts(svg.figure(document, "one", "svg").decode())
+    assert set(with_title) - set(without) == {_chart("one").title}
+    with pytest.raises(ConfigError, match="'one'"):
+        svg.figure(document, "on", "svg")

@@ -1,7 +1,8 @@
-"""Render the charts of a Document as standalone SVG, and as PNG with the package resvg-py."""
+"""Render the charts of a Document as standalone SVG, as PNG (resvg-py) and as PDF (svglib)."""
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -10,7 +11,7 @@ from rich.cells import cell_len
 
 from judge.core.errors import ConfigError, MissingExtra
 from judge.core.files import store
-from judge.core.plugins import unknown_name_message
+from judge.core.plugins import require_known, unknown_name_message
 from judge.report import document as blocks
 from judge.report.charts import CELL, escaped, shorten, text
 from judge.report.document import Chart, Document
@@ -20,11 +21,19 @@ _HEAD = 44  # pixels for a chart's title
 _MAX_TITLE = 80  # terminal cells of a title; a CJK character takes two
 _FILE_NAME = 150  # bytes; most file systems allow 255 for the whole name
 _SCALE = 2  # pixels of a PNG per pixel of a chart
+# PDF readers bring these fonts along. The standard ones have no letter beyond Latin-1.
+_ASIAN_FONTS = {"ja": "HeiseiKakuGo-W5", "ko": "HYGothic-Medium", "zh": "STSong-Light"}
 # Families are named because rasterisers may not know which font sans-serif is.
 _FONTS = (
     "'Segoe UI', 'Helvetica Neue', Helvetica, Arial, 'Liberation Sans', 'Noto Sans', "
     "'DejaVu Sans', sans-serif"
 )
+_HANGUL = re.compile("[가-힣]")  # 요약
+_KANA = re.compile("[ぁ-ヿ]")  # システム
+
+# <svg x="16" y="44" viewBox="0 0 460 120" width="460" font-size="13">
+_NESTED = re.compile(r'<svg x="(\d+)" y="(\d+)"[^>]* font-size="(\d+)"[^>]*>')
+
 # The light colours of the page. They hold only inside the class judge, because a notebook puts the
 # picture into its own page.
 _COLOURS = {
@@ -89,11 +98,85 @@ def png(svg: str) -> bytes:
     return bytes(svg_to_bytes(svg_string=svg, zoom=_SCALE))
 
 
+def pdf(svg: str, language: str = "") -> bytes:
+    """Draw a standalone SVG as PDF, in vectors. `language` chooses a font for Chinese characters.
+
+    The font has one of Japanese, Korean and Chinese; a picture with several lacks letters.
+
+    Raises MissingExtra without the package svglib.
+    """
+    try:
+        from reportlab.graphics import renderPDF
+        from reportlab.pdfbase.cidfonts import UnicodeCIDFont
+        from reportlab.pdfbase.pdfmetrics import registerFont
+        from svglib.svglib import register_font, svg2rlg
+    except ModuleNotFoundError as error:
+        raise MissingExtra(
+            "PDF needs the package svglib: pip install 'textjudge[pdf]'; SVG needs nothing"
+        ) from error
+    if not _is_latin(svg):
+        font = _asian_font(svg, language)
+        registerFont(UnicodeCIDFont(font))
+        register_font(font, weight="normal", rlgFontName=font)
+        # These fonts have no bold letters.
+        svg = svg.replace(_FONTS, font).replace(' font-weight="700"', "")
+    return bytes(renderPDF.drawToString(svg2rlg(io.StringIO(_without_nested(svg)))))
+
+
+def _without_nested(svg: str) -> str:
+    """Replace the pictures inside a picture by moved groups.
+
+    svglib scales pixels to points in each picture, and so twice in a nested one.
+    """
+    groups, n_nested = _NESTED.subn(r'<g transform="translate(\1 \2)" font-size="\3">', svg)
+    # The whole picture ends last.
+    return groups.replace("</svg>", "</g>", n_nested)
+
+
+def _asian_font(svg: str, language: str) -> str:
+    """Return the font that has the letters of a picture; one font has only one of the scripts."""
+    if _HANGUL.search(svg):
+        language = "ko"
+    elif _KANA.search(svg):
+        language = "ja"
+    return _ASIAN_FONTS.get(language, _ASIAN_FONTS["zh"])
+
+
+def _is_latin(svg: str) -> bool:
+    """Return whether a standard font of PDF has all characters."""
+    try:
+        # Windows' Latin-1 has the dashes and quotation marks, too.
+        svg.replace("−", "-").encode("cp1252")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def figure(document: Document, name: str, format: str) -> bytes:
+    """Draw the chart of this name without its title, which belongs into the caption of a paper.
+
+    Raises ConfigError for an unknown name, and MissingExtra.
+    """
+    known = {chart.name: chart for chart in charts(document)}
+    if not known:
+        raise ConfigError("--figure: this report has no charts")
+    require_known("figure", [name], known, "--figure")
+    return _drawn(standalone([known[name]], titles=False), format, document.language)
+
+
+def _drawn(svg: str, format: str, language: str) -> bytes:
+    if format == "png":
+        return png(svg)
+    if format == "pdf":
+        return pdf(svg, language)
+    return svg.encode()
+
+
 def write(document: Document, output: Path, format: str) -> tuple[Path, ...]:
-    """Write a file per chart into the folder `output`, in a format: svg or png.
+    """Write a file per chart into the folder `output`, in a format: svg, png or pdf.
 
     If `output` ends in the format, it is the one file for all charts. Raises MissingExtra for PNG
-    without its package, and StorageError.
+    and PDF without their packages, and StorageError.
     """
     all_charts = charts(document)
     if output.suffix.lower() == f".{format}":
@@ -107,8 +190,7 @@ def write(document: Document, output: Path, format: str) -> tuple[Path, ...]:
         }
     contents = {}
     for name, group in charts_by_file.items():
-        svg = standalone(group)
-        contents[name] = png(svg) if format == "png" else svg.encode()
+        contents[name] = _drawn(standalone(group), format, document.language)
     store(folder, contents)
     return tuple(folder / name for name in charts_by_file)
 
@@ -132,8 +214,8 @@ def _file_stems(group: Iterable[Chart]) -> list[str]:
     return stems
 
 
-def standalone(charts: Iterable[Chart]) -> str:
-    """Return an SVG document with these charts, their titles and captions.
+def standalone(charts: Iterable[Chart], *, titles: bool = True) -> str:
+    """Return an SVG document with these charts, their captions and, with `titles`, their titles.
 
     It has the light colours of the page.
     """
@@ -142,14 +224,17 @@ def standalone(charts: Iterable[Chart]) -> str:
     width = 2 * _MARGIN
     top = 0
     for chart in drawn:
-        title = shorten(chart.title, _MAX_TITLE)
-        head = text(_MARGIN, top + 26, title, bold=True)
-        placed = chart.svg.replace("<svg ", f'<svg x="{_MARGIN}" y="{top + _HEAD}" ', 1)
-        parts.append(f'<g font-size="15">{head}</g>\n{placed}\n')
-        # CELL is for 13 px and regular weight; titles are bold and have 15 px.
-        title_width = round(2 * _MARGIN + 1.2 * CELL * cell_len(title))
-        width = max(width, chart.width + 2 * _MARGIN, title_width)
-        top += _HEAD + chart.height + _MARGIN
+        head = _HEAD if titles else _MARGIN
+        if titles:
+            title = shorten(chart.title, _MAX_TITLE)
+            parts.append(f'<g font-size="15">{text(_MARGIN, top + 26, title, bold=True)}</g>\n')
+            # CELL is for 13 px and regular weight; titles are bold and have 15 px.
+            title_width = round(2 * _MARGIN + 1.2 * CELL * cell_len(title))
+            width = max(width, title_width)
+        placed = chart.svg.replace("<svg ", f'<svg x="{_MARGIN}" y="{top + head}" ', 1)
+        parts.append(f"{placed}\n")
+        width = max(width, chart.width + 2 * _MARGIN)
+        top += head + chart.height + _MARGIN
     height = max(top, 1)
     name = escaped(drawn[0].title if len(drawn) == 1 else "Charts")
     captions = dict.fromkeys(chart.caption for chart in drawn if chart.caption)
