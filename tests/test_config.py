@@ -20,11 +20,11 @@ from judge.commands.public import option_parameters, public_api
 from judge.config import (
     RankConfig,
     RunConfig,
-    _option,
     load_config,
     run_options,
     run_schema,
 )
+from judge.config.run_config import _option
 from judge.core.errors import ConfigError
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -88,7 +88,7 @@ def typed_options() -> str:
     blocks = [
         '''"""Keyword arguments of the public functions, for editors and type checkers.
 
-Written from judge/config.py: JUDGE_GOLDEN=write pytest tests/test_config.py
+Written from judge/config/run_config.py: JUDGE_GOLDEN=write pytest tests/test_config.py
 """
 
 from __future__ import annotations

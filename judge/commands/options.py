@@ -1,6 +1,6 @@
 """Keyword arguments of the public functions, for editors and type checkers.
 
-Written from judge/config.py: JUDGE_GOLDEN=write pytest tests/test_config.py
+Written from judge/config/run_config.py: JUDGE_GOLDEN=write pytest tests/test_config.py
 """
 
 from __future__ import annotations

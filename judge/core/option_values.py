@@ -47,7 +47,9 @@ def finite_number(cell: Any) -> float | None:
 
 
 def parse_assignments(text: str, form: str) -> dict[str, list[str]]:
-    """Return the values of each name in `a=b,c=d`. A comma belongs to the value unless NAME= follows.
+    """Return the values of each name in `a=b,c=d`.
+
+    A comma belongs to the value unless NAME= follows.
 
     Raises ValueError, with the `form` to write.
     """

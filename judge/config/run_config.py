@@ -1,16 +1,14 @@
 """`RunConfig`: every option of a run, said once. Errors name the file, the line and the key.
 
-The command line, the Python signatures, the keys of suites, the JSON schemas and docs/reference.md are made from the
-fields of `RunConfig` and `RankConfig`.
+The command line, the Python signatures, the keys of suites, the JSON schemas and docs/reference.md
+are made from the fields of `RunConfig` and `RankConfig`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from types import UnionType
-from typing import Any, Literal, Self, Union, get_args, get_origin
+from typing import Any, Literal, Self, get_args
 
 from pydantic import (
     BaseModel,
@@ -49,7 +47,10 @@ from judge.data.rows import is_address
 from judge.text.languages import LanguageChoice, LanguageCode
 
 DEFAULT_CRITERIA = ("relevance", "coherence", "consistency", "fluency")
-"""The criteria of texts that look like summaries (`criteria.default_criteria`); other texts have no default."""
+"""The criteria of texts that look like summaries (`criteria.default_criteria`).
+
+Other texts have no default.
+"""
 _SCRIPTED = "scripted/"
 _OPTION_PATHS = (
     "stopwords",
@@ -79,13 +80,19 @@ def _option(
     lacking: tuple[Command, ...] = (),
     **checks: Any,
 ) -> Any:
-    """An option's default, heading, one text for all interfaces, and the commands that do not take it."""
+    """An option: its default, its heading and one text for all interfaces.
+
+    `lacking` are the commands that do not take it.
+    """
     extra: dict[str, Any] = {"group": group, "metavar": metavar, "lacking": lacking}
     return Field(default, description=description, json_schema_extra=extra, **checks)
 
 
 class RunConfig(BaseModel):
-    """Everything that describes a run: the keys of run.yaml and the options of `judge run` and `judge.evaluate`."""
+    """Everything that describes a run.
+
+    The fields are the keys of run.yaml and the options of `judge run` and `judge.evaluate`.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
     _criteria_at: str = PrivateAttr("")
@@ -118,9 +125,12 @@ class RunConfig(BaseModel):
     )
     limit: int | None = _option(None, "Data", "Only the first N outputs.", "N", ge=1)
     sentence_marks: tuple[str, ...] = _option(
-        (), "Data", "Sentence marks, such as <q>, to read as line breaks.", "MARK,...",
+        (),
+        "Data",
+        "Sentence marks, such as <q>, to read as line breaks.",
+        "MARK,...",
         lacking=("test", "suite"),
-    )  # fmt: skip
+    )
 
     model: tuple[Judge, ...] = _option(
         (),
@@ -151,9 +161,12 @@ class RunConfig(BaseModel):
         None, "Judge", "System message, sent before the prompt.", "TEXT", lacking=("diff",)
     )
     reasoning_effort: str | None = _option(
-        None, "Judge", "How long the model reasons before it answers (none, low, medium, high).", "EFFORT",
+        None,
+        "Judge",
+        "How long the model reasons before it answers (none, low, medium, high).",
+        "EFFORT",
         pattern=r"^[\w-]*$",
-    )  # fmt: skip
+    )
     extra_body: ExtraBody = _option({}, "Judge", "Further keys of each request, as JSON.", "JSON")
     temperature: float | None = _option(
         None, "Judge", "Sampling temperature (default: 0; 1 for several draws).", "T", ge=0, le=2
@@ -166,12 +179,13 @@ class RunConfig(BaseModel):
     )
 
     criteria: tuple[str, ...] | None = _option(
-        None, "Scoring",
+        None,
+        "Scoring",
         "Names, files, or 'NAME: QUESTION'; repeatable; none for metrics alone "
         f"(default, for summaries only: {','.join(DEFAULT_CRITERIA)}).",
         "CRITERION,...",
         lacking=("diff",),
-    )  # fmt: skip
+    )
     language: LanguageCode | None = _option(
         None,
         "Scoring",
@@ -219,21 +233,33 @@ class RunConfig(BaseModel):
     )
 
     metrics: tuple[str, ...] | None = _option(
-        None, "Metrics", "Names, or none (default: rouge,bleu,chrf if there are references).", "NAME,...",
+        None,
+        "Metrics",
+        "Names, or none (default: rouge,bleu,chrf if there are references).",
+        "NAME,...",
         lacking=_RUNS_ONLY,
-    )  # fmt: skip
+    )
     set: dict[str, dict[str, Any]] = _option(
-        {}, "Metrics", "Option of a metric, such as rouge.stem=false; repeatable.", "METRIC.OPTION=VALUE",
+        {},
+        "Metrics",
+        "Option of a metric, such as rouge.stem=false; repeatable.",
+        "METRIC.OPTION=VALUE",
         lacking=_RUNS_ONLY,
-    )  # fmt: skip
+    )
     score_columns: dict[str, Literal["higher", "lower"]] = _option(
-        {}, "Metrics", "Columns with scores from elsewhere; COLUMN=lower if less is better.", "COLUMN,...",
+        {},
+        "Metrics",
+        "Columns with scores from elsewhere; COLUMN=lower if less is better.",
+        "COLUMN,...",
         lacking=("rank", "audit", "diff", "test"),
-    )  # fmt: skip
+    )
     judge_columns: dict[str, Literal["higher", "lower"]] = _option(
-        {}, "Scoring", "Columns with a judge's scores; COLUMN=lower if less is better.",
-        "COLUMN,...", lacking=("audit", "diff", "test"),
-    )  # fmt: skip
+        {},
+        "Scoring",
+        "Columns with a judge's scores; COLUMN=lower if less is better.",
+        "COLUMN,...",
+        lacking=("audit", "diff", "test"),
+    )
     scale: tuple[float, float] | None = _option(
         None,
         "Scoring",
@@ -274,12 +300,18 @@ class RunConfig(BaseModel):
     )
 
     out: Path | None = _option(
-        None, "Output", "Folder for the results (command line default: runs/DATA-TIME).", "DIR",
+        None,
+        "Output",
+        "Folder for the results (command line default: runs/DATA-TIME).",
+        "DIR",
         lacking=("diff", "suite"),
-    )  # fmt: skip
+    )
     overwrite: bool = _option(
-        False, "Output", "Replace a run in out that has other texts, judges or criteria.", lacking=("diff", "suite"),
-    )  # fmt: skip
+        False,
+        "Output",
+        "Replace a run in out that has other texts, judges or criteria.",
+        lacking=("diff", "suite"),
+    )
     title: str | None = _option(
         None, "Output", "Title of the report (default: data and judge).", "TEXT", lacking=_RUNS_ONLY
     )
@@ -292,13 +324,21 @@ class RunConfig(BaseModel):
     )
 
     engine: str = _option(
-        "local", "Advanced", "Where requests run: local, batch (half price) or ray.", "NAME",
+        "local",
+        "Advanced",
+        "Where requests run: local, batch (half price) or ray.",
+        "NAME",
         lacking=("audit", "diff", "suite"),
-    )  # fmt: skip
+    )
     ray_workers: int | None = _option(
-        None, "Advanced", "Processes of engine ray (default: one per machine).", "N",
-        lacking=("audit", "diff", "suite"), ge=1, le=10_000,
-    )  # fmt: skip
+        None,
+        "Advanced",
+        "Processes of engine ray (default: one per machine).",
+        "N",
+        lacking=("audit", "diff", "suite"),
+        ge=1,
+        le=10_000,
+    )
     retry_failed: bool = _option(
         False,
         "Advanced",
@@ -309,10 +349,14 @@ class RunConfig(BaseModel):
 
     @property
     def output_columns(self) -> tuple[str, ...]:
-        """The columns of wide data. Raises ConfigError if the systems' outputs have to be generated first."""
+        """The columns of wide data.
+
+        Raises ConfigError if the systems' outputs have to be generated first.
+        """
         if isinstance(self.systems, dict):
             raise ConfigError(
-                "systems: this command generates no outputs; judge run --generate-only writes them to a file"
+                "systems: this command generates no outputs; judge run --generate-only writes them "
+                "to a file"
             )
         return self.systems
 
@@ -398,7 +442,7 @@ class RunConfig(BaseModel):
 
     @property
     def address_set_by(self) -> str:
-        """What in the entry of a judge has set its address, for messages; "" if its entry has not."""
+        """The key of a judge's entry that has set its address, for messages; "" for none."""
         return self._address_set_by
 
     @property
@@ -410,7 +454,7 @@ class RunConfig(BaseModel):
 
     @property
     def rating_source(self) -> Any:
-        """People's ratings: the file, or in Python a DataFrame or rows; None if the data has them."""
+        """People's ratings: a file, in Python also a DataFrame or rows; None if the data has them."""
         return self.ratings if self._rating_rows is None else self._rating_rows
 
     def with_rating_rows(self, rows: Any) -> Self:
@@ -464,7 +508,8 @@ class RunConfig(BaseModel):
                 raise ValueError(f"{field!r}: people's ratings are called rating{dot}{criterion}")
             if len(several) > 1 and not str(field).startswith("rating."):
                 raise ValueError(
-                    f"{field!r}: name one column; only ratings (rating.CRITERION) may have several, one per rater"
+                    f"{field!r}: name one column; only ratings (rating.CRITERION) may have "
+                    "several, one per rater"
                 )
             mapping[field] = several if len(several) > 1 else several[0]
         return mapping
@@ -493,7 +538,10 @@ class RunConfig(BaseModel):
     @field_validator("set", mode="before", json_schema_input_type=dict[str, dict[str, Any]])
     @classmethod
     def parse_metric_options(cls, value: Any) -> Any:
-        """Accept `rouge.stem=false`, whose value is YAML, and layers of options: later ones override single options."""
+        """Accept `rouge.stem=false`, whose value is YAML, and layers of options.
+
+        A later layer overrides single options.
+        """
         merged: dict[str, Any] = {}
         for layer in value if isinstance(value, list | tuple) else [value]:
             options = layer
@@ -524,7 +572,7 @@ class RunConfig(BaseModel):
     )
     @classmethod
     def parse_criteria(cls, value: Any) -> Any:
-        """Accept names, files, sentences `NAME: QUESTION` and keys such as {name: NAME, question: ...}."""
+        """Accept names, files, sentences `NAME: QUESTION` and keys such as {name: ..., question: ...}."""
         return to_entries(value)
 
     @field_validator("sentence_marks", mode="before", json_schema_input_type=str | list[str])
@@ -558,7 +606,7 @@ class RunConfig(BaseModel):
     )
     @classmethod
     def parse_score_columns(cls, value: Any) -> Any:
-        """Accept `comet,wer=lower` and a list of such columns; higher is better unless it says so."""
+        """Accept `comet,wer=lower` and a list of such columns; without =lower, higher is better."""
         names = split(value) if isinstance(value, str) else value
         if not isinstance(names, list | tuple):
             return value
@@ -616,91 +664,6 @@ class RankConfig(RunConfig):
     )
 
 
-# What the interfaces are made of
-
-
-@dataclass(frozen=True, slots=True)
-class Option:
-    """A field of `RunConfig`, as the interfaces show it."""
-
-    name: str
-    description: str
-    group: str
-    metavar: str
-    default: Any
-    annotation: Any
-
-    @property
-    def kinds(self) -> tuple[Any, ...]:
-        """The types that a value may have, without None."""
-        is_union = get_origin(self.annotation) in (Union, UnionType)
-        parts = get_args(self.annotation) if is_union else (self.annotation,)
-        return tuple(part for part in parts if part is not type(None))
-
-    @property
-    def choices(self) -> tuple[Any, ...]:
-        """The only values that there are; () for an option of any other value."""
-        return tuple(
-            value
-            for kind in self.kinds
-            if get_origin(kind) is Literal
-            for value in get_args(kind)
-            if value
-        )
-
-
-def run_options(command: Command, config: type[RunConfig] | None = None) -> dict[str, Option]:
-    """Return the options that a command takes by name, in the order of their groups."""
-    groups, options = get_args(Group), []
-    for name, field in (config or RunConfig).model_fields.items():
-        extra: Any = field.json_schema_extra
-        if command not in extra["lacking"]:
-            described = field.description or "", extra["group"], extra["metavar"]
-            options.append(Option(name, *described, field.default, field.annotation))
-    return {
-        option.name: option
-        for option in sorted(options, key=lambda option: groups.index(option.group))
-    }
-
-
-def json_schema(model: type[BaseModel], title: str, description: str) -> dict[str, Any]:
-    """Return the JSON schema (2020-12) of a file: as people write it, without nulls."""
-    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title}
-    return {**head, **_terse(model.model_json_schema()), "description": description}
-
-
-def run_schema(config: type[RunConfig] | None = None) -> dict[str, Any]:
-    """Return the JSON schema of run.yaml, which also has the options of a ranking."""
-    of_run, of_rank = (
-        json_schema(model, "judge.run/1", "Configuration of judge run and judge rank.")
-        for model in (config or RunConfig, RankConfig)
-    )
-    return of_run | {"properties": of_rank["properties"] | of_run["properties"]}
-
-
-_OURS = ("title", "group", "metavar", "lacking")
-
-
-def _terse(node: Any) -> Any:
-    """Drop titles, nulls and our own keys, and write `anyOf` of plain types as one list."""
-    if isinstance(node, list):
-        return [_terse(entry) for entry in node if entry != {"type": "null"}]
-    if not isinstance(node, dict):
-        return node
-    fields = {
-        name: _terse(value)
-        for name, value in node.items()
-        if not (name in _OURS and not isinstance(value, dict))
-        and not (name == "default" and value in (None, "", [], {}))
-    }
-    either = fields.get("anyOf", [])
-    if len(either) == 1 and "required" not in either[0]:
-        return fields.pop("anyOf")[0] | fields
-    if either and all(entry.keys() == {"type"} for entry in either):
-        fields["type"] = [entry["type"] for entry in fields.pop("anyOf")]
-    return fields
-
-
 # Files
 
 
@@ -716,14 +679,16 @@ def _read_yaml(path: Path) -> tuple[dict[str, Any], dict[str, int]]:
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: not UTF-8 text") from error
     except yaml_lines.Malformed as error:
-        raise ConfigError(f"{path}{f':{error.line}' if error.line else ''}: {error}") from error
+        location = f"{path}:{error.line}" if error.line else str(path)
+        raise ConfigError(f"{location}: {error}") from error
     if document is None:
         raise ConfigError(
             f"{path}: expected lines of the form key: value, such as data: summaries.jsonl"
         )
-    return {
-        str(k): resolve_value(str(k), v, path.parent) for k, v in document.values.items()
-    }, document.lines
+    values: dict[str, Any] = {}
+    for key, value in document.values.items():
+        values[str(key)] = resolve_value(str(key), value, path.parent)
+    return values, document.lines
 
 
 def resolve_value(key: str, value: Any, folder: Path) -> Any:
@@ -742,27 +707,29 @@ def resolve_value(key: str, value: Any, folder: Path) -> Any:
     if key == "systems" and isinstance(value, dict):
         return resolve_systems(value, folder, _resolve_judge)
     if key == "set" and isinstance(value, dict):
-
-        def beside(option: Any) -> Any:  # if no such file exists, it may be a model's name
-            if isinstance(option, list):
-                return [beside(path) for path in option]
-            is_path = isinstance(option, str) and option.strip() and (folder / option).exists()
-            return str(folder / option) if is_path else option
-
-        return {
-            metric: {
-                name: beside(option) if name in _OPTION_PATHS else option
-                for name, option in options.items()
-            }
-            if isinstance(options, dict)
-            else options
-            for metric, options in value.items()
-        }
+        return {metric: _resolve_options(options, folder) for metric, options in value.items()}
     if key == "model":
-        return [
-            _resolve_judge(judge, folder)
-            for judge in (value if isinstance(value, list) else [value])
-        ]
+        judges = value if isinstance(value, list) else [value]
+        return [_resolve_judge(judge, folder) for judge in judges]
+    return value
+
+
+def _resolve_options(options: Any, folder: Path) -> Any:
+    """Make the paths in the options of a metric relative to a folder."""
+    if not isinstance(options, dict):
+        return options
+    resolved: dict[str, Any] = {}
+    for name, value in options.items():
+        resolved[name] = _resolve_file(value, folder) if name in _OPTION_PATHS else value
+    return resolved
+
+
+def _resolve_file(value: Any, folder: Path) -> Any:
+    """Return the path of an existing file or files; anything else may be a model's name."""
+    if isinstance(value, list):
+        return [_resolve_file(path, folder) for path in value]
+    if isinstance(value, str) and value.strip() and (folder / value).exists():
+        return str(folder / value)
     return value
 
 
@@ -770,8 +737,8 @@ def _resolve_judge(model: Any, folder: Path) -> Any:
     """Make the path of a judge's script relative to a folder; return any other judge unchanged."""
     if isinstance(model, dict) and isinstance(model.get("name"), str):
         return {**model, "name": _resolve_judge(model["name"], folder)}
-    kind, slash, path = model.partition("/") if isinstance(model, str) else ("", "", "")
-    return f"{kind}/{folder / path}" if slash and kind == "scripted" else model
+    script = script_of(model) if isinstance(model, str) else None
+    return model if script is None else f"{_SCRIPTED}{folder / script}"
 
 
 def script_of(model: str) -> Path | None:

@@ -1,0 +1,34 @@
+"""`RunConfig`: every option of a run, said once, and what the interfaces are made of."""
+
+from judge.config.option_list import Option, json_schema, run_options, run_schema
+from judge.config.run_config import (
+    DEFAULT_CRITERIA,
+    Command,
+    Group,
+    RankConfig,
+    RunConfig,
+    Value,
+    criterion_entries,
+    load_config,
+    resolve_value,
+    script_of,
+    split,
+)
+
+__all__ = [
+    "DEFAULT_CRITERIA",
+    "Command",
+    "Group",
+    "Option",
+    "RankConfig",
+    "RunConfig",
+    "Value",
+    "criterion_entries",
+    "json_schema",
+    "load_config",
+    "resolve_value",
+    "run_options",
+    "run_schema",
+    "script_of",
+    "split",
+]
