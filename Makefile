@@ -49,13 +49,14 @@ lint: $(VENV)/.installed-dev  ## style, types, layers
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# Tries the wheel with each Python that is installed, also by pyenv, and names the missing ones.
+# Tries the wheel with each of these Pythons that is installed, also by pyenv, and names the missing ones.
+PYTHONS ?= python3.11 python3.12 python3.13 python3.14
 wheel: export PYENV_VERSION := 3.11:3.12:3.13:3.14
 wheel: $(VENV)/.installed-dev  ## build wheel and sdist, check them, and try the wheel in fresh environments
 	rm -rf dist build/wheel-*
 	$(BIN)/python -m build --outdir dist
 	$(BIN)/twine check --strict dist/*
-	set -e; for python in python3.11 python3.12 python3.13 python3.14; do \
+	set -e; for python in $(PYTHONS); do \
 	  $$python --version 2>/dev/null || { echo "$$python is not installed: wheel not tried"; continue; }; \
 	  $$python -m venv build/wheel-$$python; \
 	  build/wheel-$$python/bin/pip install -q --no-compile -c .ci/constraints.txt dist/*.whl; \

@@ -201,7 +201,7 @@ def test_a_shell_completes_names(
     assert offered("judge run d --criteria rel") == {"relevance"}
     assert offered("judge run d --criteria fluency,coh") == {"fluency,coherence"}
     assert offered("judge run d --metrics roug") == {"rouge"}
-    assert offered("judge report r --format p") == {"png"}
+    assert offered("judge report r --format p") == {"pdf", "png"}
     assert offered("judge run d --weighting s") == {"samples", "single"}
     assert offered("judge run d --language k") == {"ko"}
     assert offered("judge criteria show over") == {"overall"}
