@@ -88,6 +88,9 @@ def _row(sample: Sample, column: JudgeColumn) -> Score | Failure:
     problem = f"has {cell!r:.40} in {column.cell}, not a number"
     if is_missing(cell, flat=True):
         problem = f"has no value in the column {column.cell}"
+        reason = sample.extra.get("error")
+        if isinstance(reason, str) and reason.strip():
+            problem += f" (error: {reason.strip():.200})"
     return failure(sample, column.criterion, "NoScore", problem)
 
 

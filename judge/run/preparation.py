@@ -47,7 +47,14 @@ from judge.providers import Provider
 from judge.providers.recording import Recorder
 from judge.results.run_info import DataInfo, PromptLanguage, RunInfo, SystemInfo
 from judge.results.stored_info import OtherFormat, read_info
-from judge.run import human_ratings, judge_columns, judge_models, metric_setup, prompt_language
+from judge.run import (
+    human_ratings,
+    judge_columns,
+    judge_models,
+    metric_setup,
+    prompt_language,
+    result_files,
+)
 from judge.run.given_scores import GivenScores
 from judge.run.judge_preferences import read_preferences
 from judge.run.request_estimates import JudgeForecast
@@ -249,8 +256,9 @@ def prepare(
         )
     check_output_dir(config.out)
     source = config.data if data is None else data
+    config, source, file_notes = result_files.take(config, source)
     if isinstance(config, RankConfig) and config.judge_columns:
-        return _prepare_preferences(config, source)
+        return _prepare_preferences(config, source, file_notes)
     config, source = judge_columns.unfold(config, source)
     rows = _read_samples(config, source)
     judged_columns, scale_notes = judge_columns.read_judge_columns(config, rows)
@@ -267,7 +275,7 @@ def prepare(
     rows, sheet_notes = human_ratings.join(config, rows, sheet, rated_criteria)
     used_by_criterion = {criterion.name: criterion.used for criterion in chosen}
     # On all ratings, before those that made a prompt are withheld.
-    row_notes = [*scale_notes, *sheet_notes, *_row_notes(config, rows, rated_criteria)]
+    row_notes = [*file_notes, *scale_notes, *sheet_notes, *_row_notes(config, rows, rated_criteria)]
     row_notes += ledger.overlap(rows, used_by_criterion, wanted_texts)
     rows = list(ledger.withhold(rows, used_by_criterion))
     human_ratings.check(config, rows, rated_criteria, rated=rated)
@@ -306,7 +314,7 @@ def prepare(
     return prepared
 
 
-def _prepare_preferences(config: RankConfig, source: Any) -> PreparedRun:
+def _prepare_preferences(config: RankConfig, source: Any, notes: Sequence[str]) -> PreparedRun:
     """Return the run that ranks the systems by the preferences in the data. No judge is asked."""
     preferences = read_preferences(config, source)
     rows = preferences.samples
@@ -324,6 +332,7 @@ def _prepare_preferences(config: RankConfig, source: Any) -> PreparedRun:
         settings={},
         language=language,
         data=_describe_data(config.data, len(rows)),
+        notes=tuple(notes),
         given=preferences.given,
     )
     _check_replaced(prepared)

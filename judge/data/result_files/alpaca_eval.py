@@ -1,0 +1,54 @@
+"""Annotations of AlpacaEval, `annotations.json`: pairs of outputs and which one was preferred.
+
+A preference of 1 is for `output_1`, 2 for `output_2`, and weighted ones are in between.
+https://github.com/tatsu-lab/alpaca_eval
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from judge.core.errors import DataError
+from judge.data.result_files.judged import JudgedPair, member, score
+from judge.data.result_files.opening import Opening
+
+TOOL = "AlpacaEval"
+_KEYS = ("instruction", "output_1", "output_2", "preference", "generator_1", "generator_2")
+_FORMER_TIE = 0
+"""Before 1.5 stood for equal outputs."""
+
+
+def claims(opening: Opening) -> bool:
+    """Return whether these are annotations."""
+    return all(key in opening.first for key in _KEYS)
+
+
+def read(opening: Opening) -> Iterator[JudgedPair]:
+    """Yield the pairs. Raises DataError."""
+    for row in opening.rows():
+        annotation = row.cells
+        yield JudgedPair(
+            row.where,
+            item=member(annotation, "instruction", row.where, str),
+            first=member(annotation, "generator_1", row.where, str),
+            second=member(annotation, "generator_2", row.where, str),
+            result=_result(annotation, row.where),
+            own=_own(annotation),
+        )
+
+
+def _result(annotation: Mapping[str, Any], where: str) -> float | None:
+    value = score(annotation.get("preference"), where, "preference")
+    if value is None:
+        return None
+    if value == _FORMER_TIE and not isinstance(value, bool):
+        return 0.5
+    if isinstance(value, bool) or not 1 <= value <= 2:
+        raise DataError(f"{where}: preference is {value}, not a number from 1 to 2")
+    return 2 - value
+
+
+def _own(annotation: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is known of the instruction and is the same for all its pairs."""
+    return {name: annotation[name] for name in ("dataset", "datasplit") if name in annotation}

@@ -1,0 +1,141 @@
+"""Logs of Inspect: JSON, or the zip archive `.eval` with one JSON file per sample.
+
+Both have the model in `eval.model`; a sample has its scores by scorer.
+https://inspect.aisi.org.uk/eval-logs.html
+"""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from judge.core.errors import DataError
+from judge.data.result_files.judged import JudgedText, Value, as_text, member, score
+from judge.data.result_files.opening import Opening
+from judge.data.result_files.zstd_zip import read_member
+
+TOOL = "Inspect"
+_VERSION = 2
+_HEADER = "header.json"
+_STARTED = "_journal/start.json"
+"""In an archive without a header, whose run did not finish."""
+_SAMPLES = "samples/"
+_ATTACHMENT = "attachment://"
+_VERDICTS: dict[str, Value] = {
+    "C": True, "I": False, "N": False, "P": 0.5,
+    "yes": True, "true": True, "no": False, "false": False,
+}  # fmt: skip
+"""The values that Inspect's scorers write as words: correct, incorrect, no answer, partial."""
+
+
+def claims(opening: Opening) -> bool:
+    """Return whether this is a log."""
+    if opening.members:
+        return _HEADER in opening.members or _STARTED in opening.members
+    log = opening.document
+    evaluated = log.get("eval")
+    return isinstance(evaluated, Mapping) and "task" in evaluated and "version" in log
+
+
+def read(opening: Opening) -> Iterator[JudgedText]:
+    """Yield the samples of a log. Raises DataError."""
+    if opening.members:
+        with zipfile.ZipFile(opening.path) as archive:
+            yield from _read_archive(opening, archive)
+        return
+    log = opening.document
+    model = _model(log, opening.name)
+    for number, sample in enumerate(member(log, "samples", opening.name, list), 1):
+        yield from _texts(sample, model, f"{opening.name} sample {number}")
+
+
+def _read_archive(opening: Opening, archive: zipfile.ZipFile) -> Iterator[JudgedText]:
+    if _HEADER not in opening.members:
+        raise DataError(f"{opening.name}: the log of a run that did not finish; finish it first")
+    model = _model(_parsed(archive, _HEADER, opening.name), opening.name)
+    for name in opening.members:
+        if name.startswith(_SAMPLES) and name.endswith(".json"):
+            sample = _parsed(archive, name, opening.name)
+            yield from _texts(sample, model, f"{opening.name} {name}")
+
+
+def _parsed(archive: zipfile.ZipFile, member_name: str, name: str) -> Any:
+    try:
+        return json.loads(read_member(archive, member_name))
+    except (ValueError, RecursionError, OSError, zipfile.BadZipFile) as error:
+        raise DataError(f"{name} {member_name}: not readable: {error}") from error
+
+
+def _model(log: Any, name: str) -> str:
+    version = log.get("version") if isinstance(log, Mapping) else None
+    if version != _VERSION:
+        raise DataError(
+            f"{name}: a log of Inspect in version {version!r}; judge reads version {_VERSION}"
+        )
+    return str(member(member(log, "eval", name, dict), "model", name, str))
+
+
+def _texts(sample: Any, model: str, where: str) -> Iterator[JudgedText]:
+    if not isinstance(sample, Mapping) or "id" not in sample:
+        raise DataError(f"{where}: not a sample, which has an id")
+    attachments = sample.get("attachments") or {}
+    target = sample.get("target") or ()
+    references = [target] if isinstance(target, str) else target
+    epoch = sample.get("epoch", 1)
+    text = JudgedText(
+        where,
+        item=str(sample["id"]),
+        system=model,
+        source=as_text(_resolved(sample.get("input"), attachments)),
+        output=_completion(_resolved(sample.get("output"), attachments)),
+        references=tuple(as_text(reference) for reference in references),
+        generation=epoch,
+        error=_error(sample),
+    )
+    for scorer, given in (sample.get("scores") or {}).items():
+        _add_score(text, scorer, given)
+    yield text
+
+
+def _resolved(value: Any, attachments: Mapping[str, str]) -> Any:
+    """Return a value with the long texts that a log keeps once, at its end."""
+    if isinstance(value, str) and value.startswith(_ATTACHMENT):
+        return attachments.get(value.removeprefix(_ATTACHMENT), value)
+    if isinstance(value, list):
+        return [_resolved(part, attachments) for part in value]
+    if isinstance(value, Mapping):
+        return {name: _resolved(part, attachments) for name, part in value.items()}
+    return value
+
+
+def _completion(output: Any) -> str:
+    """Return the text of a model's output."""
+    if not isinstance(output, Mapping):
+        return ""
+    if isinstance(output.get("completion"), str):
+        return str(output["completion"])
+    choices = output.get("choices") or [{}]
+    return as_text(choices[0].get("message"))
+
+
+def _error(sample: Mapping[str, Any]) -> str:
+    error = sample.get("error")
+    if isinstance(error, Mapping):
+        return str(error.get("message") or "error")
+    return "" if error is None else str(error)
+
+
+def _add_score(text: JudgedText, scorer: str, given: Any) -> None:
+    """Add a scorer's value, which may be an object of several."""
+    if not isinstance(given, Mapping) or "value" not in given:
+        raise DataError(f"{text.where}: the score of {scorer} has no value")
+    value = given["value"]
+    values = {scorer: value}
+    if isinstance(value, Mapping):
+        values = {f"{scorer}.{name}": part for name, part in value.items()}
+    for name, part in values.items():
+        verdict = _VERDICTS.get(part) if isinstance(part, str) else None
+        text.scores[name] = score(part, text.where, name) if verdict is None else verdict
+    text.reasons[scorer] = str(given.get("explanation") or "")

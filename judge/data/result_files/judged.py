@@ -1,0 +1,189 @@
+"""What readers of result files return, and the rows that a run makes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from judge.core.errors import DataError
+from judge.core.messages import option
+from judge.core.option_values import finite_number
+from judge.data.rows import RawRow, is_missing
+
+Value = bool | float | None
+"""A verdict, a score, or None for a judgment that failed."""
+Better = Literal["higher", "lower"]
+PREFERENCE = "preference"
+"""The criterion of pairs."""
+_MOST_NAMED = 5
+
+
+@dataclass(slots=True)
+class JudgedText:
+    """A text and what a tool found about it.
+
+    A score that is None is a judgment that failed. If the tool marks the text itself as failed,
+    `error` says why, and scores that are not there failed with it; otherwise nobody asked for them.
+    An empty `system` is not in the file. `own` are further columns.
+    """
+
+    where: str
+    item: str | int
+    system: str = ""
+    source: str = ""
+    output: str = ""
+    references: tuple[str, ...] = ()
+    scores: dict[str, Value] = field(default_factory=dict)
+    reasons: dict[str, str] = field(default_factory=dict)
+    generation: int | None = None
+    error: str = ""
+    own: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class JudgedPair:
+    """Two systems and what a tool preferred: 1 is the first, 0 the second, None a failure."""
+
+    where: str
+    item: str
+    first: str
+    second: str
+    result: float | None
+    own: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ResultFile:
+    """The rows of a tool's result files.
+
+    `criteria` are those that were judged on every text, in their order. `further` are those that
+    only some texts have.
+    """
+
+    tool: str
+    rows: list[RawRow]
+    criteria: Mapping[str, Better]
+    further: Mapping[str, Better] = field(default_factory=dict)
+    are_pairs: bool = False
+
+    def notes(self) -> list[str]:
+        """Return what the run says about the file."""
+        notes = [f"Read as a result file of {self.tool}."]
+        if self.further:
+            names = ", ".join(list(self.further)[:_MOST_NAMED])
+            if len(self.further) > _MOST_NAMED:
+                names += f" and {len(self.further) - _MOST_NAMED} more"
+            notes.append(
+                f"Judged on some texts only, and not read as scores: {names} "
+                f"({option('judge_columns', 'NAME')} reads one)."
+            )
+        return notes
+
+
+def score(value: Any, where: str, name: str) -> Value:
+    """Return a score or a verdict, None if there is none. Raises DataError for anything else."""
+    if is_missing(value, flat=True):
+        return None
+    if isinstance(value, bool):
+        return value
+    number = finite_number(value)
+    if number is None:
+        raise DataError(f"{where}: {name} is {value!r:.60}, neither a number nor a verdict")
+    return number
+
+
+def member(value: Any, key: str, where: str, kind: type[Any]) -> Any:
+    """Return what an object has under a key. Raises DataError if it is not of this kind."""
+    content = value.get(key) if isinstance(value, Mapping) else None
+    if not isinstance(content, kind):
+        expected = "an object" if kind is dict else "a list" if kind is list else "a text"
+        raise DataError(f"{where}: {key} is {content!r:.40}, not {expected}")
+    return content
+
+
+def as_text(value: Any) -> str:
+    """Return a text, or what stands for it: messages, parts of a message, any JSON value."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list) and all(isinstance(part, Mapping) for part in value):
+        return "\n\n".join(_message(part, len(value)) for part in value)
+    if isinstance(value, Mapping) and isinstance(value.get("content"), str | list):
+        return as_text(value["content"])
+    return str(value)
+
+
+def _message(part: Mapping[str, Any], count: int) -> str:
+    """Return a message with its role if there are several, or a part of a message."""
+    if "content" in part:
+        text = as_text(part["content"])
+        return f"{part.get('role', '')}: {text}" if count > 1 else text
+    if isinstance(part.get("text"), str):
+        return str(part["text"])
+    return f"[{part.get('type', 'part')}]"
+
+
+def rows_of_texts(
+    tool: str, texts: Sequence[JudgedText], lower_is_better: Collection[str]
+) -> ResultFile:
+    """Return one row per text. Raises DataError if there is no score."""
+    names = dict.fromkeys(name for text in texts for name in text.scores)
+    if not names:
+        place = texts[0].where if texts else "the data"
+        reason = f" (error: {texts[0].error:.200})" if texts and texts[0].error else ""
+        raise DataError(f"{place}: read as a result file of {tool}, which has no score{reason}")
+    cells = {name: _cell_name(name, texts) for name in names}
+    criteria: dict[str, Better] = {}
+    further: dict[str, Better] = {}
+    for name in names:
+        is_everywhere = all(text.error or name in text.scores for text in texts)
+        group = criteria if is_everywhere else further
+        group[name] = "lower" if name in lower_is_better else "higher"
+    rows = [RawRow(text.where, dict(_cells(text, cells))) for text in texts]
+    return ResultFile(tool, rows, criteria, further)
+
+
+def _cell_name(name: str, texts: Sequence[JudgedText]) -> str:
+    """Return the name of a criterion's column, with its scale if all scores are from 0 to 1."""
+    values = [text.scores.get(name) for text in texts]
+    numbers = [value for value in values if value is not None and not isinstance(value, bool)]
+    is_unit = bool(numbers) and all(0 <= number <= 1 for number in numbers)
+    return f"{name} (0-1)" if is_unit else name
+
+
+def _cells(text: JudgedText, cells: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
+    yield from text.own.items()
+    if text.error:
+        yield "error", text.error
+    for name, reason in text.reasons.items():
+        if reason:
+            yield f"{name}.reason", reason
+    yield "item", text.item
+    if text.system:
+        yield "system", text.system
+    if text.source:
+        yield "source", text.source
+    yield "output", text.output
+    if text.references:
+        yield "references", list(text.references)
+    if text.generation is not None:
+        yield "generation", text.generation
+    for name, cell in cells.items():
+        yield cell, text.scores.get(name)
+
+
+def rows_of_pairs(tool: str, pairs: Sequence[JudgedPair]) -> ResultFile:
+    """Return one row per pair."""
+    rows = []
+    for pair in pairs:
+        cells = {
+            **pair.own,
+            "item": pair.item,
+            "first": pair.first,
+            "second": pair.second,
+            PREFERENCE: pair.result,
+        }
+        rows.append(RawRow(pair.where, cells))
+    return ResultFile(tool, rows, {PREFERENCE: "higher"}, are_pairs=True)

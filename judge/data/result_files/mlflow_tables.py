@@ -1,0 +1,114 @@
+"""Evaluation tables of MLflow, saved as CSV.
+
+`mlflow.genai.evaluate` has one column `NAME/value` per assessment, and the assessments themselves;
+`mlflow.models.evaluate` has columns such as `NAME/v1/score`.
+https://mlflow.org/docs/latest/genai/eval-monitor/
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from judge.core.errors import DataError
+from judge.data.cells import NoValue, packed_value
+from judge.data.result_files.judged import JudgedText, Value, score
+from judge.data.result_files.opening import Opening
+from judge.data.rows import RawRow
+
+TOOL = "MLflow"
+_TRACE_KEYS = ("trace_id", "request", "response", "assessments")
+_VALUE = "/value"
+# "toxicity/v1/score", "toxicity/v1/justification"
+_FORMER = re.compile(r"(?P<name>[^/]+)/v\d+/(?P<what>score|justification)")
+_VERDICTS = {"yes": True, "no": False, "true": True, "false": False}
+_LOWER_IS_BETTER = {"toxicity", "latency", "ari_grade_level", "flesch_kincaid_grade_level"}
+"""MLflow's own metrics that have `greater_is_better=False`."""
+
+
+def claims(opening: Opening) -> bool:
+    """Return whether this is an evaluation table."""
+    header = opening.header
+    if all(key in header for key in _TRACE_KEYS):
+        return any(name.endswith(_VALUE) for name in header)
+    return any(match["what"] == "score" for match in map(_FORMER.fullmatch, header) if match)
+
+
+def read(opening: Opening) -> Iterator[JudgedText]:
+    """Yield the rows. Raises DataError."""
+    has_traces = all(key in opening.header for key in _TRACE_KEYS)
+    for number, row in enumerate(opening.rows(), 1):
+        yield _text_of_trace(row) if has_traces else _former_text(row, number)
+
+
+def lower_is_better(texts: Sequence[JudgedText]) -> set[str]:
+    """Return MLflow's own metrics of which less is better; the table does not say it."""
+    return {name for text in texts for name in text.scores} & _LOWER_IS_BETTER
+
+
+def _text_of_trace(row: RawRow) -> JudgedText:
+    cells = row.cells
+    text = JudgedText(
+        row.where,
+        # The id of a trace is another one in each evaluation; a request is the same.
+        item=str(cells["request"] or cells["trace_id"]),
+        source=str(cells["request"]),
+        output=str(cells["response"]),
+        own={"trace_id": cells["trace_id"]},
+    )
+    expected = _expectations(row)
+    errors = []
+    for column, cell in cells.items():
+        name = column.removesuffix(_VALUE)
+        if name == column:
+            continue
+        if name in expected:
+            text.references += (str(cell),) if cell else ()
+            continue
+        text.scores[name] = _value(cell, row.where, name)
+        text.reasons[name] = str(cells.get(f"{name}/rationale") or "")
+        if cells.get(f"{name}/error_message"):
+            errors.append(f"{name}: {cells[f'{name}/error_message']}")
+    if errors:
+        text.own["error"] = "; ".join(errors)
+    return text
+
+
+def _expectations(row: RawRow) -> set[str]:
+    """Return the names of the values that were expected, which have the form of scores."""
+    try:
+        assessments = packed_value(row.cells["assessments"])
+    except NoValue as error:
+        raise DataError(f"{row.where}: assessments is no list that can be read") from error
+    if not isinstance(assessments, list):
+        raise DataError(f"{row.where}: assessments is no list")
+    return {
+        str(assessment.get("assessment_name"))
+        for assessment in assessments
+        if isinstance(assessment, Mapping) and "expectation" in assessment
+    }
+
+
+def _former_text(row: RawRow, number: int) -> JudgedText:
+    cells = row.cells
+    target = cells.get("ground_truth", cells.get("targets"))
+    text = JudgedText(
+        row.where,
+        item=number,
+        source=str(cells.get("inputs") or ""),
+        output=str(cells.get("predictions", cells.get("outputs")) or ""),
+        references=(str(target),) if target else (),
+    )
+    for column, cell in cells.items():
+        match = _FORMER.fullmatch(column)
+        if match and match["what"] == "score":
+            text.scores[match["name"]] = _value(cell, row.where, match["name"])
+        elif match:
+            text.reasons[match["name"]] = str(cell)
+    return text
+
+
+def _value(cell: Any, where: str, name: str) -> Value:
+    verdict = _VERDICTS.get(cell.strip().lower()) if isinstance(cell, str) else None
+    return score(cell, where, name) if verdict is None else verdict

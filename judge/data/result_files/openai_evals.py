@@ -1,0 +1,70 @@
+"""Output items of a run of the OpenAI Evals API: one per line, or a page of its list.
+
+https://developers.openai.com/api/reference/resources/evals
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from judge.core.errors import DataError
+from judge.data.result_files.judged import JudgedText, as_text, member, score
+from judge.data.result_files.opening import Opening
+
+TOOL = "OpenAI Evals"
+_ITEM = "eval.run.output_item"
+# "String check-a2486074-d803-4445-b431-ad2262e85d47"
+_NAME_WITH_ID = re.compile(r"(.+)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+def claims(opening: Opening) -> bool:
+    """Return whether these are output items."""
+    page = opening.document.get("data")
+    first = page[0] if isinstance(page, list) and page else opening.first
+    return isinstance(first, Mapping) and first.get("object") == _ITEM
+
+
+def read(opening: Opening) -> Iterator[JudgedText]:
+    """Yield the items. Raises DataError."""
+    if opening.first:
+        for row in opening.rows():
+            yield _text(row.cells, row.where)
+        return
+    if opening.document.get("has_more"):
+        raise DataError(
+            f"{opening.name}: only a page of the list (has_more); write all items, one per line"
+        )
+    for number, item in enumerate(member(opening.document, "data", opening.name, list), 1):
+        yield _text(item, f"{opening.name} item {number}")
+
+
+def _text(item: Any, where: str) -> JudgedText:
+    if not isinstance(item, Mapping) or item.get("object") != _ITEM:
+        raise DataError(f"{where}: not an {_ITEM}")
+    data = member(item, "datasource_item", where, dict)
+    sample = item.get("sample") or {}
+    text = JudgedText(
+        where,
+        item=str(item.get("datasource_item_id", item.get("id"))),
+        system=str(sample.get("model") or ""),
+        source=as_text(sample.get("input")),
+        output=as_text(sample.get("output")),
+        own={f"item.{name}": value for name, value in data.items()},
+    )
+    error = sample.get("error") or {}
+    if isinstance(error, Mapping) and error.get("message"):
+        text.error = str(error["message"])
+    for result in member(item, "results", where, list):
+        name = member(result, "name", where, str)
+        match = _NAME_WITH_ID.fullmatch(name)
+        if match and match[1] not in text.scores:
+            name = match[1]
+        if name in text.scores:
+            raise DataError(f"{where}: two results of {name}")
+        value = score(result.get("score"), where, name)
+        passed = result.get("passed")
+        is_verdict = isinstance(passed, bool) and value in (None, float(passed))
+        text.scores[name] = passed if is_verdict else value
+    return text

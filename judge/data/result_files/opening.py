@@ -1,0 +1,91 @@
+"""The beginning of a data file, by which a tool's result file is recognised."""
+
+from __future__ import annotations
+
+import csv
+import json
+import zipfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from judge.data.rows import RawRow, rows
+
+_START = 1 << 20
+"""Bytes of a file that are read first: enough for the first object of a list or the first line."""
+_LINES = (".jsonl", ".ndjson")
+_TABLES = (".csv", ".tsv")
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """What is known of a file before its rows are read.
+
+    `document` is the object that a .json file consists of, `first` the first object of a list or of
+    lines, `header` the columns of a text table, `members` the names in a zip archive.
+    """
+
+    path: Path
+    name: str
+    document: Mapping[str, Any] = field(default_factory=dict)
+    first: Mapping[str, Any] = field(default_factory=dict)
+    header: tuple[str, ...] = ()
+    members: tuple[str, ...] = ()
+
+    def rows(self) -> Iterator[RawRow]:
+        """Yield the rows of a list, of lines or of a table. Raises DataError."""
+        for row in rows(self.path):
+            if isinstance(row, RawRow):
+                yield row
+
+
+def read_opening(path: Path, name: str) -> Opening | None:
+    """Return the beginning of a file, None if it is of no kind that a tool writes.
+
+    A damaged file is None, too: the reader of the rows says what is wrong.
+    """
+    suffix = path.suffix.lower()
+    try:
+        with path.open("rb") as file:
+            start = file.read(4)
+            if start == b"PK\x03\x04" and suffix != ".xlsx":
+                return Opening(path, name, members=_members(path))
+            if suffix not in (".json", *_LINES, *_TABLES):
+                return None
+            start += file.readline() if suffix in _LINES else file.read(_START)
+        text = start.decode("utf-8-sig", "ignore")
+        if suffix in _TABLES:
+            return Opening(path, name, header=_header(text, "\t" if suffix == ".tsv" else ","))
+        if suffix in _LINES:
+            return Opening(path, name, first=_object(text))
+        if text.lstrip().startswith("["):
+            return Opening(path, name, first=_first_of_list(text))
+        # Data are lists, so that nothing is read twice here.
+        return Opening(path, name, document=_object(path.read_text("utf-8-sig")))
+    except (OSError, ValueError, RecursionError, csv.Error, zipfile.BadZipFile):
+        return None
+
+
+def _members(path: Path) -> tuple[str, ...]:
+    with zipfile.ZipFile(path) as archive:
+        return tuple(archive.namelist())
+
+
+def _header(text: str, separator: str) -> tuple[str, ...]:
+    lines = text.splitlines(keepends=True)
+    return tuple(column.strip() for column in next(csv.reader(lines, delimiter=separator), []))
+
+
+def _object(text: str) -> Mapping[str, Any]:
+    value = json.loads(text)
+    return value if isinstance(value, dict) else {}
+
+
+def _first_of_list(text: str) -> Mapping[str, Any]:
+    """Return the first object of a list, which may be cut off after it."""
+    inside = text.lstrip()[1:].lstrip()
+    if not inside.startswith("{"):
+        return {}
+    value, _ = json.JSONDecoder().raw_decode(inside)
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,142 @@
+"""Results of promptfoo: `promptfoo eval --output results.json`, or the lines of `results.jsonl`.
+
+A result is one prompt and provider on one test; its assertions are the criteria.
+https://www.promptfoo.dev/docs/configuration/outputs
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import fmean
+from typing import Any
+
+from judge.core.errors import DataError
+from judge.data.result_files.judged import JudgedText, Value, as_text, member, score
+from judge.data.result_files.opening import Opening
+
+TOOL = "promptfoo"
+_VERSIONS = (3, 4)
+_ERROR = 2
+"""The `failureReason` of a result whose provider or grader failed."""
+_HUMAN = "human"
+"""The type of the assertion that a person made in the viewer."""
+_RESULT_KEYS = ("testIdx", "promptIdx", "provider", "gradingResult", "success")
+
+
+def claims(opening: Opening) -> bool:
+    """Return whether these are results."""
+    results = opening.document.get("results")
+    if isinstance(results, Mapping):
+        return "evalId" in opening.document and "results" in results and "prompts" in results
+    return all(key in opening.first for key in _RESULT_KEYS)
+
+
+def read(opening: Opening) -> Iterator[JudgedText]:
+    """Yield the results. Raises DataError."""
+    results = [(row.where, row.cells) for row in opening.rows()] if opening.first else None
+    if results is None:
+        summary = member(opening.document, "results", opening.name, dict)
+        version = summary.get("version")
+        if version not in _VERSIONS:
+            raise DataError(
+                f"{opening.name}: results of promptfoo in version {version!r}; judge reads "
+                f"{' and '.join(map(str, _VERSIONS))}"
+            )
+        listed = member(summary, "results", opening.name, list)
+        results = [
+            (f"{opening.name} result {number}", result) for number, result in enumerate(listed, 1)
+        ]
+    prompts = dict.fromkeys(_prompt(result) for _, result in results)
+    numbers = {prompt: number for number, prompt in enumerate(prompts, 1)}
+    for where, result in results:
+        system = _provider(result, where)
+        if len(numbers) > 1:
+            system = f"{system} (prompt {numbers[_prompt(result)]})"
+        yield _text(result, system, where)
+
+
+def _prompt(result: Any) -> str:
+    """Return what tells a prompt from the others: its id, else its place."""
+    known = result if isinstance(result, Mapping) else {}
+    return str(known.get("promptId", known.get("promptIdx")))
+
+
+def _provider(result: Any, where: str) -> str:
+    """Return the label of a provider, or its id."""
+    provider = member(result, "provider", where, dict)
+    return str(provider.get("label") or member(provider, "id", where, str))
+
+
+def _text(result: Mapping[str, Any], system: str, where: str) -> JudgedText:
+    if not isinstance(result.get("testIdx"), int):
+        raise DataError(f"{where}: testIdx is {result.get('testIdx')!r:.40}, not a number")
+    test = result.get("testCase") or {}
+    response = result.get("response") or {}
+    output = response.get("output") if isinstance(response, Mapping) else response
+    prompt = result.get("prompt") or {}
+    text = JudgedText(
+        where,
+        item=str(result["testIdx"] + 1),
+        system=system,
+        source=as_text(prompt.get("raw")),
+        output=as_text(output),
+    )
+    if isinstance(test, Mapping) and test.get("description"):
+        text.own["description"] = str(test["description"])
+    for name, value in (result.get("vars") or {}).items():
+        text.own[f"vars.{name}"] = value
+    if result.get("failureReason") == _ERROR:
+        text.error = str(result.get("error") or "error")
+    graded = result.get("gradingResult") or {}
+    _add_scores(text, graded.get("componentResults") or [])
+    if not text.error:
+        text.scores = {"pass": _pass(result, where), **text.scores}
+    return text
+
+
+def _pass(result: Mapping[str, Any], where: str) -> bool:
+    if not isinstance(result.get("success"), bool):
+        raise DataError(f"{where}: success is {result.get('success')!r:.40}, not a verdict")
+    return bool(result["success"])
+
+
+def _add_scores(text: JudgedText, components: Sequence[Any]) -> None:
+    """Add the score of each assertion under its metric or type.
+
+    The assertions of one metric are one criterion, with their mean. Assertions of one type without
+    a metric are numbered.
+    """
+    values: dict[str, list[Value]] = {}
+    reasons: dict[str, list[str]] = {}
+    for component in components:
+        assertion = component.get("assertion") or {} if isinstance(component, Mapping) else {}
+        kind = str(assertion.get("type") or "assertion")
+        if kind == _HUMAN:
+            text.own["human"] = score(component.get("score"), text.where, kind)
+            continue
+        name = str(assertion.get("metric") or _numbered(kind, values))
+        values.setdefault(name, []).append(_value(component, text.where, name))
+        reasons.setdefault(name, []).append(str(component.get("reason") or ""))
+    for name, scores in values.items():
+        known = [value for value in scores if value is not None]
+        text.scores[name] = known[0] if len(known) == 1 else fmean(known) if known else None
+        text.reasons[name] = "\n".join(reasons[name])
+
+
+def _numbered(kind: str, names: Mapping[str, Any]) -> str:
+    """Return the type, with a number from its second assertion in this text."""
+    name = kind
+    number = 1
+    while name in names:
+        number += 1
+        name = f"{kind} {number}"
+    return name
+
+
+def _value(component: Any, where: str, name: str) -> Value:
+    """Return an assertion's verdict, or its score if that says more."""
+    if not isinstance(component, Mapping):
+        raise DataError(f"{where}: {name} is {component!r:.40}, not an object")
+    value = score(component.get("score"), where, name)
+    passed = component.get("pass")
+    return passed if isinstance(passed, bool) and value == float(passed) else value

@@ -1,0 +1,42 @@
+"""Take the result file of another tool as the data of a run: its texts, and its scores as judge
+columns.
+"""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import Any
+
+from judge.config import RankConfig, RunConfig
+from judge.data.result_files import ResultFile, read_result_file
+
+
+def take(config: RunConfig, source: Any) -> tuple[RunConfig, Any, list[str]]:
+    """Return the plan with the file's criteria as judge columns, its rows, and notes.
+
+    Other data is returned as it is, and so is a file whose columns the plan names. If the plan
+    names criteria, only the texts are taken. Raises DataError.
+    """
+    if not isinstance(source, str | PathLike) or config.map or config.systems:
+        return config, source, []
+    result = read_result_file(source)
+    if result is None or not _has_columns(config, result):
+        return config, source, []
+    return _with_columns(config, result), result.rows, result.notes()
+
+
+def _has_columns(config: RunConfig, result: ResultFile) -> bool:
+    """Return whether the columns that the plan names are criteria of the file."""
+    return config.judge_columns.keys() <= {*result.criteria, *result.further}
+
+
+def _with_columns(config: RunConfig, result: ResultFile) -> RunConfig:
+    if config.judge_columns:
+        return config
+    if isinstance(config, RankConfig) and not result.are_pairs:
+        return config
+    # A ranking has a criterion by default.
+    default = type(config).model_fields["criteria"].default
+    if config.criteria != default:
+        return config
+    return config.model_copy(update={"judge_columns": dict(result.criteria)})
