@@ -15,12 +15,9 @@ from urllib.parse import quote
 
 from judge.core.errors import ConfigError, Refused
 from judge.core.records import Request, Response
-from judge.providers.http_client import (
-    MAX_REPLY_BYTES,
-    HttpClient,
-    Options,
-)
+from judge.providers.http_client import HttpClient, Options
 from judge.providers.http_errors import body_error, redact_and_truncate
+from judge.providers.reply_body import MAX_REPLY_BYTES
 
 # Bytes per request that a file of answers may have on average.
 _MAX_ANSWER_BYTES = 4_000_000

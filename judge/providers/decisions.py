@@ -15,9 +15,10 @@ from judge.config import RunConfig
 from judge.core.errors import ProviderError, Refused, Transient
 from judge.core.records import Choice, Question, Request, Response, whole
 from judge.core.request_options import TokenPrice
-from judge.providers.http_client import HttpClient, Options, Reply, options, usage
+from judge.providers.http_client import HttpClient, Options, Reply, options
 from judge.providers.http_errors import body_error
 from judge.providers.pricing import DEFAULT_URL
+from judge.providers.token_usage import usage
 
 _NO_SUCH_PATH = (404, 405, 501)
 # Of November 2026. genai-prices lacks the prices of typed questions.

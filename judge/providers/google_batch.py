@@ -15,12 +15,9 @@ from urllib.parse import quote
 from judge.core.records import Request
 from judge.providers import batches
 from judge.providers.batches import Batch, BatchApi, Body
-from judge.providers.http_client import (
-    MAX_REPLY_BYTES,
-    HttpClient,
-    Options,
-)
+from judge.providers.http_client import HttpClient, Options
 from judge.providers.http_errors import body_error, redact_and_truncate
+from judge.providers.reply_body import MAX_REPLY_BYTES
 
 _GEMINI_NAMES = {
     "max_completion_tokens": "maxOutputTokens",

@@ -5,7 +5,7 @@ straight to that transport, because the SDK's own path (parameter transform, cop
 response models) takes several times the CPU of everything else
 (docs/decisions/0037-requests-use-the-transport-of-openai-2-or-3.md).
 `judge.execution.layers.retried` decides about retries. Redirects are not followed, so that a text
-only goes to the host that was named. A reply takes at most `MAX_REPLY_BYTES` of memory.
+only goes to the host that was named. `judge.providers.reply_body` limits the memory of replies.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from typing import IO, Any, NamedTuple, TypedDict, Unpack
 from urllib.parse import urlsplit
 
 from judge.config import RunConfig
 from judge.core.errors import ConfigError, ProviderError, Refused, StorageError, Transient
 from judge.core.messages import in_python, option
-from judge.core.records import Usage, whole_value
+from judge.core.records import whole_value
 from judge.core.request_options import hidden
 from judge.providers.http_errors import (
     connection_error,
@@ -33,32 +33,28 @@ from judge.providers.http_errors import (
 )
 from judge.providers.key_command import CommandKey
 from judge.providers.pricing import DEFAULT_URL
+from judge.providers.reply_body import MAX_REPLY_BYTES, read_body
 from judge.providers.sdk import sdk, tls_context
 from judge.providers.server_capabilities import Caching
 from judge.providers.vendors import wrong_server_reason
+
+_REFUSED_KEY_STATUSES = (401, 403)
+_CONNECT_SECONDS = 10.0
+_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
+_JSON_HEADERS = {"content-type": "application/json"}
+# Local servers are often given keys such as "x", which are no secret.
+_MIN_SECRET_LENGTH = 12
+MAX_TEXT = 1_000_000
+"""Characters of one text in a reply."""
+# Bytes of each text of a reply without probabilities. JSON may write the three bytes of "€" as six:
+# "\u20ac".
+_MAX_TEXT_BYTES = 2 * MAX_TEXT
 
 
 def is_openai(url: str) -> bool:
     """Return whether an address is OpenAI's."""
     host = (urlsplit(url).hostname or "").lower()
     return host == "openai.com" or host.endswith(".openai.com")
-
-
-_KEY_REFUSED = (401, 403)
-_CONNECT_SECONDS = 10.0
-_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
-_JSON_HEADERS = {"content-type": "application/json"}
-# Servers on one's own machine are given keys such as "x", which are no secret.
-_MIN_KEY_LENGTH = 12
-# Of one reply. No model reads or writes more, so a larger count is a mistake of the server.
-_MAX_TOKENS = 10_000_000
-MAX_REPLY_BYTES = 64_000_000
-"""Bytes of one reply, unpacked. 20 probabilities for each of 4,096 tokens take some 7 million."""
-MAX_TEXT = 1_000_000
-"""Characters of one text in a reply."""
-# Bytes of each text of a reply without probabilities: JSON may write a character of three bytes
-# in six ("\u20ac").
-_MAX_TEXT_BYTES = 2 * MAX_TEXT
 
 
 class Reply(NamedTuple):
@@ -139,27 +135,37 @@ class HttpClient:
         }
         self._key_env = self._options["key_env"]
         key_command = self._options["key_command"]
-        wrong_server = wrong_server_reason(self._key_env, self.url) if key_command is None else ""
-        if wrong_server:
-            raise ConfigError(
-                f"{wrong_server}; put that server's key into a variable of its own, and name it "
-                "with key_env"
-            )
+        if key_command is None:
+            self._check_key_is_of_this_server()
         is_default = self.url == DEFAULT_URL
         self.caching: Caching = http_options.get("caching", "explicit" if is_default else "")
-        named_variable = self._key_env != "OPENAI_API_KEY"
-        self._needs_key = http_options.get("needs_key", is_default or named_variable)
-        if self._needs_key and not (key_command or self._secret_headers or _key(self._key_env)):
-            other_model = "`make demo` shows a run"
-            if in_python():
-                other_model = "a function of yours can be the model"
-            raise ConfigError(
-                f"no key: ${self._key_env} is not set. Set it, or name a server of your own with "
-                f"{option('base_url')}; {other_model} without either"
-            )
+        names_variable = self._key_env != _DEFAULTS["key_env"]
+        self._needs_key = http_options.get("needs_key", is_default or names_variable)
+        if self._needs_key and not key_command and not self._secret_headers:
+            self._check_key_is_set()
         self._keys = CommandKey(key_command)
         self._transport: Any = None
-        self._addresses: dict[str, Any] = {}
+        self._url_by_path: dict[str, Any] = {}
+
+    def _check_key_is_of_this_server(self) -> None:
+        """Raise ConfigError if the variable's name says that its key is for another server."""
+        reason = wrong_server_reason(self._key_env, self.url)
+        if reason:
+            raise ConfigError(
+                f"{reason}; put that server's key into a variable of its own, and name it "
+                "with key_env"
+            )
+
+    def _check_key_is_set(self) -> None:
+        if _key(self._key_env):
+            return
+        other_model = "`make demo` shows a run"
+        if in_python():
+            other_model = "a function of yours can be the model"
+        raise ConfigError(
+            f"no key: ${self._key_env} is not set. Set it, or name a server of your own with "
+            f"{option('base_url')}; {other_model} without either"
+        )
 
     def _set_address(self, base_url: str | None) -> None:
         """Set `url`, and `named_by` for messages, which repeat nothing that may be a secret."""
@@ -186,9 +192,10 @@ class HttpClient:
 
     @property
     def options(self) -> Options:
-        """What makes this client in another process, which needs its own key if this one has one.
+        """The options with which another process makes this client.
 
-        Raises ConfigError for secret headers, which go into no other process.
+        They hold no key, so the other process needs its own if this one has one. Raises ConfigError
+        for secret headers, which are sent to no other process.
         """
         if self._secret_headers:
             name = next(iter(self._secret_headers))
@@ -207,28 +214,33 @@ class HttpClient:
 
     async def post(self, path: str, body: dict[str, Any]) -> Reply:
         """Return the 200 reply to `POST {url}{path}`. Raises Transient or Refused."""
-        most_bytes = MAX_REPLY_BYTES if "logprobs" in body else _MAX_TEXT_BYTES * body.get("n", 1)
+        max_bytes = MAX_REPLY_BYTES
+        if "logprobs" not in body:
+            max_bytes = _MAX_TEXT_BYTES * body.get("n", 1)
         content = _encode(body).encode()
         return await self._reply(
-            "POST", path, most=most_bytes, content=content, headers=_JSON_HEADERS
+            "POST", path, max_bytes=max_bytes, content=content, headers=_JSON_HEADERS
         )
 
     async def send(self, path: str, content: bytes, seconds: float) -> Any:
-        """Return the JSON of the 200 reply to a `POST` of JSON. Raises Transient or Refused."""
+        """Return the JSON of the 200 reply to a `POST` of encoded JSON, within this time.
+
+        Raises Transient or Refused.
+        """
         reply = await self._reply("POST", path, seconds, content=content, headers=_JSON_HEADERS)
         return reply.data
 
     async def get(self, path: str, most: int = MAX_REPLY_BYTES) -> Any:
         """Return the JSON of the 200 reply to `GET {url}{path}`. Raises Transient or Refused."""
-        reply = await self._reply("GET", path, most=most)
+        reply = await self._reply("GET", path, max_bytes=most)
         return reply.data
 
     async def upload(
         self, path: str, fields: dict[str, str], file: tuple[str, IO[bytes], str], seconds: float
     ) -> Any:
-        """Return the JSON of the 200 reply to a form with a file. Raises Transient or Refused.
+        """Return the JSON of the 200 reply to a form with a file, within this time.
 
-        `file` is the file's name, its content and its media type.
+        `file` is the file's name, its content and its media type. Raises Transient or Refused.
         """
         reply = await self._reply("POST", path, seconds, data=fields, files={"file": file})
         return reply.data
@@ -251,33 +263,27 @@ class HttpClient:
         into.seek(0)
         into.truncate()
         async with self._open("GET", path, seconds) as reply:
-            await _read(reply, self.url, most, write)
+            await read_body(reply, self.url, most, write)
 
     async def _reply(
         self,
         method: str,
         path: str,
         seconds: float | None = None,
-        most: int = MAX_REPLY_BYTES,
+        max_bytes: int = MAX_REPLY_BYTES,
         **content: Any,
     ) -> Reply:
-        """Return the JSON of a 2xx reply of at most `most` bytes. Raises Transient or Refused."""
+        """Return the JSON of a 2xx reply. Raises Transient or Refused.
+
+        `content` is the body and its headers, as the transport's `build_request` takes them.
+        """
         async with self._open(method, path, seconds, **content) as reply:
             parts: list[bytes] = []
-            await _read(reply, self.url, most, parts.append)
+            await read_body(reply, self.url, max_bytes, parts.append)
         body = self.redacted(b"".join(parts))
         secrets = self._secrets()
-        try:
-            data = json.loads(body)
-        except (ValueError, RecursionError) as error:
-            raise self._not_json(reply, body, error) from error
-        # Only an escape can write a lone surrogate in JSON that is UTF-8.
-        if b"\\u" in body:
-            try:
-                data = whole_value(data)
-            except RecursionError as error:
-                problem = "sent JSON that is nested too deeply"
-                raise Transient(f"{self.url} {problem}", stops="if_first") from error
+        data = self._parsed(reply, body)
+        # Some servers answer 200 with an error inside.
         status = error_status(data)
         if status:
             raise status_error(reply, body, self.url, secrets, status, named_by=self.named_by)
@@ -285,6 +291,21 @@ class HttpClient:
         if b"\\" in body:
             data = _redacted_value(data, secrets)
         return Reply(data, limits(reply.headers))
+
+    def _parsed(self, reply: Any, body: bytes) -> Any:
+        """Return the JSON of a body, without lone surrogates. Raises Transient or Refused."""
+        try:
+            data = json.loads(body)
+        except (ValueError, RecursionError) as error:
+            raise self._not_json(reply, body, error) from error
+        # Only an escape can write a lone surrogate in JSON that is UTF-8: "\ud83d".
+        if b"\\u" not in body:
+            return data
+        try:
+            return whole_value(data)
+        except RecursionError as error:
+            problem = "sent JSON that is nested too deeply"
+            raise Transient(f"{self.url} {problem}", stops="if_first") from error
 
     def _not_json(self, reply: Any, body: bytes, error: Exception) -> Transient | Refused:
         """Return the error of a 200 reply that is not JSON.
@@ -308,45 +329,57 @@ class HttpClient:
     async def _open(
         self, method: str, path: str, seconds: float | None = None, **content: Any
     ) -> AsyncIterator[Any]:
-        """Open a 2xx reply, which has to end within this time. Raises Transient or Refused."""
+        """Open a 2xx reply, which has to end within this time. Raises Transient or Refused.
+
+        If a command prints the key and the server refuses it, send the request once more with the
+        key that the command prints next.
+        """
         if self._transport is None:
             self._connect()
         libraries = sdk()
-        if path not in self._addresses:
-            # The transport parses a text anew for every request.
-            self._addresses[path] = libraries.http.URL(f"{self.url}{path}")
-        address = self._addresses[path]
-        longest = self._options["timeout"] if seconds is None else seconds
+        url = self._parsed_url(path)
+        max_seconds = self._options["timeout"] if seconds is None else seconds
         if seconds is not None:
             content["timeout"] = seconds
-        received = 0
-        number = await self._keys.number()
+        n_received = 0
+        key_number = await self._keys.number()
+        has_command = key_number > 0
         try:
             # This limit is for the whole reply; the transport's own is for each read.
-            async with asyncio.timeout(longest) as limit:
-                reply = await self._send(method, address, number, content)
+            async with asyncio.timeout(max_seconds) as limit:
+                reply = await self._send(method, url, key_number, content)
                 try:
-                    newer = await self._newer_key(number, reply.status_code, limit) if number else 0
-                    if newer:
+                    newer_key = 0
+                    if has_command:
+                        newer_key = await self._newer_key(key_number, reply.status_code, limit)
+                    if newer_key:
                         await reply.aclose()
-                        reply = await self._send(method, address, newer, content)
+                        reply = await self._send(method, url, newer_key, content)
                     if not reply.is_success:
-                        raise await self._status_error(reply, has_command=bool(number))
+                        raise await self._status_error(reply, has_command=has_command)
                     yield reply
                 finally:
-                    received = reply.num_bytes_downloaded
+                    n_received = reply.num_bytes_downloaded
                     await reply.aclose()
         except (
             libraries.aiohttp.ClientError,
             libraries.http.RequestError,
             TimeoutError,
         ) as error:
-            raise connection_error(error, self.url, longest, received, self.named_by) from error
+            raise connection_error(
+                error, self.url, max_seconds, n_received, self.named_by
+            ) from error
+
+    def _parsed_url(self, path: str) -> Any:
+        """Return the URL of a path. The transport would parse a text again for every request."""
+        if path not in self._url_by_path:
+            self._url_by_path[path] = sdk().http.URL(f"{self.url}{path}")
+        return self._url_by_path[path]
 
     async def _status_error(self, reply: Any, *, has_command: bool) -> ProviderError:
         """Read a reply that is not 2xx, and return its error."""
         parts: list[bytes] = []
-        await _read(reply, self.url, MAX_REPLY_BYTES, parts.append)
+        await read_body(reply, self.url, MAX_REPLY_BYTES, parts.append)
         return status_error(
             reply,
             b"".join(parts),
@@ -357,30 +390,40 @@ class HttpClient:
             named_by=self.named_by,
         )
 
-    async def _send(self, method: str, address: Any, number: int, content: dict[str, Any]) -> Any:
-        """Send a request with the key of this number, 0 for the key in the environment."""
-        key = self._authorization(self._keys.values[number - 1]) if number else {}
+    async def _send(self, method: str, url: Any, key_number: int, content: dict[str, Any]) -> Any:
+        """Send a request with the command's key of this number.
+
+        With 0, the request has the key in the environment, which all requests have by default.
+        """
+        headers = dict(content.get("headers", {}))
+        if key_number:
+            headers |= self._authorization(self._keys.values[key_number - 1])
         # A request with a newer key sends its file a second time.
         for _, file, _ in content.get("files", {}).values():
             file.seek(0)
-        headers = content.get("headers", {}) | key
-        request = self._transport.build_request(method, address, **{**content, "headers": headers})
+        request = self._transport.build_request(method, url, **{**content, "headers": headers})
         return await self._transport.send(request, stream=True)
 
     def _authorization(self, key: str) -> dict[str, str]:
-        header = self._options["key_header"]
-        return {header: key} if header else {"authorization": f"Bearer {key}"}
+        own_header = self._options["key_header"]
+        if own_header:
+            return {own_header: key}
+        return {"authorization": f"Bearer {key}"}
 
-    async def _newer_key(self, number: int, status: int, limit: asyncio.Timeout) -> int:
-        """Return the number of the key to repeat a request with, 0 not to repeat it."""
+    async def _newer_key(self, key_number: int, status: int, limit: asyncio.Timeout) -> int:
+        """Return the number of the key to repeat a request with, 0 not to repeat it.
+
+        `status` is the server's answer to the key. The time of the command, which may take longer
+        than a reply, does not count towards the `limit`.
+        """
         deadline = limit.when()
         loop = asyncio.get_running_loop()
         start = loop.time()
-        # The command may take longer than a reply, so its time does not count.
         limit.reschedule(None)
-        newer = await self._keys.after(number, refused=status in _KEY_REFUSED)
-        limit.reschedule(deadline and deadline + loop.time() - start)
-        return newer
+        newer_key = await self._keys.after(key_number, refused=status in _REFUSED_KEY_STATUSES)
+        if deadline is not None:
+            limit.reschedule(deadline + loop.time() - start)
+        return newer_key
 
     def redacted(self, content: bytes) -> bytes:
         """Return what a server sent without the secrets, in case it repeats them."""
@@ -391,14 +434,14 @@ class HttpClient:
     def _secrets(self) -> list[str]:
         """Return the keys and the values of the user's headers.
 
-        Short placeholders such as "x" or "none" are not redacted, because redaction would also
-        remove them from replies.
+        Short placeholders such as "x" or "none" are left out, because redaction would also remove
+        them from replies.
         """
         words = [_key(self._key_env), *self._keys.values, *self._options["headers"].values()]
         for value in self._secret_headers.values():
             # "Bearer KEY": the key alone is a secret, too.
             words += value.split()[1:]
-        return [word for word in words if len(word) >= _MIN_KEY_LENGTH]
+        return [word for word in words if len(word) >= _MIN_SECRET_LENGTH]
 
     async def aclose(self) -> None:
         """Close connections. The client may be used again afterwards, in another event loop."""
@@ -408,12 +451,13 @@ class HttpClient:
             await transport.aclose()
 
     def _connect(self) -> None:
+        """Make the transport, with the address, key and headers that all requests share."""
         openai = sdk().openai
         self._keys.connect()
         connections = self._options["connections"]
         connection_limits = type(openai.DEFAULT_CONNECTION_LIMITS)(
-            # As many are kept alive, else a burst opens most of its connections anew.
             max_connections=connections,
+            # As many are kept alive, so that the next burst need not open most of them again.
             max_keepalive_connections=connections,
         )
         certificates = tls_context(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
@@ -436,62 +480,13 @@ class HttpClient:
 
     def _sends_header(self, name: str) -> bool:
         """Return whether to send a header that the SDK sends by default."""
-        # It describes this machine: X-Stainless-Arch, X-Stainless-OS.
+        # These describe this machine: X-Stainless-Arch, X-Stainless-OS.
         if name.startswith("X-Stainless"):
             return False
         # OpenAI-Organization and OpenAI-Project concern nobody else.
         if name.startswith("OpenAI-") and not is_openai(self.url):
             return False
         return name.lower() not in ("authorization", "content-type")
-
-
-# The most bytes of all replies together that are being read; many large ones may be zip bombs.
-_MAX_TOTAL_BYTES = 4 * MAX_REPLY_BYTES
-# Bytes of a reply that is read however many others there are.
-_SMALL_REPLY = 1_000_000
-# The bytes read so far, by the id of each reply that is being read.
-_in_flight: dict[int, int] = {}
-
-
-async def _read(reply: Any, url: str, most: int, take: Callable[[bytes], object]) -> None:
-    """Pass the parts of a reply, decompressed, to `take`. Raises Refused beyond `most` bytes.
-
-    A large reply is also refused if all that are being read take more than `_MAX_TOTAL_BYTES`.
-    """
-    try:
-        await _read_parts(reply, url, most, take)
-    finally:
-        _in_flight.pop(id(reply), None)
-
-
-async def _read_parts(reply: Any, url: str, most: int, take: Callable[[bytes], object]) -> None:
-    size = 0
-    most_in_total = max(_MAX_TOTAL_BYTES, most)
-    async with aclosing(reply.aiter_bytes()) as parts:
-        async for part in parts:
-            size += len(part)
-            _in_flight[id(reply)] = size
-            if size > _SMALL_REPLY and sum(_in_flight.values()) > most_in_total:
-                total = f"{most_in_total / 1e6:,.0f} MB"
-                raise _too_large(
-                    reply,
-                    f"{url} answered several requests at once with more than {total} together",
-                )
-            if size > most:
-                megabytes = f"{most / 1e6:,.0f} MB"
-                raise _too_large(
-                    reply, f"{url} answered with more than {megabytes}, which no judge's reply has"
-                )
-            take(part)
-
-
-def _too_large(reply: Any, problem: str) -> Refused:
-    return Refused(
-        f"{problem}; is the address right?",
-        status=reply.status_code,
-        billed=True,
-        stops="if_first",
-    )
 
 
 def _redacted_value(data: Any, secrets: Sequence[str]) -> Any:
@@ -503,33 +498,6 @@ def _redacted_value(data: Any, secrets: Sequence[str]) -> Any:
     if isinstance(data, list):
         return [_redacted_value(entry, secrets) for entry in data]
     return data
-
-
-def usage(data: Any, read: str, written: str) -> Usage:
-    """Return the tokens used, by the names `{read}_tokens` and `{written}_tokens`."""
-    prompt_tokens = _count(data, f"{read}_tokens")
-    prompt_details = f"{read}_tokens_details"
-    cache_reads = _count(data, "cached_tokens", prompt_details)
-    cache_writes = _count(data, "cache_write_tokens", prompt_details)
-    # Some servers count cached tokens besides the prompt's tokens, and not among them.
-    if cache_reads + cache_writes > prompt_tokens:
-        prompt_tokens += cache_reads + cache_writes
-    return Usage(
-        prompt_tokens,
-        _count(data, f"{written}_tokens"),
-        cache_reads,
-        _count(data, "reasoning_tokens", f"{written}_tokens_details"),
-        cache_writes,
-    )
-
-
-def _count(data: Any, name: str, details: str | None = None) -> int:
-    """Return a count of tokens; 0 if the server does not count them, or states no whole number."""
-    counts = data
-    if details and isinstance(data, dict):
-        counts = data.get(details)
-    value = counts.get(name) if isinstance(counts, dict) else None
-    return value if type(value) is int and 0 <= value <= _MAX_TOKENS else 0
 
 
 def _key(name: str) -> str:

@@ -17,7 +17,7 @@ from judge.core.request_options import TokenPrice
 from judge.providers.anthropic_batch import AnthropicBatchApi
 from judge.providers.batches import BatchApi
 from judge.providers.google_batch import GoogleBatchApi
-from judge.providers.http_client import MAX_TEXT, HttpClient, Options, options, usage
+from judge.providers.http_client import MAX_TEXT, HttpClient, Options, options
 from judge.providers.http_errors import body_error
 from judge.providers.message_text import is_only_thinking, message_text
 from judge.providers.pricing import per_token
@@ -28,6 +28,7 @@ from judge.providers.refusals import (
     optional_parameters,
 )
 from judge.providers.server_capabilities import Caching, RequestAdapter
+from judge.providers.token_usage import usage
 from judge.providers.vendors import Vendor
 
 # The vendors whose batches are in a format of their own.

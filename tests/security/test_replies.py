@@ -19,8 +19,8 @@ import pytest
 from judge.core.errors import ProviderError, Refused, Transient
 from judge.core.records import Request
 from judge.providers.batches import BatchApi
-from judge.providers.http_client import MAX_REPLY_BYTES
 from judge.providers.openai import OpenAIProvider
+from judge.providers.reply_body import MAX_REPLY_BYTES
 
 REQUEST = Request(
     "m", ({"role": "user", "content": "How good is it?"},), {"temperature": 0.0, "max_tokens": 8}
@@ -225,7 +225,7 @@ def test_an_id_from_a_server_names_nothing_else_there(chat_server: Any) -> None:
 
 
 def test_concurrent_large_replies_share_a_memory_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    from judge.providers import http_client
+    from judge.providers import reply_body
 
     held: list[int] = []
 
@@ -239,12 +239,12 @@ def test_concurrent_large_replies_share_a_memory_limit(monkeypatch: pytest.Monke
 
     async def read_all() -> list[Any]:
         def take(_: bytes) -> None:
-            held.append(sum(http_client._in_flight.values()))
+            held.append(sum(reply_body._bytes_in_flight.values()))
 
-        replies = [http_client._read(Endless(), "http://x", 64_000_000, take) for _ in range(37)]
+        replies = [reply_body.read_body(Endless(), "http://x", 64_000_000, take) for _ in range(37)]
         return await asyncio.gather(*replies, return_exceptions=True)
 
     outcomes = asyncio.run(read_all())
     assert max(held) <= 256_000_000 + 37 * 1_000_000
     assert any(isinstance(outcome, Refused) for outcome in outcomes)
-    assert http_client._in_flight == {}
+    assert reply_body._bytes_in_flight == {}
