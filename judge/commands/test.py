@@ -31,7 +31,7 @@ from judge.core.records import Sample
 from judge.core.request_options import Judge
 from judge.core.run_sync import run_sync
 from judge.data import ledger
-from judge.execution import budget
+from judge.execution import token_estimates
 from judge.execution.budget import BudgetLedger
 from judge.execution.progress import Progress
 from judge.providers import Provider
@@ -651,7 +651,7 @@ def _longest_prompt_tokens(runs: Iterable[PreparedRun]) -> int:
                     # It will be a failed judgment, which sends no prompt.
                     continue
                 requests = strategies.requests(prompt, criterion, strategy, settings)
-                longest = max(longest, budget.estimate_request(requests[0]))
+                longest = max(longest, token_estimates.estimate_request(requests[0]))
     return longest
 
 

@@ -1,12 +1,4 @@
-"""Token estimates without any model's vocabulary, and the ledger of what a run may spend.
-
-The constants are measured: least squares, by relative error, on pieces of 1,200 characters of news,
-summaries, answers and whole prompts in English, Japanese, Korean and Chinese, against OpenAI's
-o200k_base and Mistral's tekken together. With cl100k_base (GPT-4, GPT-3.5) the estimate is as good
-for English, and a quarter to two fifths too low for the other three. German, French, Spanish,
-Polish, Vietnamese and other scripts were measured on one paragraph each, and are up to two fifths
-off. Claude, Gemini, Llama and Qwen were not measured. The tokens that a chat template adds are
-folklore. Counts of the server itself take precedence over all of this: see `judge plan`.
+"""The ledger of what a run may spend.
 
 One `BudgetLedger` serves all judges of a run and the metrics that ask them. The maximum cost of a
 request is reserved before it is sent, and committed or released after its reply, so that the budget
@@ -18,80 +10,31 @@ from __future__ import annotations
 
 import asyncio
 import json
-import math
-import re
 from dataclasses import dataclass
 
 from judge.core.budget import Budget
 from judge.core.errors import BudgetReached, ConfigError, ProviderError, Refused, Transient
 from judge.core.messages import option
 from judge.core.records import Request, Usage
+from judge.execution.token_estimates import max_tokens
 from judge.providers import Provider
 from judge.providers.pricing import TokenPrices, cost, prices_of
-from judge.text.languages import HAN, HANGUL, KANA
-
-# Tokens per character: ASCII, and any script without a row below.
-_ASCII = 1 / 4.5
-_OTHER = 0.36
-_ACCENTED_LATIN = "\u00c0-\u024f\u1e00-\u1eff"
-_SCRIPTS = (
-    (re.compile(f"[{HANGUL}]+"), 0.75),
-    (re.compile(f"[{KANA}]+"), 0.85),
-    (re.compile(f"[{HAN}]+"), 1.0),
-    (re.compile(f"[{_ACCENTED_LATIN}]+"), 0.7),
-)
-# "é", "日本"
-_NOT_ASCII = re.compile("[^\x00-\x7f]+")
-_PER_MESSAGE = 4
-_PER_REQUEST = 3
-
-
-def estimate_tokens(text: str) -> int:
-    """Return about how many tokens a text has, at least 1 unless it is empty."""
-    if text.isascii():
-        return math.ceil(len(text) * _ASCII)
-    not_ascii = "".join(_NOT_ASCII.findall(text))
-    total = (len(text) - len(not_ascii)) * _ASCII + len(not_ascii) * _OTHER
-    for script, tokens_per_character in _SCRIPTS:
-        length = sum(map(len, script.findall(not_ascii)))
-        total += length * (tokens_per_character - _OTHER)
-    return math.ceil(total)
-
-
-def max_tokens(text: str) -> int:
-    """Return the most tokens of a text: in a byte-level BPE, a token is at least one byte."""
-    return len(text.encode("utf-8", "surrogatepass"))
-
-
-def estimate_request(request: Request) -> int:
-    """Return about how many tokens a server reads for a request.
-
-    They are those of its messages, its questions, and the schema of its reply.
-    """
-    total = _PER_REQUEST
-    for message in request.messages:
-        total += estimate_tokens(message["content"]) + _PER_MESSAGE
-    for question in request.params.get("questions", ()):
-        labels = " ".join(question["labels"])
-        total += estimate_tokens(question["instructions"]) + estimate_tokens(labels) + _PER_MESSAGE
-    response_format = request.params.get("response_format")
-    if response_format:
-        total += estimate_tokens(json.dumps(response_format, ensure_ascii=False))
-    return total
-
 
 # Tokens that a chat template may add. Most add a handful around a message. Some begin with a system
 # text; the longest that we know, of Ministral 3 (2025), has about 600. If a template adds more, the
 # first reply shows it, and more is reserved for the requests after it.
-_MAX_PER_MESSAGE = 16
-_MAX_PER_REQUEST = 1000
-# More than any model's context: a reply that states more tokens is not believed.
+_MAX_TOKENS_PER_MESSAGE = 16
+_MAX_TOKENS_PER_REQUEST = 1000
+# More than any model's context, so a reply that states more tokens is not believed.
 _MAX_TOKENS_READ = 10_000_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Waiter:
-    """A request that waits for budget."""
+    """A request that waits for budget.
+
+    `turn` gets the reservation, or BudgetReached.
+    """
 
     request: Request
     share: float
@@ -101,11 +44,14 @@ class _Waiter:
 class BudgetLedger:
     """What is spent, and what is reserved for requests in flight, in the budget's unit.
 
-    Used in one event loop at a time; without a budget (None) it is not used. If a reply cost more
-    than its request can, because its server ignores `max_tokens`, all of it is spent, and as many
-    times more is reserved for the next requests. Impossible counts (below 0, more cached than read,
-    ten million tokens) are not believed: such a reply, like one without counts, costs what was
-    reserved for it.
+    Used in one event loop at a time; without a budget (None) it is not used.
+
+    A server that ignores `max_tokens` may send a reply that costs more than the maximum of its
+    request. All of it is spent. If it cost twice the maximum, twice the maximum is reserved for
+    each request from then on.
+
+    Impossible counts (below 0, more cached than read, above ten million tokens) are not believed.
+    A reply with such counts or none costs what was reserved for it.
     """
 
     def __init__(self, budget: Budget | None) -> None:
@@ -113,8 +59,8 @@ class BudgetLedger:
         self.spent = 0.0
         self._reserved = 0.0
         self._in_flight = 0
-        # By how much the cost of a reply exceeded the maximum of its request.
-        self._factor = 1.0
+        # The largest ratio of a reply's cost to the maximum of its request, if above 1.
+        self._overrun = 1.0
         self._waiting: list[_Waiter] = []
         self._prices: dict[tuple[str, str, bool], TokenPrices] = {}
 
@@ -139,10 +85,11 @@ class BudgetLedger:
         return True
 
     async def reserve(self, request: Request, share: float = 1.0) -> float:
-        """Reserve the most that a request can cost, and return it. Waits for requests in flight.
+        """Reserve the most that a request can cost, and return that amount.
 
-        Raises BudgetReached if it does not fit and nothing is in flight. One of the three methods
-        below has to return the reservation.
+        Waits for requests in flight if it does not fit now. Raises BudgetReached if nothing is in
+        flight. The caller ends the reservation with `commit`, `commit_unknown` or `release`. The
+        request costs this `share` of its price, as in a batch.
         """
         reserved = self.try_reserve(request, share)
         if reserved is not None:
@@ -159,43 +106,52 @@ class BudgetLedger:
             raise
 
     def try_reserve(self, request: Request, share: float = 1.0) -> float | None:
-        """Reserve like `reserve`, without waiting; None if it does not fit now.
-
-        The request costs this `share` of its price, as in a batch.
-        """
-        reserved = self._factor * self._max_discounted(request, share)
-        if self.budget is not None and reserved > self.budget.amount - self.spent - self._reserved:
-            return None
+        """Reserve like `reserve`, without waiting; return None if it does not fit now."""
+        reserved = self._reservation(request, share)
+        if self.budget is not None:
+            available = self.budget.amount - self.spent - self._reserved
+            if reserved > available:
+                return None
         self._reserved += reserved
         self._in_flight += 1
         return reserved
 
+    def _reservation(self, request: Request, share: float) -> float:
+        """Return what a request can cost if it overruns its maximum as the worst reply so far."""
+        return self._overrun * self._max_discounted(request, share)
+
     def _max_discounted(self, request: Request, share: float) -> float:
-        return self.max_cost(request) * self._discounted(share)
+        return self.max_cost(request) * self._discount(share)
 
     def commit(self, reserved: float, request: Request, used: Usage, share: float = 1.0) -> None:
         """Spend the cost of a reply; without token counts, what was reserved for it."""
-        real = reserved
+        real_cost = reserved
         if _is_possible(request, used):
-            if self._in_tokens:
-                full_price = float(used.prompt_tokens + used.completion_tokens)
-            else:
-                full_price = cost(used, self._prices_of(request))
-            real = full_price * self._discounted(share)
-        if real > reserved > 0:
-            # Another reply may have raised the factor since this request was reserved.
-            self._factor = max(self._factor, real / self._max_discounted(request, share))
-        self.release(reserved, spent=real)
+            real_cost = self._full_cost(request, used) * self._discount(share)
+        if real_cost > reserved > 0:
+            # Another reply may have raised the overrun since this request was reserved.
+            overrun = real_cost / self._max_discounted(request, share)
+            self._overrun = max(self._overrun, overrun)
+        self.release(reserved, spent=real_cost)
+
+    def _full_cost(self, request: Request, used: Usage) -> float:
+        """Return the cost of a reply without a discount, in the budget's unit."""
+        if self._in_tokens:
+            return float(used.prompt_tokens + used.completion_tokens)
+        return cost(used, self._prices_of(request))
 
     def commit_unknown(self, reserved: float, error: BaseException) -> None:
-        """Spend what a request without a reply may have cost at the provider."""
+        """Spend what was reserved if the provider may charge for a request without a reply."""
         self.release(reserved, spent=reserved if _may_be_charged(error) else 0.0)
 
     def release(self, reserved: float, *, spent: float = 0.0) -> None:
-        """Return a reservation, less what was spent."""
-        # Exactly 0 without requests in flight, so that rounding errors do not add up.
-        self._reserved = self._reserved - reserved if self._in_flight > 1 else 0.0
+        """End a reservation, of which `spent` is spent and the rest is available again."""
         self._in_flight -= 1
+        if self._in_flight > 0:
+            self._reserved -= reserved
+        else:
+            # Exactly 0 without requests in flight, so that rounding errors do not add up.
+            self._reserved = 0.0
         self.spent += spent
         self._wake_waiters()
 
@@ -218,20 +174,22 @@ class BudgetLedger:
             waiter.turn.set_exception(self._budget_reached(waiter))
 
     def _budget_reached(self, waiter: _Waiter) -> BudgetReached:
-        most = self._factor * self._max_discounted(waiter.request, waiter.share)
+        most = self._reservation(waiter.request, waiter.share)
         spent = f"{self._format_amount(self.spent)} may have been spent"
         next_cost = f"the next request can cost up to {self._format_amount(most)}"
-        if self._factor > 1:
-            next_cost += f" (a reply came to {self._factor:,.1f} times the most its request allows)"
+        if self._overrun > 1:
+            next_cost += (
+                f" (a reply came to {self._overrun:,.1f} times the most its request allows)"
+            )
         if self.budget and most > self.budget.amount:
             next_cost += f"; {self.budget.lacking(most)}"
         return BudgetReached(f"the budget of {self.budget} is reached: {spent}, and {next_cost}")
 
     def max_cost(self, request: Request) -> float:
         """Return the most that a request can cost, in the budget's unit."""
-        read = _MAX_PER_REQUEST
+        read = _MAX_TOKENS_PER_REQUEST
         for message in request.messages:
-            read += max_tokens(message["content"]) + _MAX_PER_MESSAGE
+            read += max_tokens(message["content"]) + _MAX_TOKENS_PER_MESSAGE
         for name in ("questions", "response_format"):
             if name in request.params:
                 read += max_tokens(json.dumps(request.params[name], ensure_ascii=False))
@@ -247,8 +205,8 @@ class BudgetLedger:
     def _in_tokens(self) -> bool:
         return self.budget is None or self.budget.unit == "tokens"
 
-    def _discounted(self, share: float) -> float:
-        """Return a share of the price in the budget's unit. Tokens have no discount."""
+    def _discount(self, share: float) -> float:
+        """Return the factor of a discounted price: this share, but 1 for a budget in tokens."""
         return 1.0 if self._in_tokens else share
 
     def _prices_of(self, request: Request) -> TokenPrices:

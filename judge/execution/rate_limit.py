@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 
 from judge.core.errors import Transient
 from judge.core.records import Request, Response
-from judge.execution import budget
+from judge.execution import token_estimates
 
 _MINUTE = 60.0
 # Seconds that headers alone may hold requests back. Then one is sent to see whether a 429 follows.
@@ -271,7 +271,7 @@ class RateLimiter:
         cost = 0.0
         # Estimating takes time, and is only needed if there is a limit of tokens.
         if any(kind == "tokens" for _, kind in self._buckets):
-            cost = budget.estimate_request(request) * (self._ratio or 1.0)
+            cost = token_estimates.estimate_request(request) * (self._ratio or 1.0)
         has_room = not self._queue and self.flying < int(self.limit.now)
         if has_room and self._delay(cost, now) <= 0:
             return self._grant(cost, now)
@@ -298,7 +298,7 @@ class RateLimiter:
         self.refusals = 0
         used = response.usage.prompt_tokens + response.usage.completion_tokens
         if permit.cost and used:
-            ratio = used / budget.estimate_request(request)
+            ratio = used / token_estimates.estimate_request(request)
             # An exponential moving average of the ratios.
             self._ratio = self._ratio + 0.1 * (ratio - self._ratio) if self._ratio else ratio
             bucket = self._buckets.get(("user", "tokens"))

@@ -14,7 +14,7 @@ from judge.cache import Cache, NoCache
 from judge.core.errors import NotAsked, NotSent, ParseError
 from judge.core.records import Choice, Criterion, Failure, Request, Response, Sample
 from judge.core.run_sync import run_sync
-from judge.execution import budget
+from judge.execution import token_estimates
 from judge.execution.judging import Attempt, Judging
 from judge.execution.judgments import Judgment, Row, by_question
 from judge.execution.layers.cached import ReplyStore
@@ -175,7 +175,7 @@ class _Tokens:
             return
         for request, reply in zip(requests, replies, strict=True):
             if reply.usage.prompt_tokens:
-                self.estimated += budget.estimate_request(request)
+                self.estimated += token_estimates.estimate_request(request)
                 self.counted += reply.usage.prompt_tokens
         of_kind = self.replies.setdefault(kind, _CachedReplies())
         of_kind.number += len(replies)
@@ -349,14 +349,14 @@ class _DryJudging(Judging):
             judgment, *_ = self.asked[first.key()]
             line = self._line(judgment.criterion)
             line.requests += 1
-            line.read += budget.estimate_request(first)
+            line.read += token_estimates.estimate_request(first)
             text = "\n".join(part["content"] for part in message.messages)
             prompts.append((text, line))
         # Sorted, so that prompts with a long common beginning are neighbours.
         prompts.sort(key=lambda prompt: prompt[0])
         common_before = 0
         for (earlier, earlier_line), (later, line) in pairwise(prompts):
-            tokens = budget.estimate_tokens(earlier[: _common_length(earlier, later)])
+            tokens = token_estimates.estimate_tokens(earlier[: _common_length(earlier, later)])
             common = 0
             if tokens >= _LEAST:
                 common = tokens // _STEP * _STEP

@@ -32,11 +32,12 @@ from judge.core.request_options import Judge
 from judge.criteria.render import PromptFile
 from judge.data import samples
 from judge.data.rows import RawRow, rows
-from judge.execution.budget import BudgetLedger, estimate_tokens
+from judge.execution.budget import BudgetLedger
 from judge.execution.engines import create_engine
 from judge.execution.layers.cached import ReplyStore
 from judge.execution.progress import GENERATING, JudgeProgress, Progress
 from judge.execution.questions import MetricReply, QuestionClient, read_reply, to_request
+from judge.execution.token_estimates import estimate_tokens
 from judge.metrics.base import ModelError, ModelQuestion
 from judge.providers import Provider
 from judge.providers.recording import Recorder

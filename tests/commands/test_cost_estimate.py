@@ -19,7 +19,7 @@ from judge.core.errors import ConfigError
 from judge.core.format import dollars, duration
 from judge.core.records import Request, Response, Usage
 from judge.core.request_options import TokenPrice
-from judge.execution import budget
+from judge.execution import token_estimates
 from judge.providers.pricing import DEFAULT_URL, cost_usd
 from judge.providers.scripted import ScriptedProvider
 from judge.run.cost_estimate import one_line_estimate
@@ -61,7 +61,9 @@ class Asked(ScriptedProvider):
 
     async def complete(self, request: Request) -> Response:
         response = await super().complete(request)
-        usage = Usage(self._real(budget.estimate_request(request)), 3 * len(response.choices))
+        usage = Usage(
+            self._real(token_estimates.estimate_request(request)), 3 * len(response.choices)
+        )
         choices = (
             response.choices
             if self._logprobs
@@ -244,7 +246,7 @@ def test_a_document_that_several_prompts_begin_with_can_be_cached(
     judge = Asked()
     run_plan = load_config(given={"metrics": [], "criteria": [str(file)]})
     (forecast,) = make_forecast(prepare(run_plan, rows, providers=[judge])).judges
-    common = budget.estimate_tokens(source) // 128 * 128
+    common = token_estimates.estimate_tokens(source) // 128 * 128
     expected = (2 * common, common) if common >= 1024 else (0, 0)
     assert (forecast.estimate.total.shared, forecast.estimate.total.stored) == expected
     total, money = forecast.estimate.total, forecast.money

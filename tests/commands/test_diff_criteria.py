@@ -18,7 +18,7 @@ from judge.commands.criteria_diff.record import CriterionDiff, FlipCount
 from judge.config import load_config
 from judge.core.errors import BudgetReached, ConfigError, CriterionError, DataError, DeadlineReached
 from judge.core.records import Choice, Request, Response, Usage
-from judge.execution import budget
+from judge.execution import token_estimates
 from judge.providers import pricing
 from judge.providers.scripted import Reply, ScriptedProvider
 from judge.run.preparation import prompt
@@ -202,9 +202,9 @@ def test_diff_tokens_are_the_mean_over_prompts(write: Write) -> None:
     prompts = diff(old, new, ROWS).prompts
     for name, mean in zip((old, new), prompts.tokens, strict=True):
         sent = [prompt(name, ROWS, item=r["item"], system=r["system"]) for r in ROWS]
-        assert mean == sum(budget.estimate_request(Request("", p.messages)) for p in sent) / len(
-            ROWS
-        )
+        assert mean == sum(
+            token_estimates.estimate_request(Request("", p.messages)) for p in sent
+        ) / len(ROWS)
 
 
 def test_item_and_system_pick_texts(write: Write) -> None:

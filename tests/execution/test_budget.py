@@ -24,10 +24,11 @@ from judge.core.errors import (
     Transient,
 )
 from judge.core.records import Choice, Request, Response, Usage
-from judge.execution.budget import BudgetLedger, estimate_request, estimate_tokens, max_tokens
+from judge.execution.budget import BudgetLedger
 from judge.execution.layers.retried import Policy
 from judge.execution.progress import Progress
 from judge.execution.rate_limit import RateLimiter
+from judge.execution.token_estimates import estimate_request, estimate_tokens, max_tokens
 from judge.providers.decisions import DecisionsProvider
 from judge.providers.pricing import DEFAULT_URL, per_token
 from judge.providers.scripted import ScriptedProvider

@@ -37,7 +37,7 @@ from judge.core.request_options import Judge
 from judge.core.run_sync import run_sync
 from judge.criteria.reply_form import configured
 from judge.data import ledger
-from judge.execution import budget
+from judge.execution import token_estimates
 from judge.execution.progress import Progress
 from judge.providers import Provider
 from judge.results.comparison import Change
@@ -300,8 +300,8 @@ def _compare_prompts(
         prompts = [renderer.render(sample, opponent) for renderer in renderers]
         parts = []
         for side, prompt in enumerate(prompts):
-            total_tokens[side] += budget.estimate_request(Request("", prompt.messages))
-            total_tokens[side] += budget.estimate_tokens(prompt.question)
+            total_tokens[side] += token_estimates.estimate_request(Request("", prompt.messages))
+            total_tokens[side] += token_estimates.estimate_tokens(prompt.question)
             messages = [message["content"] for message in prompt.messages]
             parts.append([*messages, prompt.question])
         if parts[0] != parts[1]:

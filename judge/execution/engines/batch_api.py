@@ -26,7 +26,7 @@ from judge.core.errors import (
 )
 from judge.core.format import plural
 from judge.core.records import Request, Response
-from judge.execution import budget
+from judge.execution import token_estimates
 from judge.execution.budget import BudgetLedger
 from judge.execution.engines import EngineContext, MakeLayer
 from judge.execution.engines.batch_jobs import FOLDER, BatchJob, BatchJobStore
@@ -146,7 +146,7 @@ class _ProviderQueue:
 
         Batches get smaller then, unless `others` of ours are in the queue.
         """
-        size = sum(map(budget.estimate_request, requests))
+        size = sum(map(token_estimates.estimate_request, requests))
         size = min(size, self.most_tokens or size)
         self.most_tokens = size if others else max(1, size // 2)
         self.refusals = self.refusals + 1 if len(requests) == 1 else 0
@@ -391,7 +391,7 @@ class BatchEngine:
                 request = rest[0]
                 body = self.api.body(request)
                 line = self.api.line(request, body)
-                tokens += budget.estimate_request(request)
+                tokens += token_estimates.estimate_request(request)
                 most_tokens = self._queue.most_tokens or tokens
                 is_full = size + len(line) > self.api.most_bytes or tokens > most_tokens
                 # A request that is too large alone is sent nevertheless: the provider decides.

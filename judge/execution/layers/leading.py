@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from judge.core.records import Example, Message, Request, Response
-from judge.execution import budget
+from judge.execution import token_estimates
 from judge.execution.layers import Layer
 
 SHORTEST = 1_024
@@ -19,7 +19,7 @@ SHORTEST = 1_024
 # How long a provider caches a prefix at least after its last use (OpenAI: 5 to 10 minutes).
 _WARM_SECONDS = 300.0
 _ID_LENGTH = 32
-_estimate = lru_cache(4_096)(budget.estimate_tokens)
+_estimate = lru_cache(4_096)(token_estimates.estimate_tokens)
 
 
 def prefix(
