@@ -1,7 +1,7 @@
-"""Render prompts: one per criterion, or one for all questions of a checklist.
+"""Make the prompts of criteria, and split a reply to several questions into one per question.
 
-The reply to several questions is one JSON object with a key for each. It is split into a reply per
-question.
+A checklist asks its questions one by one, or all in one prompt. The reply to such a prompt is a
+JSON object with a key per question, for example `{"coverage.1": "yes", "coverage.2": "no"}`.
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ from judge.scoring.json_scores import spans
 Prompts = Mapping[str, Prompt]
 """The prompts of the parts of a checklist for a sample, by the part's name."""
 MakePrompts = Callable[[Sample], Prompts]
+"""Renders the prompts of a sample. Raises CriterionError and DataError."""
 
 
 @dataclass(frozen=True, slots=True)
 class SharedRenderer:
-    """Renders the prompt of one part of a checklist; `prompts` renders all of them."""
+    """Renders the prompt of the part `name` of a checklist; `prompts` renders those of all parts."""
 
     prompts: MakePrompts
     name: str
@@ -38,8 +39,8 @@ class SharedRenderer:
 PromptRenderer = Renderer | SharedRenderer
 
 
-class _OfLast:
-    """Caches the prompts of the last sample, because its parts are rendered in a row."""
+class _LastSampleCache:
+    """Keeps the prompts of the last sample, because its parts are rendered one after the other."""
 
     def __init__(self, make_prompts: MakePrompts) -> None:
         self._make_prompts = make_prompts
@@ -66,7 +67,7 @@ def make_renderers(criteria: Sequence[Criterion]) -> dict[str, PromptRenderer]:
         elif criterion.name not in renderers:
             whole = checklist.whole(criterion)
             part_names = [part.name for part in checklist.parts(whole)]
-            prompts = _OfLast(_checklist_prompts(whole))
+            prompts = _LastSampleCache(_checklist_prompts(whole))
             for name in part_names:
                 renderers[name] = SharedRenderer(prompts, name)
             renderers[whole.name] = renderers[part_names[0]]
@@ -78,10 +79,7 @@ def _renderer(criterion: Criterion) -> Renderer:
 
 
 def _checklist_prompts(criterion: Criterion) -> MakePrompts:
-    """Return a function that renders the parts of a checklist.
-
-    It raises CriterionError and DataError.
-    """
+    """Return a function that renders the prompts of a checklist's parts."""
 
     # Compiling a template is slow, and most texts share their questions.
     @lru_cache(maxsize=256)
@@ -94,9 +92,8 @@ def _checklist_prompts(criterion: Criterion) -> MakePrompts:
         questions = questions_of(criterion, sample)
         names = [part_name(criterion.name, number) for number in range(1, len(questions) + 1)]
         if criterion.together:
-            prompt = renderer(questions).render(sample)
-            text = f"{prompt.messages[0]['content']}\n\n{prompt.question}"
-            return _sharing(prompt, text, dict.fromkeys(names, criterion.scale))
+            shared_prompt = renderer(questions).render(sample)
+            return _prompts_of_parts(shared_prompt, dict.fromkeys(names, criterion.scale))
         prompt_by_name: dict[str, Prompt] = {}
         for name, question in zip(names, questions, strict=True):
             prompt = renderer((question,)).render(sample)
@@ -106,8 +103,13 @@ def _checklist_prompts(criterion: Criterion) -> MakePrompts:
     return prompts
 
 
-def _sharing(prompt: Prompt, text: str, scales: Mapping[str, Scale]) -> dict[str, Prompt]:
-    """Return the prompt of each part, for parts that one text asks together."""
+def _prompts_of_parts(prompt: Prompt, scales: Mapping[str, Scale]) -> dict[str, Prompt]:
+    """Return the prompt of each part, which differ in the name only, for one that asks all.
+
+    `scales` has the scale of each part by its name.
+    """
+    # The questions follow the texts in one message, and are not a typed question of their own.
+    text = f"{prompt.messages[0]['content']}\n\n{prompt.question}"
     shared = replace(
         prompt,
         messages=({"role": "user", "content": text},),
@@ -121,29 +123,33 @@ def _sharing(prompt: Prompt, text: str, scales: Mapping[str, Scale]) -> dict[str
 def split_reply(
     choice: Choice, names: tuple[str, ...], judged: str | None = None
 ) -> tuple[Choice, ...]:
-    """Split a reply to several questions into one per question: the value as written, its tokens.
+    """Split a reply to several questions into one per question: its value as written, its tokens.
 
-    A missing question gets the whole reply with a finish reason that prevents reading a score. With
-    the `judged` texts, a reply that is nearly JSON is split too. The finish reason of its parts
-    prevents a strict reading.
+    A question without a value gets the whole reply, with a finish reason that prevents reading a
+    score from it. With the `judged` texts, a reply that is nearly JSON is split, too; the finish
+    reason of its parts says that a strict reader refuses them.
     """
-    ended = choice.finish_reason == "stop"
-    missing = replace(choice, finish_reason=parse.UNKEYED) if ended else choice
+    is_complete = choice.finish_reason == "stop"
+    without_value = choice
+    if is_complete:
+        without_value = replace(choice, finish_reason=parse.UNKEYED)
     try:
         span_by_name, reading = spans(choice.text, names, judged)
     except ParseError:
-        return (missing,) * len(names)
+        return (without_value,) * len(names)
     finish_reason = choice.finish_reason
-    if ended and reading == "prose":
+    if is_complete and reading == "prose":
         finish_reason = parse.NEARLY_JSON
     tokens_by_name = _split_tokens(choice.tokens, names, judged)
     part_choices: list[Choice] = []
     for name in names:
         if name not in span_by_name:
-            part_choices.append(missing)
+            part_choices.append(without_value)
             continue
         start, end = span_by_name[name]
-        tokens = None if tokens_by_name is None else tokens_by_name.get(name, ())
+        tokens = None
+        if tokens_by_name is not None:
+            tokens = tokens_by_name.get(name, ())
         part_choices.append(Choice(choice.text[start:end], finish_reason, tokens))
     return tuple(part_choices)
 
@@ -151,7 +157,7 @@ def split_reply(
 def _split_tokens(
     tokens: Sequence[Token] | None, names: tuple[str, ...], judged: str | None
 ) -> dict[str, tuple[Token, ...]] | None:
-    """Return the tokens of each value of a reply by its key, None without token probabilities.
+    """Return the tokens of each value of a reply, by its key; None without token probabilities.
 
     The values are looked up again, because the joined text of the tokens may differ from the reply
     in white space and at its ends.
@@ -170,7 +176,11 @@ def _split_tokens(
 
 
 def _tokens_between(tokens: Sequence[Token], start: int, end: int) -> list[Token]:
-    """Return the tokens of `text[start:end]` and the next one, which distinguishes 1 from 10."""
+    """Return the tokens of `text[start:end]`, and the next one, which distinguishes 1 from 10.
+
+    A token that begins before `start` or ends after `end` is cut. For the value 4 of `{"a": 4}`,
+    the tokens `{"a":`, ` 4` and `}` give `4` and `}`.
+    """
     inside: list[Token] = []
     token_end = 0
     for token in tokens:
@@ -178,19 +188,27 @@ def _tokens_between(tokens: Sequence[Token], start: int, end: int) -> list[Token
         token_end += len(token.text)
         if token_end <= start or not token.text:
             continue
-        # The token's text is shortened to the part inside the value, also among its alternatives.
-        # The other alternatives lose what is before `start`.
-        head = token.text[: max(0, start - token_start)]
-        text = token.text[len(head) : end - token_start]
+        before_value = token.text[: max(0, start - token_start)]
+        text = token.text[len(before_value) : end - token_start]
         if token_start >= end:
+            # The first character of the next token shows whether the value goes on.
             text = token.text[:1]
-        alternatives: list[tuple[str, float]] = []
-        for alternative, logprob in token.top:
-            if alternative == token.text:
-                alternatives.append((text, logprob))
-            else:
-                alternatives.append((alternative.removeprefix(head), logprob))
-        inside.append(Token(text, token.logprob, tuple(alternatives)))
+        inside.append(_cut_token(token, text, before_value))
         if token_end > end:
             break
     return inside
+
+
+def _cut_token(token: Token, text: str, before_value: str) -> Token:
+    """Return a token as its part `text`, without `before_value` in its alternatives.
+
+    Only the token's own entry among the alternatives is also cut at the value's end, because the
+    others need not end there.
+    """
+    alternatives: list[tuple[str, float]] = []
+    for alternative, logprob in token.top:
+        if alternative == token.text:
+            alternatives.append((text, logprob))
+        else:
+            alternatives.append((alternative.removeprefix(before_value), logprob))
+    return Token(text, token.logprob, tuple(alternatives))

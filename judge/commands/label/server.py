@@ -1,5 +1,4 @@
-"""The local server of `judge label`: one page for each rater, and one address that takes their
-ratings.
+"""The local server of `judge label`: it shows each rater a page, and records their ratings.
 
 It listens on 127.0.0.1 only. The address of each rater begins with a token of their own, so that
 nobody rates in another's name. A request for another host is refused, so that no other web page can
@@ -23,19 +22,29 @@ from judge.core.errors import DataError, JudgeError
 from judge.text.languages import html_language
 
 _HOST = "127.0.0.1"
-_LONGEST_BODY = 100_000  # bytes
+_MAX_RATING_BYTES = 100_000
+# The page holds texts and a rater's ratings. No browser may store it, guess its type or show it
+# inside another page, and no server may learn its address, which has the token.
+_SAFETY_HEADERS = {
+    "Cache-Control": "no-store",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
 
 
 def page(labelling: Labelling, rater: str | None, *, served: bool) -> str:
-    """Return the page. A served one is for a `rater` and has the ratings so far.
+    """Return the page as HTML.
 
-    A page that is not served is for all raters, asks who you are, keeps their ratings in the
-    browser and saves them as a file.
+    A served page is for one `rater` and has the ratings so far. A page that is a file is for all
+    raters (None): it asks who you are, keeps the ratings in the browser, and saves them as a file.
     """
     # By id, because the order of the data would show the systems.
     units = sorted(labelling.units.values(), key=lambda unit: unit.id)
+    # Many units share a long source, so the page has each source once.
     sources = list(dict.fromkeys(unit.around for unit in units))
-    source_numbers = {around: number for number, around in enumerate(sources)}
+    source_numbers = {source: number for number, source in enumerate(sources)}
+    raters = labelling.raters if rater is None else (rater,)
     content: dict[str, Any] = {
         "id": labelling.id,
         "served": served,
@@ -45,10 +54,7 @@ def page(labelling: Labelling, rater: str | None, *, served: bool) -> str:
         "criteria": _criteria_content(labelling),
         "sources": sources,
         "units": {unit.id: [source_numbers[unit.around], *unit.texts] for unit in units},
-        "orders": {
-            name: _order_content(labelling, name)
-            for name in (labelling.raters if rater is None else (rater,))
-        },
+        "orders": {name: _order_content(labelling, name) for name in raters},
         "done": _done_content(labelling, rater) if served else [],
     }
     texts = "\n".join(text for unit in units for text in unit.texts)
@@ -56,7 +62,7 @@ def page(labelling: Labelling, rater: str | None, *, served: bool) -> str:
 
 
 def _criteria_content(labelling: Labelling) -> list[dict[str, Any]]:
-    """Return each criterion with its lines, its labels and the labels at the ends of the scale."""
+    """Return each criterion with its instructions, its labels, and the lowest and highest label."""
     content = []
     for criterion, lines in zip(labelling.criteria, labelling.instructions, strict=True):
         scale = criterion.scale
@@ -75,23 +81,24 @@ def _criteria_content(labelling: Labelling) -> list[dict[str, Any]]:
 
 
 def _order_content(labelling: Labelling, rater: str) -> list[list[Any]]:
+    """Return the tasks of a rater in order: unit, repetition, and whether the texts swap sides."""
     return [[task.unit.id, task.repeat, task.flip] for task in labelling.tasks(rater)]
 
 
 def _done_content(labelling: Labelling, rater: str | None) -> list[list[Any]]:
     """Return the ratings of a rater: unit, criterion, repetition, value and comment."""
     content: list[list[Any]] = []
-    for (name, *unit_and_criterion), answer in labelling.done().items():
+    for (name, *task), answer in labelling.done().items():
         if name == rater:
-            content.append([*unit_and_criterion, *answer])
+            content.append([*task, *answer])
     return content
 
 
 class LabelServer(ThreadingHTTPServer):
-    """Serves the pages of a labelling and records ratings. `port` and `token` are random by
-    default.
+    """Serves the pages of a labelling and records ratings.
 
-    The raters' own tokens are made of `token`, which is told to nobody.
+    `port` and `token` are random by default. `token` is a secret from which the tokens of the
+    raters are derived.
     """
 
     daemon_threads = True
@@ -125,11 +132,11 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Answer with the page."""
-        address = self._asked()
+        address = self._checked_address()
         if address is None:
             return
         rater, path = address
-        if path != "":
+        if path:
             self._answer(HTTPStatus.NOT_FOUND, "no such page")
             return
         try:
@@ -141,15 +148,15 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         """Record a rating."""
-        address = self._asked()
+        address = self._checked_address()
         if address is None:
             return
         rater, path = address
-        length = self.headers.get("Content-Length", "")
         if path != "rate" or self.headers.get_content_type() != "application/json":
             self._answer(HTTPStatus.NOT_FOUND, "no such address")
             return
-        if not length.isdecimal() or int(length) > _LONGEST_BODY:
+        length = self.headers.get("Content-Length", "")
+        if not length.isdecimal() or int(length) > _MAX_RATING_BYTES:
             self._answer(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "too long for a rating")
             return
         try:
@@ -168,35 +175,38 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self._answer(HTTPStatus.OK, "")
 
-    def _asked(self) -> tuple[str, str] | None:
+    def _checked_address(self) -> tuple[str, str] | None:
         """Return the rater of this address and the path after the token.
 
-        None if the request was refused.
+        Otherwise refuse the request and return None.
         """
-        _, token, *path = f"{urlsplit(self.path).path}/".split("/", 2)
+        # "/TOKEN/rate?x=1" has the token TOKEN and the path "rate".
+        token, _, path = urlsplit(self.path).path.removeprefix("/").partition("/")
+        rater = self._rater_of(token)
+        if rater is None or self.headers.get("Host") not in self.server.hosts:
+            self._answer(HTTPStatus.FORBIDDEN, "Open the address that judge label printed for you.")
+            return None
+        return rater, path.strip("/")
+
+    def _rater_of(self, token: str) -> str | None:
         sent_token = token.encode()
-        # All tokens are compared, so that the time tells nothing.
+        # No early return: each request is compared with all tokens, so that its time tells nothing.
         matching = [
             rater
             for rater_token, rater in self.server.raters.items()
             if secrets.compare_digest(sent_token, rater_token.encode())
         ]
-        if not matching or self.headers.get("Host") not in self.server.hosts:
-            self._answer(HTTPStatus.FORBIDDEN, "Open the address that judge label printed for you.")
-            return None
-        return matching[0], path[0].strip("/")
+        return matching[0] if matching else None
 
     def _answer(self, status: HTTPStatus, text: str, kind: str = "text/plain") -> None:
         body = text.encode("utf-8", "replace")
-        self.send_response_only(status)
-        for name, value in {
+        headers = {
             "Content-Type": f"{kind}; charset=utf-8",
             "Content-Length": str(len(body)),
-            "Cache-Control": "no-store",
-            "Referrer-Policy": "no-referrer",
-            "X-Content-Type-Options": "nosniff",
-            "X-Frame-Options": "DENY",
-        }.items():
+            **_SAFETY_HEADERS,
+        }
+        self.send_response_only(status)
+        for name, value in headers.items():
             self.send_header(name, value)
         self.end_headers()
         self.wfile.write(body)
