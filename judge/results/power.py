@@ -19,13 +19,15 @@ from judge.stats.system_differences import Comparison
 class PairPower:
     """The power of the test of two systems on one column.
 
-    `place` is `median` for the pair of the column with the median `sd`, `worst` for the one that
-    needs most items (`items` are then the fewest of any pair), and "" for a pair that was asked
-    for. `difference` is the observed mean of the first system minus the second, with the standard
-    deviation `sd` item by item. With `items` items the test detects `detectable`, None for too few
-    items. The observed difference needs `items_for_observed`, the requested one `items_needed`;
-    None if there is no such difference. `p` is that of the run's test with Holm's correction, if it
-    has one.
+    `place` says which pair of the column this is: `median` has the median `sd`, `worst` needs the
+    most items, and "" was asked for or is the only one. For `worst`, `items` are the fewest that
+    any pair has.
+
+    `difference` is the observed mean of the first system minus the second, and `sd` the standard
+    deviation of the differences by item. `detectable` is the smallest difference that the test
+    detects with `items` items, None for too few items. `items_for_observed` are needed to detect
+    the observed difference, `items_needed` to detect the requested one; None if there is none. `p`
+    is that of the run's test with Holm's correction, if the run has that test.
     """
 
     place: str
@@ -47,8 +49,9 @@ class PairPower:
 class ColumnPower:
     """The power of one column's tests.
 
-    p must be below `level`, which corrects for the `tests` of all pairs of `systems` systems. That
-    takes `min_items` items at least. `note` says which pairs are left out, or why there are none.
+    A difference is significant if p is below `level`, which corrects for the number of `tests` of
+    the pairs of `systems` systems. No p can be below it with fewer than `min_items` items. `note`
+    says which pairs are left out, or why there are none.
     """
 
     column: str
@@ -95,11 +98,7 @@ def power_of(
     Raises ConfigError for a difference or a number of items that no test can have.
     """
     _check_request(difference, items)
-    p_values: _PValues = {}
-    for comparison in comparisons:
-        for tested in comparison.differences:
-            systems = frozenset((tested.system, tested.other))
-            p_values[comparison.column, systems] = tested.adjusted
+    p_values = _p_values(comparisons)
     columns = []
     for scatter in scatters:
         column = ColumnPower(
@@ -112,13 +111,16 @@ def power_of(
             note=scatter.note,
         )
         columns.append(column)
-    columns_by_note: dict[str, list[str]] = {}
-    for column in columns:
-        if column.note:
-            columns_by_note.setdefault(column.note, []).append(one_line(column.column))
-    notes = [f"{', '.join(names)}: {note}" for note, names in columns_by_note.items()]
-    notes += _too_few(columns, items)
-    return RunPower("", difference, items, pair, tuple(columns), tuple(notes), against)
+    notes = [*_column_notes(columns), *_too_few_items(columns, items)]
+    return RunPower(
+        run="",
+        difference=difference,
+        items=items,
+        pair=pair,
+        columns=tuple(columns),
+        notes=tuple(notes),
+        against=against,
+    )
 
 
 def _check_request(difference: float | None, items: int | None) -> None:
@@ -131,7 +133,16 @@ def _check_request(difference: float | None, items: int | None) -> None:
 
 
 _PValues = dict[tuple[str, frozenset[str]], float | None]
-"""p after Holm's correction, by column and pair of systems."""
+"""p after Holm's correction, by column and pair of systems in any order."""
+
+
+def _p_values(comparisons: Sequence[Comparison]) -> _PValues:
+    p_values: _PValues = {}
+    for comparison in comparisons:
+        for tested in comparison.differences:
+            systems = frozenset((tested.system, tested.other))
+            p_values[comparison.column, systems] = tested.adjusted
+    return p_values
 
 
 def _pair_powers(
@@ -145,36 +156,53 @@ def _pair_powers(
     """Yield the power of the pair that was asked for, or else of the median and the worst pair."""
     if not scatter.pairs:
         return
-    # What holds for any two systems has to hold for the pair with the fewest items.
+    # The worst pair stands for any two systems, so it gets the fewest items that a pair has.
     fewest = items or min(spread.items for spread in scatter.pairs)
     if one_pair or len(scatter.pairs) == 1:
-        spreads = {"": scatter.worst}
+        spread_by_place = {"": scatter.worst}
     else:
-        spreads = {"median": scatter.median, "worst": scatter.hardest(difference, fewest)}
-    for name, spread in spreads.items():
-        size = fewest if name == "worst" else items or spread.items
+        spread_by_place = {"median": scatter.median, "worst": scatter.hardest(difference, fewest)}
+    for place, spread in spread_by_place.items():
+        n_items = items or spread.items
+        if place == "worst":
+            n_items = fewest
         yield PairPower(
-            place=name,
+            place=place,
             systems=spread.systems,
-            items=size,
+            items=n_items,
             difference=spread.mean,
             sd=spread.sd,
-            detectable=spread.detectable(size),
+            detectable=spread.detectable(n_items),
             items_for_observed=spread.needed(),
             items_needed=spread.needed(difference) if difference else None,
             p=p_values.get((scatter.column, frozenset(spread.systems))),
         )
 
 
-def _too_few(columns: Sequence[ColumnPower], items: int | None) -> Iterator[str]:
-    """Yield a note for each number of items with which no difference can be significant."""
-    names_by_size: dict[tuple[int, int, int], list[str]] = {}
+def _column_notes(columns: Sequence[ColumnPower]) -> Iterator[str]:
+    """Yield each note of the columns once, after the names of its columns."""
+    names_by_note: dict[str, list[str]] = {}
     for column in columns:
-        available = items or max((pair.items for pair in column.pairs), default=0)
-        if column.pairs and available < column.min_items:
-            key = (available, column.systems, column.min_items)
-            names_by_size.setdefault(key, []).append(one_line(column.column))
-    for (available, systems, least), names in names_by_size.items():
+        if column.note:
+            names_by_note.setdefault(column.note, []).append(one_line(column.column))
+    for note, names in names_by_note.items():
+        yield f"{', '.join(names)}: {note}"
+
+
+def _too_few_items(columns: Sequence[ColumnPower], items: int | None) -> Iterator[str]:
+    """Yield a note for the columns with too few items for any difference to be significant.
+
+    Columns with equal numbers share a note.
+    """
+    names_by_numbers: dict[tuple[int, int, int], list[str]] = {}
+    for column in columns:
+        if not column.pairs:
+            continue
+        available = items or max(pair.items for pair in column.pairs)
+        if available < column.min_items:
+            numbers = (available, column.systems, column.min_items)
+            names_by_numbers.setdefault(numbers, []).append(one_line(column.column))
+    for (available, systems, least), names in names_by_numbers.items():
         yield (
             f"{', '.join(names)}: with {plural(available, 'item')}, no difference between "
             f"{systems} systems can be significant. At least {least} are needed."

@@ -1,5 +1,5 @@
-"""The report of `judge criteria diff`: what two wordings of a criterion change in prompts, scores
-and agreement.
+"""The report of `judge criteria diff`: how prompts, scores and agreement with people differ between
+two wordings of a criterion.
 """
 
 from __future__ import annotations
@@ -22,16 +22,19 @@ from judge.report.document import Block, Bullets, Cell, Diff, Document, Heading,
 from judge.report.views.columns import change_text, estimate_cell, p_cell
 from judge.stats.correlation import OVER, UNITS
 from judge.stats.power import items_needed
+from judge.stats.run_differences import MeanChange
 
 SCHEMA = "judge.criteria.diff/1"
 _HEADS = ("", "before", "after", "change", "p")
 _KEY = "* significant"
+_MAX_SETTING_LENGTH = 200  # characters of a setting's value
 
 
 def view(diff: CriterionDiff) -> Document:
     """Make the report of a diff."""
     prompts = diff.prompts
     first, *others = _finding(diff)
+    # The first sentence is the report's headline, which has no full stop.
     finding = [first.rstrip("."), *others]
     title = " → ".join(diff.names)
     rows = list(_rows(diff))
@@ -60,23 +63,25 @@ def view(diff: CriterionDiff) -> Document:
 
 
 def _change_lines(diff: CriterionDiff) -> list[str]:
-    """Return a line for each setting that differs, after the reason why the cost is unknown."""
+    """Return the reason if the cost is unknown, and a line for each setting that differs."""
     lines = []
     prompts = diff.prompts
     if prompts and prompts.cost is None and prompts.price_source:
         lines.append(f"The cost is unknown: {prompts.price_source}.")
     for change in diff.changes:
-        before = one_line(change.before, 200)
-        after = one_line(change.after, 200)
+        before = one_line(change.before, _MAX_SETTING_LENGTH)
+        after = one_line(change.after, _MAX_SETTING_LENGTH)
         lines.append(f"{change.what}: {before} → {after}")
     return lines
 
 
 def _prompt_blocks(diff: CriterionDiff) -> list[Block]:
-    """Return the most common differences of the prompts."""
+    """Return the most common differences of the prompts, each under its number of texts."""
+    if diff.prompts is None:
+        return []
     blocks: list[Block] = []
-    for position, difference in enumerate(diff.prompts.differences if diff.prompts else ()):
-        opening = "Also, on" if position else "On"
+    for difference in diff.prompts.differences:
+        opening = "Also, on" if blocks else "On"
         blocks.append(Heading(f"{opening} {plural(difference.texts, 'text')}"))
         blocks.append(Diff(difference.lines))
     return blocks
@@ -88,9 +93,10 @@ def _sections(diff: CriterionDiff) -> Iterator[Section]:
         caption = f"Spearman's correlation with people's ratings of {judged.rating}."
         rows = []
         for agreement in judged.agreement:
+            # Without a difference, the number of units is that of the new wording.
             estimate = agreement.difference or agreement.after
-            row = _agreement_row(agreement, OVER[agreement.level])
-            rows.append((*row, Cell(f"{estimate.n:,}")))
+            cells = _agreement_row(agreement, OVER[agreement.level])
+            rows.append((*cells, Cell(f"{estimate.n:,}")))
         by_level = table((*_HEADS, "n"), rows, _KEY, caption=caption, name="agreement")
         yield Section("agreement", "Agreement with people", lambda: [by_level])
     if judged is not None and judged.comparison:
@@ -104,7 +110,7 @@ def _sections(diff: CriterionDiff) -> Iterator[Section]:
 
 
 def _record(row: tuple[Cell, ...]) -> dict[str, Any]:
-    """Return a row of the summary for CSV: numbers if a cell has one, else its text."""
+    """Return a row of the summary for CSV, with the number of each cell, or else its text."""
     name, before, after, change, p = row
     record: dict[str, Any] = {"quantity": name.text}
     for side, cell in {"before": before, "after": after, "change": change}.items():
@@ -128,45 +134,73 @@ def _finding(diff: CriterionDiff) -> Iterator[str]:
 
 
 def _judged_sentences(judged: Judged) -> Iterator[str]:
+    """Say whether the agreement and the mean score changed, and by how much."""
     leading = judged.leading
     if leading is not None and leading.difference is not None:
-        difference = leading.difference
-        verbs = (
-            "The new wording agrees better with people",
-            "The new wording agrees worse with people",
-        )
-        verdict = _verdict(verbs, "agreement with people", difference, leading.is_significant)
-        size = change_text(difference, PLACES)
-        n_units = plural(difference.n, UNITS[leading.level])
-        yield f"{verdict}: Spearman changes by {size}, {n_units}."
-    means = judged.comparison.runs.means if judged.comparison else ()
-    # The first mean is that of all systems, or of the only one; of a panel the mean's.
-    for row in means[:1]:
-        estimate = replace(row.estimate, p=row.adjusted)
-        verdict = _verdict(("Scores rose", "Scores fell"), "scores", estimate, row.significant)
-        size = change_text(estimate, decimals([row.before, row.after]))
-        yield f"{verdict}: {size}, {plural(estimate.n, 'item')}."
-    if not means:
+        yield _agreement_sentence(leading, leading.difference)
+    change = _mean_change(judged)
+    if change is None:
         yield "No text has a score by both."
+    else:
+        yield _mean_sentence(change)
     if judged.no_agreement:
         yield f"{judged.no_agreement}."
 
 
-def _verdict(verbs: tuple[str, str], subject: str, estimate: Estimate, significant: bool) -> str:
-    """Say whether a change is significant, its p, and how many items a test needs if it is not."""
-    details = [] if estimate.p is None else [format_p(estimate.p)]
-    if significant:
-        verdict = verbs[0] if estimate.value > 0 else verbs[1]
+def _agreement_sentence(agreement: Agreement, difference: Estimate) -> str:
+    if not agreement.is_significant:
+        verdict = "No significant change in agreement with people"
+    elif difference.value > 0:
+        verdict = "The new wording agrees better with people"
     else:
-        verdict = f"No significant change in {subject}"
-        items = items_needed(estimate)
-        if items is not None and items > estimate.n:
-            two_digits = round(items, 2 - len(str(items)))
-            details.append(f"detecting it needs about {two_digits:,} items")
-    return f"{verdict} ({', '.join(details)})" if details else verdict
+        verdict = "The new wording agrees worse with people"
+    details = _test_details(difference, significant=agreement.is_significant)
+    size = change_text(difference, PLACES)
+    n_units = plural(difference.n, UNITS[agreement.level])
+    return f"{verdict}{details}: Spearman changes by {size}, {n_units}."
+
+
+def _mean_change(judged: Judged) -> MeanChange | None:
+    """Return the change of the mean score of all systems; None if no text has both scores.
+
+    The first mean of a comparison is that of all systems, or of the only system. For a panel of
+    judges, it is the mean of the judges.
+    """
+    if judged.comparison is None or not judged.comparison.runs.means:
+        return None
+    return judged.comparison.runs.means[0]
+
+
+def _mean_sentence(change: MeanChange) -> str:
+    if not change.significant:
+        verdict = "No significant change in scores"
+    elif change.estimate.value > 0:
+        verdict = "Scores rose"
+    else:
+        verdict = "Scores fell"
+    estimate = replace(change.estimate, p=change.adjusted)
+    details = _test_details(estimate, significant=change.significant)
+    size = change_text(estimate, decimals([change.before, change.after]))
+    return f"{verdict}{details}: {size}, {plural(estimate.n, 'item')}."
+
+
+def _test_details(estimate: Estimate, *, significant: bool) -> str:
+    """Return p, and how many items a test needs if the change is not significant.
+
+    For example " (p = .31, detecting it needs about 1,800 items)"; "" if neither is known.
+    """
+    details = []
+    if estimate.p is not None:
+        details.append(format_p(estimate.p))
+    items = None if significant else items_needed(estimate)
+    if items is not None and items > estimate.n:
+        two_digits = round(items, 2 - len(str(items)))
+        details.append(f"detecting it needs about {two_digits:,} items")
+    return f" ({', '.join(details)})" if details else ""
 
 
 def _rows(diff: CriterionDiff) -> Iterator[tuple[Cell, ...]]:
+    """Yield the rows of the summary, with the columns of _HEADS."""
     if diff.judged is not None:
         yield from _judged_rows(diff.judged)
     if diff.prompts is not None:
@@ -174,18 +208,13 @@ def _rows(diff: CriterionDiff) -> Iterator[tuple[Cell, ...]]:
 
 
 def _judged_rows(judged: Judged) -> Iterator[tuple[Cell, ...]]:
-    """Yield the agreement, the mean score, the failures and the flips, in the order of _HEADS."""
+    """Yield the rows of the agreement, the mean score, the failures and the flips."""
     empty = Cell("")
     if judged.leading is not None:
         yield _agreement_row(judged.leading, "agreement with people")
-    means = judged.comparison.runs.means if judged.comparison else ()
-    for row in means[:1]:
-        places = decimals([row.before, row.after])
-        old_mean = Cell(number(row.before, places), value=row.before)
-        new_mean = Cell(number(row.after, places), value=row.after)
-        mark = "*" if row.significant else ""
-        change = estimate_cell(row.estimate, places, signed, mark=mark)
-        yield Cell("mean score"), old_mean, new_mean, change, Cell(p_cell(row.adjusted))
+    change = _mean_change(judged)
+    if change is not None:
+        yield _mean_row(change)
     failed = [
         Cell(f"{n_failed:,} of {judgments:,}")
         for n_failed, judgments in zip(judged.failed, judged.judgments, strict=True)
@@ -196,6 +225,18 @@ def _judged_rows(judged: Judged) -> Iterator[tuple[Cell, ...]]:
             share = percent(flips.flipped / flips.total)
             count = Cell(f"{flips.flipped:,} of {flips.total:,}", note=share)
             yield Cell(f"flips: {flips.name}"), empty, empty, count, empty
+
+
+def _mean_row(change: MeanChange) -> tuple[Cell, ...]:
+    places = decimals([change.before, change.after])
+    mark = "*" if change.significant else ""
+    return (
+        Cell("mean score"),
+        Cell(number(change.before, places), value=change.before),
+        Cell(number(change.after, places), value=change.after),
+        estimate_cell(change.estimate, places, signed, mark=mark),
+        Cell(p_cell(change.adjusted)),
+    )
 
 
 def _prompt_rows(prompts: Prompts) -> Iterator[tuple[Cell, ...]]:
@@ -226,17 +267,24 @@ def _agreement_row(agreement: Agreement, name: str) -> tuple[Cell, ...]:
 
 
 def _data(diff: CriterionDiff, finding: list[str]) -> dict[str, Any]:
+    """Return the report as JSON has it."""
     data: dict[str, Any] = {"schema": SCHEMA, "finding": finding, "notes": diff.notes}
     for side, name, criterion in zip(("before", "after"), diff.names, diff.criteria, strict=True):
         data[side] = {"name": name, "path": criterion.path, "digest": criterion.digest}
-    data |= {"changes": diff.changes, "diff": diff.diff, "prompts": diff.prompts, "judged": None}
-    judged = diff.judged
-    if judged is not None:
-        scores = judged.comparison
-        data["judged"] = {field.name: getattr(judged, field.name) for field in fields(judged)}
-        data["judged"]["comparison"] = comparison.data(scores) if scores else None
-        data["judged"]["agreement"] = [
-            {**asdict(agreement), "significant": agreement.is_significant}
-            for agreement in judged.agreement
-        ]
+    data["changes"] = diff.changes
+    data["diff"] = diff.diff
+    data["prompts"] = diff.prompts
+    data["judged"] = None if diff.judged is None else _judged_data(diff.judged)
+    return data
+
+
+def _judged_data(judged: Judged) -> dict[str, Any]:
+    """Return the fields of the record, with the comparison as its own report has it."""
+    data: dict[str, Any] = {field.name: getattr(judged, field.name) for field in fields(judged)}
+    scores = judged.comparison
+    data["comparison"] = None if scores is None else comparison.data(scores)
+    data["agreement"] = [
+        {**asdict(agreement), "significant": agreement.is_significant}
+        for agreement in judged.agreement
+    ]
     return data
