@@ -29,11 +29,16 @@ if TYPE_CHECKING:
     from judge.results.result import Result
 
 
-_DRAWN = ("svg", "png", "pdf")
-_OUTPUT = "Write here; charts also into a folder (default: html and charts into the run's folder)."
 CHARTS = "charts"
 """Folder of the charts in the folder of a run."""
-_OF_FINISHED = (
+PAGE = "compared.html"
+"""The page of a comparison, in the folder of the later run."""
+_CHART_FORMATS = ("svg", "png", "pdf")
+_OUTPUT_HELP = (
+    "Write here; charts also into a folder (default: html and charts into the run's folder)."
+)
+# The options of `validate` that apply to a finished run. The others need a new run.
+_VALIDATE_OPTIONS = (
     "others",
     "level",
     "table",
@@ -46,7 +51,6 @@ _OF_FINISHED = (
     "calibrate",
     "epsilon",
 )
-"""The options of `validate` that a finished run takes."""
 
 
 @click.command(cls=Command, takes="run", only=("where",))
@@ -61,11 +65,11 @@ _OF_FINISHED = (
     "json",
     "csv",
     "latex",
-    *_DRAWN,
+    *_CHART_FORMATS,
     more=" (its charts)",
     open_ended=True,
 )
-@option("--output", _OUTPUT, type=PATH, metavar="FILE|DIR", group="Output")
+@option("--output", _OUTPUT_HELP, type=PATH, metavar="FILE|DIR", group="Output")
 @option(
     "--failures-as",
     "Count each failed judgment as the worst score of its scale.",
@@ -106,7 +110,8 @@ def report_command(
     from judge.results.item import item_of
 
     result = open_run(run)
-    if format not in _DRAWN:
+    # The output of charts may be a folder that exists.
+    if format not in _CHART_FORMATS:
         check_outputs({"--output": output}, format=format)
     if system is not None and item is None:
         raise ConfigError("--system: is for --item ID")
@@ -130,9 +135,9 @@ def report_command(
     if figure is not None:
         _draw_figure(result, figure, output)
         return
-    if output is None and format in ("html", *_DRAWN):
+    if output is None and format in ("html", *_CHART_FORMATS):
         _check_whole_run(run, where=bool(where), failures_as=failures_as)
-    if format in _DRAWN:
+    if format in _CHART_FORMATS:
         _draw(result, output or run / CHARTS, format)
         return
     if output is None and format == "html":
@@ -141,7 +146,7 @@ def report_command(
 
 
 def _check_whole_run(run: Path, *, where: bool, failures_as: str | None) -> None:
-    """Raise ConfigError if the report in the folder of a run would be about something else."""
+    """Raise ConfigError if a report of changed or selected rows would replace the run's own."""
     if where or failures_as:
         flag = "--where" if where else "--failures-as"
         raise ConfigError(
@@ -157,8 +162,8 @@ def _draw_figure(result: Result, name: str, output: Path | None) -> None:
 
     path = output or Path(f"{name}.svg")
     format = path.suffix.removeprefix(".").lower()
-    if format not in _DRAWN:
-        known = ", ".join(f".{ending}" for ending in _DRAWN)
+    if format not in _CHART_FORMATS:
+        known = ", ".join(f".{ending}" for ending in _CHART_FORMATS)
         raise ConfigError(f"--output {path}: the name of a figure's file ends in {known}")
     write_bytes("--output", path, svg.figure(plugins.document(result), name, format))
     click.echo(str(path))
@@ -171,10 +176,6 @@ def _draw(result: Result, output: Path, format: str) -> None:
 
     for path in write(plugins.document(result), output, format):
         click.echo(str(path))
-
-
-PAGE = "compared.html"
-"""The page of a comparison, in the folder of the later run."""
 
 
 @click.command(cls=Command, takes="run", only=("seed",))
@@ -261,12 +262,11 @@ def validate_command(
     from judge.data import samples
     from judge.stats.alt_test import check_epsilon
 
-    check_epsilon(epsilon)
     # A wrong option is an error before a run is made and paid for.
+    check_epsilon(epsilon)
     check_level(level)
     check_outputs({"--output": output}, format=format)
-    runs = list(others)
-    for run in runs:
+    for run in others:
         if not run.is_dir():
             raise ConfigError(
                 f"{run}: no such folder; name the folder of a run to compare with {data}"
@@ -277,19 +277,19 @@ def validate_command(
     if samples.is_data(data):
         config, folder = to_config(data, options, RunConfig)
         result = execute(config, folder, quiet=quiet, rated=True)
-        validation = compare_judges(result, *runs, seed=config.seed, ratings=config.ratings)
-        show(validation, folder=None if runs else folder)
+        validation = compare_judges(result, *others, seed=config.seed, ratings=config.ratings)
+        show(validation, folder=None if others else folder)
         exit_with_status(result)
-    refuse_options(data, besides=_OF_FINISHED)
+    refuse_options(data, besides=_VALIDATE_OPTIONS)
     config = RunConfig.load(given=options)
     validation = compare_judges(
         data,
-        *runs,
+        *others,
         where=config.where,
         ratings=config.ratings,
         seed=config.seed,
         calibrate=config.calibrate,
     )
     # The page of a run does not have the ratings of another file.
-    is_page_of_run = not runs and not config.ratings
+    is_page_of_run = not others and not config.ratings
     show(validation, folder=data if is_page_of_run else None)

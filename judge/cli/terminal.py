@@ -19,11 +19,13 @@ if TYPE_CHECKING:
     from judge.results.result import Result
 
 CONFIGS = (".yaml", ".yml")
+"""Suffixes of a run configuration."""
+# Characters of a word in a message; paths and addresses are shorter.
 _LONGEST_WORD = 1_000
+# The formats that can have only one table of a report.
 _TABLE_FORMATS = ("console", "markdown", "latex", "html")
-"""The formats that can have only one table of a report."""
-"""Characters of a word in a message; paths and addresses are shorter."""
-_INPUTS = (
+# Suffixes of files that people write, and that a report must not overwrite.
+_INPUT_SUFFIXES = (
     ".yaml",
     ".yml",
     ".json",
@@ -37,17 +39,16 @@ _INPUTS = (
     ".ini",
     ".toml",
 )
-"""Suffixes of files that people write, and that a report must not overwrite."""
 
 
 def check_outputs(
     outputs: Mapping[str, Path | None], inputs: Iterable[Path | None] = (), format: str = ""
 ) -> None:
-    """Check the files to write, by flag; their folders may be missing.
+    """Check the files to write, by flag. Their folders may be missing.
 
-    Raises ConfigError for one that is an input or another output, or that exists and whose name
-    says data, suite or prompt (but one with the suffix of the `format` is an older report);
-    StorageError if it cannot be written.
+    Raises ConfigError for a file that is also an input or another output, and for an existing file
+    that may be somebody's data, suite or prompt by its suffix. With the suffix of the `format`, it
+    is an older report. Raises StorageError for a file that cannot be written.
     """
     input_files = {path.resolve() for path in inputs if path is not None}
     flag_by_file: dict[Path, str] = {}
@@ -67,10 +68,12 @@ def check_outputs(
 
 
 def _looks_like_report(path: Path, format: str) -> bool:
-    suffix = path.suffix.lower()
+    """Return whether a report in this format may replace an existing file."""
+    # The record of a run is JSON, but no report.
     if path.name == "run.json":
         return False
-    return suffix not in _INPUTS or suffix == f".{format}"
+    suffix = path.suffix.lower()
+    return suffix not in _INPUT_SUFFIXES or suffix == f".{format}"
 
 
 def _check_writable(flag: str, path: Path) -> None:
@@ -79,9 +82,10 @@ def _check_writable(flag: str, path: Path) -> None:
 
     existing = next(parent for parent in (path, *path.absolute().parents) if parent.exists())
     is_folder = existing.is_dir()
-    if is_folder == (existing == path):
-        kind = "folder" if is_folder else "file"
-        raise StorageError(f"{flag} {path}: {existing} is a {kind}")
+    if existing == path and is_folder:
+        raise StorageError(f"{flag} {path}: {existing} is a folder")
+    if existing != path and not is_folder:
+        raise StorageError(f"{flag} {path}: {existing} is a file")
     try:
         if is_folder:
             try_writing(existing)
@@ -115,15 +119,15 @@ def write_bytes(flag: str, path: Path, content: bytes) -> None:
 def check_exports(exports: Iterable[str] | None) -> dict[str, Path]:
     """Return the file of each `--export FORMAT=FILE`.
 
-    Raises as `check_outputs` does, and for an unknown format.
+    Raises ConfigError for an unknown format, and the errors of `check_outputs`.
     """
     from judge.core.plugins import require_known
 
     files: dict[str, Path] = {}
     for export in exports or ():
-        format, sign, name = export.partition("=")
+        format, _, name = export.partition("=")
         require_known("format", [format], ["otel"], "--export")
-        if not (sign and name):
+        if not name:
             raise ConfigError("--export otel: write otel=FILE")
         files[format] = Path(name)
     check_outputs({"--export": files.get("otel")}, format="json")
@@ -159,11 +163,11 @@ def print_report(
     output: Path | None = None,
     table: str | None = None,
 ) -> None:
-    """Print the report of a result: on the console its summary, or with `full` everything.
+    """Print the report of a result, or write it to the file `output` and print that path.
 
-    With `table`, print only the table of this name. `folder` is the run's folder. It replaces RUN
-    in the suggested commands, and the last line names its page. With `output`, write the report to
-    this file and print its path.
+    The console shows a summary, or everything with `full`. With `table`, the report is only the
+    table of this name. `folder` is the run's folder: it replaces RUN in the suggested commands, and
+    the last line names the page in it. `wide` is for CSV: a row per item and system.
     """
     from judge.core import plugins
     from judge.core.format import no_ansi
@@ -185,7 +189,10 @@ def print_report(
 
 
 def _with_one_table(document: Document, name: str, format: str) -> Document:
-    """Return a document with only this table. Raises ConfigError."""
+    """Return a document with only this table.
+
+    Raises ConfigError for a format that has all tables, and for an unknown name.
+    """
     from judge.report.document import only_table
 
     if format not in _TABLE_FORMATS:
@@ -195,19 +202,22 @@ def _with_one_table(document: Document, name: str, format: str) -> Document:
 
 
 def _with_folder(document: Document, folder: Path) -> Document:
-    """Return a document that names the folder of its run."""
+    """Return a document that names the folder of its run in its commands and its footer."""
     from dataclasses import replace
 
     name = shlex.quote(str(folder))
+
     # A function, because re.sub would read a backslash in the folder's name as an escape.
-    commands = tuple(
-        re.sub(r"\bRUN\b", lambda _: name, command, count=1) for command in document.next
-    )
-    first, *lines = document.footer or ("",)
+    def folder_name(_: re.Match[str]) -> str:
+        return name
+
+    # "judge report RUN --full" becomes "judge report runs/news --full".
+    commands = [re.sub(r"\bRUN\b", folder_name, line, count=1) for line in document.next]
+    first, *others = document.footer or ("",)
     page = folder / "report.html"
     if page.exists():
         first = f"{first} · {page}" if first else str(page)
-    return replace(document, next=commands, footer=(first, *lines))
+    return replace(document, next=tuple(commands), footer=(first, *others))
 
 
 def print_message(message: str) -> None:
@@ -217,7 +227,8 @@ def print_message(message: str) -> None:
     def cut(word: re.Match[str]) -> str:
         return f"{word[0][: _LONGEST_WORD - 1]}…"
 
-    # A reply or a value from a file may be a word of millions of characters.
+    # A reply or a value from a file may be a word of millions of characters. The pattern is
+    # r"\S{1000,}".
     short = re.sub(rf"\S{{{_LONGEST_WORD},}}", cut, message)
     click.echo(escape_controls(short), err=True)
 

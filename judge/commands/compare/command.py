@@ -20,7 +20,9 @@ from judge.results.run_info import DataInfo
 from judge.stats.analyze import judged_columns
 from judge.stats.run_differences import compare_runs
 
+# Settings of a signature that stand alone: "single", not "weighting=single".
 _WEIGHTINGS = ("auto", "logprobs", "decisions", "samples", "single")
+# The settings that a signature abbreviates: "t=0.7".
 _SETTING_NAMES = {
     "t": "temperature",
     "judge": "judge version",
@@ -28,7 +30,8 @@ _SETTING_NAMES = {
     "json": "structured replies",
 }
 _MISSING = "–"
-_MAX_NAMES, _MAX_LENGTH = 5, 40  # names quoted of either run, and characters of each
+_MAX_NAMES = 5  # of each run in a message
+_MAX_NAME_LENGTH = 40
 
 
 @public_api()
@@ -71,7 +74,7 @@ def compare(
             f"{new_columns}); {command('criteria diff')} compares two wordings of a criterion"
         )
     changes = tuple(changed_settings(old, new))
-    notes = [*_tokenizer_notes(changes), *_shared_banners(names, old, new)]
+    notes = [*_tokenizer_notes(changes), *_banners(names, old, new)]
     return RunComparison(names, old, new, differences, changes, tuple(notes))
 
 
@@ -93,11 +96,10 @@ def _tokenizer_notes(changes: Sequence[Change]) -> Iterator[str]:
     for change in changes:
         if change.what != "tokenizer":
             continue
-        first, second = (
-            {*side.split("+")} - {_MISSING, "-"} for side in (change.before, change.after)
-        )
+        old_tokenizers = _tokenizers(change.before)
+        new_tokenizers = _tokenizers(change.after)
         # A run that needed one more tokenizer has texts of one more script.
-        if first <= second or second <= first:
+        if old_tokenizers <= new_tokenizers or new_tokenizers <= old_tokenizers:
             continue
         yield (
             f"{first_names(change.columns, _MAX_NAMES)}: the first run split the texts by the "
@@ -106,8 +108,13 @@ def _tokenizer_notes(changes: Sequence[Change]) -> Iterator[str]:
         )
 
 
-def _shared_banners(names: tuple[str, str], old: Result, new: Result) -> Iterator[str]:
-    """Yield the warnings of both reports, then those of either with its name."""
+def _tokenizers(setting: str) -> set[str]:
+    """Return the tokenizers that a setting names: "en+ja" names two, "-" none."""
+    return set(setting.split("+")) - {_MISSING, "-"}
+
+
+def _banners(names: tuple[str, str], old: Result, new: Result) -> Iterator[str]:
+    """Yield the warnings that both reports have, then those of one report after its run's name."""
     old_banners = build_provenance(old).banners
     new_banners = build_provenance(new).banners
     for text in old_banners:
@@ -122,16 +129,24 @@ def _shared_banners(names: tuple[str, str], old: Result, new: Result) -> Iterato
 
 
 def _quote_names(names: Sequence[str]) -> str:
-    return first_names((repr(one_line(name, _MAX_LENGTH)) for name in names), _MAX_NAMES)
+    """Return the first names, quoted and shortened, and how many there are besides."""
+    quoted = (repr(one_line(name, _MAX_NAME_LENGTH)) for name in names)
+    return first_names(quoted, _MAX_NAMES)
 
 
 def changed_settings(before: Result, after: Result) -> Iterator[Change]:
-    """Yield the settings that differ; a difference that several columns share is yielded once."""
+    """Yield the differences of the data, of the settings behind each column, and of the models."""
     old_data = before.info.data
     new_data = after.info.data
     if old_data.sha256 != new_data.sha256:
         yield Change("data", _describe_data(old_data), _describe_data(new_data))
-    old_columns = _own_columns(before)
+    yield from _changes_of_columns(before, after)
+    yield from _changes_of_served_models(before, after)
+
+
+def _changes_of_columns(before: Result, after: Result) -> Iterator[Change]:
+    """Yield the settings that differ. A difference that several columns share is yielded once."""
+    old_columns = _compared_columns(before)
     columns_by_change: dict[tuple[str, str, str], list[str]] = {}
     for column in after.table.columns:
         old_column = old_columns.get(column.name)
@@ -151,10 +166,13 @@ def changed_settings(before: Result, after: Result) -> Iterator[Change]:
             criterion = old_columns[names[0]].criterion or names[0]
             diff = _prompt_diff(before, after, criterion)
         yield Change(setting, old_value, new_value, tuple(names), tuple(diff))
+
+
+def _changes_of_served_models(before: Result, after: Result) -> Iterator[Change]:
+    """Yield the judges whose name stands for another model now, such as an alias for the newest."""
     for name, judge in before.info.judges.items():
         if name not in after.info.judges:
             continue
-        # Different models may answer to one name.
         old_models = ", ".join(judge.served_by)
         new_models = ", ".join(after.info.judges[name].served_by)
         if old_models and new_models and old_models != new_models:
@@ -162,7 +180,7 @@ def changed_settings(before: Result, after: Result) -> Iterator[Change]:
 
 
 def _prompt_diff(before: Result, after: Result, criterion: str) -> list[str]:
-    """Return the lines that differ between the files of a criterion's prompt."""
+    """Return the lines of a unified diff between the files of a criterion's prompt."""
     old_files = _templates(before, criterion)
     new_files = _templates(after, criterion)
     diff: list[str] = []
@@ -174,8 +192,8 @@ def _prompt_diff(before: Result, after: Result, criterion: str) -> list[str]:
     return diff
 
 
-def _own_columns(result: Result) -> dict[str, Column]:
-    """Return the columns by name, without those of panels: their judges have the differences."""
+def _compared_columns(result: Result) -> dict[str, Column]:
+    """Return the columns by name, without a panel's mean, whose settings are those of its judges."""
     panels = judged_columns(result.table.columns)
     return {
         column.name: column
@@ -185,11 +203,13 @@ def _own_columns(result: Result) -> dict[str, Column]:
 
 
 def _templates(result: Result, criterion: str) -> Mapping[str, str]:
-    described = result.info.criteria.get(criterion)
-    return described.templates if described is not None else {}
+    """Return the text of each file of a criterion's prompt; none for a criterion without record."""
+    info = result.info.criteria.get(criterion)
+    return {} if info is None else info.templates
 
 
 def _describe_data(data: DataInfo) -> str:
+    """Return the file and the start of its digest, which tells two versions of a file apart."""
     if data.path and data.sha256:
         return f"{data.path}, sha256 {data.sha256[:12]}"
     return data.path or "not from a file"
@@ -203,11 +223,11 @@ def _settings(column: Column) -> dict[str, str]:
         settings["prompt"] = signature.digest
     elif signature.name not in (column.name, column.criterion):
         settings["metric"] = signature.name
-    others = signature
     if column.kind == "criterion" and signature.model:
         settings["model"] = signature.model
-        others = Signature(signature.name, *signature.parts[1:])
-    for name, value in others.settings.items():
+        # The model is the first part, and no setting of its own.
+        signature = Signature(signature.name, *signature.parts[1:])
+    for name, value in signature.settings.items():
         if name in _WEIGHTINGS:
             settings["weighting"] = name
         else:
