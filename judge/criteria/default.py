@@ -1,4 +1,4 @@
-"""The default criteria: those of summaries, for texts that look like summaries, and no others."""
+"""The default criteria. Only texts that look like summaries have any."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ from judge.criteria.loading import builtin, check_samples
 # A text whose source is at least this many times as long looks like a summary
 # (docs/decisions/0093-only-summaries-have-default-criteria.md).
 _SUMMARY_RATIO = 2.0
-# Texts whose words are counted, evenly spread over the data.
+# At most so many texts have their words counted. They are evenly spread over the data.
 _MAX_TEXTS = 2_000
+# What a message proposes: built-in criteria, and how a question of one's own is written.
 _EXAMPLES = ("relevance", "fluency")
-_QUESTION = "helpful: Does the answer help?"
+_OWN_QUESTION = "helpful: Does the answer help?"
 
 
 def default_criteria(
@@ -31,21 +32,24 @@ def default_criteria(
     metrics: bool = False,
     rated: Collection[str] = (),
 ) -> tuple[str, ...]:
-    """Return the criteria of summaries. Raises ConfigError if the texts do not look like summaries.
+    """Return the default criteria of summaries.
 
-    The message says what the texts look like, which built-in criteria fit them (with `pairwise`,
-    those that compare two texts), and how to name one. With `metrics`, it says that metrics need no
-    criterion. `rated` are the criteria that people rated; the message proposes those first.
+    Raises ConfigError for other texts. The message says what they look like, which built-in
+    criteria fit them, and how to name one:
+
+    - with `pairwise`, it lists the criteria that compare two texts;
+    - with `metrics`, it says that metrics need no criterion;
+    - it proposes first the criteria that people `rated`.
     """
     ratio = source_ratio(rows)
     if ratio is not None and ratio >= _SUMMARY_RATIO:
         return DEFAULT_CRITERIA
     choices = _choices(rows, pairwise=pairwise, metrics=metrics, rated=rated)
-    raise _no_default(_described(rows, ratio), choices)
+    raise _no_default(_why_no_summaries(rows, ratio), choices)
 
 
 def no_default_of_unwritten() -> ConfigError:
-    """Return the error of a run whose outputs are not written yet, so their kind is unknown."""
+    """Return the error for outputs that do not exist yet, so that nobody knows their kind."""
     choices = _choices((), pairwise=False, metrics=True, rated=())
     return _no_default("the outputs of these systems are not written yet", choices)
 
@@ -58,24 +62,24 @@ def _no_default(reason: str, choices: str) -> ConfigError:
 
 
 def source_ratio(rows: Sequence[Sample]) -> float | None:
-    """Return how many times as long as its output the median source is, in words.
+    """Return the median ratio of a source's words to its output's words.
 
-    None if no text has both. A text without a source counts as 0, so that the criteria of summaries
-    are no default unless most texts have one. A text without words does not count. Of two medians,
-    this is the lower one, because half of the texts are not most.
+    Return None if no text has both. A text without a source counts as 0, so that the ratio is 0
+    unless most texts have one. An output without words does not count. With an even number of
+    texts, the lower of the two middle ratios is the median, because half of the texts are not most.
     """
     # Rounded up, so that at most `_MAX_TEXTS` rows remain.
     step = max(1, math.ceil(len(rows) / _MAX_TEXTS))
     ratios = []
     for row in rows[::step]:
-        words = text.count_words(row.output)
-        if words:
-            ratios.append(text.count_words(row.source or "") / words)
+        n_words = text.count_words(row.output)
+        if n_words:
+            ratios.append(text.count_words(row.source or "") / n_words)
     return median_low(ratios) if any(ratios) else None
 
 
-def _described(rows: Sequence[Sample], ratio: float | None) -> str:
-    """Say what texts look like that do not look like summaries."""
+def _why_no_summaries(rows: Sequence[Sample], ratio: float | None) -> str:
+    """Say why the texts do not look like summaries."""
     n_sources = sum(bool(row.source and row.source.strip()) for row in rows)
     if not n_sources:
         source = option("map", {"source": "COLUMN"})
@@ -96,7 +100,11 @@ def _described(rows: Sequence[Sample], ratio: float | None) -> str:
 def _choices(
     rows: Sequence[Sample], *, pairwise: bool, metrics: bool, rated: Collection[str]
 ) -> str:
-    """Return the ways to name criteria, as the reader writes them."""
+    """Return the ways to name criteria, with the option or the argument that the reader writes.
+
+    For example `--criteria fluency (built in, for these texts: fluency and fluency_5); or
+    --criteria "helpful: Does the answer help?" for a question of your own`.
+    """
     builtin_criteria = builtin(pairwise=pairwise)
     builtin_names = {criterion.name for criterion in builtin_criteria}
     fitting = [criterion.name for criterion in builtin_criteria if _fits(criterion, rows)]
@@ -105,22 +113,23 @@ def _choices(
         examples = [name for name in _EXAMPLES if name in fitting]
     # A criterion that people rated and that is not built in needs the user's own question.
     own_names = [name for name in rated if is_name(name) and name not in builtin_names]
-    question = f"{own_names[0]}: QUESTION" if own_names else _QUESTION
-    sentence = question if in_python() else f'"{question}"'
-    ways = []
+    question = f"{own_names[0]}: QUESTION" if own_names else _OWN_QUESTION
+    # A shell needs the quotes; in Python, `option` adds them.
+    quoted_question = question if in_python() else f'"{question}"'
+    no_criteria = [] if in_python() else "none"
+    choices = []
     if examples:
-        ways.append(
+        choices.append(
             f"{option('criteria', examples)} (built in, for these texts: {listed(fitting)})"
         )
-    ways.append(f"{option('criteria', sentence)} for a question of your own")
+    choices.append(f"{option('criteria', quoted_question)} for a question of your own")
     if metrics:
-        nothing = [] if in_python() else "none"
-        ways.append(f"{option('criteria', nothing)} for metrics alone")
-    return "; or ".join(ways)
+        choices.append(f"{option('criteria', no_criteria)} for metrics alone")
+    return "; or ".join(choices)
 
 
 def _fits(criterion: Criterion, rows: Sequence[Sample]) -> bool:
-    """Return whether the texts have what the criterion reads."""
+    """Return whether the texts have what the criterion reads, such as a source."""
     try:
         check_samples(criterion, rows)
     except (CriterionError, DataError):

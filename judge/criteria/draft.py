@@ -34,8 +34,11 @@ _TEMPLATE_SYNTAX = ("{{", "{%", "{#")
 def drafting(criterion: Criterion, task: str = "steps") -> dict[str, str]:
     """Return the templates of a drafting prompt, by name.
 
-    They are the criterion's own, with the layout of the task in place of the last template that
-    they extend. Raises CriterionError if there is no block `criterion` to draft from.
+    A criterion's file fills the block `criterion` of a layout, which asks a judge for a score. The
+    drafting prompt has the same files, but its layout asks for the task: for "steps", the text of
+    `layouts/steps.jinja` replaces the last template that the files extend.
+
+    Raises CriterionError if there is no block `criterion` to draft from.
     """
     texts = template_bodies(criterion)
     chain = _chain_of_templates(criterion, texts)

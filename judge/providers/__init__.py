@@ -25,8 +25,8 @@ class Provider(Protocol):
 
     `name` and `model` appear in signatures. `endpoint` is part of the cache key, so that replies of
     two servers are never mixed; if it is empty, nothing is cached. `notice` is a sentence that
-    every report must show, or "". `decides` is True for an endpoint of typed questions, which
-    returns probabilities and no text.
+    every report must show, or "". If `decides` is true, the endpoint answers typed questions with
+    probabilities, and writes no text.
 
     Optional attributes are in `Capabilities`; a wrapper must pass them on.
     """
@@ -39,7 +39,7 @@ class Provider(Protocol):
 
     @property
     def learned(self) -> dict[str, Any]:
-        """What the run learned about the server, as plain JSON for the run's record."""
+        """Facts that the replies revealed about the server, as plain JSON for the run's record."""
         return {}
 
     async def complete(self, request: Request) -> Response:
@@ -53,19 +53,18 @@ class Provider(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """Optional attributes of a provider, and their values if it lacks them.
+    """Optional attributes of a provider, with the values for a provider that lacks them.
 
-    `caching`: what the server is told about prompt caching; if anything, requests on one document
-    are paced.
-    `batches`: the Batch API, for --engine batch.
-    `splits_merged_criteria`: a request with several questions of a checklist gets one reply for
-    each of them.
-    `reasons`: the model is known to reason before it answers.
-    `price`: the price of its tokens according to the user. It can also be set.
-    `price_list`: who publishes its prices, "" if genai-prices does, and `published_price`: the
-    model's price there.
-    `shared_state`: what was learned about the server so far, without any key. It can also be set,
-    so that another process continues with it.
+    - `caching`: what the server is told about prompt caching, as `server_capabilities.Caching`.
+    - `batches`: the Batch API, for --engine batch.
+    - `splits_merged_criteria`: whether the provider answers a request with several questions of a
+      checklist with one reply per question.
+    - `reasons`: whether the model is known to reason before it answers.
+    - `price`: the price of its tokens that the user stated. It can be set.
+    - `price_list` and `published_price`: who publishes the model's price, and the price. "" and
+      None leave the price to the package genai-prices.
+    - `shared_state`: what the provider has learned about the server, without any key. It can be
+      set, so that another process continues with it.
     """
 
     caching: object = None
@@ -79,6 +78,7 @@ class Capabilities:
 
     @classmethod
     def of(cls, provider: Provider) -> Self:
+        """Return the optional attributes of a provider."""
         values: dict[str, Any] = {
             field.name: getattr(provider, field.name, field.default) for field in fields(cls)
         }
@@ -86,7 +86,7 @@ class Capabilities:
 
 
 def require_text(provider: Provider, named_by: str) -> None:
-    """Raise ConfigError for an endpoint of typed questions.
+    """Raise ConfigError for an endpoint of typed questions, which cannot do what a caller needs.
 
     `named_by` is the option that names its model.
     """

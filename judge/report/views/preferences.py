@@ -23,7 +23,9 @@ _DERIVED = "People rated single texts: they prefer the text with the higher mean
 def sentences(compared: Sequence[PreferenceAgreement]) -> Iterator[str]:
     """Say how often each judge agrees with people, and how often two raters agree."""
     for each in compared:
-        about = f" in {column_title(each.criterion)}" if _has_several_criteria(compared) else ""
+        about = ""
+        if _has_several_criteria(compared):
+            about = f" in {column_title(each.criterion)}"
         rows = {row.kind: row for row in each.rows}
         if "people" in rows:
             share = _share_text(rows["people"])
@@ -32,7 +34,7 @@ def sentences(compared: Sequence[PreferenceAgreement]) -> Iterator[str]:
         else:
             pairs = plural(each.no_majority, "pair")
             yield f"People have no majority{about} on any of {pairs} that {each.judge} compared."
-        # The raters' agreement is the same beside every judge.
+        # All judges have the same raters, so only the first one's sentences include them.
         if "raters" in rows and each.judge == compared[0].judge:
             share = _share_text(rows["raters"])
             comparisons = plural(rows["raters"].same.n, "comparison")
