@@ -74,6 +74,17 @@ def share_label(column: Column) -> str:
     return column.labels[column.values.index(1.0)]
 
 
+def share_words(column: Column) -> str:
+    """Return what the mean of a column of verdicts is: `mean probability of pass`.
+
+    Verdicts from elsewhere have no probabilities: `share of pass`. Return "" for any other scale.
+    """
+    label = share_label(column)
+    if not label:
+        return ""
+    return f"share of {label}" if column.signature.is_external else f"mean probability of {label}"
+
+
 def mean_text(column: Column, value: float, places: int) -> str:
     """Write a mean: `3.92`, or `64%` if it is the mean probability of a label."""
     if share_label(column):
@@ -94,9 +105,9 @@ def estimate_text(column: Column, estimate: Estimate, places: int) -> str:
     Examples: `3.63 of 5 [3.24, 3.95]`, `mean probability of pass 64% [51, 75]`.
     """
     mean = mean_text(column, estimate.value, places)
-    label = share_label(column)
-    if label:
-        mean = f"mean probability of {label} {mean}"
+    share = share_words(column)
+    if share:
+        mean = f"{share} {mean}"
     elif column.high is not None and column.kind == "criterion":
         scale = f"on {scale_text(column)}" if in_words(column) else f"of {column.high:g}"
         mean = f"{mean} {scale}"

@@ -199,10 +199,10 @@ def _with_scale(
         low = 0.0
         high = 1.0
         origin = "because all scores are between 0 and 1"
-    note = (
-        f"{column.criterion}: scale {low:g} to {high:g}, {origin}; {option('scale', '1-5')} sets "
-        "another one."
-    )
+    known = f"scale {low:g} to {high:g}, {origin}"
+    if low == high:
+        known = f"every score is {low:g}, so that the scale is unknown"
+    note = f"{column.criterion}: {known}; {option('scale', '1-5')} sets another one."
     return replace(column, scale=_scale(low, high, values)), [note]
 
 

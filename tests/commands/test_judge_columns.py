@@ -163,6 +163,12 @@ def test_the_scale_is_given_in_the_header_or_by_the_values(
     assert len([note for note in result.info.notes if "scale" in str(note)]) == n_notes
 
 
+def test_equal_scores_say_nothing_about_the_scale() -> None:
+    rows = [{"item": str(n), "system": "a", "helpful": 4} for n in range(3)]
+    (note,) = evaluate(rows).info.notes
+    assert "every score is 4" in str(note)
+
+
 def test_verdicts_have_pass_rates() -> None:
     rows = [
         {"item": str(n), "system": "a", "solved": verdict}
@@ -171,6 +177,9 @@ def test_verdicts_have_pass_rates() -> None:
     result = evaluate(rows, "solved")
     assert result.table.columns[0].pass_at == 1
     assert result.estimates["a", "solved"].value == 0.75
+    report = result.report("console")
+    assert "share of pass 75%" in report
+    assert "probability" not in report
 
 
 def test_a_score_outside_the_scale_is_an_error_with_its_place() -> None:

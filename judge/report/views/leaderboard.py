@@ -559,10 +559,16 @@ def _short_key(
         if board.against:
             best = f"significantly different from {one_line(board.against, 30)}"
         parts.append(f"* {best}")
-    labels = [share_label(column) for column in columns if column.name not in limit_by_rate]
-    shares = [label for label in dict.fromkeys(labels) if label]
-    if shares:
-        parts.append(f"%: mean probability of {' or '.join(shares)}")
+    shown_means = [column for column in columns if column.name not in limit_by_rate]
+    for is_external, words in ((False, "mean probability of"), (True, "share of")):
+        labels = [
+            share_label(column)
+            for column in shown_means
+            if column.signature.is_external is is_external
+        ]
+        labels = [label for label in dict.fromkeys(labels) if label]
+        if labels:
+            parts.append(f"%: {words} {' or '.join(labels)}")
     limits = set(limit_by_rate.values())
     if len(limits) == 1:
         parts.append(f"pass: share of texts at {limits.pop()} or better")
