@@ -1,6 +1,7 @@
 """How an English sentence gives a score.
 
-"so I would give it a 4.", "earning a score of 4 for coherence".
+"so I would give it a 4.", "earning a score of 4 for coherence". `Grammar` explains SCORE, TITLE and
+the spaces of the patterns. Most comments are examples of what the next pattern matches.
 """
 
 from __future__ import annotations
@@ -12,301 +13,304 @@ from judge.scoring.prose.language import Grammar
 # The judge's words for the judged text. An article, a document or a story may be the source.
 _TEXT_NOUN = (
     r"(?:summary|summarization|text|response|answer|output|translation|reply|essay|paraphrase"
-    r"|headline|rewrite"
-    r"|completion|generation|submission|caption|poem|email|message|code|argument|explanation|title)"
+    r"|headline|rewrite|completion|generation|submission|caption|poem|email|message|code"
+    r"|argument|explanation|title)"
 )
-_WHOSE = r"(?:generated|given|present|candidate|entire|whole|overall|final|provided|submitted)"
-_THE_TEXT = rf"(?:the|this)\s++(?:{_WHOSE}\s++)?{_TEXT_NOUN}"
+_TEXT_ADJECTIVE = (
+    r"(?:generated|given|present|candidate|entire|whole|overall|final|provided|submitted)"
+)
+# "the summary", "this generated text"
+_THE_TEXT = rf"(?:the|this) (?:{_TEXT_ADJECTIVE} )?{_TEXT_NOUN}"
 _THIS_TEXT = rf"(?:{_THE_TEXT}|it|this)\b"
-_QUALITY = rf"(?:(?:the|its|overall)\s++)*TITLE(?:\s++(?:of|in)\s++{_THIS_TEXT})?"
+# "its coherence", "the overall coherence of this summary"
+_ITS_QUALITY = rf"(?:(?:the|its|overall) )*TITLE(?: (?:of|in) {_THIS_TEXT})?"
 _ADVERB = (
-    r"(?:\s++(?:therefore|thus|hence|also|still|only|overall|clearly|definitely|certainly|just"
-    r"|personally|ultimately"
-    r"|rightly|easily|consequently))*"
+    r"(?: (?:therefore|thus|hence|also|still|only|overall|clearly|definitely|certainly|just"
+    r"|personally|ultimately|rightly|easily|consequently))*"
 )
-# The words between a verb and the score: "as a", "a solid", "a final coherence score of".
-_ADJECTIVES = (
+_SCORE_ADJECTIVE = (
     r"(?:final|overall|total|perfect|full|solid|strong|high|low|good|poor|fair|moderate|average"
-    r"|resulting|clear|firm"
-    r"|decent|respectable|mediocre|corresponding|low-end|flat|very|middling|deserved|well-deserved)"
+    r"|resulting|clear|firm|decent|respectable|mediocre|corresponding|low-end|flat|very"
+    r"|middling|deserved|well-deserved)"
 )
 _SCORE_NOUN = r"(?:score|rating|grade|mark)"
+# The words between a verb and the score: "as a", "a solid", "a final coherence score of".
 _AS_A_SCORE = (
-    r"(?:\s++(?:as|at|with|of))?(?:\s++(?:only|just))?(?:\s++(?:an?|the|my))?"
-    rf"(?:\s++{_ADJECTIVES})*(?:\s++(?:(?:for\s++)?TITLE\s++)?{_SCORE_NOUN}(?:\s++(?:of|as|at))?)?"
-    r"(?:\s++(?:only|just|an?))?\s*+:?\s*+"
+    rf"(?: (?:as|at|with|of))?(?: (?:only|just))?(?: (?:an?|the|my))?(?: {_SCORE_ADJECTIVE})*"
+    rf"(?: (?:(?:for )?TITLE )?{_SCORE_NOUN}(?: (?:of|as|at))?)?(?: (?:only|just|an?))?\s*+:?\s*+"
 )
-_OBJECT = (
-    rf"(?:\s++(?:{_THE_TEXT}|it|this|its)(?:['’]s)?)?(?:\s++{_QUALITY})?(?:\s++(?:for|on"
-    rf"|in)\s++{_QUALITY})?"
+# "this summary", "it for coherence", "the coherence of the text"
+_WHAT_IS_JUDGED = (
+    rf"(?: (?:{_THE_TEXT}|it|this|its)(?:['’]s)?)?(?: {_ITS_QUALITY})?"
+    rf"(?: (?:for|on|in) {_ITS_QUALITY})?"
 )
-# "I would give it a", "I'd rate the coherence of this summary as a", "We assign this text a score
-# of"
+# "I would give it a", "I'd rate the coherence of this summary as a"
 _JUDGE = (
-    r"(?P<judge>\b(?:I|we)(?:(?P<would>['’]d|\s++would)|['’](?:ll|m|re)|\s++(?:will|must|am|are"
-    r"|have\s++to"
-    rf"|can\s++only|shall))?{_ADVERB}\s++(?:give|rate|score|grade|assign|award|mark|giving|rating"
-    r"|scoring|grading"
-    r"|assigning|awarding|rated|gave|scored|assigned|settle\s++on|go\s++with|going\s++with"
-    rf"|say(?:\s++(?:{_THIS_TEXT}|that)(?:['’]s|\s++is))?)"
-    rf"{_OBJECT}{_AS_A_SCORE})"
+    r"(?P<judge>\b(?:I|we)"
+    r"(?:(?P<would>['’]d| would)|['’](?:ll|m|re)"
+    r"| (?:will|must|am|are|have to|can only|shall))?"
+    rf"{_ADVERB} "
+    r"(?:give|rate|score|grade|assign|award|mark|giving|rating|scoring|grading|assigning"
+    r"|awarding|rated|gave|scored|assigned|settle on|go with|going with"
+    rf"|say(?: (?:{_THIS_TEXT}|that)(?:['’]s| is))?)"
+    rf"{_WHAT_IS_JUDGED}{_AS_A_SCORE})"
 )
+# "deserves", "has been given", "is therefore rated"
 _RECEIVES = (
-    r"(?:gets|receives|earns|deserves|merits|warrants|scores|rates|is\s++worth|achieves|obtains"
-    r"|(?:is|has\s++been)(?:\s++(?:therefore|thus|hence|only))?\s++(?:given|rated|scored|graded"
-    r"|assigned|awarded)|is(?=\s++an?\s++(?:clear\s++)?(?:score|rating)\s))"
+    r"(?:gets|receives|earns|deserves|merits|warrants|scores|rates|is worth|achieves|obtains"
+    r"|(?:is|has been)(?: (?:therefore|thus|hence|only))? "
+    r"(?:given|rated|scored|graded|assigned|awarded)"
+    r"|is(?= an? (?:clear )?(?:score|rating)\s))"
 )
 # "The summary gets a", "It deserves a score of", "Its coherence is rated"
 _SUBJECT = (
-    rf"(?P<subject>\b(?:{_QUALITY}\s++is(?:\s++an?)?\s++|(?:(?:{_THIS_TEXT}|{_QUALITY})|(?:the|its"
-    rf"|this)\s++TITLE){_ADVERB}\s++{_RECEIVES}{_ADVERB}{_AS_A_SCORE}))"
+    r"(?P<subject>\b"
+    rf"(?:{_ITS_QUALITY} is(?: an?)? "
+    rf"|(?:(?:{_THIS_TEXT}|{_ITS_QUALITY})|(?:the|its|this) TITLE){_ADVERB} {_RECEIVES}"
+    rf"{_ADVERB}{_AS_A_SCORE}))"
 )
 # "My rating is", "the score for coherence would be", "Its final coherence score is therefore"
 _SCORE_IS = (
-    r"(?P<noun>\b(?:(?:my|the|its|this|an?|our)\s++)?(?:(?:final|overall|total|resulting|fair"
-    r"|good|appropriate|reasonable|suitable|deserved|given|assigned)\s++)*"
-    r"(?:TITLE\s++)?(?:score|rating|grade|mark|verdict|judge?ment|assessment|evaluation|answer"
-    r"|decision)"
-    rf"(?:\s++(?:for|of|on|is\s++for)\s++(?:{_THIS_TEXT}|{_QUALITY}))*(?:\s++I(?:['’]d|\s++would"
-    rf"|\s++will)?\s++(?:give|assign)(?:\s++{_THIS_TEXT})?)?"
-    r"(?:(?:\s++(?:(?:is|stands\s++at|comes\s++(?:out\s++)?(?:to|at)|would\s++be|will\s++be"
-    r"|equals)"
-    rf"(?:\s++(?:therefore|thus|hence|then|only|just|an?))*)|\s*+[=–—-])(?=[\s*]))\s*+)"
+    r"(?P<noun>\b(?:(?:my|the|its|this|an?|our) )?"
+    r"(?:(?:final|overall|total|resulting|fair|good|appropriate|reasonable|suitable"
+    r"|deserved|given|assigned) )*"
+    r"(?:TITLE )?"
+    r"(?:score|rating|grade|mark|verdict|judge?ment|assessment|evaluation|answer|decision)"
+    rf"(?: (?:for|of|on|is for) (?:{_THIS_TEXT}|{_ITS_QUALITY}))*"
+    rf"(?: I(?:['’]d| would| will)? (?:give|assign)(?: {_THIS_TEXT})?)?"
+    r"(?:(?: "
+    r"(?:(?:is|stands at|comes (?:out )?(?:to|at)|would be|will be|equals)"
+    r"(?: (?:therefore|thus|hence|then|only|just|an?))*)"
+    r"|\s*+[=–—-])"
+    r"(?=[\s*]))"
+    r"\s*+)"
 )
 # "A score of 4 is appropriate"; the words after the score are in _DESERVED.
-_SCORE_OF = (
-    rf"(?P<fair>\b(?:an?|the|my)\s++(?:{_ADJECTIVES}\s++)*(?:TITLE\s++)?{_SCORE_NOUN}\s++of\s++)"
-)
+_SCORE_OF = rf"(?P<fair>\b(?:an?|the|my) (?:{_SCORE_ADJECTIVE} )*(?:TITLE )?{_SCORE_NOUN} of )"
+# "is appropriate", "seems fair", "would be most fitting"
 _DESERVED = (
-    r"(?:\s++(?:is|seems|would\s++be|feels)\s++(?:therefore\s++|thus\s++|most\s++|quite\s++"
-    r"|only\s++)?"
+    r"(?: (?:is|seems|would be|feels) (?:therefore |thus |most |quite |only )?"
     r"(?:appropriate|fair|warranted|justified|reasonable|fitting|right|suitable|deserved|given"
-    r"|assigned|awarded"
-    r"|in\s++order))"
+    r"|assigned|awarded|in order))"
 )
 # "This results in a score of", "which earns it a"
 _RESULT = (
-    r"(?P<result>\b(?:this|that|which|it)\s++(?:results\s++in|leads\s++to|earns|gives|justifies"
-    r"|warrants|merits|yields"
-    rf"|makes\s++(?:it|this)|deserves|means|brings\s++(?:it|{_THE_TEXT})\s++to)(?:\s++(?:it"
-    rf"|{_THE_TEXT}))?{_AS_A_SCORE})"
+    r"(?P<result>\b(?:this|that|which|it) "
+    r"(?:results in|leads to|earns|gives|justifies|warrants|merits|yields"
+    rf"|makes (?:it|this)|deserves|means|brings (?:it|{_THE_TEXT}) to)"
+    rf"(?: (?:it|{_THE_TEXT}))?{_AS_A_SCORE})"
 )
+# "for coherence", "in terms of its overall coherence on a scale of 1 to 5"
 _AFTER_SCORE = (
-    rf"(?:\s++(?:to|for)\s++{_THIS_TEXT})?"
-    r"(?:\s++(?:for|in|on|regarding|in\s++terms\s++of|with\s++(?:regard|respect)\s++to"
-    r"|when\s++it\s++comes\s++to)"
-    r"\s++(?:(?:its|the|overall|perfect|good|complete|excellent|full|high|strong|poor|low|being"
-    r"|lack\s++of|general)"
-    r"\s++)*(?:in|dis|ir|un|non-?)?TITLE\b(?:\s++of\s++" + _THIS_TEXT + r")?)?"
-    r"(?:\s++on\s++(?:the|this|a)\s++(?:TITLE\s++)?(?:scale|criterion|metric|rubric|dimension"
-    r"|aspect)"
-    r"(?:\s++(?:of|from)\s++(?P<low_tail>[0-9]++)\s*+(?:to|-|–)\s*+(?P<high_tail>[0-9]++)"
-    r"|\s++of\s++TITLE)?)?"
-    r"(?:\s++(?:overall|here|in\s++total|in\s++my\s++(?:view|opinion|judge?ment|assessment)))?"
-    r"[)\]]*+(?![\w%+/-])"
+    rf"(?: (?:to|for) {_THIS_TEXT})?"
+    r"(?: (?:for|in|on|regarding|in terms of|with (?:regard|respect) to|when it comes to) "
+    r"(?:(?:its|the|overall|perfect|good|complete|excellent|full|high|strong|poor|low|being"
+    r"|lack of|general) )*"
+    rf"(?:in|dis|ir|un|non-?)?TITLE\b(?: of {_THIS_TEXT})?)?"
+    r"(?: on (?:the|this|a) (?:TITLE )?(?:scale|criterion|metric|rubric|dimension|aspect)"
+    r"(?: (?:of|from) (?P<low_tail>[0-9]++)\s*+(?:to|-|–)\s*+(?P<high_tail>[0-9]++)| of TITLE)?)?"
+    r"(?: (?:overall|here|in total|in my (?:view|opinion|judge?ment|assessment)))?[)\]]*+"
+    r"(?![\w%+/-])"
 )
 # The end of the sentence, or the beginning of a reason: ". ", " because", " (".
 AFTER = (
-    r"\s*+[.!]?[\s)\]]*+\Z|[.!]\s++|\s*+[;(\[]|\s++[-–—]{1,2}\s|—(?=[a-z])|:\s"
-    r"|,?\s++(?:because|since|as\s++(?:it|its|the|this|there|all|both|no|most|some|many)|due\s++to"
-    r"|for\s++the\s++following|based\s++on|given\s++(?:its|the|that|how|these)"
-    r"|indicating|reflecting|while|reason|so\s++that\s++it|thanks\s++to|meaning)\b"
-    r"|,\s++\w++\s++TITLE\s*+[.!]?\s*+\Z"
-    r"|,\s++(?:it|the|this|which\s++(?:is|reflects|indicates|means))\b"
+    r"\s*+[.!]?[\s)\]]*+\Z|[.!] |\s*+[;(\[]| [-–—]{1,2}\s|—(?=[a-z])|:\s"
+    r"|,? "
+    r"(?:because|since|as (?:it|its|the|this|there|all|both|no|most|some|many)|due to"
+    r"|for the following|based on|given (?:its|the|that|how|these)|indicating|reflecting|while"
+    r"|reason|so that it|thanks to|meaning)\b"
+    r"|, \w++ TITLE\s*+[.!]?\s*+\Z|, (?:it|the|this|which (?:is|reflects|indicates|means))\b"
 )
-_CONTRAST = r"|,?\s++(?:but|though|although|despite|even\s++though)\b"
+# ", but", " even though"
+_CONTRAST = r",? (?:but|though|although|despite|even though)\b"
+# A score that the text does not have: "if it were shorter", "ideally", "it would have".
 _CONDITION = (
-    r"\b(?:if|unless|otherwise|suppose|supposing|imagine|assum\w+|hypothetical\w*|ideally|wish"
-    r"|hop(?:e|ing)|doubt\w*"
-    r"|would\s++have|(?:had|were)\s++(?:it|the|this|there)|provided\s++that"
-    r"|as\s++long\s++as|in\s++case|whether)\b"
+    r"\b"
+    r"(?:if|unless|otherwise|suppose|supposing|imagine|assum\w+|hypothetical\w*|ideally|wish"
+    r"|hop(?:e|ing)|doubt\w*|would have|(?:had|were) (?:it|the|this|there)|provided that"
+    r"|as long as|in case|whether)\b"
 )
-_BETTER = (
-    r"\bwith\s++(?:\w++\s++){0,2}?(?:better|more|fewer|less|clearer|shorter|improved|additional"
-    r"|extra|another"
-    r"|(?:minor|small|slight|further|some|a\s++few)\s++(?:edit\w*|change\w*|fix\w*|work"
-    r"|revision\w*|polish\w*|improvement\w*"
-    r"|adjustment\w*|tweak\w*|correction\w*|addition\w*))\b"
+# "with fewer errors", "with a few small edits"
+_WITH_CHANGES = (
+    r"\bwith (?:\w++ ){0,2}?"
+    r"(?:better|more|fewer|less|clearer|shorter|improved|additional|extra|another"
+    r"|(?:minor|small|slight|further|some|a few) "
+    r"(?:edit\w*|change\w*|fix\w*|work|revision\w*|polish\w*|improvement\w*|adjustment\w*"
+    r"|tweak\w*|correction\w*|addition\w*))\b"
 )
 # Others who give or get a score: "the reviewers gave it a 4".
-_OTHER_GIVERS = (
+_OTHERS = (
     r"(?:source|original|reference|references|article|document|passage|story|baseline|rubric"
-    r"|criteri\w+|guidelines?"
-    r"|instructions?|author|user|users|reader|readers|reviewers?|critics?|annotators?|people"
-    r"|students?|others?|humans?"
-    r"|experts?|editors?|previous|first|second|third|other|another|competitor|prompt|question|he"
-    r"|she|they|you|who"
-    r"|someone|somebody|anyone|everyone|nobody|texts?\s++(?:like|with)|summaries|teacher|match"
-    r"|game|film|movie"
-    r"|team|student|exam|book|hotel|product)"
+    r"|criteri\w+|guidelines?|instructions?|author|user|users|reader|readers|reviewers?"
+    r"|critics?|annotators?|people|students?|others?|humans?|experts?|editors?|previous|first"
+    r"|second|third|other|another|competitor|prompt|question|he|she|they|you|who|someone"
+    r"|somebody|anyone|everyone|nobody|texts? (?:like|with)|summaries|teacher|match|game|film"
+    r"|movie|team|student|exam|book|hotel|product)"
 )
-_QUALITIES = (
-    r"(?!TITLE\b)(?:fluency|coherence|consistency|relevance|relevancy|accuracy|grammar|style"
-    r"|clarity|conciseness|brevity"
-    r"|faithfulness|factuality|completeness|correctness|helpfulness|harmlessness|creativity"
-    r"|readability|tone"
-    r"|engagement|informativeness|coverage|depth|originality|truthfulness|safety|politeness"
-    r"|structure"
-    r"|organi[sz]ation|formatting|spelling|language|content|presentation|quality|vocabulary"
-    r"|wording|naturalness"
-    r"|groundedness|toxicity|bias|specificity|usefulness|adequacy)"
+# A quality other than the criterion's: "its fluency is a 5" gives no score for coherence.
+_OTHER_QUALITY = (
+    r"(?!TITLE\b)"
+    r"(?:fluency|coherence|consistency|relevance|relevancy|accuracy|grammar|style|clarity"
+    r"|conciseness|brevity|faithfulness|factuality|completeness|correctness|helpfulness"
+    r"|harmlessness|creativity|readability|tone|engagement|informativeness|coverage|depth"
+    r"|originality|truthfulness|safety|politeness|structure|organi[sz]ation|formatting|spelling"
+    r"|language|content|presentation|quality|vocabulary|wording|naturalness|groundedness"
+    r"|toxicity|bias|specificity|usefulness|adequacy)"
 )
+# "Summary 2 ", "but the reviewers", "; its fluency"
 _ABOUT_OTHERS = (
-    r"\A\W*(?:text|summary|response|answer|output|model|system|candidate|version)\s++(?:[0-9]+"
-    r"|[A-Z])\s|"
-    r"(?:(?:\A|[;:]\s|\b(?:but|while|whereas|although|though|yet)\s)\W*(?:the|its|this|an?|his"
-    r"|her|their|your|our|for|in|on|as\s++for)?"
-    rf"\s*+(?:the\s++|its\s++)?(?:{_OTHER_GIVERS}|{_QUALITIES})(?=\W))"
+    r"\A\W*(?:text|summary|response|answer|output|model|system|candidate|version) "
+    r"(?:[0-9]+|[A-Z])\s"
+    r"|(?:(?:\A|[;:]\s|\b(?:but|while|whereas|although|though|yet)\s)\W*"
+    r"(?:the|its|this|an?|his|her|their|your|our|for|in|on|as for)?\s*+(?:the |its )?"
+    rf"(?:{_OTHERS}|{_OTHER_QUALITY})(?=\W))"
 )
+# "in terms of its fluency," at the end of a reason: the score after it is one for fluency.
 _FOR_A_QUALITY = (
-    r"\b(?:in\s++terms\s++of|as\s++for|regarding|concerning|when\s++it\s++comes\s++to"
-    r"|with\s++(?:respect|regard)\s++to"
-    rf"|for|on|in|as\s++regards)\s++(?:the\s++|its\s++)?{_QUALITIES}\W*\Z"
+    r"\b"
+    r"(?:in terms of|as for|regarding|concerning|when it comes to|with (?:respect|regard) to|for"
+    rf"|on|in|as regards) (?:the |its )?{_OTHER_QUALITY}\W*\Z"
 )
-_REPORTS = (
-    r"\b(?:says|said|saying|claims|claimed|claiming|reads|adds|writes|wrote|tells?|told|asks?"
-    r"|asked|asking|demands?|demanded|begs"
-    r"|instruct\w*|request\w*|order\w*|insists?|quot\w+|according\s++to|ends?\s++(?:with|in)"
-    r"|ending\s++(?:with|in)"
-    r"|please|ignore|attempt\w*|manipulat\w*|inject\w*|as\s++if|pretend\w*|supposed(?:ly)?"
-    r"|allegedly)\b"
+# What somebody else says or asks for: "the text says that it deserves a 5".
+_REPORTED = (
+    r"\b"
+    r"(?:says|said|saying|claims|claimed|claiming|reads|adds|writes|wrote|tells?|told|asks?|asked"
+    r"|asking|demands?|demanded|begs|instruct\w*|request\w*|order\w*|insists?|quot\w+"
+    r"|according to|ends? (?:with|in)|ending (?:with|in)|please|ignore|attempt\w*|manipulat\w*"
+    r"|inject\w*|as if|pretend\w*|supposed(?:ly)?|allegedly)\b"
 )
+# "would", "should probably", "not" right before the score's verb
 _MODAL = (
-    r"\b(?:would|could|might|may|should|shall|must|can|cannot|to|will|not|never|n['’]t"
-    r"|let)\s++(?:\w+\s++)?\Z"
+    r"\b(?:would|could|might|may|should|shall|must|can|cannot|to|will|not|never|n['’]t|let) "
+    r"(?:\w+ )?\Z"
 )
+# What makes the reason before an assertion doubtful: "If it were shorter", "Once it is edited".
 _DOUBT = (
-    rf"{_CONDITION}|{_BETTER}|{_ABOUT_OTHERS}|{_FOR_A_QUALITY}|\A\W*with(?:out)?\b|\A\W*(?:once"
-    rf"|after|until|when|whenever"
-    r"|before|next|last)\b"
+    rf"{_CONDITION}|{_WITH_CHANGES}|{_ABOUT_OTHERS}|{_FOR_A_QUALITY}|\A\W*with(?:out)?\b"
+    r"|\A\W*(?:once|after|until|when|whenever|before|next|last)\b"
 )
+_DOUBT_BEFORE = rf"{_DOUBT}|{_REPORTED}|\bwould\b"
+# What makes a reason after an assertion doubtful: ", but it might be lower", ", or a 3?".
 DOUBT_AFTER = (
-    rf"{_CONDITION}|{_BETTER}|\b(?:would|might|could\s++(?:be\s++(?:an?|lower|higher|[0-9])|have"
-    rf"|get|earn"
-    r"|receive|deserve)|at\s++(?:first|best|most|least)|request\w*|demand\w*|instruct\w*"
-    r"|asked|told|maximum|max|previous\w*|initial\w*|originally|example|or\s++(?:an?\s++)?(?:lower"
-    r"|higher|less|more|so)"
-    r"|not\s++(?:for|in|as|because|really|quite|an?|the|yet|sure|certain)|maybe|perhaps|possibly"
-    r"|probably|unsure|cannot|can['’]t"
-    r"|rather\s++than|instead|no,|wait|actually|expect\w*|required?|needed|target|until|once"
-    r"|after)\b|\?"
-    rf"|\A\W*(?:for\s++)?(?:its\s++|the\s++)?{_QUALITIES}(?:\W*\Z|\s*+,\s++not\b)"
+    rf"{_CONDITION}|{_WITH_CHANGES}"
+    r"|\b"
+    r"(?:would|might|could (?:be (?:an?|lower|higher|[0-9])|have|get|earn|receive|deserve)"
+    r"|at (?:first|best|most|least)|request\w*|demand\w*|instruct\w*|asked|told|maximum|max"
+    r"|previous\w*|initial\w*|originally|example|or (?:an? )?(?:lower|higher|less|more|so)"
+    r"|not (?:for|in|as|because|really|quite|an?|the|yet|sure|certain)|maybe|perhaps|possibly"
+    r"|probably|unsure|cannot|can['’]t|rather than|instead|no,|wait|actually|expect\w*"
+    r"|required?|needed|target|until|once|after)\b"
+    rf"|\?|\A\W*(?:for )?(?:its |the )?{_OTHER_QUALITY}(?:\W*\Z|\s*+, not\b)"
 )
 
+# "Overall", "In my opinion", "Taking everything into account"
 _CONCLUSION = (
-    r"(?:overall|finally|ultimately|in\s++(?:conclusion|summary|short|sum|total|all|my\s++(?:view"
-    r"|opinion|judge?ment"
-    r"|assessment))|to\s++(?:conclude|sum\s++up|summarize)|on\s++balance|all\s++in\s++all"
-    r"|taken\s++together"
-    r"|all\s++things\s++considered|(?:so|and)\s++finally|conclusion|final\s++(?:verdict|answer)"
-    r"|assessment|evaluation|verdict|result"
-    r"|overall\s++(?:assessment|evaluation|verdict)|after\s++(?:(?:careful|thorough"
-    r"|due)\s++)?(?:consideration|review|thought|analysis|evaluation)"
-    rf"|after\s++(?:reading|evaluating|reviewing|analy[sz]ing|considering"
-    rf"|assessing)\s++(?:{_THIS_TEXT}"
-    r"|all\s++\w++|everything)"
-    r"|taking\s++(?:everything|all(?:\s++of)?\s++this)\s++into\s++(?:account|consideration)"
-    r"|(?:my|the)\s++(?:verdict|conclusion|assessment|evaluation)"
-    r"|for\s++(?:these|this|that|those|the\s++above)\s++reasons?|(?:based\s++on|given|considering"
-    r"|because\s++of)"
-    r"\s++(?:this|that|these|the\s++above|all\s++this)(?:\s++\w+)?|yes|okay|ok|sure|well|score"
-    r"|TITLE)"
+    r"(?:overall|finally|ultimately"
+    r"|in (?:conclusion|summary|short|sum|total|all|my (?:view|opinion|judge?ment|assessment))"
+    r"|to (?:conclude|sum up|summarize)|on balance|all in all|taken together"
+    r"|all things considered|(?:so|and) finally|conclusion|final (?:verdict|answer)|assessment"
+    r"|evaluation|verdict|result|overall (?:assessment|evaluation|verdict)"
+    r"|after (?:(?:careful|thorough|due) )?(?:consideration|review|thought|analysis|evaluation)"
+    r"|after (?:reading|evaluating|reviewing|analy[sz]ing|considering|assessing) "
+    rf"(?:{_THIS_TEXT}|all \w++|everything)"
+    r"|taking (?:everything|all(?: of)? this) into (?:account|consideration)"
+    r"|(?:my|the) (?:verdict|conclusion|assessment|evaluation)"
+    r"|for (?:these|this|that|those|the above) reasons?"
+    r"|(?:based on|given|considering|because of) (?:this|that|these|the above|all this)"
+    r"(?: \w+)?"
+    r"|yes|okay|ok|sure|well|score|TITLE)"
 )
 _THEREFORE = (
-    r"(?:so|therefore|thus|hence|consequently|accordingly|as\s++a\s++result|as\s++such"
-    r"|which\s++is\s++why"
-    r"|that\s++is\s++why|this\s++is\s++why|for\s++(?:this|that|these)\s++reasons?)"
+    r"(?:so|therefore|thus|hence|consequently|accordingly|as a result|as such|which is why"
+    r"|that is why|this is why|for (?:this|that|these) reasons?)"
 )
+# "I think that", "I am confident"
 _THINK = (
-    r"(?:(?:in\s++conclusion\s++)?I\s++(?:think|believe|feel|find|conclude|judge"
-    r"|am\s++confident)(?:\s++that)?)"
+    r"(?:(?:in conclusion )?I (?:think|believe|feel|find|conclude|judge|am confident)(?: that)?)"
 )
+# "on a scale from 1 to 5", "on this scale"
 _ON_A_SCALE = (
-    r"(?:on|using)\s++(?:a|the)\s++scale\s++(?:of|from)\s++(?P<low_lead>[0-9]++)\s*+(?:to|-"
-    r"|–)\s*+(?P<high_lead>[0-9]++)"
-    r"|on\s++(?:this|the\s++given|the)\s++scale"
+    r"(?:on|using) (?:a|the) scale (?:of|from) (?P<low_lead>[0-9]++)\s*+(?:to|-|–)\s*+"
+    r"(?P<high_lead>[0-9]++)"
+    r"|on (?:this|the given|the) scale"
 )
-_REASONS_ANNOUNCED = (
-    r"there\s++(?:are|is)\s++\w++\s++reasons?\s++(?:why|that|for\s++which)|(?:for"
-    r"|in\s++terms\s++of|regarding|as\s++for|on)\s++(?:the\s++|its\s++)?TITLE"
+# "there are two reasons why", "in terms of coherence"
+_ANNOUNCEMENT = (
+    r"there (?:are|is) \w++ reasons? (?:why|that|for which)"
+    r"|(?:for|in terms of|regarding|as for|on) (?:the |its )?TITLE"
 )
+# "Overall, I think that", "So, on a scale of 1 to 5,"
 _LEAD_IN = (
-    rf"[\s\W]*+(?:(?:{_CONCLUSION}|{_THEREFORE}|and|{_THINK}|{_ON_A_SCALE}|{_REASONS_ANNOUNCED}"
-    rf"|(?:to"
-    rf"|in)\s++{_THIS_TEXT})(?:\s*+[,:;–—-]\s*+|\s++))*+"
+    r"[\s\W]*+"
+    rf"(?:(?:{_CONCLUSION}|{_THEREFORE}|and|{_THINK}|{_ON_A_SCALE}|{_ANNOUNCEMENT}"
+    rf"|(?:to|in) {_THIS_TEXT})"
+    r"(?:\s*+[,:;–—-]\s*+| ))*+"
 )
-_NEW_CLAUSE = rf"(?:\b(?:and\s++)?{_THEREFORE}\b|,\s++so\b)(?:\s*+,)?\s*+"
+# ", so", "and therefore,"
+_CONSEQUENCE = rf"(?:\b(?:and )?{_THEREFORE}\b|, so\b)(?:\s*+,)?\s*+"
 
 SENTENCE = Grammar(
     # "The text is clear, so I would give it a 4 out of 5 because …"
     assertion=rf"(?:{_JUDGE}|{_SUBJECT}|{_SCORE_IS}|{_RESULT})SCORE{_AFTER_SCORE}",
     lead=_LEAD_IN,
-    clause=_NEW_CLAUSE,
-    doubt=_DOUBT + rf"|{_REPORTS}|\bwould\b",
+    clause=_CONSEQUENCE,
+    doubt=_DOUBT_BEFORE,
     after=AFTER,
     doubt_after=DOUBT_AFTER,
 )
-PLAIN_FACT = Grammar(
+PLAIN_FACT = replace(
+    SENTENCE,
     # "It gets a 4, but it could be shorter": no "would" in it, so "but" takes nothing back.
-    assertion=SENTENCE.assertion,
-    lead=_LEAD_IN,
-    clause=_NEW_CLAUSE,
-    doubt=_DOUBT + rf"|{_REPORTS}|\bwould\b",
-    after=_CONTRAST.removeprefix("|"),
+    after=_CONTRAST,
     doubt_after=(
-        rf"{_CONDITION}|{_BETTER}|\b(?:would|not|never|cannot|can['’]t|no|maybe|perhaps|only"
-        rf"|instead)\b"
-        r"|\?"
+        rf"{_CONDITION}|{_WITH_CHANGES}"
+        r"|\b(?:would|not|never|cannot|can['’]t|no|maybe|perhaps|only|instead)\b|\?"
     ),
     unless="would",
 )
-WITH_A_REASON_FIRST = Grammar(
+WITH_A_REASON_FIRST = replace(
+    SENTENCE,
     # "Given these flaws, a score of 4 is appropriate.", "Since all facts are right, I give it a 4."
-    assertion=SENTENCE.assertion,
-    lead=_LEAD_IN,
-    clause=r",\s++",
+    clause=r", ",
     before=(
-        r"\W*(?:given\s++(?:its|the|that|how|these|this)|based\s++on|considering|because|since"
-        r"|as\s++(?:it|its|the|this|there|all|both|no|most)|due\s++to|while|although|though"
-        r"|despite|even\s++though|in\s++view\s++of|in\s++light\s++of|for\s++its)\b"
+        r"\W*"
+        r"(?:given (?:its|the|that|how|these|this)|based on|considering|because|since"
+        r"|as (?:it|its|the|this|there|all|both|no|most)|due to|while|although|though|despite"
+        r"|even though|in view of|in light of|for its)\b"
     ),
     doubt=(
-        rf"{_CONDITION}|{_BETTER}|{_REPORTS}|{_FOR_A_QUALITY}|\bwould\b"
-        r"|\b(?:as|since)\s++(?:requested|the\s++(?:author|user|text|rubric))\b"
+        rf"{_CONDITION}|{_WITH_CHANGES}|{_REPORTED}|{_FOR_A_QUALITY}|\bwould\b"
+        r"|\b(?:as|since) (?:requested|the (?:author|user|text|rubric))\b"
     ),
-    after=AFTER,
-    doubt_after=DOUBT_AFTER,
 )
-FAIR = Grammar(
+FAIR = replace(
+    SENTENCE,
     # "A score of 4 seems fair."
     assertion=(
-        rf"{_SCORE_OF}SCORE(?:{_AFTER_SCORE}{_DESERVED}"
-        rf"|{_DESERVED}{_AFTER_SCORE.replace('_tail', '_end')}"
-        rf"|{_AFTER_SCORE.replace('_tail', '_last')}(?=\s*+[.!]?\s*+\Z))(?![\w%+/-])"
+        rf"{_SCORE_OF}SCORE"
+        rf"(?:{_AFTER_SCORE}{_DESERVED}|{_DESERVED}{_AFTER_SCORE.replace('_tail', '_end')}"
+        rf"|{_AFTER_SCORE.replace('_tail', '_last')}(?=\s*+[.!]?\s*+\Z))"
+        r"(?![\w%+/-])"
     ),
-    lead=_LEAD_IN,
-    clause=_NEW_CLAUSE,
-    doubt=_DOUBT + rf"|{_REPORTS}|\bwould\b",
-    after=AFTER,
-    doubt_after=DOUBT_AFTER,
 )
 FAIR_WITH_A_REASON_FIRST = replace(
     WITH_A_REASON_FIRST,
     # "Given these flaws, a score of 4 is appropriate."
     assertion=FAIR.assertion,
 )
+# "thus earning it", "resulting in", "which justifies"
 _EARNING = (
-    r"(?:(?:thus|thereby|therefore|hence|so|and)\s++)?"
-    rf"(?:(?:resulting|results)\s++in|earn(?:ing|s)(?:\s++(?:it|{_THE_TEXT}))?|receiving|scoring"
+    r"(?:(?:thus|thereby|therefore|hence|so|and) )?"
+    rf"(?:(?:resulting|results) in|earn(?:ing|s)(?: (?:it|{_THE_TEXT}))?|receiving|scoring"
     r"|achieving|gaining|getting|garnering|meriting|deserving|warranting|justifying|yielding"
-    rf"|obtaining|indicating|suggesting|reflecting|leading\s++to|giving\s++(?:it|this|{_THE_TEXT})"
-    r"|making\s++(?:it|this)(?=\s++an?\s++(?:\w++\s++){0,2}?(?:score|rating)\s++of\b)"
-    r"|(?:which\s++)?(?:results\s++in|justifies|warrants|merits|earns(?:\s++it)?|gives\s++it))"
+    rf"|obtaining|indicating|suggesting|reflecting|leading to|giving (?:it|this|{_THE_TEXT})"
+    r"|making (?:it|this)(?= an? (?:\w++ ){0,2}?(?:score|rating) of\b)"
+    r"|(?:which )?(?:results in|justifies|warrants|merits|earns(?: it)?|gives it))"
 )
 # A participle takes over what the verb before it says: "it would be clear, earning a score of 4".
 _NOT_EARNED = (
-    r"\b(?:could|should|might|may)\s++have\b|\b(?:would|might|should|must)\b[^,;]*+,?\s*+\Z"
-    r"|\b(?:claims|says|pretends|seems|wants|tries|promises)\s++(?:to|that)\b[^,;]*+,?\s*+\Z"
+    r"\b(?:could|should|might|may) have\b|\b(?:would|might|should|must)\b[^,;]*+,?\s*+\Z"
+    r"|\b(?:claims|says|pretends|seems|wants|tries|promises) (?:to|that)\b[^,;]*+,?\s*+\Z"
     r"|\b(?:says|said|reads|adds|writes|wrote|tells|ends|words|quote|begs|asks|claims|demands)"
     r"\s*+\Z"
     r"|\brequested\b|\bdemanded\b|\binstruct\w*|\brubric\b|(?:\b(?:not|never)|n['’]t)\s*+\Z"
@@ -324,36 +328,38 @@ PARTICIPLE = Grammar(
 WITH_A_SCORE = Grammar(
     # "It lacks a structure, with a score of 2.", "(score: 2)"
     assertion=(
-        rf"(?P<with>(?<!\w)(?:hence|thus|with|score|rating"
-        rf"|rated)(?:\s++of)?{_AS_A_SCORE})SCORE{_AFTER_SCORE}"
+        rf"(?P<with>(?<!\w)(?:hence|thus|with|score|rating|rated)(?: of)?{_AS_A_SCORE})SCORE"
+        rf"{_AFTER_SCORE}"
     ),
     lead=r"\s*+",
     clause=r"[,;(–—]\s*+\Z",
     before=PARTICIPLE.before,
-    doubt=PARTICIPLE.doubt
-    + r"|\b(?:match|game|half|won|lost|beat|exam|test|season|requested|and|or)\W*\Z",
+    doubt=(
+        rf"{PARTICIPLE.doubt}"
+        r"|\b(?:match|game|half|won|lost|beat|exam|test|season|requested|and|or)\W*\Z"
+    ),
     after=AFTER,
     doubt_after=DOUBT_AFTER,
 )
 ELLIPSIS = Grammar(
     # "The text is clear and gets a score of 4."
     assertion=(
-        r"(?P<ellipsis>\b(?:(?:therefore|thus|hence|consequently|so"
-        rf"|also)\s++)?{_RECEIVES}{_ADVERB}{_AS_A_SCORE})SCORE{_AFTER_SCORE}"
+        rf"(?P<ellipsis>\b(?:(?:therefore|thus|hence|consequently|so|also) )?{_RECEIVES}"
+        rf"{_ADVERB}{_AS_A_SCORE})SCORE{_AFTER_SCORE}"
     ),
     lead=r"\s*+",
-    clause=rf"(?:,\s*+)?\b(?:and(?:\s++(?:so|{_THEREFORE}))?|{_THEREFORE})\s++",
+    clause=rf"(?:,\s*+)?\b(?:and(?: (?:so|{_THEREFORE}))?|{_THEREFORE}) ",
     before=rf"{_LEAD_IN}(?:{_THIS_TEXT}|TITLE)",
-    doubt=_DOUBT + rf"|{_REPORTS}|\bwould\b|\bneeds?\b|\bshould\b|\bmust\b|\bwants?\b",
+    doubt=rf"{_DOUBT_BEFORE}|\bneeds?\b|\bshould\b|\bmust\b|\bwants?\b",
     after=AFTER,
     doubt_after=DOUBT_AFTER,
 )
 THAT_SCORES = Grammar(
     # "It is complete, resulting in a clear summary that scores a 4."
-    assertion=rf"(?P<relative>\bthat\s++{_RECEIVES}{_AS_A_SCORE})SCORE{_AFTER_SCORE}",
+    assertion=rf"(?P<relative>\bthat {_RECEIVES}{_AS_A_SCORE})SCORE{_AFTER_SCORE}",
     lead=r"\s*+",
-    clause=rf"{_TEXT_NOUN}\s++\Z",
-    before=r".*\b(?:resulting\s++in|making\s++(?:it|this))\s++an?\s(?:[\w-]++\s++)*+\Z",
+    clause=rf"{_TEXT_NOUN} \Z",
+    before=r".*\b(?:resulting in|making (?:it|this)) an?\s(?:[\w-]++ )*+\Z",
     doubt=PARTICIPLE.doubt,
     after=AFTER,
     doubt_after=DOUBT_AFTER,
@@ -361,26 +367,25 @@ THAT_SCORES = Grammar(
 FRACTION = Grammar(
     # "Overall, 4 out of 5.", "It is good, 4/5."
     assertion=(
-        r"(?P<fraction>)SCORE(?<=[0-9e☆★⭐])(?:(?<=/[0-9])|(?<=/[0-9][0-9])|(?<=/100)"
-        r"|(?<=of [0-9])|(?<=of [0-9][0-9])|(?<=of five)|(?<=of ten))\s*+[.!]?[\s)]*+\Z"
+        r"(?P<fraction>)SCORE(?<=[0-9e☆★⭐])"
+        # A lookbehind needs a fixed width: \x20 is a single space.
+        r"(?:(?<=/[0-9])|(?<=/[0-9][0-9])|(?<=/100)"
+        r"|(?<=of\x20[0-9])|(?<=of\x20[0-9][0-9])|(?<=of\x20five)|(?<=of\x20ten))"
+        r"\s*+[.!]?[\s)]*+\Z"
     ),
-    lead=rf"\s*+(?:(?:{_CONCLUSION}|{_THEREFORE})(?:\s*+[,:–—-]\s*+|\s++))*+",
-    clause=r"[,:(–—]\s++",
-    doubt=_DOUBT + rf"|{_REPORTS}|{_MODAL}|\bscale\b",
+    lead=rf"\s*+(?:(?:{_CONCLUSION}|{_THEREFORE})(?:\s*+[,:–—-]\s*+| ))*+",
+    clause=r"[,:(–—] ",
+    doubt=rf"{_DOUBT}|{_REPORTED}|{_MODAL}|\bscale\b",
     says_so="",
 )
-IT_IS = Grammar(
+IT_IS = replace(
+    SENTENCE,
     # "This is a solid 4.", "It's a 4 because one name is wrong.", "A clear 4."
     assertion=(
-        rf"(?P<it_is>\b(?:it|this|that)(?:['’]s|\s++is){_ADVERB}\s++an?\s++(?:{_ADJECTIVES}\s++)*"
-        rf"|(?<!\w)an?\s++(?:{_ADJECTIVES}\s++)*|(?<!\w)(?:{_ADJECTIVES}\s++)+)"
+        rf"(?P<it_is>\b(?:it|this|that)(?:['’]s| is){_ADVERB} an? (?:{_SCORE_ADJECTIVE} )*"
+        rf"|(?<!\w)an? (?:{_SCORE_ADJECTIVE} )*|(?<!\w)(?:{_SCORE_ADJECTIVE} )+)"
         rf"(?=[0-9])SCORE{_AFTER_SCORE}"
     ),
-    lead=_LEAD_IN,
-    clause=_NEW_CLAUSE,
-    doubt=SENTENCE.doubt,
-    after=AFTER,
-    doubt_after=DOUBT_AFTER,
 )
 GRAMMARS = (
     IT_IS,
@@ -396,49 +401,47 @@ GRAMMARS = (
     FRACTION,
 )
 
-# For scales whose labels are two texts.
+# For scales whose labels are two texts, "A" and "B": "the summary "
 _CANDIDATE = (
-    r"(?:(?:the\s++)?(?:text|summary|response|output|answer|option|assistant|candidate"
-    r"|version)\s++)?"
+    r"(?:(?:the )?(?:text|summary|response|output|answer|option|assistant|candidate|version) )?"
 )
+# "clearly ", "still slightly "
 _BY_HOW_MUCH = (
     r"(?:(?:clearly|slightly|much|overall|definitely|significantly|marginally|still|therefore"
-    r"|thus)\s++)*"
+    r"|thus) )*"
 )
-PREFERENCE = Grammar(
+PREFERENCE = replace(
+    SENTENCE,
     # "Summary B is better because it names both teams.", "I prefer A.", "The better text is B."
     assertion=(
-        rf"(?:(?P<prefers>\bI(?:['’](?:d|ll)|\s++(?:would|will|must))?{_ADVERB}\s++(?:prefer"
-        r"|choose|pick|select|go\s++with|vote\s++for)\s++"
-        r"|\b(?:(?:the|my)\s++)?(?:better|best|stronger|preferred|superior|winning|winner|choice"
-        r"|preference|pick)(?:\s++(?:one|text|summary|response|answer|output|option))?\s++(?:is"
-        r"|goes\s++to)\s*+:?\s++)|(?<!\w))"
-        rf"{_CANDIDATE}SCORE(?(prefers)"
-        rf"|\s++(?:is\s++{_BY_HOW_MUCH}(?:the\s++)?{_BY_HOW_MUCH}(?:better|best"
-        r"|winner|superior|preferred|preferable|stronger|the\s++better)"
-        r"(?:\s++(?:one|choice|option|text|summary|response|answer"
-        r"|output))?(?:\s++than\s++(?:(?:the\s++)?(?:text|summary|response|answer"
-        r"|output)\s++)?[A-Z])?|wins)"
-        r")(?:\s++(?:overall|here|in\s++terms\s++of\s++TITLE))?(?![\w%+/-])"
+        rf"(?:(?P<prefers>\bI(?:['’](?:d|ll)| (?:would|will|must))?{_ADVERB} "
+        r"(?:prefer|choose|pick|select|go with|vote for) "
+        r"|\b(?:(?:the|my) )?"
+        r"(?:better|best|stronger|preferred|superior|winning|winner|choice|preference"
+        r"|pick)"
+        r"(?: (?:one|text|summary|response|answer|output|option))? (?:is|goes to)"
+        r"\s*+:? )"
+        r"|(?<!\w))"
+        rf"{_CANDIDATE}SCORE"
+        r"(?(prefers)| "
+        rf"(?:is {_BY_HOW_MUCH}(?:the )?{_BY_HOW_MUCH}"
+        r"(?:better|best|winner|superior|preferred|preferable|stronger|the better)"
+        r"(?: (?:one|choice|option|text|summary|response|answer|output))?"
+        r"(?: than (?:(?:the )?(?:text|summary|response|answer|output) )?[A-Z])?"
+        r"|wins))"
+        r"(?: (?:overall|here|in terms of TITLE))?(?![\w%+/-])"
     ),
-    lead=_LEAD_IN,
-    clause=_NEW_CLAUSE,
-    doubt=_DOUBT + rf"|{_REPORTS}|\bwould\b",
-    after=AFTER,
-    doubt_after=DOUBT_AFTER,
 )
 # For scales whose labels are words: "The text is irrelevant to the question."
-IS_LABEL = Grammar(
+IS_LABEL = replace(
+    SENTENCE,
     assertion=(
-        rf"(?P<is>\b(?:{_THIS_TEXT}|TITLE)\s++is\s++(?:(?:clearly|completely|entirely|fully"
-        rf"|therefore"
-        r"|thus|overall|also|definitely|indeed|simply|totally)\s++)*)SCORE"
-        r"(?:\s++(?:to|for|with)\s++(?:the|this)\s++(?:question|prompt|topic|task|query|request"
-        r"|source|user['’]s\s++(?:question|request)))?(?![\w%+/-])"
+        rf"(?P<is>\b(?:{_THIS_TEXT}|TITLE) is "
+        r"(?:(?:clearly|completely|entirely|fully|therefore|thus|overall|also|definitely"
+        r"|indeed|simply|totally) )*)"
+        r"SCORE"
+        r"(?: (?:to|for|with) (?:the|this) "
+        r"(?:question|prompt|topic|task|query|request|source|user['’]s (?:question|request)))?"
+        r"(?![\w%+/-])"
     ),
-    lead=_LEAD_IN,
-    clause=_NEW_CLAUSE,
-    doubt=_DOUBT + rf"|{_REPORTS}|\bwould\b",
-    after=AFTER,
-    doubt_after=DOUBT_AFTER,
 )

@@ -17,13 +17,14 @@ from dataclasses import dataclass
 class Grammar:
     """One way in which a language asserts a score.
 
-    All fields are patterns, in which SCORE and TITLE are replaced by those of the scale and the
-    criterion. `assertion` ends with the sentence, or right before a reason. `lead` matches the
-    words between the beginning of a clause and the assertion. `clause` matches the end of a reason
-    before that clause, `before` the reason itself, and `doubt` words that the reason must not
-    contain. `after` matches the beginning of a reason behind the assertion, and `doubt_after` words
-    that this reason must not contain. `says_so` must occur beside the number: a number alone
-    asserts nothing. `unless` names a group of the assertion that must not be there.
+    All fields are patterns. SCORE and TITLE stand for the patterns of the scale and the criterion,
+    a space for white space of any length. `assertion` ends with the sentence, or right before a
+    reason. `lead` matches the words between the beginning of a clause and the assertion. `clause`
+    matches the end of a reason before that clause, `before` the reason itself, and `doubt` words
+    that the reason must not contain. `after` matches the beginning of a reason behind the
+    assertion, and `doubt_after` words that this reason must not contain. `says_so` must occur
+    beside the number: a number alone asserts nothing. `unless` names a group of the assertion that
+    must not be there.
     """
 
     assertion: str
@@ -102,6 +103,8 @@ def reader(grammar: Grammar, score_pattern: str, title_pattern: str) -> Reader:
     """Return the reader of a grammar, given the patterns of a score and a criterion's title."""
 
     def compiled(pattern: str) -> re.Pattern[str]:
+        # First, because the other two patterns may contain spaces of their own.
+        pattern = pattern.replace(" ", r"\s++")
         pattern = pattern.replace("SCORE", score_pattern).replace("TITLE", title_pattern)
         return re.compile(pattern, re.IGNORECASE)
 
