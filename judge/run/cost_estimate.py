@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from judge.config import RankConfig, RunConfig
 from judge.core.errors import ConfigError
@@ -30,9 +31,11 @@ from judge.run.request_estimates import (
 )
 
 SAMPLED_JUDGMENTS = 400
-"""Judgments of each judge that an estimate before a run looks at."""
-_LATENCY, _PER_SECOND = 1.0, 60.0
-"""Guessed seconds until a reply begins, and tokens written per second."""
+"""The most judgments of each judge that an estimate before a run counts."""
+_LATENCY = 1.0
+"""Guessed seconds until a reply begins."""
+_TOKENS_PER_SECOND = 60.0
+"""Guessed speed at which a model writes."""
 _MILLION = 1e6
 _ORDERS = {1: "one order", 2: "both orders"}
 _HALF_PRICED = (pricing.DEFAULT_URL, VENDORS["anthropic"].url, VENDORS["gemini"].url)
@@ -53,15 +56,12 @@ def estimate_cost(
         raise ConfigError(
             f"{option('items')} with {option('pairs')}: the number of pairs is fixed; leave one out"
         )
-    judging = [
-        judge_forecast(prepared.plans[estimate.judge], prepared.judges[estimate.judge], estimate)
-        for estimate in count_requests(prepared, most, items)
-    ]
+    judging = _forecasts(prepared, count_requests(prepared, most, items))
     # Systems write one after the other, then all judges score at the same time.
-    steps = [judge.time.seconds for judge in prepared.writing if judge.time.seconds is not None]
-    judging_times = [judge.time.seconds for judge in judging if judge.time.seconds is not None]
-    if judging_times:
-        steps.append(max(judging_times))
+    steps = _known_seconds(prepared.writing)
+    judging_seconds = _known_seconds(judging)
+    if judging_seconds:
+        steps.append(max(judging_seconds))
     judges = (*prepared.writing, *judging)
     price = sum_prices(judge.money.price for judge in judges)
     return CostEstimate(
@@ -71,6 +71,20 @@ def estimate_cost(
         budget=config.budget,
         fits=_requests_in_budget(config, judges, price),
     )
+
+
+def _forecasts(prepared: PreparedRun, estimates: Iterable[JudgeEstimate]) -> list[JudgeForecast]:
+    """Return the price and the time of each judge's requests."""
+    forecasts: list[JudgeForecast] = []
+    for estimate in estimates:
+        judge = estimate.judge
+        forecasts.append(judge_forecast(prepared.plans[judge], prepared.judges[judge], estimate))
+    return forecasts
+
+
+def _known_seconds(judges: Iterable[JudgeForecast]) -> list[float]:
+    """Return the times of the judges whose time is known."""
+    return [judge.time.seconds for judge in judges if judge.time.seconds is not None]
 
 
 def _requests_in_budget(
@@ -93,9 +107,9 @@ def _requests_in_budget(
 
 
 def cost_summary(runs: Iterable[PreparedRun]) -> str:
-    """Return about how many requests the runs take and their price, from a sample.
+    """Return the approximate number of requests of the runs and their price.
 
-    "" if no model is called.
+    Both are estimated from a sample of the judgments. "" if no model is called.
     """
     estimates = []
     for prepared in runs:
@@ -127,35 +141,48 @@ def _price(config: RunConfig, provider: Provider, estimate: JudgeEstimate) -> Pr
     if provider.notice:
         return Price(0.0, 0.0, 0.0, "no model is called")
     total = estimate.total
-    discounted = config.engine == "batch" and provider.endpoint in _HALF_PRICED
+    in_batches = config.engine == "batch"
+    discounted = in_batches and provider.endpoint in _HALF_PRICED
 
     def cost(usage: Usage) -> float | None:
         batched = usage if discounted else Usage()
         return pricing.cost_of(provider, usage, batched=batched)
 
-    read = int(total.read)
-    written = int(total.written)
-    price = cost(Usage(read, written))
+    usage = Usage(int(total.read), int(total.written))
+    price = cost(usage)
     if price is None:
         return Price(None, None, None, pricing.why_unknown(provider))
-    cached = cost(
-        Usage(read, written, cached_tokens=int(total.shared), cache_write_tokens=int(total.stored))
+    with_prompt_cache = replace(
+        usage, cached_tokens=int(total.shared), cache_write_tokens=int(total.stored)
     )
-    more: float | None = 0.0
-    if estimate.draws:
-        # Draws replace the other requests, except the first, which shows that they are needed.
-        first = 1 / max(1, total.requests)
-        extra_read = round(total.read * (estimate.each - 1 + first))
-        extra_written = round(total.written * (estimate.draws - 1 + first))
-        more = cost(Usage(extra_read, extra_written))
     source = pricing.price_source(provider)
-    if config.engine == "batch":
-        source += ", half price in a batch" if discounted else "; half of it if it has a Batch API"
+    if discounted:
+        source += ", half price in a batch"
+    elif in_batches:
+        source += "; half of it if it has a Batch API"
     rate = None
-    rates = pricing.prices_of(provider)
-    if rates:
-        rate = (rates[0] * _MILLION, rates[3] * _MILLION)
-    return Price(price, cached, more, source, rate)
+    token_prices = pricing.prices_of(provider)
+    if token_prices is not None:
+        rate = (token_prices.uncached * _MILLION, token_prices.output * _MILLION)
+    return Price(
+        price,
+        cached=cost(with_prompt_cache),
+        more=cost(_usage_of_draws(estimate)) if estimate.draws else 0.0,
+        why=source,
+        rate=rate,
+    )
+
+
+def _usage_of_draws(estimate: JudgeEstimate) -> Usage:
+    """Return the additional tokens if the model turns out to give no token probabilities.
+
+    Draws then replace all requests except the first, which shows that they are needed.
+    """
+    total = estimate.total
+    first = 1 / max(1, total.requests)
+    read = round(total.read * (estimate.each - 1 + first))
+    written = round(total.written * (estimate.draws - 1 + first))
+    return Usage(read, written)
 
 
 def _duration(config: RunConfig, provider: Provider, total: CriterionEstimate) -> Duration:
@@ -165,7 +192,8 @@ def _duration(config: RunConfig, provider: Provider, total: CriterionEstimate) -
         return Duration(None, "nothing to ask")
     if config.engine == "batch":
         return Duration(None, "a batch takes up to 24 hours")
-    seconds_per_reply = _LATENCY + total.written / total.requests / _PER_SECOND
+    # The slowest of these limits decides.
+    seconds_per_reply = _LATENCY + total.written / total.requests / _TOKENS_PER_SECOND
     rounds = total.requests / min(config.max_concurrency, total.requests)
     limits = [(rounds * seconds_per_reply, f"{config.max_concurrency} at once")]
     if config.rpm:
@@ -180,8 +208,9 @@ def _duration(config: RunConfig, provider: Provider, total: CriterionEstimate) -
 
 
 def pending_batches(prepared: PreparedRun) -> list[str]:
-    """Warn of batches of an earlier run that are still in progress, if this run would not wait for
-    them.
+    """Return a warning for each judge whose requests an earlier run left in unfinished batches.
+
+    An empty list if this run uses batches too, because it then waits for them.
     """
     if prepared.config.engine == "batch":
         return []
@@ -202,11 +231,11 @@ def pending_batches(prepared: PreparedRun) -> list[str]:
 
 
 def one_line_estimate(prepared: PreparedRun, notes: list[str] | None = None) -> str:
-    """Return one line to print before a run: judgments and, from a sample, about the requests,
-    tokens, price and time.
+    """Return one line to print before a run: its judgments, requests, tokens, price and time.
 
-    Batches in progress get lines of their own. "" without a judge. What the run should say of its
-    cache, such as that a damaged one was replaced, is added to `notes`.
+    All but the judgments are estimated from a sample. Batches in progress get lines of their own.
+    "" without a judge. Warnings about the cache, such as that a damaged one was replaced, are added
+    to `notes`.
     """
     estimates = count_requests(prepared, SAMPLED_JUDGMENTS, notes=notes)
     if not estimates:
@@ -226,21 +255,20 @@ def one_line_estimate(prepared: PreparedRun, notes: list[str] | None = None) -> 
 
 
 def _size_of_run(prepared: PreparedRun) -> str:
-    """Write `120 judgments to make`; for a ranking, the pairs of texts before."""
+    """Return `120 judgments to make`, for a ranking `60 pairs of texts in both orders: …`."""
     pairs = prepared.pairs
     size = len(pairs.compared) if pairs else len(prepared.samples)
     checklists = [criterion for criterion in prepared.criteria if criterion.is_checklist]
+    # A checklist asks one question per item of the list, and so more than one per text.
     more_questions = 0
     for criterion in checklists:
         for sample in prepared.samples:
             if has_questions(criterion, sample):
                 more_questions += len(questions_of(criterion, sample)) - 1
     count = (size * len(prepared.criteria) + more_questions) * len(prepared.judges)
-    line = (
-        f"{plural(count, 'question')} to ask"
-        if checklists
-        else f"{plural(count, 'judgment')} to make"
-    )
+    line = f"{plural(count, 'judgment')} to make"
+    if checklists:
+        line = f"{plural(count, 'question')} to ask"
     if pairs is not None and isinstance(prepared.config, RankConfig):
         orders = _ORDERS[prepared.config.orders]
         return f"{plural(pairs.chosen, 'pair')} of texts in {orders}: {line}"
@@ -248,11 +276,8 @@ def _size_of_run(prepared: PreparedRun) -> str:
 
 
 def _cost_line(prepared: PreparedRun, estimates: Sequence[JudgeEstimate]) -> str:
-    """Write about the requests, the tokens, the price and the time."""
-    judges = [
-        judge_forecast(prepared.plans[estimate.judge], prepared.judges[estimate.judge], estimate)
-        for estimate in estimates
-    ]
+    """Return `about 120 requests, 84k tokens to read, 2,400 to write, $0.02, about 10 s`."""
+    judges = _forecasts(prepared, estimates)
     requests = sum(estimate.total.requests for estimate in estimates)
     usage = sum((judge.usage for judge in judges), Usage())
     parts = [
@@ -260,14 +285,16 @@ def _cost_line(prepared: PreparedRun, estimates: Sequence[JudgeEstimate]) -> str
         f"{_short(usage.prompt_tokens)} tokens to read, {_short(usage.completion_tokens)} to write",
         price_text(sum_prices(judge.money.price for judge in judges)),
     ]
-    seconds = [judge.time.seconds for judge in judges if judge.time.seconds is not None]
+    seconds = _known_seconds(judges)
     if seconds:
         parts.append(f"about {duration(max(seconds))}")
     return ", ".join(parts)
 
 
 def _short(number: int) -> str:
-    """`840`, `12k`, `4.2M`."""
+    """Return `8,400`, `12k` or `4.2M`."""
     if number < 10_000:
         return f"{number:,}"
-    return f"{number / 1e3:.0f}k" if number < 1e6 else f"{number / 1e6:.1f}M"
+    if number < _MILLION:
+        return f"{number / 1e3:.0f}k"
+    return f"{number / _MILLION:.1f}M"
