@@ -1,4 +1,4 @@
-"""The evidence of single scores: their values, with what their replies leave open.
+"""The evidence of single scores: their values, and how uncertain their replies leave them.
 
 `mean_tests` tests the mean of several scores, and `case_scores` looks them up in a result.
 """
@@ -35,8 +35,8 @@ class Undecidable(Exception):
 class ScoreEvidence:
     """A score with its uncertainty.
 
-    `low` and `high` bound the value for any outcome of what was not seen: probability on no label,
-    or draws that did not parse. Both are None for a single reply. `sd` is the standard deviation of
+    `low` and `high` bound the value for any outcome of what was not seen: probability outside the
+    labels, or draws that did not parse. Both are None for a single reply. `sd` is the standard deviation of
     the `n` draws (divisor n − 1); None for fewer than two draws, or if the values of their labels
     are unknown.
     """
@@ -79,11 +79,19 @@ def evidence_of(score: Score, value_by_label: Mapping[str, float]) -> ScoreEvide
     # Metrics, and equal texts that no judge compared, have exact values.
     if provenance.method not in _JUDGED:
         return ScoreEvidence(value, value, value)
-    if provenance.method != "samples":
-        # One label, or a panel's vote, says nothing about how certain it is.
-        if provenance.method in ("single", "panel") or None in (provenance.low, provenance.high):
-            return ScoreEvidence(value, None, None)
-        return ScoreEvidence(value, provenance.low, provenance.high)
+    if provenance.method == "samples":
+        return _evidence_of_draws(score, value_by_label)
+    # One label, or a panel's vote, says nothing about how certain it is.
+    is_single = provenance.method in ("single", "panel")
+    if is_single or provenance.low is None or provenance.high is None:
+        return ScoreEvidence(value, None, None)
+    return ScoreEvidence(value, provenance.low, provenance.high)
+
+
+def _evidence_of_draws(score: Score, value_by_label: Mapping[str, float]) -> ScoreEvidence:
+    """Return a mean of draws as evidence, with the standard deviation of the draws."""
+    value = score.value
+    provenance = score.provenance
     n_draws = provenance.n
     share_by_label = shares(score)
     has_unknown_labels = bool(share_by_label.keys() - value_by_label.keys())
@@ -103,8 +111,8 @@ def evidence_of(score: Score, value_by_label: Mapping[str, float]) -> ScoreEvide
 
 
 def likeliest(share_by_label: Mapping[str, float]) -> str:
-    """Return the likeliest label, the first in the scale's order if several are; "" if none."""
-    return max(share_by_label, key=share_by_label.__getitem__) if share_by_label else ""
+    """Return the likeliest label, "" if there is none. Of several, it is the first of the scale."""
+    return max(share_by_label, key=share_by_label.__getitem__, default="")
 
 
 def label_margin(score: Score, label: str, opponent_label: str) -> ScoreEvidence:

@@ -98,9 +98,17 @@ class Label(Case):
             column = display_name(case_scores.column.name)
             raise Undecidable(f"scores of {column} are not made of labels: expect min or max")
         if len(shares_by_text) == 1:
-            ((text, shares),) = shares_by_text.items()
+            text, shares = next(iter(shares_by_text.items()))
             return self._decide_single(case_scores, text, shares)
-        # Counted over all texts: one without a score does not have the label.
+        return self._decide_share(shares_by_text, lacking, detail)
+
+    def _decide_share(
+        self, shares_by_text: Mapping[Text, Mapping[str, float]], lacking: str, detail: str
+    ) -> Decision:
+        """Decide by the share of all texts that have the label.
+
+        A text without a score does not have it. `lacking` and `detail` describe these texts.
+        """
         others: list[str] = []
         hits = 0
         for (item, system), shares in shares_by_text.items():
@@ -302,22 +310,20 @@ class Order(Case):
             raise Undecidable(
                 f"no item has texts of both {display_name(better)} and {display_name(worse)}"
             )
-        parts_of = case_scores.preference if context.pairwise else case_scores.difference
-        compared: dict[str, list[str]] = {}
-        without_score: dict[str, list[str]] = {}
-        items: list[Parts] = []
-        for name, generations in items_with_both.items():
-            parts = parts_of(generations, better, worse)
-            if parts:
-                compared[name] = generations
-                items.append(parts)
-            else:
-                without_score[name] = generations
+        terms_by_item = self._terms(items_with_both, context, case_scores)
+        items = list(terms_by_item.values())
+        compared = {name: items_with_both[name] for name in terms_by_item}
+        without_score = {
+            name: generations
+            for name, generations in items_with_both.items()
+            if name not in terms_by_item
+        }
         lost = self._lost_rows(without_score, context, case_scores)
         lacking, detail = case_scores.describe_missing(lost, fatal=not items)
         even = _EVEN if context.pairwise else 0.0
-        tests = self._tests(items, even, context)
+        tests = self._test_lead(items, even, context)
         margin_test = tests.margin
+        # The tests are about the distance from the margin; the verdict shows the lead itself.
         estimate = margin_test.moved(even + self.margin)
         side = _side(margin_test)
         if context.pairwise:
@@ -326,15 +332,32 @@ class Order(Case):
         else:
             measured = format_change(estimate, places(case_scores.column))
             flips = ""
-        replies = "one reply each" if margin_test.single and side < 0 else ""
+        # If the case is met, the reason itself says so.
+        single_replies = "one reply each" if margin_test.single and side < 0 else ""
         reason = self._describe_margin(tests)
         return Decision(
             STATUS[side],
-            joined(reason, replies, margin_test.alike, flips, lacking),
+            joined(reason, single_replies, margin_test.alike, flips, lacking),
             measured,
             estimate=estimate,
             detail=detail,
         )
+
+    def _terms(
+        self,
+        items: Mapping[str, Sequence[str]],
+        context: CaseContext,
+        case_scores: CaseScores,
+    ) -> dict[str, Parts]:
+        """Return the terms of each item's lead, without the items that have no scores."""
+        better, worse = self.systems
+        lead_of = case_scores.preference if context.pairwise else case_scores.difference
+        terms_by_item: dict[str, Parts] = {}
+        for name, generations in items.items():
+            terms = lead_of(generations, better, worse)
+            if terms:
+                terms_by_item[name] = terms
+        return terms_by_item
 
     def _items_with_both(
         self, context: CaseContext, case_scores: CaseScores
@@ -352,7 +375,7 @@ class Order(Case):
         return with_both
 
     def _rows(self, *, pairwise: bool) -> list[tuple[str, str]]:
-        """Return system and opponent of the rows about an item."""
+        """Return the system and the opponent of an item's rows: a ranking shows both orders."""
         better, worse = self.systems
         if pairwise:
             return [(better, worse), (worse, better)]
@@ -385,10 +408,10 @@ class Order(Case):
             return ""
         return f"the order shown changed {flipped:,} of {plural(answers, 'answer')}"
 
-    def _tests(self, items: Sequence[Parts], even: float, context: CaseContext) -> _LeadTests:
-        """Return the tests of the lead against the margin and against none.
+    def _test_lead(self, items: Sequence[Parts], even: float, context: CaseContext) -> _LeadTests:
+        """Test the lead against the margin, and against no lead, which is `even`.
 
-        Several items are a sample of others, so they need as many as a report's tests do.
+        Several items are a sample of others, so this needs as many as the tests of a report.
         """
         limits = (even + self.margin, even)
         margin, zero = mean(items, *limits, seed=context.seed)
@@ -411,11 +434,15 @@ class Order(Case):
         return _LeadTests(margin, zero)
 
     def _describe_margin(self, tests: _LeadTests) -> str:
-        """Say how the lead compares with the margin."""
+        """Say how the lead compares with the margin.
+
+        The order of the reasons matters: the first that applies explains the verdict best.
+        """
         margin = tests.margin
         side = _side(margin)
         if side > 0:
             return self._describe_met(margin)
+        # Undecided, or not met, because of the data.
         if margin.too_few_reason:
             return margin.too_few_reason
         if margin.rare_scores:
@@ -424,6 +451,7 @@ class Order(Case):
             return margin.untested_reason
         if side == 0:
             return self._describe_undecided(margin)
+        # Not met: worse than the other side, or better by less than the margin.
         if tests.zero.significant_direction < 0:
             return f"worse{tests.zero.tested}"
         if self.margin > 0:
@@ -431,15 +459,16 @@ class Order(Case):
         return "not better"
 
     def _describe_met(self, margin: MeanTest) -> str:
-        by = ""
+        ahead = "ahead"
+        better = "better"
         if self.margin < 0:
             # Non-inferiority: at most this much worse.
             by = f" by {short(-self.margin)}"
+            ahead = f"not behind{by}"
+            better = f"not worse{by}"
         if margin.single:
-            ahead = "not behind" if self.margin < 0 else "ahead"
-            return f"{ahead}{by}, one reply each"
-        better = "not worse" if self.margin < 0 else "better"
-        return f"{better}{by}{margin.tested}"
+            return f"{ahead}, one reply each"
+        return f"{better}{margin.tested}"
 
     def _describe_undecided(self, margin: MeanTest) -> str:
         lead = ""
@@ -535,21 +564,21 @@ class Drift(Case):
         lacking, detail = case_scores.missing_texts(context.texts)
         runs = pair_runs(context.baseline, case_scores, context.criterion, context.texts)
         limits = self._mean_limits(case_scores)
-        bounds = [-limit.sign * limit.size for limit in limits]
+        bounds = [limit.bound for limit in limits]
         # The first test is against no change; the verdict shows its estimate.
-        still, *tests = mean(runs.items(), 0.0, *bounds, seed=context.seed)
+        no_change, *tests = mean(runs.items(), 0.0, *bounds, seed=context.seed)
         decisions = [
             _decide_mean(mean_test, limit) for mean_test, limit in zip(tests, limits, strict=True)
         ]
         decimals = places(case_scores.column)
-        estimate = still.estimate
+        estimate = no_change.estimate
         measured: list[str] = []
         remarks: list[str] = []
         if limits:
-            measured.append(format_change(still.estimate, decimals))
-            if still.single and not still.too_few_reason:
+            measured.append(format_change(no_change.estimate, decimals))
+            if no_change.single and not no_change.too_few_reason:
                 remarks.append("one reply each")
-            remarks.append(still.alike)
+            remarks.append(no_change.alike)
         if self.drift.max_flips is not None:
             flips = _decide_flips(runs, self.drift.max_flips)
             decisions.append(flips)
@@ -579,24 +608,26 @@ class Drift(Case):
 
 @dataclass(frozen=True, slots=True)
 class _MeanLimit:
-    """A limit of the change of the mean, which must be on the side `sign` of `−sign · size`.
+    """A limit of the change of the mean: no more than `size` towards the bad side.
 
-    `verb` says what a change beyond the limit is.
+    `sign` is 1 if the mean may not fall below the bound, −1 if it may not rise above it. `verb` is
+    how a message calls a change beyond the bound.
     """
 
     sign: int
     size: float
     verb: str
 
+    @property
+    def bound(self) -> float:
+        """The largest change allowed, in points of the scale: a drop is negative."""
+        return -self.sign * self.size
+
 
 def _decide_mean(mean_test: MeanTest, limit: _MeanLimit) -> Decision:
-    """Decide whether the mean stays within a limit, given its test against `−sign · size`."""
-    if mean_test.too_few_reason:
-        return Decision("undecided", mean_test.too_few_reason)
+    """Decide whether the mean stays within a limit, given its test against the limit's bound."""
     beyond = f"{limit.verb} by more than {short(limit.size)}"
-    return decide_limit(
-        mean_test, limit.sign, beyond, f"a change of {short(-limit.sign * limit.size)}"
-    )
+    return decide_limit(mean_test, limit.sign, beyond, f"a change of {short(limit.bound)}")
 
 
 def _decide_flips(runs: PairedRuns, max_flips: float) -> Decision:
