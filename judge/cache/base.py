@@ -1,8 +1,8 @@
 """The base class of caches, the cache that stores nothing, and the text form of a cache's rows.
 
-The row of a reply is the reply as JSON, then a line with the request without its messages. The
-messages have a row of their own by their digest, once for all draws. Rows of older versions have
-only the reply.
+A reply's row has two lines: the reply as JSON, and its request without the messages. The messages
+have a row of their own under their digest, so that all draws share it. Older versions of judge
+wrote the first line only.
 """
 
 from __future__ import annotations
@@ -11,14 +11,28 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from judge.core.records import Request, Response
 
 _encode = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode
 PROMPT = "prompt:"
 """The beginning of the key of a row with messages. The key of a reply is that of its request."""
-_N_REQUEST_FIELDS = 5
+
+
+class _RequestLine(NamedTuple):
+    """The second line of a reply's row, a JSON list in this order."""
+
+    endpoint: str
+    model: str
+    draw: int
+    params: dict[str, Any]
+    digest: str
+
+    @property
+    def prompt_key(self) -> str:
+        """The key of the row with the messages."""
+        return f"{PROMPT}{self.digest}"
 
 
 class Cache:
@@ -51,8 +65,8 @@ def encode(key: str, response: Response, request: Request | None) -> dict[str, s
     messages = _json([dict(message) for message in request.messages])
     digest = _digest(messages)
     params = dict(request.params)
-    request_line = _json([request.endpoint, request.model, request.draw, params, digest])
-    return {PROMPT + digest: messages, key: f"{response.to_json()}\n{request_line}"}
+    line = _RequestLine(request.endpoint, request.model, request.draw, params, digest)
+    return {line.prompt_key: messages, key: f"{response.to_json()}\n{_json(line)}"}
 
 
 def decode_reply(text: str) -> Response:
@@ -75,10 +89,9 @@ def prompt_keys(rows: Iterable[str]) -> list[str]:
     keys: dict[str, None] = {}
     for text in rows:
         with suppress(ValueError):
-            fields = _request_fields(text)
-            if fields:
-                digest = fields[-1]
-                keys[f"{PROMPT}{digest}"] = None
+            line = _request_line(text)
+            if line is not None:
+                keys[line.prompt_key] = None
     return list(keys)
 
 
@@ -94,33 +107,32 @@ def is_intact(key: str, text: str) -> bool:
 def decode_request(text: str, prompts: Mapping[str, str]) -> Request | None:
     """Return the request of a row, None if the row has none or its prompt is missing.
 
-    Raises ValueError.
+    Raises ValueError for a line that judge never wrote.
     """
-    fields = _request_fields(text)
-    if fields is None:
+    line = _request_line(text)
+    if line is None:
         return None
-    endpoint, model, draw, params, digest = fields
-    key = f"{PROMPT}{digest}"
-    messages = prompts.get(key)
-    if messages is None or not is_intact(key, messages):
+    messages = prompts.get(line.prompt_key)
+    if messages is None or not is_intact(line.prompt_key, messages):
         return None
-    return Request(model, tuple(json.loads(messages)), params, draw, endpoint)
+    return Request(line.model, tuple(json.loads(messages)), line.params, line.draw, line.endpoint)
 
 
-def _request_fields(text: str) -> list[Any] | None:
+def _request_line(text: str) -> _RequestLine | None:
     """Return the second line of a row, None if there is none.
 
     Raises ValueError for a line that judge never wrote.
     """
-    request_line = text.partition("\n")[2]
-    if not request_line:
+    second_line = text.partition("\n")[2]
+    if not second_line:
         return None
-    fields = json.loads(request_line)
-    if not isinstance(fields, list) or len(fields) != _N_REQUEST_FIELDS:
+    fields = json.loads(second_line)
+    if not isinstance(fields, list) or len(fields) != len(_RequestLine._fields):
         raise ValueError("not a request")
-    if not isinstance(fields[3], dict):
+    line = _RequestLine(*fields)
+    if not isinstance(line.params, dict):
         raise ValueError("not a request")
-    return fields
+    return line
 
 
 def _json(value: object) -> str:

@@ -25,6 +25,7 @@ _BATCH = 500
 _TIMEOUT = 60.0
 _ERRORS = (sqlite3.Error, diskcache.Timeout, OSError, ValueError)
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+_OTHER_FOLDER = "name a folder of yours with --cache DIR, or run with --no-cache"
 T = TypeVar("T")
 
 
@@ -146,34 +147,23 @@ class DiskCache(base.Cache):
     def _key_blocks(self) -> Iterator[Sequence[str]]:
         """Yield the keys of all replies in blocks; one may come twice."""
         store: Any = None
-        keys: Iterator[str] = iter(())
+        remaining: Iterator[str] = iter(())
 
-        def block() -> list[str]:
-            nonlocal store, keys
+        def next_keys() -> list[str]:
+            nonlocal store, remaining
             if store is not self._store:
                 # Another file replaced the one before: it is read from its start.
                 store = self._store
-                keys = iter(self._store)
-            return list(islice(keys, _BATCH))
+                remaining = iter(store)
+            return list(islice(remaining, _BATCH))
 
-        while block_keys := self._with_file(block):
-            yield list(filter(_is_reply, block_keys))
+        while keys := self._with_file(next_keys):
+            yield [key for key in keys if _is_reply(key)]
 
     def _with_file(self, work: Callable[[], T]) -> T:
-        """Do some work with the file; if it is damaged, with a new one that replaces it."""
+        """Do some work with the file, and replace a damaged one. Raises StorageError."""
         try:
-            try:
-                return self._try_with_file(work)
-            except _ERRORS as error:
-                # This also ends a transaction that the error left open.
-                self._close_store()
-                damage = _cause(error)
-                # The lowest byte is the primary result code (sqlite.org/rescode.html).
-                primary_code = getattr(damage, "sqlite_errorcode", 0) & 0xFF
-                if primary_code not in _DAMAGED:
-                    raise
-            self._set_aside(damage)
-            return self._try_with_file(work)
+            return self._with_intact_file(work)
         except _ERRORS as error:
             self._close_store()
             cause = _cause(error)
@@ -181,8 +171,21 @@ class DiskCache(base.Cache):
                 f"cache {self.folder}: {cause or type(cause).__name__}; {_advice(cause)}"
             ) from error
 
+    def _with_intact_file(self, work: Callable[[], T]) -> T:
+        """Do some work with the file; if it is damaged, with a new one that replaces it."""
+        try:
+            return self._try_with_file(work)
+        except _ERRORS as error:
+            # This also ends a transaction that the error left open.
+            self._close_store()
+            cause = _cause(error)
+            if not _is_damage(cause):
+                raise
+        self._set_aside(cause)
+        return self._try_with_file(work)
+
     def _try_with_file(self, work: Callable[[], T]) -> T:
-        """Do some work with the file at the path."""
+        """Do some work with the file, which is opened if it is another one than before."""
         _make_own_folder(self.folder)
         with files.locked(self._lock, shared=True):
             # Another process may have replaced the open file.
@@ -230,10 +233,7 @@ def _make_own_folder(folder: Path) -> None:
     elif folder.is_symlink():
         problem = "it is a link"
     if problem:
-        raise StorageError(
-            f"cache {folder}: {problem}; name a folder of yours with --cache DIR, or run with "
-            "--no-cache"
-        )
+        raise StorageError(f"cache {folder}: {problem}; {_OTHER_FOLDER}")
 
 
 def _is_foreign(folder: Path) -> bool:
@@ -303,9 +303,16 @@ def _cause(error: BaseException) -> BaseException:
     return error
 
 
+def _is_damage(error: BaseException) -> bool:
+    """Return whether SQLite found the file damaged."""
+    # The lowest byte is the primary result code (sqlite.org/rescode.html).
+    primary_code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    return primary_code in _DAMAGED
+
+
 def _advice(error: BaseException) -> str:
     if isinstance(error, PermissionError):
-        return "name a folder of yours with --cache DIR, or run with --no-cache"
+        return _OTHER_FOLDER
     if "full" in str(error) or "space" in str(error) or "disk I/O" in str(error):
         return (
             "make room on the disk (or name another with --cache DIR) "
