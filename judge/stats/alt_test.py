@@ -94,10 +94,18 @@ def alt_test(
         left_out = _left_out(judge, votes, position, name, epsilon)
         if left_out is not None:
             raters.append(left_out)
+    # A rater without a p has too few texts, and is in no share or mean.
     tested = [rater for rater in raters if rater.p is not None]
     if len(tested) < MIN_RATERS:
         reason = _reason_without_test(votes, len(tested))
-        return AltTest(epsilon, None, None, None, tuple(raters), reason)
+        return AltTest(
+            epsilon,
+            passed=None,
+            winning_rate=None,
+            advantage=None,
+            raters=tuple(raters),
+            reason=reason,
+        )
     limit = _significance_limit([rater.p for rater in tested if rater.p is not None])
     marked = tuple(replace(rater, won=rater.p is not None and rater.p <= limit) for rater in raters)
     winning_rate = sum(rater.won for rater in marked) / len(tested)
@@ -108,18 +116,18 @@ def alt_test(
 def _significance_limit(p_values: Sequence[float]) -> float:
     """Return the largest significant p after Benjamini and Yekutieli (2001, theorem 1.3).
 
-    The result is negative if none is significant. Our own code, as importing scipy.stats would take
-    a second.
+    The result is negative if none is significant. This is our own code, because importing
+    scipy.stats would take a second.
     """
-    number = len(p_values)
-    harmonic = sum(1 / k for k in range(1, number + 1))
-    step = ALPHA / number / harmonic
+    n_tests = len(p_values)
+    harmonic = sum(1 / k for k in range(1, n_tests + 1))
+    step = ALPHA / n_tests / harmonic
     ranked = enumerate(sorted(p_values), 1)
     return max((p for rank, p in ranked if p <= rank * step), default=-1.0)
 
 
 def _reason_without_test(votes: Floats, tested: int) -> str:
-    """Return why there is no test with this number of raters who have enough texts."""
+    """Say why there is no test: only `tested` raters have enough texts."""
     rated = sum(not np.isnan(votes_of_rater).all() for votes_of_rater in votes)
     have = "has" if tested < 2 else "have"
     return (
@@ -162,13 +170,13 @@ def _distance(values: Floats, others: Floats) -> Floats:
 def _p_of_mean_below(epsilon: float, differences: Floats, item: Ints, items: int) -> float:
     """Return the one-sided p of the hypothesis mean ≥ ε, for differences of −1, 0 or 1.
 
-    They depend on each other within an item.
+    Differences of the same item depend on each other, so the standard error is clustered by item.
     """
     texts = len(differences)
     mean = float(differences.mean())
     sums = np.bincount(item, differences - mean)
     clustered = items / (items - 1) * float((sums**2).sum()) / texts**2
-    # Whole numbers with mean ε vary at least as much as zeros and ones do.
+    # Whole numbers with the mean ε have at least the variance of zeros and ones with that mean.
     error = sqrt(max(clustered, epsilon * (1 - epsilon) / texts))
     if error:
         return float(stdtr(items - 1, (mean - epsilon) / error))

@@ -19,8 +19,8 @@ from judge.stats.bootstrap import CONFIDENCE, Floats, Ints, resample_weights
 
 _RESAMPLES = 1_000
 _MIN_ITEMS = 30  # with 10 or 20 items, percentile intervals cover only 85% in simulations
-_STEPS = 100  # of Newton's method
-_TOLERANCE = 1e-8  # of its last step, in log-odds
+_MAX_STEPS = 100  # of Newton's method
+_TOLERANCE = 1e-8  # in log-odds: Newton's method ends with a smaller step
 _LARGEST_STEP = 2.0  # in log-odds: without a limit, Newton's method may diverge
 
 
@@ -34,7 +34,7 @@ def win_rates(
     """Return each system's win rate (0–1) at equal length.
 
     It is estimated from the system's pairs with one opponent, which is the same for all systems.
-    `longer` is by how much the system's text is longer than the other's, in any unit. The length
+    `longer` is the length of the system's text minus that of the other's, in any unit. The length
     coefficient is shared, because it describes the judge. Each system gets two halves of a tie, one
     with a far longer and one with a far shorter text, so that every estimate is finite. Intervals
     are percentiles over 1,000 resamples of the items, from 30 items on. If all differences are
@@ -50,18 +50,11 @@ def win_rates(
 
     start = np.zeros(len(names) + 1)
     best = _fit(pairs, np.ones(len(item)), start)
-    n_items = _items_of_systems(items, systems)
-    ends = np.full((2, len(names)), np.nan)
-    if max(n_items.values()) >= _MIN_ITEMS:
-        resampled: list[Floats] = []
-        for chunk in resample_weights(len(item_names), _RESAMPLES, seed):
-            # From the best fit, few steps are left.
-            fits = [_fit(pairs, item_weights[item], best) for item_weights in chunk]
-            resampled += [parameters[1:] for parameters in fits]
-        tails = [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2]
-        ends = np.quantile(resampled, tails, axis=0)
     rates = _probability(best[1:])
-    rate_ends = _probability(ends)
+    n_items = _items_of_systems(items, systems)
+    rate_ends = np.full((2, len(names)), np.nan)
+    if max(n_items.values()) >= _MIN_ITEMS:
+        rate_ends = _interval_ends(pairs, item, best, seed)
     method = (
         f"logistic regression; 95% percentile interval, {_RESAMPLES} resamples of items, "
         f"seed {seed}"
@@ -72,10 +65,26 @@ def win_rates(
         high: float | None = None
         if n_items[name] >= _MIN_ITEMS:
             low, high = rate_ends[:, index].tolist()
-        rate = float(rates[index])
-        title = "win rate at equal length"
-        estimates[name] = Estimate(title, rate, low, high, n_items[name], method)
+        estimates[name] = Estimate(
+            "win rate at equal length", float(rates[index]), low, high, n_items[name], method
+        )
     return estimates
+
+
+def _interval_ends(pairs: _Pairs, item: Ints, best: Floats, seed: int) -> Floats:
+    """Return the low and the high ends of the systems' win rates (2 × systems).
+
+    `item` is the index of each pair's item, `best` the fit to all items.
+    """
+    n_items = int(item.max()) + 1
+    log_odds: list[Floats] = []
+    for chunk in resample_weights(n_items, _RESAMPLES, seed):
+        for item_weights in chunk:
+            # Newton's method needs few steps from the best fit.
+            parameters = _fit(pairs, item_weights[item], best)
+            log_odds.append(parameters[1:])
+    tails = [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2]
+    return _probability(np.quantile(log_odds, tails, axis=0))
 
 
 class _Pairs(NamedTuple):
@@ -133,7 +142,7 @@ def _fit(pairs: _Pairs, pair_weights: Floats, start: Floats) -> Floats:
     weights = np.concatenate([pair_weights, pairs.half_ties])
     n_systems = len(start) - 1
     parameters = start.copy()
-    for _ in range(_STEPS):
+    for _ in range(_MAX_STEPS):
         p = _probability(parameters[1 + system] + parameters[0] * x)
         error = weights * (pairs.y - p)
         curvature = weights * p * (1 - p)

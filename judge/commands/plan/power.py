@@ -30,6 +30,7 @@ def run_power(
     notes: Sequence[str] = ()
     if where:
         result = result.where(**where)
+        # The first note of a selection says what was selected.
         notes = result.info.notes[:1]
     systems = None if pair is None else _parse_pair(pair, result.table.systems)
     if result.rankings:
