@@ -39,7 +39,7 @@ _PROVIDER_ATTRIBUTES = (
     "aclose",
 )
 _UNUSED_SETTINGS = ("criteria", "metrics", "set", "workers", "out", "title")
-"""Options that a command may find in the file of a run without using them."""
+"""Settings of a run configuration that other commands ignore."""
 
 SingleModel = str | Provider | Mapping[str, Any] | Function
 Model = SingleModel | Sequence[SingleModel]
@@ -155,18 +155,23 @@ def to_config(
     if models and all(map(_is_function, models)) and settings.get("temperature") is None:
         # A function gives the same reply again: one draw is enough.
         settings["temperature"] = 0
-    settings["model"] = [entry for entry in models if isinstance(entry, str | Mapping | Judge)]
-    rating_rows = None
-    if not isinstance(settings.get("ratings"), str | Path | None):
-        rating_rows = settings.pop("ratings")
+    # A configuration holds names and mappings only; `_all_judges` adds the Python objects.
+    settings["model"] = [entry for entry in models if is_named(entry)]
+    rating_rows = _pop_rating_rows(settings)
     config = kind.load(given=settings)
-    if isinstance(rating_rows, Iterator):
-        # It can be read only once, but several readers need it.
-        rating_rows = list(rating_rows)
     if rating_rows is not None:
         config = config.with_rating_rows(rating_rows)
     providers = _all_judges(models, config) if models else None
     return ParsedArguments(config, providers, custom_criteria)
+
+
+def _pop_rating_rows(settings: dict[str, Any]) -> Any:
+    """Remove the ratings from the settings and return them if they are rows and not a file."""
+    if isinstance(settings.get("ratings"), str | Path | None):
+        return None
+    rows = settings.pop("ratings")
+    # An iterator can be read only once, but several readers need it.
+    return list(rows) if isinstance(rows, Iterator) else rows
 
 
 def _criterion_names(chosen: Criteria, custom_criteria: dict[str, Criterion]) -> str | list[Any]:
@@ -190,32 +195,37 @@ def _all_judges(models: Sequence[Any], config: RunConfig) -> list[Judge | Provid
     named_judges = iter(config.model)
     judges: list[Judge | Provider] = []
     for model in models:
-        if isinstance(model, str | Mapping | Judge):
+        if is_named(model):
             judges.append(next(named_judges))
-            continue
-        if _is_function(model):
+        elif _is_function(model):
             judges.append(FunctionProvider(model))
-            continue
-        missing = [name for name in _PROVIDER_ATTRIBUTES if not hasattr(model, name)]
-        if missing:
-            described = f"this {type(model).__name__}"
-            if isinstance(model, type):
-                described = f"the class {model.__name__}"
-            raise ConfigError(
-                "model is a name, a Provider, or a function that is given a prompt and returns a "
-                f"reply; {described} has no {', '.join(missing)}"
-            )
-        judges.append(model)
+        else:
+            _require_provider(model)
+            judges.append(model)
     return judges
+
+
+def _require_provider(model: object) -> None:
+    """Raise ConfigError if a model lacks an attribute of a Provider."""
+    missing = [name for name in _PROVIDER_ATTRIBUTES if not hasattr(model, name)]
+    if not missing:
+        return
+    described = f"this {type(model).__name__}"
+    if isinstance(model, type):
+        described = f"the class {model.__name__}"
+    raise ConfigError(
+        "model is a name, a Provider, or a function that is given a prompt and returns a "
+        f"reply; {described} has no {', '.join(missing)}"
+    )
 
 
 def reject_unsupported(
     options: Mapping[str, Any] | RunConfig, command: Command, caller: str
 ) -> None:
-    """Raise ConfigError for an option of a run that a command does not take.
+    """Raise ConfigError for an option of `judge run` that another command does not take.
 
-    The file of a run can be used for other commands: what it says about metrics and results is
-    ignored.
+    `caller` names the command. A run configuration may be used for other commands, so its settings
+    for metrics and results are ignored.
     """
     for name in run_options("run").keys() - run_options(command).keys():
         if isinstance(options, RunConfig):
@@ -225,6 +235,11 @@ def reject_unsupported(
             is_set = options.get(name) is not None
         if is_set:
             raise ConfigError(f"{name}: {caller} has no such option; judge run has")
+
+
+def is_named(model: object) -> bool:
+    """Return whether a configuration can hold a model: it is a name, a mapping or a Judge."""
+    return isinstance(model, str | Mapping | Judge)
 
 
 def _is_function(model: object) -> bool:

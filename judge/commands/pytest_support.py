@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 from pydantic import TypeAdapter
 
 from judge import criteria, text
-from judge.commands.evaluate import evaluate, rank
+from judge.commands.evaluate import evaluate, is_named, rank
 from judge.commands.test import test
 from judge.config import resolve_value, run_options, script_of
 from judge.core.criterion_entry import name_of
@@ -101,11 +101,10 @@ class SuiteSession:
         refused = []
         for judge in models:
             name = _name(judge)
-            if isinstance(judge, str | Mapping | Judge):
-                offline = script_of(name) is not None
-            else:
-                offline = isinstance(judge, ScriptedProvider)
-            if not offline and name not in self.typed:
+            is_offline = isinstance(judge, ScriptedProvider)
+            if is_named(judge):
+                is_offline = script_of(name) is not None
+            if not is_offline and name not in self.typed:
                 refused.append(name)
         return refused
 
