@@ -13,7 +13,7 @@ from judge.core.records import Column, Failure, Sample, Score
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A note about `some` of `total` texts; `text` follows the two numbers.
+    """A note such as "rouge: 3 of 40 texts are empty", where `some` is 3 and `text` "are empty".
 
     It is dropped if `some` is 0.
     """
@@ -90,7 +90,7 @@ def no_progress(done: int, total: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class MetricContext:
-    """What a run gives to each of its metrics. Without a run, a metric has the defaults.
+    """What a run passes to each of its metrics. Outside of a run, a metric has the defaults.
 
     `cache` is a folder for what is expensive to compute again, None without a cache. `seed` and
     `language` (of prompts, None for each text's own) are the run's; a metric may have options of
@@ -172,7 +172,8 @@ class BaseMetric:
             # Types are texts here, because of `from __future__ import annotations`.
             if check is None and str(option_field.type) in ("bool", "bool | None"):
                 check = bool_option
-            if check is None or (value is None and option_field.default is None):
+            is_unset = value is None and option_field.default is None
+            if check is None or is_unset:
                 continue
             allowed = option_field.metadata.get("allowed", ())
             value = check(f"{owner}.{option}", value, *allowed)

@@ -1,7 +1,7 @@
-"""Log a result to MLflow or Weights & Biases: the numbers of its report, how they were made, and
-its page.
+"""Log a result to MLflow or Weights & Biases.
 
-A result is `Any` here: it inherits from `Outlets`.
+Both get the numbers of its report, the signatures of its columns, and the report itself. A result
+is `Any` here, because `Result` inherits from `Outlets`.
 """
 
 from __future__ import annotations
@@ -25,11 +25,12 @@ _FILES = {
     "report.json": "json",
     "scores.csv": "csv",
 }
-# Limits of MLflow: characters, and entries of a request.
-_LONGEST_NAME = 250
-_LONGEST_VALUE = 6000
-_AT_ONCE = 100
-_NOT_IN_NAMES = re.compile(r"[^\w. -]")  # the colon of `gpt-4o:mini`
+# Limits of MLflow.
+_LONGEST_NAME = 250  # characters
+_LONGEST_VALUE = 6000  # characters
+_AT_ONCE = 100  # entries of a request
+_LONGEST_SUFFIX = 20  # characters kept free for the ends of names, such as `.pass_rate`
+_FORBIDDEN_IN_NAMES = re.compile(r"[^\w. -]")  # such as the colon of `gpt-4o:mini`
 
 
 class Outlets:
@@ -127,34 +128,31 @@ def parameters(result: Any, prefix: str = "") -> Iterator[tuple[str, str]]:
 
 
 class _Names:
-    """Names with the characters that both tools accept, a different one for each pair of system and
-    column.
-    """
+    """Gives each pair of system and column a name of its own that both tools accept."""
 
     def __init__(self, prefix: str) -> None:
         self._prefix = prefix
-        self._names: dict[str, tuple[str, str]] = {}
+        self._pairs_by_name: dict[str, tuple[str, str]] = {}
 
     def name(self, system: str, column: str) -> str:
+        """Return the pair's name: `SYSTEM/COLUMN`, with `_2` if another pair has this name."""
         first = self._allowed(system)
         second = self._allowed(column)
-        # Half of the room for each; 20 characters are for the ends of names, such as `.pass_rate`.
-        room = (_LONGEST_NAME - len(self._prefix) - 20) // 2
+        # The system and the column get half of the room each.
+        room = (_LONGEST_NAME - len(self._prefix) - _LONGEST_SUFFIX) // 2
         plain = f"{self._prefix}{first[:room]}/{second[:room]}"
         candidates = [plain]
-        candidates += [f"{plain}_{number}" for number in range(2, len(self._names) + 3)]
+        candidates += [f"{plain}_{number}" for number in range(2, len(self._pairs_by_name) + 3)]
         pair = (system, column)
         for candidate in candidates:
-            if self._names.setdefault(candidate, pair) == pair:
+            if self._pairs_by_name.setdefault(candidate, pair) == pair:
                 return candidate
         raise AssertionError("more names than pairs")
 
     @staticmethod
     def _allowed(part: str) -> str:
-        """Return a name with the characters that both tools accept: `gpt-4o_mini` of
-        `gpt-4o:mini`.
-        """
-        return _NOT_IN_NAMES.sub("_", part).strip(". ") or "_"
+        """Replace the characters that a tool refuses: `gpt-4o:mini` becomes `gpt-4o_mini`."""
+        return _FORBIDDEN_IN_NAMES.sub("_", part).strip(". ") or "_"
 
 
 def _package(name: str) -> Any:

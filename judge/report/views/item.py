@@ -41,25 +41,12 @@ from judge.results.item import ResultItem
 from judge.results.prompts import TextPrompt
 from judge.stats.pairwise import TIE
 
-_SOURCE = 1_200  # characters of a source
-_MAX_MESSAGE = 20_000  # characters of a message of a prompt; JSON has all
+_MAX_SOURCE = 1_200  # characters of a source
+_MAX_MESSAGE = 20_000  # characters of a prompt's message; JSON has the whole message
 
 Columns = Mapping[str, Column]
 """A run's columns by name."""
 Rows = tuple[Score | Failure, ...]
-_RECORD_FIELDS = (
-    "item",
-    "system",
-    "opponent",
-    "column",
-    "value",
-    "method",
-    "reading",
-    "reason",
-    "quote",
-    "error",
-    "message",
-)
 
 
 def view(item: ResultItem) -> Document:
@@ -108,14 +95,14 @@ def _source_blocks(item: ResultItem) -> Iterator[Block]:
     source = _source(item)
     references = _references(item)
     if source is not None:
-        end = f"… ({len(source):,} characters)" if len(source) > _SOURCE else ""
-        yield Paragraph(f"{source[:_SOURCE]}{end}")
+        end = f"… ({len(source):,} characters)" if len(source) > _MAX_SOURCE else ""
+        yield Paragraph(f"{source[:_MAX_SOURCE]}{end}")
     if references:
         yield Facts(tuple(("reference", reference) for reference in references))
 
 
 def _data(item: ResultItem, columns: Columns) -> dict[str, Any]:
-    """Return what JSON has of an item."""
+    """Return an item for JSON."""
     return {
         "item": item.item,
         "source": _source(item),
@@ -128,7 +115,7 @@ def _data(item: ResultItem, columns: Columns) -> dict[str, Any]:
 
 
 def _output_record(sample: Sample, rows: Rows, columns: Columns) -> dict[str, Any]:
-    """Return what JSON has of a text."""
+    """Return a text for JSON, with its scores, failures, questions and claims."""
     claims_by_column: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
         claims = checked_claims(sample, columns[row.column], row)
@@ -151,15 +138,16 @@ def _output_blocks(item: ResultItem, sample: Sample, columns: Columns) -> Iterat
     yield Paragraph(sample.output)
     rows = item.rows[sample.key]
     name = item.name(sample)
-    tabled = [
+    # The scores of metrics need no reason, so they are facts and not rows of the table.
+    table_rows = [
         row for row in rows if columns[row.column].kind == "criterion" or isinstance(row, Failure)
     ]
-    if tabled:
-        yield _score_table(item, tabled, columns)
+    if table_rows:
+        yield _score_table(item, table_rows, columns)
     facts = _facts(item, sample, columns)
     if facts:
         yield Facts(facts)
-    for row in tabled:
+    for row in table_rows:
         answers = build_finding(row, columns[row.column]).answers
         if answers:
             heads = ("answer", column_title(row.column))
@@ -197,8 +185,7 @@ def _claim_table(claims: Sequence[CheckedClaim], column: str, name: str) -> Tabl
 
 def _prompt_blocks(item: ResultItem) -> Iterator[Block]:
     """Yield what the judges were asked about the item's first text."""
-    others = len(item.samples) - 1
-    if others:
+    if len(item.samples) > 1:
         yield Paragraph(
             f"As sent for {item.name(item.samples[0])}; "
             "--system NAME shows those of another system.",
@@ -219,7 +206,7 @@ def _prompt_blocks(item: ResultItem) -> Iterator[Block]:
 
 
 def _prompt_record(sample: Sample, prompt: TextPrompt) -> dict[str, Any]:
-    """Return a prompt as JSON has it, with its whole messages."""
+    """Return a prompt for JSON, with its whole messages."""
     return {
         "item": sample.item,
         "system": sample.system,
@@ -231,9 +218,9 @@ def _prompt_record(sample: Sample, prompt: TextPrompt) -> dict[str, Any]:
 
 
 def _score_table(item: ResultItem, rows: Sequence[Score | Failure], columns: Columns) -> Table:
-    """Return a row per score or failure.
+    """Return a table with a row per score or failure.
 
-    In a ranking they compare the system's text, shown first, with another one.
+    In a ranking, each row compares the system's text, shown first, with the text of an opponent.
     """
     is_ranking = any(row.opponent for row in rows)
     heads: tuple[str, ...] = ("criterion", "score", "reason")
@@ -257,7 +244,7 @@ def _score_table(item: ResultItem, rows: Sequence[Score | Failure], columns: Col
 
 
 def _score_cell(row: Score, finding: Finding) -> Cell:
-    """Return a score, or the preferred system of a comparison with the probability of that."""
+    """Return a score, or for a comparison the preferred system and its probability."""
     tone: Tone = "bad" if finding.below else ""
     if not row.opponent:
         text = f"{finding.value} ({finding.below})" if finding.below else finding.value
@@ -279,9 +266,23 @@ def _questions(rows: Rows, columns: Columns) -> tuple[Line, ...]:
 
 
 def _record(row: Score | Failure) -> dict[str, Any]:
-    """Return a row as JSON and CSV have it: fields of the row, or else of how it was made."""
-    source = row.provenance if isinstance(row, Score) else row
-    record = {name: getattr(row, name, getattr(source, name, None)) for name in _RECORD_FIELDS}
-    if source.answers:
-        record["answers"] = [asdict(answer) for answer in source.answers]
+    """Return a row for JSON and CSV. Scores and failures have the same keys but for `answers`."""
+    score = row if isinstance(row, Score) else None
+    failure = row if isinstance(row, Failure) else None
+    origin = row.provenance if isinstance(row, Score) else row
+    record: dict[str, Any] = {
+        "item": row.item,
+        "system": row.system,
+        "opponent": row.opponent,
+        "column": row.column,
+        "value": score.value if score else None,
+        "method": origin.method,
+        "reading": origin.reading,
+        "reason": score.provenance.reason if score else None,
+        "quote": score.provenance.quote if score else None,
+        "error": failure.error if failure else None,
+        "message": failure.message if failure else None,
+    }
+    if origin.answers:
+        record["answers"] = [asdict(answer) for answer in origin.answers]
     return record
