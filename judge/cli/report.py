@@ -119,6 +119,7 @@ def report_command(
         raise ConfigError(f"--failures-as {failures_as}: the only way is {WORST}")
     if wide and format != "csv":
         raise ConfigError("--wide: is for --format csv")
+
     where = load_config(given=options).where
     if where:
         result = result.where(**where)
@@ -126,6 +127,7 @@ def report_command(
         result = failures_as_worst(result)
     # An export has the selected rows only, like the report.
     write_exports(result, check_exports(export))
+
     if item is not None:
         print_report(item_of(result, item, system), format, full=True, output=output)
         return
@@ -135,6 +137,7 @@ def report_command(
     if figure is not None:
         _draw_figure(result, figure, output)
         return
+
     if output is None and format in ("html", *_CHART_FORMATS):
         _check_whole_run(run, where=bool(where), failures_as=failures_as)
     if format in _CHART_FORMATS:
@@ -272,6 +275,7 @@ def validate_command(
                 f"{run}: no such folder; name the folder of a run to compare with {data}"
             )
         check_run(run)
+
     compare_judges = partial(validate, level=level, epsilon=epsilon)
     show = partial(print_report, format=format, full=full, output=output, table=table)
     if samples.is_data(data):
@@ -280,6 +284,7 @@ def validate_command(
         validation = compare_judges(result, *others, seed=config.seed, ratings=config.ratings)
         show(validation, folder=None if others else folder)
         exit_with_status(result)
+
     refuse_options(data, besides=_VALIDATE_OPTIONS)
     config = RunConfig.load(given=options)
     validation = compare_judges(

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from judge.metrics import text_features as text_features
 
 _MODULES = (
-    "bertscore", "bleu", "chrf", "cider", "claims", "diversity", "exact_match", "meteor", "qags", "rouge", "ter",
-    "text_features",
+    "bertscore", "bleu", "chrf", "cider", "claims", "diversity", "exact_match", "meteor", "qags",
+    "rouge", "ter", "text_features",
 )  # fmt: skip
 """Modules with functions for lists of texts."""
 

@@ -26,7 +26,7 @@ MakePrompts = Callable[[Sample], Prompts]
 
 @dataclass(frozen=True, slots=True)
 class SharedRenderer:
-    """Renders the prompt of the part `name` of a checklist; `prompts` renders those of all parts."""
+    """Renders the prompt of the part `name` of a checklist; `prompts` renders all prompts."""
 
     prompts: MakePrompts
     name: str

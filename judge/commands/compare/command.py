@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import unified_diff
 from pathlib import Path
+from typing import get_args
 
 from judge.commands.finished_runs import open_run
 from judge.commands.public import public_api
@@ -17,11 +18,12 @@ from judge.report.views.provenance import build_provenance
 from judge.results.comparison import Change, RunComparison
 from judge.results.result import Result
 from judge.results.run_info import DataInfo
+from judge.scoring.strategies import Weighting
 from judge.stats.analyze import judged_columns
 from judge.stats.run_differences import compare_runs
 
 # Settings of a signature that stand alone: "single", not "weighting=single".
-_WEIGHTINGS = ("auto", "logprobs", "decisions", "samples", "single")
+_WEIGHTINGS = get_args(Weighting)
 # The settings that a signature abbreviates: "t=0.7".
 _SETTING_NAMES = {
     "t": "temperature",
@@ -169,7 +171,7 @@ def _changes_of_columns(before: Result, after: Result) -> Iterator[Change]:
 
 
 def _changes_of_served_models(before: Result, after: Result) -> Iterator[Change]:
-    """Yield the judges whose name stands for another model now, such as an alias for the newest."""
+    """Yield the judges whose name stands for another model now, such as an alias of the newest."""
     for name, judge in before.info.judges.items():
         if name not in after.info.judges:
             continue
@@ -193,7 +195,7 @@ def _prompt_diff(before: Result, after: Result, criterion: str) -> list[str]:
 
 
 def _compared_columns(result: Result) -> dict[str, Column]:
-    """Return the columns by name, without a panel's mean, whose settings are those of its judges."""
+    """Return the columns by name, without a panel's mean, which has its judges' settings."""
     panels = judged_columns(result.table.columns)
     return {
         column.name: column

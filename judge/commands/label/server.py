@@ -166,6 +166,7 @@ class _Handler(BaseHTTPRequestHandler):
                 self._answer(HTTPStatus.FORBIDDEN, message)
                 return
             self.server.labelling.record(rating)
+        # Reading deeply nested JSON raises RecursionError, and so may a message that quotes it.
         except (ValueError, RecursionError):
             self._answer(HTTPStatus.BAD_REQUEST, "not JSON")
         except DataError as error:

@@ -22,20 +22,22 @@ _DERIVED = "People rated single texts: they prefer the text with the higher mean
 
 def sentences(compared: Sequence[PreferenceAgreement]) -> Iterator[str]:
     """Say how often each judge agrees with people, and how often two raters agree."""
-    for each in compared:
+    for agreement in compared:
         about = ""
         if _has_several_criteria(compared):
-            about = f" in {column_title(each.criterion)}"
-        rows = {row.kind: row for row in each.rows}
+            about = f" in {column_title(agreement.criterion)}"
+        rows = {row.kind: row for row in agreement.rows}
         if "people" in rows:
             share = _share_text(rows["people"])
             pairs = plural(rows["people"].same.n, "pair")
-            yield f"{each.judge} agrees with people{about} on {share} of {pairs}."
+            yield f"{agreement.judge} agrees with people{about} on {share} of {pairs}."
         else:
-            pairs = plural(each.no_majority, "pair")
-            yield f"People have no majority{about} on any of {pairs} that {each.judge} compared."
+            pairs = plural(agreement.no_majority, "pair")
+            yield (
+                f"People have no majority{about} on any of {pairs} that {agreement.judge} compared."
+            )
         # All judges have the same raters, so only the first one's sentences include them.
-        if "raters" in rows and each.judge == compared[0].judge:
+        if "raters" in rows and agreement.judge == compared[0].judge:
             share = _share_text(rows["raters"])
             comparisons = plural(rows["raters"].same.n, "comparison")
             yield f"Two raters agree{about} on {share} of {comparisons}."
@@ -47,13 +49,13 @@ def _share_text(row: PreferenceRow) -> str:
 
 
 def _has_several_criteria(compared: Sequence[PreferenceAgreement]) -> bool:
-    return len({each.criterion for each in compared}) > 1
+    return len({agreement.criterion for agreement in compared}) > 1
 
 
 def blocks(compared: Sequence[PreferenceAgreement]) -> list[Block]:
     """Return the table with its notes and methods."""
     notes: list[str] = []
-    if any(each.derived for each in compared):
+    if any(agreement.derived for agreement in compared):
         notes.append(_DERIVED)
     notes += _notes_on_excluded(compared)
     notes += _notes_on_majorities(compared)
@@ -62,26 +64,30 @@ def blocks(compared: Sequence[PreferenceAgreement]) -> list[Block]:
 
 
 def _notes_on_excluded(compared: Sequence[PreferenceAgreement]) -> Iterator[str]:
-    for each in compared:
-        if each.excluded:
-            pairs = plural(each.excluded, "pair")
-            yield f"{each.criterion}: {pairs} excluded, because the prompt used one of its texts."
+    for agreement in compared:
+        if agreement.excluded:
+            pairs = plural(agreement.excluded, "pair")
+            yield (
+                f"{agreement.criterion}: {pairs} excluded, because the prompt used one of its "
+                "texts."
+            )
 
 
 def _notes_on_majorities(compared: Sequence[PreferenceAgreement]) -> Iterator[str]:
-    for each in compared:
-        if each.no_majority:
-            pairs = plural(each.no_majority, "pair")
+    for agreement in compared:
+        if agreement.no_majority:
+            pairs = plural(agreement.no_majority, "pair")
             yield (
-                f"{each.criterion}: {pairs} without a majority of the raters, who count one by one."
+                f"{agreement.criterion}: {pairs} without a majority of the raters, who count one "
+                "by one."
             )
 
 
 def _methods(compared: Sequence[PreferenceAgreement]) -> list[str]:
     """Return the methods of all estimates, each once."""
     methods: dict[str, None] = {}
-    for each in compared:
-        for row in each.rows:
+    for agreement in compared:
+        for row in agreement.rows:
             for estimate in (row.same, row.kappa):
                 if estimate:
                     methods[estimate.method] = None
@@ -91,10 +97,12 @@ def _methods(compared: Sequence[PreferenceAgreement]) -> list[str]:
 def preference_table(compared: Sequence[PreferenceAgreement], *, short: bool) -> Table:
     """Return a row per judge and person, and one for every two raters together."""
     rows = []
-    for each in compared:
-        criterion = f"{column_title(each.criterion)}: " if _has_several_criteria(compared) else ""
-        for row in each.rows:
-            sides = f"{each.judge} and {row.name or 'people'}"
+    for agreement in compared:
+        criterion = (
+            f"{column_title(agreement.criterion)}: " if _has_several_criteria(compared) else ""
+        )
+        for row in agreement.rows:
+            sides = f"{agreement.judge} and {row.name or 'people'}"
             if row.kind == "raters":
                 sides = "two raters"
             kappa = estimate_cell(row.kappa, 2)
