@@ -5,10 +5,12 @@
 
 `to_long` reads these forms of a sheet, all as one row per rating:
 
-| form | columns | |---|---| | one row per rating | item, system, rater, criterion, value | | a
-column per criterion | item, system, rater, relevance, coherence | | a column per rater | item,
-system, relevance_anna, relevance_ben; if there is one criterion, also anna, ben | | a column per
-system and rater | item, a_relevance_anna, b_relevance_anna |
+| form | columns |
+|---|---|
+| one row per rating | item, system, rater, criterion, value |
+| a column per criterion | item, system, rater, relevance, coherence |
+| a column per rater | item, system, relevance_anna, relevance_ben; for one criterion also anna, ben |
+| a column per system and rater | item, a_relevance_anna, b_relevance_anna |
 
 A sheet without raters has one rating per text and criterion, perhaps a mean.
 """
