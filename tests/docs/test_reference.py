@@ -16,10 +16,10 @@ from judge.results import tracking
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference.md"
 HEAD = """# Options and API
 
-The public names of `import judge`, by task. `help(judge.Result.join)` prints all that a method's docstring says.
-[Python](python.md) has examples. `**options` are the keywords listed under [Options](#options). `evaluate`, `rank`,
-`audit` and `test` have a form for async code, such as `await judge.evaluate_async(...)`. All results have a method
-`report` like that of `Result`; that of `judge.test` also has the format junit.
+The public names of `import judge`, by task ([examples](python.md)). `help(judge.Result.join)` prints all that a
+method's docstring says, with the errors it raises. `**options` are the keywords under [Options](#options). `evaluate`,
+`rank`, `audit` and `test` have an async form: `await judge.evaluate_async(...)`. All results have a method `report` like
+that of `Result`; that of `judge.test` also has the format junit.
 """
 
 # The functions of a task come before what they return.
@@ -71,6 +71,7 @@ INTERNAL = {
     "RunInfo": {"with_notes", "to_json", "provider", "base_url", "language_name"},
     "Result": {"scatters"},
     "Table": {"own_columns", "save", "files", "load"},
+    "Signature": {"parse", "external", "is_external", "names", "without"},
     "Scale": {"asked", "question"},
     "Sample": {"source_item", "key", "texts", "digests"},
     "Score": {"key"},
@@ -86,8 +87,8 @@ These names are also the keys of run.yaml and, with dashes, the options of the c
 
 METRICS = """## Metrics
 
-Functions for lists of texts: `references` has a text, or a list of texts, for each output. Options are those of
-[the metrics](metrics.md). `help(judge.metrics.rouge.score)` has types, errors and limits as well."""
+Functions for lists of texts: `references` has a text, or a list of texts, for each output.
+[Metrics](metrics.md) describes values and options, `help(judge.metrics.rouge.score)` also types, errors and limits."""
 
 
 class _Plain(str):
@@ -102,6 +103,14 @@ def _documented(function: Any) -> tuple[str, dict[str, str]]:
     text, _, listed = (inspect.getdoc(function) or "").partition("\n\nOptions:\n")
     options = dict(line.split(maxsplit=1) for line in listed.splitlines())
     return re.sub(r"^(\S.*)\n(    )", r"\1\n\n\2", text, flags=re.MULTILINE), options
+
+
+def _without_errors(text: str) -> str:
+    """Return a docstring without the sentences about errors that end a paragraph; `help` has them."""
+    paragraphs = [
+        re.sub(r"(^|(?<=\.)\s+)Raises .*", "", p, flags=re.DOTALL) for p in text.split("\n\n")
+    ]
+    return "\n\n".join(paragraph for paragraph in paragraphs if paragraph)
 
 
 def _signature(name: str, function: Any, shared: Mapping[str, str], *, types: bool = True) -> str:
@@ -142,6 +151,7 @@ def _first_keyword(parameters: list[Parameter]) -> Parameter | None:
 def _entry(name: str, function: Any) -> Iterator[str]:
     """Yield the heading of a name, then its signature or its fields, its docstring and its members."""
     text, shared = _documented(function)
+    text = _without_errors(text)
     internal = INTERNAL.get(name, set())
     yield f"### `judge.{name}`"
     if not inspect.isclass(function):
@@ -150,9 +160,12 @@ def _entry(name: str, function: Any) -> Iterator[str]:
         return
     if name in CREATED:
         yield f"```\n{_signature(f'judge.{name}', function, shared)}\n```"
-    yield f"{text.partition(chr(10) * 2)[0]} {DESCRIBED[name]}" if name in DESCRIBED else text
-    if fields := _fields(name, function):
-        yield "Fields: " + ", ".join(f"`{field}`" for field in fields) + "."
+    if name in DESCRIBED:
+        text = f"{text.partition(chr(10) * 2)[0]} {DESCRIBED[name]}"
+    yield text
+    if fields := [field for field in _fields(name, function) if f"`{field}`" not in text]:
+        others = "Other fields: " if "`" in text else "Fields: "
+        yield others + ", ".join(f"`{field}`" for field in fields) + "."
     inherited = vars(tracking.Outlets) if function is judge.Result else {}
     for part, value in {**vars(function), **inherited}.items():
         member = value.__func__ if isinstance(value, classmethod | staticmethod) else value
@@ -168,8 +181,8 @@ def _entry(name: str, function: Any) -> Iterator[str]:
 
 
 def _fields(name: str, function: type) -> list[str]:
-    """Return the names of the fields of a class; none for a class that users create."""
-    if name in CREATED or not hasattr(function, "__match_args__"):
+    """Return the names of the fields of a class; none if its signature or the page linked has them."""
+    if name in CREATED | {"Provenance"} or not hasattr(function, "__match_args__"):
         return []
     internal = INTERNAL.get(name, set())
     return [field for field in inspect.signature(function).parameters if field not in internal]
@@ -186,8 +199,8 @@ def _errors(public: Mapping[str, Any]) -> Iterator[str]:
     yield f"### `judge.JudgeError`\n\n{inspect.getdoc(errors.pop('JudgeError'))}"
     lines = []
     for name, error in errors.items():
-        text = " ".join((inspect.getdoc(error) or "").split())
-        lines.append(f"- `judge.{name}`: {text}")
+        text = " ".join((inspect.getdoc(error) or "").split()).partition(". ")[0].rstrip(".")
+        lines.append(f"- `judge.{name}`: {text}.")
     yield "\n".join(lines)
 
 
@@ -229,15 +242,14 @@ def page() -> str:
     blocks += [*_errors(public), OPTIONS, options_list(functions), METRICS]
     lines = []
     for name, function in _metrics():
-        summary = _documented(function)[0].partition("\n\n")[0].replace("\n", " ")
-        # The page on metrics has the options of each.
+        # The page on metrics describes the options of each.
         options = {
             parameter.name: ""
             for parameter in inspect.signature(function).parameters.values()
             if parameter.kind in (Parameter.KEYWORD_ONLY, Parameter.VAR_KEYWORD)
         }
         signature = _signature(name.removeprefix("judge.metrics."), function, options, types=False)
-        lines.append(f"- `{_one_line(signature)}`: {summary}")
+        lines.append(f"- `{_one_line(signature)}`")
     blocks.append("\n".join(lines))
     return "\n\n".join(block.strip() for block in blocks if block) + "\n"
 
