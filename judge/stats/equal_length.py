@@ -46,15 +46,15 @@ def win_rates(
     pairs = _pairs_with_half_ties(names, systems, preferences, longer)
     item_names = list(dict.fromkeys(items))
     index_by_item = {name: index for index, name in enumerate(item_names)}
-    item = np.array([index_by_item[name] for name in items])
+    item_index = np.array([index_by_item[name] for name in items])
 
     start = np.zeros(len(names) + 1)
-    best = _fit(pairs, np.ones(len(item)), start)
+    best = _fit(pairs, np.ones(len(item_index)), start)
     rates = _probability(best[1:])
     n_items = _items_of_systems(items, systems)
     rate_ends = np.full((2, len(names)), np.nan)
     if max(n_items.values()) >= _MIN_ITEMS:
-        rate_ends = _interval_ends(pairs, item, best, seed)
+        rate_ends = _interval_ends(pairs, item_index, best, seed)
     method = (
         f"logistic regression; 95% percentile interval, {_RESAMPLES} resamples of items, "
         f"seed {seed}"
@@ -71,17 +71,17 @@ def win_rates(
     return estimates
 
 
-def _interval_ends(pairs: _Pairs, item: Ints, best: Floats, seed: int) -> Floats:
+def _interval_ends(pairs: _Pairs, item_index: Ints, best: Floats, seed: int) -> Floats:
     """Return the low and the high ends of the systems' win rates (2 × systems).
 
-    `item` is the index of each pair's item, `best` the fit to all items.
+    `item_index` is the index of each pair's item, `best` the fit to all items.
     """
-    n_items = int(item.max()) + 1
+    n_items = int(item_index.max()) + 1
     log_odds: list[Floats] = []
     for chunk in resample_weights(n_items, _RESAMPLES, seed):
         for item_weights in chunk:
             # Newton's method needs few steps from the best fit.
-            parameters = _fit(pairs, item_weights[item], best)
+            parameters = _fit(pairs, item_weights[item_index], best)
             log_odds.append(parameters[1:])
     tails = [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2]
     return _probability(np.quantile(log_odds, tails, axis=0))

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from judge.core.records import Column as Judged
+from judge.core.records import Column
 from judge.report.document import (
     Block,
     Cell,
-    Column,
     Content,
     Excerpt,
     Excerpts,
     Section,
     table,
 )
+from judge.report.document import Column as Head
 from judge.report.format import column_title, score_text
 from judge.report.views import items
 from judge.report.views.columns import estimate_cell
@@ -63,7 +63,7 @@ def _blocks(result: Result) -> Iterator[Block]:
                 None if row.no_majority is None else f"{row.no_majority:,} of {row.n:,}",
             )
         )
-    no_majority = Column("no majority", optional=True, about=_NO_MAJORITY)
+    no_majority = Head("no majority", optional=True, about=_NO_MAJORITY)
     heads = ("criterion", "alpha", "texts", "split", no_majority)
     yield table(heads, rows, f"{_ALPHA} {_SPLIT}", name="agreement")
     columns = {column.criterion: column for column in result.table.columns if column.judge}
@@ -74,7 +74,7 @@ def _blocks(result: Result) -> Iterator[Block]:
         yield Excerpts("Widest splits", tuple(widest))
 
 
-def _excerpt(column: Judged, split: Split) -> Excerpt:
+def _excerpt(column: Column, split: Split) -> Excerpt:
     """Return a text with the lowest and the highest score, and that of each judge."""
     values = split.values
     low = score_text(column, min(values.values()))
