@@ -33,7 +33,7 @@ from judge.providers.http_errors import (
 )
 from judge.providers.key_command import CommandKey
 from judge.providers.pricing import DEFAULT_URL
-from judge.providers.reply_body import MAX_REPLY_BYTES, read_body
+from judge.providers.reply_body import MAX_REPLY_BYTES, read_body, read_whole_body
 from judge.providers.sdk import sdk, tls_context
 from judge.providers.server_capabilities import Caching
 from judge.providers.vendors import wrong_server_reason
@@ -278,9 +278,8 @@ class HttpClient:
         `content` is the body and its headers, as the transport's `build_request` takes them.
         """
         async with self._open(method, path, seconds, **content) as reply:
-            parts: list[bytes] = []
-            await read_body(reply, self.url, max_bytes, parts.append)
-        body = self.redacted(b"".join(parts))
+            raw_body = await read_whole_body(reply, self.url, max_bytes)
+        body = self.redacted(raw_body)
         secrets = self._secrets()
         data = self._parsed(reply, body)
         # Some servers answer 200 with an error inside.
@@ -378,11 +377,10 @@ class HttpClient:
 
     async def _status_error(self, reply: Any, *, has_command: bool) -> ProviderError:
         """Read a reply that is not 2xx, and return its error."""
-        parts: list[bytes] = []
-        await read_body(reply, self.url, MAX_REPLY_BYTES, parts.append)
+        body = await read_whole_body(reply, self.url)
         return status_error(
             reply,
-            b"".join(parts),
+            body,
             self.url,
             self._secrets(),
             reply.status_code,

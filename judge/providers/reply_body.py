@@ -33,6 +33,13 @@ async def read_body(reply: Any, url: str, max_bytes: int, take: Callable[[bytes]
         _bytes_in_flight.pop(id(reply), None)
 
 
+async def read_whole_body(reply: Any, url: str, max_bytes: int = MAX_REPLY_BYTES) -> bytes:
+    """Return a body, decompressed. Raises Refused like `read_body`."""
+    parts: list[bytes] = []
+    await read_body(reply, url, max_bytes, parts.append)
+    return b"".join(parts)
+
+
 async def _read_parts(
     reply: Any, url: str, max_bytes: int, take: Callable[[bytes], object]
 ) -> None:
