@@ -187,7 +187,7 @@ def _mean_sentence(change: MeanChange) -> str:
 def _test_details(estimate: Estimate, *, significant: bool) -> str:
     """Return p, and how many items a test needs if the change is not significant.
 
-    For example " (p = .31, detecting it needs about 1,800 items)"; "" if neither is known.
+    For example " (p = 0.310, detecting it needs about 1,800 items)"; "" if neither is known.
     """
     details = []
     if estimate.p is not None:
