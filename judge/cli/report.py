@@ -278,11 +278,14 @@ def validate_command(
 
     compare_judges = partial(validate, level=level, epsilon=epsilon)
     show = partial(print_report, format=format, full=full, output=output, table=table)
+    # A report that was asked for, in a file or a format, is written all the same.
+    silent = quiet and output is None and format == "console"
     if samples.is_data(data):
         config, folder = to_config(data, options, RunConfig)
         result = execute(config, folder, quiet=quiet, rated=True)
         validation = compare_judges(result, *others, seed=config.seed, ratings=config.ratings)
-        show(validation, folder=None if others else folder)
+        if not silent:
+            show(validation, folder=None if others else folder)
         exit_with_status(result)
 
     refuse_options(data, besides=_VALIDATE_OPTIONS)
@@ -297,4 +300,5 @@ def validate_command(
     )
     # The page of a run does not have the ratings of another file.
     is_page_of_run = not others and not config.ratings
-    show(validation, folder=data if is_page_of_run else None)
+    if not silent:
+        show(validation, folder=data if is_page_of_run else None)

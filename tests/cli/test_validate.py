@@ -266,3 +266,10 @@ def test_one_figure_is_written_in_the_format_of_its_file(judge: Callable[..., An
     assert "relevance" in unknown.err
     assert judge("report", "r", "--figure", "relevance", "--output", "f.gif").code == 2
     assert judge("report", "r", "--figure", "relevance", "--output", "no/f.svg").code == 2
+
+
+def test_quiet_prints_no_report_and_writes_a_file_all_the_same(judge: Callable[..., Any]) -> None:
+    assert judge("validate", "data.jsonl", *SCRIPTED, "--out", "r", "--quiet").out == ""
+    assert judge("validate", "r", "--quiet").out == ""
+    assert judge("validate", "r", "--quiet", "--output", "v.txt").out == "v.txt\n"
+    assert "relevance" in Path("v.txt").read_text("utf-8")

@@ -54,6 +54,7 @@ def test_means_tests_and_agreement_are_those_of_pandas_and_scipy() -> None:
 def test_a_table_needs_no_texts_and_says_so_nowhere() -> None:
     result = evaluate(frame(), scale="1-5")
     assert not result.info.notes
+    assert "a judge's scores from the data" in result.report("console", full=True)
     assert not result.failures
 
 

@@ -290,7 +290,12 @@ def view(result: Result) -> Document:
 def _facts(result: Result, n_lost: int) -> Iterator[str]:
     """Yield the judge, the size of the run and its date."""
     info = result.info
-    yield f"judge {one_line(info.model, _MAX_NAME)}" if info.judges else "no judge"
+    if info.judges:
+        yield f"judge {one_line(info.model, _MAX_NAME)}"
+    elif _has_given_scores(result):
+        yield "a judge's scores from the data"
+    else:
+        yield "no judge"
     judged = [group for group in in_display_order(result) if group.columns[0].kind == "criterion"]
     n_criteria = len(judged)
     if result.overall is not None:  # the overall score is shown like a criterion
@@ -302,6 +307,14 @@ def _facts(result: Result, n_lost: int) -> Iterator[str]:
     yield f"{n_lost:,} failed"
     if info.started:
         yield info.started[:10]
+
+
+def _has_given_scores(result: Result) -> bool:
+    """Return whether the data contain a judge's scores."""
+    return any(
+        column.kind == "criterion" and column.signature.is_external
+        for column in result.table.columns
+    )
 
 
 def _notices(result: Result) -> Iterator[str]:
