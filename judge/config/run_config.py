@@ -373,7 +373,7 @@ class RunConfig(BaseModel):
         overrides = {key: value for key, value in (given or {}).items() if value is not None}
         if (
             "set" in values and "set" in overrides
-        ):  # single options of a metric override those of the file
+        ):  # single options of a metric override the file's options
             overriding = overrides["set"]
             overrides["set"] = [
                 values["set"],
@@ -648,7 +648,7 @@ class RunConfig(BaseModel):
 
 
 class RankConfig(RunConfig):
-    """The options of `judge rank`: those of a run, and how texts are paired."""
+    """The options of `judge rank`: the options of a run, and how texts are paired."""
 
     criteria: tuple[str, ...] = _option(
         ("overall",), "Scoring", "Names from prompts/pairwise, or files.", "NAME,..."

@@ -407,7 +407,7 @@ class LoadedModel:
 def load_on(files: ModelFiles, head: str, device_name: str | None, **options: Any) -> LoadedModel:
     """Load a model, on the GPU if there is one and no device is named.
 
-    `options` are those of `load`. Raises ConfigError like `load` and `device`.
+    `options` are passed to `load`. Raises ConfigError like `load` and `device`.
     """
     selected_device = device(device_name, who=files.who)
     tokenizer, network = load(files, head, **options)
@@ -516,8 +516,8 @@ class PairTokenizer(Protocol):
     ) -> Sequence[Window]:
         """Return a pair whose text of index `long` is read in overlapping windows.
 
-        `size` is the number of tokens of a window, including special ones and those of the other
-        text. `overlap` is the number of tokens that neighbouring windows share.
+        `size` is the number of tokens of a window, including special tokens and the other text.
+        `overlap` is the number of tokens that neighbouring windows share.
         """
 
 

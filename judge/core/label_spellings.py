@@ -233,8 +233,8 @@ FULL_MARKS = ("満点", "满分", "滿分", "만점", "full marks", "top marks",
 def spelled_out(scale: Scale) -> LabelIndex:
     """Return the spellings of a scale's labels in replies that are not in the requested form.
 
-    Besides those of `label_index`, they are full marks, stars ("★★★★☆"), numbers to 100 in words,
-    "yes" and "no" in other languages, and "true" and "false" for two labels.
+    They add these to the spellings of `label_index`: full marks, stars ("★★★★☆"), numbers to 100 in
+    words, "yes" and "no" in other languages, and "true" and "false" for two labels.
     """
     index = label_index(scale)
     extra_words: dict[str, str] = {}

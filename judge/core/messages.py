@@ -114,7 +114,7 @@ def _as_python(value: Any) -> str:
 
 
 def _as_typed(value: Any, prefix: str = "") -> str:
-    """Return a value as it is typed in a shell; a mapping as `a=1,b.c=2`."""
+    """Return a value in the form that a user types in a shell; a mapping as `a=1,b.c=2`."""
     if isinstance(value, Mapping):
         parts = []
         for key, part in value.items():

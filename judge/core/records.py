@@ -319,7 +319,7 @@ class Criterion:
 
     @property
     def cites(self) -> bool:
-        """Whether a reply may quote a sentence; typed answers and those of a checklist may not."""
+        """Whether a reply may quote a sentence. Typed answers and checklist answers may not."""
         return self.cite and self.form != "decision" and not self.questions
 
     @property
@@ -441,7 +441,7 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One reply. `tokens` is None where the provider gave no log probabilities.
+    """One reply. `tokens` is None if the provider gave no log probabilities.
 
     `shares` are the probabilities by label that a decision endpoint returned; `text` is then the
     likeliest label.
@@ -477,13 +477,12 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """What came back.
+    """A server's response to a request.
 
-    `unmet` names the wanted parameters that the server refused or silently ignored.
-
-    `reasoning` among them: it was given up for the token probabilities. `limits` are the reply's
-    `x-ratelimit-*` headers, in lower case: news of the moment, which is neither stored nor
-    compared.
+    `unmet` names the wanted parameters that the server refused or silently ignored. It includes
+    `reasoning` if the model did without reasoning to return token probabilities. `limits` are the
+    reply's `x-ratelimit-*` headers, in lower case. They describe one moment, so they are neither
+    stored nor compared.
     """
 
     choices: tuple[Choice, ...]
@@ -554,12 +553,12 @@ class Provenance:
 
     `method` is the strategy (`logprobs`, `decisions`, `samples`, `single`), `checklist`, `panel`,
     `identical` or `metric`. For a judgment, `mass` is the probability on the scale (0–1),
-    `distribution` this mass by label, `entropy` that of the normalised distribution (nats),
+    `distribution` this mass by label, `entropy` the entropy of the normalised distribution (nats),
     `argmax` its likeliest label. `low` and `high` bound the value, given the probability that was
     not seen. `n` is the number of draws or of questions, `reason` the judge's reason, `raw` its
-    reply. `note` holds further information, such as why a better method was not used. `reading`
-    says how a reply's score was read, None where no text was. `quote` is the sentence that the
-    judge cites, `answers` are those to a checklist's questions.
+    reply. `note` holds further information, such as why a better method was not used. `reading` is
+    the way in which a score was read from a reply, None if no text was read. `quote` is the
+    sentence that the judge cites, `answers` are the answers to a checklist's questions.
     """
 
     method: str
@@ -706,10 +705,8 @@ class Column:
 class Estimate:
     """A statistic with what supports it.
 
-    `low` and `high` are None where `n` is too small for an interval.
-
-    `method` says how the value and its interval were computed, `test` how `p` was; "" without a
-    test.
+    `low` and `high` are None if `n` is too small for an interval. `method` describes how the value
+    and its interval were computed, `test` how `p` was computed; "" without a test.
     """
 
     name: str

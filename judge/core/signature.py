@@ -83,7 +83,7 @@ class Signature:
         return () if value == _NONE else tuple(value.split("+"))
 
     def without(self, *keys: str) -> tuple[str, ...]:
-        """Return the parts without those of these keys."""
+        """Return the parts that have none of these keys."""
         return tuple(part for part in self.parts if _setting(part)[0] not in keys)
 
     @classmethod

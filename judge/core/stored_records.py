@@ -44,7 +44,7 @@ class StoredField:
     adapter: TypeAdapter[Any] | None
 
     def to_cell(self, value: Any) -> Any:
-        """Return the value as it is stored."""
+        """Return the value in its stored form."""
         if value is None:
             return None
         if self.adapter is not None:

@@ -18,7 +18,7 @@ from judge.criteria.loading import builtin, check_samples
 # A text whose source is at least this many times as long looks like a summary
 # (docs/decisions/0093-only-summaries-have-default-criteria.md).
 _SUMMARY_RATIO = 2.0
-# At most so many texts have their words counted. They are evenly spread over the data.
+# Words are counted in at most this many texts, which are evenly spread over the data.
 _MAX_TEXTS = 2_000
 # What a message proposes: built-in criteria, and how a question of one's own is written.
 _EXAMPLES = ("relevance", "fluency")

@@ -61,7 +61,7 @@ def _is_missing(row: rows.RawRow, cell: Any) -> bool:
 
 
 def check_examples(entries: Iterable[tuple[str, Any]], scale: Scale) -> tuple[Example, ...]:
-    """Return the examples of mappings or Examples, each of which comes with its location.
+    """Return the examples of entries: pairs of a location and a mapping or Example.
 
     Scores become labels of the scale. Raises CriterionError.
     """

@@ -46,7 +46,7 @@ _SCALES = "[1, 5], {min: 0, max: 100, step: 10} or {labels: [fail, pass], values
 
 
 def template_body(text: str) -> str:
-    """Return a template without its header; every line stays where it is in the file."""
+    """Return a template without its header. Every line keeps its number in the file."""
     match = _HEADER.match(text)
     if match is None:
         return text

@@ -118,7 +118,7 @@ class Renderer:
         self._example_keys = _example_keys(self._this, ())
 
     def render(self, sample: Sample, opponent: Sample | None = None) -> Prompt:
-        """Return one user message for a sample, or for a pair of which `sample` is shown first.
+        """Return one user message for a sample, or for a pair that shows `sample` first.
 
         For the form `decision`, or a checklist whose questions share a request, the message is only
         the material, and the text after the cut is the prompt's question.

@@ -275,7 +275,7 @@ def _visible_text(text: str) -> str:
 
 
 def strings(value: Any) -> list[str]:
-    """Return the texts in a variable of a template; of a criterion, those of its examples."""
+    """Return the texts in a variable of a template. A criterion's texts are its examples."""
     if isinstance(value, str):
         return [value]
     parts: Iterable[Any] = ()
@@ -328,7 +328,7 @@ def _plain(value: Any) -> Any:
 def render(templates: Templates, variables: Mapping[str, Any]) -> str:
     """Render templates.
 
-    Raises RenderError; for a prompt that becomes too long, as soon as it is too long.
+    Raises RenderError. If a prompt becomes too long, rendering stops there.
     """
     pieces: list[str] = []
     length = 0

@@ -158,7 +158,7 @@ def _check_size(criterion: Criterion, texts: dict[str, str]) -> None:
 def template_bodies(criterion: Criterion) -> dict[str, str]:
     """Return `template_texts` without their headers, as `render.Renderer` takes them.
 
-    Each line stays where it is in its file.
+    Each line keeps its number in the file.
     """
     return {name: template_body(text) for name, text in template_texts(criterion).items()}
 

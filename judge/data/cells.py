@@ -83,7 +83,7 @@ def _with_commas(text: str) -> str:
 
 
 def _tokens(text: str) -> Iterator[tokenize.TokenInfo]:
-    """Yield the tokens without those of line breaks and indents."""
+    """Yield the tokens except line breaks and indents."""
     layout = (tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type not in layout:

@@ -100,7 +100,7 @@ class Ratings:
 
     @property
     def every(self) -> tuple[Rating | PairRating, ...]:
-        """Both kinds, those of texts first."""
+        """Both kinds of ratings: first of texts, then of pairs."""
         return (*self.single, *self.pairs)
 
     def raters(self, criterion: str) -> tuple[str, ...]:
@@ -310,11 +310,12 @@ _VERSION = re.compile(r"[_-]v?\d+([_-]\d+)*$")
 def pair_names(
     samples: Sequence[Sample], scales: Mapping[str, Ends]
 ) -> tuple[dict[str, str], list[str]]:
-    """Return the name of each criterion's ratings, if it is that of another variant.
+    """Return the name of each criterion's ratings, if people rated another variant.
 
     People may have rated `fluency`, and the criterion is `fluency_5`. `scales` has the ends of each
-    criterion's scale. The ratings must be within the scale, and not already be those of a criterion
-    of their own name. The notes say which names belong together, and which do not for their scale.
+    criterion's scale. The ratings must be within the scale, and must not belong to a criterion with
+    their own name. The notes list the names that belong together, and the names that do not because
+    of their scale.
     """
     votes_by_name = _votes_by_name(samples)
     pairs: dict[str, str] = {}
@@ -327,7 +328,7 @@ def pair_names(
         most = max(votes_by_name[base])
         if base in scales:
             base_low, base_high = scales[base]
-            # The ratings are those of another criterion of the run.
+            # The ratings belong to another criterion of the run.
             if base_low <= least and most <= base_high:
                 continue
         if low <= least and most <= high:
@@ -415,9 +416,9 @@ _SHOWN = 8  # names in a message
 class Known:
     """What the columns of a sheet may be about.
 
-    `criteria` are those of the run, `others` further names of criteria, `systems` those of the
-    texts. `columns` are the columns of the data that hold `item` and `system`, if they have other
-    names there.
+    `criteria` are the run's criteria, `others` further names of criteria, `systems` the systems of
+    the texts. `columns` are the columns of the data that hold `item` and `system`, if they have
+    other names there.
     """
 
     criteria: Sequence[str] = ()

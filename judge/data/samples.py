@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 Value = str | int | float | bool
 Values = Mapping[str, Value | Sequence[Value]]
-"""For each column the value that a row must have, or the values of which it must have one."""
+"""The value of each column that a row must have. A list allows several values."""
 
 Mapped = Mapping[str, str | Sequence[str]]
 """The data's column for each of ours; of people's ratings also several, one for each rater."""
@@ -198,8 +198,8 @@ def load(
 ) -> list[Sample]:
     """Return the samples of a file, a DataFrame or an iterable.
 
-    A file is a .jsonl, .ndjson, .json, .csv, .tsv, .xlsx or .parquet. The arguments are those of
-    `judge.load_samples`, where `mapping` is called `map`.
+    A file is a .jsonl, .ndjson, .json, .csv, .tsv, .xlsx or .parquet. The arguments are documented
+    at `judge.load_samples`, which calls `mapping` `map`.
 
     Raises DataError, with file and line, for invalid data and for two rows of one item and system.
     """
@@ -506,9 +506,9 @@ def _check_complete(
 ) -> None:
     """Raise DataError for a row that lacks a named column or a necessary field.
 
-    Necessary is `output` in long form, and `item` beside a `system`. The message lists everything
-    that is missing. In a text table every row must have every named column, elsewhere only those of
-    item, system and output.
+    A row needs `output` in long form, and `item` beside a `system`. The message lists everything
+    that is missing. In a text table every row must have every named column. In other data a row
+    must only have the columns of item, system and output.
     """
     mapping = mappings[0]
     problems: list[str] = []

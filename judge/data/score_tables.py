@@ -13,7 +13,7 @@ from judge.core.records import Sample
 from judge.data.rows import RawRow, is_missing, rows
 
 CRITERION = "criterion"
-"""The column, in a table with one row per score, that says which criterion a score is about."""
+"""The column with a score's criterion, in a table with one row per score."""
 _RATINGS = ("human", "rating")
 """Columns with a person's rating, in a table with one row per score."""
 _TEXT = ("item", "system", "generation")

@@ -340,7 +340,7 @@ class CorpusBleu(Parts):
     One row per system; `n` counts its texts with a reference, the others are skipped and noted. The
     script of all references together picks the system's tokenizer. The interval is the percentile
     interval (Koehn 2004) of 1,000 resamples drawn from `seed`, by default the run's; a system with
-    one text has none. The other options are those of `bleu`.
+    one text has none. The other options are documented at `bleu`.
     """
 
     name: ClassVar[str] = "bleu_corpus"

@@ -195,7 +195,7 @@ def _stack(pairs: Sequence[Pair]) -> _Stack:
 
 
 class _Matches(NamedTuple):
-    """The n-grams of one order, references × outputs: those in common, and those of each side."""
+    """Numbers of n-grams of one order, references × outputs: shared, and on each side."""
 
     hits: Ints
     in_output: Ints
@@ -220,7 +220,7 @@ def _matches(
         counts = np.zeros((rank_count, distinct_count), dtype=np.int64)
         ranks_of_grams = rank[grams.text[in_reference]]
         counts[ranks_of_grams, grams.gram[in_reference]] = grams.count[in_reference]
-        # An n-gram belongs to one group, so its counts are those of the output's references.
+        # An n-gram belongs to one group, so its counts come from the output's own references.
         output_grams = grams.gram[~in_reference]
         output_texts = grams.text[~in_reference]
         shared = np.minimum(counts[:, output_grams], grams.count[~in_reference])

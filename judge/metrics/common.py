@@ -321,7 +321,7 @@ def list_function(
 ) -> Callable[Concatenate[Sequence[str], Sequence[str | Sequence[str]], Parameters], Values]:
     """Return the function of a one-column metric for lists of texts, with this docstring.
 
-    Its options are those of the metric.
+    The function takes the metric's options.
     """
 
     def score(
@@ -421,8 +421,8 @@ class ReferenceMetric(BaseMetric):
         """Return one row per sample, see `by_references`.
 
         `prepare` and the function that it returns add the tokenizers that they use to a set. `sign`
-        makes the signature's last parts from it. `name` and `high` are those of the column if they
-        differ from the metric's.
+        makes the signature's last parts from it. `name` and `high` describe the column if it
+        differs from the metric in them.
         """
         used: set[str] = set()
         name = name or self.name

@@ -94,7 +94,7 @@ class Stage:
 
     @property
     def signature(self) -> str:
-        """Return `model:language@digest` with the given language, or those of the texts so far."""
+        """Return `model:language@digest` for the given language, or for all languages so far."""
         digests = (f"{language}@{self.prompt(language).digest[:6]}" for language in self._used)
         return f"{self._ask.signature or 'llm'}:{join_names(digests)}"
 

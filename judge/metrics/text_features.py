@@ -268,7 +268,7 @@ class IndexedSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Features:
-    """The features of one output; those of `OF_SOURCE` need a source with words, otherwise they are None.
+    """The features of one output. The features in `OF_SOURCE` are None without a source with words.
 
     Words come from `judge.text`, in lower case and without punctuation; sentences from
     `text.sentences`, line by line. n-grams cross sentences. Shares are 0–1, None if undefined.
@@ -277,8 +277,8 @@ class Features:
     - `repeated2`, `repeated3`: the share of n-gram occurrences after the first of their kind.
     - `adjacent_duplicates`: words of a sentence directly after themselves, ignoring punctuation.
     - `coverage`: words in copied fragments / words; `density`: Σ (words of a fragment)² / words,
-      from 0; `compression`: words of the source / words (Grusky et al. 2018). Fragments are those
-      of their figure 3.
+      from 0; `compression`: words of the source / words (Grusky et al. 2018). Their figure 3
+      defines fragments.
     - `novel1`, `novel2`, `novel3`: the share of n-gram occurrences that the source does not contain
       (See et al. 2017, section 6.2).
     - `js_divergence`: Jensen–Shannon divergence of the word distributions without English function

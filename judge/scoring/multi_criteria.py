@@ -191,7 +191,7 @@ def _tokens_between(tokens: Sequence[Token], start: int, end: int) -> list[Token
         before_value = token.text[: max(0, start - token_start)]
         text = token.text[len(before_value) : end - token_start]
         if token_start >= end:
-            # The first character of the next token shows whether the value goes on.
+            # The first character of the next token shows whether the value continues.
             text = token.text[:1]
         inside.append(_cut_token(token, text, before_value))
         if token_end > end:

@@ -1,6 +1,6 @@
-"""The table of languages, and functions that tell a text's language, words and sentences.
+"""The table of languages, and functions that find a text's language, words and sentences.
 
-The language is told by the script.
+The script of a text decides its language.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ class Language:
     """A language that judge has prompts, a tokenizer and rules for sentences for.
 
     `tokenizers` are names of `text.tokenizer`, the usual one first; `bleu` is sacrebleu's name of
-    its own. `letters` are those of its script, as in a class of a regular expression; empty for an
-    alphabet, whose words are counted instead. `own_letters` tell it from another language of the
-    same script: a tenth of its letters at least. A single text with fewer than `least` letters, or
-    words of an alphabet, does not tell its language. `spaced` says whether white space parts its
-    words.
+    its own. `letters` are the letters of its script, as in a class of a regular expression; empty
+    for an alphabet, whose words are counted instead. `own_letters` distinguish it from another
+    language of the same script: at least a tenth of its letters. A single text with fewer than
+    `least` letters, or words of an alphabet, is too short to detect its language. `spaced` is
+    whether white space separates its words.
 
     `stops` end a sentence without white space after them, and so does a full stop after one of the
-    letters `final`. What stands between `quotes` (pairs of marks) stays in its sentence, which goes
-    on after them with what the regular expression `goes_on` matches.
+    letters `final`. Text between `quotes` (pairs of marks) stays in its sentence. The sentence
+    continues after them if the regular expression `goes_on` matches.
 
     `yes_no` are the answers to a question, as people write them.
     """

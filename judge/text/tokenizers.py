@@ -1,4 +1,4 @@
-"""Tokenizers by name. Those of other packages are loaded at their first use in a process."""
+"""Tokenizers by name. Other packages' tokenizers are loaded at their first use in a process."""
 
 from __future__ import annotations
 

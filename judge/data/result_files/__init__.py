@@ -38,7 +38,7 @@ __all__ = ["ResultFile", "read_result_file"]
 class _Reader:
     """How the files of a tool are recognised and read.
 
-    `lower_is_better` returns the criteria of which less is better.
+    `lower_is_better` returns the criteria on which lower scores are better.
     """
 
     tool: str

@@ -61,7 +61,7 @@ def _text(row: RawRow, item: str, model: str) -> JudgedText:
     target = str(row.cells.get("target"))
     output = as_text(answers[0])
     if len(requests) > 1:
-        # Choices, of which the most probable one is the answer.
+        # Each request is a choice. The most probable one is the answer.
         output = _choice(requests, _most_probable(answers))
         target = _choice(requests, int(target)) if target.isdecimal() else target
     return JudgedText(

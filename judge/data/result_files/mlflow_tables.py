@@ -43,7 +43,7 @@ def read(opening: Opening) -> Iterator[JudgedText]:
 
 
 def lower_is_better(texts: Sequence[JudgedText]) -> set[str]:
-    """Return MLflow's own metrics of which less is better; the table does not say it."""
+    """Return MLflow's own metrics on which lower is better. The table does not say so."""
     return {name for text in texts for name in text.scores} & _LOWER_IS_BETTER
 
 

@@ -516,10 +516,10 @@ def score(
 ) -> list[BertScoreValue | Failure]:
     """Return BERTScore of each output with its reference, or the best of its references.
 
-    `options` are those of `BertScore`; `cache` is a folder for digests of models, and `progress` is
-    called with the number of encoded texts and of all. A pair without a value is a `Failure` whose
-    item is its index, from 0. Raise ConfigError, and DataError unless there are as many references
-    as outputs.
+    `options` are passed to `BertScore`. `cache` is a folder for digests of models, and `progress`
+    is called with the number of encoded texts and of all. A pair without a value is a `Failure`
+    whose item is its index, from 0. Raise ConfigError, and DataError unless there are as many
+    references as outputs.
     """
     samples = [
         Sample(str(index), "", output, references=targets, where=f"pair {index}")

@@ -200,8 +200,8 @@ _OTHER_LANGUAGE = re.compile(
     r"|vietnamese|thai|-(?:ja|ko|zh|de|fr|es|it|nl|ru|ar|tr|vi|hi|pl|pt|sv|fi)(?:-|$)",
     re.IGNORECASE,
 ).search
-# Shares of a vocabulary. The first are 15 of MiniLM's 30,522 pieces, of which 8 have Cyrillic
-# letters and 2 Arabic ones.
+# Shares of a vocabulary. The first are 15 of MiniLM's 30,522 pieces: 8 pieces have Cyrillic
+# letters and 2 have Arabic letters.
 _FEWEST_PIECES = 5e-4
 _MANY_PIECES = 0.05
 # Han characters: the English vocabulary of BERT has 0.01, the multilingual one 0.11.

@@ -462,7 +462,7 @@ def score(
 ) -> list[ClaimsValue | Failure]:
     """Return the values of each output with its source and, if given, its reference or references.
 
-    `options` are those of `Claims`. There is no judge model here, so set `unit="sentence"` and
+    `options` are passed to `Claims`. There is no judge model here, so set `unit="sentence"` and
     another verifier, or use judge.evaluate. An output without one of the values is a `Failure`
     whose item is its index, from 0. Raise ConfigError, and DataError for lists of different
     lengths.

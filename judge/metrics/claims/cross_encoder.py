@@ -38,8 +38,8 @@ _BLOCK = 256  # pairs that are tokenized together
 def entailment_label(labels: Mapping[int, str], label: str | int | None = None) -> int | None:
     """Return the number of the class that means entailment, or None if that is unclear.
 
-    It is the class that `label` names, otherwise the one with a usual name. Classes named 0 and 1
-    are those of MiniCheck: 1 means support.
+    It is the class that `label` names, otherwise the one with a usual name. If the classes are
+    named 0 and 1, 1 means support, as in MiniCheck.
     """
     names = {
         number: _SEPARATORS.sub("_", name).strip("_").lower() for number, name in labels.items()

@@ -223,11 +223,11 @@ class SelfBleu(DiversitySettings):
 def self_bleu(texts: Sequence[str] | Sequence[Sequence[str]], **opts: Unpack[BleuOptions]) -> float:
     """Return Self-BLEU (0–100, the lower the more diverse) of two or more texts: the mean of `self_bleu_each`.
 
-    Of groups of texts, such as those of one source, return the mean over groups. It grows with the
-    number of texts: compare only sets of equal size. With `smooth="floor"`, `tokenize="none"` and
-    `effective_order=False` it equals NLTK's with `SmoothingFunction().method1` on words split at
-    white space, if no text has fewer words than `max_order`. Raise DataError for fewer than two
-    texts, or if none has a token.
+    For groups of texts, such as the texts of each source, return the mean over groups. It grows
+    with the number of texts: compare only sets of equal size. With `smooth="floor"`,
+    `tokenize="none"` and `effective_order=False` it equals NLTK's with
+    `SmoothingFunction().method1` on words split at white space, if no text has fewer words than
+    `max_order`. Raise DataError for fewer than two texts, or if none has a token.
     """
     metric = SelfBleu(**opts)
     groups = _as_groups(texts)
@@ -392,8 +392,8 @@ class PairwiseBleu(DiversitySettings):
     texts are excluded: a source with more texts has more pairs. Otherwise any two texts of the
     system are a pair.
 
-    Options: `groups` ("source" or "system" to force one; None to choose), and those of `self_bleu`:
-    `max_order`, `smooth`, `tokenize`, `lowercase`, `effective_order`.
+    Options: `groups` ("source" or "system" to force one; None to choose), and `max_order`,
+    `smooth`, `tokenize`, `lowercase` and `effective_order` as for `self_bleu`.
     """
 
     name: ClassVar[str] = _NAMES[0]

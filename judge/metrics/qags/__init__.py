@@ -307,8 +307,8 @@ def score(
 ) -> list[QagsValue | Failure]:
     """Return QAGS of each output with its source, with the questions and answers.
 
-    `options` are those of `Qags`. An output without a value is a `Failure` whose item is its index,
-    from 0; its `raw` has the questions and answers as `Qags.score` writes them, if any.
+    `options` are passed to `Qags`. An output without a value is a `Failure` whose item is its
+    index, from 0; its `raw` has the questions and answers as `Qags.score` writes them, if any.
 
     Raise ConfigError for invalid options, for lists of different lengths, and unless `options` name
     the models of `backend=models`: only judge.evaluate asks a judge.

@@ -436,7 +436,7 @@ class ExtractiveReader:
 
 
 def _allowed_tokens(text: str, window: Any) -> list[bool]:
-    """Return which tokens may begin or end an answer: those of the text but for white space."""
+    """Return which tokens may begin or end an answer: the text's, except white space."""
     tokens = zip(window.sequence_ids, window.offsets, strict=True)
     # The question is sequence 0, the text sequence 1; special tokens have none.
     return [sequence == 1 and bool(text[start:stop].strip()) for sequence, (start, stop) in tokens]

@@ -204,10 +204,10 @@ class _Words(dict[str, str]):
 
 
 # Limits, so that no text takes long or needs much memory
-_MOST_CELLS = 20_000_000  # a table of so many cells in Python takes ten seconds
+_MOST_CELLS = 20_000_000  # Python needs ten seconds for a table of this many cells
 _MOST_BITS = 2_000_000_000  # the rows of a pair of sentences need 250 MB
 _MAX_SENTENCE_WORDS = 20_000  # words in a sentence of the reference
-_MOST_STEPS = 20_000_000  # comparing so many words or sentences takes ten seconds
+_MOST_STEPS = 20_000_000  # this many comparisons of words or sentences take ten seconds
 
 
 def length(first: str, second: str) -> int:
