@@ -145,7 +145,7 @@ class BudgetLedger:
         self.release(reserved, spent=reserved if _may_be_charged(error) else 0.0)
 
     def release(self, reserved: float, *, spent: float = 0.0) -> None:
-        """End a reservation, of which `spent` is spent and the rest is available again."""
+        """End a reservation. `spent` of it is spent, and the rest is available again."""
         self._in_flight -= 1
         if self._in_flight > 0:
             self._reserved -= reserved

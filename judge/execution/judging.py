@@ -108,8 +108,8 @@ class _StrategyUnavailable(Exception):
 class Judging:
     """One judge of a run: it judges until each judgment has a score or a failure.
 
-    `emit` gets each row as soon as its replies are in the cache; its column is the criterion's name
-    and `suffix`. `criteria` are all those of the run.
+    `emit` gets each row as soon as its replies are in the cache. The row's column is the
+    criterion's name and `suffix`. `criteria` are all criteria of the run.
 
     Every reply is stored as it arrives, and a stored reply without a score fails its judgment
     again. With `retry_failed`, a judgment that fails on stored replies alone is repeated, and the
@@ -391,7 +391,8 @@ class Judging:
         try:
             scored = question.score(attempt.strategy, attempt.answers, attempt.notes, judged)
         except UnusableReply as error:
-            # Stored replies that are replaced anyway may be those of another version of the model.
+            # Do not learn from stored replies that are about to be replaced: another version of the
+            # model may have written them.
             if not (is_last and attempt.asks_again):
                 self.traits.learn(attempt.strategy, error)
             if not is_last:

@@ -20,9 +20,9 @@ class JudgeProgress:
 
     In the `unit` (judgments, single questions of checklists, or outputs): `total`, `done` (scored
     or failed), `failed`, `cached` (answered from the cache alone), `failed_cached` (failed on
-    stored replies without a score, also those of metrics), `shared` (answered by an equal request
-    of this run), `unread` (asked for the score alone, after a reply without one), `repaired`
-    (scored by the answer to that).
+    stored replies without a score, including metrics' replies), `shared` (answered by an equal
+    request of this run), `unread` (asked for the score alone, after a reply without one),
+    `repaired` (scored by the answer to that).
 
     Requests: `sent` (every try), `answered`, `refused` (abandoned), `retried` (tries after the
     first one), `timeouts` (tries after a time-out), `in_flight` (at the server), `blocked` (waiting

@@ -55,9 +55,10 @@ def read_reply(question: ModelQuestion, answer: Answer) -> MetricReply:
 class QuestionClient:
     """Asks one judge model the questions of metrics, at temperature 0.
 
-    `counts`, which may be those of a run, get the numbers of requests and of `cached` and `shared`
-    prompts, but not of judgments. With `retry_failed`, a request is repeated if no question can
-    read its stored reply. With `gathers`, all requests are gathered before any is sent.
+    It adds the numbers of requests and of `cached` and `shared` prompts to `counts`, but not the
+    numbers of judgments. `counts` may belong to a run. With `retry_failed`, a request is repeated
+    if no question can read its stored reply. With `gathers`, all requests are gathered before any
+    is sent.
 
     The `max_tokens` of `settings` is the smallest limit of a reply, so that a limit for scores does
     not cut a list off. Raises ConfigError for a decision endpoint.

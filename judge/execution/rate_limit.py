@@ -31,7 +31,7 @@ _KINDS: tuple[Literal["requests", "tokens"], ...] = ("requests", "tokens")
 # Who set a limit, and on what.
 _Limit = tuple[Literal["user", "server"], Literal["requests", "tokens"]]
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
-# "6m0s", "20ms", "1h2m3.5s" (OpenAI's durations are those of Go)
+# "6m0s", "20ms", "1h2m3.5s" (OpenAI writes durations as Go does)
 _DURATION = re.compile(r"(?:\d+(?:\.\d+)?(?:ms|[smhd]))+")
 _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|[smhd])")
 _MAX_NUMBER = 1e12
@@ -68,7 +68,7 @@ class Bucket:
 def per_minute(most: float) -> Bucket:
     """Return a bucket of at most `most` requests in any minute.
 
-    Those of a second may be sent at once, the others evenly.
+    One second's requests may be sent at once. The others are spread evenly.
     """
     burst = max(1.0, most / _MINUTE)
     # A full bucket at the start of a minute adds its burst, so the rate is lower by that.

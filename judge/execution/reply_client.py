@@ -1,4 +1,4 @@
-"""The only way to a model: a stack of layers, each of which asks the next one.
+"""The only way to a model: a stack of layers. Each layer asks the next one.
 
 From the outside in, with the reason for the order:
 

@@ -48,7 +48,7 @@ def estimate_tokens(text: str) -> int:
     total = n_ascii * _TOKENS_PER_ASCII + len(not_ascii) * _TOKENS_PER_OTHER
     for script, tokens_per_character in _SCRIPTS:
         length = sum(map(len, script.findall(not_ascii)))
-        # These characters were counted above as those of another script.
+        # The total above counts these characters as another script's, so add the difference.
         total += length * (tokens_per_character - _TOKENS_PER_OTHER)
     return math.ceil(total)
 

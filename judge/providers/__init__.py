@@ -55,7 +55,7 @@ class Provider(Protocol):
 class Capabilities:
     """Optional attributes of a provider, with the values for a provider that lacks them.
 
-    - `caching`: what the server is told about prompt caching, as `server_capabilities.Caching`.
+    - `caching`: the prompt-cache fields of its requests, as `server_capabilities.Caching`.
     - `batches`: the Batch API, for --engine batch.
     - `splits_merged_criteria`: whether the provider answers a request with several questions of a
       checklist with one reply per question.

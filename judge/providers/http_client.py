@@ -76,8 +76,7 @@ class Options(TypedDict, total=False):
     takes the key alone and replaces `authorization`. `headers` are sent with every request.
 
     `timeout` is for a whole reply, in seconds; `connections` are the most kept open at once.
-    `caching` is what the server is told about prompt caching (default: everything at OpenAI,
-    nothing elsewhere).
+    `caching` selects the prompt-cache fields of requests (default: all at OpenAI, none elsewhere).
     """
 
     base_url: str | None

@@ -99,7 +99,7 @@ def _reason(error: Any, content: bytes, secrets: Sequence[str], phrase: str) -> 
         return redact_and_truncate(error["message"], secrets)
     words = error if isinstance(error, str) else content.decode("utf-8", "replace")
     text = redact_and_truncate(words, secrets)
-    # Proxies answer with HTML, of which 300 characters say nothing.
+    # Proxies answer with HTML. Its first 300 characters would tell the user nothing.
     return "a web page, not an API error" if text.startswith("<") else text or phrase
 
 

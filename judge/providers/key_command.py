@@ -1,4 +1,4 @@
-"""Keys that expire, such as those of Bedrock and Vertex, printed by a command.
+"""Keys that expire, such as Bedrock's and Vertex's, and the command that prints them.
 
 The command runs again when a key is refused
 (docs/decisions/0074-a-files-key-command-has-to-be-allowed.md).

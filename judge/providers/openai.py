@@ -86,7 +86,7 @@ class OpenAIProvider:
     def open(cls, model: str, config: RunConfig, vendor: Vendor | None = None) -> OpenAIProvider:
         """Return the provider of a run configuration. Raises ConfigError.
 
-        The configuration's address and key variable take precedence over those of the vendor.
+        The configuration's address and key variable take precedence over the vendor's.
         """
         http_options = options(config)
         if vendor is None:
@@ -117,7 +117,7 @@ class OpenAIProvider:
 
     @property
     def shared_state(self) -> RequestAdapter:
-        """The form of requests that this server accepts, as far as it is known."""
+        """What judge knows so far about the requests that this server accepts."""
         return self._adapter
 
     @shared_state.setter
@@ -126,7 +126,7 @@ class OpenAIProvider:
 
     @property
     def caching(self) -> Caching:
-        """What this server is told about prompt caching."""
+        """The prompt-cache fields of requests to this server."""
         return self._adapter.caching
 
     async def complete(self, request: Request) -> Response:

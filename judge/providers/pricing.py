@@ -16,7 +16,8 @@ BATCH = 0.5
 """Price of a request in a batch, as a share of the usual one (OpenAI, Anthropic, Google; 2026)."""
 _NO_USAGE = Usage()
 _PER_MILLION = 1e6
-# genai-prices calculates the price of a request. So many tokens keep digits that one would lose.
+# genai-prices only prices whole requests. The price of one token would lose digits; this many
+# tokens keep them.
 _SAMPLE_TOKENS = 1000
 
 
@@ -70,7 +71,7 @@ def prices_of(provider: Provider) -> TokenPrices | None:
             cache_written=input_price,
             output=price.output / _PER_MILLION,
         )
-    # genai-prices has the prices of chats and not those of typed questions.
+    # genai-prices has prices for chats, but none for typed questions.
     if capabilities.price_list or provider.decides:
         return None
     return per_token(provider.model, provider.endpoint)

@@ -97,10 +97,10 @@ class _Key(NamedTuple):
 class RecordingFile:
     """The replies in a file; of several replies to the same draw of a call, the last one counts.
 
-    It reads the file as it is when it is opened, even if lines are added or the file is replaced
-    meanwhile. `note` is what the file says about all replies, and `digest` the SHA-256 of its
-    lines. `cut` is whether the last line is unfinished, and left out. Takes some 0.5 KB of memory
-    for each prompt.
+    It reads the file's content at the time of opening, even if lines are added or the file is
+    replaced meanwhile. `note` is the file's note about all replies, and `digest` the SHA-256 of its
+    lines. `cut` is whether the last line is unfinished and was ignored. Each prompt takes about
+    500 bytes of memory.
 
     Raises DataError, with the line, for a file that is no recording; if `strict` also for a reply
     that contradicts its tokens, as after an edit by hand.

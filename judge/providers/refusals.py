@@ -318,7 +318,7 @@ class _Reason(NamedTuple):
 def _reason(refused: Refused) -> _Reason:
     """Return what distinguishes the reasons of two refusals.
 
-    Numbers are left out, because they may be those of the request.
+    Numbers are left out, because they may come from the request.
     """
     words = _WORD_WITH_DIGIT.sub("#", _server_message(refused).lower())
     return _Reason(refused.status, refused.param, words)

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from judge.core.records import Message, Request, whole
 
 Caching = Literal["key", "explicit", ""]
-"""What a server is told about prompt caching: a group's key, also its prefix's end, or nothing."""
+"""The prompt-cache fields of a request: a group's key, also its prefix's end, or none."""
 _EFFORT = "reasoning_effort"
 _CACHE_KEY = "prompt_cache_key"
 _CACHE_OPTIONS = "prompt_cache_options"
@@ -31,9 +31,9 @@ class RequestAdapter:
     tried once, and only for log probabilities: no model stops reasoning for a temperature. An
     effort in the request takes precedence.
 
-    `caching` "key" names a request's group, so that those of one document meet at one machine;
-    "explicit" is for models that charge for what is written to the cache: only what will be read
-    again is written.
+    `caching` "key" names a request's group, so that the server routes requests about one document
+    to one machine. "explicit" is for models that charge for writing to the cache: judge writes only
+    text that it will read again.
     """
 
     top_logprobs: int = _MOST_PROBABILITIES

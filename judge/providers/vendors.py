@@ -47,7 +47,7 @@ class Vendor:
 
     @property
     def address(self) -> str:
-        """The base URL. Raises ConfigError if the variable that has it is not set."""
+        """The base URL. Raises ConfigError if its environment variable is not set."""
         if not self.url_env:
             return self.url
         configured = os.environ.get(self.url_env, "").strip().rstrip("/")

@@ -115,12 +115,11 @@ async def generate(
     ledger: BudgetLedger | None = None,
     display: Display = lambda _: nullcontext(),
 ) -> Outputs:
-    """Have every system of `config.systems` write its output for each item of the data, or read it
-    from its file.
+    """Generate or read the output of every system of `config.systems` for each item of the data.
 
-    Engine, cache, budget, retries, recording and replay are those of a run: one that is started
-    again pays for nothing twice. A text that could not be written is a failure. Raises JudgeError,
-    and CancelledError when it is interrupted.
+    A system without a file generates its outputs. Engine, cache, budget, retries, recording and
+    replay work as in a run, so a restart never pays twice for a reply. A text that could not be
+    written is a failure. Raises JudgeError, and CancelledError when it is interrupted.
     """
     if not isinstance(config.systems, dict):
         raise ConfigError(
@@ -502,8 +501,9 @@ def _without_systems(config: RunConfig) -> RunConfig:
 
 
 def hand_over(outputs: Outputs | None, prepared: PreparedRun) -> PreparedRun:
-    """Give a prepared run what it has to know of its generated outputs, and write them into its
-    folder.
+    """Return the prepared run with its outputs' failures, notes and information.
+
+    Write the outputs into its folder.
     """
     if outputs is None:
         return prepared

@@ -1,4 +1,4 @@
-"""Scores that the data of a run contain, beside those of its judges and metrics."""
+"""Scores in the data of a run, in addition to its judges' and metrics' scores."""
 
 from __future__ import annotations
 

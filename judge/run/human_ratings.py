@@ -125,7 +125,7 @@ def join_sheet(
     single = list(sheet.single)
     if left_out:
         of_these_texts = [rating for rating in single if (rating.item, rating.system) in texts]
-        # If none is left, `join_ratings` says which texts the data lack.
+        # If none is left, pass all: `join_ratings` then reports the texts that the data lack.
         single = of_these_texts or single
     _check_scales(single, scales)
     joined = join_ratings(rows, single, label_values(scales)) if single else list(rows)

@@ -191,7 +191,7 @@ def open_judge(config: RunConfig, judge: Judge, *, sends: bool = True) -> Provid
             f"{several}"
         )
     if name == "openai" and not (config.base_url or os.environ.get("OPENAI_BASE_URL")):
-        # No OpenAI model has such a name. This is said before a key is asked for.
+        # No OpenAI model has such a name. Report that before asking for a key.
         prefix, slash, _ = model.partition("/")
         if slash:
             known = [*VENDORS, *plugins.names("providers")]

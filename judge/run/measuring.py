@@ -39,7 +39,7 @@ async def run_in_thread(work: Callable[[], T]) -> T:
             # The run is stopping.
             outcome = asyncio.CancelledError()
             setter = future.set_exception
-        except BaseException as error:  # noqa: BLE001  (raised again where it is awaited)
+        except BaseException as error:  # noqa: BLE001  (awaiting the future raises it again)
             outcome = error
             setter = future.set_exception
         with suppress(RuntimeError):  # the loop is closed: nobody waits any more

@@ -78,9 +78,9 @@ def _is_chinese(string: str) -> bool:
 
 
 def precheck(metrics: Mapping[str, Metric], samples: Sequence[Sample]) -> None:
-    """Refuse samples none of which has what a metric needs, and what its `check` refuses.
+    """Raise JudgeError if no sample has the text that a metric needs.
 
-    Raises JudgeError.
+    Also raise it for samples that the metric's `check` refuses.
     """
     for name, metric in metrics.items():
         field = metric.needs

@@ -320,7 +320,7 @@ def _prepare_preferences(config: RankConfig, source: Any, notes: Sequence[str]) 
     rows = preferences.samples
     check_against(config, list(dict.fromkeys(row.system for row in rows)))
     language, _ = prompt_language.choose_prompt_language(config, rows, judged=False)
-    # A pair in one order counts as it is; the pairs of a run in two orders would not.
+    # With one order, each pair counts. With two, pairs that lack an order would not count.
     config = config.model_copy(update={"criteria": (), "orders": preferences.orders})
     prepared = PreparedRun(
         config=config,
@@ -571,9 +571,9 @@ def load_texts(config: RunConfig, source: Any) -> list[Sample]:
 
 
 def select_texts(rows: Sequence[Sample], item: str | None, system: str | None) -> list[Sample]:
-    """Return the texts of an item and a system, either of which may be None.
+    """Return the texts of an item and a system. None selects all.
 
-    Raises ConfigError if there are none.
+    Raises ConfigError if there are no such texts.
     """
     selected = list(rows)
     for field_name, name in (("item", item), ("system", system)):

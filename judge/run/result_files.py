@@ -12,10 +12,10 @@ from judge.data.result_files import ResultFile, read_result_file
 
 
 def take(config: RunConfig, source: Any) -> tuple[RunConfig, Any, list[str]]:
-    """Return the plan with the file's criteria as judge columns, its rows, and notes.
+    """Return the configuration with the file's criteria as judge columns, its rows, and notes.
 
-    Other data is returned as it is, and so is a file whose columns the plan names. If the plan
-    names criteria, only the texts are taken. Raises DataError.
+    Return other data unchanged, and also a file whose columns the configuration names. If the
+    configuration names criteria, use only the texts. Raises DataError.
     """
     if not isinstance(source, str | PathLike) or config.map or config.systems:
         return config, source, []

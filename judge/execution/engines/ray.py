@@ -351,7 +351,7 @@ class RayEngine:
         try:
             connecting = asyncio.to_thread(connect, self._requested_workers or 1)
             self._connecting = asyncio.ensure_future(connecting)
-            # A thread cannot be cancelled: `aclose` undoes what it has done.
+            # A thread cannot be cancelled, so `aclose` undoes its work.
             await asyncio.shield(self._connecting)
             _restore_signal_handlers()
             nodes = await asyncio.to_thread(placements, self._requested_workers)

@@ -37,7 +37,7 @@ class ReplyStore:
     async def get_all(
         self, requests: Sequence[Request], *, only_new: bool = False
     ) -> list[Response | None]:
-        """Return the stored reply to each request; with `only_new`, only those of this run."""
+        """Return the stored reply to each request; with `only_new`, only this run's replies."""
         keys = tuple(request.key() for request in requests if request.endpoint)
         if only_new:
             keys = tuple(key for key in keys if key in self._new)
