@@ -44,10 +44,9 @@ class ImportReport:
 def export_replies(
     folder: Path, path: Path, *, model: str | None, base_url: str | None
 ) -> ExportReport:
-    """Add a cache's replies to a recording: all, or those of one model or server. Raises
-    JudgeError.
+    """Add a cache's replies to a recording: all of them, or one model's or one server's.
 
-    Raises ConfigError and creates no file if there is no such reply.
+    Raises JudgeError. Raises ConfigError and creates no file if there is no such reply.
     """
     server_url = resolve_base_url(base_url) if base_url else None
     written = 0

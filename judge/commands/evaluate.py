@@ -96,8 +96,8 @@ async def rank_async(
 
     `criteria` are names in prompts/pairwise (default: overall), paths, or Criterion objects whose
     templates read `first` and `second`. Each pair of texts of an item is shown in both orders
-    (`orders=1`: in one); `pairs` compares a sample. Equal texts are a tie without a request. Other
-    arguments are those of `evaluate`.
+    (`orders=1`: in one); `pairs` compares a sample. Equal texts are a tie without a request. The
+    other arguments are documented at `evaluate`.
     """
     return await _run(RankConfig, data, criteria, model=model, progress=progress, options=options)
 
@@ -126,8 +126,8 @@ async def _run(
 class ParsedArguments(NamedTuple):
     """A configuration and the arguments that it cannot hold.
 
-    `providers` are all judges in order, None for those of the configuration; `custom_criteria` are
-    Criterion objects by name.
+    `providers` are all judges in order, or None if the configuration names them all.
+    `custom_criteria` are Criterion objects by name.
     """
 
     config: RunConfig

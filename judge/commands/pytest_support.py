@@ -71,8 +71,8 @@ class SuiteSession:
     def options(self, run_options: Mapping[str, Any]) -> dict[str, Any]:
         """Return the options of the session, a marker or suite (`run_options`) and the ini file.
 
-        Those of the command line override those of a marker or suite, and these the ini file. An
-        allowed judge replaces a recording from a lower layer. Raises ConfigError if a judge is a
+        The command line overrides a marker or suite, and a marker or suite overrides the ini file.
+        An allowed judge replaces a recording from a lower layer. Raises ConfigError if a judge is a
         server that may not be asked.
         """
         merged: dict[str, Any] = {}

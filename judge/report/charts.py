@@ -121,7 +121,7 @@ def group(title: str, *parts: str) -> str:
 
 
 def label_width(names: Iterable[str]) -> float:
-    """Return the width in pixels of a column of shortened names, some of which may be bold."""
+    """Return the width in pixels of a column of shortened names. Some names may be bold."""
     widths = [cell_len(shorten(name)) for name in names]
     longest = max(widths, default=0)
     return round(1.12 * CELL * longest) + 12  # bold letters are wider

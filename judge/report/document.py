@@ -421,7 +421,7 @@ def only_table(document: Document, name: str) -> Document:
 
 
 def _tables_of(document: Document) -> Iterator[Table]:
-    """Yield all tables, those of the summary last: a section's is the full one."""
+    """Yield all tables. The summary's come last, because the sections have the full ones."""
     for section in document.sections:
         yield from _tables_in(section.blocks)
     yield from _tables_in(document.summary)

@@ -31,7 +31,7 @@ def failures_as_worst(result: Result) -> Result:
     rows = list(_worst_rows(result))
     counted = sum(isinstance(row, Score) and row.provenance.method == WORST for row in rows)
     note = f"{plural(counted, 'failed judgment')} counted as the worst score of the scale."
-    # `analyzed` makes the rows of a panel anew from those of its judges.
+    # `analyzed` recomputes the rows of a panel from its judges' rows.
     panels = {column.criterion for column in result.table.columns if column.judge}
     single_rows = [row for row in rows if row.column not in panels]
     info = result.info.with_notes(note)
@@ -39,9 +39,7 @@ def failures_as_worst(result: Result) -> Result:
 
 
 def unanalyzed_with_worst(result: Result) -> Result:
-    """Return the result with the worst score for each failed judgment, without new means and
-    tests.
-    """
+    """Return the result with failed judgments as worst scores, without new means and tests."""
     return _with_rows(result, _worst_rows(result))
 
 

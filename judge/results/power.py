@@ -19,15 +19,15 @@ from judge.stats.system_differences import Comparison
 class PairPower:
     """The power of the test of two systems on one column.
 
-    `place` says which pair of the column this is: `median` has the median `sd`, `worst` needs the
-    most items, and "" was asked for or is the only one. For `worst`, `items` are the fewest that
-    any pair has.
+    `place` is the pair's place in the column: `median` has the median `sd`, `worst` needs the most
+    items, and "" was requested or is the only pair. For `worst`, `items` are the fewest that any
+    pair has.
 
     `difference` is the observed mean of the first system minus the second, and `sd` the standard
     deviation of the differences by item. `detectable` is the smallest difference that the test
     detects with `items` items, None for too few items. `items_for_observed` are needed to detect
     the observed difference, `items_needed` to detect the requested one; None if there is none. `p`
-    is that of the run's test with Holm's correction, if the run has that test.
+    is the p-value of the run's test with Holm's correction, if the run has that test.
     """
 
     place: str
@@ -51,7 +51,7 @@ class ColumnPower:
 
     A difference is significant if p is below `level`, which corrects for the number of `tests` of
     the pairs of `systems` systems. No p can be below it with fewer than `min_items` items. `note`
-    says which pairs are left out, or why there are none.
+    lists the pairs that are left out, or explains why there are none.
     """
 
     column: str

@@ -66,7 +66,7 @@ _PAGES = {"report.md": "markdown", "report.html": "html"}
 _DERIVED = (*_PAGES, ESTIMATES)
 """Files that can be made again from the others."""
 _LOADS = 3
-"""How often a run is loaded anew because another one took its place meanwhile."""
+"""The number of attempts to load a run that another run may replace meanwhile."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -169,7 +169,7 @@ class Result(Outlets):
         `result.where(channel="email")`.
 
         A list allows several values. Means, intervals and tests are recomputed; usage and cost
-        remain those of the run. Raises DataError for a column or value that no text has.
+        still cover the whole run. Raises DataError for a column or value that no text has.
         """
         return filter_texts(self, columns)
 
@@ -357,12 +357,11 @@ class Result(Outlets):
         return joined
 
     def save(self, folder: str | Path, *, pages: bool = True, overwrite: bool = False) -> None:
-        """Write the tables, `run.json`, and with `pages` `report.md`, `report.html` and
-        `estimates.parquet`.
+        """Write the tables, `run.json` and, with `pages`, the reports and `estimates.parquet`.
 
-        They replace those of another run together: nobody finds the files of two runs side by side.
-        A report that fails loses no data. Raises StorageError, also if the folder has another run
-        and `overwrite` is False.
+        The reports are `report.md` and `report.html`. The files replace another run's files
+        together, so that a folder never has files of two runs. A report that fails loses no data.
+        Raises StorageError, also if the folder has another run and `overwrite` is False.
         """
         folder = Path(folder)
         content = _run_content(self)
@@ -484,7 +483,7 @@ def load(folder: str | Path) -> Result:
         try:
             result = _load(folder)
         except StorageError:
-            # If another run was saved meanwhile, its files were read with those of the first one.
+            # If another run was saved meanwhile, `_load` read files of both runs. Try again.
             if _run_bytes(folder) == before:
                 raise
         else:
@@ -620,7 +619,7 @@ def filter_texts(result: Result, values: samples.Values) -> Result:
     table = result.table
     matching = samples.filter_rows(table.samples, values, result.info.config.map)
     rows = list(_remaining_rows(result, matching))
-    # A panel's column has no rows yet: `analyze` combines those of its judges.
+    # A panel's column has no rows yet: `analyze` combines its judges' rows.
     kept_names = {row.column for row in rows}
     kept_names |= {
         column.criterion for column in table.columns if column.judge and column.name in kept_names
@@ -650,7 +649,7 @@ def _remaining_rows(result: Result, matching: Sequence[Sample]) -> Iterator[Scor
     items = {item for item, _ in texts}
     incomplete = {sample.system for sample in result.table.samples if sample.key not in texts}
     complete_systems = {system for _, system in texts} - incomplete
-    # The rows of a panel are computed anew from those of its judges.
+    # The rows of a panel are recomputed from its judges' rows.
     panels = {column.criterion for column in result.table.columns if column.judge}
     for row in result.table.rows():
         if row.column in panels:

@@ -18,7 +18,7 @@ from judge.data.ratings import PairRating
 
 Status = Literal["complete", "interrupted", "stopped"]
 _STRICT = ConfigDict(extra="forbid")
-"""Unknown keys are those of a newer version, and not dropped silently."""
+"""Unknown keys come from a newer version, so they are an error and not dropped silently."""
 
 
 def _without_unset(config: RunConfig) -> dict[str, Any]:

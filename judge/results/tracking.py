@@ -65,11 +65,10 @@ class Outlets:
                     mlflow.log_artifact(str(path), artifact_path=f"{prefix}judge")
 
     def log_to_wandb(self: Any, *, prefix: str = "") -> None:
-        """Log means, interval ends, signatures, the page and a table of all values to the active
-        run of wandb.
+        """Log means, intervals, signatures, the page and a table of values to wandb's active run.
 
-        If there is none, start and finish one. Names are those of `log_to_mlflow`. Raises
-        MissingExtra.
+        The table has all values. If no run is active, start and finish one. Names are the same as
+        in `log_to_mlflow`. Raises MissingExtra.
         """
         wandb = _package("wandb")
         with nullcontext(wandb.run) if wandb.run else wandb.init(job_type="judge") as run:

@@ -45,7 +45,7 @@ def worst_texts(table: Table, n: int) -> list[LowScore]:
 def _criterion_scores(table: Table) -> Iterator[LowScore]:
     """Yield the scores on criteria with a scale and a better end.
 
-    Those of a panel's single judges are left out, because the panel has a score of its own.
+    The scores of a panel's single judges are left out, because the panel has its own score.
     """
     columns = {
         column.name: column

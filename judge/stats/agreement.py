@@ -63,7 +63,7 @@ _JudgedText = tuple[
 
 
 def _values_by_text(table: Table, column: str) -> dict[_JudgedText, float]:
-    """Return a judge's values, without those of identical texts."""
+    """Return a judge's values, except the values of identical texts."""
     return {
         (score.item, score.system, score.opponent): score.value
         for score in table.column_scores(column)
@@ -466,7 +466,7 @@ def repeats(table: Table) -> dict[tuple[str, str], Estimate]:
             deviations.append(replace(row, value=deviation, provenance=Provenance("samples")))
     if not deviations:
         return {}
-    # The ends of the scale are those of scores and not of their deviations.
+    # The ends of the scale bound scores, but not their standard deviations.
     unbounded = tuple(replace(column, low=None, high=None) for column in columns.values())
     means = item_means(Table(table.samples, unbounded, tuple(deviations)))
     method = "mean over texts of the standard deviation of the draws of each"

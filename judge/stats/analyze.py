@@ -174,10 +174,10 @@ def panel_column(judges: Sequence[Column]) -> Column:
 def panel_rows(columns: Sequence[Column], rows: Iterable[Row]) -> list[Row]:
     """Combine the judges' values for every text (or comparison) that any judge was asked about.
 
-    `mean` and `median` are those of the values; the median of an even number is the mean of the
-    middle two. For `majority`, each judge votes for its likeliest label, or for the one nearest to
-    its value if it gave no label. The value is the label with more than half of the votes. Without
-    one, it is the mean of the labels with the most votes.
+    `mean` and `median` are taken over the values. The median of an even number of values is the
+    mean of the middle two. For `majority`, each judge votes for its likeliest label, or for the one
+    nearest to its value if it gave no label. The value is the label with more than half of the
+    votes. Without one, it is the mean of the labels with the most votes.
 
     If a judge has no score, the panel has none, because values of different judges are not
     comparable.

@@ -269,8 +269,8 @@ class Bootstrap:
     def interval(self, drawn: Floats, items: int) -> Floats:
         """Return the lower and the upper ends (first axis) for this many items.
 
-        They are NaN if no resample has a value. The percentile interval is expanded: its quantiles
-        are those of √(n / (n − 1)) times Student's t (Hesterberg 2015, section 3.5).
+        They are NaN if no resample has a value. The percentile interval is expanded: it uses the
+        quantiles of √(n / (n − 1)) times Student's t (Hesterberg 2015, section 3.5).
         """
         by_statistic = np.ascontiguousarray(drawn.reshape(len(drawn), -1).T)
         ordered = np.sort(by_statistic, axis=-1)  # NaN comes last

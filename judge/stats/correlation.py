@@ -129,10 +129,10 @@ class CorrelationWithRatings:
     """Correlate columns with the same ratings, on the same resamples.
 
     Values and ratings are items × systems with NaN for missing values; a text counts if it has
-    both. At level `within-items` intervals are those of a mean over items. At level `all-texts`
-    they are percentile intervals over resampled items with all their texts (for tau-b, see
-    `pooled`), without resamples that have no value. Below INTERVAL_ITEMS and at level `systems`
-    there is none. Each statistic is computed once.
+    both. At level `within-items` intervals are for a mean over items. At level `all-texts` they are
+    percentile intervals over resampled items with all their texts (for tau-b, see `pooled`),
+    without resamples that have no value. Below INTERVAL_ITEMS and at level `systems` there is none.
+    Each statistic is computed once.
     """
 
     def __init__(self, ratings: Floats, bootstrap: Bootstrap) -> None:
@@ -169,10 +169,10 @@ class CorrelationWithRatings:
         defined. Pearson's at the other levels has the p of Williams' test, which assumes
         independent texts (or systems).
 
-        `n_intervals` is for two judges: so many intervals hold together with the confidence
-        (Bonferroni's correction; p is not corrected). Then that over texts is Student's t with the
-        jackknife's standard error over items, as percentiles are too narrow so far from the middle,
-        and needs INTERVAL_ITEMS_OF_JUDGES.
+        `n_intervals` is for two judges: the number of intervals that hold together with the
+        confidence (Bonferroni's correction; p is not corrected). The interval over texts is then
+        Student's t with the jackknife's standard error over items, because percentiles are too
+        narrow so far from the middle. It needs INTERVAL_ITEMS_OF_JUDGES.
         """
         # Bonferroni: each interval has its part of the error.
         tail = (1 - self._bootstrap.confidence) / max(1, n_intervals or 1)
@@ -276,7 +276,7 @@ def jackknife_interval(value: float, without: Floats, confidence: float) -> Inte
     """Return Student's t interval of a difference of two coefficients.
 
     `without` are its values without each item. Its standard error is the jackknife's (Efron 1982,
-    ch. 3). The degrees of freedom are those of a variance with the kurtosis of the items, 2 n /
+    ch. 3). The degrees of freedom belong to a variance with the kurtosis of the items, 2 n /
     (kurtosis − 1) − 1 and at most n − 1 (Satterthwaite 1946): few items may decide a difference.
     None below INTERVAL_ITEMS_OF_JUDGES, and if the difference is undefined without one of the
     items.
@@ -562,9 +562,9 @@ def matrices(table: Table, bootstrap: Bootstrap = DEFAULT) -> tuple[Matrix, ...]
 
     There is one for Spearman, tau-b and Pearson at each level. Criteria come first (a panel's mean,
     then its judges); at most 24 columns are used. A pair uses the texts with both values. Intervals
-    are those of `CorrelationWithRatings`, from the same resamples for all pairs. Over all texts
-    tau-b and, for more than 200, Spearman are linear in the draws (`pooled`). Return none for fewer
-    than two columns and for comparisons.
+    are as in `CorrelationWithRatings`, from the same resamples for all pairs. Over all texts tau-b
+    and, for more than 200, Spearman are linear in the draws (`pooled`). Return none for fewer than
+    two columns and for comparisons.
     """
     if table.has_pairs:
         return ()
@@ -601,7 +601,7 @@ _PairsOfColumns = list[tuple[int, int]]
 def _pairs_on_same_texts(present: Bools) -> list[_PairsOfColumns]:
     """Group all pairs of columns by the texts that have both; a group shares its resamples.
 
-    `present` says which cells (columns × items × systems) have a value.
+    `present` is True for cells (columns × items × systems) with a value.
     """
     groups: dict[bytes, _PairsOfColumns] = {}
     for first, second in combinations_with_replacement(range(len(present)), 2):

@@ -162,7 +162,7 @@ _Comments = Mapping[tuple[str, str, str], Mapping[str, str]]
 
 
 def _comments_by_text(sheet: Ratings) -> _Comments:
-    """Return the raters' comments on single texts, without those of repeated ratings."""
+    """Return the raters' comments on single texts, except comments of repeated ratings."""
     comments: dict[tuple[str, str, str], dict[str, str]] = {}
     for row in sheet.single:
         if row.comment and not row.repeat:

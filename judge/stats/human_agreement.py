@@ -158,7 +158,7 @@ def column_from_table(column: Column, table: Table, name: str) -> RatedColumn:
 
 
 def column_from_metric(column: Column, rows: Iterable[Score | Failure], name: str) -> RatedColumn:
-    """Return a column from its rows among those of several columns."""
+    """Return a column under this name. `rows` may contain other columns' rows."""
     own_rows = [row for row in rows if row.column == column.name]
     scores = {row.key: row for row in own_rows if isinstance(row, Score)}
     values = {key: row.value for key, row in scores.items()}
@@ -174,7 +174,7 @@ Ends = tuple[float, float]
 
 
 def another_scale(outside: int, n: int) -> bool:
-    """Return whether so many of n ratings are outside the scale that people used another one."""
+    """Return whether `outside` of n ratings show that people used another scale."""
     return outside > max(_NAMED, _STRAY * n)
 
 

@@ -1,10 +1,10 @@
 """Compute the power of the paired tests.
 
-It says which differences a number of items can detect, and how many items are needed. The test is
-that of a run: sign flips of the differences by item, two-sided, at the α of Holm's first step: .05
-divided by k (k − 1) / 2 for k systems, or by k − 1 if all are compared with one. `Spread`
-approximates its power, and holds at few items and on scales with few labels (docs/statistics.md).
-Verdicts, `judge plan` and `Result.power` use `scatter`.
+Compute the differences that a number of items can detect, and the number of items that a difference
+needs. The test is the same as in a run: two-sided sign flips of the differences by item. Its α is
+that of Holm's first step: .05 divided by k (k − 1) / 2 for k systems, or by k − 1 if all are
+compared with one. `Spread` approximates its power, and holds at few items and on scales with few
+labels (docs/statistics.md). Verdicts, `judge plan` and `Result.power` use `scatter`.
 """
 
 from __future__ import annotations

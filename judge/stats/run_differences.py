@@ -415,7 +415,7 @@ def _mean_changes(
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """The rows of one system in a column, or those of all systems (`system` is empty)."""
+    """The rows of one system in a column, or of all systems (`system` is empty)."""
 
     both: _ColumnInBoth
     system: str
@@ -640,8 +640,8 @@ def split_change(differences: Floats, changed: Bools, rows: slice) -> Split | No
 def _variance_between(shifts: Floats, borrowed: Floats) -> float:
     """Return the variance between systems of an imputed shift.
 
-    `shifts` are those of the systems with anchors, `borrowed` the weights of the systems that have
-    none of their own. It is infinite if too few systems have anchors.
+    `shifts` are the shifts of the systems with anchors, `borrowed` the weights of the systems
+    without anchors. The variance is infinite if too few systems have anchors.
     """
     if not borrowed.any():
         return 0.0

@@ -97,11 +97,11 @@ class Drivers:
 def drivers(
     table: Table, looks: Mapping[Text, TextFeatures], bootstrap: Bootstrap = DEFAULT
 ) -> tuple[Drivers, ...]:
-    """Return the drivers of each judge's column, then those of people's ratings.
+    """Return the drivers of each judge's column, then the drivers of people's ratings.
 
-    The ratings are those of the same criteria. Analyse within items if at least half of the texts
-    share their item with another text, and use only these; otherwise pool. A driver needs a value
-    for at least half of the texts; texts need every remaining driver.
+    The ratings are of the same criteria. Analyse within items if at least half of the texts share
+    their item with another text, and use only these; otherwise pool. A driver needs a value for at
+    least half of the texts; texts need every remaining driver.
 
     Intervals are percentile intervals over resampled items with all their texts. Resamples without
     variation are excluded, and below 10 items there is none. Repeated texts inflate R² in

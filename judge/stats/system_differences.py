@@ -76,8 +76,8 @@ class Comparison:
     with the median standard deviation (`power.Scatter`), or None. `note` explains what could not be
     computed.
 
-    If all systems are compared with one, `against` is its name, the differences are those of each
-    other system minus it, and `best` is empty: the other systems are not tested against each other.
+    If all systems are compared with one, `against` is its name and each difference is another
+    system minus it. `best` is then empty: the other systems are not tested against each other.
     """
 
     column: str

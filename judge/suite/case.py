@@ -149,7 +149,7 @@ def _require_one_key(schema: dict[str, Any], model: type[BaseModel]) -> None:
 
 
 class AnyOf(Keys):
-    """Keys of which at least one is required: those without a default, apart from `level`."""
+    """A model that requires at least one of its keys, apart from `level`."""
 
     hint: ClassVar[str]
     """The message if there is none."""

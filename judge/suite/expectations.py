@@ -186,7 +186,7 @@ _EVEN = 0.5
 
 
 class Order(Case):
-    """Texts of a system, or a text, score higher than those of another one.
+    """A system's texts score higher than another system's, or a text higher than another.
 
     With a pairwise criterion, `better` wins more than half of the comparisons.
     """

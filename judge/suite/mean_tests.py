@@ -31,9 +31,9 @@ class MeanTest:
 
     `estimate` has `low` and `high` (None for single replies) and `n` of `unit`s. `deviation` is the
     standard deviation of one unit: an item's value, or a draw. `single`: a single reply is among
-    the scores, so that there is no interval. `no_evidence` says why the items show nothing,
-    whatever their mean. `rare_scores` says which scores that no item has could move the mean across
-    the limit. `needed` items would decide, if that is known.
+    the scores, so that there is no interval. `no_evidence` explains why the items show nothing,
+    whatever their mean. `rare_scores` names scores that no item has and that could move the mean
+    across the limit. `needed` items would decide, if that is known.
     """
 
     estimate: Estimate

@@ -293,8 +293,8 @@ def build_card(
     the other changes. Each is empty if its probe was not requested. Attacks are compared with the
     control in their place (what any addition does), and the control with the unchanged output.
     `skipped` gives the reason for each requested change without a text and each bias without a
-    finding. p-values have Holm's correction: over the cells of damages, over those of attacks, and
-    over all findings.
+    finding. p-values have Holm's correction: over the cells of damages, over the cells of attacks,
+    and over all findings.
     """
     damage_cells = sensitivity_table(evidence, changes, seed=seed)
     attack_cells = sensitivity_table(

@@ -410,7 +410,7 @@ def _audit_data(audit_plan: AuditPlan, results: Mapping[str, Result]) -> AuditDa
     pairs = results.get(PAIRS)
 
     def with_originals(samples: Sequence[Sample], name: str) -> Table:
-        """Return the originals' scores, and those of another run beside them."""
+        """Return a table of the originals' scores and the scores of another run."""
         columns = dict.fromkeys(main.columns)
         rows = list(original_rows)
         if name in results:

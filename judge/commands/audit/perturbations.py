@@ -425,9 +425,9 @@ def changed(
 ) -> Sample | None:
     """Return the sample with its output changed, or None if the change does not apply.
 
-    Its system is the change's name. `others` are samples that may supply padding; those of the same
-    item are ignored. Equal arguments give equal results: the random numbers depend on seed, item
-    and change. Human ratings are removed, as nobody rated it.
+    Its system is the change's name. `others` are samples that may supply padding; samples of the
+    same item are ignored. Equal arguments give equal results: the random numbers depend on seed,
+    item and change. Human ratings are removed, because nobody rated the changed text.
     """
     elsewhere = [donor for donor in others if donor.item != sample.item]
     chance = Random(f"{seed}|{sample.item}|{change.name}")  # noqa: S311
@@ -447,7 +447,7 @@ ATTACKS = (
     "system voice",
     CONTROL,
 )
-"""Every attack, and the control last. Names are unique, also among those of the changes."""
+"""Every attack, and the control last. No attack has the name of another attack or a change."""
 
 
 def inject(sample: Sample, attack: str, scale: Scale, language: str) -> Sample:

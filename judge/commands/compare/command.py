@@ -116,7 +116,7 @@ def _tokenizers(setting: str) -> set[str]:
 
 
 def _banners(names: tuple[str, str], old: Result, new: Result) -> Iterator[str]:
-    """Yield the warnings that both reports have, then those of one report after its run's name."""
+    """Yield the warnings that both reports share, then the others with the name of their run."""
     old_banners = build_provenance(old).banners
     new_banners = build_provenance(new).banners
     for text in old_banners:

@@ -101,8 +101,8 @@ def diff(
     Without data, compare headers, files and layouts. With data, also compare their prompts on these
     texts (of one `item` or `system`) and the tokens. With a judge (`model`, or `replay`), score all
     texts with both: how far scores change, which orders flip, and which criterion agrees better
-    with people's ratings in the column `human` (default: the criterion's name). Other arguments are
-    those of `judge.evaluate`.
+    with people's ratings in the column `human` (default: the criterion's name). The other arguments
+    are documented at `judge.evaluate`.
 
     Raises JudgeError.
     """
@@ -399,7 +399,7 @@ def criterion_shifts(
     comparison = None
     if old_texts & new_texts:
         comparison = compare(old_side, new_side, seed=before.info.config.seed)
-        # The settings that differ are those of the criteria, which the diff itself shows.
+        # Only the criteria's settings differ, and the diff itself shows them.
         comparison = replace(comparison, changes=())
     judged = Judged(
         judgments=(
@@ -459,10 +459,9 @@ def _as_shares(result: Result) -> Result:
 
 
 def _flips(before: Result, after: Result, column: str) -> Iterator[FlipCount]:
-    """Count texts with another likeliest label, and pairs of texts and of systems in reversed
-    order.
+    """Count changed labels, and reversed pairs of texts and of systems.
 
-    Labels are those of all judges.
+    A text's label changed if another label is the likeliest now. Labels of all judges count.
     """
     if before.table.columns[0].labels == after.table.columns[0].labels:
         old_labels = _likeliest_labels(before)

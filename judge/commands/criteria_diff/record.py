@@ -110,11 +110,10 @@ class Judged:
 
 @dataclass(frozen=True, repr=False)
 class CriterionDiff(plugins.Reported):
-    """The result of `judge.diff`: two criteria, their prompts on some texts, and a judge's scores
-    with both.
+    """The result of `judge.diff`: two criteria, their prompts on some texts, and a judge's scores.
 
-    `changes` are those of the header and what follows from it, `diff` the lines that differ in
-    files and layouts.
+    `changes` are the changes of the header and their consequences. `diff` has the lines that differ
+    in files and layouts.
     """
 
     VIEW: ClassVar[str] = "judge.commands.criteria_diff.view:view"

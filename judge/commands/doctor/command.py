@@ -140,7 +140,7 @@ def _check_local_models() -> Iterator[Finding]:
 
 
 def _check_packages() -> Iterator[Finding]:
-    """Check the required packages, and those of each extra."""
+    """Check the required packages and the packages of each extra."""
     try:
         requirements = requires(_DISTRIBUTION) or ()
     except PackageNotFoundError:

@@ -37,9 +37,7 @@ def write_project(folder: Path) -> list[Path]:
 
 
 def _walk(folder: Traversable, prefix: str = "") -> Iterator[tuple[str, Traversable]]:
-    """Yield the relative names and the files of a folder; its own files come before those of
-    subfolders.
-    """
+    """Yield the files of a folder with their relative names, before the files of subfolders."""
     for entry in sorted(folder.iterdir(), key=lambda entry: (entry.is_dir(), entry.name)):
         if entry.is_dir():
             yield from _walk(entry, f"{prefix}{entry.name}/")

@@ -65,7 +65,7 @@ def plan_labelling(labelling: Labelling, criterion: Criterion, precision: float)
 
 
 def _pilot_values(labelling: Labelling, criterion: Criterion) -> Values:
-    """Return the ratings so far. Those of a pair are 1, 0 and ½ for the first text."""
+    """Return the ratings so far. A pair is 1 if the first text is better, 0 if not, ½ for a tie."""
     scale = criterion.scale.asked
     number_by_label = dict(zip(scale.labels, scale.values, strict=True))
     if labelling.pairwise:

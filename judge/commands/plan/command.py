@@ -46,11 +46,12 @@ def plan(
     items: int | None = None,
     **options: Unpack[RankOptions],
 ) -> Forecast:
-    """Estimate the requests, cost and time of `judge.evaluate` with the same arguments, or with
-    `rank` of `judge.rank`.
+    """Estimate the requests, cost and time of `judge.evaluate` with the same arguments.
 
-    With `items`, estimate for that many similar items. Sends nothing and needs no key. Requests
-    that the cache answers are not counted. Raises JudgeError.
+    With `rank`, estimate `judge.rank` instead. With `items`, estimate for that many similar items.
+    Sends nothing and needs no key. Requests that the cache answers are not counted.
+
+    Raises JudgeError.
     """
     config, judges, loaded_criteria = to_config(
         RankConfig if rank else RunConfig, data, criteria, model, options
@@ -65,7 +66,7 @@ def plan_run(
     loaded_criteria: Mapping[str, Criterion] | None = None,
     items: int | None = None,
 ) -> Forecast:
-    """Estimate a run of a configuration; the other arguments are those of `prepare`.
+    """Estimate a run of a configuration. The other arguments are documented at `prepare`.
 
     Raises JudgeError.
     """
@@ -73,7 +74,7 @@ def plan_run(
     config = config.model_copy(update={"out": None, "record": None, "retry_failed": False})
     providers = open_offline(config)
     if judges is not None:
-        # Providers that the caller made stay in their order among those of the configuration.
+        # Providers from the caller and from the configuration keep the order of `judges`.
         named = iter(providers)
         providers = [next(named) if isinstance(judge, Judge) else judge for judge in judges]
     config, data, writing = plan_outputs(config, data)

@@ -77,9 +77,9 @@ def slice_means(
 ) -> tuple[SliceMean, ...]:
     """Return the means of every slice, column and system that has values.
 
-    `columns` has values of systems × items, NaN for missing ones; `slices` says which items belong
-    to each. Slices are compared with the rest by a permutation test: items change places, all
-    systems and columns together, and p is the share of permutations whose largest standardized gap
+    `columns` has values of systems × items, NaN for missing ones. `slices` has the items of each
+    slice. A permutation test compares each slice with the other items. It permutes the items, with
+    all systems and columns together. p is the share of permutations whose largest standardized gap
     reaches the observed one (Westfall and Young 1993, maxT).
     """
     rows = np.concatenate([values for _, values in columns.values()])

@@ -54,21 +54,21 @@ def validate(
     ratings: RatingSource | None = None,
     epsilon: float = EPSILON,
 ) -> Validation:
-    """Compare the judges of a result, or of the run in a folder, with the ratings in
-    `Sample.human`, by criterion.
+    """Compare the judges of a result, or of a run's folder, with human ratings by criterion.
 
-    A judge's column is correlated with the ratings of its criterion. So are baselines that need no
-    judge (the number of words, and ROUGE-1, -2 and -L: stemmed, mean over the references), taken
-    from the result or computed now, and one rater with the mean of the others, if `Sample.ratings`
-    has several. A text without a score or rating does not count. Ratings that were used to make a
-    prompt are excluded. See `judge.stats.correlation` for the numbers.
+    The ratings are in `Sample.human`. A judge's column is correlated with the ratings of its
+    criterion. So are baselines that need no judge (the number of words, and ROUGE-1, -2 and -L:
+    stemmed, mean over the references), taken from the result or computed now, and one rater with
+    the mean of the others, if `Sample.ratings` has several. A text without a score or rating does
+    not count. Ratings that were used to make a prompt are excluded. See `judge.stats.correlation`
+    for the numbers.
 
     The judges of `others` are compared with the same ratings on the texts that both runs have, and
     with each other. `calibrate` also estimates the systems' means on people's scale
     (`judge.stats.calibration`). `where` selects texts by the values of their columns: {"lang":
     "ja"}. `level` is the one that reports show: document (within each item), item (over all texts)
     or system (between the systems' means). `ratings` are people's, in a file, a DataFrame or a list
-    of dicts; they replace those of the same criteria in the first run. `epsilon` is the advantage
+    of dicts. They replace the first run's ratings on the same criteria. `epsilon` is the advantage
     of the judge in the test whether it may replace a rater (`judge.stats.alt_test`): 0.2 for
     experts, 0.15 for trained raters, 0.1 for crowd workers.
 
@@ -125,7 +125,7 @@ def rating_notes(
             if column.kind == "criterion" and name not in (*rated, *withheld, *unrated):
                 unrated.append(name)
     if unrated:
-        # Only the first run's ratings count, so those of another run may be of these criteria.
+        # Only the first run's ratings count. Another run may still have ratings on these criteria.
         if len(runs) == 1:
             yield f"People did not rate {', '.join(unrated)}, only {', '.join(rated)}."
         else:
@@ -224,7 +224,7 @@ def _has_joined(source: Result | str | Path, ratings: RatingSource | None) -> bo
 
 @dataclass(frozen=True, slots=True)
 class _RatedResults:
-    """Results, of which the first has the ratings of a file; the file's content, and notes."""
+    """Results, the first with the ratings of a file; also the file's content, and notes."""
 
     runs: list[Result]
     sheet: Ratings | None

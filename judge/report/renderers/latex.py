@@ -60,7 +60,7 @@ _CHARACTERS = {
     "\0": "{}",
 }
 _ESCAPED = str.maketrans(_CHARACTERS)
-# The gap in `--` and `,,`, of which TeX's fonts would make a dash and a quotation mark.
+# The gap in `--` and `,,`. TeX's fonts would join them to a dash and a quotation mark.
 _LIGATURE_GAP = re.compile(r"(?<=-)(?=-)|(?<=,)(?=,)")
 # A line may end after each piece of a name: `meta/`, `llama_`, `instruct`.
 _PIECE = re.compile(r"[^_/ ]{0,15}[_/ ]|[^_/ ]{1,16}")
@@ -88,7 +88,7 @@ def escape(text: str, limit: int = 0) -> str:
 
 
 def _chosen_tables(document: Document) -> list[blocks.Table]:
-    """Return the tables of the sections, without those of mostly text.
+    """Return the tables of the sections, except tables of mostly text.
 
     If there are none, return the summary's tables, or else the folded ones.
     """

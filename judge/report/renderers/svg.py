@@ -68,7 +68,7 @@ def render(document: Document) -> str:
 def plot(document: Document, name: str = "") -> str:
     """Draw the charts with this name, or with names that begin with it and a hyphen.
 
-    Without a name, draw those of the summary. Raises ConfigError for an unknown name and for a
+    Without a name, draw the summary's charts. Raises ConfigError for an unknown name and for a
     document without charts.
     """
     known = charts(document)

@@ -23,8 +23,8 @@ TEST_NAME = "sign-flip test"
 class Group:
     """Columns under one heading: a panel's on one criterion, or a single column.
 
-    A panel's own value comes before those of its judges. `parts` are the headings of the columns
-    under that of the group, by the columns' names; a single column has an empty one.
+    A panel's own value comes before its judges' values. `parts` are the headings of the columns
+    under the group's heading, by the columns' names. A single column has an empty heading.
     """
 
     name: str

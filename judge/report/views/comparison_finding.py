@@ -1,7 +1,7 @@
 """The finding of a run that scores texts: which systems differ in the column that ranks them.
 
 Each sentence is a function, with the condition under which it is true beside it. All of them read
-the tests of one `Comparison`: nothing is said of means that no test supports.
+the tests of one `Comparison`, so that they make no claim that a test does not support.
 """
 
 from __future__ import annotations
@@ -193,7 +193,7 @@ def _leader_by_mean(result: Result, comparison: Comparison, tests: _Tests) -> It
 
 
 def _some_differences(result: Result, comparison: Comparison, tests: _Tests) -> Iterator[str]:
-    """Name the significant differences, none of which makes the leader the best."""
+    """Name the significant differences, if none of them makes the leader the best."""
     title = _title(result, comparison)
     index_of = tests.order.index
     pairs = sorted(tests.wins, key=lambda win: (index_of(win[0]), index_of(win[1])))

@@ -49,9 +49,9 @@ def of_result(result: Result) -> tuple[Disagreements, ...]:
 def blocks(
     compared: Sequence[Disagreements], best: str, level: Level, *, linked: bool
 ) -> Iterator[Block]:
-    """Yield the disagreements of the judge `best`; those of other judges are folded.
+    """Yield the disagreements of the judge `best`; other judges' disagreements are folded.
 
-    `level` is that of the correlations. With `linked`, texts link to the page's item browser.
+    `level` is the level of the correlations. With `linked`, texts link to the page's item browser.
     """
     judges = sorted({each.judge: None for each in compared}, key=lambda judge: judge != best)
     for judge in judges:

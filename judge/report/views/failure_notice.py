@@ -22,7 +22,7 @@ def failure_notice(result: Result) -> str:
     """Say how the finding would change if each failure were the worst score.
 
     Return "" if failures do not depend on systems, or change little. Judgments seldom fail at
-    random: those of a system's longest or oddest texts do, and its mean is then that of the easier
+    random: they fail on a system's longest or oddest texts, and its mean is then over the easier
     items.
     """
     comparison = main_comparison(result)

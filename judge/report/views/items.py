@@ -225,7 +225,7 @@ class Item:
 
 @dataclass(frozen=True)
 class Items:
-    """What the item browser shows, the worst item first. `note` says which items are missing."""
+    """The items of the item browser, the worst first. `note` describes the missing items."""
 
     items: tuple[Item, ...]
     note: str

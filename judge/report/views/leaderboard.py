@@ -93,8 +93,8 @@ class Leaderboard:
     `systems` are ordered by the column `ranked_by`, the best first, then those without a value; if
     nothing was compared, `ranked_by` is empty and they keep the table's order. `rows` has the mean
     of each system in each column. `against` is the system that all are compared with, "" if every
-    two are. `of_texts` are the columns with a value per text, `rates` those of pass rates, by the
-    names of the columns whose values pass.
+    two are. `of_texts` are the columns with a value per text. `rates` are the columns of pass
+    rates, by the names of the columns whose values pass.
     """
 
     ranked_by: str
@@ -123,7 +123,7 @@ class Leaderboard:
 def _in_printed_order(comparison: Comparison | Calibrated) -> dict[str, Rank]:
     """Return the ranks in the order of the printed ranks, then of the means.
 
-    A system with few scores comes last among those of its printed rank.
+    A system with few scores comes last among the systems with the same printed rank.
     """
     partly = comparison.partly_scored
 
@@ -184,7 +184,7 @@ class _Shown:
 def _tested_columns(
     result: Result, shown: _Shown, against: str
 ) -> dict[str, Comparison | Calibrated]:
-    """Return the comparisons of the systems by column, with those of pass rates and calibration."""
+    """Return the systems' comparisons by column, including pass rates and calibrated means."""
     tested: dict[str, Comparison | Calibrated] = dict(compared_columns(result))
     for calibrated in result.calibrated:
         if calibrated.column in shown.calibrated:
@@ -225,7 +225,7 @@ def _mean_rows(
         if calibrated.column in shown.calibrated:
             name = shown.calibrated[calibrated.column].name
             estimates |= {(mean.system, name): mean.estimate for mean in calibrated.means}
-    # The failures of a pass rate are those of the scores that it counts.
+    # A pass rate counts scores, and has the failures of these scores.
     scored_by_name = shown.scored_by_name()
     calibrated_names = {column.name for column in shown.calibrated.values()}
     rows = {}
@@ -237,7 +237,7 @@ def _mean_rows(
             row = Row(system, column.name, None, None, None, 0, total, failed, None, "")
             known = estimates.get((system, column.name))
             if known is not None:
-                # A mean on people's scale is that of all items, of which `n` are rated.
+                # A mean on people's scale is over all items. `n` of them are rated.
                 n_texts = known.n if column.name in calibrated_names else total
                 row = replace(
                     row,
@@ -669,7 +669,7 @@ def _interval_sentences(result: Result) -> Iterator[str]:
     """Name the methods of the means' intervals, and say why some have none."""
     corpus = result.table.corpus_columns
     estimates = [each for (_, name), each in result.estimates.items() if name not in corpus]
-    # Equal ends are those of means without any spread, whose method says so.
+    # An interval has equal ends if the values have no spread. Its method says so.
     with_width = [each for each in estimates if each.low is not None and each.low != each.high]
     methods = Counter(each.method for each in with_width)
     if methods:

@@ -1,6 +1,6 @@
 """The report of a run's power.
 
-It says which differences the run's items can detect, and how many items a difference needs.
+It shows the differences that the run's items can detect, and the items that a difference needs.
 """
 
 from __future__ import annotations

@@ -261,8 +261,8 @@ def _example(failure: Failure) -> str:
 def readings(result: Result) -> tuple[Readings, ...]:
     """Count how the replies of each judge were read on each criterion.
 
-    Columns without replies in words have no counts, and so have those of older runs, which did not
-    store how a reply was read.
+    Columns without replies in words have no counts. Neither have columns of older runs, which did
+    not store how a reply was read.
     """
     counts = {
         column.name: Counter[str]() for column in result.table.columns if column.kind == "criterion"
@@ -445,7 +445,7 @@ def message_blocks(messages: Sequence[PromptMessage]) -> Iterator[Block]:
 def _first_prompts(result: Result) -> Iterator[Block]:
     """Yield the first prompt of each column as it was sent.
 
-    Columns with the same prompt share one, for example those of the judges of a panel.
+    Columns with the same prompt share one, for example the columns of a panel's judges.
     """
     columns_by_prompt: dict[FirstPrompt, list[str]] = {}
     for column, prompt in result.info.prompts.items():

@@ -15,7 +15,7 @@ _ROUNDING = 1e-6  # an end of an interval that is closer to 50% does not exclude
 def ranking_failure_notice(result: Result) -> str:
     """Say if the first criterion's leaders would not lead with their failed comparisons as losses.
 
-    Comparisons seldom fail at random: those of the longest or oddest texts do.
+    Comparisons seldom fail at random: they fail on the longest or oddest texts.
     """
     # The columns of a panel's single judges have no finding.
     columns = {column.name for column in result.table.columns if not column.judge}

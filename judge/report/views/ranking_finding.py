@@ -1,7 +1,7 @@
 """The finding of a run that compares texts in pairs.
 
-Each sentence is a function, with the condition under which it is true beside it. A system is said
-to win only if the interval of its win rate lies above 50%, or that of its strength above 0.
+Each sentence is a function, with the condition under which it is true beside it. A system wins only
+if the interval of its win rate is above 50%, or the interval of its strength is above 0.
 """
 
 from __future__ import annotations

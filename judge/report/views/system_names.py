@@ -28,7 +28,7 @@ def listed(names: Sequence[str], word: str = "and") -> str:
 def first_listed(names: Sequence[str]) -> str:
     """List the names, or the first ones and the number of the others.
 
-    Use it for the best systems, some of which a sentence always names.
+    Use it for the best systems, because a sentence always names some of them.
     """
     if len(names) <= MAX_NAMED:
         return listed(names)
