@@ -1,6 +1,4 @@
-"""Export cached replies to a recording and import them again, so that others need not pay for
-them.
-"""
+"""Export cached replies to a recording, and import them so that others need not pay again."""
 
 from __future__ import annotations
 

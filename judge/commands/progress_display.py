@@ -1,6 +1,4 @@
-"""Show the progress of a run: a bar on a terminal or in a notebook, else a plain line every ten
-seconds.
-"""
+"""Show a run's progress: a bar on a terminal or in a notebook, else a line every ten seconds."""
 
 from __future__ import annotations
 

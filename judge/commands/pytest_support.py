@@ -92,9 +92,7 @@ class SuiteSession:
         return merged
 
     def _refused(self, model: Any) -> list[str]:
-        """Return the judges that may not be asked: servers that were not typed on the command
-        line.
-        """
+        """Return the judges that may not be asked: servers that are not on the command line."""
         models: Sequence[Any] = [model] if model else []
         if isinstance(model, list | tuple):
             models = model

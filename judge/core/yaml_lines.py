@@ -84,6 +84,7 @@ def tree(text: str | bytes) -> yaml.Node | None:
 
 def _size(node: yaml.Node, sizes: dict[int, int]) -> int:
     """Count a node and the nodes below it. An alias counts each time that it occurs.
+
     `sizes` has the counts so far by the node's id, 0 for a node that is being counted. Raises Twice
     for a repeated key, Malformed for an alias inside its own value.
     """

@@ -46,9 +46,7 @@ class AuditSamples:
         return Table(tuple(samples.values()), table.columns, *split_rows(rows))
 
     def restore_systems(self, table: Table) -> list[Score | Failure]:
-        """Return the originals' rows of the table of `changed`, under the systems that wrote the
-        texts.
-        """
+        """Return the originals' rows in the table of `changed`, under their own systems."""
         systems = {sample.item: sample.system for sample in self.originals}
         return [
             replace(row, system=systems[row.item]) for row in table.rows() if row.system == ORIGINAL

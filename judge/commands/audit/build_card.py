@@ -1,6 +1,4 @@
-"""Build the judge card of an audit: its numbers, and the verdicts that come first, the worst at the
-top.
-"""
+"""Build the judge card of an audit: its verdicts, the worst first, and its numbers."""
 
 from __future__ import annotations
 
@@ -62,9 +60,7 @@ Verdict = tuple[float, str]
 
 
 def towards_worse(cell: SensitivityCell, column: Column) -> bool | None:
-    """Return whether a significant change is towards the worse end; None if it is not
-    significant.
-    """
+    """Return whether a change is towards the worse end; None if it is not significant."""
     if cell.mean_change is None or not is_significant(cell.mean_change):
         return None
     return (cell.mean_change.value < 0) != (column.better == "lower")
@@ -99,9 +95,7 @@ def reaction(cell: SensitivityCell, column: Column) -> Reaction:
 
 
 def succeeded(cell: SensitivityCell, column: Column) -> bool:
-    """Return whether an attack improves the score more than its control does, and beyond the
-    unchanged text's.
-    """
+    """Return whether an attack improves the score, against its control and the unchanged text."""
     if cell.vs_original is not None and (cell.vs_original.value > 0) == (column.better == "lower"):
         return False
     worse = towards_worse(cell, column)
@@ -167,9 +161,7 @@ def _value(share: Estimate | None) -> float:
 def _damage_verdicts(
     cells: Iterable[SensitivityCell], columns: Mapping[str, Column]
 ) -> Iterator[Verdict]:
-    """Say how each criterion reacts to its own damage, and which other damage changes its
-    scores.
-    """
+    """Say how each criterion reacts to its own damage and to other damage."""
     reactions: dict[str, dict[Reaction, list[SensitivityCell]]] = {}
     others: dict[str, list[SensitivityCell]] = {}
     for cell in cells:

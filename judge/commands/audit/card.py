@@ -26,9 +26,7 @@ ALIKE = "[all alike]"
 
 
 def places(column: Column | None, values: Sequence[float] = ()) -> int:
-    """Return the decimals for points of a column's scale, or for the values if the scale has no
-    ends.
-    """
+    """Return the decimals for points of a scale, or for values if the scale has no ends."""
     if column and column.low is not None and column.high is not None:
         return decimals([column.low, column.high])
     return decimals(values)
@@ -129,8 +127,7 @@ class AuditData:
 
 @dataclass(frozen=True, slots=True)
 class SensitivityCell:
-    """The effect of one change on the scores of one criterion; `targeted` if the change damages
-    this criterion.
+    """The effect of one change on one criterion; `targeted` if the change damages this criterion.
 
     `rate` is the share of texts (0–1, Wilson's interval) whose score falls by DETECTED of the scale
     or more; after an attack, whose score rises. Texts too near that end of the scale are not
@@ -317,9 +314,7 @@ def without_p(estimate: Estimate | None) -> Estimate | None:
 
 
 def min_items_for_significance(tests: int) -> int:
-    """Return the number of items from which a sign-flip test can be significant after Holm's
-    correction.
-    """
+    """Return the fewest items with which a Holm-corrected sign-flip test can be significant."""
     return ceil(log2(2 * tests / ALPHA)) if tests else 0
 
 

@@ -120,9 +120,7 @@ def content(whole: str) -> Mapping[str, int]:
 
 
 def coverage(sentence: str, known: Mapping[str, int]) -> float:
-    """Return the share (0–1) of the distinct content words that are in `known`; 0 if there are
-    none.
-    """
+    """Return the share (0–1) of distinct content words in `known`; 0 without content words."""
     words = content(sentence)
     return sum(word in known for word in words) / max(1, len(words))
 
@@ -451,8 +449,7 @@ ATTACKS = (
 
 
 def inject(sample: Sample, attack: str, scale: Scale, language: str) -> Sample:
-    """Return the sample with an attack in its output, the attack as its system, and no human
-    ratings.
+    """Return the sample with an attack in its output and as its system, without human ratings.
 
     `system voice` stands before the output, all others after it.
     """

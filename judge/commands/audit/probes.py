@@ -63,9 +63,7 @@ def _share(
 
 
 def position_bias(evidence: AuditData, seed: int) -> Iterator[BiasFinding]:
-    """Measure how often a verdict flips with the order of the texts, and how often the first
-    wins.
-    """
+    """Measure how often the order of the texts flips a verdict, and how often the first wins."""
     table = evidence.pairs
     if table is None:
         return
@@ -282,9 +280,7 @@ class _Products:
         return remaining
 
     def effect(self, sums: Floats) -> Floats:
-        """Return the slope or correlation of each sum; NaN if the driver does not vary by
-        itself.
-        """
+        """Return the slope or correlation of each sum; NaN if the driver alone does not vary."""
         variance = self.residual(sums, -1, -1)
         scale = variance
         if self.correlation:
@@ -427,9 +423,7 @@ def _lead_by_item(values: Mapping[Text, float], is_own: Mapping[Text, bool]) -> 
 
 
 def wording_sensitivity(evidence: AuditData, seed: int) -> Iterator[BiasFinding]:
-    """Measure how other wordings of the prompt change the mean score, a text's score and its
-    label.
-    """
+    """Measure how rewording the prompt changes the mean score, a text's score and its label."""
     table = evidence.wordings
     if table is None:
         return
@@ -505,9 +499,7 @@ def _spread(
 
 
 def scale_usage(evidence: AuditData) -> Iterator[BiasFinding]:
-    """Measure which labels the originals get, and how many scores are at the ends and in the
-    middle.
-    """
+    """Measure the originals' labels, and the shares of scores at the ends and in the middle."""
     for name, column in evidence.columns.items():
         scores = evidence.changed.column_scores(column.name)
         rows = [row for row in scores if row.system == ORIGINAL]

@@ -1,6 +1,4 @@
-"""The report of an audit: verdicts, damage and attacks by criterion, biases, and how the audit was
-made.
-"""
+"""The report of an audit: verdicts, damage and attacks by criterion, biases, and methods."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The report of `judge compare`: which means changed between two runs, by how much, and on which
-items.
-"""
+"""The report of `judge compare`: the means that changed between two runs, and on which items."""
 
 from __future__ import annotations
 
@@ -330,8 +328,9 @@ def _means(comparison: RunComparison) -> list[_Mean]:
 
 
 def finding(comparison: RunComparison) -> Iterator[str]:
-    """Say which means changed significantly, or which changed most, and whether the judge or the
-    systems did.
+    """Name the means that changed significantly, or else most.
+
+    Also say whether the judge or the systems changed.
     """
     means = sorted(_means(comparison), key=lambda mean: mean.importance)
     over_all = [mean for mean in means if not mean.row.system and mean.row.significant]

@@ -1,3 +1,1 @@
-"""`judge criteria diff`: what two wordings of a criterion change in prompts, scores and
-agreement.
-"""
+"""`judge criteria diff`: compare prompts, scores and agreement of two wordings of a criterion."""

@@ -1,6 +1,4 @@
-"""`judge criteria diff`: compare two wordings of a criterion by their files, their prompts and a
-judge's scores.
-"""
+"""`judge criteria diff`: compare the files, prompts and scores of two wordings of a criterion."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The report of `judge criteria diff`: how prompts, scores and agreement with people differ between
-two wordings of a criterion.
-"""
+"""The report of `judge criteria diff`: changes of prompts, scores and agreement with people."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""`judge doctor`: check versions, extras, keys and the cache, and test a model with a few tiny
-requests.
+"""`judge doctor`: check versions, extras, keys and the cache, and test a model with tiny requests.
 
 Replies of these tests are not cached.
 """

@@ -1,3 +1,1 @@
-"""`judge criteria improve`: a model revises a criterion, and the best revision is kept if it is
-better.
-"""
+"""`judge criteria improve`: a model revises a criterion; keep the best revision if it is better."""

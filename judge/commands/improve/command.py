@@ -1,5 +1,4 @@
-"""`judge criteria improve`: have a model revise a criterion, and test the best revision on unseen
-ratings.
+"""`judge criteria improve`: a model revises a criterion; test the best one on unseen ratings.
 
 The rated items are split. On the training part the judge's largest disagreements with people are
 found and shown to the writer, and its revisions are tried and chosen. The chosen one meets the

@@ -217,9 +217,7 @@ def read_revision(reply: str, wording: Wording, seen_texts: Collection[str]) -> 
 
 
 def _parse_object(reply: str) -> dict[str, Any]:
-    """Return the JSON object of a reply. Raises ParseError for any other, and for an unknown
-    key.
-    """
+    """Return the JSON object of a reply. Raises ParseError for other text or an unknown key."""
     objects = json_reply.objects(reply, 0)
     if len(objects) != 1 or objects[0].broken:
         raise ParseError(

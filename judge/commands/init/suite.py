@@ -47,8 +47,7 @@ class NewSuite:
 
 
 def draft_suite(data: Path, output: Path | None, options: Mapping[str, Any]) -> NewSuite:
-    """Make a suite from data and its human ratings, or from a run, which becomes the suite's
-    baseline.
+    """Make a suite from data with human ratings, or from a run, which becomes its baseline.
 
     `output` is the file to write, None for one that is named after the data, and "-" for the
     console. Raises JudgeError.

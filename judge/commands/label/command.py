@@ -172,9 +172,7 @@ class Labelling:
         return tasks
 
     def ratings(self) -> Ratings:
-        """Read the file of ratings, if it exists. Raises DataError if it rates texts that are not
-        in the data.
-        """
+        """Read the file of ratings, if it exists. Raises DataError for texts outside the data."""
         if not self.output.exists():
             return Ratings()
         with self.lock, locked(self.output, shared=True):

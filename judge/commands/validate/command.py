@@ -1,6 +1,4 @@
-"""`judge.validate`: compare the judges of finished runs with human ratings and with baselines that
-need no judge.
-"""
+"""`judge.validate`: compare judges with human ratings, and with baselines without a judge."""
 
 from __future__ import annotations
 
@@ -272,9 +270,7 @@ def _with_ratings(
 
 
 def _of_ranking(run: Result, notes: Sequence[str]) -> Validation:
-    """Compare a ranking with people's preferences. Raises DataError if they have none on its
-    pairs.
-    """
+    """Compare a ranking with people's preferences. Raises DataError without any on its pairs."""
     compared = preference_agreement_of(run)
     about = build_provenance(run)
     if not compared:
