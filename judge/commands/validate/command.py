@@ -54,21 +54,17 @@ def validate(
 ) -> Validation:
     """Compare the judges of a result, or of a run's folder, with human ratings by criterion.
 
-    The ratings are in `Sample.human`. A judge's column is correlated with the ratings of its
-    criterion. So are baselines that need no judge (the number of words, and ROUGE-1, -2 and -L:
-    stemmed, mean over the references), taken from the result or computed now, and one rater with
-    the mean of the others, if `Sample.ratings` has several. A text without a score or rating does
-    not count. Ratings that were used to make a prompt are excluded. See `judge.stats.correlation`
-    for the numbers.
+    The ratings are in `Sample.human`. Baselines (length, and ROUGE-1, -2 and -L: stemmed, mean over
+    the references) are taken from the result or computed now. One rater is compared with the
+    mean of the others, if `Sample.ratings` has several. A text without a score or rating does not
+    count, nor does a rating that was used to make a prompt. `judge.stats.correlation` defines the numbers.
 
     The judges of `others` are compared with the same ratings on the texts that both runs have, and
-    with each other. `calibrate` also estimates the systems' means on people's scale
-    (`judge.stats.calibration`). `where` selects texts by the values of their columns: {"lang":
-    "ja"}. `level` is the one that reports show: document (within each item), item (over all texts)
-    or system (between the systems' means). `ratings` are people's, in a file, a DataFrame or a list
-    of dicts. They replace the first run's ratings on the same criteria. `epsilon` is the advantage
-    of the judge in the test whether it may replace a rater (`judge.stats.alt_test`): 0.2 for
-    experts, 0.15 for trained raters, 0.1 for crowd workers.
+    with each other. `ratings` are people's, in a file, a DataFrame or a list of dicts; they replace
+    those of the same criteria in the first run. `where` selects texts: {"lang": "ja"}. `level` is
+    the correlation that reports show: within-items, all-texts or systems. `calibrate` also estimates
+    the systems' means on people's scale (`judge.stats.calibration`). `epsilon` is the judge's
+    advantage in the alternative annotator test (`judge.stats.alt_test`).
 
     Raises ConfigError for a folder without a scored run, DataError if no text was rated or shared,
     StorageError.
