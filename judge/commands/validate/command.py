@@ -55,9 +55,9 @@ def validate(
     """Compare the judges of a result, or of a run's folder, with human ratings by criterion.
 
     The ratings are in `Sample.human`. Baselines (length, and ROUGE-1, -2 and -L: stemmed, mean over
-    the references) are taken from the result or computed now. One rater is compared with the
-    mean of the others, if `Sample.ratings` has several. A text without a score or rating does not
-    count, nor does a rating that was used to make a prompt. `judge.stats.correlation` defines the numbers.
+    the references) are taken from the result or computed now. One rater is compared with the mean of
+    the others, if `Sample.ratings` has several. A text without a score or rating does not count, nor
+    does a rating that was used to make a prompt. `judge.stats.correlation` defines the numbers.
 
     The judges of `others` are compared with the same ratings on the texts that both runs have, and
     with each other. `ratings` are people's, in a file, a DataFrame or a list of dicts; they replace
