@@ -10,6 +10,7 @@ from judge.commands.validate.record import Validation
 from judge.core.format import one_line, plural
 from judge.core.records import Estimate
 from judge.report.document import Block, Column, Content, Document, Section, Table, table
+from judge.report.format import column_title
 from judge.report.views import disagreements, preferences
 from judge.report.views.agreement_finding import (
     PLACES,
@@ -265,9 +266,9 @@ def _best_baseline(rated: Rated, level: Level) -> tuple[str | None, Estimate | N
         if row.kind != "baseline":
             continue
         if not row.directed and correlation.value < 0:
-            known.append((reversed_name(row.name), correlation.times(-1)))
+            known.append((reversed_name(column_title(row.name)), correlation.times(-1)))
         else:
-            known.append((row.name, correlation))
+            known.append((column_title(row.name), correlation))
     return max(known, key=lambda pair: pair[1].value, default=(None, None))
 
 

@@ -13,6 +13,7 @@ from statistics import fmean
 
 from judge.core.format import first_names, format_interval, listed, number, plural, signed
 from judge.core.records import Estimate
+from judge.report.format import column_title
 from judge.stats.coefficients import Level
 from judge.stats.correlation import CONCLUSIVE, INTERVAL_ITEMS, INTERVAL_ITEMS_OF_JUDGES
 from judge.stats.human_agreement import Rated, Row
@@ -117,10 +118,10 @@ def leads_over_baselines(rated: Rated, judge: str, level: Level) -> list[Lead]:
     for row in rated.baselines:
         key = (judge, row.name, level)
         if key in rated.reversed:
-            name = reversed_name(row.name)
+            name = reversed_name(column_title(row.name))
             leads.append(Lead(name, rated.reversed[key], level, fewest))
         elif key in rated.differences:
-            leads.append(Lead(row.name, rated.differences[key], level, fewest))
+            leads.append(Lead(column_title(row.name), rated.differences[key], level, fewest))
     return leads
 
 
@@ -131,7 +132,11 @@ def reversed_name(name: str) -> str:
 
 def not_compared(rated: Rated, level: Level) -> list[str]:
     """Return the baselines that have a correlation, but for too few items to be compared."""
-    return [row.name for row in rated.baselines if level in row.few and spearman(row, level)]
+    return [
+        column_title(row.name)
+        for row in rated.baselines
+        if level in row.few and spearman(row, level)
+    ]
 
 
 def leads_over_judges(rated: Rated, judge: str, level: Level) -> list[Lead]:

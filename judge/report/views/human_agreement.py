@@ -184,7 +184,7 @@ def _correlation_table(rated: Rated, level: Level) -> Table:
         tone: Tone = "" if row.kind == "judge" else "muted"
         title = row.name
         if row.kind != "judge":
-            title = "one rater" if row.kind == "rater" else f"{row.name} (baseline)"
+            title = "one rater" if row.kind == "rater" else f"{column_title(row.name)} (baseline)"
         cells = [estimate_cell(estimate, PLACES, tone=tone) for estimate in estimates]
         n = next((estimate.n for estimate in estimates if estimate), None)
         # At level all-texts, n is the number of texts.
@@ -301,7 +301,7 @@ def agreement_chart(rated: Rated, level: Level = "within-items") -> Chart:
     """Draw Spearman's correlation with people: the judges, one rater and the baselines."""
     drawn = {}
     for row, estimate in charted_rows(rated, usable_level(rated, level)):
-        name = "one rater" if row.kind == "rater" else row.name
+        name = "one rater" if row.kind == "rater" else column_title(row.name)
         drawn[name] = charts.Bar(
             estimate.value,
             estimate.low,
