@@ -93,7 +93,7 @@ def test_many_columns_scroll_within_the_leaderboard(
         result.report("html"), viewport={"width": 375, "height": 800}, color_scheme=scheme
     )
     assert page.evaluate(WIDE) <= 0
-    board = page.get_by_role("region", name="Leaderboard")
+    board = page.get_by_role("region", name="Mean scores")
     name = board.locator("tbody th").first
     before = name.bounding_box()
     board.evaluate("(board) => board.scrollTo(600, 0)")
