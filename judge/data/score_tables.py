@@ -51,6 +51,13 @@ def merge_criteria(
         return None
     criterion_column = str(renamed)
     names = [mapping.get(name, name) for name in _TEXT]
+    item_column = str(names[0])
+    for row in read:
+        if is_missing(row.cells.get(item_column), row.flat):
+            raise DataError(
+                f"{row.where}: no item in the column {item_column}, which a table with a row per "
+                f"score needs (columns: {', '.join(row.cells)})"
+            )
     groups: dict[tuple[Any, ...], dict[str, RawRow]] = {}
     criteria: dict[str, None] = {}
     for row in read:

@@ -7,7 +7,7 @@ columns with their scales, and `given_scores` are the scores.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -111,6 +111,9 @@ def unfold(config: RunConfig, data: Any) -> tuple[RunConfig, Any]:
     """
     if not config.judge_columns:
         return config, data
+    if isinstance(data, Iterator):
+        # The forms are told by the first row, which an iterator would give only once.
+        data = list(data)
     columns: Mapping[str, Better] = config.judge_columns
     changes: dict[str, Any] = {}
     if config.criteria is None:

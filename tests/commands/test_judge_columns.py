@@ -110,6 +110,19 @@ def test_ratings_and_reasons_beside_each_score_stay_with_their_criterion() -> No
     assert sample.extra["polite.why"] == "rude"
 
 
+@pytest.mark.parametrize("columns", ["helpful", "score"])
+def test_an_iterator_loses_no_row(columns: str) -> None:
+    rows = frame().rename(columns={"helpful": columns}).to_dict("records")
+    result = evaluate(iter(rows), columns, scale="1-5")
+    assert len(result.table.samples) == len(rows)
+
+
+def test_a_row_per_score_needs_an_item() -> None:
+    rows = [{"system": "a", "criterion": "helpful", "score": score} for score in (4, 5)]
+    with pytest.raises(DataError, match=r"row 1: no item"):
+        evaluate(rows, "score")
+
+
 def test_another_name_for_the_column_of_criteria() -> None:
     rows = [
         {"item": "1", "system": "a", "aspect": name, "score": score}

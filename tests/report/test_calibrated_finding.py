@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import judge
+from judge.report.views.calibrated_finding import calibrated_finding
 from judge.report.views.finding import finding
 from judge.report.views.leaderboard import build_leaderboard
 
@@ -123,3 +125,31 @@ def test_without_calibration_nothing_is_on_peoples_scale() -> None:
     ]
     plain = judge.evaluate(rows, judge_columns="helpful", scale="1-5")
     assert "people's scale" not in plain.report("console")
+
+
+def test_a_leader_that_beats_nobody_does_not_hide_other_differences(biased: judge.Result) -> None:
+    (calibrated,) = biased.calibrated
+    behind_only = tuple(
+        each if {each.system, each.other} == {"b", "c"} else replace(each, adjusted=0.9)
+        for each in calibrated.differences
+    )
+    changed = replace(calibrated, differences=behind_only, best=("a", "b", "c"))
+    headline, *_ = calibrated_finding(biased, changed)
+    assert headline == (
+        "On people's scale, no system is significantly best; 1 pair of others differs"
+    )
+
+
+def test_a_tie_of_the_judges_own_means_is_no_other_leader() -> None:
+    rows = [
+        {
+            "item": str(n),
+            "system": s,
+            "helpful": 3 + n % 2,
+            "rating.helpful": 4 - (s == "b") - n % 2,
+        }
+        for n in range(20)
+        for s in "ba"
+    ]
+    result = judge.evaluate(rows, judge_columns="helpful", scale="1-5", calibrate=True)
+    assert not any("own mean" in sentence for sentence in finding(result))

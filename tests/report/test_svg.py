@@ -203,6 +203,9 @@ def test_a_pdf_is_as_large_as_the_chart_in_points(tmp_path: Path) -> None:
         ("要約システム", b"HeiseiKakuGo-W5"),
         ("요약", b"HYGothic-Medium"),
         ("摘要", b"STSong-Light"),
+        ("简体", b"STSong-Light"),
+        ("итог", b"STSong-Light"),
+        ("요약と摘要", b"HYGothic-Medium"),
     ],
 )
 def test_a_pdf_has_a_font_for_the_script(name: str, font: bytes) -> None:
@@ -225,3 +228,11 @@ def test_a_figure_has_no_title() -> None:
     assert set(with_title) - set(without) == {_chart("one").title}
     with pytest.raises(ConfigError, match="'one'"):
         svg.figure(document, "on", "svg")
+
+
+@pytest.mark.parametrize("name", ["ملخص", "תקציר", "สรุป", "सारांश", "요약简体", "要約 Añejo", "🙂"])
+def test_letters_that_no_font_of_a_pdf_has_are_refused(name: str) -> None:
+    pytest.importorskip("svglib", reason="needs svglib: pip install textjudge[pdf]")
+    picture = f'<svg xmlns="http://www.w3.org/2000/svg"><text x="0" y="10">{name}</text></svg>'
+    with pytest.raises(ConfigError, match="svg or png"):
+        svg.pdf(picture)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterable, Iterator
+from html import unescape
 from pathlib import Path
 
 from rich.cells import cell_len
@@ -20,16 +21,22 @@ _MARGIN = 16  # pixels around a chart
 _HEAD = 44  # pixels for a chart's title
 _MAX_TITLE = 80  # terminal cells of a title; a CJK character takes two
 _FILE_NAME = 150  # bytes; most file systems allow 255 for the whole name
+_MAX_LETTERS = 20  # letters in a message
 _SCALE = 2  # pixels of a PNG per pixel of a chart
-# PDF readers bring these fonts along. The standard ones have no letter beyond Latin-1.
-_ASIAN_FONTS = {"ja": "HeiseiKakuGo-W5", "ko": "HYGothic-Medium", "zh": "STSong-Light"}
+# PDF readers bring these fonts along. The standard ones have no letter beyond Latin-1. The codec
+# has the letters of a font.
+_ASIAN_FONTS = {
+    "ja": ("HeiseiKakuGo-W5", "shift_jis"),
+    "ko": ("HYGothic-Medium", "cp949"),
+    "zh": ("STSong-Light", "gbk"),
+}
+_DRAWN_TEXT = re.compile(r"<text[^>]*>([^<]*)</text>")  # <text x="16" y="26">judge</text>
+_KANA = re.compile("[ぁ-ヿ]")  # システム
 # Families are named because rasterisers may not know which font sans-serif is.
 _FONTS = (
     "'Segoe UI', 'Helvetica Neue', Helvetica, Arial, 'Liberation Sans', 'Noto Sans', "
     "'DejaVu Sans', sans-serif"
 )
-_HANGUL = re.compile("[가-힣]")  # 요약
-_KANA = re.compile("[ぁ-ヿ]")  # システム
 
 # <svg x="16" y="44" viewBox="0 0 460 120" width="460" font-size="13">
 _NESTED = re.compile(r'<svg x="(\d+)" y="(\d+)"[^>]* font-size="(\d+)"[^>]*>')
@@ -101,9 +108,7 @@ def png(svg: str) -> bytes:
 def pdf(svg: str, language: str = "") -> bytes:
     """Draw a standalone SVG as PDF, in vectors. `language` chooses a font for Chinese characters.
 
-    The font has one of Japanese, Korean and Chinese; a picture with several lacks letters.
-
-    Raises MissingExtra without the package svglib.
+    Raises MissingExtra without the package svglib, and ConfigError for letters that no font has.
     """
     try:
         from reportlab.graphics import renderPDF
@@ -114,8 +119,8 @@ def pdf(svg: str, language: str = "") -> bytes:
         raise MissingExtra(
             "PDF needs the package svglib: pip install 'textjudge[pdf]'; SVG needs nothing"
         ) from error
-    if not _is_latin(svg):
-        font = _asian_font(svg, language)
+    font = _font_of(svg, language)
+    if font:
         registerFont(UnicodeCIDFont(font))
         register_font(font, weight="normal", rlgFontName=font)
         # These fonts have no bold letters.
@@ -133,20 +138,38 @@ def _without_nested(svg: str) -> str:
     return groups.replace("</svg>", "</g>", n_nested)
 
 
-def _asian_font(svg: str, language: str) -> str:
-    """Return the font that has the letters of a picture; one font has only one of the scripts."""
-    if _HANGUL.search(svg):
-        language = "ko"
-    elif _KANA.search(svg):
+def _font_of(svg: str, language: str) -> str:
+    """Return the font that has the letters of a picture, "" for the standard one.
+
+    Raises ConfigError if no font has them all.
+    """
+    drawn = unescape("".join(_DRAWN_TEXT.findall(svg))).replace("−", "-")
+    # Windows' Latin-1 has the dashes and quotation marks, too.
+    if _has_letters("cp1252", drawn):
+        return ""
+    # A dash that is drawn in another shape harms nobody, but the ñ of a name has to be there.
+    foreign = [
+        letter
+        for letter in drawn
+        if not letter.isascii() and (letter.isalpha() or not _has_letters("cp1252", letter))
+    ]
+    # The fonts share many letters: the script says whose shapes are meant, else the language.
+    if _KANA.search(drawn):
         language = "ja"
-    return _ASIAN_FONTS.get(language, _ASIAN_FONTS["zh"])
+    preferred = language if language in _ASIAN_FONTS else "zh"
+    languages = sorted(_ASIAN_FONTS, key=lambda code: code != preferred)
+    for font, codec in (_ASIAN_FONTS[code] for code in languages):
+        if _has_letters(codec, "".join(foreign)):
+            return font
+    raise ConfigError(
+        f"a PDF has no font for all of {''.join(dict.fromkeys(foreign))[:_MAX_LETTERS]!r}: write "
+        "the charts as svg or png"
+    )
 
 
-def _is_latin(svg: str) -> bool:
-    """Return whether a standard font of PDF has all characters."""
+def _has_letters(codec: str, letters: str) -> bool:
     try:
-        # Windows' Latin-1 has the dashes and quotation marks, too.
-        svg.replace("−", "-").encode("cp1252")
+        letters.encode(codec)
     except UnicodeEncodeError:
         return False
     return True

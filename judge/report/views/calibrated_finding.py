@@ -51,7 +51,15 @@ def _winners(result: Result, calibrated: Calibrated) -> Iterator[str]:
 
 
 def _no_difference(result: Result, calibrated: Calibrated) -> Iterator[str]:
-    yield f"{_SCALE}, no system differs significantly{_on_column(result, calibrated)}"
+    """Say that the leader beats nobody; other systems may still differ from each other."""
+    on = _on_column(result, calibrated)
+    apart = [difference for difference in calibrated.differences if difference.apart]
+    if apart:
+        pairs = plural(len(apart), "pair")
+        differ = "differs" if len(apart) == 1 else "differ"
+        yield f"{_SCALE}, no system is significantly best{on}; {pairs} of others {differ}"
+    else:
+        yield f"{_SCALE}, no system differs significantly{on}"
     first, second = (mean.system for mean in calibrated.means[:2])
     difference = _difference(calibrated, first, second)
     if difference is not None:
@@ -90,9 +98,11 @@ def _raw_order(result: Result, calibrated: Calibrated) -> Iterator[str]:
     comparison = main_comparison(result)
     if comparison is None or comparison.column != calibrated.column or not raw_means:
         return
-    first = next((rank.system for rank in comparison.ranks if rank.system in raw_means), None)
-    if first is not None and first != calibrated.means[0].system:
-        yield f"The judge's own mean puts {short_name(first)} first."
+    ranks = [rank for rank in comparison.ranks if rank.system in raw_means]
+    best_rank = min(rank.rank for rank in ranks)
+    first = [rank.system for rank in ranks if rank.rank == best_rank]
+    if calibrated.means[0].system not in first:
+        yield f"The judge's own mean puts {listed(first)} first."
 
 
 def _size(calibrated: Calibrated, difference: Powered) -> str:
