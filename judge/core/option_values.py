@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import re
+import unicodedata
 from typing import Any
 
 # "4", "-1", "0.5"
 _NUMBER = r"-?\d+(?:\.\d+)?"
-# "1-5", "0 to 1", "-1..1", "1–5"
-_ENDS = re.compile(rf"\s*({_NUMBER})\s*(?:-|–|\.\.|to)\s*({_NUMBER})\s*")
+# "1-5", "0 to 1", "-1..1", "1–5", "1〜5"
+_ENDS = re.compile(rf"\s*({_NUMBER})\s*(?:[-–—~〜]|\.\.|to)\s*({_NUMBER})\s*")
 
 
 def parse_ends(value: Any) -> tuple[float, float]:
@@ -22,7 +23,8 @@ def parse_ends(value: Any) -> tuple[float, float]:
         (value,) = value
     parts: Any = value
     if isinstance(value, str):
-        match = _ENDS.fullmatch(value)
+        # "１～５" in full width is "1~5".
+        match = _ENDS.fullmatch(unicodedata.normalize("NFKC", value))
         parts = match.groups() if match else ()
     numbers: list[float] = []
     if isinstance(parts, list | tuple):

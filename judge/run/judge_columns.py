@@ -7,6 +7,7 @@ columns with their scales, and `given_scores` are the scores.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -29,7 +30,9 @@ from judge.run.given_scores import GivenScores
 Better = Literal["higher", "lower"]
 
 _PASS_FAIL = Scale(("fail", "pass"), (0.0, 1.0))
-_VERDICTS = {"pass": 1.0, "true": 1.0, "yes": 1.0, "fail": 0.0, "false": 0.0, "no": 0.0}
+_PASSED = "pass passed true yes 合格 はい 합격 통과 예 네 通过 通過 是"
+_FAILED = "fail failed false no 不合格 いいえ 불합격 탈락 아니요 아니오 不通过 不通過 否"
+_VERDICTS = dict.fromkeys(_PASSED.split(), 1.0) | dict.fromkeys(_FAILED.split(), 0.0)
 """The values of verdicts in words."""
 _MOST_LABELS = 11
 """Labels of a scale that is read from whole numbers: 0 to 10."""
@@ -166,8 +169,9 @@ def _cell_of(
     if name in known:
         return name, ends
     for cell in known:
-        match = _NAME_WITH_SCALE.fullmatch(cell)
-        if match and match["name"] == name:
+        # "有用性（1～5）": brackets and signs of full width.
+        match = _NAME_WITH_SCALE.fullmatch(unicodedata.normalize("NFKC", cell))
+        if match and match["name"] == unicodedata.normalize("NFKC", name):
             try:
                 return cell, ends or parse_ends(match["scale"])
             except ValueError:

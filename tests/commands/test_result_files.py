@@ -297,3 +297,44 @@ def test_a_mapping_reads_the_columns_as_they_are() -> None:
     names = {"output": "predictions", "source": "inputs"}
     result = evaluate(FILES / "mlflow_models.csv", map=names, score_columns=["toxicity/v1/score"], criteria=())  # fmt: skip
     assert [column.name for column in result.table.columns] == ["toxicity/v1/score"]
+
+
+def _places(value: Any, place: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Return the keys that lead to every value inside another one."""
+    children: list[tuple[Any, Any]] = []
+    if isinstance(value, dict):
+        children = list(value.items())
+    elif isinstance(value, list):
+        children = list(enumerate(value))
+    places = [(*place, key) for key, _ in children]
+    for key, child in children:
+        places += _places(child, (*place, key))
+    return places
+
+
+@pytest.mark.parametrize(
+    "name", ["inspect.json", "promptfoo.json", "deepeval.json", "alpaca_eval.json", LM_EVAL]
+)
+@pytest.mark.parametrize("garbage", [5, "x", None, [], [5], {}, {"x": 5}, True], ids=repr)
+def test_a_value_of_another_kind_is_read_or_refused_with_the_file(
+    name: str, garbage: Any, tmp_path: Path
+) -> None:
+    text = (FILES / name).read_text("utf-8")
+    is_lines = name.endswith(".jsonl")
+    document = [json.loads(line) for line in text.splitlines()] if is_lines else json.loads(text)
+    path = tmp_path / name
+    problems = []
+    for place in _places(document):
+        damaged = json.loads(json.dumps(document))
+        parent = damaged
+        for key in place[:-1]:
+            parent = parent[key]
+        parent[place[-1]] = garbage
+        lines = map(json.dumps, damaged) if is_lines else [json.dumps(damaged)]
+        path.write_text("\n".join(lines), "utf-8")
+        try:
+            read_result_file(path)
+        except DataError as error:
+            problems.append(str(error))
+    assert problems
+    assert all(name in problem for problem in problems)

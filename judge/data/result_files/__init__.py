@@ -5,7 +5,7 @@ A tool is one module with `TOOL`, `claims` and `read`, and a line in `_READERS`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from os import PathLike
@@ -78,7 +78,7 @@ def read_result_file(path: str | PathLike[str]) -> ResultFile | None:
     texts: list[JudgedText] = []
     pairs: list[JudgedPair] = []
     for opening in openings:
-        for judged in reader.read(opening):
+        for judged in _read(reader, opening):
             if isinstance(judged, JudgedPair):
                 pairs.append(judged)
                 continue
@@ -88,7 +88,23 @@ def read_result_file(path: str | PathLike[str]) -> ResultFile | None:
     if pairs:
         return rows_of_pairs(reader.tool, pairs)
     _drop_single_generations(texts)
-    return rows_of_texts(reader.tool, texts, reader.lower_is_better(texts))
+    return rows_of_texts(reader.tool, name, texts, reader.lower_is_better(texts))
+
+
+def _read(reader: _Reader, opening: Opening) -> Iterator[JudgedText | JudgedPair]:
+    """Yield what the file of a tool has. Raises DataError also for values of unknown kinds."""
+    last = ""
+    try:
+        for judged in reader.read(opening):
+            last = judged.where
+            yield judged
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        # A reader checks what it needs; anything else that has another form than the tool writes.
+        after = f", after {last}" if last else ""
+        raise DataError(
+            f"{opening.name}: a result file of {reader.tool} in a form that judge does not "
+            f"know{after}: {error}"
+        ) from error
 
 
 def _reader_of(opening: Opening | None) -> _Reader | None:

@@ -84,6 +84,8 @@ def _texts(sample: Any, model: str, where: str) -> Iterator[JudgedText]:
     target = sample.get("target") or ()
     references = [target] if isinstance(target, str) else target
     epoch = sample.get("epoch", 1)
+    if not isinstance(epoch, int):
+        raise DataError(f"{where}: epoch is {epoch!r:.40}, not a number")
     text = JudgedText(
         where,
         item=str(sample["id"]),

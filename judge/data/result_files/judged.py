@@ -126,21 +126,21 @@ def _message(part: Mapping[str, Any], count: int) -> str:
 
 
 def rows_of_texts(
-    tool: str, texts: Sequence[JudgedText], lower_is_better: Collection[str]
+    tool: str, name: str, texts: Sequence[JudgedText], lower_is_better: Collection[str]
 ) -> ResultFile:
-    """Return one row per text. Raises DataError if there is no score."""
-    names = dict.fromkeys(name for text in texts for name in text.scores)
-    if not names:
-        place = texts[0].where if texts else "the data"
+    """Return one row per text. Raises DataError, with the `name` of the file, if there is no score."""
+    criterion_names = dict.fromkeys(key for text in texts for key in text.scores)
+    if not criterion_names:
+        place = texts[0].where if texts else name
         reason = f" (error: {texts[0].error:.200})" if texts and texts[0].error else ""
         raise DataError(f"{place}: read as a result file of {tool}, which has no score{reason}")
-    cells = {name: _cell_name(name, texts) for name in names}
+    cells = {key: _cell_name(key, texts) for key in criterion_names}
     criteria: dict[str, Better] = {}
     further: dict[str, Better] = {}
-    for name in names:
-        is_everywhere = all(text.error or name in text.scores for text in texts)
+    for key in criterion_names:
+        is_everywhere = all(text.error or key in text.scores for text in texts)
         group = criteria if is_everywhere else further
-        group[name] = "lower" if name in lower_is_better else "higher"
+        group[key] = "lower" if key in lower_is_better else "higher"
     rows = [RawRow(text.where, dict(_cells(text, cells))) for text in texts]
     return ResultFile(tool, rows, criteria, further)
 
