@@ -108,6 +108,7 @@ def test_file_names_are_safe_and_differ_on_every_disk(tmp_path: Path) -> None:
         assert len(name.encode()) <= 160
 
 
+@pytest.mark.extra
 def test_png_has_every_pixel_twice(tmp_path: Path) -> None:
     pytest.importorskip("resvg_py", reason="needs resvg-py: pip install textjudge[png]")
     document = _document(_chart("one"), _chart("two"))
@@ -145,6 +146,7 @@ def test_a_result_shows_its_charts_by_name(tested: Result) -> None:
         svg.plot(Document("T"), "mean")
 
 
+@pytest.mark.extra
 def test_a_result_as_png_is_bytes(tested: Result) -> None:
     pytest.importorskip("resvg_py", reason="needs resvg-py: pip install textjudge[png]")
     assert tested.report("png").startswith(b"\x89PNG")
@@ -183,6 +185,7 @@ def test_the_worst_texts_are_a_frame(result: Result, ranking: Result, tested: Re
         ranking.worst()
 
 
+@pytest.mark.extra
 def test_a_pdf_is_as_large_as_the_chart_in_points(tmp_path: Path) -> None:
     pytest.importorskip("svglib", reason="needs svglib: pip install textjudge[pdf]")
     document = _document(_chart("one"))
@@ -208,6 +211,7 @@ def test_a_pdf_is_as_large_as_the_chart_in_points(tmp_path: Path) -> None:
         ("요약と摘要", b"HYGothic-Medium"),
     ],
 )
+@pytest.mark.extra
 def test_a_pdf_has_a_font_for_the_script(name: str, font: bytes) -> None:
     pytest.importorskip("svglib", reason="needs svglib: pip install textjudge[pdf]")
     text = f'<text x="0" y="10" font-family="{svg._FONTS}">{name}</text>'
@@ -231,6 +235,7 @@ def test_a_figure_has_no_title() -> None:
 
 
 @pytest.mark.parametrize("name", ["ملخص", "תקציר", "สรุป", "सारांश", "요약简体", "要約 Añejo", "🙂"])
+@pytest.mark.extra
 def test_letters_that_no_font_of_a_pdf_has_are_refused(name: str) -> None:
     pytest.importorskip("svglib", reason="needs svglib: pip install textjudge[pdf]")
     picture = f'<svg xmlns="http://www.w3.org/2000/svg"><text x="0" y="10">{name}</text></svg>'
