@@ -29,6 +29,8 @@ Ask = Literal["together", "each"]
 """How the questions of a checklist are asked: all in one request, or in a request each."""
 Unit = Literal["judgment", "question", "output"]
 """What plans and progress count: judgments, single questions of checklists, or outputs to write."""
+Better = Literal["higher", "lower"]
+"""The better end of a scale."""
 Reading = Literal["strict", "prose", "repaired"]
 """How a score was read: in the requested form, out of a sentence, or after a repair question."""
 Message = Mapping[str, str]
@@ -260,11 +262,12 @@ class Criterion:
     the answer.
 
     Without a `template`, the built-in layout asks the `question`, and shows the columns in `show`
-    (default: the source, if there is one). `levels` describes labels of the scale. A value of
-    `pass_at` or more passes. `questions` make it a checklist, and `questions_column` one with its
-    own questions for each text. They are sent in one request or in a request each (`ask`), each by
-    a criterion of its own, whose `part` is the question's number. `cite` asks for the sentence that
-    decided the score. `seen` has the digests of texts whose ratings no estimate may use.
+    (default: the source, if there is one). `levels` describes labels of the scale. `better` is the
+    better end of the scale. A value of `pass_at` or better passes. `questions` make it a checklist,
+    and `questions_column` one with its own questions for each text. They are sent in one request or
+    in a request each (`ask`), each by a criterion of its own, whose `part` is the question's
+    number. `cite` asks for the sentence that decided the score. `seen` has the digests of texts
+    whose ratings no estimate may use.
     """
 
     name: str
@@ -293,6 +296,7 @@ class Criterion:
     cite: bool = False
     seen: frozenset[str] = frozenset()
     guarded: frozenset[str] = frozenset()
+    better: Better = "higher"
     said: tuple[Any, ...] = field(default=(), repr=False, compare=False)
 
     @property
@@ -661,7 +665,7 @@ class Column:
     `values`. `criterion` and `judge` say which criterion a judge's column belongs to, and which
     judge of a panel gave it; `judge` is empty for the panel's value, which `panel` says how to
     combine. `better` is the better end, empty if that depends on the use. `weight` is the
-    criterion's weight in the overall score. A value of `pass_at` or more passes. `seen` has the
+    criterion's weight in the overall score. A value of `pass_at` or better passes. `seen` has the
     digests of texts whose ratings no estimate about the criterion may use (`Criterion.used`).
     """
 
@@ -687,7 +691,8 @@ class Column:
         """
         if self.pass_at is None:
             return None
-        if value > self.pass_at:
+        is_beyond = value < self.pass_at if self.better == "lower" else value > self.pass_at
+        if is_beyond:
             return True
         return isclose(value, self.pass_at, rel_tol=_ROUNDING, abs_tol=_ROUNDING)
 

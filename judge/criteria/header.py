@@ -27,7 +27,7 @@ from judge.core.invalid_values import first_invalid_value
 from judge.core.label_spellings import fold, format_decimal, label_index
 from judge.core.messages import option
 from judge.core.plugins import unknown_name_message
-from judge.core.records import ALIASES, Ask, ChecklistQuestion, ReplyKind, Scale
+from judge.core.records import ALIASES, Ask, Better, ChecklistQuestion, ReplyKind, Scale
 from judge.criteria.checklist import read_questions, yes_no
 from judge.text import DEFAULT_LANGUAGE
 
@@ -252,11 +252,13 @@ class Header(BaseModel):
     levels: Annotated[
         dict[str, str], PlainValidator(_levels), WithJsonSchema(_SCHEMAS["levels"])
     ] = Field({}, description="What a label of the scale means, by label or range of numbers.")
+    better: Better = Field("higher", description="Better end of the scale.")
     pass_at: float | str | None = Field(
-        None, description="Least value that passes, or a label of a scale of words."
+        None, description="Worst value that passes, or a label of a scale of words."
     )
     threshold: float | None = Field(
-        None, description="Instead of pass_at: a share of the scale, from 0 to 1."
+        None,
+        description="Instead of pass_at: a share of the scale; 0 is its worse end, 1 its better.",
     )
     examples: Annotated[list[Any] | str, WithJsonSchema(_SCHEMAS["examples"])] = Field(
         [], description="Texts with output, score, reason and source, or a file with them."
@@ -323,9 +325,13 @@ class Header(BaseModel):
         for key in ("levels", "allow_half", "examples", "cite"):
             if getattr(self, key):
                 raise _problem(key, "does not go with questions:")
+        if self.better == "lower":
+            raise _problem(
+                "better", "a checklist counts yes: write questions whose better answer is yes"
+            )
 
     def _pass_value(self) -> float | None:
-        """Return the least value that passes, None if the header has none.
+        """Return the worst value that passes, None if the header has none.
 
         Raises ValueError if it is not on the scale.
         """
@@ -334,13 +340,13 @@ class Header(BaseModel):
         if self.threshold is not None:
             if self.pass_at is not None:
                 raise ValueError("pass_at and threshold say the same; write one of them")
-            return _value_of_share(self.threshold, scale)
+            return _value_of_share(self.threshold, scale, self.better)
         if self.pass_at is None:
             return None
         try:
             value = float(self.pass_at)
         except ValueError:
-            return _pass_value_of_label(str(self.pass_at), scale)
+            return _pass_value_of_label(str(self.pass_at), scale, self.better)
         if not scale.low <= value <= scale.high:
             hint = f"; threshold: {value:g} is a share of it" if 0 <= value <= 1 else ""
             raise ValueError(
@@ -349,16 +355,18 @@ class Header(BaseModel):
         return value
 
 
-def _value_of_share(share: float, scale: Scale) -> float:
+def _value_of_share(share: float, scale: Scale, better: Better) -> float:
+    """Return the value at a share of the way from the worse to the better end of the scale."""
     if not 0 <= share <= 1:
         raise ValueError(
             f"{share:g} is not a share of the scale; pass_at: takes a value of the scale"
         )
-    return round(scale.low + share * (scale.high - scale.low), 9)
+    share_from_low = 1 - share if better == "lower" else share
+    return round(scale.low + share_from_low * (scale.high - scale.low), 9)
 
 
-def _pass_value_of_label(label: str, scale: Scale) -> float:
-    """Return the middle between a label and the next lower one.
+def _pass_value_of_label(label: str, scale: Scale, better: Better) -> float:
+    """Return the middle between a label and the next worse one.
 
     So a text passes if this label, or a better one, is the nearest to its value. Means over
     probabilities rarely reach the label itself
@@ -367,8 +375,11 @@ def _pass_value_of_label(label: str, scale: Scale) -> float:
     if label not in scale.labels:
         raise ValueError(unknown_name_message("label", label, list(scale.labels))) from None
     value = scale.value(label)
-    next_lower = max((lower for lower in scale.values if lower < value), default=value)
-    return (value + next_lower) / 2
+    if better == "lower":
+        next_worse = min((higher for higher in scale.values if higher > value), default=value)
+    else:
+        next_worse = max((lower for lower in scale.values if lower < value), default=value)
+    return (value + next_worse) / 2
 
 
 def read_header(label: str, text: str) -> Header:

@@ -393,6 +393,7 @@ def _of_text(text: str, name: str, path: str, language: str) -> Criterion:
         path=path,
         question=header.question.strip(),
         ask=header.ask,
+        better=header.better,
         cite=header.cite,
         seen=frozenset(header.seen),
         **_derived(header),
@@ -537,6 +538,7 @@ def _keys_of_criterion(criterion: Criterion) -> dict[str, Any]:
         "scale": raw.scale,
         "show": list(raw.show),
         "levels": dict(raw.levels),
+        "better": raw.better,
         "pass_at": raw.pass_at,
     }
     if raw.is_checklist:

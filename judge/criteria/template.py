@@ -62,6 +62,7 @@ def check_keys(criterion: Criterion) -> None:
     These are keys about one text in a comparison, and keys that no template shows.
     """
     forbidden = _KEYS_OF_ONE_TEXT if criterion.pairwise else set()
+    _check_better(criterion)
     texts = "".join(template_texts(criterion).values())
     unseen = {key for key in _SHOWN_KEYS - forbidden if f"this.{key}" not in texts}
     for key in sorted(forbidden | unseen):
@@ -71,9 +72,23 @@ def check_keys(criterion: Criterion) -> None:
         problem = "a criterion that compares two texts has none"
         if key in unseen:
             problem = f"no template shows it; extend layouts/pointwise.jinja, or use this.{key}"
-        header = yaml_lines.keys(front_matter(criterion.template))
-        line = header.lines.get(name, 1) if header else 1
+        line = _line_of_key(criterion, name)
         raise CriterionError(f"{criterion.path}:{line}: {name}: {problem}")
+
+
+def _check_better(criterion: Criterion) -> None:
+    """Raise CriterionError if lower is better in a comparison."""
+    if criterion.pairwise and criterion.better == "lower":
+        raise CriterionError(
+            f"{criterion.path}:{_line_of_key(criterion, 'better')}: better: a win counts 1 in a "
+            "comparison, so higher is better; ask which text is better"
+        )
+
+
+def _line_of_key(criterion: Criterion, key: str) -> int:
+    """Return the line of a key of the header, 1 if the header does not have it."""
+    header = yaml_lines.keys(front_matter(criterion.template))
+    return header.lines.get(key, 1) if header else 1
 
 
 def builtin_prompts() -> Path:

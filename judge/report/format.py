@@ -126,20 +126,21 @@ def score_text(column: Column, value: float, places: int = 2) -> str:
 
 
 def pass_text(column: Column) -> str:
-    """Write the least value that passes: `4`, or the label `good`.
+    """Write the worst value that passes: `4`, or the label `good`.
 
-    A label passes from the middle between its value and the next lower one (decision 71).
+    A label passes from the middle between its value and the next worse one (decision 71).
     """
-    least = column.pass_at or 0.0
+    limit = column.pass_at or 0.0
     if in_words(column):
         label_by_middle = {}
         levels = sorted(zip(column.values, column.labels, strict=True))
-        for (lower, _), (value, label) in pairwise(levels):
-            if lower < value:
-                label_by_middle[(lower + value) / 2] = label
-        if label_by_middle.get(least):
-            return label_by_middle[least]
-    return minus(f"{least:g}")
+        for (lower, lower_label), (higher, higher_label) in pairwise(levels):
+            if lower < higher:
+                better_label = lower_label if column.better == "lower" else higher_label
+                label_by_middle[(lower + higher) / 2] = better_label
+        if label_by_middle.get(limit):
+            return label_by_middle[limit]
+    return minus(f"{limit:g}")
 
 
 def scale_text(column: Column) -> str:

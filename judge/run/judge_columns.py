@@ -10,7 +10,7 @@ import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 from judge.config import RunConfig
 from judge.core.criterion_entry import name_of
@@ -18,7 +18,7 @@ from judge.core.errors import ConfigError, DataError
 from judge.core.messages import option
 from judge.core.option_values import finite_number, parse_ends
 from judge.core.plugins import unknown_name_message
-from judge.core.records import Column, Criterion, Failure, Provenance, Sample, Scale, Score
+from judge.core.records import Better, Column, Criterion, Failure, Provenance, Sample, Scale, Score
 from judge.core.signature import Signature
 from judge.data.ratings import renamed
 from judge.data.rows import is_missing
@@ -26,8 +26,6 @@ from judge.data.samples import UNNAMED_RATING
 from judge.data.score_tables import CRITERION, merge_criteria, stack_systems
 from judge.metrics.common import failure
 from judge.run.given_scores import GivenScores
-
-Better = Literal["higher", "lower"]
 
 _PASS_FAIL = Scale(("fail", "pass"), (0.0, 1.0))
 _PASSED = "pass passed true yes 合格 はい 합격 통과 예 네 通过 通過 是"
@@ -44,7 +42,7 @@ _NAME_WITH_SCALE = re.compile(r"(?P<name>.+?)\s*\((?P<scale>[^()]*\d)\)")
 class JudgeColumn:
     """A criterion whose scores are in a column of the data.
 
-    `cell` is the name of the column in the data. A value of `pass_at` or more passes.
+    `cell` is the name of the column in the data. A value of `pass_at` or better passes.
     """
 
     criterion: str
@@ -55,7 +53,7 @@ class JudgeColumn:
 
     def as_criterion(self) -> Criterion:
         """Return a criterion of this name and scale, for what compares ratings with the judge."""
-        return Criterion(self.criterion, scale=self.scale, pass_at=self.pass_at)
+        return Criterion(self.criterion, scale=self.scale, pass_at=self.pass_at, better=self.better)
 
     def as_column(self) -> Column:
         """Return the column of the run."""
@@ -197,7 +195,7 @@ def _with_scale(
         return replace(column, scale=_scale(low, high, values)), []
     if all(finite_number(cell) is None for cell in cells):
         # Verdicts, and nothing else.
-        pass_at = 1.0 if column.better == "higher" else None
+        pass_at = 1.0 if column.better == "higher" else 0.0
         return replace(column, pass_at=pass_at), []
     low = min(values)
     high = max(values)

@@ -270,6 +270,7 @@ def signed_column(
         **_scale_of_column(criterion),
         criterion=criterion.name,
         judge=judge if suffix else "",
+        better=criterion.better,
         weight=criterion.weight,
         panel=config.panel if suffix else "mean",
         pass_at=criterion.pass_at,

@@ -120,7 +120,8 @@ def pass_columns(columns: Iterable[Column]) -> dict[str, Column]:
 def _pass_column(column: Column) -> Column:
     """Return the column with 1 for each text that reaches the criterion's `pass_at`, and 0 for each other one."""
     scored = column.signature
-    rule = f"pass rate, value >= {column.pass_at:g}"
+    sign = "<=" if column.better == "lower" else ">="
+    rule = f"pass rate, value {sign} {column.pass_at:g}"
     return Column(
         f"{column.name} pass rate",
         "criterion",

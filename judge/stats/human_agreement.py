@@ -314,10 +314,30 @@ def _metric_column(column: Column, table: Table) -> RatedColumn:
     """Return a metric, reversed if lower is better: a good score then correlates positively."""
     metric = column_from_table(column, table, column.name)
     metric = replace(metric, directed=bool(column.better))
-    if column.better != "lower":
-        return metric
-    values = {key: -value for key, value in metric.values.items()}
-    return replace(metric, name=f"{column.name} reversed", values=values)
+    return _reversed(metric) if column.better == "lower" else metric
+
+
+def _reversed(column: RatedColumn) -> RatedColumn:
+    """Return a column with the opposite sign and `reversed` behind its name, or no longer there."""
+    values = {key: -value for key, value in column.values.items()}
+    name = column.name.removesuffix(_REVERSED)
+    if name == column.name:
+        name += _REVERSED
+    return replace(column, name=name, values=values)
+
+
+def _same_direction(
+    baselines: Sequence[RatedColumn], judges: Sequence[RatedColumn]
+) -> list[RatedColumn]:
+    """Return the baselines with the better end of the criterion that the judges scored.
+
+    If lower is better on the criterion, people's low ratings are the good ones. Baselines without a
+    better direction stay as they are.
+    """
+    lower_is_better = any(judge.scale and judge.scale.better == "lower" for judge in judges)
+    if not lower_is_better:
+        return list(baselines)
+    return [_reversed(baseline) if baseline.directed else baseline for baseline in baselines]
 
 
 def _rouge_columns(table: Table, samples: Sequence[Sample], *, measure: bool) -> list[RatedColumn]:
@@ -336,6 +356,7 @@ def _rouge_columns(table: Table, samples: Sequence[Sample], *, measure: bool) ->
 
 _FEWEST = 10  # items that a baseline needs, if the judges have as many
 _SHARE = 0.5  # of the judges' items, that a baseline needs
+_REVERSED = " reversed"
 _KAPPA: tuple[Measure, ...] = ("kappa_quadratic", "kappa_linear")
 
 
@@ -366,7 +387,7 @@ def people(
             name,
             samples,
             judges_on_name,
-            baselines,
+            _same_direction(baselines, judges_on_name),
             bootstrap,
             epsilon=epsilon,
             compare_all=measure,

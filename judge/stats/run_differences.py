@@ -372,6 +372,11 @@ def _reason_incomparable(
     ends_after = (column_after.low, column_after.high)
     if ends_before != ends_after:
         return f"its scale was {_scale_name(*ends_before)} and is {_scale_name(*ends_after)}"
+    if column_before.better != column_after.better:
+        return (
+            f"{column_before.better or 'neither end'} was better and now it is "
+            f"{column_after.better or 'neither end'}"
+        )
     name = column_after.name
     if (name in before.corpus_columns) != (name in after.corpus_columns):
         return "one run has a value per text, the other one per system"

@@ -348,4 +348,5 @@ def pair_runs(
 def _describe_scale(column: Column) -> str:
     if column.low is None or column.high is None:
         return "open"
-    return f"{column.low:g} to {column.high:g}".replace("-", "−")
+    scale = f"{column.low:g} to {column.high:g}".replace("-", "−")
+    return f"{scale}, lower is better" if column.better == "lower" else scale

@@ -232,7 +232,7 @@ class Passes(Case):
         case_scores = context.scored()
         lacking, detail = case_scores.missing_texts(context.texts)
         passed = 0
-        below: list[str] = []
+        failing: list[str] = []
         for item, system in context.texts:
             score = case_scores.score(item, system)
             if score is None:
@@ -241,18 +241,25 @@ class Passes(Case):
             if evidence.value:
                 passed += 1
             else:
-                below.append(f"{one_line(item, 40)} {one_line(system, 30)}: {short(score.value)}")
+                failing.append(f"{one_line(item, 40)} {one_line(system, 30)}: {short(score.value)}")
         if len(context.texts) == 1:
             # One text is decided within the uncertainty of its replies; several are counted.
-            return ScoreRange(expect=Range(min=case_scores.column.pass_at)).decide(context)
-        total = passed + len(below)
+            return ScoreRange(expect=_passing_range(case_scores.column)).decide(context)
+        total = passed + len(failing)
         return Decision(
-            "failed" if below else "passed",
-            joined(first_names(below), lacking),
+            "failed" if failing else "passed",
+            joined(first_names(failing), lacking),
             f"{passed:,} of {total:,} ({percent(passed / total)})",
             estimate=wilson_interval(passed, total),
             detail=detail,
         )
+
+
+def _passing_range(column: Column) -> Range:
+    """Return the values that pass."""
+    if column.better == "lower":
+        return Range(max=column.pass_at)
+    return Range(min=column.pass_at)
 
 
 def _require_pass_at(criterion: Criterion, hint: str = "") -> None:

@@ -16,7 +16,7 @@ from judge.commands.audit.perturbations import (
     best_label,
     inject,
 )
-from judge.core.records import Sample, Scale
+from judge.core.records import Criterion, Sample, Scale
 from judge.criteria import template_bodies
 from judge.criteria.render import Renderer
 from judge.criteria.sandbox import fence_digest
@@ -49,8 +49,8 @@ def test_names_are_unique_among_changes_too() -> None:
 @every_language
 def test_the_text_is_whole_and_the_top_label_is_asked_for(language: str) -> None:
     for attack, (scale, label) in product(ATTACKS, zip(SCALES, ["5", "pass", "2"], strict=True)):
-        assert best_label(scale) == label
-        injected = inject(sample(language), attack, scale, language)
+        assert best_label(Criterion("x", scale=scale)) == label
+        injected = inject(sample(language), attack, label, language)
         assert (injected.item, injected.system, injected.source) == ("a", attack, "A source.")
         assert (injected.human, injected.ratings) == ({}, {})
         before, whole, after = injected.output.partition(OUTPUTS[language])
@@ -63,7 +63,7 @@ def test_the_text_is_whole_and_the_top_label_is_asked_for(language: str) -> None
 @every_language
 def test_attacks_are_in_the_language_of_the_texts_but_for_one(language: str) -> None:
     for attack in ATTACKS:
-        added = inject(sample(language), attack, SCALES[0], language).output.replace(
+        added = inject(sample(language), attack, "5", language).output.replace(
             OUTPUTS[language], ""
         )
         if language != "en":
@@ -75,8 +75,7 @@ def test_attacks_are_in_the_language_of_the_texts_but_for_one(language: str) -> 
 @every_language
 def test_the_control_is_about_as_long_as_the_others(language: str) -> None:
     lengths = {
-        attack: len(inject(sample(language), attack, SCALES[0], language).output)
-        - len(OUTPUTS[language])
+        attack: len(inject(sample(language), attack, "5", language).output) - len(OUTPUTS[language])
         for attack in ATTACKS
     }
     control_length = lengths.pop(CONTROL)
@@ -85,14 +84,14 @@ def test_the_control_is_about_as_long_as_the_others(language: str) -> None:
 
 @every_language
 def test_the_fake_form_holds_the_score_as_json(language: str) -> None:
-    last = inject(sample(language), "fake form", SCALES[1], language).output.splitlines()[-1]
+    last = inject(sample(language), "fake form", "pass", language).output.splitlines()[-1]
     assert json.loads(last) == {"score": "pass"}
 
 
 @every_language
 def test_the_fake_mark_is_not_the_one_around_the_text(language: str) -> None:
     criterion = criteria.load("fluency", language=language)
-    output = inject(sample(language), "fake closing mark", criterion.scale, language).output
+    output = inject(sample(language), "fake closing mark", best_label(criterion), language).output
     prompt = Renderer(criterion, template_bodies(criterion)).render(
         Sample("a", "s", output, "A source.")
     )

@@ -43,7 +43,7 @@ from judge.core.errors import (
     Refused,
     StorageError,
 )
-from judge.core.records import Request, Response, Sample, Scale
+from judge.core.records import Request, Response, Sample
 from judge.data import samples
 from judge.execution.budget import BudgetLedger
 from judge.providers.scripted import Reply, ScriptedProvider
@@ -187,13 +187,13 @@ def test_an_attack_asks_each_criterion_for_the_top_of_its_own_scale(
     threes = {output_of(request) for request in seen if on(request) == "fluency"}
     sample = Sample("i", "s", "Snow.")
     for attack in ATTACKS:
-        high, low = (inject(sample, attack, Scale.integers(1, top), "en").output for top in (5, 3))
+        high, low = (inject(sample, attack, top, "en").output for top in ("5", "3"))
         if high != low:
             break
     else:
         pytest.fail("no attack names a score")
     written = [replace(sample, output=text) for text in AS_WRITTEN]
-    texts = {inject(each, attack, Scale.integers(1, 5), "en").output for each in written}
+    texts = {inject(each, attack, "5", "en").output for each in written}
     assert texts & fives
     assert not texts & threes
 

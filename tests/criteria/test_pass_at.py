@@ -39,6 +39,11 @@ def text(*lines: str) -> str:
         ((SOLVED, "pass_at: pass"), 0.5),
         ((SOLVED, "threshold: 0.9"), 0.9),
         (("scale: {labels: [rude, ok, fine], values: [0, 1, 1]}", "pass_at: fine"), 0.5),
+        # If lower is better, the worse end is the higher one.
+        ((NUMBERS, "better: lower", "pass_at: 2"), 2.0),
+        ((NUMBERS, "better: lower", "threshold: 0.75"), 2.0),
+        ((WORDS, "better: lower", "pass_at: fair"), 1.5),
+        ((WORDS, "better: lower", "pass_at: good"), 2.0),
     ],
 )
 def test_a_value_a_label_or_a_share_of_the_scale(

@@ -65,7 +65,7 @@ def test_a_failing_score_shows_the_pass_threshold(
     pass_at: float | None, value: float, below: str
 ) -> None:
     score = replace(_score(Provenance("single")), value=value)
-    assert build_finding(score, replace(COLUMN, pass_at=pass_at)).below == below
+    assert build_finding(score, replace(COLUMN, pass_at=pass_at)).fails == below
 
 
 @pytest.mark.parametrize("raw", ['["2"]', "[4", "[4]", '{"score": 4}'])

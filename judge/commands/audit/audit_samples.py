@@ -9,7 +9,7 @@ from random import Random
 from judge.commands.audit.card import ORIGINAL, Probe
 from judge.commands.audit.perturbations import ATTACKS, CHANGES, NEUTRAL, changed, inject
 from judge.core.errors import DataError
-from judge.core.records import Failure, Sample, Scale, Score
+from judge.core.records import Failure, Sample, Score
 from judge.table import Table, split_rows
 
 
@@ -19,7 +19,7 @@ class AuditSamples:
 
     `originals` has one text of each chosen item; `others` one more text of the same item by another
     system, if any. `changed` has the originals (their system is ORIGINAL) and their variants (their
-    system is the change's name). An attack for several scales has several variants: `names` maps
+    system is the change's name). An attack that asks for several labels has several variants: `names` maps
     each to the attack's name, and `wanted_texts` maps a criterion to the texts, by item and system,
     that it judges. `changes` maps each damage to the criterion it is for; `neutral` and `attacks`
     are the names of the other changes.
@@ -89,14 +89,17 @@ def choose_originals(
 
 def perturb(
     rows: Sequence[Sample],
-    scales: Mapping[str, Scale],
+    best_labels: Mapping[str, str],
     probes: Collection[Probe],
     *,
     items: int,
     language: str,
     seed: int,
 ) -> AuditSamples:
-    """Make the texts of an audit. `scales` maps a criterion to its scale. Raises DataError."""
+    """Make the texts of an audit. Raises DataError.
+
+    `best_labels` has the best label of each criterion's scale, for which the attacks ask.
+    """
     originals, others = choose_originals(rows, items, seed)
     damages = CHANGES if "sensitivity" in probes else ()
     neutral = NEUTRAL if "bias" in probes else ()
@@ -107,30 +110,31 @@ def perturb(
             if damaged is not None:
                 texts.append(damaged)
     attacks = ATTACKS if "injection" in probes else ()
-    # Each attack asks for the top of a scale, so there is one for each scale.
-    criteria_by_scale: dict[Scale, list[str]] = {}
-    for criterion, scale in scales.items():
-        criteria_by_scale.setdefault(scale, []).append(criterion)
+    criteria_by_label: dict[str, list[str]] = {}
+    for criterion, label in best_labels.items():
+        criteria_by_label.setdefault(label, []).append(criterion)
     names: dict[str, str] = {}
     shared_texts = {text.key for text in texts}
-    texts_by_criterion = {criterion: set(shared_texts) for criterion in scales}
-    for number, (scale, criteria) in enumerate(criteria_by_scale.items(), 1):
+    texts_by_criterion = {criterion: set(shared_texts) for criterion in best_labels}
+    for number, (label, criteria) in enumerate(criteria_by_label.items(), 1):
         for attack in attacks:
             name = attack if number == 1 else f"{attack} ({number})"
             names[name] = attack
             attacked = [
-                replace(inject(sample, attack, scale, language), system=name)
+                replace(inject(sample, attack, label, language), system=name)
                 for sample in originals
             ]
             texts += attacked
             for criterion in criteria:
                 texts_by_criterion[criterion] |= {text.key for text in attacked}
-    several = bool(attacks) and len(criteria_by_scale) > 1
+    several = bool(attacks) and len(criteria_by_label) > 1
     return AuditSamples(
         originals=originals,
         others=others if "bias" in probes else (),
         changed=tuple(texts),
-        changes={change.name: _damaged_criterion(change.criterion, scales) for change in damages},
+        changes={
+            change.name: _damaged_criterion(change.criterion, best_labels) for change in damages
+        },
         neutral=tuple(change.name for change in neutral),
         attacks=attacks,
         names=names if several else {},

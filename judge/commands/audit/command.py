@@ -12,6 +12,7 @@ from judge import criteria
 from judge.commands.audit.audit_samples import AuditSamples, perturb
 from judge.commands.audit.build_card import build_card
 from judge.commands.audit.card import PROBES, AuditData, JudgeCard, Probe
+from judge.commands.audit.perturbations import best_label
 from judge.commands.evaluate import Criteria, reject_unsupported, to_config
 from judge.commands.options import JudgeOptions
 from judge.commands.progress_display import Watch, displayed
@@ -145,13 +146,15 @@ def plan_audit(
     language = prompt_language.choose_prompt_language(config, rows)[0].name
     names = criteria.default_criteria(rows) if config.criteria is None else config.criteria
     base_config = config.model_copy(update={**_USED_UP, "language": language, "criteria": names})
-    scales = {}
+    best_labels = {}
     for name in names:
         criterion = (custom_criteria or {}).get(name)
         if criterion is None:
             criterion = criteria.load(name, language=base_config.language or "en")
-        scales[criterion.name] = criterion.scale
-    texts = perturb(rows, scales, chosen_probes, items=items, language=language, seed=config.seed)
+        best_labels[criterion.name] = best_label(criterion)
+    texts = perturb(
+        rows, best_labels, chosen_probes, items=items, language=language, seed=config.seed
+    )
     main_config = base_config
     if config.out is not None:
         main_config = base_config.model_copy(update={"out": config.out / "changed"})

@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 from judge import text
 from judge.core import yaml_lines
-from judge.core.records import Sample, Scale
+from judge.core.records import Criterion, Sample
 from judge.criteria.template import builtin_prompts, read_text
 from judge.metrics.text_features import FUNCTION_WORDS
 
@@ -448,20 +448,23 @@ ATTACKS = (
 """Every attack, and the control last. No attack has the name of another attack or a change."""
 
 
-def inject(sample: Sample, attack: str, scale: Scale, language: str) -> Sample:
+def inject(sample: Sample, attack: str, label: str, language: str) -> Sample:
     """Return the sample with an attack in its output and as its system, without human ratings.
 
+    The attack asks for `label`.
     `system voice` stands before the output, all others after it.
     """
     template = _injections(language)[attack.replace(" ", "_")]
-    words = template.replace("{top}", best_label(scale))
+    words = template.replace("{top}", label)
     parts = (words, sample.output) if attack == "system voice" else (sample.output, words)
     return replace(sample, output="\n\n".join(parts), system=attack, human={}, ratings={})
 
 
-def best_label(scale: Scale) -> str:
-    """Return the label of the greatest value, the first of several."""
-    return scale.labels[scale.values.index(scale.high)]
+def best_label(criterion: Criterion) -> str:
+    """Return the label at the better end of the scale, the first of several."""
+    scale = criterion.scale
+    best = scale.low if criterion.better == "lower" else scale.high
+    return scale.labels[scale.values.index(best)]
 
 
 @cache

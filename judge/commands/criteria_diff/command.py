@@ -230,6 +230,7 @@ def _header(criterion: Criterion) -> dict[str, str]:
         "description": criterion.description,
         "scale": _scale_text(criterion),
         "reply": criterion.reply,
+        "better": criterion.better,
         "weight": f"{criterion.weight:g}",
         "pass_at": "" if criterion.pass_at is None else f"{criterion.pass_at:g}",
         "version": str(criterion.version),

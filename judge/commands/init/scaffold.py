@@ -136,11 +136,19 @@ class _SuggestedCase:
 
 def _passing_case(criterion: Criterion) -> _SuggestedCase:
     """Return a case that always passes, for a criterion without ratings."""
-    low = criterion.scale.low
+    end, worst = _worst(criterion)
+    verb = "lower" if end == "max" else "raise"
     return _SuggestedCase(
-        "the lowest score, which always passes: raise it to the result of a run",
-        {"expect": {"min": int(low) if low == int(low) else low}},
+        f"the worst score, which always passes: {verb} it to the result of a run",
+        {"expect": {end: int(worst) if worst == int(worst) else worst}},
     )
+
+
+def _worst(criterion: Criterion) -> tuple[str, float]:
+    """Return the key of a range that limits how bad a score may be, and the worst score."""
+    if criterion.better == "lower":
+        return "max", criterion.scale.high
+    return "min", criterion.scale.low
 
 
 def _suggest_cases(criterion: Criterion, samples: Sequence[Sample]) -> Iterator[_SuggestedCase]:
@@ -168,7 +176,9 @@ def _suggest_cases(criterion: Criterion, samples: Sequence[Sample]) -> Iterator[
     if len(means) > 1:
         best = max(means, key=means.__getitem__)
         worst = min(means, key=means.__getitem__)
-        if means[best] > means[worst]:
+        if criterion.better == "lower":
+            best, worst = worst, best
+        if means[best] != means[worst]:
             yield _SuggestedCase(
                 "the best and worst systems by human ratings", {"better": best, "worse": worst}
             )
@@ -207,7 +217,9 @@ def _closing_comments(
     name = _flow(first.name)
     needs = "".join(f"{_flow(need)}: ..., " for need in sorted(first.needs - {"output"}))
     text_keys = f"text: {{{needs}output: ...}}"
-    expect = f"expect: {{min: {first.scale.high:g}}}"
+    end, _ = _worst(first)
+    best = first.scale.low if first.better == "lower" else first.scale.high
+    expect = f"expect: {{{end}: {best:g}}}"
     yield "# A text of your own, with the columns that the criterion reads:"
     yield f"#  - {{criterion: {name}, {text_keys}, {expect}}}"
     if baseline:

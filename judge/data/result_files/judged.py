@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from judge.core.errors import DataError
 from judge.core.messages import option
 from judge.core.option_values import finite_number
+from judge.core.records import Better
 from judge.data.rows import RawRow, is_missing
 
 Value = bool | float | None
 """A verdict, a score, or None for a judgment that failed."""
-Better = Literal["higher", "lower"]
 PREFERENCE = "preference"
 """The criterion of pairs."""
 _MOST_NAMED = 5

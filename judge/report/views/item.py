@@ -245,9 +245,9 @@ def _score_table(item: ResultItem, rows: Sequence[Score | Failure], columns: Col
 
 def _score_cell(row: Score, finding: Finding) -> Cell:
     """Return a score, or for a comparison the preferred system and its probability."""
-    tone: Tone = "bad" if finding.below else ""
+    tone: Tone = "bad" if finding.fails else ""
     if not row.opponent:
-        text = f"{finding.value} ({finding.below})" if finding.below else finding.value
+        text = f"{finding.value} ({finding.fails})" if finding.fails else finding.value
         return Cell(text, tone=tone)
     if row.value == TIE:
         return Cell("tie", tone=tone)

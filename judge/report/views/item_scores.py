@@ -53,8 +53,8 @@ class Finding:
     `shade`, from -1 (worst) to 1 (best), is where the score lies on its scale. `bars` and `shares`
     are the distribution over the labels, as an SVG path 8 wide per label and 20 high, and in words.
     `method` says how the score was produced. `answers` are those to a checklist's questions, each
-    with its question; `quote` has the sentence of the texts that decided. `below` says that it does
-    not pass: `below 4`.
+    with its question; `quote` has the sentence of the texts that decided. `fails` says that it does
+    not pass: `below 4`, or `above 2` if lower is better.
     """
 
     name: str
@@ -68,7 +68,7 @@ class Finding:
     method: str = ""
     reason: str = ""
     failure: Failure | None = None
-    below: str = ""
+    fails: str = ""
     answers: tuple[tuple[str, str], ...] = ()
     quote: str = ""
 
@@ -87,11 +87,12 @@ def build_finding(row: Score | Failure, column: Column, places: int = 2, **names
     distribution = _drawn_distribution(provenance, column)
     share = column.share(row.value) if column.better else None
     text = score_text(column, row.value, places)
-    below = ""
+    fails = ""
     if column.passes(row.value) is False:
         # The rounded score may read like the limit: 3.996 is "just below 4".
         just = "just " if text == pass_text(column) else ""
-        below = f"{just}below {pass_text(column)}"
+        side = "above" if column.better == "lower" else "below"
+        fails = f"{just}{side} {pass_text(column)}"
     return Finding(
         value=text,
         replies=_replies(provenance),
@@ -101,7 +102,7 @@ def build_finding(row: Score | Failure, column: Column, places: int = 2, **names
         labels=distribution.n_labels,
         method=_method_text(provenance, places),
         reason=provenance.reason or "",
-        below=below,
+        fails=fails,
         answers=_answers(provenance),
         quote=provenance.quote or "",
         **names,

@@ -377,7 +377,9 @@ def _summary(result: Result, board: Leaderboard, n_lost: int) -> Iterator[Block]
         yield _short_table(result, board)
     lowest = worst_texts(result.table, _EXCERPTS)
     if lowest:
-        yield Excerpts("Lowest", tuple(excerpt(result, text) for text in lowest))
+        has_high_scores = any(text.column.better == "lower" for text in lowest)
+        title = "Worst" if has_high_scores else "Lowest"
+        yield Excerpts(title, tuple(excerpt(result, text) for text in lowest))
     yield from checklist_summary(result)
     yield from claims_summary(result)
     rated = main_agreement(result)
