@@ -24,6 +24,7 @@ from judge.core.messages import option
 from judge.core.plugins import unknown_name_message
 from judge.core.records import ALIASES, Sample
 from judge.data.cells import NoValue, packed_texts, packed_value
+from judge.data.conversations import read_conversation
 from judge.data.rows import (
     RawRow,
     content_hash,
@@ -347,7 +348,12 @@ def _row_samples(
     unmapped = {
         _dotted_cell_name(name): value for name, value in row.cells.items() if name not in consumed
     }
-    cells_by_system = [_renamed_cells(row, unmapped, mapping) for mapping in mappings]
+    cells_by_system: list[dict[str, Any]] = []
+    for index, mapping in enumerate(mappings):
+        cells = _renamed_cells(row, unmapped, mapping)
+        if systems and systems[index] in row.cells:
+            cells["output"] = row.cells[systems[index]]
+        cells_by_system.append(read_conversation(cells, row.where, row.flat or row.packed))
     _check_complete(row, cells_by_system[0], mappings, systems)
     samples: list[Sample] = []
     output_columns = systems or ("output",)
@@ -355,7 +361,7 @@ def _row_samples(
         present = {name: value for name, value in cells.items() if not is_missing(value, row.flat)}
         if len(mappings) > 1:
             _check_own(row, present, mappings, systems, scores)
-        output = row.cells[column] if systems else cells["output"]
+        output = cells["output"]
         _check_texts(row, column, output, present.get("source"))
         item = _name(cells.get("item", number), "item", row.where)
         system = column.strip() if systems else _system_of(cells, row.where)
