@@ -25,6 +25,8 @@ Form = Literal["text", "json", "decision", "merged"]
 or one key of a JSON object about several criteria."""
 Question = Literal["score", "choice", "predicate"]
 """The types of question that a decision endpoint takes."""
+Judged = Literal["output", "conversation"]
+"""What a criterion judges: the output alone, or the whole conversation that ends with it."""
 Ask = Literal["together", "each"]
 """How the questions of a checklist are asked: all in one request, or in a request each."""
 Unit = Literal["judgment", "question", "output"]
@@ -266,7 +268,8 @@ class Criterion:
     better end of the scale. A value of `pass_at` or better passes. `questions` make it a checklist,
     and `questions_column` one with its own questions for each text. They are sent in one request or
     in a request each (`ask`), each by a criterion of its own, whose `part` is the question's
-    number. `cite` asks for the sentence that decided the score. `seen` has the digests of texts
+    number. `cite` asks for the sentence that decided the score. `judged` is the output, or
+    the whole conversation that ends with it. `seen` has the digests of texts
     whose ratings no estimate may use.
     """
 
@@ -294,6 +297,7 @@ class Criterion:
     ask: Ask = "together"
     part: int = 0
     cite: bool = False
+    judged: Judged = "output"
     seen: frozenset[str] = frozenset()
     guarded: frozenset[str] = frozenset()
     better: Better = "higher"
@@ -355,6 +359,7 @@ class Criterion:
             "questions_column": self.questions_column,
             "cite": self.cite,
             "each": self.ask == "each",
+            "conversation": self.judged == "conversation",
         }
         used_parts = [(name, value) for name, value in more.items() if value]
         return *parts, *halves, *used_parts

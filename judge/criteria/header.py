@@ -27,7 +27,7 @@ from judge.core.invalid_values import first_invalid_value
 from judge.core.label_spellings import fold, format_decimal, label_index
 from judge.core.messages import option
 from judge.core.plugins import unknown_name_message
-from judge.core.records import ALIASES, Ask, Better, ChecklistQuestion, ReplyKind, Scale
+from judge.core.records import ALIASES, Ask, Better, ChecklistQuestion, Judged, ReplyKind, Scale
 from judge.criteria.checklist import read_questions, yes_no
 from judge.text import DEFAULT_LANGUAGE
 
@@ -277,6 +277,9 @@ class Header(BaseModel):
     ask: Ask = Field(
         "together",
         description="Whether the questions are sent in one request or in a request each.",
+    )
+    judged: Judged = Field(
+        "output", description="Whether the output is judged, or the conversation that it ends."
     )
     cite: bool = Field(
         False, description="Whether the judge quotes the sentence that decided the score."

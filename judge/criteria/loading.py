@@ -33,7 +33,8 @@ from judge.criteria.template import (
     template_bodies,
     template_texts,
 )
-from judge.criteria.variables import location_of, required_variables, variables_of
+from judge.criteria.variables import location_of, reads, required_variables, variables_of
+from judge.data.conversations import MESSAGES
 from judge.text import LANGUAGES
 
 # Names that people give to the two texts of a comparison, the one shown first before the other.
@@ -127,6 +128,12 @@ def _missing_variable(
         present.discard("output")
         present |= {"first", "second"}
     names = ", ".join(sorted(present))
+    if name == MESSAGES and criterion.judged == "conversation":
+        column = option("map", {MESSAGES: "COLUMN"})
+        return DataError(
+            f"{criterion.path}: judges a conversation, and no text has messages before it; "
+            f"{column} names their column (the data has: {names})"
+        )
     location = location_of(criterion, template_texts(criterion), name)
     if name in _TEXT_FIELDS:
         problem = f"the criterion {criterion.name} reads {name}, which no sample has"
@@ -395,6 +402,7 @@ def _of_text(text: str, name: str, path: str, language: str) -> Criterion:
         ask=header.ask,
         better=header.better,
         cite=header.cite,
+        judged=header.judged,
         seen=frozenset(header.seen),
         **_derived(header),
     )
@@ -474,10 +482,17 @@ def with_needs(criterion: Criterion) -> Criterion:
     """
     texts = template_texts(criterion)
     columns = {*criterion.show, criterion.questions_column} - {""}
+    if criterion.judged == "conversation":
+        columns.add(MESSAGES)
     needs = required_variables(criterion, texts) | columns
     guarded = variables_of(criterion.path, tuple(texts.items())).guarded
     criterion = replace(criterion, needs=needs, guarded=guarded & (needs - columns))
     check_keys(criterion)
+    if criterion.judged == "conversation" and not reads(criterion, MESSAGES):
+        raise CriterionError(
+            f"{criterion.path}: judged: the template never shows the conversation; put "
+            "{{ messages | turns }} into it, before the output"
+        )
     if criterion.is_checklist and not any("this.questions" in text for text in texts.values()):
         raise CriterionError(
             f"{criterion.path}: never shows its questions; write "

@@ -75,6 +75,7 @@ def _view_of(criterion: Criterion) -> CriterionView:
         examples=criterion.examples,
         questions=tuple(questions),
         cite=criterion.cite,
+        judged=criterion.judged,
     )
 
 

@@ -27,7 +27,7 @@ from jinja2 import (
 from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from judge.core.records import Example, Form, ReplyKind, Scale
+from judge.core.records import Example, Form, Judged, ReplyKind, Scale
 
 MOST_CHARACTERS = 10_000_000
 """Of a prompt, and of a result of `*` and `%`."""
@@ -96,7 +96,8 @@ class CriterionView:
 
     `lowest` and `highest` are the labels of least and greatest value; `whole` is whether the labels
     are all whole numbers from the lowest to the highest, in this order. `levels` are labels, or
-    ranges of them, with their descriptions. `cite` is whether the judge has to quote a sentence.
+    ranges of them, with their descriptions. `cite` is whether the judge has to quote a sentence. `judged` is
+    the output, or the whole conversation that ends with it.
 
     `cut` marks the end of the material and the beginning of the question. It is "" unless they go
     to a decision endpoint separately, or several questions follow one material. `questions` are the
@@ -118,6 +119,7 @@ class CriterionView:
     examples: tuple[Example, ...] = ()
     questions: tuple[tuple[str, str], ...] = ()
     cite: bool = False
+    judged: Judged = "output"
 
 
 class Slot(NamedTuple):
@@ -157,6 +159,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         del self.filters["random"]
         del self.globals["lipsum"]
         self.filters["fenced"] = _fence
+        self.filters["turns"] = _fence_turns
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
         """Compute an operation whose result might not fit into memory.
@@ -295,6 +298,14 @@ def _fence(context: Context, text: object, label: str) -> str:
     return fenced(text, label, among)
 
 
+@pass_context
+def _fence_turns(context: Context, messages: object) -> str:
+    """Fence each message of a conversation under its role: the filter `turns`."""
+    if not isinstance(messages, list | tuple):
+        raise TypeError(f"turns takes the messages of a conversation, not a {type(messages).__name__}")
+    return "\n\n".join(_fence(context, turn["content"], turn["role"]) for turn in messages)
+
+
 @lru_cache(maxsize=MOST_TEMPLATES)
 def _compiled(templates: Templates) -> Template:
     texts = {name: (text, label, None) for name, text, label in templates.texts}
@@ -302,6 +313,7 @@ def _compiled(templates: Templates) -> Template:
     environment = Sandbox(FunctionLoader(texts.get), undefined)
     if templates.draft:
         environment.filters["fenced"] = pass_context(lambda _, text, label: str(text))
+        environment.filters["turns"] = pass_context(lambda _, messages: str(messages))
     return environment.get_template(templates.first)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from judge.core.errors import DataError
+from judge.core.records import Sample
 from judge.data.cells import NoValue, packed_value
 from judge.data.rows import is_missing, type_name
 
@@ -21,13 +22,16 @@ ROLES = ("system", "developer", "user", ANSWERING, "tool", "function")
 _TEXT_PARTS = ("text", "input_text", "output_text", "refusal")
 
 
-def read_conversation(cells: Mapping[str, Any], location: str, packed: bool) -> dict[str, Any]:
+def read_conversation(
+    cells: Mapping[str, Any], location: str, packed: bool, required: bool
+) -> dict[str, Any]:
     """Return a row's cells with plain messages and, if it has no output, the last answer as output.
 
     `messages` keeps what was said before the output, and is left out if that is nothing. The cell
     `output` may itself hold a conversation. Cells without a conversation are returned as they are.
     With `packed`, a text may be a list in JSON.
 
+    With `required`, `messages` must be a conversation.
     Raises DataError for a message without a known role or without a text, and for a conversation
     that ends with another answer than the output.
     """
@@ -37,6 +41,11 @@ def read_conversation(cells: Mapping[str, Any], location: str, packed: bool) -> 
     if messages is None:
         column = "output"
         messages = _messages(read.get("output"), packed=False)
+        if messages is None and required:
+            raise DataError(
+                f"{location}: {MESSAGES} is {type_name(read.get(MESSAGES))}, not a list of objects "
+                "with role and content"
+            )
         if messages is None:
             return read
         del read["output"]
@@ -123,3 +132,11 @@ def _tool_call(call: Any) -> str:
     if not isinstance(arguments, str):
         arguments = json.dumps(arguments, ensure_ascii=False, default=str)
     return f"{function.get('name')}({arguments})"
+
+
+def messages_before(sample: Sample) -> tuple[tuple[str, str], ...]:
+    """Return the role and the text of each message before a sample's output."""
+    messages = sample.extra.get(MESSAGES)
+    if _messages(messages, packed=False) is None:
+        return ()
+    return tuple((turn["role"], turn["content"]) for turn in messages)

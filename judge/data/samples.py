@@ -24,7 +24,7 @@ from judge.core.messages import option
 from judge.core.plugins import unknown_name_message
 from judge.core.records import ALIASES, Sample
 from judge.data.cells import NoValue, packed_texts, packed_value
-from judge.data.conversations import read_conversation
+from judge.data.conversations import MESSAGES, read_conversation
 from judge.data.rows import (
     RawRow,
     content_hash,
@@ -353,7 +353,9 @@ def _row_samples(
         cells = _renamed_cells(row, unmapped, mapping)
         if systems and systems[index] in row.cells:
             cells["output"] = row.cells[systems[index]]
-        cells_by_system.append(read_conversation(cells, row.where, row.flat or row.packed))
+        is_named = MESSAGES in mapping
+        cells = read_conversation(cells, row.where, row.flat or row.packed, required=is_named)
+        cells_by_system.append(cells)
     _check_complete(row, cells_by_system[0], mappings, systems)
     samples: list[Sample] = []
     output_columns = systems or ("output",)

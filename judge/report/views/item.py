@@ -10,6 +10,7 @@ from typing import Any
 
 from judge.core.format import cut_middle, number, one_line, plural
 from judge.core.records import Column, Failure, Sample, Score
+from judge.data.conversations import ANSWERING, messages_before
 from judge.report.document import (
     Block,
     Cell,
@@ -46,6 +47,8 @@ _MAX_MESSAGE = 20_000  # characters of a prompt's message; JSON has the whole me
 
 Columns = Mapping[str, Column]
 """A run's columns by name."""
+Turns = tuple[tuple[str, str], ...]
+"""The role and the text of each message."""
 Rows = tuple[Score | Failure, ...]
 
 
@@ -76,9 +79,12 @@ def _references(item: ResultItem) -> tuple[str, ...]:
 
 
 def _sections(item: ResultItem, columns: Columns) -> Iterator[Section]:
-    """Yield the source, a section for each text, the texts that are missing, and the prompts."""
+    """Yield what is given, a section for each text, the texts that are missing, and the prompts."""
     if _source(item) is not None or _references(item):
         yield Section("source", "Source", partial(_source_blocks, item))
+    shared = _shared_messages(item)
+    if shared:
+        yield Section("conversation", "Conversation", partial(tuple, [Facts(shared)]))
     for index, sample in enumerate(item.samples):
         title = one_line(item.name(sample))
         yield Section(f"system-{index}", title, partial(_output_blocks, item, sample, columns))
@@ -99,6 +105,12 @@ def _source_blocks(item: ResultItem) -> Iterator[Block]:
         yield Paragraph(f"{source[:_MAX_SOURCE]}{end}")
     if references:
         yield Facts(tuple(("reference", reference) for reference in references))
+
+
+def _shared_messages(item: ResultItem) -> Turns:
+    """Return the messages before the texts, none if the texts follow different ones."""
+    conversations = {messages_before(sample) for sample in item.samples}
+    return conversations.pop() if len(conversations) == 1 else ()
 
 
 def _data(item: ResultItem, columns: Columns) -> dict[str, Any]:
@@ -124,6 +136,7 @@ def _output_record(sample: Sample, rows: Rows, columns: Columns) -> dict[str, An
     return {
         "item": sample.item,
         "system": sample.system,
+        **_messages_record(sample),
         "output": sample.output,
         "human": dict(sample.human),
         "scores": [_record(row) for row in rows if isinstance(row, Score)],
@@ -133,9 +146,19 @@ def _output_record(sample: Sample, rows: Rows, columns: Columns) -> dict[str, An
     }
 
 
+def _messages_record(sample: Sample) -> dict[str, Any]:
+    """Return the messages before a text for JSON; nothing if there are none."""
+    messages = [{"role": role, "content": text} for role, text in messages_before(sample)]
+    return {"messages": messages} if messages else {}
+
+
 def _output_blocks(item: ResultItem, sample: Sample, columns: Columns) -> Iterator[Block]:
     """Yield a text with its scores, metrics, ratings, answers, questions and claims."""
-    yield Paragraph(sample.output)
+    messages = messages_before(sample)
+    if messages and not _shared_messages(item):
+        yield Facts((*messages, (ANSWERING, sample.output)))
+    else:
+        yield Paragraph(sample.output)
     rows = item.rows[sample.key]
     name = item.name(sample)
     # The scores of metrics need no reason, so they are facts and not rows of the table.

@@ -16,6 +16,7 @@ from urllib.parse import quote, urlencode
 from judge.core.format import escape_controls, minus, number
 from judge.core.records import Column, Failure, Sample, Score
 from judge.core.signature import Signature
+from judge.data.conversations import MESSAGES, messages_before
 from judge.report.document import ItemBrowser
 from judge.report.format import column_title, in_words, score_text
 from judge.report.views.columns import groups, in_display_order, places
@@ -45,6 +46,8 @@ MOST_PAIRS = 5000
 
 Text = tuple[str, str]
 """An item and a system."""
+Pairs = tuple[tuple[str, str], ...]
+"""Names and texts."""
 
 
 def link(**state: str) -> str:
@@ -78,13 +81,15 @@ def _fitting(names: Iterable[str], sizes: Mapping[str, int], most: int) -> froze
 class Output:
     """One system's text with its findings, judgments before metrics.
 
-    `others` are the further columns judged by. `qags` are the questions and answers behind a value
+    `others` are the further columns judged by. `messages` are the role and the text of each message
+    before the text, unless all texts of the item follow the same ones. `qags` are the questions and answers behind a value
     of QAGS, `claims` and `reference_claims` the claims behind `claims_precision` or `nli`, and
     `claims_recall`.
     """
 
     sample: Sample
     others: tuple[tuple[str, str], ...]
+    messages: Pairs = ()
     findings: tuple[Finding, ...] = ()
     metrics: tuple[tuple[str, str], ...] = ()
     qags: tuple[Line, ...] = ()
@@ -196,7 +201,7 @@ class Item:
     """One item: its source once, every system's output, and their comparisons.
 
     `others` are the further columns that a criterion read and that all systems share. `failed`
-    counts missing values.
+    counts missing values. `messages` are the role and the text of each message before all outputs.
     """
 
     name: str
@@ -205,6 +210,7 @@ class Item:
     others: tuple[tuple[str, str], ...]
     outputs: tuple[Output, ...]
     failed: int
+    messages: Pairs = ()
     comparisons: tuple[Compared, ...] = ()
     lowest: Lowest | None = None
 
@@ -220,7 +226,13 @@ class Item:
     @property
     def peek(self) -> str:
         """The start of the item's text, for its closed row."""
-        return (self.source or self.outputs[0].sample.output)[:160]
+        request = self.source or _first_request(self.messages or self.outputs[0].messages)
+        return (request or self.outputs[0].sample.output)[:160]
+
+
+def _first_request(messages: Pairs) -> str:
+    """Return what the user said first, "" without messages."""
+    return next((text for role, text in messages if role == "user"), "")
 
 
 @dataclass(frozen=True)
@@ -256,8 +268,6 @@ class Items:
         }
 
 
-Pairs = tuple[tuple[str, str], ...]
-"""Names and texts."""
 _Samples = Mapping[str, Sequence[tuple[Sample, Pairs]]]
 """Every item's samples, each with the further data columns that a criterion reads."""
 _TextRows = Mapping[tuple[str, str, str], Score | Failure]
@@ -584,7 +594,7 @@ def _items(
 def _samples_by_item(result: Result) -> _Samples:
     names = {name for criterion in result.info.criteria.values() for name in criterion.needs}
     # The browser has these in places of their own.
-    names -= {"source", "output", "reference", "references", "first", "second"}
+    names -= {"source", "output", "reference", "references", "first", "second", MESSAGES}
     by_item: dict[str, list[tuple[Sample, Pairs]]] = {}
     for sample in result.table.samples:
         others = []
@@ -606,6 +616,13 @@ def _item(name: str, outputs: Sequence[Output], n_lost: int, lowest: Lowest | No
         others = tuple(pair for pair in output.others if pair not in shared)
         own_outputs.append(replace(output, others=others))
     samples = [output.sample for output in outputs]
+    conversations = [messages_before(sample) for sample in samples]
+    is_shared = len({*conversations}) == 1
+    if not is_shared:
+        own_outputs = [
+            replace(output, messages=messages)
+            for output, messages in zip(own_outputs, conversations, strict=True)
+        ]
     sources = (sample.source for sample in samples if sample.source is not None)
     references = (sample.references for sample in samples if sample.references)
     return Item(
@@ -615,5 +632,6 @@ def _item(name: str, outputs: Sequence[Output], n_lost: int, lowest: Lowest | No
         others=shared,
         outputs=tuple(own_outputs),
         failed=n_lost,
+        messages=conversations[0] if is_shared else (),
         lowest=lowest,
     )
