@@ -491,7 +491,7 @@ def with_needs(criterion: Criterion) -> Criterion:
     if criterion.judged == "conversation" and not reads(criterion, MESSAGES):
         raise CriterionError(
             f"{criterion.path}: judged: the template never shows the conversation; put "
-            "{{ messages | turns }} into it, before the output"
+            "{{ messages | fenced('conversation') }} into it, before the output"
         )
     if criterion.is_checklist and not any("this.questions" in text for text in texts.values()):
         raise CriterionError(

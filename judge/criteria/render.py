@@ -19,7 +19,7 @@ from jinja2 import meta, nodes
 
 from judge.core.errors import ConfigError, CriterionError
 from judge.core.format import one_line, text_name
-from judge.core.records import Criterion, Prompt, Sample, Scale
+from judge.core.records import Criterion, Message, Prompt, Sample, Scale
 from judge.criteria import sandbox
 from judge.criteria.checklist import part_name
 from judge.criteria.sandbox import (
@@ -31,9 +31,11 @@ from judge.criteria.sandbox import (
     Templates,
     fence_digest,
     fenced,
+    is_conversation,
     strings,
 )
 from judge.criteria.template import MAX_CHARACTERS, parse_cached, read_text, shared_layout
+from judge.data.conversations import ANSWERING, MESSAGES
 from judge.data.rows import is_empty
 
 # What differs from sample to sample in most templates.
@@ -275,8 +277,9 @@ def _fill(parts: Sequence[str], texts: Mapping[str, Any]) -> str:
     among = strings(texts) if names else []
     length = sum(map(len, pieces))
     for index, (name, label) in enumerate(zip(names, labels, strict=True)):
-        pieces[index] += fenced(texts[name], label, among)
-        length += len(texts[name])
+        text = fenced(texts[name], label, among)
+        pieces[index] += text
+        length += len(text)
         if length > MOST_CHARACTERS:
             raise RenderError(f"makes a prompt of more than {MOST_CHARACTERS:,} characters")
     return "".join(pieces)
@@ -287,17 +290,14 @@ def template_variables(
 ) -> dict[str, Any]:
     """Return the variables that a template sees: everything that the sample has and is not empty.
 
-    With a opponent, the variables are the texts `first` (the sample's) and `second`, no `output`, and
-    otherwise what is equal in both samples. The system's name, the human ratings and the item's id
-    are never among them, in whatever column they came.
+    With an opponent, the variables are the texts `first` (the sample's) and `second`, no `output`,
+    and otherwise what is equal in both samples (`_variables_of_pair`). The system's name,
+    the human ratings and the item's id are never among them, in whatever column they came.
     """
     if opponent is not None:
-        first = template_variables(sample, this)
-        second = template_variables(opponent, this)
-        shared_names = [name for name in first if name in second and first[name] == second[name]]
-        shared = {name: first[name] for name in shared_names}
-        shared.pop("output", None)
-        return {**shared, "first": sample.output, "second": opponent.output}
+        return _variables_of_pair(
+            template_variables(sample, this), template_variables(opponent, this)
+        )
     variables = {name: value for name, value in sample.extra.items() if not is_empty(value)}
     references = [reference for reference in sample.references if not is_empty(reference)]
     if references:
@@ -311,6 +311,45 @@ def template_variables(
     variables["output"] = sample.output
     variables["this"] = this
     return variables
+
+
+def _variables_of_pair(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
+    """Return the variables of a comparison, given those of each sample.
+
+    Of two different conversations, `messages` is their common beginning, and `first` and `second`
+    are the messages from there to the output.
+    """
+    shared = {
+        name: value for name, value in first.items() if name in second and value == second[name]
+    }
+    shared.pop("output", None)
+    are_conversations = all(
+        is_conversation(variables.get(MESSAGES)) for variables in (first, second)
+    )
+    if MESSAGES in shared or not are_conversations:
+        return {**shared, "first": first["output"], "second": second["output"]}
+    n_shared = _n_equal_at_start(first[MESSAGES], second[MESSAGES])
+    if n_shared:
+        shared[MESSAGES] = first[MESSAGES][:n_shared]
+    return {
+        **shared,
+        "first": _turns_from(first, n_shared),
+        "second": _turns_from(second, n_shared),
+    }
+
+
+def _n_equal_at_start(first: Sequence[Any], second: Sequence[Any]) -> int:
+    """Return how many members two lists have in common before they differ."""
+    for index, (member, other) in enumerate(zip(first, second, strict=False)):
+        if member != other:
+            return index
+    return min(len(first), len(second))
+
+
+def _turns_from(variables: Mapping[str, Any], start: int) -> list[Message]:
+    """Return a text's messages from this index on, and the output as the last one."""
+    answer = {"role": ANSWERING, "content": variables["output"]}
+    return [*variables[MESSAGES][start:], answer]
 
 
 def inputs(criterion: Criterion) -> frozenset[str]:

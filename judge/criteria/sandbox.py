@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 from jinja2 import (
     BaseLoader,
@@ -27,7 +27,7 @@ from jinja2 import (
 from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from judge.core.records import Example, Form, Judged, ReplyKind, Scale
+from judge.core.records import Example, Form, Judged, Message, ReplyKind, Scale
 
 MOST_CHARACTERS = 10_000_000
 """Of a prompt, and of a result of `*` and `%`."""
@@ -159,7 +159,6 @@ class Sandbox(ImmutableSandboxedEnvironment):
         del self.filters["random"]
         del self.globals["lipsum"]
         self.filters["fenced"] = _fence
-        self.filters["turns"] = _fence_turns
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
         """Compute an operation whose result might not fit into memory.
@@ -236,11 +235,15 @@ def fenced(text: object, label: str, among: Sequence[str] = ()) -> str:
     """Return a text between two marks, each on its own line: `<label key>` and `</label key>`.
 
     The `key` occurs neither in the text nor in the texts `among` which it stands. Equal prompts get
-    equal marks, for caches, and no text can close its own mark or fake another's. Raises TypeError
-    for a list.
+    equal marks, for caches, and no text can close its own mark or fake another's.
+
+    Of a conversation, each message is between marks of its role, and all are between two marks.
+    Raises TypeError for any other list.
     """
     if isinstance(text, Slot):
         return f"{text.mark}{text.name} {label}{text.mark}"
+    if is_conversation(text):
+        text = "\n".join(fenced(turn["content"], turn["role"], among) for turn in text)
     if isinstance(text, (list, tuple, Mapping)):
         raise TypeError(
             f"fenced takes one text, not a {type(text).__name__}: write a for loop around it"
@@ -248,6 +251,13 @@ def fenced(text: object, label: str, among: Sequence[str] = ()) -> str:
     body = str(text)
     key = fence_digest(body, tuple(among))
     return f"<{label} {key}>\n{body}\n</{label} {key}>"
+
+
+def is_conversation(value: object) -> TypeGuard[Sequence[Message]]:
+    """Return whether a variable of a template holds messages, each with a role and a content."""
+    if not isinstance(value, list | tuple) or isinstance(value, Slot) or not value:
+        return False
+    return all(isinstance(turn, Mapping) and turn.keys() == {"role", "content"} for turn in value)
 
 
 @lru_cache(maxsize=64)
@@ -298,14 +308,6 @@ def _fence(context: Context, text: object, label: str) -> str:
     return fenced(text, label, among)
 
 
-@pass_context
-def _fence_turns(context: Context, messages: object) -> str:
-    """Fence each message of a conversation under its role: the filter `turns`."""
-    if not isinstance(messages, list | tuple):
-        raise TypeError(f"turns takes the messages of a conversation, not a {type(messages).__name__}")
-    return "\n\n".join(_fence(context, turn["content"], turn["role"]) for turn in messages)
-
-
 @lru_cache(maxsize=MOST_TEMPLATES)
 def _compiled(templates: Templates) -> Template:
     texts = {name: (text, label, None) for name, text, label in templates.texts}
@@ -313,7 +315,6 @@ def _compiled(templates: Templates) -> Template:
     environment = Sandbox(FunctionLoader(texts.get), undefined)
     if templates.draft:
         environment.filters["fenced"] = pass_context(lambda _, text, label: str(text))
-        environment.filters["turns"] = pass_context(lambda _, messages: str(messages))
     return environment.get_template(templates.first)
 
 

@@ -29,9 +29,7 @@ def read_conversation(
 
     `messages` keeps what was said before the output, and is left out if that is nothing. The cell
     `output` may itself hold a conversation. Cells without a conversation are returned as they are.
-    With `packed`, a text may be a list in JSON.
-
-    With `required`, `messages` must be a conversation.
+    With `packed`, a text may be a list in JSON. With `required`, `messages` must be a conversation.
     Raises DataError for a message without a known role or without a text, and for a conversation
     that ends with another answer than the output.
     """
@@ -136,7 +134,5 @@ def _tool_call(call: Any) -> str:
 
 def messages_before(sample: Sample) -> tuple[tuple[str, str], ...]:
     """Return the role and the text of each message before a sample's output."""
-    messages = sample.extra.get(MESSAGES)
-    if _messages(messages, packed=False) is None:
-        return ()
-    return tuple((turn["role"], turn["content"]) for turn in messages)
+    messages = _messages(sample.extra.get(MESSAGES), packed=False)
+    return tuple((turn["role"], turn["content"]) for turn in messages or ())

@@ -37,6 +37,7 @@ from judge.core.records import (
 from judge.core.request_options import Judge
 from judge.criteria.reply_form import asked_by, configured
 from judge.data import ledger, samples, suspect_cells
+from judge.data.conversations import MESSAGES
 from judge.data.ratings import PairRating, source_name
 from judge.execution import engines
 from judge.execution.judgments import Judgment
@@ -162,12 +163,18 @@ def choose_pairs(
         else:
             ordered_pairs.append(_in_one_order(first, second, seed))
     return PairPlan(
-        compared=tuple(pair for pair in ordered_pairs if pair[0].output != pair[1].output),
-        equal=tuple(pair for pair in ordered_pairs if pair[0].output == pair[1].output),
+        compared=tuple(pair for pair in ordered_pairs if not _are_equal(*pair)),
+        equal=tuple(pair for pair in ordered_pairs if _are_equal(*pair)),
         possible=len(all_pairs),
         chosen=len(chosen),
         alone=len(pairs_by_systems) * len(items) - len(all_pairs),
     )
+
+
+def _are_equal(sample: Sample, opponent: Sample) -> bool:
+    """Return whether two texts are equal, and the messages before them."""
+    texts = [(text.output, text.extra.get(MESSAGES)) for text in (sample, opponent)]
+    return texts[0] == texts[1]
 
 
 def _in_one_order(first: Sample, second: Sample, seed: int) -> Pair:

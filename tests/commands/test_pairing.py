@@ -47,6 +47,16 @@ def test_equal_texts_are_ties_without_a_request() -> None:
     }
 
 
+def test_equal_texts_after_different_messages_are_compared() -> None:
+    rows = [
+        Sample("1", system, "Yes.", extra={"messages": [{"role": "user", "content": request}]})
+        for system, request in (("a", "Is it far?"), ("b", "Is it near?"))
+    ]
+    pairs = choose_pairs(rows, orders=2, budget=None, seed=0)
+    assert pairs.equal == ()
+    assert len(pairs.compared) == 2
+
+
 def test_a_missing_text_leaves_its_pairs_out_and_is_counted() -> None:
     rows = [s for s in texts(3, "abc") if (s.item, s.system) != ("1", "b")]
     pairs = choose_pairs(rows, orders=2, budget=None, seed=0)

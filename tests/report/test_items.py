@@ -219,6 +219,44 @@ def test_further_columns_of_a_criterion_are_shown_once_if_all_systems_share_them
     assert [output.others for output in item.outputs] == [(("tone", "dry"),), (("tone", "warm"),)]
 
 
+def chats(**followed: list[dict[str, str]]) -> Result:
+    """Return a result of one item, with the messages before each system's text."""
+    samples = tuple(
+        Sample("i", system, f"Answer of {system}.", extra={"messages": messages})
+        for system, messages in followed.items()
+    )
+    return Result(Table(samples, (), ()))
+
+
+REQUEST = {"role": "user", "content": "Plan a day."}
+FOLLOW_UP = {"role": "user", "content": "And if it rains?"}
+
+
+def test_messages_that_all_texts_follow_are_shown_once() -> None:
+    (item,) = browsed(chats(a=[REQUEST], b=[REQUEST])).items
+    assert item.messages == (("user", "Plan a day."),)
+    assert [output.messages for output in item.outputs] == [(), ()]
+
+
+def test_each_text_has_its_own_messages_if_they_differ() -> None:
+    (item,) = browsed(chats(a=[REQUEST, FOLLOW_UP], b=[REQUEST])).items
+    assert item.messages == ()
+    assert [len(output.messages) for output in item.outputs] == [2, 1]
+
+
+def test_the_closed_row_of_a_conversation_shows_its_first_request() -> None:
+    (item,) = browsed(chats(a=[REQUEST, FOLLOW_UP])).items
+    assert item.peek == "Plan a day."
+
+
+def test_an_item_in_json_has_its_messages() -> None:
+    document = plugins.document(item_of(chats(a=[REQUEST], b=[]), "i"))
+    assert document.data is not None
+    first, second = document.data["outputs"]
+    assert first["messages"] == [REQUEST]
+    assert "messages" not in second
+
+
 # What the script reads.
 
 
