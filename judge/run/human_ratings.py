@@ -26,7 +26,8 @@ from judge.data.ratings import (
     renamed,
     source_name,
 )
-from judge.stats.human_agreement import another_scale, rated_names, unknown_criteria
+from judge.stats.human_agreement import rated_names, unknown_criteria
+from judge.stats.rating_scales import another_scale
 
 if TYPE_CHECKING:
     from judge.data.ratings import RatingSource

@@ -63,7 +63,8 @@ from judge.scoring import strategies
 from judge.scoring.checklist import parts
 from judge.scoring.multi_criteria import make_renderers
 from judge.scoring.strategies import SamplingOptions
-from judge.stats.human_agreement import out_of_scale, rated_names, unknown_criteria
+from judge.stats.human_agreement import rated_names, unknown_criteria
+from judge.stats.rating_scales import out_of_scale
 from judge.table import stored_samples
 
 Pair = tuple[Sample, Sample]

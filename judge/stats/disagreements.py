@@ -19,8 +19,9 @@ from judge.stats.bootstrap import Bootstrap, one_thread
 from judge.stats.calibration import calibration
 from judge.stats.coefficients import LEVELS, Level
 from judge.stats.correlation import CorrelationWithRatings
-from judge.stats.human_agreement import RatedColumn, on_scale, votes_on
+from judge.stats.human_agreement import RatedColumn
 from judge.stats.raters import named_votes, votes_of
+from judge.stats.rating_scales import on_scale, votes_on
 from judge.table import matrix
 
 _MOST_GAPS = 5  # on each side

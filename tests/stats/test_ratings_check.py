@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from judge.core.records import Sample
-from judge.stats.human_agreement import on_scale, out_of_scale, rated_names, unknown_criteria
+from judge.stats.human_agreement import rated_names, unknown_criteria
+from judge.stats.rating_scales import on_scale, out_of_scale
 
 FIVE = {"relevance": (1.0, 5.0)}
 

@@ -30,11 +30,11 @@ from judge.stats.human_agreement import (
     RatedColumn,
     did_you_mean,
     judges_of,
-    out_of_scale,
     people,
     rated_names,
     unknown_criteria,
 )
+from judge.stats.rating_scales import out_of_scale
 
 if TYPE_CHECKING:
     from judge.data.ratings import RatingSource

@@ -1,0 +1,82 @@
+"""Check people's ratings against the scale of their criterion.
+
+`on_scale` leaves out what is outside of it, and `out_of_scale` says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from judge.core.format import first_names
+from judge.core.records import Sample
+
+_NAMED = 3  # ratings outside the scale in a message; as few may be typing errors
+_STRAY = 0.1  # share of ratings; if more are outside, people used another scale
+
+Ends = tuple[float, float]
+
+
+def another_scale(outside: int, n: int) -> bool:
+    """Return whether `outside` of n ratings show that people used another scale."""
+    return outside > max(_NAMED, _STRAY * n)
+
+
+def votes_on(sample: Sample, name: str) -> list[float]:
+    """Return each rater's rating, or else people's mean."""
+    votes = sample.ratings.get(name) or (sample.human.get(name),)
+    return [vote for vote in votes if vote is not None]
+
+
+def on_scale(samples: Sequence[Sample], name: str, low: float, high: float) -> list[Sample]:
+    """Return the samples without the ratings of a criterion that are outside its scale.
+
+    No rating of it is left if people used another scale. A text whose only rating goes stays,
+    unrated.
+    """
+    votes = [vote for sample in samples for vote in votes_on(sample, name)]
+    outside = sum(not low <= vote <= high for vote in votes)
+    if another_scale(outside, len(votes)):
+        return [_with_votes(sample, name, []) for sample in samples]
+    cleaned: list[Sample] = []
+    for sample in samples:
+        usable = [vote for vote in votes_on(sample, name) if low <= vote <= high]
+        cleaned.append(_with_votes(sample, name, usable))
+    return cleaned
+
+
+def _with_votes(sample: Sample, name: str, usable: Collection[float]) -> Sample:
+    """Return the sample with only the usable ratings of a criterion; itself if all are."""
+    if len(usable) == len(votes_on(sample, name)):
+        return sample
+    human = {key: mean for key, mean in sample.human.items() if key != name}
+    if usable:
+        human[name] = sum(usable) / len(usable)
+    votes = [vote if vote in usable else None for vote in sample.ratings.get(name, ())]
+    return replace(sample, human=human, ratings={**sample.ratings, name: tuple(votes)})
+
+
+def out_of_scale(samples: Sequence[Sample], scales: Mapping[str, Ends]) -> Iterator[str]:
+    """Yield a sentence per criterion that has ratings outside its scale, with their rows.
+
+    A scale is from `low` to `high`. Each rater's rating counts. If more than a tenth and more than
+    three ratings are outside, people used another scale.
+    """
+    for name, (low, high) in scales.items():
+        rated = [(sample, vote) for sample in samples for vote in votes_on(sample, name)]
+        outside = [(sample, vote) for sample, vote in rated if not low <= vote <= high]
+        if another_scale(len(outside), len(rated)):
+            votes = [vote for _, vote in rated]
+            yield (
+                f"People rated {name} from {min(votes):g} to {max(votes):g}, and its scale is "
+                f"{low:g} to {high:g}: correlations hold, but there is no agreement, calibration "
+                "or list of disagreements."
+            )
+        elif outside:
+            rows = [
+                f"{vote:g} at {sample.where or ', '.join(sample.key)}" for sample, vote in outside
+            ]
+            yield (
+                f"Ratings of {name} outside its scale, {low:g} to {high:g}: "
+                f"{first_names(rows, _NAMED)}. Only correlations count them."
+            )
