@@ -24,14 +24,11 @@ from judge.data.ratings import renamed
 from judge.data.rows import is_missing
 from judge.data.samples import UNNAMED_RATING
 from judge.data.score_tables import CRITERION, merge_criteria, stack_systems
+from judge.data.verdicts import verdict
 from judge.metrics.common import failure
 from judge.run.given_scores import GivenScores
 
 _PASS_FAIL = Scale(("fail", "pass"), (0.0, 1.0))
-_PASSED = "pass passed true yes 合格 はい 합격 통과 예 네 通过 通過 是"
-_FAILED = "fail failed false no 不合格 いいえ 불합격 탈락 아니요 아니오 不通过 不通過 否"
-_VERDICTS = dict.fromkeys(_PASSED.split(), 1.0) | dict.fromkeys(_FAILED.split(), 0.0)
-"""The values of verdicts in words."""
 _MOST_LABELS = 11
 """Labels of a scale that is read from whole numbers: 0 to 10."""
 # "relevance (1-5)", "toxicity (0 to 1)"
@@ -97,11 +94,8 @@ def _row(sample: Sample, column: JudgeColumn) -> Score | Failure:
 
 def _value(cell: Any) -> float | None:
     """Return the score in a cell, None if it has none. A verdict is 1 or 0."""
-    if isinstance(cell, bool):
-        return float(cell)
-    if isinstance(cell, str) and cell.strip().lower() in _VERDICTS:
-        return _VERDICTS[cell.strip().lower()]
-    return finite_number(cell)
+    value = verdict(cell)
+    return finite_number(cell) if value is None else value
 
 
 def unfold(config: RunConfig, data: Any) -> tuple[RunConfig, Any]:

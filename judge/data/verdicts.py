@@ -1,0 +1,18 @@
+"""Verdicts in words, such as `pass` and `fail`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_PASSED = "pass passed true yes 合格 はい 합격 통과 예 네 通过 通過 是"
+_FAILED = "fail failed false no 不合格 いいえ 불합격 탈락 아니요 아니오 不通过 不通過 否"
+_VALUES = dict.fromkeys(_PASSED.split(), 1.0) | dict.fromkeys(_FAILED.split(), 0.0)
+
+
+def verdict(cell: Any) -> float | None:
+    """Return 1 for a word or a bool that says pass, 0 for fail, None for anything else."""
+    if isinstance(cell, bool):
+        return float(cell)
+    if isinstance(cell, str):
+        return _VALUES.get(cell.strip().lower())
+    return None
