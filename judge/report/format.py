@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from itertools import pairwise
 
 from judge.core.format import decimals, format_interval, minus, number, one_line
 from judge.core.records import Column, Estimate
+from judge.core.scale_words import in_words, is_numeric
 
 _TITLES = {
     "rouge1": "ROUGE-1",
@@ -67,7 +67,7 @@ def share_label(column: Column) -> str:
     The mean of such a column is the mean probability of this label, such as `pass`. Return "" for
     any other scale.
     """
-    if len(column.labels) != 2 or _numeric(column.labels):
+    if len(column.labels) != 2 or is_numeric(column.labels):
         return ""
     if sorted(column.values) != [0.0, 1.0]:
         return ""
@@ -125,24 +125,6 @@ def score_text(column: Column, value: float, places: int = 2) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def pass_text(column: Column) -> str:
-    """Write the worst value that passes: `4`, or the label `good`.
-
-    A label passes from the middle between its value and the next worse one (decision 71).
-    """
-    limit = column.pass_at or 0.0
-    if in_words(column):
-        label_by_middle = {}
-        levels = sorted(zip(column.values, column.labels, strict=True))
-        for (lower, lower_label), (higher, higher_label) in pairwise(levels):
-            if lower < higher:
-                better_label = lower_label if column.better == "lower" else higher_label
-                label_by_middle[(lower + higher) / 2] = better_label
-        if label_by_middle.get(limit):
-            return label_by_middle[limit]
-    return minus(f"{limit:g}")
-
-
 def scale_text(column: Column) -> str:
     """Write the ends of a criterion's scale: `1–5` or `rude 0 – polite 1`.
 
@@ -180,13 +162,3 @@ def share_of_scale(column: Column, value: float) -> float | None:
     if column.better == "lower":
         share = 1 - share
     return min(1.0, max(0.0, share))
-
-
-def in_words(column: Column) -> bool:
-    """Return whether the labels of the column's scale are words, such as `pass` and `fail`."""
-    return bool(column.values) and not _numeric(column.labels)
-
-
-def _numeric(labels: Iterable[str]) -> bool:
-    """Return whether all labels are numbers, such as `−1`, `+2` and `0.5`."""
-    return all(label.lstrip("+-−").replace(".", "", 1).isdigit() for label in labels)

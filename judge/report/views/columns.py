@@ -8,8 +8,9 @@ from typing import Any, Literal
 
 from judge.core.format import format_interval, format_p, number, signed
 from judge.core.records import Column, Estimate
+from judge.core.scale_words import pass_text
 from judge.report.document import Cell, Tone
-from judge.report.format import decimal_places, interval_text, mean_text, pass_text
+from judge.report.format import decimal_places, interval_text, mean_text
 from judge.results.result import Result
 from judge.stats.analyze import pass_columns
 from judge.stats.calibration import Calibrated

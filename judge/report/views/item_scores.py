@@ -13,9 +13,10 @@ from pydantic import BeforeValidator, TypeAdapter, ValidationError
 from judge.core.claims import Span, decode
 from judge.core.format import minus, number, one_line, plural
 from judge.core.records import ABSTAINED, IDENTICAL, Column, Failure, Provenance, Sample, Score
+from judge.core.scale_words import pass_text
 from judge.core.signature import Signature
 from judge.report.document import Table, text_table
-from judge.report.format import pass_text, score_text
+from judge.report.format import score_text
 from judge.scoring.parse import split_replies
 from judge.stats.pairwise import TIE, verdict
 

@@ -15,10 +15,11 @@ from urllib.parse import quote, urlencode
 
 from judge.core.format import escape_controls, minus, number
 from judge.core.records import Column, Failure, Sample, Score
+from judge.core.scale_words import in_words
 from judge.core.signature import Signature
 from judge.data.conversations import MESSAGES, messages_before
 from judge.report.document import ItemBrowser
-from judge.report.format import column_title, in_words, score_text
+from judge.report.format import column_title, score_text
 from judge.report.views.columns import groups, in_display_order, places
 from judge.report.views.item_scores import (
     CLAIMS,

@@ -11,6 +11,7 @@ from typing import Any
 
 from judge.core.format import number, one_line, plural
 from judge.core.records import Column
+from judge.core.scale_words import pass_text
 from judge.core.stored_records import json_cell
 from judge.report.document import (
     Bar,
@@ -30,7 +31,6 @@ from judge.report.format import (
     column_title,
     interval_text,
     mean_text,
-    pass_text,
     scale_text,
     share_label,
 )
