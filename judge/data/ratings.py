@@ -30,6 +30,7 @@ from judge.core.errors import DataError
 from judge.core.format import one_line, text_name
 from judge.core.records import ALIASES, Sample
 from judge.data.rows import RawRow, is_missing, rows
+from judge.data.verdicts import verdict
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -234,8 +235,9 @@ def join_ratings(
     """Return the samples with these ratings as `human`, `ratings` and `raters`.
 
     They replace other ratings of these criteria. `values` has the value of each label, by
-    criterion. A rater without a name is not listed. Raises DataError for a rating of a text that is
-    not there, and for one that is neither a number nor a label.
+    criterion. Words such as `pass` and `fail` are 1 and 0 if all ratings of the criterion are such
+    words. A rater without a name is not listed. Raises DataError for a rating of a text that is not
+    there, and for one that is neither a number nor a label.
     """
     names = _raters_by_criterion(ratings)
     votes_by_text = _votes_by_text(ratings, values or {})
@@ -275,11 +277,16 @@ def _votes_by_text(
 ) -> dict[tuple[str, str], dict[str, dict[str, float]]]:
     """Return the ratings as numbers by text, criterion and rater, without repeated ones."""
     votes: dict[tuple[str, str], dict[str, dict[str, float]]] = {}
+    numeric = {rating.criterion for rating in ratings if verdict(rating.value) is None}
     for rating in ratings:
         if not rating.repeat:
             by_criterion = votes.setdefault((rating.item, rating.system), {})
             by_rater = by_criterion.setdefault(rating.criterion, {})
-            by_rater[rating.rater] = _number(rating, values)
+            labels = values.get(rating.criterion, {})
+            value = None
+            if rating.criterion not in numeric and rating.value not in labels:
+                value = verdict(rating.value)
+            by_rater[rating.rater] = _number(rating, values) if value is None else value
     return votes
 
 

@@ -16,6 +16,7 @@ from judge.stats.correlation import Matrix
 from judge.stats.human_agreement import Rated, Row
 from judge.stats.pairwise import Ranking, Standing
 from judge.stats.pairwise_agreement import PreferenceAgreement
+from judge.stats.pass_rates import CalibratedPassRates
 from judge.stats.score_drivers import Drivers
 from judge.stats.system_differences import Comparison
 
@@ -79,6 +80,8 @@ class Statistics(Protocol):
     @property
     def calibrated(self) -> Sequence[Calibrated]: ...
     @property
+    def calibrated_pass_rates(self) -> Sequence[CalibratedPassRates]: ...
+    @property
     def rated(self) -> Sequence[Rated]: ...
     @property
     def checklists(self) -> Sequence[Checklist]: ...
@@ -110,6 +113,12 @@ def estimate_rows(
         yield _row("panel_agreement", column, estimate, measure="alpha")
     for calibrated in result.calibrated:
         yield from _of_calibration(calibrated)
+    for pass_rates in result.calibrated_pass_rates:
+        for rate in pass_rates.rates:
+            column = pass_rates.column
+            calibrated_rate = rate.people.estimate
+            yield _row("calibrated_pass_rate", column, calibrated_rate, system=rate.system)
+            yield _row("rated_pass_rate", column, rate.people.people, system=rate.system)
     for rated in result.rated:
         yield from _of_ratings(rated)
     for checklist in result.checklists:
@@ -349,6 +358,9 @@ def _of_rated_row(criterion: str, row: Row) -> Iterator[EstimateRow]:
     if row.calibration is not None:
         yield _row("calibration_error", criterion, row.calibration.error, subject=row.name)
         yield _row("bias", criterion, row.calibration.bias, subject=row.name)
+    if row.passes is not None:
+        for name, pass_estimate in row.passes.estimates.items():
+            yield _row("pass_agreement", criterion, pass_estimate, measure=name, subject=row.name)
 
 
 def _of_preferences(agreement: PreferenceAgreement) -> Iterator[EstimateRow]:

@@ -21,6 +21,7 @@ from judge.stats.calibration import Calibration
 from judge.stats.coefficients import Coefficient, Level
 from judge.stats.correlation import Correlation
 from judge.stats.human_agreement import FailedJudgments, Rated, Row, Versus
+from judge.stats.pass_agreement import PassAgreement
 from judge.stats.raters import Rater
 
 
@@ -59,7 +60,8 @@ class Compared:
     `lacking` says why a level has no value, `no_agreement` why a measure has none. `agreement` is a
     judge's with people's mean, or that of the raters with one another. `few` says by level why a
     baseline cannot be compared. `alt_test` is a judge's in a validation: may it replace a rater?
-    `directed` is false for a baseline without a better direction, such as length.
+    `directed` is false for a baseline without a better direction, such as length. `passes` says
+    which texts pass by the judge and by people; `no_passes` why people's ratings do not allow it.
     """
 
     name: str
@@ -76,6 +78,8 @@ class Compared:
     failed: FailedJudgments | None = None
     alt_test: AltTest | None = None
     directed: bool = True
+    passes: PassAgreement | None = None
+    no_passes: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +214,8 @@ def _row_record(row: Row) -> Compared:
         failed=row.failed,
         alt_test=row.alt_test,
         directed=row.directed,
+        passes=row.passes,
+        no_passes=row.no_passes or None,
     )
 
 
@@ -284,6 +290,8 @@ def _read_row(record: Compared) -> Row:
         record.failed,
         record.alt_test,
         record.directed,
+        record.passes,
+        record.no_passes or "",
     )
 
 

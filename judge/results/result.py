@@ -52,6 +52,7 @@ from judge.stats.correlation import Matrix
 from judge.stats.human_agreement import Rated
 from judge.stats.pairwise import Ranking
 from judge.stats.pairwise_agreement import PreferenceAgreement, preference_agreement
+from judge.stats.pass_rates import CalibratedPassRates, calibrated_pass_rates
 from judge.stats.power import Scatter
 from judge.stats.power import scatter as scatters
 from judge.stats.score_drivers import Drivers, looks
@@ -186,6 +187,11 @@ class Result(Outlets):
             if rate_name in criterion_of_rate:
                 rates[system, criterion_of_rate[rate_name]] = rate
         return rates
+
+    @cached_property
+    def calibrated_pass_rates(self) -> tuple[CalibratedPassRates, ...]:
+        """The pass rates by people's verdicts, if means on people's scale were requested."""
+        return calibrated_pass_rates(self.table) if self.calibrated else ()
 
     @cached_property
     def _tested_columns(self) -> dict[str, tuple[Table, Column]]:

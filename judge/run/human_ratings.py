@@ -27,7 +27,7 @@ from judge.data.ratings import (
     source_name,
 )
 from judge.stats.human_agreement import rated_names, unknown_criteria
-from judge.stats.rating_scales import another_scale
+from judge.stats.rating_scales import another_scale, are_verdicts
 
 if TYPE_CHECKING:
     from judge.data.ratings import RatingSource
@@ -160,7 +160,8 @@ def join_sheet(
 def _check_scales(single: Sequence[Rating], scales: Mapping[str, Scale | Column]) -> None:
     """Raise DataError for ratings outside the scale of their criterion.
 
-    Some of them are slips; if there are many, they are on another scale, which is no error.
+    Some of them are slips; if there are many, they are on another scale, which is no error. Nor are
+    verdicts, 0 and 1.
     """
     for name, scale in scales.items():
         low = scale.low
@@ -177,7 +178,9 @@ def _check_scales(single: Sequence[Rating], scales: Mapping[str, Scale | Column]
             for rating in ratings
             if isinstance(rating.value, float) and not low <= rating.value <= high
         ]
-        if outside and not another_scale(len(outside), len(ratings)):
+        values = [rating.value for rating in ratings if isinstance(rating.value, float)]
+        other_scale = another_scale(len(outside), len(ratings)) or are_verdicts(values, low, high)
+        if outside and not other_scale:
             first = outside[0]
             more = f" (and {len(outside) - 1:,} more)" if len(outside) > 1 else ""
             raise DataError(

@@ -487,7 +487,8 @@ def _row_notes(config: RunConfig, rows: Sequence[Sample], chosen: Sequence[Crite
         for criterion in chosen
         if not criterion.pairwise
     }
-    notes += out_of_scale(rows, scales)
+    marked = [criterion.name for criterion in chosen if criterion.pass_at is not None]
+    notes += out_of_scale(rows, scales, marked)
     unknown = unknown_criteria(rated_names(rows), list(scales), rating_place(config))
     if unknown:
         notes.append(unknown)

@@ -11,8 +11,9 @@ a random sample.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from math import sqrt
 from typing import NamedTuple
@@ -254,7 +255,9 @@ def calibrate(table: Table, against: str = "") -> tuple[Calibrated, ...]:
     for column in table.columns:
         represents_criterion = column.kind == "criterion" and not column.judge
         if represents_criterion and criterion(column) in rated:
-            calibrated.append(_calibrated(table, column, against))
+            name = criterion(column)
+            ratings = {s.key: s.human[name] for s in table.samples if name in s.human}
+            calibrated.append(calibrate_column(table, column, name, ratings, against))
     return tuple(calibrated)
 
 
@@ -355,6 +358,10 @@ def powered(
     return Powered(estimate, people, share, n_others)
 
 
+MeanEstimator = Callable[[Floats, Floats, Floats], Powered]
+"""Estimates a mean from ratings, their scores, and the scores of texts that are only judged."""
+
+
 def _scale_to_ratings(ratings: Floats, scores: Floats) -> float:
     """Return the factor that gives scores the ratings' standard deviation, or 0 if equal."""
     score_deviation = float(scores.std(ddof=1))
@@ -433,6 +440,7 @@ class _RatedScores:
     systems: Sequence[str]
     ratings: Floats
     scores: Floats
+    estimate_mean: MeanEstimator
 
     @property
     def judged(self) -> Bools:
@@ -447,34 +455,45 @@ class _RatedScores:
 
     def mean(self, system: int) -> Powered | None:
         """Return the mean of one system, or None if too few items are rated."""
-        estimate = _powered_if_enough(self.ratings[system], self.scores[system], "mean")
+        estimate = _powered_if_enough(self.ratings[system], self.scores[system], self.estimate_mean)
         return estimate and replace(estimate, system=self.systems[system])
 
     def difference(self, first: int, second: int) -> Powered | None:
         """Return the first system's mean minus the second's, or None if too few items are rated."""
         ratings = self.ratings[first] - self.ratings[second]
         scores = self.scores[first] - self.scores[second]
-        estimate = _powered_if_enough(ratings, scores, "difference")
+        estimate = _powered_if_enough(ratings, scores, partial(powered, name="difference"))
         if estimate is None:
             return None
         return replace(estimate, system=self.systems[first], other=self.systems[second])
 
 
-def _powered_if_enough(ratings: Floats, scores: Floats, name: str) -> Powered | None:
+def _powered_if_enough(ratings: Floats, scores: Floats, estimator: MeanEstimator) -> Powered | None:
     """Return the estimate from one rating and score per item, or None if too few are rated."""
     judged = ~np.isnan(scores)
     rated = judged & ~np.isnan(ratings)
     if rated.sum() < MIN_RATED_ITEMS:
         return None
-    return powered(ratings[rated], scores[rated], scores[judged & ~rated], name=name)
+    return estimator(ratings[rated], scores[rated], scores[judged & ~rated])
 
 
-def _calibrated(table: Table, column: Column, against: str) -> Calibrated:
-    """Estimate means and differences of one column on people's scale."""
-    name = criterion(column)
-    ratings = {s.key: s.human[name] for s in table.samples if name in s.human}
+def calibrate_column(
+    table: Table,
+    column: Column,
+    name: str,
+    ratings: Mapping[Text, float],
+    against: str = "",
+    *,
+    estimate_mean: MeanEstimator | None = None,
+) -> Calibrated:
+    """Estimate means and differences of one column from these ratings by text.
+
+    `name` is the criterion's. The scores of texts whose rating of it made the prompt do not count.
+    `estimate_mean` estimates a system's mean from its ratings, their scores and the scores of the
+    texts that are only judged (default: `powered`).
+    """
     withheld = {s.key for s in table.samples if name in s.withheld}
-    calibrated = _estimated(table, column, ratings, withheld, against)
+    calibrated = _estimated(table, column, ratings, withheld, against, estimate_mean=estimate_mean)
     excluded = ledger.excluded(table.samples, name)
     if not excluded:
         return calibrated
@@ -488,6 +507,8 @@ def _estimated(
     rating_by_text: Mapping[Text, float],
     withheld_texts: Collection[Text],
     against: str,
+    *,
+    estimate_mean: MeanEstimator | None = None,
 ) -> Calibrated:
     """Estimate means and differences of one column from these ratings of its texts.
 
@@ -498,7 +519,7 @@ def _estimated(
         table.samples, {s.key: float(s.key in withheld_texts) for s in table.samples}
     ).T
     scores = np.where(withheld > 0, np.nan, table.matrix(column.name))
-    data = _RatedScores(table.systems, ratings, scores)
+    data = _RatedScores(table.systems, ratings, scores, estimate_mean or powered)
 
     means: dict[int, Powered] = {}
     for system in range(len(table.systems)):

@@ -39,6 +39,7 @@ from judge.stats.correlation import (
     rater_correlation,
 )
 from judge.stats.paired_differences import holm, sign_flip
+from judge.stats.pass_agreement import PassAgreement, pass_agreement, people_passes
 from judge.stats.raters import Rater, Votes, raters, votes_of
 from judge.stats.rating_scales import on_scale
 from judge.table import Table, matrix
@@ -69,7 +70,8 @@ class Row:
     all raters with one another. `few` says by level why a baseline has too few values to be
     compared with. `failed` is None if no rated text failed. `alt_test` is None for all but judges,
     if it was not asked for, and if the judge's scale is not people's. `directed` is false for a
-    baseline without a better direction.
+    baseline without a better direction. `passes` compares which texts pass, if the judge's column
+    has `pass_at`; `no_passes` says why people's ratings do not allow it.
     """
 
     name: str
@@ -83,6 +85,8 @@ class Row:
     failed: FailedJudgments | None = None
     alt_test: AltTest | None = None
     directed: bool = True
+    passes: PassAgreement | None = None
+    no_passes: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -617,6 +621,7 @@ def _compared(
     """Add what needs ratings on the judge's scale."""
     name = judge.criterion
     scale = judge.scale
+    row = _with_passes(judge, row, texts, bootstrap)
     if scale is None or scale.low is None or scale.high is None or not scale.low < scale.high:
         return replace(row, no_calibration="its column has no scale")
     usable = on_scale(texts, name, scale.low, scale.high)
@@ -639,6 +644,20 @@ def _compared(
     if points and np.isin(votes.values[~np.isnan(votes.values)], points).all():
         values = _nearest(values, points)
     return replace(row, alt_test=alt_test(values, votes.values, votes.names, epsilon))
+
+
+def _with_passes(
+    judge: RatedColumn, row: Row, texts: Sequence[Sample], bootstrap: Bootstrap
+) -> Row:
+    """Add which texts pass by the judge and by people, if its column has `pass_at`."""
+    column = judge.scale
+    if column is None or column.pass_at is None:
+        return row
+    people = people_passes(texts, judge.criterion, column)
+    if people.reason:
+        return replace(row, no_passes=people.reason)
+    passes = pass_agreement(texts, judge.values, people, column, bootstrap)
+    return replace(row, passes=passes)
 
 
 def _agreement(

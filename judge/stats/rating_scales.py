@@ -22,6 +22,16 @@ def another_scale(outside: int, n: int) -> bool:
     return outside > max(_NAMED, _STRAY * n)
 
 
+def are_verdicts(votes: Collection[float], low: float, high: float) -> bool:
+    """Return whether ratings are verdicts, 0 for fail and 1 for pass, not points of the scale.
+
+    All are 0 or 1, and the scale is from 0 to 1, or it starts above 0 and some rating is 0.
+    """
+    if not set(votes) <= {0.0, 1.0}:
+        return False
+    return (low, high) == (0.0, 1.0) or (low > 0 and 0.0 in votes)
+
+
 def votes_on(sample: Sample, name: str) -> list[float]:
     """Return each rater's rating, or else people's mean."""
     votes = sample.ratings.get(name) or (sample.human.get(name),)
@@ -31,12 +41,12 @@ def votes_on(sample: Sample, name: str) -> list[float]:
 def on_scale(samples: Sequence[Sample], name: str, low: float, high: float) -> list[Sample]:
     """Return the samples without the ratings of a criterion that are outside its scale.
 
-    No rating of it is left if people used another scale. A text whose only rating goes stays,
+    No rating of it is left if people used another scale or gave verdicts. A text whose only rating goes stays,
     unrated.
     """
     votes = [vote for sample in samples for vote in votes_on(sample, name)]
     outside = sum(not low <= vote <= high for vote in votes)
-    if another_scale(outside, len(votes)):
+    if another_scale(outside, len(votes)) or (outside and are_verdicts(votes, low, high)):
         return [_with_votes(sample, name, []) for sample in samples]
     cleaned: list[Sample] = []
     for sample in samples:
@@ -56,17 +66,25 @@ def _with_votes(sample: Sample, name: str, usable: Collection[float]) -> Sample:
     return replace(sample, human=human, ratings={**sample.ratings, name: tuple(votes)})
 
 
-def out_of_scale(samples: Sequence[Sample], scales: Mapping[str, Ends]) -> Iterator[str]:
+def out_of_scale(
+    samples: Sequence[Sample], scales: Mapping[str, Ends], marked: Collection[str] = ()
+) -> Iterator[str]:
     """Yield a sentence per criterion that has ratings outside its scale, with their rows.
 
     A scale is from `low` to `high`. Each rater's rating counts. If more than a tenth and more than
-    three ratings are outside, people used another scale.
+    three ratings are outside, people used another scale. On the `marked` criteria, which have
+    `pass_at`, verdicts are compared with the judge's.
     """
     for name, (low, high) in scales.items():
         rated = [(sample, vote) for sample in samples for vote in votes_on(sample, name)]
         outside = [(sample, vote) for sample, vote in rated if not low <= vote <= high]
-        if another_scale(len(outside), len(rated)):
-            votes = [vote for _, vote in rated]
+        votes = [vote for _, vote in rated]
+        if outside and name in marked and are_verdicts(votes, low, high):
+            yield (
+                f"People rated {name} with 0 and 1, which count as fail and pass; its scale is "
+                f"{low:g} to {high:g}: there is no calibration or list of disagreements."
+            )
+        elif another_scale(len(outside), len(rated)):
             yield (
                 f"People rated {name} from {min(votes):g} to {max(votes):g}, and its scale is "
                 f"{low:g} to {high:g}: correlations hold, but there is no agreement, calibration "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -171,6 +172,65 @@ def test_another_least_value_asks_nothing_again(tmp_path: Path) -> None:
     other = POLITE.replace("pass_at: 4", "threshold: 0.4")
     result = run(tmp_path, other, model="script", replay=tmp_path / "calls.jsonl")
     assert result.pass_rates["old", "polite"].value == pytest.approx(3 / 7)  # from 2.6 on
+
+
+@pytest.fixture(scope="module")
+def rated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a run whose texts people rated one point higher, if the item's number is even."""
+    folder = tmp_path_factory.mktemp("rated")
+    rows = [
+        {
+            "item": f"i{n}",
+            "system": system,
+            "output": f"{system}, grade {grade}",
+            "human": {"polite": min(5, grade + (n + 1) % 2)},
+        }
+        for system in GRADES
+        for n, grade in enumerate([5, 4, 3, 2, 1, 3, 5, 3, 4, 2, 3, 5])
+    ]
+    run(folder, POLITE, rows=rows, calibrate=True, out=folder / "run")
+    return folder / "run"
+
+
+def test_validate_shows_which_texts_pass_by_judge_and_people(rated: Path) -> None:
+    """By judge and people pass 10 texts; by people alone the even 3s: items 2 and 10."""
+    validation = judge.validate(rated)
+    (row,) = validation.rated[0].judges
+    assert row.passes is not None
+    counts = row.passes.both, row.passes.judge_only, row.passes.people_only, row.passes.neither
+    assert counts == (10, 0, 4, 10)
+    console = validation.report()
+    assert re.search(r"polite ≥ 4 +83% +71% +100% +0\.68 +24\n", console)
+    full = validation.report(full=True)
+    assert re.search(r"people pass +10 +4\npeople fail +0 +10\n", full)
+    data = json.loads(validation.report("json"))
+    assert data["criteria"][0]["rows"][0]["passes"]["people_only"] == 4
+    rates = {
+        row["coefficient"]: float(row["value"])
+        for row in csv.DictReader(StringIO(validation.report("csv")))
+        if row["coefficient"] in ("accuracy", "true_positive_rate", "true_negative_rate")
+    }
+    assert rates == pytest.approx(
+        {"accuracy": 20 / 24, "true_positive_rate": 10 / 14, "true_negative_rate": 1}
+    )
+    for format in ("markdown", "latex", "html"):
+        assert "people pass" in validation.report(format)
+
+
+def test_the_report_of_a_run_compares_verdicts_and_keeps_them(rated: Path) -> None:
+    stored = load(rated)
+    assert "people pass" in stored.report(full=True)
+    frame = stored.estimates_frame()
+    agreement = frame[frame["kind"] == "pass_agreement"].set_index("measure")["value"]
+    assert agreement["true_positive_rate"] == pytest.approx(10 / 14)
+    people = frame[frame["kind"] == "rated_pass_rate"].set_index("system")["value"]
+    assert people["new"] == pytest.approx(7 / 12)
+
+
+def test_the_corrected_pass_rate_is_beside_the_judges(rated: Path) -> None:
+    """Every text is rated: people's share counts, and the judge adds nothing."""
+    console = judge.validate(rated, calibrate=True).report()
+    assert re.search(r"new +42% +58% +58% +12 +0 +0\.00 +12\n", console)
 
 
 def test_two_runs_are_compared_if_the_same_values_pass(tmp_path: Path) -> None:

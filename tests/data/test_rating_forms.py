@@ -240,6 +240,27 @@ def test_a_rating_of_no_text_and_no_label(folder: Path, rating: str, message: st
     assert message in str(caught.value)
 
 
+def _verdicts(folder: Path, *verdicts: Any) -> dict[str, float]:
+    """The rating of each item by one person, read from a sheet."""
+    texts = [Sample(str(number), "a", "") for number, _ in enumerate(verdicts)]
+    rows = [
+        {"item": str(number), "rater": "anna", "criterion": "tone", "value": verdict}
+        for number, verdict in enumerate(verdicts)
+    ]
+    ratings = read_ratings(write(folder, rows), Known(("tone",), systems=("a",)))
+    labels = {"tone": {"1": 1.0, "2": 2.0}}
+    return {each.item: each.human["tone"] for each in join_ratings(texts, ratings.single, labels)}
+
+
+def test_pass_and_fail_are_1_and_0(folder: Path) -> None:
+    assert _verdicts(folder, "pass", "Fail", "true", "不合格") == {"0": 1, "1": 0, "2": 1, "3": 0}
+
+
+def test_a_verdict_among_numbers_is_refused(folder: Path) -> None:
+    with pytest.raises(DataError, match="tone is 'pass': not a number"):
+        _verdicts(folder, "pass", "fail", "2")
+
+
 def test_ratings_without_a_rater_have_no_single_votes(folder: Path) -> None:
     ratings = read(folder, "item,system,relevance\ntram,a,3.5\n", KNOWN)
     sample = Sample(

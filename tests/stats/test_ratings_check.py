@@ -42,6 +42,11 @@ def test_off_scale_check_reads_each_rating() -> None:
     assert "6 at d.csv:2" in next(out_of_scale([sample], FIVE))
 
 
+def test_verdicts_on_a_criterion_with_a_mark_count_as_pass_and_fail() -> None:
+    (note,) = out_of_scale(rated(*[1.0] * 30, 0.0), FIVE, marked=["relevance"])
+    assert note.startswith("People rated relevance with 0 and 1, which count as fail and pass;")
+
+
 def test_ratings_on_another_scale_are_not_off_scale() -> None:
     (note,) = out_of_scale(rated(*[0.0, 1.0] * 10), FIVE)
     assert note.startswith(

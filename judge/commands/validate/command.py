@@ -34,6 +34,7 @@ from judge.stats.human_agreement import (
     rated_names,
     unknown_criteria,
 )
+from judge.stats.pass_rates import calibrated_pass_rates
 from judge.stats.rating_scales import out_of_scale
 
 if TYPE_CHECKING:
@@ -93,13 +94,15 @@ def validate(
         notes.append(hint)
     rated_criteria = [criterion.criterion for criterion in rated]
     notes += rating_notes(compared.runs, rated_criteria, compared.banners)
+    on_peoples_scale = calibrate or bool(first.calibrated)
     return Validation(
         title=f"Agreement with people: {compared.title}",
         rated=rated,
         notes=tuple(dict.fromkeys(notes)),
-        calibrated=calibration.calibrate(first.table) if calibrate or first.calibrated else (),
+        calibrated=calibration.calibrate(first.table) if on_peoples_scale else (),
         level=shown_level,
         disagreements=disagreements(samples, judges, bootstrap, compared.sheet),
+        pass_rates=calibrated_pass_rates(first.table) if on_peoples_scale else (),
     )
 
 
@@ -128,10 +131,11 @@ def rating_notes(
                 f"{', '.join(unrated)}."
             )
     scales = {}
+    marked = [criterion(column) for column in table.columns if column.pass_at is not None]
     for column in table.columns:
         if column.kind == "criterion" and column.low is not None and column.high is not None:
             scales[criterion(column)] = (column.low, column.high)
-    for note in out_of_scale(table.samples, scales):
+    for note in out_of_scale(table.samples, scales, marked):
         if note not in banners:
             yield note
 

@@ -13,6 +13,7 @@ from judge.stats.coefficients import LEVELS, Level
 from judge.stats.disagreements import Disagreements
 from judge.stats.human_agreement import Rated
 from judge.stats.pairwise_agreement import PreferenceAgreement
+from judge.stats.pass_rates import CalibratedPassRates
 
 
 @dataclass(frozen=True, repr=False)
@@ -20,8 +21,9 @@ class Validation(plugins.Reported):
     """The agreement of judges with people's ratings, by criterion; of a ranking `preferences`
     alone.
 
-    `notes` are warnings about the data. `calibrated` are the means on people's scale, if requested.
-    `level` is the one that reports show.
+    `notes` are warnings about the data. `calibrated` are the means on people's scale and
+    `pass_rates` the pass rates by people's verdicts, if requested. `level` is the one that reports
+    show.
     """
 
     VIEW: ClassVar[str] = "judge.commands.validate.view:view"
@@ -33,6 +35,7 @@ class Validation(plugins.Reported):
     level: Level = "within-items"
     preferences: tuple[PreferenceAgreement, ...] = ()
     disagreements: tuple[Disagreements, ...] = ()
+    pass_rates: tuple[CalibratedPassRates, ...] = ()
 
     def __repr__(self) -> str:
         named = ", ".join(

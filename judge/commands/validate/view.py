@@ -41,6 +41,11 @@ from judge.report.views.human_agreement import (
     other_level_note,
 )
 from judge.report.views.metrics_table import metrics_table
+from judge.report.views.pass_fail import (
+    pass_fail_records,
+    pass_fail_summary,
+    pass_rate_blocks,
+)
 from judge.report.views.raters import rater_records
 from judge.results.rated_criteria import flat
 from judge.stats.coefficients import LEVELS, Level
@@ -71,7 +76,12 @@ def view(validation: Validation) -> Document:
     if metrics is not None:
         sections.insert(0, Section("metrics", "Judges and metrics", lambda: (metrics,)))
     if calibrated:
-        section = Section("calibrated", "On people's scale", lambda: calibration_blocks(calibrated))
+
+        def on_peoples_scale() -> Iterator[Block]:
+            yield from calibration_blocks(calibrated)
+            yield from pass_rate_blocks(validation.pass_rates)
+
+        section = Section("calibrated", "On people's scale", on_peoples_scale)
         sections.append(section)
     texts = max((criterion.texts for criterion in rated), default=0)
     several_runs = any(criterion.versus for criterion in rated)
@@ -84,7 +94,12 @@ def view(validation: Validation) -> Document:
         ),
         scope=plural(texts, "text"),
         notices=tuple(_notices(validation)),
-        summary=(_overview(rated, level), *calibration_summary(calibrated)),
+        summary=(
+            _overview(rated, level),
+            *pass_fail_summary(rated),
+            *calibration_summary(calibrated),
+            *pass_rate_blocks(validation.pass_rates, short=True),
+        ),
         sections=tuple(sections),
         # RUN would name only one of several runs.
         next=() if several_runs else ("judge validate RUN --full",),
@@ -93,6 +108,7 @@ def view(validation: Validation) -> Document:
             "notes": validation.notes,
             "criteria": [_criterion_data(criterion, compared) for criterion in rated],
             "calibrated": calibrated,
+            "pass_rates": validation.pass_rates,
         },
         records=tuple(_records(rated)),
     )
@@ -184,7 +200,7 @@ def _records(criteria: Sequence[Rated]) -> Iterator[dict[str, Any]]:
                     "not_compared": row.few.get(correlation.level, ""),
                     "signature": row.signature,
                 }
-        for record in rater_records(rated):
+        for record in (*pass_fail_records(rated), *rater_records(rated)):
             yield {
                 "criterion": rated.criterion,
                 **record,

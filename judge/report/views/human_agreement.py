@@ -41,6 +41,8 @@ from judge.report.views.agreement_finding import (
 from judge.report.views.calibration import calibration_curve
 from judge.report.views.columns import estimate_cell
 from judge.report.views.comparison_finding import REFERENCE_METRICS
+from judge.report.views.pass_fail import HELP as PASS_FAIL_HELP
+from judge.report.views.pass_fail import pass_fail_blocks
 from judge.report.views.raters import HELP, alt_test_finding, rater_blocks
 from judge.results.result import Result
 from judge.stats.agreement import MEASURES, TITLES
@@ -138,6 +140,8 @@ def criteria_blocks(criteria: Sequence[Rated], level: Level) -> Iterator[Block]:
 def _help_texts(criteria: Sequence[Rated], level: Level) -> Iterator[str]:
     """Explain the columns, and name the methods of the intervals, or why there are none."""
     yield from _HELP
+    if any(row.passes for rated in criteria for row in rated.judges):
+        yield from PASS_FAIL_HELP
     if any(rated.raters for rated in criteria):
         yield from HELP
     methods: dict[str, None] = {}
@@ -171,6 +175,7 @@ def _criterion_blocks(rated: Rated, level: Level) -> Iterator[Block]:
     for row in rated.judges:
         if row.calibration:
             yield from calibration_curve(row.name, rated.criterion, row.calibration)
+    yield from pass_fail_blocks(rated)
     yield from rater_blocks(rated)
     notes = [other_level_note(rated, level), *_missing_notes(rated, usable)]
     yield from map(Notice, filter(None, notes))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from shlex import quote
 from typing import Any
 
@@ -66,6 +65,7 @@ from judge.report.views.human_agreement import (
 )
 from judge.report.views.lowest import NEUTRAL, excerpt
 from judge.report.views.matrices import correlation_blocks, difference_blocks
+from judge.report.views.pass_fail import pass_rate_blocks
 from judge.report.views.summary import Mark, Row, means_data
 from judge.results.result import Result, failure_counts
 from judge.results.worst_texts import worst_texts
@@ -389,6 +389,11 @@ def _summary(result: Result, board: Leaderboard, n_lost: int) -> Iterator[Block]
         yield from metric_chart(result)
 
 
+def _on_peoples_scale(result: Result) -> tuple[Block, ...]:
+    rates = pass_rate_blocks(result.calibrated_pass_rates)
+    return (*calibration_blocks(result.calibrated), *rates)
+
+
 def _sections(result: Result, board: Leaderboard) -> Iterator[Section]:
     yield Section("scores", "All scores", lambda: _all_scores(result, board), folded=True)
     if result.checklists:
@@ -408,8 +413,9 @@ def _sections(result: Result, board: Leaderboard) -> Iterator[Section]:
     if result.rated:
         yield Section("people", "Against people", lambda: people_blocks(result), folded=True)
     if result.calibrated:
-        make = partial(calibration_blocks, result.calibrated)
-        yield Section("calibrated", "On people's scale", make, folded=True)
+        yield Section(
+            "calibrated", "On people's scale", lambda: _on_peoples_scale(result), folded=True
+        )
     if result.drivers:
         yield Section(
             "drivers", "What the scores correlate with", lambda: drivers_blocks(result), folded=True

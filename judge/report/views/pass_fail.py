@@ -1,0 +1,181 @@
+"""Which texts pass by a judge and by people: the four counts, the rates of agreement, pass rates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from judge.core.format import number, one_line
+from judge.core.records import Estimate
+from judge.report.document import Block, Cell, Column, Content, Notice, Table, table
+from judge.report.views.columns import estimate_cell, share_cell
+from judge.stats.human_agreement import Rated, Row
+from judge.stats.pass_agreement import PassAgreement
+from judge.stats.pass_rates import CalibratedPassRates
+
+_PLACES = 2
+_NOTE = 300  # characters of the note on what could not be estimated
+_STRONGEST_SHADE = 0.9  # of the largest count
+HELP = (
+    "Pass and fail: TPR is the share of people's passes that the judge passes, TNR the share of "
+    "people's fails that it fails; the false positive rate is 1 − TNR. Cohen's kappa is corrected "
+    "for chance, accuracy is not: if 90% pass, a judge that passes everything is 90% accurate. "
+    "Intervals of shares: Wilson with Student's t over items.",
+)
+
+
+def pass_fail_summary(criteria: Sequence[Rated]) -> tuple[Table, ...]:
+    """Tabulate accuracy, rates and kappa: a row per criterion and judge. Empty without any."""
+    judged = [(rated, row) for rated in criteria for row in rated.judges if row.passes]
+    has_panel = len({row.name for _, row in judged}) > 1
+    rows = []
+    for rated, row in judged:
+        name = f"{rated.criterion} · {row.name}" if has_panel else rated.criterion
+        if row.passes is not None:
+            rows.append((_with_mark(name, row.passes), *_cells(row.passes)))
+    if not rows:
+        return ()
+    key = "Pass and fail, judge against people. TPR: share of people's passes that the judge "
+    key += "passes. TNR: share of their fails that it fails."
+    return (_rates_table(rows, key, name="pass-fail", short=True),)
+
+
+def pass_fail_blocks(rated: Rated) -> Iterator[Block]:
+    """Yield the four counts of each judge, the rates, and why some are missing."""
+    rows = []
+    for row in rated.judges:
+        if row.passes is not None:
+            yield _confusion_table(rated.criterion, row, row.passes)
+            rows.append((row.name, *_cells(row.passes)))
+    if rows:
+        caption = f"{rated.criterion}: pass and fail, judge against people."
+        yield _rates_table(rows, "", name=f"pass-fail-{rated.criterion}", caption=caption)
+    yield from map(Notice, pass_fail_notes(rated))
+
+
+def pass_fail_notes(rated: Rated) -> Iterator[str]:
+    """Say which rates are missing, and why."""
+    for row in rated.judges:
+        if row.no_passes:
+            yield f"No pass and fail for {row.name}: {row.no_passes}."
+        if row.passes is None:
+            continue
+        lacking = row.passes.lacking
+        titles = {"true_positive_rate": "TPR", "true_negative_rate": "TNR", "kappa": "kappa"}
+        for measure, title in titles.items():
+            reason = lacking.get(measure)  # type: ignore[call-overload]
+            if reason:
+                yield f"{rated.criterion}: no {title} of {row.name}: {reason}."
+
+
+def pass_rate_blocks(
+    criteria: Sequence[CalibratedPassRates], *, short: bool = False
+) -> Iterator[Block]:
+    """Yield the pass rates by the judge and by people: a row per criterion and system.
+
+    Notes say what could not be estimated; a `short` table has none.
+    """
+    rows: list[Sequence[Content]] = []
+    for each in criteria:
+        for rate in each.rates:
+            name = rate.system
+            if len(criteria) > 1:
+                name = f"{each.column} ≥ {each.mark} · {name}"
+            people = rate.people
+            rows.append(
+                (
+                    name,
+                    share_cell(rate.judge),
+                    share_cell(people.estimate),
+                    share_cell(people.people),
+                    people.estimate.n,
+                    people.judged,
+                    number(people.weight, 2),
+                    people.effective_ratings,
+                )
+            )
+    if rows:
+        yield table(
+            ("", "judge", "people", "ratings alone", "rated", "judged", "λ", "worth"),
+            rows,
+            "Shares that pass. People: estimated from ratings and judge (PPI++, as for means).",
+            caption="Pass rates.",
+            name="calibrated-pass-rates",
+            short=short,
+        )
+    if not short:
+        notes = [f"{each.column}: {each.note}" for each in criteria if each.note]
+        yield from (Notice(one_line(note, _NOTE)) for note in notes)
+
+
+def pass_fail_records(rated: Rated) -> Iterator[dict[str, Any]]:
+    """Yield the rates of the judges as rows of the CSV file.
+
+    The keys are name, kind, level, coefficient, value, low, high, n and method.
+    """
+    for row in rated.judges:
+        if row.passes is None:
+            continue
+        for measure, estimate in row.passes.estimates.items():
+            yield {
+                "name": row.name,
+                "kind": "judge",
+                "level": "",
+                "coefficient": measure,
+                "value": estimate.value,
+                "low": estimate.low,
+                "high": estimate.high,
+                "n": estimate.n,
+                "method": estimate.method,
+            }
+
+
+def _with_mark(name: str, passes: PassAgreement) -> str:
+    return f"{name} ≥ {passes.mark}"
+
+
+def _cells(passes: PassAgreement) -> tuple[Content, ...]:
+    """Return accuracy, both rates, kappa and the number of texts."""
+    return (
+        share_cell(passes.accuracy),
+        _rate_cell(passes.true_positive_rate),
+        _rate_cell(passes.true_negative_rate),
+        estimate_cell(passes.kappa, _PLACES),
+        passes.texts,
+    )
+
+
+def _rate_cell(rate: Estimate | None) -> Cell:
+    return Cell("n/a") if rate is None else share_cell(rate)
+
+
+def _rates_table(rows: Sequence[Sequence[Content]], key: str, **fields: Any) -> Table:
+    heads = [Column(head, better="higher") for head in ("accuracy", "TPR", "TNR", "kappa")]
+    return table(("", *heads, "texts"), rows, key, **fields)
+
+
+def _confusion_table(criterion: str, row: Row, passes: PassAgreement) -> Table:
+    """Tabulate the four counts. A darker cell has more texts; green is agreement, red is not."""
+    most = max(passes.both, passes.judge_only, passes.people_only, passes.neither)
+
+    def count(number: int, *, agree: bool) -> Cell:
+        shade = None
+        if number:
+            shade = _STRONGEST_SHADE * number / most * (1 if agree else -1)
+        return Cell(f"{number:,}", value=number, shade=shade)
+
+    rule = "half of their verdicts" if passes.verdicts else "their mean rating"
+    return table(
+        ("", Column("passes", group="judge"), Column("fails", group="judge")),
+        (
+            ("people pass", count(passes.both, agree=True), count(passes.people_only, agree=False)),
+            (
+                "people fail",
+                count(passes.judge_only, agree=False),
+                count(passes.neither, agree=True),
+            ),
+        ),
+        f"Passes: {passes.mark} or more; by people: {rule}.",
+        caption=f"{criterion}: {passes.texts:,} texts by pass and fail, {row.name} against people.",
+        name=f"pass-confusion-{criterion}-{row.name}",
+    )
