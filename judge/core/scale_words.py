@@ -27,6 +27,12 @@ def pass_text(column: Column) -> str:
     return minus(f"{limit:g}")
 
 
+def pass_mark(column: Column) -> str:
+    """Write which values pass: `≥ 4`, or `≤ 2` if lower values are better."""
+    sign = "≤" if column.better == "lower" else "≥"
+    return f"{sign} {pass_text(column)}"
+
+
 def in_words(column: Column) -> bool:
     """Return whether the labels of the column's scale are words, such as `pass` and `fail`."""
     return bool(column.values) and not is_numeric(column.labels)

@@ -12,7 +12,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from judge.core.records import Column, Estimate, Sample
-from judge.core.scale_words import pass_text
+from judge.core.scale_words import pass_mark
 from judge.stats.agreement import agree
 from judge.stats.bootstrap import DEFAULT, Bools, Bootstrap, Floats, mean_interval
 from judge.stats.rating_scales import are_verdicts, on_scale, votes_on
@@ -44,7 +44,7 @@ class PeoplesVerdicts:
 class PassAgreement:
     """Texts by whether they pass by the judge and by people, and measures of their agreement.
 
-    A text passes by the judge if its score reaches `pass_at` (`mark` is its text, such as `good`),
+    A text passes by the judge if its score reaches `pass_at` (`mark` is its text, such as `≥ 4`),
     and by people if their mean rating does. With `verdicts`, the ratings are 1 (pass) or 0 (fail),
     and a text passes if half of them are 1. The four counts are of texts: passed by both, by the
     judge only, by people only, and by neither.
@@ -88,14 +88,20 @@ def people_passes(samples: Sequence[Sample], name: str, column: Column) -> Peopl
     """Return which of the rated texts pass by people's ratings of this criterion.
 
     If the ratings are on the column's scale, their mean has to reach its `pass_at`. Of verdicts
-    (`are_verdicts`), half have to be 1, wherever `pass_at` is.
+    (`are_verdicts`), half have to be 1, wherever `pass_at` is. On a scale from 0 to 1 on which lower
+    values are better, half have to be 0.
     """
     rated = [sample for sample in samples if name in sample.human]
     if column.low is None or column.high is None or column.pass_at is None:
         return PeoplesVerdicts({}, reason="its column has no scale")
     votes = {vote for sample in rated for vote in votes_on(sample, name)}
     if are_verdicts(votes, column.low, column.high):
-        verdicts = {sample.key: float(sample.human[name] >= _HALF) for sample in rated}
+        # On a scale from 0 to 1, a rating of 1 is its upper end, which may be the worse one.
+        is_reversed = column.low == 0 and column.better == "lower"
+        verdicts: dict[Text, float] = {}
+        for sample in rated:
+            mean = sample.human[name]
+            verdicts[sample.key] = float(mean <= _HALF if is_reversed else mean >= _HALF)
         return PeoplesVerdicts(verdicts, are_verdicts=True)
     passes: dict[Text, float] = {}
     for sample in on_scale(rated, name, column.low, column.high):
@@ -154,7 +160,7 @@ def pass_agreement(
         lacking["kappa"] = no_kappa
     return PassAgreement(
         column.pass_at,
-        pass_text(column),
+        pass_mark(column),
         people.are_verdicts,
         both=int((judge_passes & people_pass).sum()),
         judge_only=int((judge_passes & ~people_pass).sum()),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from judge.core.records import Estimate
-from judge.core.scale_words import pass_text
+from judge.core.scale_words import pass_mark
 from judge.stats.analyze import pass_columns, pass_table
 from judge.stats.bootstrap import Floats, item_means, mean_estimate
 from judge.stats.calibration import Calibrated, Powered, calibrate_column, powered
@@ -33,7 +33,7 @@ class SystemPassRate:
 class CalibratedPassRates:
     """The pass rates of a criterion's column, that of the best system first.
 
-    `mark` is the least value that passes, such as `4` or `good`. `note` explains what could not be
+    `mark` says which values pass, such as `≥ 4` or `≥ good`. `note` explains what could not be
     estimated.
     """
 
@@ -73,7 +73,7 @@ def calibrated_pass_rates(table: Table) -> tuple[CalibratedPassRates, ...]:
             SystemPassRate(mean.system, raw_rates[mean.system, rate_column.name], mean)
             for mean in estimated.means
         ]
-        mark = pass_text(column)
+        mark = pass_mark(column)
         calibrated.append(CalibratedPassRates(column.name, mark, tuple(rates), estimated.note))
     return tuple(calibrated)
 

@@ -174,6 +174,12 @@ def test_half_of_the_verdicts_pass_a_text(column: Column) -> None:
     assert [*people.passes.values()] == [1, 1, 0, 0]
 
 
+def test_of_toxic_texts_people_pass_those_that_half_of_them_rate_0() -> None:
+    toxic = replace(POLITE, low=0.0, high=1.0, pass_at=0.2, better="lower")
+    people = people_passes(rated([1, 1, 0], [0, 1], [0, 0, 1], 0), "polite", toxic)
+    assert [*people.passes.values()] == [0, 1, 1, 1]
+
+
 def test_ratings_on_another_scale_have_no_verdict_and_a_reason() -> None:
     people = people_passes(rated(*[7, 9, 10, 6] * 5), "polite", POLITE)
     assert people == PeoplesVerdicts(
@@ -195,12 +201,13 @@ def test_generations_of_an_item_are_texts_of_one_cluster() -> None:
 
 
 def test_a_pass_rate_is_ppi_of_zeros_and_ones() -> None:
-    ratings = np.array([1.0, 0, 1, 1, 0, 1, 1, 1, 0, 1])
-    scores = np.array([1.0, 0, 1, 1, 1, 1, 0, 1, 0, 1])
-    others = np.array([1.0, 1, 0] * 10)
+    ratings = np.array([1.0, 0, 1, 1, 0, 1, 0, 1, 0, 1] * 3)
+    scores = np.array([1.0, 0, 1, 1, 0, 1, 0, 1, 0, 1] * 2 + [1.0, 0, 1, 1, 1, 1, 0, 0, 0, 1])
+    others = np.array([1.0, 1, 0] * 30)
     share = powered_share(ratings, scores, others)
     assert share.estimate.value == powered(ratings, scores, others).estimate.value
-    assert share.people.value == pytest.approx(0.7)
+    assert share.people.value == pytest.approx(0.6)
+    assert share.weight > 0.5
 
 
 def test_a_judge_without_errors_leaves_an_interval() -> None:

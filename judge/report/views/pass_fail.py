@@ -32,7 +32,7 @@ def pass_fail_summary(criteria: Sequence[Rated]) -> tuple[Table, ...]:
     for rated, row in judged:
         name = f"{rated.criterion} · {row.name}" if has_panel else rated.criterion
         if row.passes is not None:
-            rows.append((_with_mark(name, row.passes), *_cells(row.passes)))
+            rows.append((f"{name} {row.passes.mark}", *_cells(row.passes)))
     if not rows:
         return ()
     key = "Pass and fail, judge against people. TPR: share of people's passes that the judge "
@@ -80,7 +80,7 @@ def pass_rate_blocks(
         for rate in each.rates:
             name = rate.system
             if len(criteria) > 1:
-                name = f"{each.column} ≥ {each.mark} · {name}"
+                name = f"{each.column} {each.mark} · {name}"
             people = rate.people
             rows.append(
                 (
@@ -130,10 +130,6 @@ def pass_fail_records(rated: Rated) -> Iterator[dict[str, Any]]:
             }
 
 
-def _with_mark(name: str, passes: PassAgreement) -> str:
-    return f"{name} ≥ {passes.mark}"
-
-
 def _cells(passes: PassAgreement) -> tuple[Content, ...]:
     """Return accuracy, both rates, kappa and the number of texts."""
     return (
@@ -175,7 +171,7 @@ def _confusion_table(criterion: str, row: Row, passes: PassAgreement) -> Table:
                 count(passes.neither, agree=True),
             ),
         ),
-        f"Passes: {passes.mark} or more; by people: {rule}.",
+        f"Passes: {passes.mark}; by people: {rule}.",
         caption=f"{criterion}: {passes.texts:,} texts by pass and fail, {row.name} against people.",
         name=f"pass-confusion-{criterion}-{row.name}",
     )
