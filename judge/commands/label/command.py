@@ -34,6 +34,7 @@ from judge.core.plugins import unknown_name_message
 from judge.core.records import Criterion, Sample, whole
 from judge.criteria.render import render_drafting_prompt
 from judge.data import samples
+from judge.data.conversations import ANSWERING, MESSAGES, messages_before
 from judge.data.ratings import PairRating, Rating, Ratings, read_ratings
 from judge.data.rows import RawRow, rows
 
@@ -388,7 +389,7 @@ def prepare_labelling(
     language = config.language or text.language_of(chosen)
     rated_criteria = _load_criteria(config, chosen, language, pairwise=pairwise)
     fields = {field for criterion in rated_criteria for field in criterion.needs}
-    shown_fields = ["source", *sorted(fields - {"source"} - _HIDDEN)]
+    shown_fields = ["source", *sorted(fields - {"source", MESSAGES} - _HIDDEN)]
     units = {unit.id: unit for unit in _units(chosen, shown_fields, pairwise=pairwise)}
     if not units:
         raise ConfigError("nothing to compare: no item has different texts of two systems")
@@ -498,13 +499,23 @@ def _units(chosen: Sequence[Sample], fields: Sequence[str], *, pairwise: bool) -
         for group in groups:
             # By digest, so that the order shows nothing about the systems.
             ordered = sorted(group, key=lambda sample: _digest([sample.item, sample.output]))
-            texts = tuple(sample.output for sample in ordered)
+            conversations = {messages_before(sample) for sample in ordered}
+            is_shared = len(conversations) == 1
+            texts = tuple(sample.output if is_shared else _as_text(sample) for sample in ordered)
             around = _shown_beside(ordered[0], fields)
+            if is_shared:
+                around += tuple((role.capitalize(), text) for role, text in conversations.pop())
             unit_id = _digest([item, around, texts])
             systems = tuple(sample.system for sample in ordered)
             earlier = units[unit_id].systems if unit_id in units else ()
             units[unit_id] = Unit(unit_id, item, texts, (*earlier, systems), around)
         yield from units.values()
+
+
+def _as_text(sample: Sample) -> str:
+    """Return the messages before a text and the text, each under its role."""
+    turns = [*messages_before(sample), (ANSWERING, sample.output)]
+    return "\n\n".join(f"{role.capitalize()}: {text}" for role, text in turns)
 
 
 def _shown_beside(sample: Sample, fields: Sequence[str]) -> tuple[tuple[str, str], ...]:

@@ -272,6 +272,41 @@ def test_a_filter_does_not_make_ratings_foreign(prepared: Prepare) -> None:
 # Pairs
 
 
+@pytest.fixture
+def chats(tmp_path: Path) -> Path:
+    """One item of two systems, whose first answers differ."""
+    rows = []
+    for system, first_answer in (("a", "See the opera."), ("b", "Walk.")):
+        messages = [
+            {"role": "user", "content": "Plan a day."},
+            {"role": "assistant", "content": first_answer},
+            {"role": "user", "content": "And if it rains?"},
+            {"role": "assistant", "content": f"Answer of {system}."},
+        ]
+        rows.append({"item": "trip", "system": system, "messages": messages})
+    return write_jsonl(tmp_path / "chats.jsonl", rows)
+
+
+def test_raters_read_the_messages_before_an_answer(prepared: Prepare, chats: Path) -> None:
+    units = prepared("helpful: Does it help?", data=chats).units.values()
+    (of_a,) = [unit for unit in units if unit.texts == ("Answer of a.",)]
+    assert of_a.around == (
+        ("User", "Plan a day."),
+        ("Assistant", "See the opera."),
+        ("User", "And if it rains?"),
+    )
+
+
+def test_raters_of_a_pair_read_both_conversations(prepared: Prepare, chats: Path) -> None:
+    (pair,) = prepared("overall", data=chats, pairwise=True).units.values()
+    assert sorted(pair.texts) == [
+        "User: Plan a day.\n\nAssistant: See the opera.\n\nUser: And if it rains?\n\n"
+        "Assistant: Answer of a.",
+        "User: Plan a day.\n\nAssistant: Walk.\n\nUser: And if it rains?\n\n"
+        "Assistant: Answer of b.",
+    ]
+
+
 def test_a_pair_is_written_in_the_same_order_however_shown(prepared: Prepare) -> None:
     labelling = prepared("relevance", pairwise=True)
     assert (
