@@ -278,6 +278,9 @@ def _rouge_columns(table: Table, samples: Sequence[Sample], *, measure: bool) ->
     own_columns = [column for column in table.columns if column.name in _ROUGE]
     if own_columns:
         return [column_from_table(column, table, _ROUGE[column.name]) for column in own_columns]
+    # The preset rouge155 has columns of the same names, which follow as metrics.
+    if any(column.name in _ROUGE.values() for column in table.columns):
+        return []
     if not measure or not any(sample.references for sample in samples):
         return []
     rouge = plugins.load("metrics", "rouge")(types=list(_ROUGE), multi="mean")

@@ -108,6 +108,13 @@ def test_a_judge_is_compared_with_baselines() -> None:
     }
 
 
+def test_the_rouge_of_a_preset_is_shown_once() -> None:
+    options = {"rouge": {"preset": "rouge155", "types": ["ROUGE-1", "ROUGE-L"]}}
+    result = judged(rows(), metrics=["rouge"], set=options)
+    rated = of(judge.validate(result, n_resamples=10))
+    assert names(rated)["baselines"] == ["length", "ROUGE-1", "ROUGE-L"]
+
+
 def test_one_rater_is_compared_with_the_mean_of_the_others() -> None:
     rated = of(usual())
     assert rated.no_rater == ""
