@@ -101,7 +101,7 @@ def test_a_judge_that_only_counts_characters_finds_equal_systems() -> None:
 def test_alpacaeval_its_length_controlled_win_rates_are_below_by_up_to_six_points(
     shared_data: Callable[[str], Path],
 ) -> None:
-    """Dubois et al. 2024. docs/limits.md has these numbers, and what this model lacks."""
+    """Dubois et al. 2024. benchmarks/reproduce shows these numbers, and what this model lacks."""
     items, systems, preferences, longer = [], [], [], []
     for model in MODELS:
         for line in shared_data(f"alpaca_logprobs/{model}.jsonl").read_text("utf-8").splitlines():
