@@ -12,6 +12,7 @@ from itertools import pairwise
 
 from judge.cache import Cache, NoCache
 from judge.core.errors import NotAsked, NotSent, ParseError
+from judge.core.format import text_name
 from judge.core.records import Choice, Criterion, Failure, Request, Response, Sample
 from judge.core.run_sync import run_sync
 from judge.execution import token_estimates
@@ -223,6 +224,8 @@ class _DryJudging(Judging):
         }
         self.tokens = _Tokens()
         self.asked: dict[str, tuple[Judgment, Strategy, int]] = {}
+        self._longest = 0
+        self._longest_text = ""
         self._nothing_sent = _NothingSent(blind=known.blind)
         self._draws_at_once = known.draws_at_once
         self._ignore_cache = ignore_cache
@@ -335,6 +338,8 @@ class _DryJudging(Judging):
             drawn=drawn,
             size=at_once,
             unit="question" if self.counts.unit == "question" else "judgment",
+            longest=round(self._longest * correction),
+            longest_text=self._longest_text,
         )
 
     def _add_messages(self) -> None:
@@ -349,7 +354,12 @@ class _DryJudging(Judging):
             judgment, *_ = self.asked[first.key()]
             line = self._line(judgment.criterion)
             line.requests += 1
-            line.read += token_estimates.estimate_request(first)
+            tokens_read = token_estimates.estimate_request(first)
+            line.read += tokens_read
+            if tokens_read > self._longest:
+                self._longest = tokens_read
+                sample = judgment.sample
+                self._longest_text = text_name(sample.item, sample.system)
             text = "\n".join(part["content"] for part in message.messages)
             prompts.append((text, line))
         # Sorted, so that prompts with a long common beginning are neighbours.

@@ -54,7 +54,8 @@ class JudgeEstimate:
     probabilities, weighting `auto` draws `draws` more replies for each request, which takes `each`
     requests. `exact` is False if only some judgments were counted. A score from samples takes
     `drawn` replies, up to `size` of them in one request. `unit` is what
-    `CriterionEstimate.judgments` counts.
+    `CriterionEstimate.judgments` counts. `longest` is the number of tokens of the longest prompt,
+    which is about the text `longest_text`.
     """
 
     judge: str
@@ -66,6 +67,8 @@ class JudgeEstimate:
     drawn: int
     size: int
     unit: Unit = "judgment"
+    longest: int = 0
+    longest_text: str = ""
 
     @property
     def total(self) -> CriterionEstimate:

@@ -423,6 +423,16 @@ def test_plan_names_default_criteria() -> None:
     )
 
 
+@pytest.mark.parametrize(("n_words", "is_noted"), [(100, False), (6_000, True)])
+def test_a_long_prompt_is_noted_with_its_text(n_words: int, is_noted: bool) -> None:
+    rows = [*ROWS, {"item": "long", "system": "x", "source": "word " * n_words, "output": "short"}]
+    run_plan = load_config(given={"metrics": [], "criteria": ["relevance"]})
+    notes = make_forecast(prepare(run_plan, rows, providers=[Asked()])).notes
+    long_notes = [note for note in notes if note.startswith("The longest prompt")]
+    assert len(long_notes) == is_noted
+    assert all("'long'" in note for note in long_notes)
+
+
 def test_a_ranking_is_foreseen_too() -> None:
     ready = prepared(Asked(reply={"A": 1.0}), pairwise=True, criteria=["overall"])
     assert totals(make_forecast(ready))["requests"] == run(ready)["sent"] == 18

@@ -29,6 +29,8 @@ from judge.run.request_estimates import JudgeEstimate, JudgeForecast, sum_prices
 if TYPE_CHECKING:
     from judge.commands.evaluate import Data
 
+# In tokens. Ollama has room for 4,096 on a graphics card of less than 24 GB.
+_LONG_PROMPT = 4_000
 _NOT_INCLUDED = (
     "Tokens are estimated from characters and cached replies, often 10% off. Not included: "
     "retries, repair questions (--repair), hidden reasoning tokens, and rate limits of the server "
@@ -155,6 +157,12 @@ def _notes(prepared: PreparedRun, judges: Sequence[JudgeForecast], items: int | 
     if any(judge.endpoint.startswith(UNKNOWN) for judge in judges):
         notes.append(
             "$AZURE_OPENAI_ENDPOINT is not set, so cached replies of that server are not found."
+        )
+    longest = max(judges, key=lambda judge: judge.estimate.longest, default=None)
+    if longest is not None and longest.estimate.longest > _LONG_PROMPT:
+        notes.append(
+            f"The longest prompt has about {longest.estimate.longest:,} tokens "
+            f"({longest.estimate.longest_text}): the model must have room for it and the reply."
         )
     broken = sum(judge.estimate.total.broken for judge in judges)
     if broken:
