@@ -107,15 +107,11 @@ def data_folder() -> Path:
 
 
 def read_rows(path: Path) -> list[dict[str, Any]]:
-    """Return the rows of a JSON list, or of a file with one object per line, also compressed."""
+    """Return the rows of a file with one JSON object per line, also a compressed one."""
     content = path.read_bytes()
     if path.suffix == ".gz":
         content = gzip.decompress(content)
-    text = content.decode("utf-8")
-    if text.startswith("["):
-        rows: list[dict[str, Any]] = json.loads(text)
-        return rows
-    return [json.loads(line) for line in text.splitlines()]
+    return [json.loads(line) for line in content.decode("utf-8").splitlines()]
 
 
 def shown_texts(request: Request) -> dict[str, str]:
