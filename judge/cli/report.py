@@ -56,7 +56,13 @@ _VALIDATE_OPTIONS = (
 @click.command(cls=Command, takes="run", only=("where",))
 @click.argument("run", type=PATH, metavar="RUN", help="The folder of a run.")
 @option("--item", "Show one item: texts, scores, reasons and ratings.", metavar="ID")
-@option("--system", "With --item, only this system.", metavar="NAME")
+@option("--system", "With --item or --worst, only this system.", metavar="NAME")
+@option(
+    "--worst",
+    "Show the N worst texts: what they answer, reasons and own columns.",
+    type=int,
+    metavar="N",
+)
 @option("--by", "Compare the slices that this column makes.", metavar="COLUMN")
 @format_option(
     "console",
@@ -91,6 +97,7 @@ def report_command(
     *,
     item: str | None,
     system: str | None,
+    worst: int | None,
     by: str | None,
     format: str,
     output: Path | None,
@@ -108,13 +115,14 @@ def report_command(
     from judge.config import load_config
     from judge.results.failures import WORST, failures_as_worst
     from judge.results.item import item_of
+    from judge.results.worst_list import worst_list
 
     result = open_run(run)
     # The output of charts may be a folder that exists.
     if format not in _CHART_FORMATS:
         check_outputs({"--output": output}, format=format)
-    if system is not None and item is None:
-        raise ConfigError("--system: is for --item ID")
+    if system is not None and item is None and worst is None:
+        raise ConfigError("--system: is for --item ID or --worst N")
     if failures_as not in (None, WORST):
         raise ConfigError(f"--failures-as {failures_as}: the only way is {WORST}")
     if wide and format != "csv":
@@ -130,6 +138,11 @@ def report_command(
 
     if item is not None:
         print_report(item_of(result, item, system), format, full=True, output=output)
+        return
+    if worst is not None:
+        if system is not None:
+            result = result.where(system=system)
+        print_report(worst_list(result, worst), format, full=True, output=output)
         return
     if by is not None:
         print_report(slices(result, by), format, full=full, output=output)

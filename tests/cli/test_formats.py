@@ -62,6 +62,7 @@ COMMANDS = {
     "power": ("plan", "run", "--detect", "0.5"),
     "doctor": ("doctor",),
     "item": ("report", "run", "--item", "i3"),
+    "worst": ("report", "run", "--worst", "2"),
     "pair": ("report", "ranked", "--item", "i1"),
 }
 

@@ -56,6 +56,7 @@ COMMANDS = (
     "test s.judge.yaml",
     "audit data.jsonl --model scripted/replies.yaml --criteria relevance --probes injection",
     "report run --item a",
+    "report run --worst 2",
     "criteria diff relevance fluency",
     "criteria list",
     "criteria show relevance",

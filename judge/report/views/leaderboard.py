@@ -698,9 +698,8 @@ def _next_commands(result: Result, board: Leaderboard) -> Iterator[str]:
         leaders = list(closest[:2]) if closest else []
     if len(leaders) > 1 and closest:
         yield f"judge plan RUN --pair {quote(f'{leaders[0]},{leaders[1]}')}"
-    lowest = worst_texts(result.table, 1)
-    if lowest:
-        yield f"judge report RUN --item {quote(lowest[0].score.item)}"
+    if worst_texts(result.table, 1):
+        yield "judge report RUN --worst 10"
 
 
 def count_texts(result: Result, *, generations: bool = True) -> Counter[str]:

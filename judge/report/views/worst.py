@@ -1,0 +1,123 @@
+"""The worst texts of a run, each with what it answers, its reason and the data's own columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from judge.core.format import cut_middle, one_line, plural
+from judge.core.records import Column, Failure, Sample, Score
+from judge.core.stored_records import json_cell
+from judge.data.conversations import MESSAGES, messages_before
+from judge.report.document import Block, Document, Facts, Section
+from judge.report.format import column_title, score_text
+from judge.report.views.provenance import build_provenance
+from judge.results.worst_list import WorstList
+from judge.results.worst_texts import LowScore
+
+_MAX_TEXT = 1_200  # characters of a text; JSON has the whole one
+_KEYS = ("item", "system", "column", "score", "reason", "source", "output")
+"""Keys of a text in JSON and CSV; the data's own columns follow."""
+Texts = tuple[tuple[str, str], ...]
+"""Names and texts."""
+
+
+def view(listed: WorstList) -> Document:
+    """Lay out the worst texts."""
+    headings = listed.result.table.own_columns(_KEYS)
+    texts = [_text_data(listed, low_score, headings) for low_score in listed.lowest]
+    return Document(
+        title=f"Worst {plural(len(listed.lowest), 'text')}",
+        scope=f"of {plural(len(listed.samples), 'text')}",
+        about=(build_provenance(listed.result).title,),
+        sections=tuple(_sections(listed)),
+        data={"texts": texts},
+        records=tuple(map(_record, texts)),
+    )
+
+
+def _sections(listed: WorstList) -> Iterator[Section]:
+    for index, low_score in enumerate(listed.lowest, 1):
+        score = low_score.score
+        value = score_text(low_score.column, score.value)
+        title = f"{column_title(low_score.column.name)} {value}: item {one_line(score.item)}"
+        if len(listed.result.table.systems) > 1:
+            title += f", system {one_line(score.system)}"
+        yield Section(f"worst-{index}", title, partial(_blocks, listed, low_score))
+
+
+def _blocks(listed: WorstList, low_score: LowScore) -> Iterator[Block]:
+    sample = listed.samples[low_score.score.key]
+    facts = [
+        *_given(sample),
+        ("output", sample.output),
+        *_reasons(low_score.score),
+        *_other_values(listed, low_score),
+        *_own_columns(sample),
+    ]
+    yield Facts(tuple((name, cut_middle(text, _MAX_TEXT)) for name, text in facts))
+
+
+def _given(sample: Sample) -> Texts:
+    """Return what the text was written for: its source and the messages before it."""
+    source = (("source", sample.source),) if sample.source else ()
+    return (*source, *messages_before(sample))
+
+
+def _reasons(score: Score) -> Iterator[tuple[str, str]]:
+    """Yield why the judge gave a score, as far as it said so."""
+    if score.provenance.reason:
+        yield "reason", score.provenance.reason
+    if score.provenance.quote:
+        yield "quote", f"“{score.provenance.quote}”"
+
+
+def _other_values(listed: WorstList, low_score: LowScore) -> Iterator[tuple[str, str]]:
+    """Yield the text's values in the run's other criteria, in one line."""
+    columns = {column.name: column for column in listed.result.table.columns}
+    values = []
+    for row in listed.rows[low_score.score.key]:
+        column = columns[row.column]
+        if column.name != low_score.column.name and column.kind == "criterion" and not column.judge:
+            values.append(f"{column_title(column.name)} {_value(column, row)}")
+    if values:
+        yield "other scores", " · ".join(values)
+
+
+def _value(column: Column, row: Score | Failure) -> str:
+    return score_text(column, row.value) if isinstance(row, Score) else "failed"
+
+
+def _own_columns(sample: Sample) -> Iterator[tuple[str, str]]:
+    """Yield the data's own columns that have a value."""
+    for name, value in sample.extra.items():
+        if name != MESSAGES and value not in (None, "", [], {}):
+            yield name, str(value)
+
+
+def _text_data(
+    listed: WorstList, low_score: LowScore, headings: Mapping[str, str]
+) -> dict[str, Any]:
+    """Return a text for JSON. `headings` are the keys of the data's own columns, by name."""
+    score = low_score.score
+    sample = listed.samples[score.key]
+    data: dict[str, Any] = {key: None for key in (*_KEYS, *headings.values())}
+    data["item"] = score.item
+    data["system"] = score.system
+    data["column"] = score.column
+    data["score"] = score.value
+    data["reason"] = score.provenance.reason
+    data["source"] = sample.source
+    data["output"] = sample.output
+    for name, value in sample.extra.items():
+        data[headings[name]] = value
+    return data
+
+
+def _record(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a text for CSV, with lists and mappings as JSON in their cells."""
+    return {
+        key: json_cell(value) if isinstance(value, list | tuple | Mapping) else value
+        for key, value in data.items()
+    }

@@ -1,0 +1,87 @@
+"""The worst texts of a run. Oracle: small results written by hand."""
+
+from __future__ import annotations
+
+import csv
+from typing import Any
+
+import pytest
+
+from judge.core import plugins
+from judge.core.errors import ConfigError
+from judge.core.records import Column, Provenance, Sample, Score
+from judge.core.signature import Signature
+from judge.results.result import Result
+from judge.results.worst_list import worst_list
+from judge.table import Table
+
+SOLVED = Column("solved", "criterion", Signature("solved"), 1.0, 5.0, ("1", "2", "3", "4", "5"))
+POLITE = Column("polite", "criterion", Signature("polite"), 1.0, 5.0, ("1", "2", "3", "4", "5"))
+VALUES = {"late": 1.0, "size": 5.0, "wet": 2.0}
+
+
+def replies(**extra: Any) -> Result:
+    """Return a result of one system with a text for each of VALUES."""
+    samples = tuple(
+        Sample(item, "shop", f"Reply {item}.", f"Mail {item}?", extra=extra) for item in VALUES
+    )
+    scores = [
+        Score(item, "shop", "solved", value, Provenance("single", reason=f"Why {item}."))
+        for item, value in VALUES.items()
+    ]
+    scores += [Score(item, "shop", "polite", 4.0, Provenance("single")) for item in VALUES]
+    return Result(Table(samples, (SOLVED, POLITE), tuple(scores)))
+
+
+def written(result: Result, n: int, format: str = "console") -> str:
+    return plugins.write(plugins.document(worst_list(result, n)), format, full=True)
+
+
+def test_the_worst_text_is_first_and_no_more_are_shown_than_asked_for() -> None:
+    text = written(replies(), 2)
+    assert text.index("solved 1: item late") < text.index("solved 2: item wet")
+    assert "item size" not in text
+
+
+def test_a_text_is_shown_with_source_reason_other_scores_and_own_columns() -> None:
+    (first, *_) = written(replies(channel="mail"), 1).split("\n\n", 1)[1].split("\n\n2. ")
+    assert [line.split(maxsplit=1) for line in first.splitlines()[2:]] == [
+        ["source", "Mail late?"],
+        ["output", "Reply late."],
+        ["reason", "Why late."],
+        ["other", "scores  polite 4"],
+        ["channel", "mail"],
+    ]
+
+
+def test_a_conversation_is_shown_message_by_message() -> None:
+    messages = [{"role": "user", "content": "Where is it?"}]
+    text = written(replies(messages=messages), 1)
+    assert "user          Where is it?" in text
+    assert "messages" not in text
+
+
+def test_csv_has_a_row_for_each_text_with_the_datas_own_columns() -> None:
+    rows = list(csv.DictReader(written(replies(channel="mail", score="A"), 2, "csv").splitlines()))
+    assert [row["item"] for row in rows] == ["late", "wet"]
+    assert (rows[0]["score"], rows[0]["data.score"], rows[0]["channel"]) == ("1.0", "A", "mail")
+
+
+@pytest.mark.parametrize("n", [0, -1])
+def test_less_than_one_text_is_refused(n: int) -> None:
+    with pytest.raises(ConfigError, match="1 text or more"):
+        worst_list(replies(), n)
+
+
+def test_a_ranking_is_refused(ranking: Result) -> None:
+    with pytest.raises(ConfigError, match="a ranking has no score for a single text"):
+        worst_list(ranking, 3)
+
+
+def test_a_run_of_metrics_alone_is_refused() -> None:
+    length = Column("length", "metric", Signature("length"), better="")
+    table = Table(
+        (Sample("a", "s", "x"),), (length,), (Score("a", "s", "length", 1.0, Provenance("")),)
+    )
+    with pytest.raises(ConfigError, match="no score on a criterion"):
+        worst_list(Result(table), 3)
