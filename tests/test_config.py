@@ -142,7 +142,8 @@ EXAMPLES = {
         *ROOT.glob("judge/commands/init/starter/**/*.judge.yaml"),
     ],
     "criterion": [
-        *ROOT.glob("prompts/*/pairwise/*.jinja"),
+        *ROOT.glob("prompts/*/answers/*.jinja"),
+        *ROOT.glob("prompts/*/pairwise*/*.jinja"),
         *ROOT.glob("prompts/*/summarization/*.jinja"),
         *(path for path in ROOT.glob("examples/**/*.jinja") if path.parent.name != "prompts"),
     ],

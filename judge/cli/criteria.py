@@ -147,25 +147,27 @@ scale: [1, 5]  # or {{labels: [fail, pass], values: [0, 1]}}
 @list_format
 def criteria_list(*, format: str, **options: Any) -> None:
     """Name the built-in criteria."""
-    from judge.criteria import builtin
+    from judge.criteria import builtin, task_of
 
     language = options.get("language", "en")
     of_one_text = builtin(language, pairwise=False)
     of_two_texts = builtin(language, pairwise=True)
     if format == "json":
-        print_json([_criterion_json(criterion) for criterion in (*of_one_text, *of_two_texts)])
+        every = [*of_one_text, *of_two_texts]
+        print_json([{"task": task_of(one), **_criterion_json(one)} for one in every])
         return
-    click.echo("judge run: one text")
-    for criterion in of_one_text:
-        click.echo(_criterion_line(criterion))
-    click.echo("judge rank: two texts")
-    for criterion in of_two_texts:
-        click.echo(_criterion_line(criterion))
+    for command, criteria in (("judge run", of_one_text), ("judge rank", of_two_texts)):
+        number = "one text" if command == "judge run" else "two texts"
+        for task in ("answers", "summaries"):
+            click.echo(f"{command}, {number}: {task}")
+            for criterion in criteria:
+                if task_of(criterion) == task:
+                    click.echo(_criterion_line(criterion))
 
 
 def _criterion_line(criterion: Criterion) -> str:
     ends = f"{criterion.scale.labels[0]}–{criterion.scale.labels[-1]}"
-    return f"  {criterion.name:<14} {ends:<6} {criterion.title}: {criterion.description}"
+    return f"  {criterion.name:<15} {ends:<4} {criterion.description}"
 
 
 @criteria_app.command("show", takes="run", only=("language",))

@@ -3,11 +3,17 @@
 A file is a YAML header between two `---` lines and a Jinja template, which mostly extends a layout.
 """
 
-from judge.criteria.default import default_criteria, no_default_of_unwritten
+from judge.criteria.default import (
+    builtin_rated,
+    default_criteria,
+    no_default_of_unwritten,
+    proposed_criteria,
+)
 from judge.criteria.draft import drafting, read_steps
 from judge.criteria.header_lists import with_lists, with_values, write_lists
 from judge.criteria.loading import (
     PARAPHRASES,
+    Task,
     builtin,
     check_samples,
     finalize,
@@ -16,6 +22,7 @@ from judge.criteria.loading import (
     load,
     of_file_text,
     paraphrase,
+    task_of,
     validate_name,
 )
 from judge.criteria.template import (
@@ -30,8 +37,10 @@ from judge.criteria.variables import HIDDEN, reads
 __all__ = [
     "HIDDEN",
     "PARAPHRASES",
+    "Task",
     "builtin",
     "builtin_prompts",
+    "builtin_rated",
     "check_samples",
     "default_criteria",
     "drafting",
@@ -43,9 +52,11 @@ __all__ = [
     "no_default_of_unwritten",
     "of_file_text",
     "paraphrase",
+    "proposed_criteria",
     "read_steps",
     "reads",
     "shared_layout",
+    "task_of",
     "template_bodies",
     "template_texts",
     "validate_name",

@@ -1,9 +1,9 @@
-"""The default criteria. Only texts that look like summaries have any."""
+"""The default criteria. Only texts that look like summaries have any; others get a proposal."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from statistics import median_low
 
 from judge import text
@@ -13,15 +13,26 @@ from judge.core.errors import ConfigError, CriterionError, DataError
 from judge.core.format import listed, plural
 from judge.core.messages import in_python, option
 from judge.core.records import Criterion, Sample
-from judge.criteria.loading import builtin, check_samples
+from judge.criteria.loading import Task, builtin, check_samples, task_of
+from judge.data.answers import PASSAGE_COLUMNS, REFERENCE_COLUMNS, REQUEST_COLUMNS, first_column
+from judge.data.conversations import MESSAGES
 
 # A text whose source is at least this many times as long looks like a summary
 # (docs/decisions/0093-only-summaries-have-default-criteria.md).
 _SUMMARY_RATIO = 2.0
 # Words are counted in at most this many texts, which are evenly spread over the data.
 _MAX_TEXTS = 2_000
-# What a message proposes: built-in criteria, and how a question of one's own is written.
-_EXAMPLES = ("relevance", "fluency")
+# The built-in criteria that a message proposes by task, if the texts have what they read.
+_PROPOSED: dict[Task, tuple[str, ...]] = {
+    "answers": ("overall", "answers_request", "complete", "correct", "grounded"),
+    "summaries": ("relevance", "consistency", "fluency"),
+}
+_PURPOSES: dict[Task, str] = {
+    "answers": "for answers",
+    "summaries": "for summaries, translations and other versions",
+}
+# Of texts without a source and a request.
+_ALONE = ("fluency",)
 _OWN_QUESTION = "helpful: Does the answer help?"
 
 
@@ -42,10 +53,35 @@ def default_criteria(
     - it proposes first the criteria that people `rated`.
     """
     ratio = source_ratio(rows)
-    if ratio is not None and ratio >= _SUMMARY_RATIO:
+    if _look_like_summaries(rows, ratio):
         return DEFAULT_CRITERIA
     choices = _choices(rows, pairwise=pairwise, metrics=metrics, rated=rated)
     raise _no_default(_why_no_summaries(rows, ratio), choices)
+
+
+def proposed_criteria(rows: Sequence[Sample], *, rated: Collection[str] = ()) -> tuple[str, ...]:
+    """Return criteria for a draft that a person edits: the default ones, or those of answers.
+
+    Raises ConfigError like `default_criteria` for texts that look like neither.
+    """
+    if answer_columns(rows) and not _look_like_summaries(rows, source_ratio(rows)):
+        fitting = [criterion.name for criterion in builtin() if _fits(criterion, rows)]
+        proposed = tuple(name for name in _PROPOSED["answers"] if name in fitting)
+        if proposed:
+            return proposed
+    return default_criteria(rows, rated=rated)
+
+
+def builtin_rated(rows: Sequence[Sample], rated: Collection[str]) -> tuple[str, ...]:
+    """Return the default criteria that people rated, and the rated ones of answers that fit."""
+    of_summaries = [name for name in DEFAULT_CRITERIA if name in rated]
+    rated_criteria = [criterion for criterion in builtin() if criterion.name in rated]
+    of_answers = [
+        criterion.name
+        for criterion in rated_criteria
+        if task_of(criterion) == "answers" and _fits(criterion, rows)
+    ]
+    return (*of_summaries, *of_answers)
 
 
 def no_default_of_unwritten() -> ConfigError:
@@ -59,6 +95,23 @@ def _no_default(reason: str, choices: str) -> ConfigError:
         f"no criteria: {listed(DEFAULT_CRITERIA)} are the default for summaries only, "
         f"and {reason}. Name criteria: {choices}"
     )
+
+
+def answer_columns(rows: Sequence[Sample]) -> list[str]:
+    """Return the columns with requests, conversations and passages, if most texts have one."""
+    columns: dict[str, None] = {}
+    n_answers = 0
+    for row in rows:
+        groups = (REQUEST_COLUMNS, (MESSAGES,), PASSAGE_COLUMNS)
+        names = [first_column(row, group) for group in groups]
+        columns.update(dict.fromkeys(name for name in names if name))
+        n_answers += any(names)
+    return list(columns) if 2 * n_answers > len(rows) else []
+
+
+def _look_like_summaries(rows: Sequence[Sample], ratio: float | None) -> bool:
+    """Return whether the sources are long enough, and no column makes the texts answers."""
+    return ratio is not None and ratio >= _SUMMARY_RATIO and not answer_columns(rows)
 
 
 def source_ratio(rows: Sequence[Sample]) -> float | None:
@@ -80,6 +133,10 @@ def source_ratio(rows: Sequence[Sample]) -> float | None:
 
 def _why_no_summaries(rows: Sequence[Sample], ratio: float | None) -> str:
     """Say why the texts do not look like summaries."""
+    columns = answer_columns(rows)
+    if columns:
+        noun = "the column" if len(columns) == 1 else "the columns"
+        return f"these texts look like answers: the data has {noun} {listed(columns)}"
     n_sources = sum(bool(row.source and row.source.strip()) for row in rows)
     if not n_sources:
         source = option("map", {"source": "COLUMN"})
@@ -102,34 +159,84 @@ def _choices(
 ) -> str:
     """Return the ways to name criteria, with the option or the argument that the reader writes.
 
-    For example `--criteria fluency (built in, for these texts: fluency and fluency_5); or
+    For example `--criteria correct (built in for answers, like polite and safe); or
     --criteria "helpful: Does the answer help?" for a question of your own`.
     """
     builtin_criteria = builtin(pairwise=pairwise)
     builtin_names = {criterion.name for criterion in builtin_criteria}
-    fitting = [criterion.name for criterion in builtin_criteria if _fits(criterion, rows)]
-    examples = [name for name in fitting if name in rated]
-    if not examples:
-        examples = [name for name in _EXAMPLES if name in fitting]
+    fitting = [criterion for criterion in builtin_criteria if _fits(criterion, rows)]
     # A criterion that people rated and that is not built in needs the user's own question.
     own_names = [name for name in rated if is_name(name) and name not in builtin_names]
     question = f"{own_names[0]}: QUESTION" if own_names else _OWN_QUESTION
     # A shell needs the quotes; in Python, `option` adds them.
     quoted_question = question if in_python() else f'"{question}"'
     no_criteria = [] if in_python() else "none"
-    choices = []
-    if examples:
-        choices.append(
-            f"{option('criteria', examples)} (built in, for these texts: {listed(fitting)})"
-        )
+    choices = list(_builtin_choices(rows, fitting, rated))
     choices.append(f"{option('criteria', quoted_question)} for a question of your own")
     if metrics:
         choices.append(f"{option('criteria', no_criteria)} for metrics alone")
     return "; or ".join(choices)
 
 
+def _builtin_choices(
+    rows: Sequence[Sample], fitting: Sequence[Criterion], rated: Collection[str]
+) -> Iterator[str]:
+    """Yield the option with the built-in criteria that fit the texts, for each task they may be of.
+
+    Criteria that people rated come instead of the proposed ones.
+    """
+    names_by_task: dict[Task, list[str]] = {"answers": [], "summaries": []}
+    for criterion in fitting:
+        names_by_task[task_of(criterion)].append(criterion.name)
+    rated_names = [criterion.name for criterion in fitting if criterion.name in rated]
+    if rated_names:
+        others = [criterion.name for criterion in fitting if criterion.name not in rated]
+        yield _proposal(rated_names, [*rated_names, *others], "and rated by people")
+        return
+    tasks = _possible_tasks(rows)
+    if not tasks:
+        names = [*names_by_task["summaries"], *names_by_task["answers"]]
+        yield _proposal(_ALONE, names, "for texts alone")
+    for task in tasks:
+        names = names_by_task[task]
+        proposal = _proposal(_PROPOSED[task], names, _PURPOSES[task])
+        yield proposal + _missing_reference(rows, task, names)
+
+
+def _possible_tasks(rows: Sequence[Sample]) -> tuple[Task, ...]:
+    """Return the tasks that the texts may be of; none if there is nothing beside the texts."""
+    if answer_columns(rows):
+        return ("answers",)
+    has_source = any(row.source for row in rows)
+    return ("answers", "summaries") if has_source or not rows else ()
+
+
+def _proposal(proposed: Sequence[str], fitting: Sequence[str], purpose: str) -> str:
+    """Write an option with the proposed criteria that fit, their purpose, and the others that fit.
+
+    For example `--criteria fluency (built in for texts alone, like polite and safe)`.
+    """
+    chosen = [name for name in proposed if name in fitting]
+    others = [name for name in fitting if name not in proposed]
+    like = f", like {listed(others)}" if others else ""
+    return f"{option('criteria', chosen)} (built in {purpose}{like})"
+
+
+def _missing_reference(rows: Sequence[Sample], task: Task, names: Sequence[str]) -> str:
+    """Say how to name the column that looks like reference answers, if `correct` lacks them."""
+    if task != "answers" or "correct" in names or not rows:
+        return ""
+    column = first_column(rows[0], REFERENCE_COLUMNS)
+    if not column:
+        return ""
+    return f", and correct with {option('map', {'references': column})}"
+
+
 def _fits(criterion: Criterion, rows: Sequence[Sample]) -> bool:
     """Return whether the texts have what the criterion reads, such as a source."""
+    if criterion.name == "overall" and any(first_column(row, REQUEST_COLUMNS) for row in rows):
+        # It shows the source as the request, and here the request has a column of its own.
+        return False
     try:
         check_samples(criterion, rows)
     except (CriterionError, DataError):

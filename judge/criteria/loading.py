@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import yaml
 
@@ -34,6 +34,12 @@ from judge.criteria.template import (
     template_texts,
 )
 from judge.criteria.variables import location_of, reads, required_variables, variables_of
+from judge.data.answers import (
+    PASSAGE_COLUMNS,
+    REFERENCE_COLUMNS,
+    REQUEST_COLUMNS,
+    first_column,
+)
 from judge.data.conversations import MESSAGES
 from judge.text import LANGUAGES
 
@@ -46,8 +52,20 @@ _END_OF_YAML = re.compile(r"^(?:---|\.\.\.)\s*\Z", re.MULTILINE)
 # "---" in the middle: what follows is another document.
 _DOCUMENT_MARK = re.compile(r"^(?:---|\.\.\.)(?=\s)", re.MULTILINE)
 _TEXT_FIELDS = ("source", "reference", "references")
-# Folders of prompts/<language>/ whose templates are no criteria.
-_NO_CRITERIA = frozenset({"layouts", "qags", "claims"})
+# Variables that columns of several names fill, with the option's name for their column.
+_ANSWER_INPUTS = {
+    "request": ("request", REQUEST_COLUMNS),
+    "passages": ("contexts", PASSAGE_COLUMNS),
+}
+Task = Literal["summaries", "answers"]
+"""What kind of texts a built-in criterion is for."""
+TASKS: dict[str, Task] = {
+    "summarization": "summaries",
+    "answers": "answers",
+    "pairwise": "summaries",
+    "pairwise_answers": "answers",
+}
+"""The folders of prompts/<language>/ with criteria, and their tasks."""
 
 
 def check_samples(criterion: Criterion, samples: Sequence[Sample]) -> None:
@@ -122,7 +140,8 @@ def _missing_variable(
     """Return the error of a variable that no sample has."""
     present: set[str] = set()
     for sample in samples:
-        present.update(template_variables(sample))
+        derived = _ANSWER_INPUTS.keys() - sample.extra.keys()
+        present.update(template_variables(sample).keys() - derived)
     present.discard("this")
     if criterion.pairwise:
         present.discard("output")
@@ -135,13 +154,9 @@ def _missing_variable(
             f"{column} names their column (the data has: {names})"
         )
     location = location_of(criterion, template_texts(criterion), name)
-    if name in _TEXT_FIELDS:
+    if name in _ANSWER_INPUTS or name in _TEXT_FIELDS:
         problem = f"the criterion {criterion.name} reads {name}, which no sample has"
-        without = f"{{% block {name} %}}{{% endblock %}}"
-        if criterion.show:
-            without = f"take {name} out of show"
-        column = option("map", {name: "COLUMN"})
-        advice = f"name its column with {column}, or do without it: {without}"
+        advice = _advice_on_missing(criterion, name, samples[0])
         return DataError(f"{location}: {problem}; {advice} (the data has: {names})")
     if any(name in sample.extra for sample in samples):
         return DataError(
@@ -150,6 +165,35 @@ def _missing_variable(
     similar = difflib.get_close_matches(name, sorted(present), n=1)
     hint = f"; did you mean {similar[0]!r}?" if similar else ";"
     return CriterionError(f"{location}: unknown variable {name!r}{hint} the data has: {names}")
+
+
+def _advice_on_missing(criterion: Criterion, name: str, sample: Sample) -> str:
+    """Say how to name the column of a field or of an answer's input."""
+    if name in _ANSWER_INPUTS:
+        field, known_columns = _ANSWER_INPUTS[name]
+        advice = (
+            f"name its column with {option('map', {field: 'COLUMN'})} "
+            f"(judge looks for {', '.join(known_columns)})"
+        )
+        if name == "passages" and sample.source:
+            return f"{advice}; a source without a request counts as the request"
+        return advice
+    guess = ""
+    if name == "source":
+        guess = first_column(sample, (*REQUEST_COLUMNS, *PASSAGE_COLUMNS))
+    elif name == "references":
+        guess = first_column(sample, REFERENCE_COLUMNS)
+    advice = f"name its column with {option('map', {name: guess or 'COLUMN'})}"
+    if _is_builtin(criterion):
+        return advice
+    without = f"{{% block {name} %}}{{% endblock %}}"
+    if criterion.show:
+        without = f"take {name} out of show"
+    return f"{advice}, or do without it: {without}"
+
+
+def _is_builtin(criterion: Criterion) -> bool:
+    return Path(criterion.path).is_relative_to(builtin_prompts())
 
 
 def languages() -> list[str]:
@@ -167,6 +211,11 @@ def builtin(language: str = "en", pairwise: bool = False) -> list[Criterion]:
         if _compares(name) == pairwise:
             criteria.append(_read(path, language))
     return criteria
+
+
+def task_of(criterion: Criterion) -> Task:
+    """Return the task of a built-in criterion."""
+    return TASKS[Path(criterion.path).parent.name]
 
 
 def load(
@@ -291,7 +340,7 @@ def _find_file(name_or_path: str, language: str, pairwise: bool | None) -> Path:
 
 
 def _compares(name: str) -> bool:
-    return name.startswith("pairwise/")
+    return name.startswith("pairwise")
 
 
 def builtin_files(language: str) -> dict[str, Path]:
@@ -302,7 +351,7 @@ def builtin_files(language: str) -> dict[str, Path]:
     files = {}
     for file in sorted((builtin_prompts() / language).glob("*/*.jinja")):
         folder = file.parent.name
-        if folder not in _NO_CRITERIA:
+        if folder in TASKS:
             files[f"{folder}/{file.stem}"] = file
     return files
 

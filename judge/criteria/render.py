@@ -35,11 +35,12 @@ from judge.criteria.sandbox import (
     strings,
 )
 from judge.criteria.template import MAX_CHARACTERS, parse_cached, read_text, shared_layout
+from judge.data.answers import answer_inputs
 from judge.data.conversations import ANSWERING, MESSAGES
 from judge.data.rows import is_empty
 
 # What differs from sample to sample in most templates.
-_PER_SAMPLE_TEXTS = frozenset({"source", "output", "first", "second"})
+_PER_SAMPLE_TEXTS = frozenset({"source", "request", "output", "first", "second"})
 # What may change a text after it was printed.
 _TRANSFORMING_NODES = (nodes.FilterBlock, nodes.AssignBlock, nodes.CallBlock, nodes.Macro)
 
@@ -290,6 +291,9 @@ def template_variables(
 ) -> dict[str, Any]:
     """Return the variables that a template sees: everything that the sample has and is not empty.
 
+    `request` and `passages` are those of an answer (`answer_inputs`), unless the data has columns
+    of these names with a text.
+
     With an opponent, the variables are the texts `first` (the sample's) and `second`, no `output`,
     and otherwise what is equal in both samples (`_variables_of_pair`). The system's name,
     the human ratings and the item's id are never among them, in whatever column they came.
@@ -299,6 +303,9 @@ def template_variables(
             template_variables(sample, this), template_variables(opponent, this)
         )
     variables = {name: value for name, value in sample.extra.items() if not is_empty(value)}
+    for name, value in answer_inputs(sample).items():
+        if not isinstance(variables.get(name), str):
+            variables[name] = value
     references = [reference for reference in sample.references if not is_empty(reference)]
     if references:
         variables.setdefault("reference", references[0])

@@ -12,7 +12,7 @@ from judge.core.format import listed, plural
 from judge.core.messages import command, option
 from judge.core.plugins import unknown_name_message
 from judge.core.records import Column, Criterion, Sample, Scale
-from judge.criteria import builtin, default_criteria
+from judge.criteria import builtin, builtin_rated, default_criteria
 from judge.data import ledger
 from judge.data.ratings import (
     Known,
@@ -50,7 +50,7 @@ def read(config: RunConfig, rows: Sequence[Sample], *, rated: bool) -> tuple[Rat
     if rated and not ratings:
         check_rated(rows, names[0] if names else "")
     if config.criteria is None:
-        chosen = tuple(name for name in names if name in ratings) if rated else ()
+        chosen = builtin_rated(rows, ratings) if rated else ()
         chosen = chosen or default_criteria(rows, metrics=not rated, rated=ratings)
         config = config.model_copy(update={"criteria": chosen})
     if rated:

@@ -142,14 +142,25 @@ def test_failed_judgments_finish_the_run_and_exit_1(
 
 
 def test_criteria_are_listed_shown_and_rendered(folder: Path, command: Callable[..., Any]) -> None:
-    one, two = command("criteria", "list").out.split("judge rank: two texts\n")
-    assert [line.split()[0] for line in one.splitlines()[1:]] == [
-        "coherence", "consistency", "fluency", "fluency_5", "relevance"
-    ]  # fmt: skip
-    assert [line.split()[0] for line in two.splitlines()] == [
-        "coherence", "consistency", "fluency", "overall", "relevance"
-    ]  # fmt: skip
-    assert "首尾一貫性" in command("criteria", "list", "--language", "ja").out
+    group = ""
+    listed: dict[str, list[str]] = {}
+    for line in command("criteria", "list").out.splitlines():
+        if line.startswith(" "):
+            listed[group].append(line.split()[0])
+        else:
+            group = line
+            listed[group] = []
+    assert listed == {
+        "judge run, one text: answers": [
+            "answers_request", "complete", "concise", "correct", "grounded", "polite", "safe"
+        ],
+        "judge run, one text: summaries": [
+            "coherence", "consistency", "fluency", "fluency_5", "relevance"
+        ],
+        "judge rank, two texts: answers": ["complete", "correct", "grounded", "overall"],
+        "judge rank, two texts: summaries": ["coherence", "consistency", "fluency", "relevance"],
+    }  # fmt: skip
+    assert "文と文がつながり" in command("criteria", "list", "--language", "ja").out
     shown = command("criteria", "show", "fluency_5")
     assert "scale: [1, 5]" in shown.out
     assert "needs: output" in shown.err
@@ -295,7 +306,7 @@ BAD_INPUT: dict[str, tuple[str, tuple[str, ...], str]] = {
     "no model": ("", ("data.jsonl", *ASKED), "--model"),
     "no key": ("", ("data.jsonl", *ASKED, "--model", "gpt-5.4-mini"), "OPENAI_API_KEY"),
     "no URL": ("", ("data.jsonl", *ASKED, "--model", "m", "--base-url", "localhost"), "--base-url"),
-    "no criteria": ("", ("data.jsonl", "--model", "m"), "--criteria relevance,fluency"),
+    "no criteria": ("", ("data.jsonl", "--model", "m"), "--criteria relevance,consistency,fluency"),
     "nobody there": ("", NOBODY, "cannot connect"),
     "unknown metric": ("", ("data.jsonl", *SCRIPTED, "--metrics", "rogue"), "rouge"),
     "bad map": ("", ("data.jsonl", *SCRIPTED, "--map", "output"), "FIELD=COLUMN"),

@@ -75,7 +75,7 @@ def test_the_commands_in_the_message_work(command: Callable[..., Any], criteria:
 
 def test_sends_no_request_without_criteria(chat_server: Any) -> None:
     options: dict[str, Any] = {"model": "m", "base_url": chat_server.url, "key_env": "NONE"}
-    with pytest.raises(ConfigError, match=r"criteria=\['relevance', 'fluency'\]"):
+    with pytest.raises(ConfigError, match=r"criteria=\['answers_request', 'complete'\]"):
         judge.evaluate(CHAT, **options)
     assert chat_server.bodies == []
 

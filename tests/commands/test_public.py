@@ -253,11 +253,11 @@ def test_plan_sends_no_request_and_returns_an_estimate(
 
 def test_a_prompt_of_two_texts() -> None:
     first, second = {"output": "one thing", "source": "s"}, {"output": "another", "source": "s"}
-    shown = judge.render("pairwise/overall", first, second)
+    shown = judge.render("pairwise_answers/overall", first, second)
     assert shown.index("one thing") < shown.index("another")
-    assert judge.render("pairwise/overall", first, "another").count("another") == 1
+    assert judge.render("pairwise_answers/overall", first, "another").count("another") == 1
     with pytest.raises(ConfigError, match="as opponent"):
-        judge.render("pairwise/overall", first)
+        judge.render("pairwise_answers/overall", first)
 
 
 # Progress

@@ -174,7 +174,7 @@ def test_mistakes_are_errors_before_any_request(
     with pytest.raises(error, match=words):
         judge.rank(ROWS, **{"model": provider} | options)
     with pytest.raises(CriterionError, match=r"judge\.rank"):
-        judge.evaluate(ROWS, ["pairwise/overall"], model=provider, metrics=[])
+        judge.evaluate(ROWS, ["pairwise_answers/overall"], model=provider, metrics=[])
     assert provider.seen == []
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,7 +11,12 @@ from hypothesis import strategies as st
 from judge.core.errors import ConfigError
 from judge.core.messages import speaking_to
 from judge.core.records import Sample
-from judge.criteria import default_criteria, no_default_of_unwritten
+from judge.criteria import (
+    builtin_rated,
+    default_criteria,
+    no_default_of_unwritten,
+    proposed_criteria,
+)
 
 SUMMARY_CRITERIA = ("relevance", "coherence", "consistency", "fluency")
 ARTICLE = "The council met on Monday and voted to mend the old bridge in May, after a long debate."
@@ -96,12 +103,13 @@ def message(rows: list[Sample], **options: object) -> str:
 
 def test_the_message_names_criteria_that_the_texts_can_be_judged_on() -> None:
     with_source = message(texts((QUESTION, ANSWER)), metrics=True)
-    assert "--criteria relevance,fluency (" in with_source
+    assert "--criteria answers_request,complete (built in for answers" in with_source
+    assert "--criteria relevance,consistency,fluency (built in for summaries" in with_source
     assert '--criteria "helpful: Does the answer help?"' in with_source
     assert "--criteria none" in with_source
     without = message(texts((None, ANSWER)), metrics=True)
     assert "--criteria fluency (" in without
-    assert "for these texts: fluency and fluency_5)" in without
+    assert "like fluency_5, polite and safe)" in without
 
 
 def test_message_offers_metrics_only_to_commands_with_metrics() -> None:
@@ -123,6 +131,72 @@ def test_message_in_python_uses_python_syntax() -> None:
     with speaking_to("python"):
         output = message(texts((QUESTION, ANSWER)), metrics=True)
         unwritten = str(no_default_of_unwritten())
-    for part in ("criteria=['relevance', 'fluency']", "criteria='helpful: ", "criteria=[]"):
+    for part in (
+        "criteria=['relevance', 'consistency', 'fluency']",
+        "criteria='helpful: ",
+        "criteria=[]",
+    ):
         assert part in output
         assert part in unwritten
+
+
+def answers(**columns: object) -> list[Sample]:
+    """Two answers to a question, with more columns."""
+    extra = {"question": QUESTION, **columns}
+    return [Sample("1", system, ANSWER, extra=extra) for system in ("x", "y")]
+
+
+@pytest.mark.parametrize(
+    ("columns", "proposed"),
+    [
+        ({}, "answers_request,complete"),
+        ({"contexts": ["It left on Monday."]}, "answers_request,complete,grounded"),
+        ({"documents": "It left on Monday."}, "answers_request,complete,grounded"),
+        ({"contexts": []}, "answers_request,complete"),
+    ],
+)
+def test_the_message_proposes_what_fits_the_columns_of_answers(
+    columns: dict[str, object], proposed: str
+) -> None:
+    assert f"--criteria {proposed} (built in for answers" in message(answers(**columns))
+
+
+def test_references_make_correct_fit() -> None:
+    rows = [replace(row, references=("On Friday.",)) for row in answers()]
+    assert "--criteria answers_request,complete,correct (" in message(rows)
+
+
+def test_a_column_that_looks_like_references_is_proposed_for_them() -> None:
+    said = message(answers(expected="On Friday."))
+    assert "and correct with --map references=expected" in said
+
+
+def test_answers_with_a_long_source_are_no_summaries() -> None:
+    rows = [replace(row, source=ARTICLE * 10) for row in answers()]
+    said = message(rows)
+    assert "the data has the column question" in said
+    assert "relevance,consistency" not in said
+
+
+def test_the_message_for_pairs_of_answers_begins_with_overall() -> None:
+    rows = texts((QUESTION, ANSWER))
+    assert "--criteria overall,complete (" in message(rows, pairwise=True)
+
+
+def test_overall_is_not_proposed_if_the_source_is_not_the_request() -> None:
+    rows = [replace(row, source=ARTICLE) for row in answers()]
+    assert "--criteria complete,grounded (" in message(rows, pairwise=True)
+
+
+def test_a_draft_of_answers_has_the_proposed_criteria() -> None:
+    rows = answers(contexts=["It left on Monday."])
+    assert proposed_criteria(rows) == ("answers_request", "complete", "grounded")
+
+
+def test_a_draft_of_summaries_has_the_default_criteria() -> None:
+    assert proposed_criteria(texts((ARTICLE, SUMMARY))) == SUMMARY_CRITERIA
+
+
+def test_rated_criteria_of_answers_count_only_if_the_texts_have_what_they_read() -> None:
+    rated = ["correct", "polite", "relevance", "mine"]
+    assert builtin_rated(answers(), rated) == ("relevance", "polite")

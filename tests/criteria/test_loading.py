@@ -23,8 +23,27 @@ from judge.criteria.header import template_body
 from judge.criteria.render import MissingInput, Renderer
 
 LANGUAGES = ("en", "ja", "ko", "zh")
-NAMES = ("coherence", "consistency", "fluency", "fluency_5", "relevance")
-PAIRWISE = ("coherence", "consistency", "fluency", "overall", "relevance")
+SUMMARIES = ("coherence", "consistency", "fluency", "fluency_5", "relevance")
+NAMES = (
+    *("answers_request", "complete", "concise", "correct", "grounded", "polite", "safe"),
+    *SUMMARIES,
+)
+PAIRWISE = (
+    *("coherence", "consistency", "fluency", "relevance"),
+    *("complete", "correct", "grounded", "overall"),
+)
+OTHER_NEEDS = {
+    "answers_request": {"request"},
+    "complete": {"request"},
+    "concise": {"request"},
+    "correct": {"request", "references"},
+    "fluency": set(),
+    "fluency_5": set(),
+    "grounded": {"passages"},
+    "polite": set(),
+    "safe": set(),
+}
+"""What criteria read that do not read a source, beside the texts to judge."""
 TITLES = {
     "en": {
         "coherence": "Coherence",
@@ -81,18 +100,22 @@ def test_built_in_criteria_have_the_known_titles_scales_and_needs(
     by_name = {c.name: c for c in criteria.builtin(language, pairwise=pairwise)}
     assert tuple(by_name) == (PAIRWISE if pairwise else NAMES)
     for name, one in by_name.items():
-        assert one.title == TITLES[language].get(
-            name.removesuffix("_5"), one.title if name == "overall" else ""
-        )
+        if name.removesuffix("_5") in TITLES[language]:
+            assert one.title == TITLES[language][name.removesuffix("_5")]
         whole = Scale.integers(1, 3 if name == "fluency" else 5)
         assert one.scale == (Scale(("A", "B"), (1.0, 0.0)) if pairwise else whole)
         shown = {"first", "second"} if pairwise else {"output"}
-        assert one.needs == shown | (set() if "fluency" in name else {"source"})
+        assert one.needs == shown | OTHER_NEEDS.get(name, {"source"})
         assert (one.language, one.reply, one.weight, one.version) == (language, "score", 1.0, 1)
         assert one.pairwise == pairwise
         assert one.description
         assert 3 <= len(one.steps) <= 5
-        criteria.check_samples(one, [sample(source="s")])
+        fields = {
+            "source": "s",
+            "references": ("r",),
+            "extra": {"question": "q", "contexts": ["c"]},
+        }
+        criteria.check_samples(one, [sample(**fields)])
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -103,7 +126,8 @@ def test_criteria_do_not_mention_each_other(language: str, pairwise: bool) -> No
         "fluency": ("fluen", "流暢", "유창", "流畅"), "relevance": ("relevan", "関連", "관련", "相关"),
     }  # fmt: skip
     for one in criteria.builtin(language, pairwise=pairwise):
-        text = " ".join(criteria.template_texts(one).values()).lower()
+        bodies = criteria.template_bodies(one).values()
+        text = " ".join([*bodies, one.title, one.description, *one.steps]).lower()
         for name, words in stems.items():
             count = sum(text.count(word) for word in words)
             assert (count > 0) == one.name.startswith(name), (one.name, name)
@@ -564,8 +588,8 @@ def test_data_without_any_source_is_the_datas_fault(blank: str | None) -> None:
             criteria.load("relevance"), [sample(source=blank), sample("b", source=blank)]
         )
     reads = (
-        "the criterion relevance reads source, which no sample has; name its column with --map source=COLUMN, or do "
-        "without it: {% block source %}{% endblock %} (the data has: output)"
+        "the criterion relevance reads source, which no sample has; name its column with "
+        "--map source=COLUMN (the data has: output)"
     )
     line = 1 + criteria.template_texts(criteria.load("relevance"))[
         "layouts/pointwise.jinja"

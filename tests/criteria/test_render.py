@@ -52,6 +52,10 @@ SAMPLE = Sample(
     OUTPUT,
     source=SOURCE,
     references=("The pass is shut.", "Snow shut it."),
+    extra={
+        "question": "Is the pass at Alder Gap open?",
+        "contexts": ["The pass closed on Friday.", "One lane may reopen on Sunday."],
+    },
 )
 RIVAL = replace(
     SAMPLE, system="hidden-system", output="Nobody was hurt when the pass at Alder Gap closed."
@@ -266,11 +270,29 @@ def test_criteria_share_their_prompts_up_to_the_end_of_the_judged_text(language:
     assert fenced(OUTPUT, "output") in shared
 
 
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_criteria_of_answers_share_the_request_and_the_answer(language: str) -> None:
+    names = ("answers_request", "complete", "concise", "polite", "safe")
+    prompts = [prompt(criteria.load(name, language=language)) for name in names]
+    first, *_, last = sorted(prompts)
+    different = next(n for n, (a, b) in enumerate(zip(first, last, strict=False)) if a != b)
+    shared = first[:different]
+    assert shared.index("Is the pass at Alder Gap open?") < shared.index(OUTPUT)
+    assert fenced(OUTPUT, "output") in shared
+
+
 @pytest.mark.parametrize(("language", "name"), CASES)
 def test_prompts_hold_nothing_that_tells_system_item_or_ratings(language: str, name: str) -> None:
     one = criteria.load(name, language=language)
     other = Sample(
-        "other", "another", OUTPUT, source=SOURCE, human={"coherence": 4.0}, where="x.jsonl:1"
+        "other",
+        "another",
+        OUTPUT,
+        source=SOURCE,
+        references=SAMPLE.references,
+        human={"coherence": 4.0},
+        extra=SAMPLE.extra,
+        where="x.jsonl:1",
     )
     assert prompt(one) == prompt(one, other)
     assert "secret-system" not in prompt(one)
@@ -284,11 +306,12 @@ def test_the_replay_server_tells_every_built_in_criterion_from_its_prompt(
     spec.loader.exec_module(server)
     names = ("coherence", "consistency", "fluency", "relevance")
     for language, name in CASES:
-        assert server.Store().criterion(
-            prompt(criteria.load(name, language=language)), names
-        ) == name.removesuffix("_5")
+        if name.removesuffix("_5") in names:
+            assert server.Store().criterion(
+                prompt(criteria.load(name, language=language)), names
+            ) == name.removesuffix("_5")
     for language, name in PAIRS:
-        if name != "overall":
+        if name in names:
             one = criteria.load(name, language=language, pairwise=True)
             assert server.Store().criterion(prompt(one, SAMPLE, RIVAL), names) == name
 
@@ -431,9 +454,8 @@ def test_a_decision_prompt_separates_material_and_question(language: str, name: 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_comparisons_are_decided_on_one_material(language: str) -> None:
     every = [replace(one, form="decision") for one in criteria.builtin(language, pairwise=True)]
-    prompts = [
-        rendered(one, SAMPLE, RIVAL) for one in every if one.name not in ("fluency", "overall")
-    ]
+    names = ("coherence", "consistency", "relevance")
+    prompts = [rendered(one, SAMPLE, RIVAL) for one in every if one.name in names]
     assert len({prompt.messages[0]["content"] for prompt in prompts}) == 1
     assert len({prompt.question for prompt in prompts}) == 3
 
@@ -500,7 +522,8 @@ def test_comparisons_show_both_texts_and_no_names(language: str, name: str) -> N
     one = criteria.load(name, language=language, pairwise=True)
     text = prompt(one, SAMPLE, RIVAL)
     assert text.index(fenced(OUTPUT, "A")) < text.index(fenced(RIVAL.output, "B"))
-    assert (SOURCE in text[: text.index(OUTPUT)]) == (name != "fluency")
+    reads_source = name in ("coherence", "consistency", "overall", "relevance")
+    assert (SOURCE in text[: text.index(OUTPUT)]) == reads_source
     assert not any(system in text for system in (SAMPLE.system, RIVAL.system))
     assert text.partition(one.title)[2] == prompt(one, RIVAL, SAMPLE).partition(one.title)[2]
 
@@ -690,7 +713,10 @@ def test_cached_rendering_equals_fresh_rendering(language: str, form: Form) -> N
         "日本語\0output output\0",
         "\0",
     ]
-    for criterion in (replace(one, form=form) for one in criteria.builtin(language)):
+    # These show lists, or a request only if there is one.
+    slow = ("correct", "grounded", "polite", "safe")
+    quick = [one for one in criteria.builtin(language) if one.name not in slow]
+    for criterion in (replace(one, form=form) for one in quick):
         once, anew = (
             Renderer(criterion, criteria.template_bodies(criterion)),
             Renderer(criterion, criteria.template_bodies(criterion)),

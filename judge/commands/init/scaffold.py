@@ -51,10 +51,10 @@ def create_suite(
 ) -> str:
     """Return the text of a suite at `path` about these samples.
 
-    `criteria` are names and files (default: the rated built-in ones, else the default criteria of
-    summaries). `options` are keys of a suite, including `data`. Their paths are relative to the
-    working directory, the paths in the text to the suite's folder. `baseline` is the folder of a
-    run. Raises ConfigError if the samples have no default criteria, CriterionError or DataError if
+    `criteria` are names and files (default: the rated built-in ones, else those that are proposed
+    for answers, or the default criteria of summaries). `options` are keys of a suite, including
+    `data`. Their paths are relative to the working directory, the paths in the text to the suite's
+    folder. `baseline` is the folder of a run. Raises ConfigError if the samples have none of them, CriterionError or DataError if
     one of `criteria` does not fit.
     """
     language = str(options.get("language") or text.language_of(samples))
@@ -111,9 +111,9 @@ def _option_lines(path: Path, options: Mapping[str, Any], *, judgments: int) -> 
 
 
 def _fitting_criteria(samples: Sequence[Sample], language: str) -> list[str]:
-    """Return the rated built-in criteria whose columns the samples have, else the default ones.
+    """Return the rated built-in criteria whose columns the samples have, else the proposed ones.
 
-    Raises ConfigError if there are no default ones.
+    Raises ConfigError if there are none.
     """
     builtin = {criterion.name: criterion for criterion in criteria_module.builtin(language)}
     rated = dict.fromkeys(name for sample in samples for name in sample.human)
@@ -123,7 +123,7 @@ def _fitting_criteria(samples: Sequence[Sample], language: str) -> list[str]:
             with suppress(CriterionError, DataError):
                 criteria_module.check_samples(builtin[name], samples)
                 fitting.append(name)
-    return fitting or list(criteria_module.default_criteria(samples, rated=rated))
+    return fitting or list(criteria_module.proposed_criteria(samples, rated=rated))
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,7 @@ from judge.core.plugins import unknown_name_message
 from judge.core.records import Criterion, Sample, whole
 from judge.criteria.render import render_drafting_prompt
 from judge.data import samples
+from judge.data.answers import column_of, texts_of
 from judge.data.conversations import ANSWERING, MESSAGES, messages_before
 from judge.data.ratings import PairRating, Rating, Ratings, read_ratings
 from judge.data.rows import RawRow, rows
@@ -527,11 +528,16 @@ def _shown_beside(sample: Sample, fields: Sequence[str]) -> tuple[tuple[str, str
         "reference": sample.extra.get("reference") or (sample.references or ("",))[0],
     }
     values_beside: list[tuple[str, str]] = []
+    shown_columns: set[str] = set()
     for name in fields:
-        value = values.get(name)
-        if not value:
+        column = column_of(sample, name)
+        value = values.get(column)
+        if not value or column in shown_columns:
             continue
-        heading = name.replace("_", " ").capitalize()
+        shown_columns.add(column)
+        heading = column.replace("_", " ").capitalize()
+        if name == "passages":
+            value = texts_of(value)
         parts = value if isinstance(value, list | tuple) else [value]
         values_beside += [(heading, str(part)) for part in parts]
     return tuple(values_beside)

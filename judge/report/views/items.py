@@ -17,6 +17,7 @@ from judge.core.format import escape_controls, minus, number
 from judge.core.records import Column, Failure, Sample, Score
 from judge.core.scale_words import in_words
 from judge.core.signature import Signature
+from judge.data.answers import column_of, texts_of
 from judge.data.conversations import MESSAGES, messages_before
 from judge.report.document import ItemBrowser
 from judge.report.format import column_title, score_text
@@ -598,13 +599,23 @@ def _samples_by_item(result: Result) -> _Samples:
     names -= {"source", "output", "reference", "references", "first", "second", MESSAGES}
     by_item: dict[str, list[tuple[Sample, Pairs]]] = {}
     for sample in result.table.samples:
-        others = []
+        # By column, because two criteria may read one under different names.
+        others: dict[str, str] = {}
         for name in sorted(names):
-            value = sample.extra.get(name)
+            column = column_of(sample, name)
+            value = sample.extra.get(column)
             if value is not None:
-                others.append((name, str(value)))
-        by_item.setdefault(sample.item, []).append((sample, tuple(others)))
+                others[column] = _shown_value(value, is_list=name == "passages")
+        by_item.setdefault(sample.item, []).append((sample, tuple(others.items())))
     return by_item
+
+
+def _shown_value(value: Any, *, is_list: bool) -> str:
+    """Write a value of the data's own columns. The texts of a list are numbered, if there are several."""
+    texts = texts_of(value) if is_list else [str(value)]
+    if len(texts) == 1:
+        return texts[0]
+    return "\n\n".join(f"[{number}] {text}" for number, text in enumerate(texts, 1))
 
 
 def _item(name: str, outputs: Sequence[Output], n_lost: int, lowest: Lowest | None) -> Item:

@@ -1,0 +1,101 @@
+"""What belongs to an answer: the request that it answers, and the passages that it relies on.
+
+Data of answers have many names for these columns. Templates read them as `request` and `passages`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from judge.core.records import Sample
+from judge.data.cells import packed_texts
+from judge.data.conversations import MESSAGES, messages_before
+from judge.data.rows import is_empty
+
+REQUEST_COLUMNS = ("request", "question", "query", "prompt", "instruction", "user_input")
+"""Columns with the request, the first one before the others. Ragas writes `user_input`."""
+PASSAGE_COLUMNS = (
+    "passages",
+    "contexts",
+    "context",
+    "documents",
+    "retrieved_contexts",
+    "retrieval_context",
+)
+"""Columns with the passages. Ragas writes `retrieved_contexts`, DeepEval `retrieval_context`."""
+REFERENCE_COLUMNS = ("expected", "expected_answer", "ground_truth", "gold", "target", "solution")
+"""Columns that probably have the reference answer. They count only if they are mapped."""
+# Keys of the text of a passage that is an object.
+_TEXT_KEYS = ("text", "content", "page_content", "document", "passage")
+
+
+def answer_inputs(sample: Sample) -> dict[str, Any]:
+    """Return `request` and `passages` of a sample, each only if it has one.
+
+    The request is the first of the REQUEST_COLUMNS that is not empty, or else the source, or else
+    what was said before the output: a text, or the messages of a conversation of several turns.
+    The passages are a list of texts: the first of the PASSAGE_COLUMNS that is not empty, or else
+    the source if the request has a column of its own and is another text.
+    """
+    inputs: dict[str, Any] = {}
+    request_column = first_column(sample, REQUEST_COLUMNS)
+    passage_column = first_column(sample, PASSAGE_COLUMNS)
+    has_source = not is_empty(sample.source)
+    if request_column:
+        inputs["request"] = str(sample.extra[request_column])
+    elif has_source:
+        inputs["request"] = sample.source
+    elif messages_before(sample):
+        inputs["request"] = _request_of_messages(sample)
+    passages: list[str] = []
+    if passage_column:
+        passages = texts_of(sample.extra[passage_column])
+    elif request_column and has_source and sample.source != inputs["request"]:
+        passages = [str(sample.source)]
+    if passages:
+        inputs["passages"] = passages
+    return inputs
+
+
+def _request_of_messages(sample: Sample) -> Any:
+    """Return the only message before the output as a text, or several messages as they are."""
+    messages = messages_before(sample)
+    if len(messages) == 1:
+        _, content = messages[0]
+        return content
+    return sample.extra[MESSAGES]
+
+
+def column_of(sample: Sample, variable: str) -> str:
+    """Return the column that fills a variable of a template, "" if no column of the data's own does.
+
+    Every variable but `request` and `passages` has the name of its column.
+    """
+    columns = {"request": REQUEST_COLUMNS, "passages": PASSAGE_COLUMNS}.get(variable)
+    return variable if columns is None else first_column(sample, columns)
+
+
+def first_column(sample: Sample, names: tuple[str, ...]) -> str:
+    """Return the first of these columns that is not empty in a sample, "" if there is none."""
+    for name in names:
+        if not is_empty(sample.extra.get(name)):
+            return name
+    return ""
+
+
+def texts_of(value: Any) -> list[str]:
+    """Return the texts of a cell: a text, a list, or a list in JSON or Python as a table has it."""
+    if isinstance(value, str):
+        value = packed_texts(value) or [value]
+    parts = value if isinstance(value, list | tuple) else [value]
+    return [_text(part) for part in parts if not is_empty(part)]
+
+
+def _text(passage: Any) -> str:
+    """Return the text of a passage, which may be an object such as `{"text": ..., "id": ...}`."""
+    if isinstance(passage, Mapping):
+        for key in _TEXT_KEYS:
+            if isinstance(passage.get(key), str):
+                return str(passage[key])
+    return str(passage)

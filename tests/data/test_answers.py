@@ -1,0 +1,107 @@
+"""What belongs to an answer: the request and the passages, from columns of many names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from judge.core.records import Sample
+from judge.data import samples
+from judge.data.answers import PASSAGE_COLUMNS, REQUEST_COLUMNS, answer_inputs, column_of
+from tests.factories import write_jsonl
+
+
+def answer(source: str | None = None, **columns: Any) -> Sample:
+    return Sample("1", "s", "On Friday.", source=source, extra=columns)
+
+
+@pytest.mark.parametrize("column", REQUEST_COLUMNS)
+def test_a_request_may_have_any_of_its_names(column: str) -> None:
+    assert answer_inputs(answer(**{column: "When?"})) == {"request": "When?"}
+
+
+@pytest.mark.parametrize("column", PASSAGE_COLUMNS)
+def test_passages_may_have_any_of_their_names(column: str) -> None:
+    assert answer_inputs(answer(**{column: ["a", "b"]})) == {"passages": ["a", "b"]}
+
+
+def test_a_source_alone_is_the_request() -> None:
+    assert answer_inputs(answer("When?")) == {"request": "When?"}
+
+
+def test_a_source_beside_a_request_is_the_passage() -> None:
+    inputs = answer_inputs(answer("It left on Monday.", question="When?"))
+    assert inputs == {"request": "When?", "passages": ["It left on Monday."]}
+
+
+def test_a_source_that_repeats_the_request_is_no_passage() -> None:
+    assert answer_inputs(answer("When?", question="When?")) == {"request": "When?"}
+
+
+def test_contexts_come_before_a_source() -> None:
+    inputs = answer_inputs(answer("the source", question="When?", contexts=["the context"]))
+    assert inputs["passages"] == ["the context"]
+
+
+@pytest.mark.parametrize("empty", [None, "", " ", [], float("nan")])
+def test_an_empty_column_is_none(empty: Any) -> None:
+    assert answer_inputs(answer("When?", question=empty, contexts=empty)) == {"request": "When?"}
+
+
+@pytest.mark.parametrize(
+    ("cell", "passages"),
+    [
+        ("one text", ["one text"]),
+        ('["a", "b"]', ["a", "b"]),
+        ("['a' 'b']", ["a", "b"]),
+        ("[1] is a footnote", ["[1] is a footnote"]),
+        (["a", None, " ", "b"], ["a", "b"]),
+        ([{"text": "a", "id": 7}, {"page_content": "b"}], ["a", "b"]),
+    ],
+)
+def test_passages_are_a_text_a_list_or_a_list_in_a_cell(cell: Any, passages: list[str]) -> None:
+    assert answer_inputs(answer(contexts=cell))["passages"] == passages
+
+
+def rows_of(kind: str, folder: Path) -> Any:
+    """Return one answer with two contexts, as data of this kind."""
+    row = {"item": "1", "question": "When?", "contexts": ["a", "b"], "output": "On Friday."}
+    frame = pd.DataFrame([row])
+    path = folder / f"answers.{kind}"
+    if kind == "frame":
+        return frame
+    if kind == "jsonl":
+        return write_jsonl(path, [row])
+    if kind == "parquet":
+        frame.to_parquet(path)
+    else:
+        frame.to_csv(path, index=False)
+    return path
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "parquet", "csv", "frame"])
+def test_a_list_of_contexts_is_read_from_every_kind_of_data(kind: str, tmp_path: Path) -> None:
+    (sample,) = samples.load(rows_of(kind, tmp_path))
+    assert answer_inputs(sample) == {"request": "When?", "passages": ["a", "b"]}
+
+
+def test_the_only_message_before_an_answer_is_the_request() -> None:
+    messages = [{"role": "user", "content": "When?"}]
+    assert answer_inputs(answer(messages=messages)) == {"request": "When?"}
+
+
+def test_a_conversation_of_several_turns_is_the_request() -> None:
+    messages = [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "When?"},
+    ]
+    assert answer_inputs(answer(messages=messages)) == {"request": messages}
+
+
+def test_the_column_of_a_variable_is_the_one_that_fills_it() -> None:
+    sample = answer(query="When?", topic="mail")
+    columns = [column_of(sample, variable) for variable in ("request", "passages", "topic")]
+    assert columns == ["query", "", "topic"]
