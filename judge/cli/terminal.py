@@ -193,7 +193,7 @@ def _with_one_table(document: Document, name: str, format: str) -> Document:
 
     Raises ConfigError for a format that has all tables, and for an unknown name.
     """
-    from judge.report.document import only_table
+    from judge.report.table_selection import only_table
 
     if format not in _TABLE_FORMATS:
         known = ", ".join(_TABLE_FORMATS)

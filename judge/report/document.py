@@ -6,13 +6,11 @@ a format, and no renderer knows a report. Every text is plain text: renderers es
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import compress
 from typing import Any, Literal
-
-from judge.core.plugins import require_known
 
 Tone = Literal["", "strong", "good", "bad", "warning", "muted"]
 """The meaning of a text, which each format shows in its own way: colour, weight, or not at all."""
@@ -409,27 +407,3 @@ class Document:
     tests: tuple[TestSuite, ...] = ()
     tone: Tone = ""
     language: str = ""
-
-
-def only_table(document: Document, name: str) -> Document:
-    """Return a document that has only the table of this name. Raises ConfigError."""
-    tables = {each.name: each for each in _tables_of(document) if each.name}
-    require_known("table", [name], tables, "--table")
-    title = name.replace("-", " ").capitalize()
-    section = Section(name, title, lambda: (tables[name],))
-    return Document(title=document.title, sections=(section,), language=document.language)
-
-
-def _tables_of(document: Document) -> Iterator[Table]:
-    """Yield all tables. The summary's come last, because the sections have the full ones."""
-    for section in document.sections:
-        yield from _tables_in(section.blocks)
-    yield from _tables_in(document.summary)
-
-
-def _tables_in(blocks: Iterable[Block]) -> Iterator[Table]:
-    for block in blocks:
-        if isinstance(block, Table):
-            yield block
-        elif isinstance(block, Details):
-            yield from _tables_in(block.blocks)

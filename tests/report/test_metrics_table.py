@@ -11,7 +11,8 @@ from scipy import stats
 
 import judge
 from judge.core.plugins import document
-from judge.report.document import Table, only_table
+from judge.report.document import Table
+from judge.report.table_selection import only_table
 
 N_ITEMS = 30
 SYSTEMS = "abcdef"
