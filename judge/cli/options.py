@@ -154,6 +154,13 @@ table_option = option(
     metavar="NAME",
     group="Output",
 )
+columns_option = option(
+    "--columns",
+    "Only these columns of the table, in this order; names of rows turn it.",
+    metavar="NAME,...",
+    multiple=True,
+    group="Output",
+)
 output_option = option(
     "--output", "Write here (default: to the console).", type=PATH, metavar="FILE", group="Output"
 )

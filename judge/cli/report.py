@@ -11,6 +11,7 @@ import click
 from judge.cli.options import (
     PATH,
     Command,
+    columns_option,
     export_option,
     format_option,
     full_option,
@@ -42,6 +43,7 @@ _VALIDATE_OPTIONS = (
     "others",
     "level",
     "table",
+    "columns",
     "full",
     "output",
     "quiet",
@@ -89,6 +91,7 @@ _VALIDATE_OPTIONS = (
     group="Output",
 )
 @table_option
+@columns_option
 @full_option
 @option("--wide", "With --format csv: a row per item and system.", is_flag=True, group="Output")
 @export_option
@@ -104,6 +107,7 @@ def report_command(
     failures_as: str | None,
     figure: str | None,
     table: str | None,
+    columns: tuple[str, ...],
     full: bool,
     wide: bool,
     export: tuple[str, ...],
@@ -158,7 +162,16 @@ def report_command(
         return
     if output is None and format == "html":
         output = run / "report.html"
-    print_report(result, format, full=full, wide=wide, folder=run, output=output, table=table)
+    print_report(
+        result,
+        format,
+        full=full,
+        wide=wide,
+        folder=run,
+        output=output,
+        table=table,
+        columns=columns,
+    )
 
 
 def _check_whole_run(run: Path, *, where: bool, failures_as: str | None) -> None:
@@ -252,6 +265,7 @@ def compare_command(
 )
 @report_format
 @table_option
+@columns_option
 @full_option
 @output_option
 @quiet_option
@@ -263,6 +277,7 @@ def validate_command(
     epsilon: float,
     format: str,
     table: str | None,
+    columns: tuple[str, ...],
     full: bool,
     output: Path | None,
     quiet: bool,
@@ -290,7 +305,9 @@ def validate_command(
         check_run(run)
 
     compare_judges = partial(validate, level=level, epsilon=epsilon)
-    show = partial(print_report, format=format, full=full, output=output, table=table)
+    show = partial(
+        print_report, format=format, full=full, output=output, table=table, columns=columns
+    )
     # A report that was asked for, in a file or a format, is written all the same.
     silent = quiet and output is None and format == "console"
     if samples.is_data(data):

@@ -6,7 +6,7 @@ import json
 import re
 import shlex
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -162,19 +162,21 @@ def print_report(
     folder: Path | None = None,
     output: Path | None = None,
     table: str | None = None,
+    columns: Sequence[str] = (),
 ) -> None:
     """Print the report of a result, or write it to the file `output` and print that path.
 
     The console shows a summary, or everything with `full`. With `table`, the report is only the
-    table of this name. `folder` is the run's folder: it replaces RUN in the suggested commands, and
-    the last line names the page in it. `wide` is for CSV: a row per item and system.
+    table of this name; with `columns`, it has only these (of the first table by default).
+    `folder` is the run's folder: it replaces RUN in the suggested commands, and the last line names
+    the page in it. `wide` is for CSV: a row per item and system.
     """
     from judge.core import plugins
     from judge.core.format import no_ansi
 
     document = plugins.document(finished)
-    if table is not None:
-        document = _with_one_table(document, table, format)
+    if table is not None or columns:
+        document = _with_one_table(document, table, columns, format)
         full = True
     elif folder is not None and format == "console":
         document = _with_folder(document, folder)
@@ -188,8 +190,10 @@ def print_report(
         print_untrusted(text.rstrip("\n"), format)
 
 
-def _with_one_table(document: Document, name: str, format: str) -> Document:
-    """Return a document with only this table.
+def _with_one_table(
+    document: Document, name: str | None, columns: Sequence[str], format: str
+) -> Document:
+    """Return a document with only this table, and only these of its columns.
 
     Raises ConfigError for a format that has all tables, and for an unknown name.
     """
@@ -197,8 +201,9 @@ def _with_one_table(document: Document, name: str, format: str) -> Document:
 
     if format not in _TABLE_FORMATS:
         known = ", ".join(_TABLE_FORMATS)
-        raise ConfigError(f"--table: a report as {format} has all of them (known: {known})")
-    return only_table(document, name)
+        flag = "--columns" if name is None else "--table"
+        raise ConfigError(f"{flag}: a report as {format} has all of them (known: {known})")
+    return only_table(document, name, columns)
 
 
 def _with_folder(document: Document, folder: Path) -> Document:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import compress
+from math import ceil
 from typing import Any, Literal
 
 Tone = Literal["", "strong", "good", "bad", "warning", "muted"]
@@ -85,7 +86,8 @@ class Table:
 
     `name` identifies the table in LaTeX labels and page anchors. `key` explains marks in one or two
     lines. `sorts` lets the reader sort the rows on the page. A `short` table repeats one of the
-    sections in few columns: LaTeX and the full console leave it out.
+    sections in few columns: LaTeX and the full console leave it out. The columns of a `chosen`
+    table are those that the reader named, so that no format turns it.
     """
 
     columns: tuple[Column, ...]
@@ -95,22 +97,34 @@ class Table:
     name: str = ""
     sorts: bool = False
     short: bool = False
+    chosen: bool = False
+
+    @property
+    def n_naming(self) -> int:
+        """The number of columns that name the rows: one, or two if both are text."""
+        if len(self.columns) > 1 and not any(column.numeric for column in self.columns[:2]):
+            return 2
+        return 1
 
     @property
     def pages(self) -> tuple[Table, ...]:
-        """The table in parts that are narrow enough for paper.
+        """The table in parts that are narrow enough for paper."""
+        return self.parts(_MAX_ON_PAPER)
+
+    def parts(self, most: int) -> tuple[Table, ...]:
+        """Return the table in parts of about equally many columns, at most this many.
 
         Each part repeats the columns that name the rows.
         """
-        naming = 1
-        if len(self.columns) > 1 and not any(column.numeric for column in self.columns[:2]):
-            naming = 2
-        starts = range(naming, len(self.columns), _MAX_ON_PAPER)
-        if len(starts) <= 1:
+        naming = self.n_naming
+        n_columns = len(self.columns) - naming
+        if n_columns <= most:
             return (self,)
+        n_parts = ceil(n_columns / most)
+        size = ceil(n_columns / n_parts)
         parts = []
-        for start in starts:
-            end = start + _MAX_ON_PAPER
+        for start in range(naming, len(self.columns), size):
+            end = start + size
             part = replace(
                 self,
                 columns=(*self.columns[:naming], *self.columns[start:end]),
@@ -124,8 +138,12 @@ class Table:
     @property
     def tall(self) -> Table:
         """The table for paper, which is taller than wide: many columns of few rows become rows."""
-        if len(self.columns) <= _MAX_SIDE_BY_SIDE or len(self.rows) >= len(self.columns):
-            return self
+        is_wide = len(self.columns) > _MAX_SIDE_BY_SIDE and len(self.rows) < len(self.columns)
+        return self.turned if is_wide and not self.chosen else self
+
+    @property
+    def turned(self) -> Table:
+        """The table with a row for each column, and a column for each row."""
         names = []
         for column in self.columns:
             name = ", ".join(filter(None, (column.group, column.head)))

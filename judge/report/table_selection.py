@@ -1,20 +1,142 @@
-"""Select one table of a report."""
+"""Select one table of a report, and columns of it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
-from judge.core.plugins import require_known
+from judge.core.errors import ConfigError
+from judge.core.plugins import require_known, unknown_name_message
 from judge.report.document import Block, Details, Document, Section, Table
 
+_FLAG = "--columns"
 
-def only_table(document: Document, name: str) -> Document:
-    """Return a document that has only the table of this name. Raises ConfigError."""
+
+def only_table(document: Document, name: str | None, columns: Sequence[str] = ()) -> Document:
+    """Return a document that has only the table of this name (default: the first one).
+
+    With `columns`, it has only these columns, as `with_columns` selects them. Raises ConfigError.
+    """
     tables = {each.name: each for each in _tables_of(document) if each.name}
+    if name is None:
+        if not tables:
+            raise ConfigError(f"{_FLAG}: this report has no table")
+        name = next(iter(tables))
     require_known("table", [name], tables, "--table")
+    table = with_columns(tables[name], columns) if columns else tables[name]
     title = name.replace("-", " ").capitalize()
-    section = Section(name, title, lambda: (tables[name],))
+    section = Section(name, title, lambda: (table,))
     return Document(title=document.title, sections=(section,), language=document.language)
+
+
+def table_names(document: Document) -> tuple[str, ...]:
+    """Return the names of all tables, in the order of the report."""
+    return tuple(dict.fromkeys(each.name for each in _tables_of(document) if each.name))
+
+
+def with_columns(table: Table, names: Sequence[str]) -> Table:
+    """Return the table with these columns only, in this order, beside those that name the rows.
+
+    A name is that of the heading, with its group if several headings are equal; `a,b` are two. If
+    the names are those of rows, the table is turned: its rows become the columns. Upper and lower
+    case, spaces and hyphens do not matter. Raises ConfigError for an unknown or repeated name.
+    """
+    names = _separated(names, [*_headings(table).values(), *_row_names(table).values()])
+    repeated = [name for name in names if names.count(name) > 1]
+    if repeated:
+        raise ConfigError(f"{_FLAG}: {repeated[0]!r} is named twice")
+    headings = _headings(table)
+    positions = _positions(names, headings)
+    if positions is not None:
+        return _selected(table, positions)
+    row_names = _row_names(table)
+    positions = _positions(names, row_names)
+    if positions is not None and table.n_naming == 1:
+        turned = table.turned
+        return _selected(turned, [position + turned.n_naming for position in positions])
+    raise ConfigError(_unknown(names, [*headings.values()], [*row_names.values()]))
+
+
+def _separated(names: Sequence[str], known: Sequence[str]) -> list[str]:
+    """Return the names one by one; a known name may have a comma itself."""
+    separated: list[str] = []
+    for name in names:
+        parts = [name] if name in known else name.split(",")
+        separated += [part.strip() for part in parts if part.strip()]
+    if not separated:
+        raise ConfigError(f"{_FLAG}: no column is named (known: {', '.join(known)})")
+    return separated
+
+
+def _selected(table: Table, positions: Sequence[int]) -> Table:
+    """Return the table with the columns that name the rows and those at these positions.
+
+    A column without a heading belongs to the one before it.
+    """
+    kept = [*range(table.n_naming)]
+    for position in positions:
+        kept.append(position)
+        for following in range(position + 1, len(table.columns)):
+            if table.columns[following].head:
+                break
+            kept.append(following)
+    return replace(
+        table,
+        columns=tuple(table.columns[position] for position in kept),
+        rows=tuple(tuple(row[position] for position in kept) for row in table.rows),
+        chosen=True,
+    )
+
+
+def _headings(table: Table) -> dict[int, str]:
+    """Return the names of the columns that hold values, by position."""
+    heads = [column.head for column in table.columns]
+    headings: dict[int, str] = {}
+    for position, column in enumerate(table.columns):
+        if position < table.n_naming or not column.head:
+            continue
+        is_only_one = heads.count(column.head) == 1
+        name = column.head if is_only_one else f"{column.group} {column.head}".strip()
+        headings[position] = name
+    return headings
+
+
+def _row_names(table: Table) -> dict[int, str]:
+    """Return the names of the rows by position."""
+    return {position: row[0].text for position, row in enumerate(table.rows)}
+
+
+def _positions(names: Sequence[str], known: dict[int, str]) -> list[int] | None:
+    """Return where these names are, None if one is unknown."""
+    position_of_name = {_folded(name): position for position, name in reversed(known.items())}
+    # The exact spelling takes precedence: `a-b` and `a_b` may both be there.
+    position_of_name |= {name: position for position, name in reversed(known.items())}
+    positions: list[int] = []
+    for name in names:
+        position = position_of_name.get(name, position_of_name.get(_folded(name)))
+        if position is None:
+            return None
+        positions.append(position)
+    return positions
+
+
+def _folded(name: str) -> str:
+    """Return a name as it is compared: `rouge1` for `ROUGE-1`."""
+    return "".join(name.casefold().replace("-", "").replace("_", "").split())
+
+
+def _unknown(names: Sequence[str], columns: list[str], rows: list[str]) -> str:
+    """Say which name is neither a column nor a row, or that the names are of both."""
+    known = {_folded(name) for name in [*columns, *rows]}
+    unknown = [name for name in names if _folded(name) not in known]
+    if not unknown:
+        first_rows = [name for name in names if _folded(name) in {*map(_folded, rows)}]
+        return (
+            f"{_FLAG}: {first_rows[0]!r} is a row, and others are columns; name columns, or only "
+            "rows to turn the table"
+        )
+    message = unknown_name_message("column", unknown[0], columns)
+    return f"{_FLAG}: {message}. The names of rows turn the table: {', '.join(rows)}"
 
 
 def _tables_of(document: Document) -> Iterator[Table]:

@@ -250,6 +250,11 @@ def test_only_one_table_is_printed(judge: Callable[..., Any]) -> None:
     assert alone.code == 0, alone.err
     assert "Spearman" in alone.out
     assert "Next" not in alone.out
+    turned = judge("validate", "scored", "--columns", "other,judge", "--format", "latex")
+    assert " & other & judge \\\\\n" in turned.out
+    wrong = judge("validate", "scored", "--table", "metrics", "--columns", "helpfull")
+    assert wrong.code == 2
+    assert "--columns: unknown column 'helpfull'; did you mean 'helpful'?" in wrong.err
     unknown = judge("report", "scored", "--table", "leaderbord")
     assert unknown.code == 2
     assert "leaderboard" in unknown.err

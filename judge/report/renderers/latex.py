@@ -8,19 +8,30 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from itertools import groupby
+from math import ceil
 
 from judge.core.format import one_line
+from judge.core.line_breaks import longest_piece, pieces
 from judge.report import document as blocks
 from judge.report.document import Document
 
-_HEAD = (
-    "% Needs \\usepackage{booktabs,adjustbox}. Names in Japanese, Korean, Chinese and other "
-    "scripts need LuaLaTeX or XeLaTeX\n"
-    "% and a font that has them.\n"
+_HEAD = "% Needs \\usepackage{booktabs,graphicx}.\n"
+_OTHER_SCRIPTS = (
+    "% Compile with LuaLaTeX or XeLaTeX, and a font that has all letters of the names (for "
+    "Japanese, for\n% example \\setmainfont{Noto Serif CJK JP}): pdfLaTeX has none of other "
+    "scripts.\n"
 )
+_LAST_LATIN = "\u017f"  # the last letter that the default fonts of pdfLaTeX can accent
+_SHRUNK = "\\resizebox{\\ifdim\\width>\\linewidth\\linewidth\\else\\width\\fi}{!}{%"
+"""Begins a box that is made as narrow as the line, if it is wider."""
 _NAME = 80  # characters of a name
 _MAX_TEXTS = 2  # columns of text in a table of a paper
 _WIDE = 20  # characters, beyond which a heading is broken
+_MOST_SIDE_BY_SIDE = 10  # columns of numbers
+_MOST_WITH_INTERVALS = 6
+_LETTERS_PER_EM = 1.8  # of small type, on average
+_NARROWEST = 6  # em of a broken heading
+_WIDEST = 14
 
 # The characters that TeX reads as commands, replaces by others, or cannot print in OT1, its default
 # font encoding: it prints `<` as `¡`. Of straight quotes TeX makes curly ones.
@@ -52,7 +63,10 @@ _CHARACTERS = {
     "↓": "$\\downarrow$",
     "▲": "$\\uparrow$",
     "▼": "$\\downarrow$",
+    "→": "$\\rightarrow$",
+    "ε": "$\\epsilon$",
     "λ": "$\\lambda$",
+    "ω": "$\\omega$",
     "ρ": "$\\rho$",
     "✓": "$\\surd$",
     "✗": "$\\times$",
@@ -62,8 +76,6 @@ _CHARACTERS = {
 _ESCAPED = str.maketrans(_CHARACTERS)
 # The gap in `--` and `,,`. TeX's fonts would join them to a dash and a quotation mark.
 _LIGATURE_GAP = re.compile(r"(?<=-)(?=-)|(?<=,)(?=,)")
-# A line may end after each piece of a name: `meta/`, `llama_`, `instruct`.
-_PIECE = re.compile(r"[^_/ ]{0,15}[_/ ]|[^_/ ]{1,16}")
 
 
 def render(document: Document) -> str:
@@ -73,13 +85,11 @@ def render(document: Document) -> str:
     of small intervals. A table with many columns continues in a part below, and LaTeX shrinks a
     part that is wider than a line.
     """
-    parts = [_HEAD]
-    parts += [f"% {one_line(notice)}\n" for notice in document.notices]
-    for number, table in enumerate(_chosen_tables(document), 1):
-        if number > 1:
-            parts.append("\n")
-        parts.append(_table(table, number))
-    return "".join(parts)
+    notices = "".join(f"% {one_line(notice)}\n" for notice in document.notices)
+    tables = [_table(table, number) for number, table in enumerate(_chosen_tables(document), 1)]
+    text = "\n".join(tables)
+    other_scripts = _OTHER_SCRIPTS if max(text, default="") > _LAST_LATIN else ""
+    return f"{_HEAD}{other_scripts}{notices}{text}"
 
 
 def escape(text: str, limit: int = 0) -> str:
@@ -116,7 +126,7 @@ def _is_numeric(table: blocks.Table) -> bool:
 def _table(table: blocks.Table, number: int) -> str:
     """Write a floating table; the `number` labels one without a name."""
     name = re.sub("[^a-zA-Z0-9]+", "-", table.name).strip("-") or str(number)
-    tabulars = ["\n".join(_tabular(part)) for part in table.tall.pages]
+    tabulars = ["\n".join(_tabular(part)) for part in _parts(table)]
     caption = escape(" ".join(filter(None, (table.caption, table.key))))
     lines = [
         "\\begin{table}",
@@ -131,10 +141,21 @@ def _table(table: blocks.Table, number: int) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _parts(table: blocks.Table) -> tuple[blocks.Table, ...]:
+    """Return the table in parts that fit on a line and are large enough to read.
+
+    A wide table of few rows is turned.
+    """
+    if len(table.rows) <= _MOST_WITH_INTERVALS:
+        table = table.tall
+    has_intervals = any(cell.note for row in table.rows for cell in row)
+    return table.parts(_MOST_WITH_INTERVALS if has_intervals else _MOST_SIDE_BY_SIDE)
+
+
 def _tabular(table: blocks.Table) -> Iterator[str]:
     """Yield the lines of one tabular."""
     title, *columns = table.columns
-    yield "\\begin{adjustbox}{max width=\\linewidth}"
+    yield _SHRUNK
     yield f"\\begin{{tabular}}{{l{'r' * len(columns)}}}"
     yield "\\toprule"
     yield from _group_headings(columns)
@@ -147,8 +168,7 @@ def _tabular(table: blocks.Table) -> Iterator[str]:
         if any(cell.note for cell in cells):
             yield _row("", map(_small_note, cells))
     yield "\\bottomrule"
-    yield "\\end{tabular}"
-    yield "\\end{adjustbox}"
+    yield "\\end{tabular}}"
 
 
 def _group_headings(columns: Iterable[blocks.Column]) -> Iterator[str]:
@@ -170,15 +190,17 @@ def _group_headings(columns: Iterable[blocks.Column]) -> Iterator[str]:
 
 
 def _column_head(column: blocks.Column) -> str:
-    """Return the heading of a column; a long one is broken into lines."""
+    """Return the heading of a column; a long one is broken into lines, never inside a word."""
     head = one_line(column.head, _NAME) + blocks.ARROWS[column.better]
     if len(head) <= _WIDE:
         return escape(head)
-    pieces = []
-    for piece in _PIECE.findall(head):
+    broken = ""
+    for piece in pieces(head):
         line_end = " " if piece.endswith(" ") else "\\allowbreak{}"
-        pieces.append(escape(piece) + line_end)
-    return f"\\parbox[b]{{6em}}{{\\raggedleft {''.join(pieces)}}}"
+        broken += escape(piece) + line_end
+    width = ceil(longest_piece(head) / _LETTERS_PER_EM)
+    width = min(max(width, _NARROWEST), _WIDEST)
+    return f"\\parbox[b]{{{width}em}}{{\\raggedleft {broken}}}"
 
 
 def _value(cell: blocks.Cell) -> str:

@@ -1,0 +1,84 @@
+"""Columns of a table, chosen by name. Oracle: the cells themselves."""
+
+from __future__ import annotations
+
+import pytest
+
+from judge.core.errors import ConfigError
+from judge.report.document import Column, Table, table
+from judge.report.table_selection import with_columns
+
+SCORES = table(
+    ("system", "overall", "ROUGE-1", Column("best", better="higher"), Column("", numeric=False)),
+    (("a", 1, 2, 3, "x"), ("b, c", 4, 5, 6, "y")),
+)
+PANEL = table(
+    ("", Column("mean", group="tone"), Column("mean", group="fluency"), "n"), (("a", 1, 2, 3),)
+)
+
+
+def _texts(table: Table) -> list[list[str]]:
+    heads = [column.head for column in table.columns]
+    return [heads, *([cell.text for cell in row] for row in table.rows)]
+
+
+def test_columns_are_in_the_order_of_their_names() -> None:
+    assert _texts(with_columns(SCORES, ["ROUGE-1,overall"])) == [
+        ["system", "ROUGE-1", "overall"],
+        ["a", "2", "1"],
+        ["b, c", "5", "4"],
+    ]
+
+
+def test_case_and_hyphens_do_not_matter() -> None:
+    assert _texts(with_columns(SCORES, ["rouge1"]))[0] == ["system", "ROUGE-1"]
+
+
+def test_a_column_without_heading_comes_with_the_one_before_it() -> None:
+    assert _texts(with_columns(SCORES, ["best"])) == [
+        ["system", "best", ""],
+        ["a", "3", "x"],
+        ["b, c", "6", "y"],
+    ]
+
+
+def test_names_of_rows_turn_the_table() -> None:
+    """A name may have a comma."""
+    assert _texts(with_columns(SCORES, ["b, c", "a"])) == [
+        ["", "b, c", "a"],
+        ["overall", "4", "1"],
+        ["ROUGE-1", "5", "2"],
+        ["best ↑", "6", "3"],
+        ["", "y", "x"],
+    ]
+
+
+def test_equal_headings_are_named_with_their_group() -> None:
+    assert _texts(with_columns(PANEL, ["fluency mean", "n"])) == [
+        ["", "mean", "n"],
+        ["a", "2", "3"],
+    ]
+
+
+def test_chosen_columns_are_not_turned_again() -> None:
+    heads = [f"c{number}" for number in range(12)]
+    wide = table(("", *heads), (("a", *range(12)),))
+    assert len(wide.tall.columns) == 2
+    assert with_columns(wide, heads).tall.columns == with_columns(wide, heads).columns
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        ("overal", "unknown column 'overal'; did you mean 'overall'?"),
+        ("foo", "known: overall, ROUGE-1, best"),
+        ("overall,a", "'a' is a row, and others are columns"),
+        ("overall,overall", "'overall' is named twice"),
+        (" ,", "no column is named"),
+    ],
+)
+def test_names_that_choose_nothing_are_refused(names: str, message: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        with_columns(SCORES, [names])
+    assert str(refused.value).startswith("--columns: ")
+    assert message in str(refused.value)
