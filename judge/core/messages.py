@@ -62,6 +62,12 @@ def command(name: str) -> str:
     return f"judge.{_FUNCTIONS.get(name, name)}" if in_python() else f"judge {name}"
 
 
+class Remark(str):
+    """A note that warns of nothing: it says what was read or done, and nothing has to be done."""
+
+    __slots__ = ()
+
+
 FORMER_NAMES = {
     "force": "overwrite",
     "replace": "overwrite",

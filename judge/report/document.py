@@ -396,7 +396,7 @@ class Document:
     `finding` answers the reader's question: the headline, then one or two sentences. `tone` is
     `good` if the finding names a winner or says that all is well. `scope` is the amount of data, in
     two or three words. `about` are facts below the title, such as the judge and the number of
-    texts. `notices` must be read before any number. `summary` fits a screen; the console prints the
+    texts. `notices` must be read before any number. `remarks` warn of nothing. `summary` fits a screen; the console prints the
     `sections`, which hold everything else, only with `--full`. `footer` lines, such as counts and
     paths, end the summary on the console. `next` are commands that may help now; RUN in them means
     the run's folder.
@@ -414,6 +414,7 @@ class Document:
     scope: str = ""
     about: tuple[str, ...] = ()
     notices: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
     summary: tuple[Block, ...] = ()
     sections: tuple[Section, ...] = ()
     footer: tuple[str, ...] = ()

@@ -217,7 +217,8 @@ class RunInfo(ModelUse):
     """A run: its configuration, data, judges and criteria, how it ended, and what its judges and
     systems used in all.
 
-    `notices` are what every report has to show, such as that no model was asked. `started` is a
+    `notices` are what every report has to show, such as that no model was asked. `notes` are
+    warnings, and `remarks` say what was read or done. `started` is a
     time in ISO 8601, and `seconds` how long the run took. `preferences` are people's, of a ranking.
     `prompts` has the first prompt of each column of a judge."""
 
@@ -237,6 +238,7 @@ class RunInfo(ModelUse):
     budget: BudgetInfo | None = None
     notices: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
     versions: Mapping[str, str] = field(default_factory=dict)
     prompts: FirstPrompts = field(default_factory=dict)
 

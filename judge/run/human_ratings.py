@@ -9,7 +9,7 @@ from judge.config import DEFAULT_CRITERIA, RankConfig, RunConfig
 from judge.core.criterion_entry import name_of
 from judge.core.errors import ConfigError, DataError
 from judge.core.format import listed, plural
-from judge.core.messages import command, option
+from judge.core.messages import Remark, command, option
 from judge.core.plugins import unknown_name_message
 from judge.core.records import Column, Criterion, Sample, Scale
 from judge.criteria import builtin, builtin_rated, default_criteria
@@ -141,7 +141,9 @@ def join_sheet(
             f"{first.where}: the data lack a text of item {first.item!r} and system "
             f"{first.first!r} or {first.second!r}"
         )
-    notes = [f"Ratings from {source} ({sheet.form}): {_describe(sheet, single, pairs)}."]
+    notes: list[str] = [
+        Remark(f"Ratings from {source} ({sheet.form}): {_describe(sheet, single, pairs)}.")
+    ]
     if sheet.unread:
         notes.append(f"No ratings are in its columns {', '.join(sheet.unread)}.")
     if sheet.replaced:

@@ -16,7 +16,7 @@ from judge.config import RankConfig, RunConfig
 from judge.core import plugins
 from judge.core.criterion_entry import name_of
 from judge.core.errors import ConfigError, DataError, JudgeError
-from judge.core.messages import option
+from judge.core.messages import Remark, option
 from judge.core.option_values import finite_number
 from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.core.signature import Signature
@@ -30,13 +30,14 @@ def default_metrics(config: RunConfig, rows: Sequence[Sample]) -> tuple[tuple[st
     """Return the names of a plan's metrics, with notes about them and the data."""
     names = config.metrics
     if isinstance(config, RankConfig):
-        return (), ["A ranking has no metrics; judge run has them."] if names else []
-    notes = []
+        unused = Remark("A ranking has no metrics; judge run has them.")
+        return (), [unused] if names else []
+    notes: list[str] = []
     if names is None:
         names = _DEFAULT if any(sample.references for sample in rows) else ()
         # A table of scores may have no texts at all.
         if not names and not config.judge_columns:
-            notes.append("The data has no references: no reference metrics.")
+            notes.append(Remark("The data has no references, so no ROUGE, BLEU or chrF."))
     if not names:
         return names, notes
     mismatched = sum(_in_other_script(sample) for sample in rows)

@@ -22,7 +22,7 @@ from judge.core.criterion_entry import keys_of
 from judge.core.errors import ConfigError, CriterionError, StorageError
 from judge.core.files import recover, try_writing
 from judge.core.format import plural, text_name
-from judge.core.messages import command, option
+from judge.core.messages import Remark, command, option
 from judge.core.records import (
     IDENTICAL,
     Criterion,
@@ -467,14 +467,14 @@ def _open_judges(
 
 def _row_notes(config: RunConfig, rows: Sequence[Sample], chosen: Sequence[Criterion]) -> list[str]:
     """Return notes on the filter, on empty texts and on human ratings."""
-    notes = []
+    notes: list[str] = []
     if config.where:
-        notes.append(f"Only rows with {samples.describe_filter(config.where)}.")
+        notes.append(Remark(f"Only rows with {samples.describe_filter(config.where)}."))
     guessed = {guess for row in rows for guess in samples.guessed_columns(row, config.map).items()}
     if guessed:
         columns = ", ".join(f"{column} as {name}" for column, name in sorted(guessed))
         notes.append(
-            f"Columns read under another name: {columns} ({option('map')} chooses others)."
+            Remark(f"Columns read under another name: {columns} ({option('map')} chooses others).")
         )
     empty = [sample for sample in rows if not sample.output.strip()]
     if empty and not (config.judge_columns and len(empty) == len(rows)):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from judge.config import RankConfig, RunConfig
 from judge.core.errors import CriterionError, DataError
 from judge.core.format import cut_middle, dollars, listed, plural
-from judge.core.messages import option
+from judge.core.messages import Remark, option
 from judge.core.records import Column, Criterion, Prompt, Usage
 from judge.core.signature import Signature
 from judge.core.version import __version__
@@ -145,7 +145,8 @@ def metadata_factory(
         budget = None
         if ledger.budget is not None:
             budget = BudgetInfo(ledger.budget.amount, ledger.budget.unit, ledger.spent)
-        remarks = _remarks(prepared, progress, complete=status == "complete")
+        notes = [*prepared.notes, *progress.notes]
+        notes += _remarks(prepared, progress, complete=status == "complete")
         return replace(
             fixed,
             status=status,
@@ -157,7 +158,8 @@ def metadata_factory(
             requests=in_all.requests,
             cost=in_all.cost,
             budget=budget,
-            notes=(*prepared.notes, *progress.notes, *remarks),
+            notes=tuple(note for note in notes if not isinstance(note, Remark)),
+            remarks=tuple(note for note in notes if isinstance(note, Remark)),
         )
 
     return now

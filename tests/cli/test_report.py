@@ -98,7 +98,7 @@ def test_the_report_counts_how_replies_were_read(
     result = replace(result, table=replace(result.table, scores=tuple(scores.values())))
     result.save(tmp_path / "r")
     line = (
-        "! Scores not in the requested form: 1 of 24 read from a sentence, "
+        "Scores not in the requested form: 1 of 24 read from a sentence, "
         "1 of 24 from the answer to a repair question."
     )
     assert line in " ".join(command("report", "r").out.split())

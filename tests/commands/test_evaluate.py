@@ -221,7 +221,7 @@ def test_reference_metrics_are_left_out_without_references_with_a_note(
     rows = [{k: v for k, v in row.items() if k != "references"} for row in ROWS]
     result = judge.evaluate(rows, ["relevance"], model=provider)
     assert [c.name for c in result.table.columns] == ["relevance"]
-    assert any("no references" in note for note in result.info.notes)
+    assert any("no references" in note for note in result.info.remarks)
 
 
 def test_metrics_that_no_text_has_the_data_for_are_refused_before_a_judge_is_paid(

@@ -351,7 +351,7 @@ def test_a_report_says_how_a_vendor_without_probabilities_was_scored(
     result = run(chat_server, **settings)
     assert not result.failures
     assert not any({"logprobs", "n"} & body.keys() for body in chat_server.bodies)
-    assert list(build_provenance(result).banners) == banners
+    assert list(build_provenance(result).remarks) == banners
     assert all(banner in result.report("console") for banner in banners)
 
 
@@ -365,7 +365,7 @@ def test_notes_a_server_that_lists_only_the_chosen_token(
 
     chat_server.answer = answer
     banner = "m lists fewer token probabilities than asked for: scores are means of 20 draws."
-    assert build_provenance(run(chat_server, weighting="auto")).banners == (banner,)
+    assert build_provenance(run(chat_server, weighting="auto")).remarks == (banner,)
 
 
 @pytest.mark.parametrize(

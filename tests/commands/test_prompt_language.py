@@ -161,7 +161,7 @@ def test_a_chosen_language_is_noted_only_for_mixed_data() -> None:
     assert any(note.startswith(sentence) for note in both.info.notes)
     one = judge.evaluate(data(en=3, ja=2), ["coherence"], where={"lang": "ja"}, **JUDGE)
     assert one.info.language == PromptLanguage("ja", "detected")
-    assert "Only rows with lang=ja." in one.info.notes
+    assert "Only rows with lang=ja." in one.info.remarks
     assert not any("several languages" in note for note in one.info.notes)
 
 

@@ -73,7 +73,7 @@ def changed(tmp_path: Path, name: str, change: Callable[[Any], None]) -> Path:
 def test_scores_are_those_of_the_same_table(name: str, tmp_path: Path) -> None:
     tool, scores = TEXTS[name]
     result = evaluate(FILES / name)
-    assert f"Read as a result file of {tool}." in map(str, result.info.notes)
+    assert f"Read as a result file of {tool}." in map(str, result.info.remarks)
     assert [column.name for column in result.table.columns] == list(scores)
     path = tmp_path / "scores.csv"
     with path.open("w", newline="") as file:

@@ -99,7 +99,7 @@ def document(text: str, language: str = "") -> Document:
     content = every_block(text)
     sections = (Section("parts", text, lambda: content), Section("empty", "left out", tuple))
     return Document(
-        text, (text, text), text, (text,), (text,), content, sections, (text,), (text,), records=({text: text},),
+        text, (text, text), text, (text,), (text,), (text,), content, sections, (text,), (text,), records=({text: text},),
         tone="good", language=language,
     )  # fmt: skip
 
@@ -249,7 +249,18 @@ def test_names_of_a_right_to_left_script_reorder_nothing_after_them() -> None:
     isolated = "systems <bdi>أحمد-2</bdi>, <bdi>בית</bdi>: 4.60 [4.20, 5.00]"
     marked = "systems \u2068أحمد-2\u2069, \u2068בית\u2069: 4.60 [4.20, 5.00]"
     named = Section("s", text, lambda: every_block(text))
-    page = render(Document(text, (text, text), text, (text,), (text,), every_block(text), (named,)))
+    page = render(
+        Document(
+            text,
+            (text, text),
+            text,
+            (text,),
+            (text,),
+            (text,),
+            every_block(text),
+            (named,),
+        )
+    )
     hidden = r'(?:href|id)="[^"]*"|<q .*?</q>|<code.*?</code>|<(?:b|small) dir="auto".*?</(?:b|small)>|<pre.*?</pre>'
     for written, least in (
         (page, 40),

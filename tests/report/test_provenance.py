@@ -28,10 +28,15 @@ def test_a_failed_comparison_names_both_systems(ranking: Result) -> None:
     )
 
 
-def test_banners_show_status_notes_and_unmet_parameters(result: Result) -> None:
+def test_banners_show_status_and_notes(result: Result) -> None:
     assert build_provenance(result).banners == (
         "This run was interrupted. What had come back is shown; run the same command again to go on.",
         "scripted replies: no model was asked",
+    )
+
+
+def test_unmet_parameters_are_no_warning(result: Result) -> None:
+    assert build_provenance(result).remarks == (
         "small-judge: gives no token probabilities (6 answers).",
     )
 

@@ -124,7 +124,7 @@ def test_scores_made_without_token_probabilities_say_how(
 ) -> None:
     result = scored(methods, **judge)
     assert server_notes(result) == (sentence,)
-    assert sentence in build_provenance(result).banners
+    assert sentence in build_provenance(result).remarks
 
 
 @pytest.mark.parametrize("method", ["samples", "single"])

@@ -117,8 +117,8 @@ def _tokenizers(setting: str) -> set[str]:
 
 def _banners(names: tuple[str, str], old: Result, new: Result) -> Iterator[str]:
     """Yield the warnings that both reports share, then the others with the name of their run."""
-    old_banners = build_provenance(old).banners
-    new_banners = build_provenance(new).banners
+    old_banners = build_provenance(old).notes
+    new_banners = build_provenance(new).notes
     for text in old_banners:
         if text in new_banners:
             yield text

@@ -199,7 +199,7 @@ def load_rated(
     for run in (first, *rest):
         about = build_provenance(run)
         titles[about.title] = None
-        banners.update(dict.fromkeys(about.banners))
+        banners.update(dict.fromkeys(about.notes))
     # The ratings of the other runs are not used, so notes on them would mislead.
     unused_notes = {note for run in rest for note in ledger.notes(run.table.samples)}
     unused_notes.difference_update(ledger.notes(first.table.samples))
@@ -280,7 +280,7 @@ def _of_ranking(run: Result, notes: Sequence[str]) -> Validation:
             f"{option('ratings', 'FILE')}: item, first, second, rater, criterion and value (first, "
             "second or tie), or ratings of single texts"
         )
-    banners = [note for note in about.banners if note not in notes]
+    banners = [note for note in about.notes if note not in notes]
     return Validation(
         f"Agreement with people: {about.title}", (), (*banners, *notes), preferences=compared
     )

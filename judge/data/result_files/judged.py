@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from judge.core.errors import DataError
-from judge.core.messages import option
+from judge.core.messages import Remark, option
 from judge.core.option_values import finite_number
 from judge.core.records import Better
 from judge.data.rows import RawRow, is_missing
@@ -69,7 +69,7 @@ class ResultFile:
 
     def notes(self) -> list[str]:
         """Return what the run says about the file."""
-        notes = [f"Read as a result file of {self.tool}."]
+        notes: list[str] = [Remark(f"Read as a result file of {self.tool}.")]
         if self.further:
             names = ", ".join(list(self.further)[:_MOST_NAMED])
             if len(self.further) > _MOST_NAMED:

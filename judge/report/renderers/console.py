@@ -81,6 +81,8 @@ def render(
     _print_finding(document, screen)
     for notice in document.notices:
         _print(blocks.Notice(notice), screen)
+    for remark in document.remarks:
+        _print(blocks.Paragraph(remark, "muted"), screen)
     for block in document.summary:
         if _is_in_summary(block, screen):
             # These begin with a blank line of their own.

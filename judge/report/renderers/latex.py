@@ -85,11 +85,12 @@ def render(document: Document) -> str:
     of small intervals. A table with many columns continues in a part below, and LaTeX shrinks a
     part that is wider than a line.
     """
-    notices = "".join(f"% {one_line(notice)}\n" for notice in document.notices)
+    notes = (*document.notices, *document.remarks)
+    comments = "".join(f"% {one_line(note)}\n" for note in notes)
     tables = [_table(table, number) for number, table in enumerate(_chosen_tables(document), 1)]
     text = "\n".join(tables)
     other_scripts = _OTHER_SCRIPTS if max(text, default="") > _LAST_LATIN else ""
-    return f"{_HEAD}{other_scripts}{notices}{text}"
+    return f"{_HEAD}{other_scripts}{comments}{text}"
 
 
 def escape(text: str, limit: int = 0) -> str:

@@ -43,6 +43,7 @@ def render(document: Document) -> str:
         headline, *details = document.finding
         parts.append(" ".join([f"**{escape(headline)}**", *map(escape, details)]))
     parts += [f"> {escape(notice, 500)}" for notice in document.notices[:20]]
+    parts += [escape(remark, 500) for remark in document.remarks[:20]]
     parts.append(escape(" · ".join(document.about)))
     parts += map(_text, document.summary)
     for section in sorted(document.sections, key=lambda section: section.folded):

@@ -274,6 +274,7 @@ def view(result: Result) -> Document:
         scope=number_of_items(result),
         about=tuple(_facts(result, n_lost)),
         notices=(*about.banners, *_notices(result)),
+        remarks=about.remarks,
         summary=tuple(_summary(result, board, n_lost)),
         sections=tuple(_sections(result, board)),
         footer=tuple(_footer(result, about.failures, n_lost)),

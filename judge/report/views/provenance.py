@@ -86,17 +86,23 @@ class Provenance:
     """What every report says beside its numbers.
 
     `judges` has the settings and refusals of each one, by name. `banners` go before any number; the
-    first ones say that no model judged. `signed` has the columns' signatures, and for judgments how
+    first ones say that no model judged. `remarks` warn of nothing. `signed` has the columns' signatures, and for judgments how
     many scores each method gave.
     """
 
     title: str
     banners: tuple[str, ...]
+    remarks: tuple[str, ...]
     failures: tuple[FailureKind, ...]
     facts: tuple[tuple[str, str], ...]
     usage: str
     judges: tuple[tuple[str, str], ...]
     signed: tuple[tuple[str, str], ...]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The banners, then the remarks."""
+        return (*self.banners, *self.remarks)
 
 
 def build_provenance(result: Result) -> Provenance:
@@ -106,6 +112,7 @@ def build_provenance(result: Result) -> Provenance:
     return Provenance(
         title=one_line(str(_title(result.info))),
         banners=tuple(dict.fromkeys(_banners(result))),
+        remarks=tuple(dict.fromkeys(_remarks(result))),
         failures=failures,
         facts=_facts(result, n_lost),
         usage=usage_of_run(result.info),
@@ -180,9 +187,14 @@ def _banners(result: Result) -> Iterator[str]:
     if info.status in UNFINISHED:
         yield UNFINISHED[info.status]
     yield from map(one_line, info.notes)
+    yield from _thin_scores(result)
+
+
+def _remarks(result: Result) -> Iterator[str]:
+    """Yield what was read or done otherwise than the reader may expect, and needs no action."""
+    yield from map(one_line, result.info.remarks)
     yield from server_notes(result)
     yield from map(one_line, ledger.notes(result.table.samples))
-    yield from _thin_scores(result)
     yield from _readings_in_words(result)
 
 

@@ -79,6 +79,7 @@ def view(result: Result) -> Document:
         scope="" if names_items else n_items,
         about=(systems, n_items, plural(n_pairs, "pair"), f"{n_failed:,} failed"),
         notices=(*about.banners, *filter(None, [ranking_failure_notice(result)])),
+        remarks=about.remarks,
         summary=tuple(_summary(rankings, n_pairs, n_failed)),
         sections=tuple(_sections(result, agreement)),
         footer=(
