@@ -446,14 +446,18 @@ class PromptFile:
             raise ConfigError(f"{path}: has more than {MAX_CHARACTERS:,} characters")
         return cls(path, text)
 
-    def render(self, item: Sample) -> str:
+    def render(self, item: Sample, mapping: Mapping[str, str | Sequence[str]] = {}) -> str:
         """Return the prompt for an item.
 
-        Raises ConfigError, with the line of the template and the item.
+        `mapping` has the columns of the data that were renamed, by their new names. The prompt can
+        read them under both names. Raises ConfigError, with the line of the template and the item.
         """
         variables = {name: value for name, value in item.extra.items() if value is not None}
         if item.source:
             variables["source"] = item.source
+        for name, column in mapping.items():
+            if name in variables and isinstance(column, str):
+                variables.setdefault(column, variables[name])
         label = str(self.path)
         templates = Templates(label, ((label, self.text, label),))
         try:

@@ -59,6 +59,8 @@ _OF_THE_JUDGE: dict[str, Any] = {
     "temperature": None,
 }
 """What a run says to its judge and not to the systems that write."""
+_OF_OUTPUT_FILES = frozenset({"item", "system", "output", "generation"})
+"""The fields that are read from a file of outputs."""
 FILE = "outputs.jsonl"
 """The outputs in the folder of a run."""
 
@@ -201,6 +203,7 @@ class _Writer:
         self._name = name
         self._spec = spec
         self._prompt = PromptFile.read(spec.prompt)
+        self._mapping = config.map
         self._all_items = items
         self._without_prompt, prompts = self._render(items)
         self._items = [item for item in items if item.item not in self._without_prompt]
@@ -290,7 +293,7 @@ class _Writer:
         prompts: list[str] = []
         for item in items:
             try:
-                prompts.append(self._prompt.render(item))
+                prompts.append(self._prompt.render(item, self._mapping))
             except ConfigError as error:
                 without[item.item] = error
         if without and not prompts:
@@ -546,7 +549,9 @@ def _from_file(
     name: str, path: Path, items: Sequence[Sample], config: RunConfig
 ) -> Iterator[list[Sample | Failure]]:
     """Yield for each item its outputs in a file of one system, or a failure."""
-    loaded = samples.load(path, mapping=config.map)
+    # The file needs no column that only the prompts of other systems read.
+    mapping = {field: column for field, column in config.map.items() if field in _OF_OUTPUT_FILES}
+    loaded = samples.load(path, mapping=mapping)
     systems = list(dict.fromkeys(sample.system for sample in loaded))
     if len(systems) > 1:
         raise DataError(

@@ -17,7 +17,7 @@ from judge.core.messages import in_python, option
 from judge.core.request_options import Judge, public_headers
 from judge.metrics import Metric
 from judge.providers import Capabilities, Provider
-from judge.providers.recording import ReplayProvider, replayed
+from judge.providers.recording import replayed
 from judge.providers.vendors import VENDORS, host_of_another
 from judge.scoring.strategies import EFFORT, HEADERS, REASONING_DRAWS, SamplingOptions
 
@@ -286,14 +286,6 @@ def judge_notes(
         notes.append(
             "Replies were drawn at temperature 0. They differ only if the server is not "
             "deterministic."
-        )
-    recordings = [judge for judge in judges.values() if isinstance(judge, ReplayProvider)]
-    recorded = max((recording.draws for recording in recordings), default=0)
-    draws = max((judge.settings.draws for judge in opened.values()), default=0)
-    if 1 < recorded < draws and config.weighting in ("auto", "samples"):
-        notes.append(
-            f"The recording holds {recorded} draws of a prompt, not the {draws} asked for: scores "
-            f"are of {recorded}."
         )
     return notes
 

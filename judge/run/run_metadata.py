@@ -25,6 +25,7 @@ from judge.execution.judgments import Judgment
 from judge.execution.progress import JudgeProgress, Progress
 from judge.providers import Provider
 from judge.providers.pricing import cost_of, is_own, why_unknown
+from judge.providers.recording import ReplayProvider
 from judge.providers.scripted import ScriptedProvider
 from judge.providers.vendors import signed
 from judge.results.prompts import messages_of
@@ -175,6 +176,7 @@ def _remarks(prepared: PreparedRun, progress: Progress, *, complete: bool) -> li
     for judge, counts in progress.judges.items():
         if 0 < counts.draws < prepared.plans[judge].draws:
             remarks.append(_fewer_draws(prepared, judge, counts))
+    remarks += _recorded_draws(prepared, progress)
     for judge, counts in progress.judges.items():
         remarks += _stopped_criteria(counts, column_suffix(prepared, judge))
     failed_again = sum(counts.failed_cached for counts in progress.judges.values())
@@ -189,6 +191,18 @@ def _remarks(prepared: PreparedRun, progress: Progress, *, complete: bool) -> li
     if complete and not partly and config.engine == "local":
         remarks += _unused_rules(prepared, progress)
     return remarks
+
+
+def _recorded_draws(prepared: PreparedRun, progress: Progress) -> Iterator[str]:
+    """Yield a remark for a recording with fewer draws than the judge asked for."""
+    for name, provider in prepared.judges.items():
+        # It counts draws only if the judge drew. Prompts of systems may have several replies, too.
+        asked = progress.judges[name].draws
+        if isinstance(provider, ReplayProvider) and 1 < provider.draws < asked:
+            yield (
+                f"The recording holds {provider.draws} draws of a prompt, not the {asked} asked "
+                f"for: scores are of {provider.draws}."
+            )
 
 
 def _fewer_draws(prepared: PreparedRun, judge: str, counts: JudgeProgress) -> str:

@@ -121,6 +121,33 @@ def test_an_item_without_a_field_of_the_prompt_fails_alone(
     assert command("plan", "run.yaml").code == 0
 
 
+def test_a_prompt_reads_a_renamed_column_under_both_names(
+    project: Path, command: Callable[..., Any]
+) -> None:
+    replaced(project / "articles.jsonl", '"source"', '"article"')
+    replaced(project / "run.yaml", "criteria:", "map: {source: article}\ncriteria:")
+    replaced(project / "long.jinja", "{{ source }}", "{{ article }}")
+    done = command("run", "run.yaml", "--generate-only", "--out", "texts.jsonl")
+    assert (done.code, done.out.strip()) == (0, "texts.jsonl"), done.err
+
+
+def test_a_recording_of_generations_and_probabilities_lacks_no_draws(
+    project: Path, command: Callable[..., Any]
+) -> None:
+    text = RUN.replace("writer.yaml}", "both.yaml, generations: 2}").replace(
+        "judge.yaml", "both.yaml"
+    )
+    (project / "run.yaml").write_text(text, encoding="utf-8")
+    judge_rule = "- {when: ['</output'], reply: {2: 0.5, 4: 0.5}}\n"
+    (project / "both.yaml").write_text(judge_rule + WRITER, encoding="utf-8")
+    done = command("run", "run.yaml", "--out", "out", "--no-cache", "--record", "calls.jsonl")
+    assert done.code == 0, done.err
+    replay = ("--no-cache", "--replay", "calls.jsonl", "--model", "scripted/both.yaml")
+    done = command("run", "run.yaml", "--out", "again", *replay)
+    assert done.code == 0, done.err
+    assert not any("draws" in note for note in judge.load_result("again").info.notes)
+
+
 def test_a_text_that_is_cut_names_the_systems_own_limit(
     project: Path, command: Callable[..., Any]
 ) -> None:
