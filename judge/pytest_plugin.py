@@ -57,6 +57,32 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", _MARKER)
     if config.getoption("judge_base_url") and not _typed(config, _ADDRESS):
         raise pytest.UsageError(f"{_ADDRESS} must be typed: no ini file or variable can set it")
+    if config.getoption("xmlpath", None):
+        config.pluginmanager.register(_JunitNames(config))
+
+
+class _JunitNames:
+    """Gives the cases of suites their whole names in JUnit XML. pytest splits them at `::` and `[`."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        path, _, name = report.location
+        if not path.endswith(_SUITE):
+            return
+        try:
+            # pytest has no public way to name a test in its XML.
+            from _pytest.junitxml import xml_key
+        except ImportError:
+            return
+        junit = self._config.stash.get(xml_key, None)
+        # A worker of pytest-xdist writes no XML.
+        if junit is not None:
+            reporter = junit.node_reporter(report)
+            reporter.add_attribute("classname", path.replace("/", ".").replace("\\", "."))
+            reporter.add_attribute("name", name)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -83,6 +109,22 @@ def pytest_report_header(config: pytest.Config) -> str | None:
         if (typed := _typed(config, _MODEL))
         else None
     )
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Say how many tests were skipped without a judge, and how to give them one."""
+    if "judge.commands.pytest_support" not in sys.modules:
+        return
+    from judge.commands.pytest_support import ADVICE, NOT_JUDGED
+    from judge.core.format import plural
+
+    skipped = terminalreporter.stats.get("skipped", [])
+    without_judge = [report for report in skipped if NOT_JUDGED in str(report.longrepr)]
+    if without_judge:
+        terminalreporter.section("judge", yellow=True)
+        count = plural(len(without_judge), "test")
+        terminalreporter.write_line(f"{count} skipped without a judge. Type one of these:")
+        terminalreporter.write_line(ADVICE)
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> SuiteFile | None:
@@ -253,6 +295,9 @@ class SuiteItem(pytest.Item):
         from judge.commands.pytest_support import unmet_failures
 
         outcome = self.parent.outcome()
+        if outcome.without_judge:
+            # Else pytest would name this line as the place of the skipped test.
+            raise pytest.skip.Exception(outcome.without_judge, _use_item_location=True)
         if outcome.trouble:
             first, self.parent.first_to_fail = (
                 self.parent.first_to_fail or self,

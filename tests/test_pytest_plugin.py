@@ -6,6 +6,7 @@ import json
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
@@ -401,18 +402,24 @@ def test_sends_no_request_unless_a_model_is_given(
     folder.makeini(f"[pytest]\n{where if '=' in where else ''}")
     if where == "environment":
         monkeypatch.setenv("PYTEST_ADDOPTS", "--judge-model gpt-5.4-mini")
-    result = run(folder, failed=5)
-    unasked = "tests send no requests unless --judge-model is typed"
-    named = "*needs gpt-5.4-mini." if where else ""
+    result = run(folder, "-rs", skipped=5)
     result.stdout.fnmatch_lines_random(
         [
-            f"E *{unasked}{named}*",
-            f"E *{unasked}*needs gpt-5.4-mini.*",
-            f"{unasked}*needs gpt-5.4-mini*",
-            "*--judge-replay*",
+            "5 tests skipped without a judge. Type one of these:",
+            "*--judge-replay CALLS.jsonl *",
+            "SKIPPED *test_marked.py:*not judged: *this test needs gpt-5.4-mini",
+            "SKIPPED *suite.judge.yaml:*not judged: *this test needs gpt-5.4-mini",
         ]
     )  # fmt: skip
     assert not server.bodies
+
+
+def test_junit_xml_keeps_the_whole_name_of_a_case(folder: pytest.Pytester) -> None:
+    name = """a::b's "last" [x] case"""
+    folder.makefile(".judge.yaml", suite=SUITE.replace("name: clear", f"name: {json.dumps(name)}"))
+    run(folder, "--junit-xml=junit.xml", "-k", "last", passed=1, deselected=2)
+    (case,) = ElementTree.parse(folder.path / "junit.xml").iter("testcase")
+    assert (case.get("classname"), case.get("name")) == ("suite.judge.yaml", name)
 
 
 def test_a_model_that_is_typed_is_asked_once_for_a_suite(
@@ -581,7 +588,7 @@ def test_a_suite_is_a_test_for_each_case(folder: pytest.Pytester) -> None:
 @pytest.mark.parametrize(
     ("args", "outcomes"),
     [
-        (("-m", "judge"), {"passed": 3, "failed": 1, "errors": 1, "deselected": 3}),
+        (("-m", "judge"), {"passed": 3, "failed": 1, "skipped": 1, "deselected": 3}),
         (("-m", "not judge"), {"passed": 3, "deselected": 5}),
         (("suite.judge.yaml::clear",), {"passed": 1}),
         (("-k", "muddled"), {"failed": 1, "deselected": 7}),

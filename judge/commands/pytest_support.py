@@ -41,9 +41,9 @@ from judge.suite.schema import Suite
 
 _JUDGE_KEYS = ("model", "base_url", "replay", "record")
 """Keys that decide who answers. The session settles them, not the suite."""
-_OFFLINE = (
-    "tests send no requests unless --judge-model is typed on the command line{why}. Type one of "
-    "these:\n"
+NOT_JUDGED = "not judged: no request is sent unless --judge-model is typed on the command line"
+"""The beginning of the reason why a test without a judge is skipped."""
+ADVICE = (
     "  --judge-replay CALLS.jsonl   use recorded replies\n"
     "  --judge-model NAME           use this judge, which may cost money; --judge-base-url URL is "
     "its address,\n"
@@ -53,6 +53,11 @@ _OFFLINE = (
     "  judge_replay = CALLS.jsonl\n"
     "  judge_model = scripted/replies.yaml"
 )
+"""How to give tests a judge."""
+
+
+class NoJudge(ConfigError):
+    """A test has no judge that may be asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +77,8 @@ class SuiteSession:
         """Return the options of the session, a marker or suite (`run_options`) and the ini file.
 
         The command line overrides a marker or suite, and a marker or suite overrides the ini file.
-        An allowed judge replaces a recording from a lower layer. Raises ConfigError if a judge is a
-        server that may not be asked.
+        An allowed judge replaces a recording from a lower layer. Raises NoJudge if there is no
+        judge, or if one is a server that may not be asked.
         """
         merged: dict[str, Any] = {}
         for layer in (self.ini, run_options, self.command):
@@ -88,7 +93,7 @@ class SuiteSession:
             reason = ""
             if refused:
                 reason = f", and this test needs {one_line(', '.join(refused), 100)}"
-            raise ConfigError(_OFFLINE.format(why=reason))
+            raise NoJudge(NOT_JUDGED + reason)
         return merged
 
     def _refused(self, model: Any) -> list[str]:
@@ -130,10 +135,14 @@ def _name(model: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SuiteOutcome:
-    """The verdicts and warnings of a suite, or why it could not be run (`trouble`)."""
+    """The verdicts and warnings of a suite, or why it could not be run.
+
+    `trouble` is a mistake, `without_judge` that no judge may be asked.
+    """
 
     verdicts: tuple[Verdict, ...]
     trouble: str = ""
+    without_judge: str = ""
     warnings: tuple[str, ...] = ()
 
 
@@ -167,9 +176,11 @@ def _run_suite(suite: Suite, session: SuiteSession, cases: Collection[str]) -> S
         if cases:
             overrides["cases"] = cases
         (outcome,) = test([suite.path], **overrides)
+    except NoJudge as error:
+        return SuiteOutcome((), without_judge=str(error))
     except JudgeError as error:
         return SuiteOutcome((), "\n".join([str(error), *getattr(error, "__notes__", ())]))
-    return SuiteOutcome(outcome.verdicts, outcome.trouble, outcome.warnings)
+    return SuiteOutcome(outcome.verdicts, outcome.trouble, warnings=outcome.warnings)
 
 
 def unmet_failures(verdicts: Sequence[Verdict]) -> list[str]:
@@ -436,10 +447,14 @@ def _rows(outputs: Mapping[str, str], shared: Mapping[str, Any]) -> list[dict[st
 
 def _without_our_frames(work: Callable[[], T]) -> T:
     """Do the work; remove our frames from the errors of judge, so that pytest shows the test's own
-    line.
+    line. Skip the test if there is no judge.
     """
+    import pytest
+
     __tracebackhide__ = True
     try:
         return work()
+    except NoJudge as error:
+        pytest.skip(str(error))
     except (JudgeError, JudgmentFailed) as error:
         raise error.with_traceback(None) from None
