@@ -69,6 +69,12 @@ def test_a_gate_that_passes_names_its_undecided_cases() -> None:
     assert "expected new > old, found −0.80 [−1.70, 0.10] (counts as passed)" in text
 
 
+def test_a_suite_that_cannot_run_counts_no_checks() -> None:
+    text = console(Outcome(BARE, trouble="calls.jsonl has no reply to this prompt"))
+    assert "nothing was checked" in text
+    assert "0 of 0" not in text
+
+
 def test_the_summary_fits_a_screen(
     outcomes: list[Outcome], monkeypatch: pytest.MonkeyPatch
 ) -> None:

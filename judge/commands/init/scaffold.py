@@ -21,6 +21,7 @@ from judge.core.format import one_line
 from judge.core.records import ALIASES, Criterion, Sample
 from judge.data import ledger
 from judge.stats.correlation import usual_level
+from judge.stats.power import MIN_ITEMS
 from judge.suite.load import mapped_away
 from judge.suite.schema import OPTIONS
 
@@ -83,7 +84,9 @@ def create_suite(
         "cases:",
     ]
     for name, criterion in zip(written_names, chosen, strict=True):
-        cases = list(_suggest_cases(criterion, samples)) or [_passing_case(criterion)]
+        cases = list(_suggest_cases(criterion, samples))
+        if not cases:
+            cases = [_passing_case(criterion), *_order_case(samples)]
         for case in cases:
             lines += [f"  # {case.comment}", f"  - criterion: {_flow(name)}"]
             lines += [f"    {key}: {_flow(value)}" for key, value in case.keys.items()]
@@ -142,6 +145,25 @@ def _passing_case(criterion: Criterion) -> _SuggestedCase:
         f"the worst score, which always passes: {verb} it to the result of a run",
         {"expect": {end: int(worst) if worst == int(worst) else worst}},
     )
+
+
+def _order_case(samples: Sequence[Sample]) -> Iterator[_SuggestedCase]:
+    """Yield a case that the second of two systems is better than the first."""
+    items_by_system: dict[str, set[str]] = defaultdict(set)
+    for sample in samples:
+        items_by_system[sample.system].add(sample.source_item)
+    if len(items_by_system) != 2:
+        return
+    first, second = items_by_system
+    shared = items_by_system[first] & items_by_system[second]
+    if not shared:
+        return
+    comment = "the second system beats the first: swap the names if it is the other way round"
+    keys = {"better": second, "worse": first}
+    if len(shared) < MIN_ITEMS:
+        comment += f"; undecided on fewer than {MIN_ITEMS} items"
+        keys["undecided"] = "pass"
+    yield _SuggestedCase(comment, keys)
 
 
 def _worst(criterion: Criterion) -> tuple[str, float]:

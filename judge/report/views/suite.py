@@ -106,9 +106,11 @@ def _footer(
 ) -> Iterator[str]:
     if n_lines > _TOP:
         yield f"{n_lines - _TOP:,} more: --full"
-    n_passed = len(pairs) - len(failing)
     took = seconds(sum(outcome.seconds for outcome in outcomes))
-    yield f"{n_passed:,} of {plural(len(pairs), 'check')} passed · {took}"
+    checks = "nothing was checked"
+    if pairs:
+        checks = f"{len(pairs) - len(failing):,} of {plural(len(pairs), 'check')} passed"
+    yield f"{checks} · {took}"
 
 
 def _next_commands(failing: Sequence[_Pair]) -> Iterator[str]:

@@ -126,7 +126,19 @@ def test_suite_without_ratings_has_a_passing_case(begun: Begun) -> None:
     rows = [{key: value for key, value in row.items() if key != "human"} for row in RATED]
     _, suite, _ = begun(rows)
     assert suite.options["criteria"] == ("relevance", "coherence", "consistency", "fluency")
-    assert [expected(case) for case in suite.cases] == [{"expect": {"min": 1}}] * 4
+    passing = [expected(case) for case in suite.cases if case.kind == "score_range"]
+    assert passing == [{"expect": {"min": 1}}] * 4
+
+
+@pytest.mark.parametrize(("n_items", "undecided"), [(5, "pass"), (6, None)])
+def test_a_suite_of_two_systems_has_a_case_that_the_second_is_better(
+    begun: Begun, n_items: int, undecided: str | None
+) -> None:
+    texts = {(f"doc-{k}", system): {} for k in range(n_items) for system in ("old", "new")}
+    text, suite, _ = begun(_rows(texts), criteria=["relevance"])
+    _, order = suite.cases
+    assert (expected(order), order.undecided) == ({"better": "new", "worse": "old"}, undecided)
+    assert ("undecided on fewer than 6 items" in text) == (n_items < 6)
 
 
 def test_rated_criteria_that_the_data_do_not_serve_are_left_out(
