@@ -94,8 +94,9 @@ async def rank_async(
 ) -> Result:
     """Compare the systems' texts in pairs and rank the systems, by criterion: `result.rankings`.
 
-    `criteria` are names in prompts/pairwise (default: overall), paths, or Criterion objects whose
-    templates read `first` and `second`. Each pair of texts of an item is shown in both orders
+    `criteria` are names of comparisons (default: overall), paths, sentences such as `clearer: Which
+    answer is clearer?`, or Criterion objects with a question, or with a template that reads `first`
+    and `second`. Each pair of texts of an item is shown in both orders
     (`orders=1`: in one); `pairs` compares a sample. Equal texts are a tie without a request. The
     other arguments are documented at `evaluate`.
     """
@@ -146,7 +147,9 @@ def to_config(
     settings = dict(options)
     custom_criteria: dict[str, Criterion] = {}
     if chosen is not None:
-        settings["criteria"] = _criterion_names(chosen, custom_criteria)
+        settings["criteria"] = _criterion_names(
+            chosen, custom_criteria, pairwise=issubclass(kind, RankConfig)
+        )
     if isinstance(data, str | Path):
         settings["data"] = Path(data)
     models: list[Any] = []
@@ -174,8 +177,13 @@ def _pop_rating_rows(settings: dict[str, Any]) -> Any:
     return list(rows) if isinstance(rows, Iterator) else rows
 
 
-def _criterion_names(chosen: Criteria, custom_criteria: dict[str, Criterion]) -> str | list[Any]:
-    """Return the names of criteria; Criterion objects are added to `custom_criteria`."""
+def _criterion_names(
+    chosen: Criteria, custom_criteria: dict[str, Criterion], *, pairwise: bool
+) -> str | list[Any]:
+    """Return the names of criteria; Criterion objects are added to `custom_criteria`.
+
+    With `pairwise`, a question without a template compares two texts.
+    """
     if isinstance(chosen, str):
         return criteria.validate_name(chosen)
     single = isinstance(chosen, Path | Criterion | Mapping) or not isinstance(chosen, Iterable)
@@ -183,7 +191,7 @@ def _criterion_names(chosen: Criteria, custom_criteria: dict[str, Criterion]) ->
     names: list[Any] = []
     for entry in entries:
         if isinstance(entry, Criterion):
-            custom_criteria[entry.name] = criteria.finalize(entry)
+            custom_criteria[entry.name] = criteria.finalize(entry, pairwise=pairwise)
             names.append(entry.name)
         else:
             names.append(criteria.validate_name(entry))

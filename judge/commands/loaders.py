@@ -105,9 +105,11 @@ def render(
     first = _to_sample(sample, map)
     prompt_language = language or text.detect_language([first.output, first.source or ""])
     if isinstance(criterion, Criterion):
-        loaded = criteria.in_language(criteria.finalize(criterion), prompt_language)
+        finalized = criteria.finalize(criterion, pairwise=opponent is not None)
+        loaded = criteria.in_language(finalized, prompt_language)
     else:
-        loaded = criteria.load(criterion, language=prompt_language, pairwise=None)
+        pairwise = None if opponent is None else True
+        loaded = criteria.load(criterion, language=prompt_language, pairwise=pairwise)
     if loaded.pairwise and opponent is None:
         raise ConfigError(f"{loaded.name} compares two texts: give the other one as opponent")
     if opponent is not None and not loaded.pairwise:

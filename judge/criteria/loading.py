@@ -51,6 +51,8 @@ _START_OF_YAML = re.compile(r"\A((?:[ \t]*(?:#[^\n]*)?\n)*)---[ \t]*$", re.MULTI
 _END_OF_YAML = re.compile(r"^(?:---|\.\.\.)\s*\Z", re.MULTILINE)
 # "---" in the middle: what follows is another document.
 _DOCUMENT_MARK = re.compile(r"^(?:---|\.\.\.)(?=\s)", re.MULTILINE)
+COMPARING = Scale(("A", "B"), (1.0, 0.0))
+"""The scale of a question that compares two texts, if it names none."""
 _TEXT_FIELDS = ("source", "reference", "references")
 # Variables that columns of several names fill, with the option's name for their column.
 _ANSWER_INPUTS = {
@@ -234,7 +236,8 @@ def load(
     the content of a .jinja file, header and template; `name` is then the column's name.
 
     `language` selects the built-in set and the layouts. `pairwise` selects the set that compares
-    two texts; None takes either, first the one that judges one text. Raises CriterionError, with
+    two texts; None takes either, first the one that judges one text. A sentence, keys or a file
+    without a template compare two texts only if `pairwise` is true. Raises CriterionError, with
     file and line if known.
     """
     if text is not None:
@@ -276,11 +279,14 @@ def _load_entry(
     entry = validate_name(name_or_path)
     keys = None if isinstance(name_or_path, Path) else keys_of(entry)
     if not keys:
-        return _read(_find_file(entry, language, pairwise), language)
+        path = _find_file(entry, language, pairwise)
+        return _read(path, language, pairwise=bool(pairwise))
     # The criterion is written out, and has no file.
     header = _as_yaml({key: value for key, value in keys.items() if key != "name"})
     name = keys["name"]
-    return _make_criterion(f"---\n{header}---\n", name, name, language, None)
+    return _make_criterion(
+        f"---\n{header}---\n", name, name, language, None, pairwise=bool(pairwise)
+    )
 
 
 def validate_name(value: Any) -> str:
@@ -356,15 +362,20 @@ def builtin_files(language: str) -> dict[str, Path]:
     return files
 
 
-def _read(path: Path, language: str) -> Criterion:
-    return of_file_text(path, read_text(path), language)
+def _read(path: Path, language: str, *, pairwise: bool = False) -> Criterion:
+    return of_file_text(path, read_text(path), language, pairwise=pairwise)
 
 
-def of_file_text(path: Path, text: str, language: str) -> Criterion:
-    """Return the criterion that a file would be if it had this text. Raises CriterionError."""
+def of_file_text(path: Path, text: str, language: str, *, pairwise: bool = False) -> Criterion:
+    """Return the criterion that a file would be if it had this text.
+
+    With `pairwise`, a question without a template compares two texts. Raises CriterionError.
+    """
     lines_added = 1 if is_yaml(path) else 0
     template = as_template(path, text)
-    return _make_criterion(template, name_of_file(path), str(path), language, lines_added)
+    return _make_criterion(
+        template, name_of_file(path), str(path), language, lines_added, pairwise=pairwise
+    )
 
 
 def as_template(path: Path, text: str) -> str:
@@ -407,15 +418,22 @@ def _as_yaml(keys: Mapping[str, Any]) -> str:
 
 
 def _make_criterion(
-    text: str, name: str, path: str, language: str, lines_added: int | None = 0
+    text: str,
+    name: str,
+    path: str,
+    language: str,
+    lines_added: int | None = 0,
+    *,
+    pairwise: bool = False,
 ) -> Criterion:
     """Return the criterion of a text.
 
     Its first `lines_added` lines are not in its file, which the line in an error takes into
-    account; None means that there is no file.
+    account; None means that there is no file. With `pairwise`, a question without a template
+    compares two texts.
     """
     try:
-        return _of_text(text, name, path, language)
+        return _of_text(text, name, path, language, pairwise=pairwise)
     except CriterionError as error:
         # "helpful.yaml:3"
         location = re.match(rf"{re.escape(path)}:(\d+)", str(error))
@@ -428,12 +446,14 @@ def _make_criterion(
         raise CriterionError(f"{path}:{line}{rest}") from error
 
 
-def _of_text(text: str, name: str, path: str, language: str) -> Criterion:
+def _of_text(text: str, name: str, path: str, language: str, *, pairwise: bool) -> Criterion:
     text = whole(text)
     header = read_header(path, text)
     _check_name(header, text, name, path)
-    text = _with_template(text, header, path)
-    scale = _scale(header, language)
+    has_template = bool(template_body(text).strip())
+    compares = pairwise and not has_template
+    text = _with_template(text, header, path, pairwise=compares)
+    scale = _scale(header, language, pairwise=compares)
     examples = read_examples(path, text, header.examples, scale) if header.examples else ()
     criterion = Criterion(
         name=name,
@@ -468,7 +488,7 @@ def _of_text(text: str, name: str, path: str, language: str) -> Criterion:
     return with_needs(criterion)
 
 
-def _with_template(text: str, header: Header, path: str) -> str:
+def _with_template(text: str, header: Header, path: str, *, pairwise: bool) -> str:
     """Return a criterion's text, with a template for its question if it has none."""
     has_template = bool(template_body(text).strip())
     if has_template and header.show:
@@ -479,7 +499,7 @@ def _with_template(text: str, header: Header, path: str) -> str:
         return text
     if header.question.strip() or header.questions:
         show = header.show if "show" in header.model_fields_set else None
-        template = question_template(show, checklist=bool(header.questions))
+        template = question_template(show, checklist=bool(header.questions), pairwise=pairwise)
         return f"{text.rstrip()}\n{template}"
     # A .jinja file may be empty: the error is then that of a template without the judged text.
     if not path.endswith(".jinja"):
@@ -516,11 +536,16 @@ def _derived(header: Header) -> dict[str, Any]:
     }
 
 
-def _scale(header: Header, language: str) -> Scale:
-    """Return the scale of a header; that of a checklist without one is yes and no."""
-    if header.questions and "scale" not in header.model_fields_set:
+def _scale(header: Header, language: str, *, pairwise: bool) -> Scale:
+    """Return the scale of a header.
+
+    Without one, a checklist has yes and no, and a question about two texts A and B.
+    """
+    if "scale" in header.model_fields_set:
+        return header.scale
+    if header.questions:
         return yes_no(language)
-    return header.scale
+    return COMPARING if pairwise else header.scale
 
 
 def with_needs(criterion: Criterion) -> Criterion:
@@ -563,12 +588,17 @@ def in_language(criterion: Criterion, language: str) -> Criterion:
     return finalize(replace(criterion, language=language, layouts={}))
 
 
-def finalize(criterion: Criterion) -> Criterion:
+def finalize(criterion: Criterion, *, pairwise: bool = False) -> Criterion:
     """Return a criterion that a program made or changed, with its template's layouts and needs.
 
-    Its scale, levels, questions and examples may be as in a header. Raises CriterionError for what
-    is wrong with them or with the template, and for a header that contradicts the criterion.
+    Its scale, levels, questions and examples may be as in a header. With `pairwise`, a question
+    without a template compares two texts. Raises CriterionError for what is wrong with them or with
+    the template, and for a header that contradicts the criterion.
     """
+    compares = pairwise and not criterion.template and not criterion.is_checklist
+    if compares and criterion.scale == Criterion("").scale:
+        # Nobody set the scale, whose default is that of one text.
+        criterion = replace(criterion, scale=COMPARING)
     texts = {field.name: whole_value(getattr(criterion, field.name)) for field in fields(criterion)}
     criterion = replace(criterion, **texts)
     path = criterion.path or f"{criterion.name}.jinja"
@@ -576,7 +606,7 @@ def finalize(criterion: Criterion) -> Criterion:
         raise CriterionError(f"{criterion.name}: a Criterion has a question, or a template")
     header = make_header(path, _keys_of_criterion(criterion))
     template = criterion.template or question_template(
-        header.show or None, checklist=criterion.is_checklist
+        header.show or None, checklist=criterion.is_checklist, pairwise=compares
     )
     located_examples = ((path, example) for example in criterion.examples)
     result = replace(
@@ -614,12 +644,17 @@ def _keys_of_criterion(criterion: Criterion) -> dict[str, Any]:
     return keys
 
 
+def _compares_in_a_question(criterion: Criterion) -> bool:
+    body = template_body(criterion.template)
+    return is_question_template(body) and "pairwise" in body
+
+
 def _check_template_header(criterion: Criterion) -> None:
     """Raise CriterionError if the header of the template contradicts the criterion."""
     header = read_header(criterion.path, criterion.template)
     of_header = replace(
         criterion,
-        scale=_scale(header, criterion.language),
+        scale=_scale(header, criterion.language, pairwise=_compares_in_a_question(criterion)),
         steps=tuple(header.steps),
         reply=header.reply,
     )

@@ -28,7 +28,7 @@ MAX_TEMPLATES = 50
 #   {% extends "layouts/question.jinja" %}
 #   {% set shown_fields = [("source", source), ] %}
 _QUESTION_TEMPLATE = re.compile(
-    r'\s*{% extends "layouts/(?:question|checklist)\.jinja" %}\n'
+    r'\s*{% extends "layouts/(?:question|pairwise_question|checklist)\.jinja" %}\n'
     r'({% set shown_fields = \[(\("(\w+)", \3\), )*\] %}\n)?'
 )
 _REFERENCES = (nodes.Extends, nodes.Include, nodes.Import, nodes.FromImport)
@@ -38,12 +38,17 @@ _SHOWN_KEYS = {"levels", "examples", "cite"}
 _KEYS_OF_ONE_TEXT = {"levels", "pass_at", "examples", "questions", "questions_column", "cite"}
 
 
-def question_template(show: Sequence[str] | None = None, *, checklist: bool = False) -> str:
+def question_template(
+    show: Sequence[str] | None = None, *, checklist: bool = False, pairwise: bool = False
+) -> str:
     """Return the template of a criterion that is only a question or a checklist.
 
-    It shows these variables; None shows the source, if there is one.
+    It shows these variables; None shows the source, if there is one. With `pairwise`, the question
+    compares two texts. A checklist is about one text.
     """
-    layout = "checklist" if checklist else "question"
+    layout = "pairwise_question" if pairwise else "question"
+    if checklist:
+        layout = "checklist"
     extends = f'{{% extends "layouts/{layout}.jinja" %}}\n'
     if show is None:
         return extends

@@ -551,13 +551,14 @@ def prompt(
     """Return the prompt for one sample, or for a comparison with `opponent`'s text, as a run would
     send it. Ask no model.
 
-    `item`, `system` and `opponent` default to the first ones of the data. `system_message` comes
-    first, as in a run. Raises JudgeError.
+    `item`, `system` and `opponent` default to the first ones of the data. With `opponent`, a
+    question compares two texts. `system_message` comes first, as in a run. Raises JudgeError.
     """
     config = load_config(given={**options, "criteria": [criterion]})
     rows = load_texts(config, data)
     language = config.language or text.language_of(rows)
-    loaded = criteria_module.load(criterion, language=language, pairwise=None)
+    pairwise = None if opponent is None else True
+    loaded = criteria_module.load(criterion, language=language, pairwise=pairwise)
     (chosen,) = _load_criteria(config, rows, language, {criterion: loaded}, None)
     first = select_texts(rows, item, system)[0]
     second = None

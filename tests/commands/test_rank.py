@@ -13,6 +13,7 @@ import pytest
 import judge
 from judge.config import RankConfig
 from judge.core.errors import ConfigError, CriterionError, Refused, StorageError
+from judge.core.records import Criterion
 from judge.providers.scripted import Reply, ScriptedProvider
 from judge.results.result import load
 from judge.run.cost_estimate import one_line_estimate
@@ -73,6 +74,28 @@ def test_equal_texts_cost_nothing_and_are_ties() -> None:
     (ranking,) = result.rankings
     assert ranking.win_rate[1][2] == 0.5
     assert [s.ties for s in ranking.standings if s.system != "good"] == [4, 4]
+
+
+@pytest.mark.parametrize(
+    "criterion",
+    [
+        "clearer: Which answer is clearer?",
+        {"name": "clearer", "question": "Which answer is clearer?"},
+        Criterion("clearer", question="Which answer is clearer?"),
+    ],
+    ids=["sentence", "keys", "object"],
+)
+def test_a_question_ranks_the_systems(criterion: Any) -> None:
+    result = judge.rank(ROWS, criterion, model=ScriptedProvider(better))
+    (ranking,) = result.rankings
+    assert ranking.column == "clearer"
+    assert [standing.system for standing in ranking.standings] == ["good", "fair", "poor"]
+
+
+def test_a_configuration_may_name_a_question_that_compares() -> None:
+    config = RankConfig.load(given={"criteria": [{"clearer": "Which answer is clearer?"}]})
+    (criterion,) = prepare(config, ROWS, providers=[ScriptedProvider(better)]).criteria
+    assert (criterion.name, criterion.pairwise) == ("clearer", True)
 
 
 def test_one_failed_order_leaves_its_pair_out_and_says_so() -> None:
