@@ -35,7 +35,7 @@ from judge.criteria.sandbox import (
     strings,
 )
 from judge.criteria.template import MAX_CHARACTERS, parse_cached, read_text, shared_layout
-from judge.data.answers import answer_inputs
+from judge.data.answers import answer_inputs, request_of
 from judge.data.conversations import ANSWERING, MESSAGES
 from judge.data.rows import is_empty
 
@@ -323,8 +323,8 @@ def template_variables(
 def _variables_of_pair(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
     """Return the variables of a comparison, given those of each sample.
 
-    Of two different conversations, `messages` is their common beginning, and `first` and `second`
-    are the messages from there to the output.
+    Of two different conversations, `messages` and `request` are their common beginning, and `first`
+    and `second` are the messages from there to the output.
     """
     shared = {
         name: value for name, value in first.items() if name in second and value == second[name]
@@ -338,6 +338,7 @@ def _variables_of_pair(first: dict[str, Any], second: dict[str, Any]) -> dict[st
     n_shared = _n_equal_at_start(first[MESSAGES], second[MESSAGES])
     if n_shared:
         shared[MESSAGES] = first[MESSAGES][:n_shared]
+        shared["request"] = request_of(shared[MESSAGES])
     return {
         **shared,
         "first": _turns_from(first, n_shared),

@@ -5,10 +5,10 @@ Data of answers have many names for these columns. Templates read them as `reque
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from judge.core.records import Sample
+from judge.core.records import Message, Sample
 from judge.data.cells import packed_texts
 from judge.data.conversations import MESSAGES, messages_before
 from judge.data.rows import is_empty
@@ -33,38 +33,35 @@ _TEXT_KEYS = ("text", "content", "page_content", "document", "passage")
 def answer_inputs(sample: Sample) -> dict[str, Any]:
     """Return `request` and `passages` of a sample, each only if it has one.
 
-    The request is the first of the REQUEST_COLUMNS that is not empty, or else the source, or else
-    what was said before the output: a text, or the messages of a conversation of several turns.
-    The passages are a list of texts: the first of the PASSAGE_COLUMNS that is not empty, or else
-    the source if the request has a column of its own and is another text.
+    The request is what was said before the output (`request_of`), or else the first of the
+    REQUEST_COLUMNS that is not empty, or else the source. The passages are a list of texts: the
+    first of the PASSAGE_COLUMNS that is not empty, or else the source if it is not the request.
     """
     inputs: dict[str, Any] = {}
     request_column = first_column(sample, REQUEST_COLUMNS)
     passage_column = first_column(sample, PASSAGE_COLUMNS)
     has_source = not is_empty(sample.source)
-    if request_column:
+    if messages_before(sample):
+        inputs["request"] = request_of(sample.extra[MESSAGES])
+    elif request_column:
         inputs["request"] = str(sample.extra[request_column])
     elif has_source:
         inputs["request"] = sample.source
-    elif messages_before(sample):
-        inputs["request"] = _request_of_messages(sample)
     passages: list[str] = []
     if passage_column:
         passages = texts_of(sample.extra[passage_column])
-    elif request_column and has_source and sample.source != inputs["request"]:
+    elif has_source and sample.source != inputs["request"]:
         passages = [str(sample.source)]
     if passages:
         inputs["passages"] = passages
     return inputs
 
 
-def _request_of_messages(sample: Sample) -> Any:
-    """Return the only message before the output as a text, or several messages as they are."""
-    messages = messages_before(sample)
+def request_of(messages: Sequence[Message]) -> str | Sequence[Message]:
+    """Return the text of the only message before an answer, or several messages as they are."""
     if len(messages) == 1:
-        _, content = messages[0]
-        return content
-    return sample.extra[MESSAGES]
+        return messages[0]["content"]
+    return messages
 
 
 def column_of(sample: Sample, variable: str) -> str:

@@ -29,9 +29,9 @@ def make(language: str = "en", **keys: Any) -> Criterion:
     return criteria.load({**QUESTION, **keys}, language=language)
 
 
-def prompt(criterion: Criterion, sample: Sample = CHAT) -> str:
+def prompt(criterion: Criterion, sample: Sample = CHAT, opponent: Sample | None = None) -> str:
     """Return the prompt with a short word in place of each key of a mark."""
-    (message,) = Renderer(criterion, template_bodies(criterion)).render(sample).messages
+    (message,) = Renderer(criterion, template_bodies(criterion)).render(sample, opponent).messages
     return re.sub(r"(</?\w+) [0-9a-f]{8,}>", r"\1>", message["content"])
 
 
@@ -107,6 +107,20 @@ def test_a_single_text_without_messages_is_a_failure() -> None:
         prompt(make(judged="conversation"), Sample("trip", "a", "Go."))
 
 
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_request_of_an_answer_is_the_conversation(language: str) -> None:
+    text = prompt(criteria.load("answers_request", language=language))
+    assert text.count(TURNS.replace("<conversation>", "<request>")) == 1
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_request_of_a_pair_is_what_both_conversations_share(language: str) -> None:
+    overall = criteria.load("overall", language=language, pairwise=True)
+    other = replace(CHAT, system="b", extra={"messages": [MESSAGES[0], *MESSAGES[1:][::-1]]})
+    text = prompt(overall, CHAT, other)
+    assert "<request>\nPlan a day.\n</request>" in text
+
+
 PAIR = criteria.load(
     text="""---
 scale: {labels: [A, B], values: [1, 0]}
@@ -120,15 +134,9 @@ scale: {labels: [A, B], values: [1, 0]}
 )
 
 
-def pair_prompt(first: Sample, second: Sample) -> str:
-    """Return the prompt of a comparison with a short word in place of each key of a mark."""
-    (message,) = Renderer(PAIR, template_bodies(PAIR)).render(first, second).messages
-    return re.sub(r"(</?\w+) [0-9a-f]{8,}>", r"\1>", message["content"])
-
-
 def test_a_pair_shows_once_what_both_conversations_share() -> None:
     other = replace(CHAT, system="b", output="Stay in.")
-    text = pair_prompt(CHAT, other)
+    text = prompt(PAIR, CHAT, other)
     assert text.count("And if it rains?") == 1
     assert text.endswith("<A>\nGo to the museum.\n</A>\n<B>\nStay in.\n</B>")
 
@@ -136,7 +144,7 @@ def test_a_pair_shows_once_what_both_conversations_share() -> None:
 def test_a_pair_shows_each_conversation_from_where_they_differ() -> None:
     messages = [MESSAGES[0], {"role": "assistant", "content": "Walk."}, MESSAGES[2]]
     other = Sample("trip", "b", "Stay in.", extra={"messages": messages})
-    assert pair_prompt(CHAT, other) == (
+    assert prompt(PAIR, CHAT, other) == (
         "<request>\n<user>\nPlan a day.\n</user>\n</request>\n"
         "<A>\n<assistant>\nSee the opera.\n</assistant>\n<user>\nAnd if it rains?\n</user>\n"
         "<assistant>\nGo to the museum.\n</assistant>\n</A>\n"

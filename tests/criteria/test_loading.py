@@ -39,6 +39,7 @@ OTHER_NEEDS = {
     "correct": {"request", "references"},
     "fluency": set(),
     "fluency_5": set(),
+    "overall": {"request"},
     "grounded": {"passages"},
     "polite": set(),
     "safe": set(),

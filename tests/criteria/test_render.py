@@ -522,7 +522,7 @@ def test_comparisons_show_both_texts_and_no_names(language: str, name: str) -> N
     one = criteria.load(name, language=language, pairwise=True)
     text = prompt(one, SAMPLE, RIVAL)
     assert text.index(fenced(OUTPUT, "A")) < text.index(fenced(RIVAL.output, "B"))
-    reads_source = name in ("coherence", "consistency", "overall", "relevance")
+    reads_source = name in ("coherence", "consistency", "relevance")
     assert (SOURCE in text[: text.index(OUTPUT)]) == reads_source
     assert not any(system in text for system in (SAMPLE.system, RIVAL.system))
     assert text.partition(one.title)[2] == prompt(one, RIVAL, SAMPLE).partition(one.title)[2]

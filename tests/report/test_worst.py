@@ -61,6 +61,12 @@ def test_a_conversation_is_shown_message_by_message() -> None:
     assert "messages" not in text
 
 
+def test_a_request_comes_before_the_output() -> None:
+    text = written(replies(channel="mail", question="Where is it?"), 1)
+    assert text.index("Where is it?") < text.index("Reply late.") < text.index("channel")
+    assert text.count("Where is it?") == 1
+
+
 def test_csv_has_a_row_for_each_text_with_the_datas_own_columns() -> None:
     rows = list(csv.DictReader(written(replies(channel="mail", score="A"), 2, "csv").splitlines()))
     assert [row["item"] for row in rows] == ["late", "wet"]

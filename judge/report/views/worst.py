@@ -9,6 +9,7 @@ from typing import Any
 from judge.core.format import cut_middle, one_line, plural
 from judge.core.records import Column, Failure, Sample, Score
 from judge.core.stored_records import json_cell
+from judge.data.answers import REQUEST_COLUMNS, first_column
 from judge.data.conversations import MESSAGES, messages_before
 from judge.report.document import Block, Document, Facts, Section
 from judge.report.format import column_title, score_text
@@ -60,9 +61,14 @@ def _blocks(listed: WorstList, low_score: LowScore) -> Iterator[Block]:
 
 
 def _given(sample: Sample) -> Texts:
-    """Return what the text was written for: its source and the messages before it."""
-    source = (("source", sample.source),) if sample.source else ()
-    return (*source, *messages_before(sample))
+    """Return what the text was written for: its source, its request, and the messages before it."""
+    given = []
+    if sample.source:
+        given.append(("source", sample.source))
+    request = first_column(sample, REQUEST_COLUMNS)
+    if request:
+        given.append((request, str(sample.extra[request])))
+    return (*given, *messages_before(sample))
 
 
 def _reasons(score: Score) -> Iterator[tuple[str, str]]:
@@ -90,9 +96,10 @@ def _value(column: Column, row: Score | Failure) -> str:
 
 
 def _own_columns(sample: Sample) -> Iterator[tuple[str, str]]:
-    """Yield the data's own columns that have a value."""
+    """Yield the other columns of the data that have a value."""
+    shown = {MESSAGES, first_column(sample, REQUEST_COLUMNS)}
     for name, value in sample.extra.items():
-        if name != MESSAGES and value not in (None, "", [], {}):
+        if name not in shown and value not in (None, "", [], {}):
             yield name, str(value)
 
 
