@@ -216,7 +216,10 @@ def test_a_custom_criterion_has_labels_reasons_and_columns_of_its_own(make: Make
     column = "resolves_the_request"
     means = {system: support.estimates[system, column].value for system in support.table.systems}
     assert means == pytest.approx({"prompt_v1": 1.5 / 6, "prompt_v2": 5 / 6})
-    reasons = {(s.item, s.system): s.provenance.reason or "" for s in support.table.scores}
+    politeness = {system: support.estimates[system, "polite"].value for system in means}
+    assert politeness == pytest.approx({"prompt_v1": 29 / 6, "prompt_v2": 23 / 6})
+    scores = support.table.column_scores(column)
+    reasons = {(s.item, s.system): s.provenance.reason or "" for s in scores}
     assert "one that the policy forbids" in reasons["T-104", "prompt_v2"]
     folder = EXAMPLES / "custom_criterion"
     arguments = [

@@ -245,8 +245,8 @@ class Header(BaseModel):
     show: Annotated[list[str], AfterValidator(shown_fields)] = Field(
         [],
         description=(
-            "Columns shown beside the text, such as [references], or [] (default: source, if there "
-            "is one)."
+            "Columns shown beside the text, such as [references], or [] (default: source, else "
+            "request)."
         ),
     )
     levels: Annotated[

@@ -98,6 +98,14 @@ def test_the_page_shows_the_request_and_the_numbered_passages(command: Callable[
     assert "[2] The museum opens at nine." in page
 
 
+def test_an_item_of_the_report_begins_with_its_request(command: Callable[..., Any]) -> None:
+    command("run", "answers.jsonl", *SCRIPTED, "--criteria", "complete", "--out", "r")
+    lines = command("report", "r", "--item", "museum").out.splitlines()
+    start = lines.index("Source")
+    facts = [line.split()[0] for line in lines[start + 2 : start + 6]]
+    assert facts == ["question", "contexts", "contexts", "reference"]
+
+
 def test_a_first_suite_of_answers_passes_offline(command: Callable[..., Any]) -> None:
     written = command("init", "--suite", "answers.jsonl", "--output", "a.judge.yaml")
     assert written.code == 0, written.err

@@ -10,6 +10,7 @@ from typing import Any
 
 from judge.core.format import cut_middle, number, one_line, plural
 from judge.core.records import Column, Failure, Sample, Score
+from judge.data.answers import column_of, texts_of
 from judge.data.conversations import ANSWERING, messages_before
 from judge.report.document import (
     Block,
@@ -80,7 +81,7 @@ def _references(item: ResultItem) -> tuple[str, ...]:
 
 def _sections(item: ResultItem, columns: Columns) -> Iterator[Section]:
     """Yield what is given, a section for each text, the texts that are missing, and the prompts."""
-    if _source(item) is not None or _references(item):
+    if _source(item) is not None or _references(item) or _answer_facts(item):
         yield Section("source", "Source", partial(_source_blocks, item))
     shared = _shared_messages(item)
     if shared:
@@ -103,8 +104,23 @@ def _source_blocks(item: ResultItem) -> Iterator[Block]:
     if source is not None:
         end = f"… ({len(source):,} characters)" if len(source) > _MAX_SOURCE else ""
         yield Paragraph(f"{source[:_MAX_SOURCE]}{end}")
-    if references:
-        yield Facts(tuple(("reference", reference) for reference in references))
+    facts = _answer_facts(item)
+    facts += tuple(("reference", reference) for reference in references)
+    if facts:
+        yield Facts(facts)
+
+
+def _answer_facts(item: ResultItem) -> tuple[tuple[str, str], ...]:
+    """Return the request and the passages of the first text, by the columns that have them."""
+    if not item.samples:
+        return ()
+    sample = item.samples[0]
+    facts: list[tuple[str, str]] = []
+    for variable in ("request", "passages"):
+        column = column_of(sample, variable)
+        if column:
+            facts += [(column, text) for text in texts_of(sample.extra[column])]
+    return tuple(facts)
 
 
 def _shared_messages(item: ResultItem) -> Turns:

@@ -601,7 +601,8 @@ def _samples_by_item(result: Result) -> _Samples:
     for sample in result.table.samples:
         # By column, because two criteria may read one under different names.
         others: dict[str, str] = {}
-        for name in sorted(names):
+        # The request comes first, because it says what the other columns are about.
+        for name in sorted(names, key=lambda name: (name != "request", name)):
             column = column_of(sample, name)
             value = sample.extra.get(column)
             if value is not None:

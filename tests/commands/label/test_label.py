@@ -749,3 +749,18 @@ def test_a_page_is_written_and_its_ratings_imported(
     assert "2 ratings in ratings.jsonl: anna 2" in imported.output
     assert "--ratings ratings.jsonl" in imported.output
     assert len(read_ratings("ratings.jsonl").single) == 2
+
+
+def test_raters_of_answers_see_the_request_and_each_passage(
+    prepared: Prepare, tmp_path: Path
+) -> None:
+    row = {"question": "When?", "contexts": ["It left on Monday.", "It takes four days."]}
+    path = tmp_path / "answers.jsonl"
+    write_jsonl(path, [{"item": "1", "system": "a", "output": "On Friday.", **row}])
+    labelling = prepared(["grounded", "complete"], data=path)
+    (unit,) = labelling.units.values()
+    assert sorted(unit.around) == [
+        ("Contexts", "It left on Monday."),
+        ("Contexts", "It takes four days."),
+        ("Question", "When?"),
+    ]
