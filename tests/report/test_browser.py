@@ -246,6 +246,21 @@ def test_a_scale_of_words_is_shown_in_words(opened: Opened) -> None:
     assert (shown(page), chips.all_inner_texts()) == (["good", "bad"], ["pass", "fail"])
 
 
+def test_items_are_filtered_by_a_column_of_the_data_and_the_link_keeps_it(
+    opened: Opened,
+) -> None:
+    samples = tuple(
+        Sample(item, "shop", "Text.", extra={"channel": channel})
+        for item, channel in (("a", "mail"), ("b", "chat"), ("c", "mail"), ("d", "chat"))
+    )
+    text = written(Result(Table(samples, (), ())))
+    page = opened(text)
+    page.select_option("#facet-0", label="mail")
+    assert shown(page) == ["a", "c"]
+    link = page.evaluate("location.hash")
+    assert shown(opened(text, link)) == ["a", "c"]
+
+
 def test_items_are_filtered_by_failure_system_and_score(run: Result, opened: Opened) -> None:
     page = opened(written(run))
     page.check("#failed")

@@ -244,9 +244,43 @@ def test_each_text_has_its_own_messages_if_they_differ() -> None:
     assert [len(output.messages) for output in item.outputs] == [2, 1]
 
 
-def test_the_closed_row_of_a_conversation_shows_its_first_request() -> None:
+def test_the_closed_row_of_a_conversation_shows_its_first_request_and_the_answer() -> None:
     (item,) = browsed(chats(a=[REQUEST, FOLLOW_UP])).items
-    assert item.peek == "Plan a day."
+    assert item.peek == ("Plan a day.", "Answer of a.")
+
+
+def test_the_closed_row_shows_the_worst_output() -> None:
+    result = scored({"i": {"a": 4.0, "b": 2.0}})
+    samples = tuple(
+        Sample("i", system, f"Text of {system}.", extra={"question": "Why?"}) for system in "ab"
+    )
+    (item,) = browsed(replace(result, table=replace(result.table, samples=samples))).items
+    assert item.peek == ("Why?", "Text of b.")
+
+
+def replies(*rows: dict[str, object]) -> Items:
+    """Return the items of one system, with the data's own columns of each."""
+    samples = tuple(
+        Sample(str(number), "shop", "Text.", extra=row) for number, row in enumerate(rows)
+    )
+    return browsed(Result(Table(samples, (), ())))
+
+
+def test_short_values_of_own_columns_are_shown_at_each_text() -> None:
+    content = replies({"channel": "mail", "note": "x" * 61, "stars": 5, "tags": ["a"]})
+    assert content.items[0].tags == (("channel", "mail"), ("stars", "5"))
+
+
+def test_items_can_be_filtered_by_columns_of_few_values() -> None:
+    rows = [{"channel": "mail", "id": "1"}, {"channel": "chat", "id": "2"}, {"id": "3"}]
+    content = replies(*rows, {"channel": "mail", "id": "4"})
+    assert content.data["facets"] == [
+        {"name": "channel", "values": ("chat", "mail"), "of": [1, 0, -1, 1]}
+    ]
+
+
+def test_a_column_of_one_value_filters_nothing() -> None:
+    assert replies({"channel": "mail"}, {"channel": "mail"}).facets == ()
 
 
 def test_an_item_in_json_has_its_messages() -> None:

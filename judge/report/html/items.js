@@ -2,6 +2,7 @@
 if (byId("list")) {
   const data = JSON.parse(byId("data").textContent), list = byId("list");
   const [q, system, versus, column, order, failed, copied] = ["q", "system", "versus", "column", "order", "failed", "copied"].map(byId);
+  const facets = data.facets.map((facet, k) => byId("facet-" + k));
   const fold = (text) => text.normalize("NFKC").toLowerCase();
   const counted = (n, noun) => n.toLocaleString("en") + " " + noun + (n === 1 ? "" : "s");
   const items = [...list.children].map((el, place) => ({ el, place, name: data.items[place], outputs: [], at: 0 }));
@@ -13,9 +14,10 @@ if (byId("list")) {
   const chosen = (select) => (select ? select.selectedIndex - 1 : -1);
   const leads = [...data.measures.keys()].filter((m) => data.measures[m].leads);
   const measures = () => (chosen(column) < 0 ? leads : [chosen(column)]);
+  const fits = (o) => facets.every((select, k) => chosen(select) < 0 || data.facets[k].of[o.place] === chosen(select));
   const outputs = (item) => {
     const systems = [chosen(system), chosen(versus)].filter((k) => k >= 0);
-    return systems.length ? item.outputs.filter((o) => systems.includes(data.system[o.place])) : item.outputs;
+    return item.outputs.filter((o) => fits(o) && (!systems.length || systems.includes(data.system[o.place])));
   };
   const share = (m, value) => {
     const { low, high, better } = data.measures[m], part = high > low ? (value - low) / (high - low) : 1;
@@ -36,7 +38,7 @@ if (byId("list")) {
     const low = all.reduce((a, b) => ((b.by - a.by || b.mean - a.mean) < 0 ? b : a), all[0]);
     if (!low) return null;
     const { better, item: whole, name } = data.measures[low.m];
-    return { by: low.by, text: shown(low.m, low.value), shade: better ? 2 * low.by - 1 : null, who: whole ? "" : data.systems[data.system[low.o.place]], name };
+    return { by: low.by, text: shown(low.m, low.value), shade: better ? 2 * low.by - 1 : null, who: whole || data.systems.length < 2 ? "" : data.systems[data.system[low.o.place]], name };
   };
   const spread = (item) => measures().map((m) => {
     const all = scores(item, m).map((s) => s.value), by = all.length > 1 ? Math.max(...all) - Math.min(...all) : 0;
@@ -136,7 +138,7 @@ if (byId("list")) {
     const usual = chosen(column) < 0 || data.measures[chosen(column)].better;
     order.options[0].text = usual ? "worst first" : "lowest first";
     order.options[1].text = usual ? "best first" : "highest first";
-    const plain = !order.value && [system, versus, column].every((select) => chosen(select) < 0);
+    const plain = !order.value && [system, versus, column, ...facets].every((select) => chosen(select) < 0);
     for (const item of items) item.key = order.value === "spread" ? spread(item) : lowest(item);
     const kept = items.filter((item) => outputs(item).length && words.every((word) => text(item).includes(word)) && (!failed?.checked || hasFailed(item)));
     const shownItems = new Set(kept), falls = order.value === "high" ? -1 : 1;
@@ -152,8 +154,8 @@ if (byId("list")) {
     mark();
   };
 
-  // The state is the link: #items?system=…&versus=…&column=…&order=…&q=…&item=…
-  const names = new Map([[system, data.systems], [versus, data.systems], [column, data.measures.map((m) => m.column)]]);
+  // The state is the link: #items?system=…&versus=…&column=…&facet-0=…&order=…&q=…&item=…
+  const names = new Map([[system, data.systems], [versus, data.systems], [column, data.measures.map((m) => m.column)], ...facets.map((select, k) => [select, data.facets[k].values])]);
   let last = null; // the item that was opened last
   const save = () => {
     const state = new URLSearchParams();
@@ -210,11 +212,11 @@ if (byId("list")) {
   versus?.addEventListener("change", () => { // with all systems: compare with the first of the others
     if (chosen(versus) >= 0 && chosen(system) < 0) system.selectedIndex = chosen(versus) === 0 ? 2 : 1;
   });
-  for (const control of [system, versus, column, order, failed, copied]) control?.addEventListener("change", change);
+  for (const control of [system, versus, column, ...facets, order, failed, copied]) control?.addEventListener("change", change);
   document.querySelector(".controls").hidden = false;
   byId("count").textContent = counted(items.length, "item");
   addEventListener("load", () => setTimeout(() => { // after the browser has restored the controls
     if (location.hash.startsWith("#items")) load();
-    else if (q.value || order.value || failed?.checked || copied?.checked || [system, versus, column].some((select) => chosen(select) >= 0)) update();
+    else if (q.value || order.value || failed?.checked || copied?.checked || [system, versus, column, ...facets].some((select) => chosen(select) >= 0)) update();
   }));
 }

@@ -8,16 +8,16 @@ The page shows up to 2,000 outputs; the other items are in `scores.parquet`.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from judge.core.format import escape_controls, minus, number
+from judge.core.format import escape_controls, minus, number, one_line
 from judge.core.records import Column, Failure, Sample, Score
 from judge.core.scale_words import in_words
 from judge.core.signature import Signature
-from judge.data.answers import column_of, texts_of
+from judge.data.answers import REQUEST_COLUMNS, column_of, first_column, texts_of
 from judge.data.conversations import MESSAGES, messages_before
 from judge.report.document import ItemBrowser
 from judge.report.format import column_title, score_text
@@ -45,6 +45,9 @@ from judge.stats.disagreements import on_same_scale
 
 MOST_OUTPUTS = 2000
 MOST_PAIRS = 5000
+_MAX_PEEK = 160  # characters
+_MAX_TAG = 60  # characters of a value that is shown in a line with others
+_MOST_FACET_VALUES = 20
 
 Text = tuple[str, str]
 """An item and a system."""
@@ -84,7 +87,8 @@ class Output:
     """One system's text with its findings, judgments before metrics.
 
     `others` are the further columns judged by. `messages` are the role and the text of each message
-    before the text, unless all texts of the item follow the same ones. `qags` are the questions and answers behind a value
+    before the text, unless all texts of the item follow the same ones. `tags` are short values of
+    the data's own columns that no criterion read. `qags` are the questions and answers behind a value
     of QAGS, `claims` and `reference_claims` the claims behind `claims_precision` or `nli`, and
     `claims_recall`.
     """
@@ -92,6 +96,7 @@ class Output:
     sample: Sample
     others: tuple[tuple[str, str], ...]
     messages: Pairs = ()
+    tags: Pairs = ()
     findings: tuple[Finding, ...] = ()
     metrics: tuple[tuple[str, str], ...] = ()
     qags: tuple[Line, ...] = ()
@@ -189,13 +194,15 @@ class Measure:
 class Lowest:
     """The lowest score of an item: its text, its system and its column.
 
-    `shade` is where it lies on the scale, from -1 (worst) to 1 (best).
+    `shade` is where it lies on the scale, from -1 (worst) to 1 (best). `system` is empty if the
+    score belongs to the whole item.
     """
 
     text: str
     shade: float
     system: str
     column: str
+    worst_system: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +210,8 @@ class Item:
     """One item: its source once, every system's output, and their comparisons.
 
     `others` are the further columns that a criterion read and that all systems share. `failed`
-    counts missing values. `messages` are the role and the text of each message before all outputs.
+    counts missing values. `messages` are the role and the text of each message before all outputs,
+    and `tags` the values of the data's own columns that all outputs share.
     """
 
     name: str
@@ -213,6 +221,7 @@ class Item:
     outputs: tuple[Output, ...]
     failed: int
     messages: Pairs = ()
+    tags: Pairs = ()
     comparisons: tuple[Compared, ...] = ()
     lowest: Lowest | None = None
 
@@ -226,10 +235,17 @@ class Item:
         return marked(source, quotes)
 
     @property
-    def peek(self) -> str:
-        """The start of the item's text, for its closed row."""
-        request = self.source or _first_request(self.messages or self.outputs[0].messages)
-        return (request or self.outputs[0].sample.output)[:160]
+    def peek(self) -> tuple[str, ...]:
+        """The starts of what was asked and of the worst output, for the item's closed row."""
+        worst = self.outputs[0]
+        for output in self.outputs:
+            if self.lowest is not None and output.sample.system == self.lowest.worst_system:
+                worst = output
+        sample = worst.sample
+        column = first_column(sample, REQUEST_COLUMNS)
+        asked = str(sample.extra[column]) if column else sample.source
+        asked = asked or _first_request(self.messages or worst.messages)
+        return tuple(text[:_MAX_PEEK] for text in (asked, sample.output) if text)
 
 
 def _first_request(messages: Pairs) -> str:
@@ -237,14 +253,36 @@ def _first_request(messages: Pairs) -> str:
     return next((text for role, text in messages if role == "user"), "")
 
 
+@dataclass(frozen=True, slots=True)
+class Facet:
+    """One of the data's own columns with few values, and the value of each output, "" for none."""
+
+    name: str
+    values: tuple[str, ...]
+    of_outputs: tuple[str, ...]
+
+    def data(self) -> dict[str, Any]:
+        """Return what the page's script reads: each output's place among the values, or -1."""
+        place_of_value = {value: place for place, value in enumerate(self.values)}
+        return {
+            "name": self.name,
+            "values": self.values,
+            "of": [place_of_value.get(value, -1) for value in self.of_outputs],
+        }
+
+
 @dataclass(frozen=True)
 class Items:
-    """The items of the item browser, the worst first. `note` describes the missing items."""
+    """The items of the item browser, the worst first. `note` describes the missing items.
+
+    `facets` are columns of the data that the page filters by.
+    """
 
     items: tuple[Item, ...]
     note: str
     systems: tuple[str, ...]
     measures: tuple[Measure, ...]
+    facets: tuple[Facet, ...] = ()
 
     @property
     def failures(self) -> bool:
@@ -267,11 +305,12 @@ class Items:
             "systems": self.systems,
             "system": [index_of_system[system] for _, system in outputs],
             "measures": [measure.data(outputs) for measure in self.measures],
+            "facets": [facet.data() for facet in self.facets],
         }
 
 
-_Samples = Mapping[str, Sequence[tuple[Sample, Pairs]]]
-"""Every item's samples, each with the further data columns that a criterion reads."""
+_Texts = Mapping[str, Sequence[Output]]
+"""Every item's texts, without their scores."""
 _TextRows = Mapping[tuple[str, str, str], Score | Failure]
 """A run's rows by item, system and column."""
 
@@ -283,21 +322,22 @@ def _scored(result: Result) -> Items:
     measures = _with_leads(measure_by_column)
     measures += _spreads(measures)
     measures += _people_gaps(measures, result.table.samples)
-    samples = _samples_by_item(result)
+    texts = _texts_by_item(result)
     items = []
-    for item, lowest in _worst_first(samples, measures):
+    for item, lowest in _worst_first(texts, measures):
         outputs = []
         n_lost = 0
-        for sample, others in samples[item]:
+        for text in texts[item]:
+            sample = text.sample
             rows_of_text: dict[str, Score | Failure] = {}
             for name, measure in measure_by_column.items():
                 row = rows.get((*sample.key, name))
                 if row is not None:
                     rows_of_text[name] = row
                 n_lost += measure.values[sample.key] is False
-            outputs.append(_output(sample, others, rows_of_text, measure_by_column))
+            outputs.append(_scored_output(text, rows_of_text, measure_by_column))
         items.append(_item(item, outputs, n_lost, lowest))
-    return _items(result, items, measures, samples)
+    return _items(result, items, measures, texts)
 
 
 def _measures_of_columns(result: Result, rows: _TextRows) -> dict[str, Measure]:
@@ -348,9 +388,8 @@ def _with_leads(measure_by_column: Mapping[str, Measure]) -> list[Measure]:
     return measures
 
 
-def _output(
-    sample: Sample,
-    others: Pairs,
+def _scored_output(
+    text: Output,
     rows: Mapping[str, Score | Failure],
     measure_by_column: Mapping[str, Measure],
 ) -> Output:
@@ -371,13 +410,12 @@ def _output(
         else:
             failures_by_reason.setdefault((row.error, row.message), []).append(row)
         qags = qags or qags_table(measure.column, row)
-        claims[name] = checked_claims(sample, measure.column, row)
+        claims[name] = checked_claims(text.sample, measure.column, row)
     for failure, *more in failures_by_reason.values():
         name = f"{failure.column} and {len(more)} more" if more else failure.column
         findings.append(Finding(name, "", Replies(), failure=failure))
-    return Output(
-        sample=sample,
-        others=others,
+    return replace(
+        text,
         findings=tuple(findings),
         metrics=tuple(metrics),
         qags=qags,
@@ -447,17 +485,17 @@ def _ranked(result: Result) -> Items:
     rows_by_item: dict[str, list[Score | Failure]] = {}
     for row in result.table.rows():
         rows_by_item.setdefault(row.item, []).append(row)
-    samples = {
-        name: outputs for name, outputs in _samples_by_item(result).items() if name in rows_by_item
+    texts = {
+        name: outputs for name, outputs in _texts_by_item(result).items() if name in rows_by_item
     }
     labels = _ranking_labels(result)
     orders = result.info.orders or 2
     comparisons: dict[str, tuple[Compared, ...]] = {}
-    for name, outputs in samples.items():
-        systems = [sample.system for sample, _ in outputs]
+    for name, outputs in texts.items():
+        systems = [output.sample.system for output in outputs]
         comparisons[name] = compared(rows_by_item[name], labels, systems, orders)
-    measures = _ranking_measures(labels, samples, comparisons)
-    order = _worst_first(samples, measures)
+    measures = _ranking_measures(labels, texts, comparisons)
+    order = _worst_first(texts, measures)
     n_pairs = {}
     for name, contests in comparisons.items():
         n_pairs[name] = sum(len(contest.pairs) for contest in contests)
@@ -465,11 +503,10 @@ def _ranked(result: Result) -> Items:
     items = []
     for name, lowest in order:
         if name in fitting:
-            outputs_of_item = [Output(sample, others) for sample, others in samples[name]]
             n_failed = sum(map(failed, rows_by_item[name]))
-            item = _item(name, outputs_of_item, n_failed, lowest)
+            item = _item(name, texts[name], n_failed, lowest)
             items.append(replace(item, comparisons=comparisons[name]))
-    return _items(result, items, measures, samples)
+    return _items(result, items, measures, texts)
 
 
 def _ranking_labels(result: Result) -> dict[str, str]:
@@ -483,7 +520,7 @@ def _ranking_labels(result: Result) -> dict[str, str]:
 
 def _ranking_measures(
     labels: Mapping[str, str],
-    samples: _Samples,
+    texts: _Texts,
     comparisons: Mapping[str, Sequence[Compared]],
 ) -> list[Measure]:
     """Return for each ranking how often a text was preferred, and its item's flips.
@@ -496,12 +533,13 @@ def _ranking_measures(
         shares: dict[Text, float | bool | None] = {}
         counts: dict[Text, float | bool | None] = {}
         most_flips = 1.0
-        for name, outputs in samples.items():
+        for name, outputs in texts.items():
             contest = comparisons[name][index]
             most_flips = max(most_flips, float(contest.flips))
-            for sample, _ in outputs:
-                shares[name, sample.system] = contest.preference(sample.system)
-                counts[name, sample.system] = float(contest.flips)
+            for output in outputs:
+                system = output.sample.system
+                shares[name, system] = contest.preference(system)
+                counts[name, system] = float(contest.flips)
         wins = replace(PREFERENCE, name=f"{column}: preferred")
         preferences.append(Measure(f"{label}: preferred", wins, 2, shares))
         scale = Column(
@@ -524,17 +562,17 @@ class _TextScore:
     text: Text
 
 
-def _worst_first(samples: _Samples, measures: Sequence[Measure]) -> list[tuple[str, Lowest | None]]:
+def _worst_first(texts: _Texts, measures: Sequence[Measure]) -> list[tuple[str, Lowest | None]]:
     """Return the worst items that fit on the page.
 
     They are ordered by their lowest score, then by the mean of that text's scores.
     """
     leads = [measure for measure in measures if measure.leads]
     worst_by_item: dict[str, _TextScore] = {}
-    for name, outputs in samples.items():
+    for name, outputs in texts.items():
         scores: list[_TextScore] = []
-        for sample, _ in outputs:
-            scores += _text_scores((name, sample.system), leads)
+        for output in outputs:
+            scores += _text_scores((name, output.sample.system), leads)
         if scores:
             worst_by_item[name] = min(scores, key=lambda score: (score.share, score.mean))
 
@@ -542,8 +580,8 @@ def _worst_first(samples: _Samples, measures: Sequence[Measure]) -> list[tuple[s
         worst = worst_by_item.get(name)
         return (math.inf, 0.0) if worst is None else (worst.share, worst.mean)
 
-    order = sorted(samples, key=badness)
-    n_outputs = {name: len(outputs) for name, outputs in samples.items()}
+    order = sorted(texts, key=badness)
+    n_outputs = {name: len(outputs) for name, outputs in texts.items()}
     fitting = _fitting(order, n_outputs, MOST_OUTPUTS)
     return [(name, _lowest(worst_by_item.get(name))) for name in order if name in fitting]
 
@@ -572,6 +610,7 @@ def _lowest(worst: _TextScore | None) -> Lowest | None:
         shade=round(2 * worst.share - 1, 2),
         system="" if measure.per_item else worst.text[1],
         column=measure.name,
+        worst_system=worst.text[1],
     )
 
 
@@ -579,25 +618,46 @@ def _items(
     result: Result,
     items: Sequence[Item],
     measures: Sequence[Measure],
-    samples: _Samples,
+    texts: _Texts,
 ) -> Items:
     """Put the browser together, with a note if items do not fit."""
     note = ""
-    if len(items) < len(samples):
+    if len(items) < len(texts):
         n_listed = sum(len(item.outputs) for item in items)
-        n_texts = sum(map(len, samples.values()))
+        n_texts = sum(map(len, texts.values()))
         note = (
-            f"These are the {len(items):,} lowest of {len(samples):,} items "
+            f"These are the {len(items):,} lowest of {len(texts):,} items "
             f"({n_listed:,} of {n_texts:,} texts). All are in scores.parquet."
         )
-    return Items(tuple(items), note, result.table.systems, tuple(measures))
+    outputs = [output for item in items for output in item.outputs]
+    return Items(
+        items=tuple(items),
+        note=note,
+        systems=result.table.systems,
+        measures=tuple(measures),
+        facets=tuple(_facets(outputs)),
+    )
 
 
-def _samples_by_item(result: Result) -> _Samples:
+def _facets(outputs: Sequence[Output]) -> Iterator[Facet]:
+    """Yield the data's own columns that have few values, each of them for several outputs."""
+    values_by_column: dict[str, list[str]] = {}
+    for index, output in enumerate(outputs):
+        for name, value in output.tags:
+            values = values_by_column.setdefault(name, [""] * len(outputs))
+            values[index] = value
+    for name, of_outputs in values_by_column.items():
+        distinct = sorted({*of_outputs} - {""})
+        if 1 < len(distinct) <= _MOST_FACET_VALUES and 2 * len(distinct) <= len(outputs):
+            yield Facet(name, tuple(distinct), tuple(of_outputs))
+
+
+def _texts_by_item(result: Result) -> dict[str, list[Output]]:
+    """Return every item's texts with the data's own columns, and without scores."""
     names = {name for criterion in result.info.criteria.values() for name in criterion.needs}
     # The browser has these in places of their own.
     names -= {"source", "output", "reference", "references", "first", "second", MESSAGES}
-    by_item: dict[str, list[tuple[Sample, Pairs]]] = {}
+    by_item: dict[str, list[Output]] = {}
     for sample in result.table.samples:
         # By column, because two criteria may read one under different names.
         others: dict[str, str] = {}
@@ -607,7 +667,8 @@ def _samples_by_item(result: Result) -> _Samples:
             value = sample.extra.get(column)
             if value is not None:
                 others[column] = _shown_value(value, is_list=name == "passages")
-        by_item.setdefault(sample.item, []).append((sample, tuple(others.items())))
+        output = Output(sample, tuple(others.items()), tags=tuple(_tags(sample, others)))
+        by_item.setdefault(sample.item, []).append(output)
     return by_item
 
 
@@ -619,11 +680,22 @@ def _shown_value(value: Any, *, is_list: bool) -> str:
     return "\n\n".join(f"[{number}] {text}" for number, text in enumerate(texts, 1))
 
 
+def _tags(sample: Sample, others: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Yield the short values of the data's own columns, except those of `others`."""
+    for name, value in sample.extra.items():
+        if name in others or not isinstance(value, str | int | float):
+            continue
+        text = one_line(str(value))
+        if 0 < len(text) <= _MAX_TAG:
+            yield name, text
+
+
 def _item(name: str, outputs: Sequence[Output], n_lost: int, lowest: Lowest | None) -> Item:
     """Lay out an item; what all its outputs share is moved from them to the item."""
     shared = tuple(
         pair for pair in outputs[0].others if all(pair in output.others for output in outputs)
     )
+    tags = tuple(pair for pair in outputs[0].tags if all(pair in output.tags for output in outputs))
     own_outputs = []
     for output in outputs:
         others = tuple(pair for pair in output.others if pair not in shared)
@@ -646,5 +718,6 @@ def _item(name: str, outputs: Sequence[Output], n_lost: int, lowest: Lowest | No
         outputs=tuple(own_outputs),
         failed=n_lost,
         messages=conversations[0] if is_shared else (),
+        tags=tags,
         lowest=lowest,
     )
