@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import judge
+from judge.report.views.board import build_leaderboard
 from judge.report.views.calibrated_finding import calibrated_finding
 from judge.report.views.finding import finding
-from judge.report.views.leaderboard import build_leaderboard
 
 N_ITEMS = 60
 N_RATED = 30

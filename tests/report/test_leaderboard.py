@@ -8,7 +8,7 @@ from judge.core.records import Column, Provenance, Sample, Score
 from judge.core.signature import Signature
 from judge.report.document import Block
 from judge.report.document import Table as Shown
-from judge.report.views.leaderboard import _in_printed_order, build_leaderboard
+from judge.report.views.board import _in_printed_order, build_leaderboard
 from judge.results.result import Result
 from judge.results.worst_texts import worst_texts
 from judge.stats.bootstrap import item_means

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from judge.core import plugins
 from judge.core.records import Provenance, Sample, Score
+from judge.report.views.board import build_leaderboard
 from judge.report.views.columns import groups
 from judge.report.views.items import browser
-from judge.report.views.leaderboard import build_leaderboard
 from judge.results.result import Result
 from judge.stats.analyze import analyze, panel_column
 

@@ -1,0 +1,224 @@
+"""The means of a run that scores texts, with their ranks and marks."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from judge.core.records import Column
+from judge.report.document import (
+    Cell,
+    Tone,
+)
+from judge.report.format import (
+    interval_text,
+    mean_text,
+)
+from judge.report.views.columns import (
+    Group,
+    calibrated_columns,
+    compared_columns,
+    in_display_order,
+    main_order,
+    marks_against,
+    places,
+    shown_pass_rates,
+    with_calibration,
+    with_pass_rate,
+)
+from judge.report.views.summary import Mark, Row
+from judge.results.result import Result, failure_counts
+from judge.stats.analyze import pass_table
+from judge.stats.calibration import Calibrated
+from judge.stats.ranks import Rank
+from judge.stats.system_differences import Comparison, compare
+
+TONES: Mapping[str, Tone] = {"best": "good", "better": "good", "worse": "bad"}
+"""The tones of the marks of significant differences; they get a star."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leaderboard:
+    """The means of a result. The overall score comes first, then criteria, then metrics.
+
+    `systems` are ordered by the column `ranked_by`, the best first, then those without a value; if
+    nothing was compared, `ranked_by` is empty and they keep the table's order. `rows` has the mean
+    of each system in each column. `against` is the system that all are compared with, "" if every
+    two are. `of_texts` are the columns with a value per text. `rates` are the columns of pass
+    rates, by the names of the columns whose values pass.
+    """
+
+    ranked_by: str
+    ranks: Mapping[str, Rank]
+    systems: tuple[str, ...]
+    groups: tuple[Group, ...]
+    rows: Mapping[tuple[str, str], Row]
+    of_texts: tuple[Column, ...]
+    against: str
+    rates: Mapping[str, Column]
+    calibrated: Mapping[str, Column]
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return tuple(column for group in self.groups for column in group.columns)
+
+    def place(self, system: str) -> str:
+        """Return 1 + the number of significantly better systems, such as `1`, or `1=` if shared."""
+        if system not in self.ranks:
+            return "–"
+        low = self.ranks[system].low
+        n_sharing = sum(rank.low == low for rank in self.ranks.values())
+        return f"{low}=" if n_sharing > 1 else str(low)
+
+
+def _in_printed_order(comparison: Comparison | Calibrated) -> dict[str, Rank]:
+    """Return the ranks in the order of the printed ranks, then of the means.
+
+    A system with few scores comes last among the systems with the same printed rank.
+    """
+    partly = comparison.partly_scored
+
+    ranks = sorted(comparison.ranks, key=lambda rank: (rank.system in partly, rank.rank))
+    if not comparison.against:
+        # Sorting keeps the order of systems with the same printed rank.
+        ranks.sort(key=lambda rank: rank.low)
+    return {rank.system: rank for rank in ranks}
+
+
+def build_leaderboard(result: Result) -> Leaderboard:
+    """Collect the means of a result that scores texts, with their order and marks."""
+    rates = shown_pass_rates(result)
+    calibrated = calibrated_columns(result)
+    main = main_order(result)
+    against = main.against if main else ""
+    groups = tuple(
+        with_calibration(with_pass_rate(group, rates), calibrated)
+        for group in in_display_order(result)
+    )
+    columns = [column for group in groups for column in group.columns]
+    shown = Shown(rates, calibrated)
+    rows = _mean_rows(result, columns, shown, _tested_columns(result, shown, against))
+    ranks = _in_printed_order(main) if main and len(main.ranks) > 1 else {}
+    with_values = [column for column in columns if column in result.table.columns]
+    corpus = result.table.corpus_columns
+    return Leaderboard(
+        ranked_by=main.column if main else "",
+        ranks=ranks,
+        systems=tuple(dict.fromkeys([*ranks, *count_texts(result)])),
+        groups=groups,
+        rows=rows,
+        of_texts=tuple(column for column in with_values if column.name not in corpus),
+        against=against,
+        rates=rates,
+        calibrated=calibrated,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """The columns that a leaderboard shows beside the means: pass rates, and means on people's scale.
+
+    They are by the names of the columns that they were computed from.
+    """
+
+    rates: Mapping[str, Column]
+    calibrated: Mapping[str, Column]
+
+    def scored_by_name(self) -> dict[str, str]:
+        """Return the column with the scores by the name of the column shown."""
+        names: dict[str, str] = {}
+        for columns in (self.rates, self.calibrated):
+            names |= {column.name: scored for scored, column in columns.items()}
+        return names
+
+
+def _tested_columns(
+    result: Result, shown: Shown, against: str
+) -> dict[str, Comparison | Calibrated]:
+    """Return the systems' comparisons by column, including pass rates and calibrated means."""
+    tested: dict[str, Comparison | Calibrated] = dict(compared_columns(result))
+    for calibrated in result.calibrated:
+        if calibrated.column in shown.calibrated:
+            tested[shown.calibrated[calibrated.column].name] = calibrated
+    if shown.rates and tested:
+        seed = result.info.config.seed
+        passing = compare(pass_table(result.table), seed=seed, against=against)
+        tested |= {comparison.column: comparison for comparison in passing}
+    return tested
+
+
+def _marks(comparison: Comparison | Calibrated | None, column: Column) -> dict[str, Mark]:
+    """Return the marks of the systems that differ significantly, or that share the top."""
+    if comparison is None:
+        return {}
+    best: Mark = "best" if len(comparison.best) == 1 else "same"
+    marks: dict[str, Mark] = {**marks_against(comparison, column.better)}
+    marks.update(dict.fromkeys(comparison.best, best))
+    return marks
+
+
+def _mean_rows(
+    result: Result,
+    columns: Sequence[Column],
+    shown: Shown,
+    tested: Mapping[str, Comparison | Calibrated],
+) -> dict[tuple[str, str], Row]:
+    """Return the mean of each system in each column, also of pass rates."""
+    totals = count_texts(result, generations=False)
+    n_failed: Counter[tuple[str, str]] = Counter()
+    for (_, _, system, name), n in failure_counts(result).items():
+        n_failed[system, name] += n
+    estimates = dict(result.estimates)
+    for (system, name), estimate in result.pass_rates.items():
+        if name in shown.rates:
+            estimates[system, shown.rates[name].name] = estimate
+    for calibrated in result.calibrated:
+        if calibrated.column in shown.calibrated:
+            name = shown.calibrated[calibrated.column].name
+            estimates |= {(mean.system, name): mean.estimate for mean in calibrated.means}
+    # A pass rate counts scores, and has the failures of these scores.
+    scored_by_name = shown.scored_by_name()
+    calibrated_names = {column.name for column in shown.calibrated.values()}
+    rows = {}
+    for column in columns:
+        marks = _marks(tested.get(column.name), column)
+        scored = scored_by_name.get(column.name, column.name)
+        for system, total in totals.items():
+            failed = n_failed[system, scored]
+            row = Row(system, column.name, None, None, None, 0, total, failed, None, "")
+            known = estimates.get((system, column.name))
+            if known is not None:
+                # A mean on people's scale is over all items. `n` of them are rated.
+                n_texts = known.n if column.name in calibrated_names else total
+                row = replace(
+                    row,
+                    total=n_texts,
+                    mean=known.value,
+                    low=known.low,
+                    high=known.high,
+                    n=known.n,
+                    method=known.method,
+                    mark=marks.get(system, ""),
+                )
+            rows[system, column.name] = row
+    return rows
+
+
+def mean_cell(result: Result, column: Column, row: Row, **fields: Any) -> Cell:
+    """Write a mean with its interval and mark."""
+    decimals = places(result, column)
+    mean = "–" if row.mean is None else mean_text(column, row.mean, decimals)
+    interval = interval_text(column, row.low, row.high, decimals)
+    mark = "*" if row.mark in TONES else ""
+    return Cell(mean, interval, tone=TONES.get(row.mark, ""), mark=mark, value=row.mean, **fields)
+
+
+def count_texts(result: Result, *, generations: bool = True) -> Counter[str]:
+    """Count the texts of each system; without `generations`, its items."""
+    texts = {
+        (sample.system, sample.item if generations else sample.source_item): None
+        for sample in result.table.samples
+    }
+    return Counter(system for system, _ in texts)

@@ -1,0 +1,193 @@
+"""The table of means on a report's first screen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from judge.core.format import number, one_line
+from judge.core.records import Column
+from judge.core.scale_words import pass_text
+from judge.report.document import (
+    Bar,
+    Cell,
+    Table,
+    Tone,
+    table,
+)
+from judge.report.document import Column as Head
+from judge.report.format import (
+    column_title,
+    scale_text,
+    share_label,
+)
+from judge.report.views import items
+from judge.report.views.board import TONES, Leaderboard, Shown, mean_cell
+from judge.report.views.comparison_finding import REFERENCE_METRICS
+from judge.report.views.finding import number_of_items
+from judge.report.views.lowest import NEUTRAL
+from judge.report.views.summary import Row
+from judge.results.result import Result
+
+MAX_NAME = 80  # characters of a system's name
+_MAX_CRITERIA = 16  # columns of the short table
+_MAX_METRICS = 5  # columns of the short table if no criterion was judged
+
+
+def _short_columns(board: Leaderboard) -> list[Column]:
+    """Return the overall score, the criteria and one metric, or without criteria some metrics.
+
+    Scores from elsewhere come before ROUGE. A column comes after its means on people's scale, and
+    before its pass rate.
+    """
+    calibrated = {column.name for column in board.calibrated.values()}
+    first_columns = [
+        next(column for column in group.columns if column.name not in calibrated)
+        for group in board.groups
+    ]
+    judged = [column for column in first_columns if column.kind == "criterion"]
+    columns = judged[:_MAX_CRITERIA]
+    if columns:
+        metrics = {
+            group.name: group.columns[0]
+            for group in board.groups
+            if group.columns[0].kind == "metric"
+        }
+        external = [name for name, column in metrics.items() if column.signature.is_external]
+        preferred = [name for name in (*external, *REFERENCE_METRICS) if name in metrics]
+        if preferred:
+            columns.append(metrics[preferred[0]])
+    else:
+        directed = [column for column in board.columns if column.better]
+        columns = (directed or [*board.columns])[:_MAX_METRICS]
+    shown = []
+    for column in columns:
+        if column.name in board.calibrated:
+            shown.append(board.calibrated[column.name])
+        shown.append(column)
+        if column.name in board.rates:
+            shown.append(board.rates[column.name])
+    return shown
+
+
+def short_table(result: Result, board: Leaderboard) -> Table:
+    """Return a row per system: its rank, the overall score with a bar, criteria, one metric."""
+    columns = _short_columns(board)
+    limit_by_rate = {
+        board.rates[column.name].name: pass_text(column)
+        for column in columns
+        if column.name in board.rates
+    }
+    title_by_name = {}
+    for name, column in board.calibrated.items():
+        title_by_name[column.name] = column_title(name)
+        title_by_name[name] = "judge"
+    heads = []
+    for column in columns:
+        if column.name in limit_by_rate:
+            note = f"at {limit_by_rate[column.name]}"
+            heads.append(Head("pass", note=note, better=column.better))
+        else:
+            title = title_by_name.get(column.name) or column_title(column.name)
+            heads.append(Head(title, note=scale_text(column), better=column.better))
+    rank_heads = [""] if board.ranks and not board.against else []
+    rows = []
+    for system in board.systems:
+        cells = [
+            _short_cell(result, board, board.rows[system, column.name], column, bar=index == 0)
+            for index, column in enumerate(columns)
+        ]
+        cells.insert(0, Cell(one_line(system, MAX_NAME), link=items.link(system=system)))
+        if rank_heads:
+            rank = board.place(system)
+            tone: Tone = "strong" if rank in ("1", "1=") else ""
+            cells.insert(0, Cell(rank, tone=tone))
+        rows.append(cells)
+    return table(
+        (*rank_heads, Head("", numeric=False), *heads),
+        rows,
+        key=_short_key(board, columns, limit_by_rate),
+        caption=f"Mean scores over {number_of_items(result)}.",
+        name="leaderboard",
+        sorts=True,
+        short=True,
+    )
+
+
+def _short_cell(result: Result, board: Leaderboard, row: Row, column: Column, *, bar: bool) -> Cell:
+    """Return a mean with a link to its texts: with a bar, or shaded by its share of the scale."""
+    if row.mean is None:
+        return Cell("–", tone="muted", title=f"no score in {row.total} texts")
+    cell = mean_cell(result, column, row)
+    is_long = bool(share_label(column)) or abs(row.mean) >= 100
+    text = cell.text if is_long else number(row.mean, 2)
+    share = column.share(row.mean)
+    shade = None
+    drawn = None
+    if share is not None and bar:
+        drawn = _bar(column, row, share)
+    elif share is not None and column.kind == "criterion":
+        shade = max(-1.0, (share - NEUTRAL) / (1 - NEUTRAL))
+    # A pass rate and a mean on people's scale link to the scores that they were computed from.
+    scored_by_name = Shown(board.rates, board.calibrated).scored_by_name()
+    scored = scored_by_name.get(column.name, column.name)
+    has_texts = scored in {each.name for each in board.of_texts}
+    return replace(
+        cell,
+        text=f"({row.coverage}) {text}" if row.coverage else text,
+        title=" ".join(filter(None, (cell.text, cell.note, f"n = {row.n:,}"))),
+        shade=shade,
+        bar=drawn,
+        link=items.link(system=row.system, column=scored) if has_texts else "",
+    )
+
+
+def _bar(column: Column, row: Row, share: float) -> Bar:
+    """Return the bar of a mean with its interval, if it has one."""
+    if row.low is None or row.high is None:
+        return Bar(share)
+    low = column.share(row.low)
+    high = column.share(row.high)
+    if low is None or high is None:
+        return Bar(share)
+    # If lower is better, the ends change places.
+    return Bar(share, min(low, high), max(low, high))
+
+
+def _short_key(
+    board: Leaderboard, columns: Sequence[Column], limit_by_rate: Mapping[str, str]
+) -> str:
+    """Explain the marks that the short table has."""
+    rows = [board.rows[system, column.name] for system in board.systems for column in columns]
+    parts = []
+    if any(row.mark in TONES for row in rows):
+        best = "significantly best"
+        if board.against:
+            best = f"significantly different from {one_line(board.against, 30)}"
+        parts.append(f"* {best}")
+    shown_means = [column for column in columns if column.name not in limit_by_rate]
+    for is_external, words in ((False, "mean probability of"), (True, "share of")):
+        labels = [
+            share_label(column)
+            for column in shown_means
+            if column.signature.is_external is is_external
+        ]
+        labels = [label for label in dict.fromkeys(labels) if label]
+        if labels:
+            parts.append(f"%: {words} {' or '.join(labels)}")
+    limits = set(limit_by_rate.values())
+    if len(limits) == 1:
+        parts.append(f"pass: share of texts at {limits.pop()} or better")
+    elif limits:
+        parts.append("pass: share of texts that pass")
+    if board.calibrated:
+        parts.append("means on people's scale; judge: its own means")
+    scales = {scale_text(column) for column in columns} - {"", "0–1"}
+    if len(scales) == 1:
+        parts.append(f"criteria {scales.pop()}")
+    lower = [column_title(column.name) for column in columns if column.better == "lower"]
+    if lower:
+        parts.append(f"lower is better: {', '.join(lower)}")
+    if any(row.n and row.coverage for row in rows):
+        parts.append("(a/b) a of b texts have a score")
+    return " · ".join(parts)

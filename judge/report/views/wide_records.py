@@ -1,0 +1,65 @@
+"""A row for each text with all its scores, for `--wide` and the page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from judge.core.stored_records import json_cell
+from judge.results.result import Result
+
+_WORDS = ("reason", "quote")
+"""The texts of a score that a wide row has."""
+
+
+def wide_records(result: Result) -> tuple[tuple[str, ...], list[dict[str, Any]]]:
+    """Return the keys, and a row per item and system with all scores, their reasons and failures.
+
+    A row ends with the data's own columns; a value that is no text or number is JSON.
+    """
+    stored = result.table
+    word_keys = _word_keys(result)
+    # Every row has every key, in this order.
+    empty: dict[str, Any] = dict.fromkeys([column.name for column in stored.columns])
+    empty |= dict.fromkeys(word_keys)
+    empty["failures"] = ""
+    values: dict[tuple[str, str], dict[str, Any]] = {}
+    for sample in stored.samples:
+        named = {"item": sample.item, "system": sample.system, "output": sample.output}
+        values[sample.key] = {**named, **empty}
+    for score in stored.scores:
+        row = values.get(score.key)
+        if row is None or score.opponent:
+            continue
+        row[score.column] = score.value
+        for word in _WORDS:
+            key = f"{score.column}_{word}"
+            if key in word_keys:
+                row[key] = getattr(score.provenance, word)
+    for failure in stored.failures:
+        row = values.get(failure.key)
+        if row is not None:
+            separator = "; " if row["failures"] else ""
+            row["failures"] += f"{separator}{failure.column}: {failure.error}"
+    keys = ("item", "system", "output", *empty)
+    # A column of the data that has the name of another key gets a new heading.
+    own_columns = stored.own_columns(keys)
+    for sample in stored.samples:
+        for name, heading in own_columns.items():
+            cell = sample.extra.get(name)
+            is_nested = isinstance(cell, list | tuple | Mapping)
+            values[sample.key][heading] = json_cell(cell) if is_nested else cell
+    return (*keys, *own_columns.values()), list(values.values())
+
+
+def _word_keys(result: Result) -> dict[str, None]:
+    """Return the keys of reasons and quotations, of the criteria that have some."""
+    keys: dict[str, None] = {}
+    for column in result.table.columns:
+        if column.kind != "criterion":
+            continue
+        scores = result.table.column_scores(column.name)
+        for word in _WORDS:
+            if any(getattr(score.provenance, word) for score in scores):
+                keys[f"{column.name}_{word}"] = None
+    return keys
