@@ -1,24 +1,26 @@
-"""Where a line may end: after a space, hyphen, underscore, slash or dot, never inside a word."""
+"""Where a line may end: after a space, hyphen, underscore, slash, bar or dot, never inside a word."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 
 _BREAK = re.compile(
-    r"(?<=\s)(?=\S)"  # `large |model`
-    r"|(?<=[_/])(?=[^\s_/])"  # `org/|llama_|3`
-    r"|(?<=[^\W_]-)(?=[^\W_])"  # `gpt-|5`, but not the sign of `-1`
-    r"|(?<=[^\W\d_]\.)(?=[^\W_])"  # `www.|example`
-    r"|(?<=\d\.)(?=[^\W\d_])"  # `8.|gguf`, but not `5.4`
+    r"(?<=\s)(?=\S)"  # after the space of `large model`
+    r"|(?<=[_/|])(?=[^\s_/|])"  # in `org/llama_3` twice, in the signature `bleu|tok=13a` once
+    r"|(?<=[^\W_]-)(?=[^\W_])"  # in `gpt-5`, but not after the sign of `-1`
+    r"|(?<=[^\W\d_]\.)(?=[^\W_])"  # in `llama.v3`
+    r"|(?<=\d\.)(?=[^\W\d_])"  # in `8.gguf`, but not in `5.4`
 )
+_SPACE = re.compile(r"(?<=\s)(?=\S)")
 
 
 def pieces(text: str) -> Iterator[str]:
     """Yield the parts of a line that must not be broken; joined they are the text.
 
-    Japanese and Chinese have no spaces: a line may end after each of their letters.
+    Japanese and Chinese have no spaces: a line may end after each of their letters. Korean has.
     """
     for piece in _BREAK.split(text):
         yield from _letters_apart(piece)
@@ -29,9 +31,10 @@ def _letters_apart(piece: str) -> Iterator[str]:
     start = 0
     for end, character in enumerate(piece, 1):
         is_wide = unicodedata.east_asian_width(character) in ("W", "F")
+        is_korean = "\uac00" <= character <= "\ud7a3"
         # Punctuation and spaces stay with the letter before them.
         is_followed = end < len(piece) and piece[end].isalnum()
-        if is_wide and is_followed:
+        if is_wide and not is_korean and is_followed:
             yield piece[start:end]
             start = end
     if start < len(piece):
@@ -43,21 +46,39 @@ def longest_piece(text: str, measure: Callable[[str], int] = len) -> int:
     return max((measure(piece.rstrip()) for piece in pieces(text)), default=0)
 
 
-def wrapped(text: str, width: int, measure: Callable[[str], int] = len) -> list[str]:
-    """Return the text in lines of at most `width` (at least 1), broken only between pieces.
+def break_offsets(text: str, width: int, measure: Callable[[str], int] = len) -> list[int]:
+    """Return where the second and later lines begin if none is wider than `width` (at least 1).
 
-    Only a piece that is wider than a line is broken inside. Spaces at the end of a line are left
-    out.
+    Lines end at spaces. Only a name that is wider than a line is broken between its pieces, and
+    only a piece that is wider than a line inside. Spaces at the end of a line do not count.
     """
-    lines = [""]
-    for piece in pieces(text):
-        if measure((lines[-1] + piece).rstrip()) <= width:
-            lines[-1] += piece
+    offsets: list[int] = []
+    start = 0
+    end = 0
+    for piece in _fitting_pieces(text, width, measure):
+        if end > start and measure((text[start:end] + piece).rstrip()) > width:
+            start = end
+            offsets.append(start)
+        end += len(piece)
+        if measure(text[start:end].rstrip()) <= width:
             continue
-        if lines[-1]:
-            lines.append("")
-        for character in piece:
-            if lines[-1] and measure((lines[-1] + character).rstrip()) > width:
-                lines.append("")
-            lines[-1] += character
-    return [line.rstrip() for line in lines]
+        for position in range(start + 1, end):
+            if measure(text[start : position + 1].rstrip()) > width:
+                start = position
+                offsets.append(start)
+    return offsets
+
+
+def _fitting_pieces(text: str, width: int, measure: Callable[[str], int]) -> Iterator[str]:
+    """Yield what stands between spaces, or its pieces if it is wider than a line."""
+    for name in _SPACE.split(text):
+        if measure(name.rstrip()) <= width:
+            yield name
+        else:
+            yield from pieces(name)
+
+
+def wrapped(text: str, width: int, measure: Callable[[str], int] = len) -> list[str]:
+    """Return the text in the lines of `break_offsets`, without spaces at their ends."""
+    offsets = [0, *break_offsets(text, width, measure), len(text)]
+    return [text[start:end].rstrip() for start, end in pairwise(offsets)]

@@ -19,11 +19,18 @@ NAMES = st.text("ab1-_/. 日、", max_size=30)
         ("org/llama_3-8b.gguf", "org/ llama_ 3- 8b. gguf"),
         ("-1 and −0.35", "-1 and −0.35"),
         ("日本語。v2", "日 本 語。 v2"),
+        ("요약-모델", "요약- 모델"),
+        ("bleu|case=mixed|tok=13a", "bleu| case=mixed| tok=13a"),
         ("e.g... -- x", "e. g... -- x"),
     ],
 )
 def test_a_line_may_end_after_these_pieces(text: str, parts: str) -> None:
     assert [piece.strip() for piece in pieces(text)] == parts.split()
+
+
+def test_a_line_ends_at_a_space_if_the_next_name_then_fits() -> None:
+    assert wrapped("polite · textrank_baseline", 18) == ["polite ·", "textrank_baseline"]
+    assert wrapped("polite · textrank_baseline", 16) == ["polite ·", "textrank_", "baseline"]
 
 
 @given(NAMES)

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 from rich.cells import cell_len
 
+import judge
 from judge.core import plugins
 from judge.core.records import Column, Estimate, Sample
 from judge.core.signature import Signature
@@ -95,15 +96,76 @@ def test_marks_do_not_move_the_numbers() -> None:
     assert first.index("4.36") == second.index("4.17")
 
 
-def test_headings_are_folded_only_if_the_table_does_not_fit() -> None:
-    heads = ("consistency", "informativeness")
+def test_headings_are_folded_between_words_if_the_table_does_not_fit() -> None:
+    heads = ("judge − rater", "factual_consistency")
     document = _table((Cell("a"), Cell("1"), Cell("2")), heads=heads)
     assert all(head in plugins.write(document, width=80) for head in heads)
     assert plugins.write(document, width=24).splitlines()[-3:] == [
-        "   consiste  informat",
-        "        ncy   iveness",
-        "a         1         2",
+        "    judge −     factual_",
+        "      rater  consistency",
+        "a         1            2",
     ]
+
+
+SYSTEMS = (
+    "gpt-5.4-mini-2026-03-17",
+    "claude-haiku-5-5-20260211",
+    "textrank_baseline",
+    "qwen3.5_72b_instruct_awq",
+    "pegasus_cnn_dailymail",
+    "bart-large-cnn",
+    "org/lead-3",
+    "s8",
+)
+
+
+def _words(text: str) -> set[str]:
+    return set(re.split(r"[\s_/|.-]+", text))
+
+
+@pytest.fixture(scope="module")
+def named() -> list[tuple[Document, set[str]]]:
+    """A run and its validation with names like those of models, each with the words that it prints
+    without a line break.
+    """
+    criteria = ("relevance", "coherence", "consistency", "fluency")
+    rows = [
+        {
+            "item": f"i{n}",
+            "system": system,
+            "output": f"Text {n} of {system}.",
+            **{name: 1 + (n * k + len(name)) % 5 for name in criteria},
+            "human": {name: 1 + (n + k + len(name)) % 5 for name in criteria},
+        }
+        for n in range(6)
+        for k, system in enumerate(SYSTEMS, 1)
+    ]
+    result = judge.evaluate(rows, judge_columns=criteria, scale="1-5", metrics=[], cache=False)
+    named = []
+    for finished in (result, judge.validate(result, n_resamples=10)):
+        document = plugins.document(finished)
+        whole = [plugins.write(document, width=1000, full=full) for full in (False, True)]
+        named.append((document, _words(" ".join(whole))))
+    return named
+
+
+@pytest.mark.parametrize("width", [40, 60, 80])
+@pytest.mark.parametrize("full", [False, True])
+def test_no_word_is_broken(named: list[tuple[Document, set[str]]], width: int, full: bool) -> None:
+    """A narrow report has only words that the same report has without line breaks."""
+    of_hidden_columns = {
+        "more",
+        "column",
+        "columns",
+        "column:",
+        "columns:",
+        "columns,",
+        "·",
+        "full",
+    }
+    for document, whole in named:
+        narrow = _words(plugins.write(document, width=width, full=full))
+        assert narrow <= whole | of_hidden_columns
 
 
 def test_long_excerpts_and_failures_are_folded_and_paths_stay_whole() -> None:

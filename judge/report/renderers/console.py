@@ -17,6 +17,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from judge.core.format import escape_controls, one_line
+from judge.core.line_breaks import break_offsets, longest_piece
 from judge.report import document as blocks
 from judge.report.document import Document
 
@@ -30,10 +31,11 @@ _STYLES = {
 }
 _GAP = 2  # cells between columns
 _BLANK = "\ue000"  # stands for a space that Rich must not strip, and is replaced in the end
-_NAME = 28  # cells of the widest name of a row
+_NAME = 28  # cells of the widest name of a row that is not folded
+_WORD = 40  # cells of the longest word that is never broken
 _MIN_NAME = 12  # names are folded to this width if all columns then fit
 _HEAD = 24  # cells of the widest heading
-_FOLDED = 8  # headings are folded to this width if the table does not fit
+_FOLDED = 8  # headings are folded to this width, if their words allow it
 _BAR = 10  # cells of a full bar
 _EXCERPTS = 3  # in the summary
 _WIDE = "   "  # between the label of a line of the footer and its text
@@ -49,12 +51,16 @@ class _Screen:
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """A column of lines ready to print in `width` cells, in which the heading may be folded."""
+    """A column of lines ready to print in `width` cells, in which the heading may be folded.
+
+    `least` is the width of its longest word.
+    """
 
     head: Text
     cells: Sequence[Text]
     numeric: bool
     width: int
+    least: int
 
 
 def render(
@@ -227,8 +233,10 @@ def _(block: blocks.Facts, screen: _Screen) -> None:
     grid = Grid.grid(padding=(0, _GAP, 0, 0))
     grid.add_column(style="dim", no_wrap=True)
     grid.add_column(overflow="fold")
+    longest_name = max((cell_len(name) for name, _ in block.pairs), default=0)
+    room = max(_FOLDED, screen.console.width - longest_name - _GAP)
     for name, text in block.pairs:
-        grid.add_row(_assemble(name), _assemble(text))
+        grid.add_row(_assemble(name), _folded(_text(text), room))
     screen.console.print(grid)
 
 
@@ -238,7 +246,7 @@ def _(block: blocks.Bullets, screen: _Screen) -> None:
         grid = Grid.grid(padding=(0, 1, 0, 0))
         grid.add_column()
         grid.add_column(overflow="fold")
-        grid.add_row("-", _text(item))
+        grid.add_row("-", _folded(_text(item), screen.console.width - 2))
         screen.console.print(grid)
 
 
@@ -336,16 +344,38 @@ def _fitted_names(names: Sequence[_Column], others: Sequence[_Column], width: in
     """Return the columns that name the rows, folded as far as the others need the room."""
     widths = [column.width for column in names]
     if others:
-        widths = [min(_NAME, each) for each in widths]
+        widths = [min(each.width, max(_NAME, each.least)) for each in names]
         others_width = sum(column.width + _GAP for column in others)
         taken = others_width + sum(each + _GAP for each in widths[:-1])
-        if widths[-1] + taken > width >= taken + _MIN_NAME:
+        floor = max(_MIN_NAME, names[-1].least)
+        if widths[-1] + taken > width >= taken + floor:
             widths[-1] = width - taken
+        # Narrow screens: at least one column of numbers stands beside the names.
+        widest = max((column.width for column in others if column.numeric), default=0)
+        room = width - widest - _GAP - sum(each + _GAP for each in widths[:-1])
+        longest_word = min(names[-1].least, width // 2)
+        widths[-1] = min(widths[-1], max(room, longest_word, _FOLDED))
     else:
-        gaps = _GAP * (len(widths) - 1)
-        while sum(widths) + gaps > width and max(widths) > _MIN_NAME:
-            widths[widths.index(max(widths))] -= 1
+        widths = _folded_widths(names, width)
     return [replace(column, width=each) for column, each in zip(names, widths, strict=True)]
+
+
+def _folded_widths(columns: Sequence[_Column], width: int) -> list[int]:
+    """Return the widths of columns of text that fit side by side, the widest ones folded most.
+
+    No word is broken unless the words alone are wider than the line.
+    """
+    widths = [column.width for column in columns]
+    gaps = _GAP * (len(widths) - 1)
+    floors = [max(_MIN_NAME, column.least) for column in columns]
+    if sum(map(min, widths, floors)) + gaps > width:
+        floors = [_MIN_NAME for _ in columns]
+    while sum(widths) + gaps > width:
+        foldable = [each if each > floor else 0 for each, floor in zip(widths, floors, strict=True)]
+        if not any(foldable):
+            break
+        widths[foldable.index(max(foldable))] -= 1
+    return widths
 
 
 def _parts(columns: Sequence[_Column], room: int) -> list[list[_Column]]:
@@ -367,18 +397,31 @@ def _grid(names: Sequence[_Column], columns: Sequence[_Column], n_rows: int, wid
         collapse_padding=True,
         header_style="",
     )
-    for name in names:
-        grid.add_column(name.head, width=name.width, overflow="fold")
-    for column in columns:
+    room = max(_FOLDED, width - sum(name.width + _GAP for name in names))
+    others = [replace(column, width=min(column.width, room)) for column in columns]
+    shown = [*names, *others]
+    for index, column in enumerate(shown):
+        is_right = column.numeric and index >= len(names)
         grid.add_column(
-            column.head,
-            justify="right" if column.numeric else "left",
-            width=min(column.width, width),
+            _folded(column.head, column.width),
+            justify="right" if is_right else "left",
+            width=column.width,
             overflow="fold",
         )
     for index in range(n_rows):
-        grid.add_row(*(column.cells[index] for column in (*names, *columns)))
+        grid.add_row(*(_folded(column.cells[index], column.width) for column in shown))
     return grid
+
+
+def _folded(text: Text, width: int) -> Text:
+    """Return the text in lines of at most `width` cells, broken between words only."""
+    lines: list[Text] = []
+    for line in text.split("\n", allow_blank=True):
+        parts = line.divide(break_offsets(line.plain, width, cell_len))
+        for part in parts[:-1]:
+            part.rstrip()
+        lines += parts
+    return Text("\n").join(lines)
 
 
 def _column(block: blocks.Table, index: int, screen: _Screen, *, narrow: bool = False) -> _Column:
@@ -408,6 +451,8 @@ def _column(block: blocks.Table, index: int, screen: _Screen, *, narrow: bool = 
     printed = [line for text in lines for line in text.plain.split("\n")]
     widest = max(map(cell_len, printed), default=0)
     heading = max(map(cell_len, head.split("\n")))
+    longest_word = max(longest_piece(line, cell_len) for line in [head, *printed])
+    least = min(longest_word, _WORD)
     if narrow:
-        heading = min(heading, _FOLDED)
-    return _Column(_text(head, "dim"), lines, column.numeric, max(widest, heading))
+        heading = min(heading, max(_FOLDED, longest_piece(head, cell_len)))
+    return _Column(_text(head, "dim"), lines, column.numeric, max(widest, heading), least)
