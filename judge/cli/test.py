@@ -65,7 +65,11 @@ _FORMATS = ("console", "markdown", "html", "latex", "csv", "json", "junit")
     "--markdown", "Write a summary for a pull request.", type=PATH, metavar="FILE", group="Output"
 )
 @option(
-    "--out", "Save the run of each suite in DIR/SUITE.", type=PATH, metavar="DIR", group="Output"
+    "--out",
+    "Save the suite's run; of folders, each in DIR/SUITE.",
+    type=PATH,
+    metavar="DIR",
+    group="Output",
 )
 @format_option(*_FORMATS, open_ended=True)
 @full_option

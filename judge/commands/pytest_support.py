@@ -196,6 +196,12 @@ def unmet_failures(verdicts: Sequence[Verdict]) -> list[str]:
         ]
         if verdict.before:
             lines.append(f"  in the baseline: {verdict.before}")
+        for judged in verdict.texts:
+            lines.append(
+                f"  {judged.name or 'text'} {judged.score}: {one_line(judged.output, 200)}"
+            )
+            if judged.reason:
+                lines.append(f"    judge: {one_line(judged.reason, 200)}")
         lines += [f"  {line}" for line in escape_controls(verdict.detail).splitlines()]
         texts.append("\n".join(lines))
     return texts

@@ -16,6 +16,13 @@ from judge.commands.finished_runs import without_seen_ratings
 from judge.commands.options import RunOptions
 from judge.commands.progress_display import Watch, displayed
 from judge.commands.public import blocking, public_api
+from judge.commands.suite_folders import (
+    Paths,
+    is_single_file,
+    last_run,
+    run_folder,
+    write_pages,
+)
 from judge.config import (
     RankConfig,
     RunConfig,
@@ -121,15 +128,15 @@ class SuiteOverrides:
 def _prepare_run(
     suite: Suite,
     suite_texts: SuiteTexts,
-    overrides: SuiteOverrides,
+    folder: Path | None,
     language: str,
     *,
     pairwise: bool,
 ) -> PreparedRun:
     """Prepare the run about single texts, or about pairs of texts in both orders.
 
-    Without a page, human ratings are left out, because they slow a run down; `with_ratings` puts
-    them back. Raises JudgeError.
+    `folder` keeps the run, if it is not None. Without a page, human ratings are left out, because
+    they slow a run down; `with_ratings` puts them back. Raises JudgeError.
     """
     texts = suite_texts.judged[pairwise]
     scored = [] if pairwise else load.scored_columns(suite.options)
@@ -138,9 +145,9 @@ def _prepare_run(
         for criterion in suite_texts.criteria.values()
         if criterion.pairwise == pairwise and criterion.name not in scored
     }
-    out = None
-    if overrides.out is not None:
-        out = overrides.out / suite.name / (PAIRS if pairwise else "")
+    out = folder
+    if folder is not None and pairwise:
+        out = folder / PAIRS
     options = {name: value for name, value in suite.options.items() if name not in _SELECTION_KEYS}
     options |= {
         "criteria": list(criteria),
@@ -185,7 +192,6 @@ def with_ratings(result: Result, suite_texts: SuiteTexts) -> Result:
     return replace(result, table=Table(texts.samples, table.columns, *split_rows(needed_rows)))
 
 
-Paths = str | Path | Sequence[str | Path]
 Write = Callable[[RunConfig, BudgetLedger | None], Outputs]
 """Generates the outputs of a suite's systems. Raises JudgeError."""
 
@@ -196,7 +202,8 @@ class PreparedSuite:
 
     `runs` are by whether they compare pairs of texts; one that no case needs is left out. `ledger`
     pays for both, and also for other suites if they share a budget. `together` is true if they
-    share the deadline.
+    share the deadline. `folder` keeps the runs, if it is not None, and `last` is the earlier run
+    that it held.
     """
 
     suite: Suite
@@ -205,6 +212,8 @@ class PreparedSuite:
     baseline: Baseline
     ledger: BudgetLedger
     together: bool
+    folder: Path | None = None
+    last: Result | None = None
 
     @property
     def judgments(self) -> int:
@@ -238,7 +247,8 @@ async def test_async(
     these names. `baseline` is the folder of runs to compare with, as DIR/NAME, or one such run; a
     suite that is new there is not compared, and its drift cases are errors. With `update_baseline`
     this run becomes the baseline if only changes from it fail, which then pass. `undecided` treats
-    undecided cases as `pass` or `fail`. `out` saves the runs, each as DIR/NAME.
+    undecided cases as `pass` or `fail`. `out` saves the run of a suite's file; of
+    folders or several files, it saves each run as DIR/NAME.
 
     A suite that cannot finish is an Outcome with `trouble`, and the others run. Mistakes in the
     arguments, files, data or baselines raise one JudgeError with all of them before anything is
@@ -305,6 +315,7 @@ def prepare_suites(
                 None if baseline is None else Path(baseline),
                 update=update_baseline,
                 all_cases=cases is None,
+                is_alone=is_single_file(paths),
                 write=write,
             )
         except JudgeError as error:
@@ -418,6 +429,7 @@ def _prepare_suite(
     *,
     update: bool,
     all_cases: bool,
+    is_alone: bool,
     write: Write,
 ) -> PreparedSuite:
     """Read the data of a suite, prepare its runs and find its baseline. Raises JudgeError."""
@@ -429,8 +441,11 @@ def _prepare_suite(
     if suite.options.get("language") is None:
         samples = [sample for texts in suite_texts.judged.values() for sample in texts.samples]
         prompt_language.require_single_language(samples)
+    folder = None
+    if overrides.out is not None:
+        folder = run_folder(overrides.out, suite.name, is_alone=is_alone)
     runs = {
-        pairwise: _prepare_run(suite, suite_texts, overrides, language, pairwise=pairwise)
+        pairwise: _prepare_run(suite, suite_texts, folder, language, pairwise=pairwise)
         for pairwise, texts in suite_texts.judged.items()
         if texts.samples
     }
@@ -451,6 +466,8 @@ def _prepare_suite(
         ),
         ledger=ledger or BudgetLedger(runs[first].config.budget),
         together="deadline" in overrides.options,
+        folder=folder,
+        last=last_run(folder),
     )
 
 
@@ -477,6 +494,8 @@ async def run_suites(
                     results[pairwise] = await run_pipeline(prepared, progress, suite.ledger)
             require_all_recorded(*results.values())
             outcome = _evaluate(suite, results)
+            if suite.folder is not None:
+                write_pages(suite.folder, outcome, results)
         except JudgeError as error:
             message = "\n".join([str(error), *getattr(error, "__notes__", ())])
             outcome = Outcome(suite.suite, trouble=message)
@@ -512,7 +531,14 @@ def _evaluate(prepared: PreparedSuite, results: Mapping[bool, Result]) -> Outcom
         elif not (case.needs_baseline and is_first_run):
             cases.append(case)
             verdict = evaluate_case(
-                case, texts, result, before, ranked, failures=suite.limits, seed=seed
+                case,
+                texts,
+                result,
+                before,
+                ranked,
+                earlier=baseline.edited or prepared.last,
+                failures=suite.limits,
+                seed=seed,
             )
             verdicts.append(verdict)
     verdicts += _limit_verdicts(prepared, result, ranked)
@@ -534,6 +560,7 @@ def _evaluate(prepared: PreparedSuite, results: Mapping[bool, Result]) -> Outcom
         drift.comparison,
         tuple(dict.fromkeys(notes)),
         warnings=tuple(baseline.warnings),
+        earlier="last run" if baseline.is_empty else "baseline",
     )
 
 

@@ -62,9 +62,9 @@ from judge.table import RUN, SAMPLES, SCORES, Table, with_own_columns
 if TYPE_CHECKING:
     import pandas as pd
 
-_PAGES = {"report.md": "markdown", "report.html": "html"}
+PAGES = {"report.md": "markdown", "report.html": "html"}
 """The pages of a run folder, with their formats."""
-_DERIVED = (*_PAGES, ESTIMATES)
+_DERIVED = (*PAGES, ESTIMATES)
 """Files that can be made again from the others."""
 _LOADS = 3
 """The number of attempts to load a run that another run may replace meanwhile."""
@@ -380,12 +380,12 @@ class Result(Outlets):
             return
         files[ESTIMATES] = parquet(_estimate_rows(self))
         try:
-            for name, format in _PAGES.items():
+            for name, format in PAGES.items():
                 files[name] = self.report(format).encode()
         except BaseException:
             # Also for Ctrl-C: the scores are paid for, and a page can be made again.
-            data = {name: file for name, file in files.items() if name not in _PAGES}
-            store(folder, data, drop=_PAGES)
+            data = {name: file for name, file in files.items() if name not in PAGES}
+            store(folder, data, drop=PAGES)
             raise
         store(folder, files)
 

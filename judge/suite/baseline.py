@@ -20,8 +20,15 @@ from judge.stats.paired_differences import holm
 from judge.stats.power import ALPHA, MIN_ITEMS
 from judge.stats.run_differences import MeanChange, Runs
 from judge.suite.agreement import AgreementChange, agreement_change, decide_agreement
-from judge.suite.case import Decision, Status, Verdict, joined, places
-from judge.suite.case_scores import CaseScores, PairedRuns, Rescaled, columns, pair_runs
+from judge.suite.case import Decision, Status, Verdict, joined
+from judge.suite.case_scores import (
+    CaseScores,
+    PairedRuns,
+    Rescaled,
+    columns,
+    pair_runs,
+    places,
+)
 from judge.suite.evidence import Text, Undecidable, item_values
 from judge.suite.mean_tests import MeanTest, format_change, mean
 from judge.suite.schema import Suite

@@ -25,14 +25,15 @@ from pydantic_core import PydanticCustomError
 
 from judge.core.criterion_entry import name_of, to_entries
 from judge.core.errors import ConfigError, DataError
-from judge.core.format import decimals, one_line, plural
+from judge.core.format import one_line, plural
 from judge.core.plugins import unknown_name_message
-from judge.core.records import Column, Criterion, Estimate, Sample
+from judge.core.records import Criterion, Estimate, Sample
 from judge.data import samples
 from judge.results.failures import unanalyzed_with_worst
 from judge.results.result import Result
 from judge.suite.case_scores import CaseScores
 from judge.suite.evidence import NEAR, Text, Undecidable
+from judge.suite.judged_texts import MOST_TEXTS, JudgedText, TextSource
 from judge.suite.mean_tests import MeanTest
 
 Policy = Literal["pass", "fail"]
@@ -198,7 +199,8 @@ class Verdict(Decision):
     """The verdict on a case, a limit or a criterion compared with the baseline.
 
     The `kind` of the last two is `limit` and `baseline`. `met`: whether it counts as passed.
-    `expected` is short (`≥ 4`).
+    `expected` is short (`≥ 4`). `texts` are the texts of a case that did not pass, the ones that
+    lack most first.
     """
 
     name: str
@@ -207,6 +209,7 @@ class Verdict(Decision):
     met: bool
     expected: str
     criterion: str = ""
+    texts: tuple[JudgedText, ...] = ()
 
     @property
     def subject(self) -> str:
@@ -241,7 +244,10 @@ def worst(decisions: Iterable[Decision]) -> Decision:
 
 @dataclass(frozen=True, slots=True)
 class CaseContext:
-    """The texts of a case and the results with their scores."""
+    """The texts of a case and the results with their scores.
+
+    `earlier` is a run that reports show beside this one.
+    """
 
     criterion: str
     texts: Sequence[Text]
@@ -249,6 +255,7 @@ class CaseContext:
     ranked: Result | None
     baseline: Result | None
     seed: int = 0
+    earlier: Result | None = None
 
     @property
     def by_item(self) -> dict[str, list[str]]:
@@ -451,6 +458,21 @@ class Case(Keys):
             return context
         return replace(context, result=unanalyzed_with_worst(context.result))
 
+    def shortfall(self, source: TextSource, text: Text) -> float | None:
+        """Return how much a text lacks to meet the expectation, None if that is not known."""
+        return None
+
+    def judged_texts(self, context: CaseContext) -> tuple[JudgedText, ...]:
+        """Return the texts to show for a case that did not pass, the ones that lack most first."""
+        source = TextSource.of(self.name, context.scored(), context.earlier)
+        shortfalls: dict[Text, float] = {}
+        for text in context.texts:
+            lacking = self.shortfall(source, text)
+            if lacking is not None:
+                shortfalls[text] = lacking
+        ordered = sorted(shortfalls, key=shortfalls.__getitem__, reverse=True)
+        return source.scored(ordered[:MOST_TEXTS])
+
     @abstractmethod
     def decide(self, context: CaseContext) -> Decision:
         """Decide from the scores. Raises Undecidable if there is nothing to decide from."""
@@ -506,8 +528,3 @@ def short(value: float) -> str:
 def percentage(value: float) -> str:
     """Write `60%`, `62.5%`, for limits that people wrote."""
     return f"{round(100 * value, 1):g}%"
-
-
-def places(column: Column) -> int:
-    """Return the decimals for a column's scale."""
-    return decimals([end for end in (column.low, column.high) if end is not None])

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from math import fsum
 
-from judge.core.format import first_names, one_line, plural
+from judge.core.format import decimals, first_names, one_line, plural
 from judge.core.records import Column, Failure, Sample, Score
 from judge.results.result import Result
 from judge.suite.evidence import (
@@ -48,6 +48,11 @@ def columns(result: Result) -> dict[str, Column]:
         if is_criterion or is_external:
             deciding[column.criterion or column.name] = column
     return deciding
+
+
+def places(column: Column) -> int:
+    """Return the decimals for a column's scale."""
+    return decimals([end for end in (column.low, column.high) if end is not None])
 
 
 @dataclass(frozen=True)

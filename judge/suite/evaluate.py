@@ -19,6 +19,7 @@ from judge.results.result import Result
 from judge.suite.case import Case, CaseContext, Decision, Verdict, joined
 from judge.suite.case_scores import RowKey
 from judge.suite.evidence import NEAR, Row, Text, Undecidable, describe_failure
+from judge.suite.judged_texts import JudgedText
 from judge.suite.schema import Limits, Suite
 from judge.table import Table
 
@@ -35,7 +36,8 @@ class Outcome:
     `result` has the scores of single texts, `ranked` the pairwise comparisons; each is None if no
     case needs it. `comparison` compares `result` with the baseline. `trouble` says why the suite
     could not run; it then has no verdicts. `warnings` qualify the summary, such as a missing
-    baseline. `seconds` is the duration.
+    baseline. `seconds` is the duration. `earlier` names the run whose values verdicts show beside
+    their own: `baseline` or `last run`.
     """
 
     suite: Suite
@@ -47,6 +49,7 @@ class Outcome:
     trouble: str = ""
     seconds: float = 0.0
     warnings: tuple[str, ...] = ()
+    earlier: str = "baseline"
 
     @property
     def passed(self) -> bool:
@@ -155,6 +158,7 @@ def evaluate_case(
     baseline: Result | None = None,
     ranked: Result | None = None,
     *,
+    earlier: Result | None = None,
     failures: Limits | None = None,
     seed: int = 0,
 ) -> Verdict:
@@ -167,20 +171,28 @@ def evaluate_case(
     with fewer over all draws (`judge.suite.mean_tests`). Shares of labels and flips are counted,
     pass rates have Wilson's interval. A text without a score is an `error`, never met; among
     several texts it is left out and named if `failures` allows that many. `seed` is for resampling.
+
+    `earlier` is a run to show beside this one (default: the baseline). It may have other texts.
     """
-    context = CaseContext(case.stem(), texts, result, ranked, baseline, seed)
+    earlier = earlier or baseline
+    context = CaseContext(case.stem(), texts, result, ranked, baseline, seed, earlier)
     try:
         decision = case.decide(context)
         decision = _with_failures(case, context, decision, failures or Limits())
     except Undecidable as error:
         decision = Decision("error", error.message, "no score", detail=error.detail)
-    # Beside each verdict, reports show the value in the baseline.
-    is_comparable = baseline is not None and not context.pairwise and not case.needs_baseline
+    # Beside each verdict, reports show the value in the earlier run.
+    is_comparable = earlier is not None and not context.pairwise and not case.needs_baseline
     if is_comparable and not decision.before:
-        # The baseline may have no scores for it.
+        # The earlier run may have no scores for it.
         with suppress(Undecidable):
-            before = case.decide(replace(context, result=baseline, baseline=None)).found
+            before = case.decide(replace(context, result=earlier, baseline=None)).found
             decision = replace(decision, before=before)
+    judged_texts: tuple[JudgedText, ...] = ()
+    if decision.status != "passed":
+        # Without a score, the detail has the judge's reply.
+        with suppress(Undecidable):
+            judged_texts = case.judged_texts(context)
     return decision.verdict(
         case.undecided or case.undecided_is,
         kind=case.kind,
@@ -189,6 +201,7 @@ def evaluate_case(
         expected=case.expected(context),
         # A criterion written with its keys would fill a table, so only its name is shown.
         criterion=case.stem() if keys_of(case.criterion) else case.criterion,
+        texts=judged_texts,
     )
 
 

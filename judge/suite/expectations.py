@@ -36,13 +36,21 @@ from judge.suite.case import (
     display_name,
     joined,
     percentage,
-    places,
     quoted,
     short,
     worst,
 )
-from judge.suite.case_scores import CaseScores, PairedRuns, RowKey, pair_runs
-from judge.suite.evidence import NEAR, Parts, Text, Undecidable, label_margin, likeliest
+from judge.suite.case_scores import CaseScores, PairedRuns, RowKey, pair_runs, places
+from judge.suite.evidence import (
+    NEAR,
+    Parts,
+    Text,
+    Undecidable,
+    item_values,
+    label_margin,
+    likeliest,
+)
+from judge.suite.judged_texts import MOST_TEXTS, JudgedText, TextSource
 from judge.suite.mean_tests import MeanTest, format_change, mean, mean_on_scale
 from judge.suite.thresholds import Passes, PassRate, ScoreRange, format_share
 
@@ -89,6 +97,10 @@ class Label(Case):
         if self.expect.share >= 1:
             return f"{label} for all"
         return f"{label} for ≥ {percentage(self.expect.share)}"
+
+    def shortfall(self, source: TextSource, text: Text) -> float | None:
+        shares = source.scores.shares(*text)
+        return 1 - shares.get(self.expect.label, 0.0) if shares else None
 
     def decide(self, context: CaseContext) -> Decision:
         case_scores = context.scored()
@@ -301,6 +313,23 @@ class Order(Case):
         better = self.systems[0]
         column = context.scored().column.name
         return replace(context, ranked=failures_as_losses(context.ranked, column, {better}))
+
+    def judged_texts(self, context: CaseContext) -> tuple[JudgedText, ...]:
+        """Return both texts of the items on which `better` leads least."""
+        scores = context.scored()
+        source = TextSource.of(self.name, scores, context.earlier)
+        better, worse = self.systems
+        generations_by_item = self._items_with_both(context, scores)
+        terms_by_item = self._terms(generations_by_item, context, scores)
+        leads = dict(zip(terms_by_item, item_values([*terms_by_item.values()]), strict=True))
+        texts: list[JudgedText] = []
+        for name in sorted(leads, key=leads.__getitem__)[: MOST_TEXTS // 2]:
+            generation = generations_by_item[name][0]
+            if context.pairwise:
+                texts += source.compared(generation, better, worse)
+            else:
+                texts += source.scored([(generation, better), (generation, worse)])
+        return tuple(texts)
 
     def decide(self, context: CaseContext) -> Decision:
         case_scores = context.scored()
@@ -554,6 +583,13 @@ class Drift(Case):
         if self.drift.max_flips is not None:
             limits.append(f"flips ≤ {percentage(self.drift.max_flips)}")
         return ", ".join(limits)
+
+    def shortfall(self, source: TextSource, text: Text) -> float | None:
+        old_score = source.earlier.score(*text) if source.earlier else None
+        new_score = source.scores.score(*text)
+        if old_score is None or new_score is None:
+            return None
+        return abs(new_score.value - old_score.value)
 
     def decide(self, context: CaseContext) -> Decision:
         if context.baseline is None:

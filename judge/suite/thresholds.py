@@ -24,11 +24,10 @@ from judge.suite.case import (
     describe_flaky,
     joined,
     percentage,
-    places,
     short,
     worst,
 )
-from judge.suite.case_scores import CaseScores
+from judge.suite.case_scores import CaseScores, places
 from judge.suite.evidence import (
     NEAR,
     Parts,
@@ -38,6 +37,7 @@ from judge.suite.evidence import (
     item_values,
     label_values,
 )
+from judge.suite.judged_texts import TextSource
 from judge.suite.mean_tests import MeanTest, format_estimate, mean, mean_on_scale
 
 
@@ -71,6 +71,10 @@ class Range(AnyOf):
     def __contains__(self, value: float) -> bool:
         # A mean of shares may miss an end by a rounding error.
         return all(sign * (value - end) >= -NEAR for end, sign in self.ends)
+
+    def distance(self, value: float) -> float:
+        """Return how far a value is outside the range, in points; below 0 if it is inside."""
+        return max(sign * (end - value) for end, sign in self.ends)
 
     @property
     def ends(self) -> list[tuple[float, int]]:
@@ -115,6 +119,10 @@ class ScoreRange(Case):
 
     def expected(self, context: CaseContext) -> str:
         return str(self.expect)
+
+    def shortfall(self, source: TextSource, text: Text) -> float | None:
+        score = source.scores.score(*text)
+        return None if score is None else self.expect.distance(score.value)
 
     def decide(self, context: CaseContext) -> Decision:
         case_scores = context.scored()
@@ -228,6 +236,9 @@ class Passes(Case):
     def expected(self, context: CaseContext) -> str:
         return "pass" if len(context.texts) == 1 else "pass for all"
 
+    def shortfall(self, source: TextSource, text: Text) -> float | None:
+        return _distance_from_passing(source.scores, text)
+
     def decide(self, context: CaseContext) -> Decision:
         case_scores = context.scored()
         lacking, detail = case_scores.missing_texts(context.texts)
@@ -253,6 +264,14 @@ class Passes(Case):
             estimate=wilson_interval(passed, total),
             detail=detail,
         )
+
+
+def _distance_from_passing(scores: CaseScores, text: Text) -> float | None:
+    """Return how far a text is from passing, in points; below 0 if it passes."""
+    score = scores.score(*text)
+    if score is None or scores.column.pass_at is None:
+        return None
+    return _passing_range(scores.column).distance(score.value)
 
 
 def _passing_range(column: Column) -> Range:
@@ -299,6 +318,9 @@ class PassRate(Case):
 
     def expected(self, context: CaseContext) -> str:
         return f"≥ {percentage(self.pass_rate.min)} pass"
+
+    def shortfall(self, source: TextSource, text: Text) -> float | None:
+        return _distance_from_passing(source.scores, text)
 
     def decide(self, context: CaseContext) -> Decision:
         """Decide by Wilson's interval over the items.

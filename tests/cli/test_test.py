@@ -202,6 +202,23 @@ def test_estimated_cost_is_shown_before_the_first_request(
 
 def test_runs_are_kept_to_look_at(run: Callable[..., Any]) -> None:
     assert run("s.judge.yaml", "--out", "runs", "--quiet").code == 0
+    assert Path("runs/report.html").exists()
+
+
+def test_the_page_of_a_run_begins_with_the_verdicts_and_the_last_run(
+    run: Callable[..., Any],
+) -> None:
+    assert run("s.judge.yaml", "--out", "runs").code == 0
+    edit("min: 3", "min: 5")
+    assert run("s.judge.yaml", "--out", "runs").code == 1
+    page = Path("runs/report.md").read_text("utf-8")
+    assert page.startswith("## ✗ judge test: s\n\n**1 of ")
+    assert "(last run " in page
+    assert "### Scores" in page
+
+
+def test_a_folder_of_suites_keeps_each_run_in_a_folder(run: Callable[..., Any]) -> None:
+    assert run(".", "--out", "runs", "--quiet").code == 0
     assert Path("runs/s/report.html").exists()
 
 

@@ -177,8 +177,8 @@ def test_scores_and_comparisons_of_one_suite(folder: Path) -> None:
     assert set(verdicts(outcome)) == {"high", "low", "too high", "pair", "failures"}
     assert verdicts(outcome)["failures"].found.startswith("0 of 6")
     one("one.judge.yaml", record="calls.jsonl", out="runs")
-    assert load("runs/one").table.scores
-    assert load("runs/one/pairs").rankings
+    assert load("runs").table.scores
+    assert load("runs/pairs").rankings
     replayed = one("one.judge.yaml", [], replay="calls.jsonl")
     assert [verdict.status for verdict in replayed.verdicts] == [
         verdict.status for verdict in outcome.verdicts
@@ -227,7 +227,7 @@ def test_peoples_ratings_are_there_for_the_cases(folder: Path) -> None:
     updated = one("one.judge.yaml", out="runs")
     assert updated.result is not None
     assert [rated.criterion for rated in updated.result.rated] == ["relevance"]
-    assert load("runs/one").table.samples == updated.result.table.samples
+    assert load("runs").table.samples == updated.result.table.samples
 
 
 def test_options_go_before_the_files(folder: Path) -> None:

@@ -123,7 +123,8 @@ def _(block: blocks.Facts) -> str:
 
 @_text.register
 def _(block: blocks.Bullets) -> str:
-    return _list(map(escape, block.items))
+    # A backslash keeps the end of a line.
+    return _list("\\\n  ".join(map(escape, item.split("\n"))) for item in block.items)
 
 
 @_text.register

@@ -19,6 +19,8 @@ from judge.report.document import (
     Code,
     Details,
     Document,
+    Excerpt,
+    Excerpts,
     Heading,
     Notice,
     Paragraph,
@@ -31,9 +33,13 @@ from judge.report.document import (
 )
 from judge.suite.case import Status, Verdict
 from judge.suite.evaluate import Outcome, Outcomes
+from judge.suite.judged_texts import JudgedText
 
 SCHEMA = "judge.test/1"
 _TOP = 6  # failing verdicts in the summary
+_QUOTED = 3  # failing verdicts of the summary with their texts
+_TEXTS_OF_ORDER = 2
+_QUOTE = 160  # characters of a text or reason in the summary
 _MAX_NAMED = 8  # names in a sentence
 _NAME = 80  # characters
 _SENTENCE = 500
@@ -54,7 +60,9 @@ def view(outcomes: Outcomes) -> Document:
     failing = [(outcome, verdict) for outcome, verdict in pairs if not verdict.met]
     # A gate that passes names what it passed without evidence.
     undecided = [(outcome, verdict) for outcome, verdict in pairs if verdict.status == "undecided"]
-    lines = [_line(outcome, verdict) for outcome, verdict in failing or undecided]
+    lines = []
+    for number, (outcome, verdict) in enumerate(failing or undecided):
+        lines.append(_line(outcome, verdict, quoted=number < _QUOTED))
     scope = plural(len(outcomes), "suite")
     if len(outcomes) < 2:
         scope = _path(outcomes[0]) if outcomes else ""
@@ -94,11 +102,40 @@ def _sections(outcomes: Outcomes) -> Iterator[Section]:
             yield Section(f"suite-{name}", title, partial(_blocks, outcome, are_several))
 
 
-def _line(outcome: Outcome, verdict: Verdict) -> str:
-    """Return a verdict with its place in the suite's file and what was measured."""
+def _line(outcome: Outcome, verdict: Verdict, *, quoted: bool) -> str:
+    """Return a verdict with its place in the suite's file and what was measured.
+
+    `quoted` adds the text that lacks most.
+    """
     mark, _ = _MARKS[verdict.status]
     name = one_line(verdict.name, _NAME)
-    return f"{mark} {name} ({_path(outcome)}:{verdict.line}):\n{_message(verdict)}"
+    lines = [
+        f"{mark} {name} ({_path(outcome)}:{verdict.line}):",
+        _message(outcome, verdict),
+    ]
+    # Of an order, both texts of an item.
+    n_quoted = _TEXTS_OF_ORDER if verdict.kind == "order" else 1
+    if quoted:
+        lines += [_quote(outcome, text) for text in verdict.texts[:n_quoted]]
+    return "\n".join(lines)
+
+
+def _quote(outcome: Outcome, text: JudgedText) -> str:
+    """Return a text with its score and the judge's reason."""
+    before = _before(outcome, text)
+    note = f" ({before})" if before else ""
+    line = f"{text.name or 'text'} {text.score}{note}: “{one_line(text.output, _QUOTE)}”"
+    if text.reason:
+        line += f"; judge: {one_line(text.reason, _QUOTE)}"
+    return line
+
+
+def _before(outcome: Outcome, text: JudgedText) -> str:
+    """Return the score of a text in the earlier run: `last run 4.00, another text`."""
+    if not text.before:
+        return ""
+    edited = ", another text" if text.edited else ""
+    return f"{outcome.earlier} {text.before}{edited}"
 
 
 def _footer(
@@ -127,7 +164,9 @@ def _record(outcome: Outcome, verdict: Verdict) -> dict[str, Any]:
     """Return a verdict as CSV has it: with its estimate's numbers in columns of their own."""
     record: dict[str, Any] = {"suite": outcome.suite.name, "path": _path(outcome)}
     record |= asdict(verdict)
+    # Numbers have columns of their own, and the texts have no place in a row.
     del record["estimate"]
+    del record["texts"]
     for name in _ESTIMATE_FIELDS:
         record[name] = getattr(verdict.estimate, name, None)
     return record
@@ -214,13 +253,16 @@ def _notices(outcomes: Sequence[Outcome]) -> Iterator[str]:
             yield f"{suite}{text}"
 
 
-def _message(verdict: Verdict) -> str:
+def _message(outcome: Outcome, verdict: Verdict) -> str:
     """Say what was expected and what was measured."""
     reason = verdict.reason
     # The detail of an error begins with its kind, which is the reason, and its message.
     if verdict.status == "error" and verdict.detail.startswith(reason):
         reason = verdict.detail.partition("\n")[0]
-    measured = ": ".join(filter(None, [verdict.found, reason]))
+    found = verdict.found
+    if verdict.before:
+        found = f"{found} ({outcome.earlier} {verdict.before})"
+    measured = ": ".join(filter(None, [found, reason]))
     text = f"expected {verdict.expected}, found {measured}{_counts(verdict)}"
     return one_line(text, _SENTENCE)
 
@@ -237,6 +279,9 @@ def _blocks(outcome: Outcome, are_several: bool) -> Iterator[Block]:
     if are_several:
         yield Paragraph(". ".join(summarize([outcome])))
     yield Details(plural(len(outcome.verdicts), "verdict"), (_verdict_table(outcome),))
+    texts = tuple(_texts(outcome))
+    if texts:
+        yield Details("Texts of cases that did not pass", texts)
     for verdict in outcome.verdicts:
         if verdict.detail and not verdict.met:
             yield Heading(verdict.name, 4)
@@ -255,6 +300,27 @@ def _blocks(outcome: Outcome, are_several: bool) -> Iterator[Block]:
     yield Details(f"Against the baseline: {compared.title}", tuple(blocks))
 
 
+def _texts(outcome: Outcome) -> Iterator[Block]:
+    """Yield the texts of each case that did not pass, below its name."""
+    for verdict in outcome.verdicts:
+        excerpts = [
+            Excerpt(
+                text.score,
+                "",
+                text.name or "text",
+                "",
+                reason=text.reason,
+                note=_before(outcome, text),
+                tone="bad",
+                text=text.output,
+            )
+            for text in verdict.texts
+        ]
+        if excerpts:
+            yield Heading(verdict.name, 4)
+            yield Excerpts("", tuple(excerpts))
+
+
 def _verdict_table(outcome: Outcome) -> Table:
     rows = []
     for verdict in outcome.verdicts:
@@ -262,7 +328,7 @@ def _verdict_table(outcome: Outcome) -> Table:
         if verdict.met:
             tone = ""
         location = f"{_path(outcome)}:{verdict.line}"
-        before = f"baseline {verdict.before}" if verdict.before else ""
+        before = f"{outcome.earlier} {verdict.before}" if verdict.before else ""
         rows.append(
             (
                 Cell(f"{mark} {verdict.name}", tone=tone, title=location),
@@ -307,12 +373,13 @@ def _test_suite(outcome: Outcome) -> TestSuite:
     if outcome.trouble:
         cases.append(TestCase("suite", "error", outcome.trouble, kind="trouble"))
     for verdict in outcome.verdicts:
-        message = _message(verdict)
+        message = _message(outcome, verdict)
         status: Literal["passed", "failed", "error"] = "passed"
         if not verdict.met:
             status = "error" if verdict.status == "error" else "failed"
             detail = verdict.detail[:_REPLY].strip()
             lines = [message, f"{path}:{verdict.line}", detail]
+            lines += [_quote(outcome, text) for text in verdict.texts]
             message = "\n".join(filter(None, lines))
         case = TestCase(verdict.name, status, message, kind=verdict.status, line=verdict.line)
         cases.append(case)

@@ -1,0 +1,128 @@
+"""The texts behind a verdict: what was judged, with its score, the judge's reason and the last run.
+
+A case orders its texts, the ones that lack most first; reports show the first of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from judge.core.format import number, one_line, percent
+from judge.core.records import Sample, Score
+from judge.results.result import Result
+from judge.suite.case_scores import CaseScores, places
+from judge.suite.evidence import Text, Undecidable, item_values
+
+MOST_TEXTS = 4
+"""Texts of a verdict: enough for two systems on two items."""
+_LONGEST_OUTPUT = 600
+"""Characters of a text in a verdict."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedText:
+    """A text behind a verdict.
+
+    `score` is the score as reports write it; of a comparison, the share of wins. `reason` is the
+    judge's, `output` the text, cut after 600 characters. `before` is the score of the same item and
+    system in the earlier run, "" if there is none, and `edited` says that the text was another one
+    there. `name` names the text: `museum by hasty`; it is empty for a case's only text.
+    """
+
+    name: str
+    score: str
+    output: str
+    reason: str = ""
+    before: str = ""
+    edited: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TextSource:
+    """The texts of a case with its scores, and those of an earlier run, if there is one."""
+
+    case_name: str
+    scores: CaseScores
+    earlier: CaseScores | None
+
+    @classmethod
+    def of(cls, case_name: str, scores: CaseScores, earlier: Result | None) -> TextSource:
+        criterion = scores.column.criterion or scores.column.name
+        items = {item for item, _, _ in scores.rows}
+        before = None
+        if earlier is not None:
+            try:
+                before = CaseScores.for_criterion(earlier, criterion, items)
+            except Undecidable:
+                # The criterion is new.
+                before = None
+        return cls(case_name, scores, before)
+
+    def scored(self, texts: Sequence[Text]) -> tuple[JudgedText, ...]:
+        """Return these texts as far as they have a score."""
+        sample_by_text = _samples(self.scores, texts)
+        earlier_by_text = _samples(self.earlier, texts)
+        judged: list[JudgedText] = []
+        for text in texts:
+            score = self.scores.score(*text)
+            sample = sample_by_text.get(text)
+            if score is None or sample is None:
+                continue
+            earlier = earlier_by_text.get(text)
+            judged.append(
+                JudgedText(
+                    self._name(text),
+                    self._format(score),
+                    one_line(sample.output, _LONGEST_OUTPUT),
+                    _reason(score),
+                    before=self._before(text),
+                    edited=earlier is not None and earlier.output != sample.output,
+                )
+            )
+        return tuple(judged)
+
+    def compared(self, item: str, better: str, worse: str) -> tuple[JudgedText, ...]:
+        """Return the two texts of a comparison, each with its share of the wins."""
+        preference = self.scores.preference([item], better, worse)
+        if not preference:
+            return ()
+        share = float(item_values([preference])[0])
+        texts = [(item, better), (item, worse)]
+        sample_by_text = _samples(self.scores, texts)
+        first = self.scores.score(item, better, worse)
+        reason = "" if first is None else _reason(first)
+        judged: list[JudgedText] = []
+        for text, wins in zip(texts, (share, 1 - share), strict=True):
+            output = one_line(sample_by_text[text].output, _LONGEST_OUTPUT)
+            score = f"wins {percent(wins)}"
+            judged.append(JudgedText(self._name(text), score, output, reason))
+            # Both texts have the same reason, which is shown once.
+            reason = ""
+        return tuple(judged)
+
+    def _name(self, text: Text) -> str:
+        item, system = text
+        # A case's own text has the case's name as its item.
+        if item == self.case_name:
+            return "" if system == "text" else system
+        # Items that were compared for this case begin with its name.
+        return f"{item.removeprefix(f'{self.case_name}: ')} by {system}"
+
+    def _format(self, score: Score) -> str:
+        return number(score.value, places(self.scores.column))
+
+    def _before(self, text: Text) -> str:
+        score = None if self.earlier is None else self.earlier.score(*text)
+        return "" if score is None else self._format(score)
+
+
+def _reason(score: Score) -> str:
+    return one_line(score.provenance.reason or score.provenance.quote or "", _LONGEST_OUTPUT)
+
+
+def _samples(scores: CaseScores | None, texts: Sequence[Text]) -> dict[Text, Sample]:
+    if scores is None:
+        return {}
+    wanted = frozenset(texts)
+    return {sample.key: sample for sample in scores.result.table.samples if sample.key in wanted}
