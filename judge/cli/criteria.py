@@ -212,6 +212,7 @@ def _criterion_json(criterion: Criterion) -> dict[str, Any]:
         "description": criterion.description,
         "compares": 2 if criterion.pairwise else 1,
         "scale": {"labels": criterion.scale.labels, "values": criterion.scale.values},
+        "better": criterion.better,
         "pass_at": criterion.pass_at,
         "reply": criterion.reply,
         "weight": criterion.weight,

@@ -111,6 +111,7 @@ def test_a_first_suite_of_answers_passes_offline(command: Callable[..., Any]) ->
     assert written.code == 0, written.err
     text = Path("a.judge.yaml").read_text("utf-8")
     assert "criteria: [answers_request, complete, correct, grounded]" in text
+    assert "Unused columns" not in text
     done = command("test", "a.judge.yaml", *SCRIPTED)
     assert done.code == 0, done.out + done.err
 

@@ -20,6 +20,7 @@ from judge.core.errors import CriterionError, DataError
 from judge.core.format import one_line
 from judge.core.records import ALIASES, Criterion, Sample
 from judge.data import ledger
+from judge.data.answers import column_of
 from judge.stats.correlation import usual_level
 from judge.stats.power import MIN_ITEMS
 from judge.suite.load import mapped_away
@@ -231,7 +232,8 @@ def _closing_comments(
     """Yield comments about what else a suite can have."""
     columns = {name for sample in samples for name in sample.extra}
     read = set[str]().union(*(criterion.needs for criterion in chosen))
-    unused = sorted(columns.difference(ALIASES, read))
+    read_columns = {column_of(sample, name) for sample in samples for name in read}
+    unused = sorted(columns.difference(ALIASES, read_columns))
     if unused:
         names = ", ".join(one_line(name, _LONGEST_NAME) for name in unused)
         yield f"{UNUSED}{names} (map: {{item: COLUMN, system: COLUMN}})"
