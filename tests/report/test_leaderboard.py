@@ -129,11 +129,31 @@ def test_a_pass_fail_scale_shows_shares_not_numbers() -> None:
     result = Result(table, item_means(table))
     (row,) = short(result).rows
     assert row[1].text == "75%"
-    assert re.fullmatch(r"\[\d+, \d+\]", row[1].note)
+    assert re.fullmatch(r"\[\d+, \d+\]", row[2].text)
     assert "0.75" not in result.report()
     (lowest,) = worst_texts(result.table, 1)
     assert (lowest.share, lowest.score.value) == (0.0, 0.0)
     assert "helpful no" in result.report()
+
+
+def test_one_system_has_a_row_for_each_column() -> None:
+    columns = tuple(
+        Column(name, "criterion", Signature(name), 1.0, 5.0, better=better)
+        for name, better in (("kind", "higher"), ("rude", "lower"))
+    )
+    samples = tuple(Sample(f"i{k}", "shop", "o") for k in range(6))
+    scores = tuple(
+        Score(sample.item, "shop", column.name, 2.0, Provenance("single"))
+        for sample in samples
+        for column in columns
+    )
+    table = Table(samples, columns, scores)
+    shown = short(Result(table, item_means(table)))
+    assert [(row[0].text, row[1].text, row[3].text) for row in shown.rows] == [
+        ("kind 1–5", "2.00", "6"),
+        ("rude 1–5 (lower is better)", "2.00", "6"),
+    ]
+    assert shown.caption == "Mean scores of shop."
 
 
 def test_the_worst_texts_are_ordered_by_share_of_the_scale() -> None:

@@ -33,24 +33,32 @@ ASSETS = Path(__file__).parents[1] / "html"
 _MAX_START = 400  # characters of a text; they are enough to detect its language
 _LATIN = "A-Za-zÀ-ɏ"  # for a language with an alphabet, whose letters `LANGUAGES` does not list
 _HALVES = (blocks.Excerpts, blocks.Chart)  # side by side in the summary
+_MAX_CSV = 4_000_000  # characters of the rows that the page carries for its button
 
 
 def render(document: Document) -> str:
     """Write the page: the finding and the summary on its first screen, then the sections."""
     style = asset("page.css") + asset("items.css")
     script = asset("page.js") + asset("items.js")
-    table_data = ""
-    if document.records:
-        table_data = "data:text/csv;charset=utf-8," + quote(csv.render(document))
     template = page_environment().get_template("page.html.jinja")
     page: str = template.render(
         document=document,
         style=Markup(style),  # noqa: S704  (our own file)
         script=Markup(script),  # noqa: S704  (our own file)
         script_hash=policy_hash(script),
-        table_data=table_data,
+        table_data=_table_data(document),
     )
     return page
+
+
+def _table_data(document: Document) -> str:
+    """Return the address of the document's CSV: a row per text, or if that is too long of the records."""
+    if not document.records:
+        return ""
+    text = csv.render(document, wide=True)
+    if len(text) > _MAX_CSV:
+        text = csv.render(document)
+    return "data:text/csv;charset=utf-8," + quote(text)
 
 
 def fragment(document: Document) -> str:

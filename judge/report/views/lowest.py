@@ -32,7 +32,7 @@ def excerpt(result: Result, lowest: LowScore) -> Excerpt:
     is_bad = column.passes(score.value) is False or lowest.share < NEUTRAL
     return Excerpt(
         score_text(column, score.value),
-        score.system,
+        score.system if len(result.table.systems) > 1 else "",
         score.item,
         column_title(column.name),
         reason=score.provenance.reason or score.provenance.quote or _output(result, score),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from judge.core.format import number, one_line
+from judge.core.format import UNNAMED_SYSTEM, number, one_line
 from judge.core.records import Column
 from judge.core.scale_words import pass_text
 from judge.report.document import (
@@ -71,25 +71,20 @@ def _short_columns(board: Leaderboard) -> list[Column]:
 
 
 def short_table(result: Result, board: Leaderboard) -> Table:
-    """Return a row per system: its rank, the overall score with a bar, criteria, one metric."""
+    """Return a row per system: its rank, the overall score with a bar, criteria, one metric.
+
+    Of one system, return a row per column.
+    """
     columns = _short_columns(board)
     limit_by_rate = {
         board.rates[column.name].name: pass_text(column)
         for column in columns
         if column.name in board.rates
     }
-    title_by_name = {}
-    for name, column in board.calibrated.items():
-        title_by_name[column.name] = column_title(name)
-        title_by_name[name] = "judge"
-    heads = []
-    for column in columns:
-        if column.name in limit_by_rate:
-            note = f"at {limit_by_rate[column.name]}"
-            heads.append(Head("pass", note=note, better=column.better))
-        else:
-            title = title_by_name.get(column.name) or column_title(column.name)
-            heads.append(Head(title, note=scale_text(column), better=column.better))
+    heads = _heads(board, columns, limit_by_rate)
+    if len(board.systems) == 1:
+        key = _short_key(board, columns, limit_by_rate)
+        return _table_of_one_system(result, board, columns, heads, key)
     rank_heads = [""] if board.ranks and not board.against else []
     rows = []
     for system in board.systems:
@@ -110,6 +105,52 @@ def short_table(result: Result, board: Leaderboard) -> Table:
         caption=f"Mean scores over {number_of_items(result)}.",
         name="leaderboard",
         sorts=True,
+        short=True,
+    )
+
+
+def _heads(
+    board: Leaderboard, columns: Sequence[Column], limit_by_rate: Mapping[str, str]
+) -> list[Head]:
+    """Return the heads of the columns: titles, scales and better directions."""
+    title_by_name = {}
+    for name, column in board.calibrated.items():
+        title_by_name[column.name] = column_title(name)
+        title_by_name[name] = "judge"
+    heads = []
+    for column in columns:
+        if column.name in limit_by_rate:
+            note = f"at {limit_by_rate[column.name]}"
+            heads.append(Head("pass", note=note, better=column.better))
+        else:
+            title = title_by_name.get(column.name) or column_title(column.name)
+            heads.append(Head(title, note=scale_text(column), better=column.better))
+    return heads
+
+
+def _table_of_one_system(
+    result: Result,
+    board: Leaderboard,
+    columns: Sequence[Column],
+    heads: Sequence[Head],
+    key: str,
+) -> Table:
+    """Return a row per column of the only system: the mean, its interval and the number of items."""
+    (system,) = board.systems
+    rows = []
+    for column, head in zip(columns, heads, strict=True):
+        row = board.rows[system, column.name]
+        cell = _short_cell(result, board, row, column, bar=True)
+        direction = "(lower is better)" if head.better == "lower" else ""
+        name = " ".join(filter(None, (head.head, head.note, direction)))
+        rows.append((name, replace(cell, note=""), cell.note or None, row.n))
+    name = "" if system == UNNAMED_SYSTEM else f" of {one_line(system, MAX_NAME)}"
+    return table(
+        (Head("", numeric=False), Head("mean"), Head("95% interval", optional=True), Head("items")),
+        rows,
+        key=key,
+        caption=f"Mean scores{name}.",
+        name="leaderboard",
         short=True,
     )
 

@@ -23,10 +23,12 @@ def wide_records(result: Result) -> tuple[tuple[str, ...], list[dict[str, Any]]]
     empty: dict[str, Any] = dict.fromkeys([column.name for column in stored.columns])
     empty |= dict.fromkeys(word_keys)
     empty["failures"] = ""
+    names = ["item", "system", "output"]
+    if any(sample.source for sample in stored.samples):
+        names.insert(2, "source")
     values: dict[tuple[str, str], dict[str, Any]] = {}
     for sample in stored.samples:
-        named = {"item": sample.item, "system": sample.system, "output": sample.output}
-        values[sample.key] = {**named, **empty}
+        values[sample.key] = {name: getattr(sample, name) for name in names} | empty
     for score in stored.scores:
         row = values.get(score.key)
         if row is None or score.opponent:
@@ -41,7 +43,7 @@ def wide_records(result: Result) -> tuple[tuple[str, ...], list[dict[str, Any]]]
         if row is not None:
             separator = "; " if row["failures"] else ""
             row["failures"] += f"{separator}{failure.column}: {failure.error}"
-    keys = ("item", "system", "output", *empty)
+    keys = (*names, *empty)
     # A column of the data that has the name of another key gets a new heading.
     own_columns = stored.own_columns(keys)
     for sample in stored.samples:
