@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import judge
 from judge.core.records import IDENTICAL, Column, Estimate, Failure, Provenance, Sample, Score
 from judge.core.signature import Signature
 from judge.results.result import Result
@@ -420,6 +421,34 @@ def tested() -> Result:
         overall=result.overall,
         matrices=result.matrices,
     )
+
+
+@pytest.fixture(scope="session")
+def model_names() -> Result:
+    """Eight systems with names like those of models, four criteria, and people's ratings."""
+    systems = (
+        "gpt-5.4-mini-2026-03-17",
+        "claude-haiku-5-5-20260211",
+        "textrank_baseline",
+        "qwen3.5_72b_instruct_awq",
+        "pegasus_cnn_dailymail",
+        "bart-large-cnn",
+        "org/lead-3",
+        "s8",
+    )
+    criteria = ("relevance", "coherence", "consistency", "fluency")
+    rows = [
+        {
+            "item": f"i{n}",
+            "system": system,
+            "output": f"Text {n} of {system}.",
+            **{name: 1 + (n * k + len(name)) % 5 for name in criteria},
+            "human": {name: 1 + (n + k + len(name)) % 5 for name in criteria},
+        }
+        for n in range(6)
+        for k, system in enumerate(systems, 1)
+    ]
+    return judge.evaluate(rows, judge_columns=criteria, scale="1-5", metrics=[], cache=False)
 
 
 @pytest.fixture

@@ -107,42 +107,17 @@ def test_headings_are_folded_between_words_if_the_table_does_not_fit() -> None:
     ]
 
 
-SYSTEMS = (
-    "gpt-5.4-mini-2026-03-17",
-    "claude-haiku-5-5-20260211",
-    "textrank_baseline",
-    "qwen3.5_72b_instruct_awq",
-    "pegasus_cnn_dailymail",
-    "bart-large-cnn",
-    "org/lead-3",
-    "s8",
-)
-
-
 def _words(text: str) -> set[str]:
     return set(re.split(r"[\s_/|.-]+", text))
 
 
 @pytest.fixture(scope="module")
-def named() -> list[tuple[Document, set[str]]]:
+def named(model_names: Result) -> list[tuple[Document, set[str]]]:
     """A run and its validation with names like those of models, each with the words that it prints
     without a line break.
     """
-    criteria = ("relevance", "coherence", "consistency", "fluency")
-    rows = [
-        {
-            "item": f"i{n}",
-            "system": system,
-            "output": f"Text {n} of {system}.",
-            **{name: 1 + (n * k + len(name)) % 5 for name in criteria},
-            "human": {name: 1 + (n + k + len(name)) % 5 for name in criteria},
-        }
-        for n in range(6)
-        for k, system in enumerate(SYSTEMS, 1)
-    ]
-    result = judge.evaluate(rows, judge_columns=criteria, scale="1-5", metrics=[], cache=False)
     named = []
-    for finished in (result, judge.validate(result, n_resamples=10)):
+    for finished in (model_names, judge.validate(model_names, n_resamples=10)):
         document = plugins.document(finished)
         whole = [plugins.write(document, width=1000, full=full) for full in (False, True)]
         named.append((document, _words(" ".join(whole))))

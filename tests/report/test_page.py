@@ -18,7 +18,7 @@ from judge.report.renderers.html import fragment, render
 from judge.report.views.items import browser
 from judge.results.result import Result
 
-VOID = {"meta", "br", "input"}
+VOID = {"meta", "br", "input", "wbr"}
 HOSTILE = "<script>alert(\"1\")</script></style>\x00 \u202egnp.exe 'q' ]]> {{ 7 * 7 }}"
 SHOWN = "<script>alert(\"1\")</script></style>\\x00 \\u202egnp.exe 'q' ]]> {{ 7 * 7 }}"
 SVG = '<svg viewBox="0 0 9 9"><rect class="bar best" width="9" height="9"/><text class="label">nine</text></svg>'
@@ -120,7 +120,9 @@ def test_golden_of_the_items(result: Result, golden: Any) -> None:
 def test_every_block_is_shown_and_no_text_is_obeyed() -> None:
     written = render(document(HOSTILE))
     hostile, plain = Page(written), Page(render(document("plain")))
-    assert [tag for tag, _ in hostile.tags] == [tag for tag, _ in plain.tags]
+    breaks = {"wbr"}  # of a long name
+    hostile_tags = [tag for tag, _ in hostile.tags if tag not in breaks]
+    assert hostile_tags == [tag for tag, _ in plain.tags if tag not in breaks]
     assert hostile.text.count(SHOWN) == plain.text.count("plain") > 100
     assert not set(written) & {"\x00", "\x1b", "\u202e"}
     assert "left out" not in hostile.text

@@ -23,6 +23,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from judge.core.format import escape_controls, one_line, plural
+from judge.core.line_breaks import pieces
 from judge.report import document as blocks
 from judge.report.document import Document
 from judge.report.format import is_rtl, isolate
@@ -32,6 +33,7 @@ from judge.text.languages import DEFAULT_LANGUAGE, LANGUAGES, detect_language_or
 ASSETS = Path(__file__).parents[1] / "html"
 _MAX_START = 400  # characters of a text; they are enough to detect its language
 _LATIN = "A-Za-zÀ-ɏ"  # for a language with an alphabet, whose letters `LANGUAGES` does not list
+_LONGEST_WORD = 24  # letters of a word in a table that is not broken
 _HALVES = (blocks.Excerpts, blocks.Chart)  # side by side in the summary
 _MAX_CSV = 4_000_000  # characters of the rows that the page carries for its button
 
@@ -89,6 +91,7 @@ def page_environment(folder: Path = ASSETS) -> Environment:
     # For the filter `tojson`, by which the templates write data for the page's script.
     environment.policies["json.dumps_function"] = _compact_json
     environment.filters |= {
+        "breakable": _breakable,
         "count": plural,
         "heads": _heads,
         "kind": lambda block: type(block).__name__,
@@ -130,6 +133,20 @@ def _names(text: str) -> Markup:
     """Return the text with a <bdi> around names of a right-to-left script."""
     escaped = str(escape(escape_controls(text)))
     return Markup(isolate(escaped, "<bdi>", "</bdi>"))  # noqa: S704  (escaped)
+
+
+def _breakable(text: str) -> Markup:
+    """Return a name of a table that may be broken between its words only.
+
+    The browser itself breaks lines at spaces and hyphens.
+    """
+    if isolate(text) != text:  # a tag inside a right-to-left name would divide it
+        return _names(text)
+    parts: list[str] = []
+    for piece in pieces(escape_controls(text)):
+        starts = range(0, len(piece), _LONGEST_WORD)
+        parts += [str(escape(piece[start : start + _LONGEST_WORD])) for start in starts]
+    return Markup("<wbr>".join(parts))  # noqa: S704  (escaped)
 
 
 def _language(text: str, usual: str) -> str:
