@@ -29,8 +29,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 from judge.core.errors import DataError
 from judge.core.format import one_line, text_name
 from judge.core.records import ALIASES, Sample
+from judge.core.verdicts import verdict
 from judge.data.rows import RawRow, is_missing, rows
-from judge.data.verdicts import verdict
 
 if TYPE_CHECKING:
     import pandas as pd

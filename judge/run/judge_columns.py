@@ -20,11 +20,11 @@ from judge.core.option_values import finite_number, parse_ends
 from judge.core.plugins import unknown_name_message
 from judge.core.records import Better, Column, Criterion, Failure, Provenance, Sample, Scale, Score
 from judge.core.signature import Signature
+from judge.core.verdicts import verdict
 from judge.data.ratings import renamed
 from judge.data.rows import is_missing
 from judge.data.samples import UNNAMED_RATING
 from judge.data.score_tables import CRITERION, merge_criteria, stack_systems
-from judge.data.verdicts import verdict
 from judge.metrics.common import failure
 from judge.run.given_scores import GivenScores
 
