@@ -58,6 +58,7 @@ class RunOptions(JudgeOptions, total=False):
     ratings: str | Path | pd.DataFrame | Iterable[Mapping[str, Any]] | None
     system_message: str | None
     panel: Literal["mean", "median", "majority"] | None
+    pass_at: int | float | str | None
     calibrate: bool | None
     judge_columns: str | Sequence[str] | Mapping[str, str] | None
     scale: str | Sequence[float] | None

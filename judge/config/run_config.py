@@ -225,6 +225,13 @@ class RunConfig(BaseModel):
         "METHOD",
         lacking=("audit", "diff"),
     )
+    pass_at: int | float | str | None = _option(
+        None,
+        "Scoring",
+        "Worst value that passes, for criteria without a mark of their own.",
+        "VALUE",
+        lacking=("rank", "diff"),
+    )
     calibrate: bool = _option(
         False,
         "Scoring",

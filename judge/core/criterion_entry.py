@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from judge.core import yaml_lines
+from judge.core.option_values import parse_ends
 from judge.core.records import whole_value
+from judge.core.verdicts import is_pass_mark, verdict
 
 YAML_SUFFIXES = (".yaml", ".yml")
 SUFFIXES = (".jinja", *YAML_SUFFIXES, ".md", ".txt")
@@ -27,6 +29,9 @@ _NAME = r"[^\s:：/\\{}\"',]+"
 _COLON = rf"(?::\s+|：\s*|:(?![/\\])(?=\S*(?:\s|[{''.join(_ENDS)}]$)))"
 # "polite: Is the answer polite?"
 _SENTENCE = re.compile(rf"(?P<name>{_NAME}){_COLON}(?P<question>\S.*)", re.DOTALL)
+# The end of "Is it solved? (pass/fail)" and of "Is it polite? (1-7)"
+_SCALE_AT_END = re.compile(r"\s*[(（](?P<scale>[^()（）]+)[)）]\s*")
+_LABEL_SIGNS = re.compile(r"[/／|]")
 _WITHOUT_NAME = {"question", "questions", "scale", "levels"}
 # "polite.improved", "polite.improved-2"
 _IMPROVED = re.compile(r"\.improved(-\d+)?$")
@@ -66,7 +71,8 @@ def _starts_new_entry(entry: str, before: str) -> bool:
     if not _SENTENCE.fullmatch(before):
         return True
     is_name_or_sentence = len(entry.split()) < 2 or _SENTENCE.match(entry) is not None
-    return before.endswith(_ENDS) and is_name_or_sentence
+    question, _ = _split_scale(before)
+    return question.endswith(_ENDS) and is_name_or_sentence
 
 
 def to_entries(value: Any) -> Any:
@@ -128,11 +134,45 @@ def is_name(text: str) -> bool:
 
 
 def keys_of(entry: str) -> dict[str, Any] | None:
-    """Return the name and the other keys of a sentence or of keys; None for a name or a file."""
+    """Return the name and the other keys of a sentence or of keys; None for a name or a file.
+
+    A sentence may end with its scale: `(1-7)`, `(yes/no)` or `(pass/fail)`, which also says what
+    passes.
+    """
     if entry.startswith("{"):
         return dict(json.loads(entry))
     match = _SENTENCE.fullmatch(entry)
-    return match.groupdict() if match else None
+    if match is None:
+        return None
+    question, scale_keys = _split_scale(match["question"])
+    return {"name": match["name"], "question": question, **scale_keys}
+
+
+def _split_scale(sentence: str) -> tuple[str, dict[str, Any]]:
+    """Return a sentence without the scale at its end, and the keys that the scale stands for."""
+    question, opening, _ = sentence.rstrip().replace("（", "(").rpartition("(")
+    match = _SCALE_AT_END.fullmatch(sentence, len(question)) if opening else None
+    keys = _keys_of_scale(match["scale"]) if match else {}
+    if not keys or not question.strip():
+        return sentence, {}
+    return question.rstrip(), keys
+
+
+def _keys_of_scale(text: str) -> dict[str, Any]:
+    """Return the header keys of `1-7`, `yes/no` or `pass/fail`; none for anything else."""
+    labels = [label.strip() for label in _LABEL_SIGNS.split(text)]
+    if len(labels) == 2 and {*map(verdict, labels)} == {0.0, 1.0}:
+        worse, better = sorted(labels, key=lambda label: verdict(label) or 0.0)
+        keys: dict[str, Any] = {"scale": {"labels": [worse, better], "values": [0, 1]}}
+        if is_pass_mark(better):
+            keys["pass_at"] = better
+        return keys
+    try:
+        low, high = parse_ends(text)
+    except ValueError:
+        return {}
+    # A header has a whole number without a point.
+    return {"scale": [int(end) if end.is_integer() else end for end in (low, high)]}
 
 
 def name_of(entry: str) -> str:

@@ -9,6 +9,14 @@ _FAILED = "fail failed false no 不合格 いいえ 불합격 탈락 아니요 �
 _VALUES = dict.fromkeys(_PASSED.split(), 1.0) | dict.fromkeys(_FAILED.split(), 0.0)
 
 
+_MARKS = ("pass", "passed", "合格", "합격", "통과", "通过", "通過")
+
+
+def is_pass_mark(word: str) -> bool:
+    """Return whether a word says that something passes, and not only yes or true."""
+    return word.strip().lower() in _MARKS
+
+
 def verdict(cell: Any) -> float | None:
     """Return 1 for a word or a bool that says pass, 0 for fail, None for anything else."""
     if isinstance(cell, bool):

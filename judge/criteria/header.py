@@ -344,18 +344,24 @@ class Header(BaseModel):
             if self.pass_at is not None:
                 raise ValueError("pass_at and threshold say the same; write one of them")
             return _value_of_share(self.threshold, scale, self.better)
-        if self.pass_at is None:
-            return None
-        try:
-            value = float(self.pass_at)
-        except ValueError:
-            return _pass_value_of_label(str(self.pass_at), scale, self.better)
-        if not scale.low <= value <= scale.high:
-            hint = f"; threshold: {value:g} is a share of it" if 0 <= value <= 1 else ""
-            raise ValueError(
-                f"{value:g} is not on the scale from {scale.low:g} to {scale.high:g}{hint}"
-            )
-        return value
+        return None if self.pass_at is None else pass_value(self.pass_at, scale, self.better)
+
+
+def pass_value(mark: float | str, scale: Scale, better: Better) -> float:
+    """Return the worst value that passes, given as a value or a label of the scale.
+
+    Raises ValueError if it is not on the scale.
+    """
+    try:
+        value = float(mark)
+    except ValueError:
+        return _pass_value_of_label(str(mark), scale, better)
+    if not scale.low <= value <= scale.high:
+        hint = f"; threshold: {value:g} is a share of it" if 0 <= value <= 1 else ""
+        raise ValueError(
+            f"{value:g} is not on the scale from {scale.low:g} to {scale.high:g}{hint}"
+        )
+    return value
 
 
 def _value_of_share(share: float, scale: Scale, better: Better) -> float:

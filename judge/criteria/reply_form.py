@@ -7,14 +7,18 @@ from dataclasses import replace
 from judge.config import RunConfig
 from judge.core.errors import ConfigError
 from judge.core.messages import option
-from judge.core.records import Criterion
+from judge.core.records import Better, Criterion, Scale
+from judge.criteria.checklist import yes_no
+from judge.criteria.header import pass_value
 
 
 def configured(criterion: Criterion, config: RunConfig) -> Criterion:
-    """Return the criterion with the kind and form of reply that a run's configuration wants.
+    """Return the criterion with the kind and form of reply and the pass mark that a run wants.
 
-    Raises ConfigError for a checklist that would have another kind of reply.
+    Raises ConfigError for a checklist that would have another kind of reply, and for a mark that is
+    not on the criterion's scale.
     """
+    criterion = _with_pass_mark(criterion, config.pass_at)
     form = "json" if config.structured else criterion.form
     if not criterion.is_checklist:
         return replace(criterion, reply=config.reply or criterion.reply, form=form)
@@ -24,6 +28,27 @@ def configured(criterion: Criterion, config: RunConfig) -> Criterion:
             "yes or no alone; put reply: into the headers of the other criteria"
         )
     return replace(criterion, form=form)
+
+
+def _with_pass_mark(criterion: Criterion, mark: float | str | None) -> Criterion:
+    """Return the criterion with a pass mark, unless it has one of its own or compares two texts."""
+    if mark is None or criterion.pass_at is not None or criterion.pairwise:
+        return criterion
+    # The value of a checklist is a share of its questions, from 0 to 1.
+    scale = yes_no(criterion.language) if criterion.is_checklist else criterion.scale
+    value = chosen_pass_value(mark, criterion.name, scale, criterion.better)
+    return replace(criterion, pass_at=value)
+
+
+def chosen_pass_value(mark: float | str, name: str, scale: Scale, better: Better) -> float:
+    """Return the worst value that passes on a criterion, as the option `pass_at` of a run says.
+
+    Raises ConfigError if it is not on the scale.
+    """
+    try:
+        return pass_value(mark, scale, better)
+    except ValueError as error:
+        raise ConfigError(f"{option('pass_at', mark)}: {name}: {error}") from error
 
 
 def asked_by(criterion: Criterion, *, decides: bool) -> Criterion:

@@ -21,6 +21,7 @@ from judge.core.plugins import unknown_name_message
 from judge.core.records import Better, Column, Criterion, Failure, Provenance, Sample, Scale, Score
 from judge.core.signature import Signature
 from judge.core.verdicts import verdict
+from judge.criteria.reply_form import chosen_pass_value
 from judge.data.ratings import renamed
 from judge.data.rows import is_missing
 from judge.data.samples import UNNAMED_RATING
@@ -145,6 +146,9 @@ def read_judge_columns(
             )
         cell, ends = _cell_of(name, config.scale, rows)
         column, note = _with_scale(JudgeColumn(name, cell, _PASS_FAIL, better), ends, rows)
+        if config.pass_at is not None:
+            value = chosen_pass_value(config.pass_at, name, column.scale, better)
+            column = replace(column, pass_at=value)
         columns.append(column)
         notes += note
     return columns, notes

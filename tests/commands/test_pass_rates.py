@@ -13,6 +13,7 @@ import pytest
 
 import judge
 from judge.core import plugins
+from judge.core.errors import ConfigError
 from judge.core.records import Request
 from judge.providers.scripted import Reply, ScriptedProvider
 from judge.results.item import item_of
@@ -76,6 +77,27 @@ def test_pass_rate_excludes_failed_judgments(result: Result) -> None:
         for system in GRADES
     }
     assert result.failed == 4
+
+
+def pass_marks(result: Result) -> dict[str, float | None]:
+    """Return the worst value that passes, by column."""
+    return {column.name: column.pass_at for column in result.table.columns}
+
+
+def test_a_run_sets_the_pass_mark_of_criteria_without_one(tmp_path: Path) -> None:
+    marked = run(tmp_path, POLITE, POLITE.replace("pass_at: 4\n", ""), pass_at=3)
+    assert pass_marks(marked) == {"polite": 4.0, "tone": 3.0}
+
+
+def test_a_pass_mark_of_a_run_must_be_on_the_scale(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"pass_at=9: polite: 9 is not on the scale from 1 to 5"):
+        run(tmp_path, POLITE.replace("pass_at: 4\n", ""), pass_at=9)
+
+
+def test_a_pass_mark_of_a_run_counts_for_scores_from_the_data() -> None:
+    rows = [{"item": f"i{n}", "system": "a", "kind": n} for n in (1, 3, 5)]
+    result = judge.evaluate(rows, judge_columns=["kind"], criteria=[], scale=(1, 5), pass_at=3)
+    assert pass_marks(result) == {"kind": 3.0}
 
 
 def test_the_frame_says_of_each_score_whether_it_passes(result: Result) -> None:

@@ -102,3 +102,44 @@ def test_the_name_and_kind_of_an_entry() -> None:
     assert list(map(name_of, names)) == ["relevance", "relevance", "my.v2", "polite", "kind", "a.b"]
     assert [*map(is_file, names)] == [False, False, True, False, False, False]
     assert keys_of("polite: Is it?") == {"name": "polite", "question": "Is it?"}
+
+
+@pytest.mark.parametrize(
+    ("end", "keys"),
+    [
+        ("(1-7)", {"scale": [1, 7]}),
+        ("(0 to 1)", {"scale": [0, 1]}),
+        ("（１～５）", {"scale": [1, 5]}),
+        ("(yes/no)", {"scale": {"labels": ["no", "yes"], "values": [0, 1]}}),
+        (
+            "(pass/fail)",
+            {"scale": {"labels": ["fail", "pass"], "values": [0, 1]}, "pass_at": "pass"},
+        ),
+        (
+            "（合格／不合格）",
+            {"scale": {"labels": ["不合格", "合格"], "values": [0, 1]}, "pass_at": "合格"},
+        ),
+    ],
+)
+def test_a_sentence_may_end_with_its_scale(end: str, keys: dict[str, object]) -> None:
+    expected = {"name": "solved", "question": "Is it solved?", **keys}
+    assert keys_of(f"solved: Is it solved? {end}") == expected
+
+
+@pytest.mark.parametrize("end", ["(see the guide)", "(a/b)", "(pass/passed)", "(5-1)", "()", "(1-"])
+def test_other_brackets_belong_to_the_question(end: str) -> None:
+    keys = keys_of(f"solved: Is it solved? {end}")
+    assert keys == {"name": "solved", "question": f"Is it solved? {end}"}
+
+
+def test_a_scale_alone_is_no_question() -> None:
+    assert keys_of("solved: (1-5)") == {"name": "solved", "question": "(1-5)"}
+
+
+def test_another_criterion_may_follow_a_scale() -> None:
+    text = "solved: Is it, all in all, solved? (pass/fail),polite: Is it polite?,fluency"
+    assert split_entries(text) == [
+        "solved: Is it, all in all, solved? (pass/fail)",
+        "polite: Is it polite?",
+        "fluency",
+    ]
