@@ -547,7 +547,7 @@ def test_outputs_generated_by_a_suite_are_shown_counted_and_stored(
     project: Path, command: Callable[..., Any]
 ) -> None:
     (project / "s.judge.yaml").write_text(SUITE, encoding="utf-8")
-    done = command("test", "s.judge.yaml", "--no-cache", "--out", "runs")
+    done = command("test", "s.judge.yaml", "--no-cache", "--out", "runs/s")
     assert done.code == 0, done.err
     assert "generating: 4/4 outputs" in done.err
     info = judge.load_result("runs/s").info
