@@ -50,6 +50,7 @@ _VALIDATE_OPTIONS = (
     "seed",
     "where",
     "ratings",
+    "rating_criterion",
     "calibrate",
     "epsilon",
 )
@@ -325,6 +326,7 @@ def validate_command(
         *others,
         where=config.where,
         ratings=config.ratings,
+        rating_criterion=config.rating_criterion,
         seed=config.seed,
         calibrate=config.calibrate,
     )

@@ -56,6 +56,7 @@ class RunOptions(JudgeOptions, total=False):
 
     against: str | None
     ratings: str | Path | pd.DataFrame | Iterable[Mapping[str, Any]] | None
+    rating_criterion: str | None
     system_message: str | None
     panel: Literal["mean", "median", "majority"] | None
     pass_at: int | float | str | None

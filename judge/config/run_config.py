@@ -123,6 +123,13 @@ class RunConfig(BaseModel):
     ratings: Path | None = _option(
         None, "Data", "File with people's ratings, apart from the data.", "FILE", lacking=_RUNS_ONLY
     )
+    rating_criterion: str = _option(
+        "",
+        "Data",
+        "Criterion of the ratings, if their file names none.",
+        "NAME",
+        lacking=_RUNS_ONLY,
+    )
     limit: int | None = _option(None, "Data", "Only the first N outputs.", "N", ge=1)
     sentence_marks: tuple[str, ...] = _option(
         (),

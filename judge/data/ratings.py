@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from judge.core.errors import DataError
 from judge.core.format import one_line, text_name
+from judge.core.messages import option
 from judge.core.records import ALIASES, Sample
 from judge.core.verdicts import verdict
 from judge.data.rows import RawRow, is_missing, rows
@@ -663,6 +664,12 @@ def _problem(roles: set[str], known: Known, systems: Sequence[str]) -> str:
     """Say why the columns are in none of the forms, and how to rename them."""
     if "item" not in roles:
         return "no column item, which says the text's item"
+    if "value" in roles and known.criteria:
+        example = option("rating_criterion", known.criteria[0])
+        return (
+            f"it does not say of which criterion its ratings are ({', '.join(known.criteria)}); "
+            f"name it with {example}, or add a column criterion"
+        )
     criteria = list(dict.fromkeys([*known.criteria, *known.others]))
     example = "_".join([*systems[:1], *(criteria or ["CRITERION"])[:1], "anna"])
     names = "no criterion is known"

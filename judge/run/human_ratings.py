@@ -10,7 +10,7 @@ from judge.core.criterion_entry import name_of
 from judge.core.errors import ConfigError, DataError
 from judge.core.format import listed, plural
 from judge.core.messages import Remark, command, option
-from judge.core.plugins import unknown_name_message
+from judge.core.plugins import require_known, unknown_name_message
 from judge.core.records import Column, Criterion, Sample, Scale
 from judge.criteria import builtin, builtin_rated, default_criteria
 from judge.data import ledger
@@ -45,7 +45,11 @@ def read(config: RunConfig, rows: Sequence[Sample], *, rated: bool) -> tuple[Rat
     source = config.rating_source
     sheet = Ratings()
     if source is not None:
-        sheet = read_sheet(source, rows, names, config.map)
+        sheet = read_sheet(
+            source, rows, names, config.map, rating_criterion=config.rating_criterion
+        )
+    elif config.rating_criterion:
+        raise ConfigError(f"{option('rating_criterion')}: is for {option('ratings', 'FILE')}")
     ratings = dict.fromkeys([*rated_names(rows), *sheet.criteria])
     if rated and not ratings:
         check_rated(rows, names[0] if names else "")
@@ -65,13 +69,30 @@ def read_sheet(
     rows: Sequence[Sample],
     criteria: Sequence[str],
     columns: Mapping[str, Any] = {},
+    *,
+    rating_criterion: str = "",
 ) -> Ratings:
-    """Read ratings of these texts and criteria. Raises DataError if it has none."""
+    """Read ratings of these texts and criteria.
+
+    `rating_criterion` is the criterion of a sheet that names none. Raises DataError if there are no
+    ratings, and if the sheet names another criterion; ConfigError if the run has no such criterion.
+    """
     systems = list(dict.fromkeys(sample.system for sample in rows))
     others = [*map(base_name, criteria), *(criterion.name for criterion in builtin())]
-    sheet = read_ratings(source, Known(criteria, others, systems, columns))
+    known_criteria = criteria
+    if rating_criterion:
+        names = dict.fromkeys([*criteria, *map(base_name, criteria)])
+        require_known("criterion", [rating_criterion], names, option("rating_criterion"))
+        known_criteria = [rating_criterion]
+    sheet = read_ratings(source, Known(known_criteria, others, systems, columns))
     if not sheet.every:
         raise DataError(f"{source_name(source)}: no ratings")
+    named = [name for name in sheet.criteria if name != rating_criterion]
+    if rating_criterion and named:
+        raise DataError(
+            f"{option('rating_criterion', rating_criterion)}: {source_name(source)} itself names "
+            f"the criteria of its ratings: {listed(named)}"
+        )
     return sheet
 
 

@@ -188,6 +188,60 @@ def test_a_sheet_that_does_not_fit_is_refused(judge: Callable[..., Any]) -> None
     assert "no such file" in judge("run", "data.jsonl", *SCRIPTED, "--ratings", "none.csv").err
 
 
+def test_an_option_names_the_criterion_of_a_sheet_that_names_none(
+    judge: Callable[..., Any],
+) -> None:
+    scores = [
+        {
+            "doc_id": row["item"],
+            "system": row["system"],
+            "rater": row["rater"],
+            "score": row["value"],
+        }
+        for row in LONG
+    ]
+    write("scores.csv", scores)
+    judged = ("data.jsonl", *SCRIPTED, "--criteria", "relevance,coherence", "--quiet")
+    unnamed = judge("run", *judged, "--ratings", "scores.csv", "--out", "r")
+    assert unnamed.code == 2
+    assert "name it with --rating-criterion relevance" in unnamed.err
+    named = ("--ratings", "scores.csv", "--rating-criterion", "coherence")
+    assert judge("run", *judged, *named, "--out", "r").code == 0
+    judge("run", *judged, "--out", "bare")
+    for done in (
+        judge("validate", "r", "--format", "json"),
+        judge("validate", "bare", *named, "--format", "json"),
+    ):
+        assert [one["criterion"] for one in criteria(done)] == ["coherence"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            ("--ratings", "sheet.csv", "--rating-criterion", "coherence"),
+            "itself names the criteria",
+        ),
+        (("--rating-criterion", "coherence"), "--rating-criterion: is for --ratings FILE"),
+        (
+            ("--ratings", "sheet.csv", "--rating-criterion", "coherenc"),
+            "unknown criterion 'coherenc'; did you mean 'coherence'?",
+        ),
+    ],
+)
+def test_a_criterion_that_fits_no_sheet_is_refused(
+    judge: Callable[..., Any], options: tuple[str, ...], message: str
+) -> None:
+    judged = ("data.jsonl", *SCRIPTED, "--criteria", "relevance,coherence", "--quiet")
+    judge("run", *judged, "--out", "bare")
+    for done in (
+        judge("run", *judged, *options, "--out", "r"),
+        judge("validate", "bare", *options),
+    ):
+        assert done.code == 2
+        assert message in done.err
+
+
 def test_a_run_with_another_sheet_pays_nothing_again(judge: Callable[..., Any]) -> None:
     options = (
         "run",

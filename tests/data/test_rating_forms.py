@@ -170,7 +170,11 @@ def test_other_names_and_columns_of_raters(
             "or columns like 'a_relevance_anna'; the criteria are relevance, coherence, the",
         ),
         ("item,relevance_anna\n1,4\n", TWO, "or columns like 'a_relevance_anna'"),
-        ("item,system,rater,value\n1,a,anna,4\n", TWO, "or columns like 'relevance_anna'"),
+        (
+            "item,system,rater,value\n1,a,anna,4\n",
+            TWO,
+            "does not say of which criterion its ratings are",
+        ),
         ("system,relevance_anna\na,4\n", TWO, "no column item"),
         (
             "item,a_relevance_b\n1,4\n",

@@ -52,6 +52,7 @@ def validate(
     level: str = "within-items",
     ratings: RatingSource | None = None,
     epsilon: float = EPSILON,
+    rating_criterion: str = "",
 ) -> Validation:
     """Compare the judges of a result, or of a run's folder, with human ratings by criterion.
 
@@ -62,7 +63,8 @@ def validate(
 
     The judges of `others` are compared with the same ratings on the texts that both runs have, and
     with each other. `ratings` are people's, in a file, a DataFrame or a list of dicts; they replace
-    those of the same criteria in the first run. `where` selects texts: {"lang": "ja"}. `level` is
+    those of the same criteria in the first run. `rating_criterion` is their criterion, if they name
+    none. `where` selects texts: {"lang": "ja"}. `level` is
     the correlation that reports show: within-items, all-texts or systems. `calibrate` also estimates
     the systems' means on people's scale (`judge.stats.calibration`). `epsilon` is the judge's
     advantage in the alternative annotator test (`judge.stats.alt_test`).
@@ -72,7 +74,11 @@ def validate(
     """
     shown_level = check_level(level)
     check_epsilon(epsilon)
-    compared = load_rated((result, *others), where=where, ratings=ratings)
+    if rating_criterion and ratings is None:
+        raise ConfigError(f"{option('rating_criterion')}: is for {option('ratings', 'FILE')}")
+    compared = load_rated(
+        (result, *others), where=where, ratings=ratings, rating_criterion=rating_criterion
+    )
     first = compared.runs[0]
     if first.rankings:
         return _of_ranking(first, compared.notes)
@@ -162,6 +168,7 @@ def load_rated(
     *,
     where: Values | None = None,
     ratings: RatingSource | None = None,
+    rating_criterion: str = "",
 ) -> RatedRuns:
     """Load runs to compare with people, on the texts that `where` selects and with the ratings of a
     file.
@@ -176,7 +183,8 @@ def load_rated(
     for run in runs:
         if (run.rankings or run.table.has_pairs) and len(runs) > 1:
             raise ConfigError("a ranking cannot be compared with another run; validate it alone")
-    rated = _with_ratings(runs, ratings, joined=_has_joined(results[0], ratings))
+    joined = _has_joined(results[0], ratings)
+    rated = _with_ratings(runs, ratings, joined=joined, rating_criterion=rating_criterion)
     selected = rated.runs
     if where:
         selected = [run.where(**where) for run in selected]
@@ -230,7 +238,11 @@ class _RatedResults:
 
 
 def _with_ratings(
-    runs: Sequence[Result], source: RatingSource | None, *, joined: bool
+    runs: Sequence[Result],
+    source: RatingSource | None,
+    *,
+    joined: bool,
+    rating_criterion: str = "",
 ) -> _RatedResults:
     """Give the first result the ratings of a file. Only its table changes.
 
@@ -250,7 +262,11 @@ def _with_ratings(
     sheet = None
     if source is not None:
         config = first.info.config
-        sheet = read_sheet(source, samples, list(columns), config.map)
+        if joined:
+            rating_criterion = config.rating_criterion
+        sheet = read_sheet(
+            source, samples, list(columns), config.map, rating_criterion=rating_criterion
+        )
         left_out = [option(name) for name in ("where", "limit") if getattr(config, name)]
         if not joined:
             samples, notes = join_sheet(source_name(source), samples, sheet, columns, left_out)

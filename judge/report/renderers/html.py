@@ -136,17 +136,18 @@ def _names(text: str) -> Markup:
 
 
 def _breakable(text: str) -> Markup:
-    """Return a name of a table that may be broken between its words only.
-
-    The browser itself breaks lines at spaces and hyphens.
-    """
+    """Return a name of a table that may be broken between its words only."""
     if isolate(text) != text:  # a tag inside a right-to-left name would divide it
         return _names(text)
-    parts: list[str] = []
+    written = ""
     for piece in pieces(escape_controls(text)):
+        # After a space or a hyphen, the browser breaks a line itself.
+        if written and not written.endswith((" ", "-")):
+            written += "<wbr>"
         starts = range(0, len(piece), _LONGEST_WORD)
-        parts += [str(escape(piece[start : start + _LONGEST_WORD])) for start in starts]
-    return Markup("<wbr>".join(parts))  # noqa: S704  (escaped)
+        parts = [str(escape(piece[start : start + _LONGEST_WORD])) for start in starts]
+        written += "<wbr>".join(parts)
+    return Markup(written)  # noqa: S704  (escaped)
 
 
 def _language(text: str, usual: str) -> str:
