@@ -14,7 +14,7 @@ demo: $(VENV)/.installed  ## a complete run offline: judgments, metrics, report
 	$(BIN)/judge run examples/compare_systems/run.yaml --out runs/demo --overwrite
 
 examples: $(VENV)/.installed  ## all examples that need no extra, into runs/examples
-	set -e; for name in compare_systems claims summaries_ja summaries_ko summaries_zh custom_criterion human_calibration prompt_change qags_en qags_ja; do \
+	set -e; for name in compare_systems claims conversations summaries_ja summaries_ko summaries_zh custom_criterion human_calibration prompt_change qags_en qags_ja; do \
 	  $(BIN)/judge run examples/$$name/run.yaml --out runs/examples/$$name --overwrite --quiet; done
 	$(BIN)/python examples/quickstart/quickstart.py
 	$(BIN)/judge validate runs/examples/human_calibration --level all-texts

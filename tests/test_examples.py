@@ -32,6 +32,7 @@ LANGUAGES = {"summaries_ja": "ja", "summaries_ko": "ko", "summaries_zh": "zh"}
 """Examples that need the extra cjk."""
 RUNS = (
     "claims",
+    "conversations",
     "compare_systems",
     "custom_criterion",
     "human_calibration",
@@ -237,6 +238,29 @@ def test_a_custom_criterion_has_labels_reasons_and_columns_of_its_own(make: Make
     ):
         assert text in done.output
     assert "prompt_v1" not in done.output
+
+
+def test_the_readme_of_the_conversations_has_the_numbers_of_its_result(make: Make) -> None:
+    result = load(make("conversations"))
+    means = {key: estimate.value for key, estimate in result.estimates.items()}
+    assert means["model-a", "answers_request"] == means["model-a", "coherent"] == 5
+    assert means["model-b", "answers_request"] == pytest.approx(10 / 3)
+    assert means["model-b", "coherent"] == pytest.approx(3)
+    readme = (EXAMPLES / "conversations" / "README.md").read_text("utf-8")
+    assert "`model-b` scores 3.33 and 3 on average" in readme
+
+
+def test_the_japanese_conversations_are_judged_with_their_own_replies(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(EXAMPLES / "conversations")
+    config = load_config(Path("run_ja.yaml"))
+    provider = judge.ScriptedProvider.from_file("replies_ja.yaml")
+    result = judge.evaluate(
+        config.data, config.criteria, model=provider, weighting="single", metrics=[], cache=False
+    )
+    assert (provider.unused, result.failures) == ({}, ())
+    assert result.info.language_name == "ja"
 
 
 @pytest.mark.slow

@@ -180,7 +180,8 @@ def _summary(result: Result, board: Leaderboard, n_lost: int) -> Iterator[Block]
     yield Tiles(tuple(tiles))
     if board.systems:
         yield short_table(result, board)
-    lowest = worst_texts(result.table, _EXCERPTS)
+    # A text with the best value of its scale is not worth a look.
+    lowest = [text for text in worst_texts(result.table, _EXCERPTS) if text.share < 1]
     if lowest:
         has_high_scores = any(text.column.better == "lower" for text in lowest)
         title = "Worst" if has_high_scores else "Lowest"
