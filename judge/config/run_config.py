@@ -624,6 +624,9 @@ class RunConfig(BaseModel):
         names = split(value) if isinstance(value, str) else value
         if not isinstance(names, list | tuple):
             return value
+        is_blank = isinstance(value, str) and not value.strip()
+        if is_blank or not all(str(name).strip() for name in names):
+            raise ValueError("a name of a column is empty; write one such as helpful")
         parts = [str(name).partition("=") for name in names]
         return {
             name.strip(): better.strip() if equals else "higher" for name, equals, better in parts

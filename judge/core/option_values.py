@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import re
 import unicodedata
 from typing import Any
 
+_LARGEST = 1e15  # of a number in a table; whole numbers up to this are exact
 # "4", "-1", "0.5"
 _NUMBER = r"-?\d+(?:\.\d+)?"
 # "1-5", "0 to 1", "-1..1", "1–5", "1〜5"
@@ -38,14 +38,17 @@ def parse_ends(value: Any) -> tuple[float, float]:
 
 
 def finite_number(cell: Any) -> float | None:
-    """Return the number in a cell, None if it has none; true and false are no numbers."""
+    """Return the number in a cell, None if it has none; true and false are no numbers.
+
+    Nor is a number beyond ±1e15: no score is that large, and sums of squares might overflow.
+    """
     if isinstance(cell, bool):
         return None
     try:
         value = float(cell)
     except (TypeError, ValueError, OverflowError):
         return None
-    return value if math.isfinite(value) else None
+    return value if abs(value) <= _LARGEST else None
 
 
 def parse_assignments(text: str, form: str) -> dict[str, list[str]]:

@@ -18,7 +18,6 @@ A sheet without raters has one rating per text and criterion, perhaps a mean.
 from __future__ import annotations
 
 import difflib
-import math
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -29,6 +28,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 from judge.core.errors import DataError
 from judge.core.format import one_line, text_name
 from judge.core.messages import option
+from judge.core.option_values import finite_number
 from judge.core.records import ALIASES, Sample
 from judge.core.verdicts import verdict
 from judge.data.rows import RawRow, is_missing, rows
@@ -393,7 +393,7 @@ def renamed(
 
 def _number(rating: Rating, values: Mapping[str, Mapping[str, float]]) -> float:
     """Return a rating's value, or that of its label. Raises DataError."""
-    if isinstance(rating.value, float) and math.isfinite(rating.value):
+    if isinstance(rating.value, float) and finite_number(rating.value) is not None:
         return rating.value
     labels = values.get(rating.criterion, {})
     if rating.value not in labels:

@@ -125,9 +125,9 @@ def power_of(
 
 def _check_request(difference: float | None, items: int | None) -> None:
     """Raise ConfigError for a difference or a number of items that no test can have."""
-    if difference is not None and not (difference and isfinite(difference)):
+    if difference is not None and not (difference > 0 and isfinite(difference)):
         argument = f"difference={difference:g}" if in_python() else f"--detect {difference:g}"
-        raise ConfigError(f"{argument}: must be a number other than 0")
+        raise ConfigError(f"{argument}: must be a number above 0")
     if items is not None and items < 2:
         raise ConfigError(f"{option('items', items)}: must be 2 or more")
 

@@ -158,8 +158,9 @@ def test_a_ranking_has_no_differences(power: Callable[..., Any]) -> None:
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (("r", "--detect", "0"), "--detect 0: must be a number other than 0"),
-        (("r", "--detect", "nan"), "--detect nan: must be a number other than 0"),
+        (("r", "--detect", "0"), "--detect 0: must be a number above 0"),
+        (("r", "--detect", "-1"), "--detect -1: must be a number above 0"),
+        (("r", "--detect", "nan"), "--detect nan: must be a number above 0"),
         (("r", "--items", "1"), "--items 1: must be 2 or more"),
         (("r", "--limit", "3"), "--limit: the run in r is finished; name its data to run again"),
         (("r", "--rank"), "--rank: the run in r is finished; name its data to run again"),
@@ -190,7 +191,7 @@ def test_python_answers_as_the_command_does(power: Callable[..., Any]) -> None:
     by_command = json.loads(power("r", "--detect", "0.1", "--json").out)
     by_python = json.loads(result.power(0.1).report("json"))
     assert by_python["columns"] == by_command["columns"]
-    with pytest.raises(package.ConfigError, match="other than 0"):
+    with pytest.raises(package.ConfigError, match="above 0"):
         result.power(0.0)
     with pytest.raises(package.ConfigError, match="unknown system"):
         result.power(pair=("a", "nobody"))

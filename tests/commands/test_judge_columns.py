@@ -217,6 +217,20 @@ def test_a_cell_without_a_number_is_a_failure_and_never_a_score() -> None:
     assert {failure.error for failure in result.failures} == {"NoScore"}
 
 
+@pytest.mark.parametrize("cell", [1e308, -1e16, float("inf")])
+def test_a_number_that_no_score_can_be_is_a_failure(cell: float) -> None:
+    data = frame().astype({"helpful": float})
+    data.loc[0, "helpful"] = cell
+    result = evaluate(data, scale="1-5")
+    assert [failure.item for failure in result.failures] == ["i0"]
+
+
+@pytest.mark.parametrize("columns", ["", " ", ["helpful", ""]])
+def test_an_empty_name_of_a_column_is_refused(columns: Any) -> None:
+    with pytest.raises(ConfigError, match="judge_columns: a name of a column is empty"):
+        evaluate(frame(), columns)
+
+
 def test_less_may_be_better() -> None:
     result = evaluate(frame(), "helpful=lower", scale="1-5")
     assert result.table.columns[0].better == "lower"
