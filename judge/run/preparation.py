@@ -256,6 +256,53 @@ def prepare(
     from files. With `rated`, people must have rated a criterion of the run, and the default
     criteria are those that they rated.
     """
+    _check_options(config, data)
+    source = config.data if data is None else data
+    config, source, file_notes = result_files.take(config, source)
+    if isinstance(config, RankConfig) and config.judge_columns:
+        return _prepare_preferences(config, source, file_notes)
+    models = config.model if providers is None else providers
+    inputs = _read_inputs(config, source, loaded_criteria or {}, wanted_texts, rated=rated)
+    config = inputs.config
+    rows = inputs.samples
+    measured = MetricProgress()
+    ask = DeferredClient() if models or config.replay else None
+    metrics, metric_notes = _build_metrics(
+        config, rows, measured, ask, alone=not (inputs.criteria or inputs.judged_columns)
+    )
+    metric_setup.precheck(metrics, rows)
+    opened = _open_judges(config, models, judging=bool(inputs.criteria), metrics=metrics)
+    judge_notes = judge_models.judge_notes(config, metrics, opened)
+    pairs = _pairs_of_ranking(config, rows)
+    pair_notes = [] if pairs is None else pairs.notes()
+    prepared = PreparedRun(
+        config=config,
+        samples=rows,
+        criteria=inputs.criteria,
+        metrics=metrics,
+        judges={name: judge.provider for name, judge in opened.items()},
+        plans={name: judge.plan for name, judge in opened.items()},
+        settings={name: judge.settings for name, judge in opened.items()},
+        language=inputs.language,
+        data=_describe_data(config.data, len(rows)),
+        notes=(*metric_notes, *judge_notes, *file_notes, *inputs.notes, *pair_notes),
+        pairs=pairs,
+        measured=measured,
+        ask=ask,
+        wanted_texts=wanted_texts,
+        preferences=inputs.preferences,
+        default_criteria=inputs.criteria_are_default,
+        given=judge_columns.given_scores(inputs.judged_columns, rows),
+    )
+    _check_replaced(prepared)
+    if config.record is not None:
+        recording = _open_recorder(config, config.record, prepared.judges.values())
+        prepared = replace(prepared, recording=recording)
+    return prepared
+
+
+def _check_options(config: RunConfig, data: Any) -> None:
+    """Raise ConfigError without data, for options that contradict each other, and for a bad folder."""
     if data is None and config.data is None:
         raise ConfigError(f"no data: name a file, for example {command('run')} summaries.jsonl")
     if config.retry_failed and not config.replies_kept_in:
@@ -263,10 +310,35 @@ def prepare(
             f"{option('retry_failed')}: without a cache, every judgment would be paid again"
         )
     check_output_dir(config.out)
-    source = config.data if data is None else data
-    config, source, file_notes = result_files.take(config, source)
-    if isinstance(config, RankConfig) and config.judge_columns:
-        return _prepare_preferences(config, source, file_notes)
+
+
+@dataclass(frozen=True)
+class _Inputs:
+    """What a run reads before it opens judges and metrics.
+
+    `samples` have people's ratings, without those that made a prompt. `judged_columns` are a
+    judge's scores in the data, and `preferences` people's.
+    """
+
+    config: RunConfig
+    samples: list[Sample]
+    criteria: list[Criterion]
+    judged_columns: list[judge_columns.JudgeColumn]
+    preferences: Sequence[PairRating]
+    language: PromptLanguage
+    notes: tuple[str, ...]
+    criteria_are_default: bool
+
+
+def _read_inputs(
+    config: RunConfig,
+    source: Any,
+    loaded_criteria: Mapping[str, Criterion],
+    wanted_texts: WantedTexts | None,
+    *,
+    rated: bool,
+) -> _Inputs:
+    """Read and check the texts, the criteria and the ratings. Raises JudgeError."""
     config, source = judge_columns.unfold(config, source)
     rows = _read_samples(config, source)
     judged_columns, scale_notes = judge_columns.read_judge_columns(config, rows)
@@ -274,52 +346,28 @@ def prepare(
         rows = judge_columns.name_ratings(rows, judged_columns)
     criteria_are_default = config.criteria is None
     sheet, config = human_ratings.read(config, rows, rated=rated)
-    models = config.model if providers is None else providers
     language, language_notes = prompt_language.choose_prompt_language(
         config, rows, judged=bool(config.criteria)
     )
-    chosen = _load_criteria(config, rows, language.name, loaded_criteria or {}, wanted_texts)
+    chosen = _load_criteria(config, rows, language.name, loaded_criteria, wanted_texts)
     rated_criteria = [*chosen, *(column.as_criterion() for column in judged_columns)]
     rows, sheet_notes = human_ratings.join(config, rows, sheet, rated_criteria)
-    used_by_criterion = {criterion.name: criterion.used for criterion in chosen}
     # On all ratings, before those that made a prompt are withheld.
-    row_notes = [*file_notes, *scale_notes, *sheet_notes, *_row_notes(config, rows, rated_criteria)]
-    row_notes += ledger.overlap(rows, used_by_criterion, wanted_texts)
+    notes = [*scale_notes, *sheet_notes, *_row_notes(config, rows, rated_criteria)]
+    used_by_criterion = {criterion.name: criterion.used for criterion in chosen}
+    notes += ledger.overlap(rows, used_by_criterion, wanted_texts)
     rows = list(ledger.withhold(rows, used_by_criterion))
     human_ratings.check(config, rows, rated_criteria, rated=rated)
-    measured = MetricProgress()
-    ask = DeferredClient() if models or config.replay else None
-    metrics, notes = _build_metrics(config, rows, measured, ask, alone=not rated_criteria)
-    metric_setup.precheck(metrics, rows)
-    opened = _open_judges(config, models, judging=bool(chosen), metrics=metrics)
-    notes += [*judge_models.judge_notes(config, metrics, opened), *row_notes, *language_notes]
-    pairs = _pairs_of_ranking(config, rows)
-    if pairs is not None:
-        notes += pairs.notes()
-    prepared = PreparedRun(
+    return _Inputs(
         config=config,
         samples=rows,
         criteria=chosen,
-        metrics=metrics,
-        judges={name: judge.provider for name, judge in opened.items()},
-        plans={name: judge.plan for name, judge in opened.items()},
-        settings={name: judge.settings for name, judge in opened.items()},
-        language=language,
-        data=_describe_data(config.data, len(rows)),
-        notes=tuple(notes),
-        pairs=pairs,
-        measured=measured,
-        ask=ask,
-        wanted_texts=wanted_texts,
+        judged_columns=judged_columns,
         preferences=sheet.pairs,
-        default_criteria=criteria_are_default,
-        given=judge_columns.given_scores(judged_columns, rows),
+        language=language,
+        notes=(*notes, *language_notes),
+        criteria_are_default=criteria_are_default,
     )
-    _check_replaced(prepared)
-    if config.record is not None:
-        recording = _open_recorder(config, config.record, prepared.judges.values())
-        prepared = replace(prepared, recording=recording)
-    return prepared
 
 
 def _prepare_preferences(config: RankConfig, source: Any, notes: Sequence[str]) -> PreparedRun:
