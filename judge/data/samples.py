@@ -343,6 +343,25 @@ def _row_samples(
     raters: Mapping[str, tuple[str, ...]],
 ) -> list[Sample]:
     """Return one sample, or in wide form one per system."""
+    cells_by_system = _cells_by_system(row, mappings, systems)
+    _check_complete(row, cells_by_system[0], mappings, systems)
+    output_columns = systems or ("output",)
+    samples: list[Sample] = []
+    for column, cells in zip(output_columns, cells_by_system, strict=True):
+        present = {name: value for name, value in cells.items() if not is_missing(value, row.flat)}
+        if len(mappings) > 1:
+            _check_own(row, present, mappings, systems, scores)
+        _check_texts(row, column, cells["output"], present.get("source"))
+        item = _name(cells.get("item", number), "item", row.where)
+        system = column.strip() if systems else _system_of(cells, row.where)
+        samples.append(_sample(row, cells["output"], present, item, system, raters=raters))
+    return samples
+
+
+def _cells_by_system(
+    row: RawRow, mappings: Sequence[Mapped], systems: Sequence[str]
+) -> list[dict[str, Any]]:
+    """Return a row's cells by our fields, of each mapping; a conversation gives the output."""
     # A renamed cell is dropped under its old name.
     consumed = {*systems, *mappings[0], *_mapped_columns(mappings)}
     unmapped = {
@@ -356,37 +375,37 @@ def _row_samples(
         is_named = MESSAGES in mapping
         cells = read_conversation(cells, row.where, row.flat or row.packed, required=is_named)
         cells_by_system.append(cells)
-    _check_complete(row, cells_by_system[0], mappings, systems)
-    samples: list[Sample] = []
-    output_columns = systems or ("output",)
-    for column, cells in zip(output_columns, cells_by_system, strict=True):
-        present = {name: value for name, value in cells.items() if not is_missing(value, row.flat)}
-        if len(mappings) > 1:
-            _check_own(row, present, mappings, systems, scores)
-        output = cells["output"]
-        _check_texts(row, column, output, present.get("source"))
-        item = _name(cells.get("item", number), "item", row.where)
-        system = column.strip() if systems else _system_of(cells, row.where)
-        cluster = ""
-        if "generation" in present:
-            cluster = item
-            item = f"{item} ({_name(present['generation'], 'generation', row.where)})"
-        human, votes = _human(present, row.where)
-        sample = Sample(
-            item,
-            system,
-            output,
-            present.get("source"),
-            references=_references(present, row),
-            human=human,
-            extra=_own_columns(present, row),
-            where=row.where,
-            ratings=votes,
-            raters={name: names for name, names in raters.items() if name in votes},
-            cluster=cluster,
-        )
-        samples.append(sample)
-    return samples
+    return cells_by_system
+
+
+def _sample(
+    row: RawRow,
+    output: str,
+    present: Mapping[str, Any],
+    item: str,
+    system: str,
+    *,
+    raters: Mapping[str, tuple[str, ...]],
+) -> Sample:
+    """Return the sample of an output, given those of the row's cells that hold something."""
+    cluster = ""
+    if "generation" in present:
+        cluster = item
+        item = f"{item} ({_name(present['generation'], 'generation', row.where)})"
+    human, votes = _human(present, row.where)
+    return Sample(
+        item,
+        system,
+        output,
+        present.get("source"),
+        references=_references(present, row),
+        human=human,
+        extra=_own_columns(present, row),
+        where=row.where,
+        ratings=votes,
+        raters={name: names for name, names in raters.items() if name in votes},
+        cluster=cluster,
+    )
 
 
 def _system_of(cells: Mapping[str, Any], location: str) -> str:
