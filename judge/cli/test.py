@@ -60,6 +60,7 @@ _FORMATS = ("console", "markdown", "html", "latex", "csv", "json", "junit")
     type=click.Choice(["pass", "fail"]),
     metavar="pass|fail",
 )
+@option("--risk", "Estimate how often verdicts change if nothing changed.", is_flag=True)
 @option("--junit", "Write the verdicts as JUnit XML.", type=PATH, metavar="FILE", group="Output")
 @option(
     "--markdown", "Write a summary for a pull request.", type=PATH, metavar="FILE", group="Output"
@@ -82,6 +83,7 @@ def suites_command(
     baseline: Path | None,
     update_baseline: bool,
     undecided: Literal["pass", "fail"] | None,
+    risk: bool,
     junit: Path | None,
     markdown: Path | None,
     out: Path | None,
@@ -104,6 +106,7 @@ def suites_command(
         "baseline": baseline,
         "update_baseline": update_baseline,
         "undecided": undecided,
+        "risk": risk,
         "criteria": entries if criteria else None,
         "out": out,
     }

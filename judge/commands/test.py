@@ -61,6 +61,7 @@ from judge.suite.baseline import PAIRS, Baseline, compare_changed_texts, compare
 from judge.suite.case import Case, Policy, Verdict, joined
 from judge.suite.case_scores import columns
 from judge.suite.evaluate import Outcome, Outcomes, evaluate_case, limits
+from judge.suite.gate_risk import GateRisk, JudgedCase
 from judge.suite.load import SuiteTexts
 from judge.suite.schema import Suite
 from judge.table import Table, split_rows
@@ -203,7 +204,7 @@ class PreparedSuite:
     `runs` are by whether they compare pairs of texts; one that no case needs is left out. `ledger`
     pays for both, and also for other suites if they share a budget. `together` is true if they
     share the deadline. `folder` keeps the runs, if it is not None, and `last` is the earlier run
-    that it held.
+    that it held. `risk`: whether to estimate how often the verdicts change.
     """
 
     suite: Suite
@@ -214,6 +215,7 @@ class PreparedSuite:
     together: bool
     folder: Path | None = None
     last: Result | None = None
+    risk: bool = False
 
     @property
     def judgments(self) -> int:
@@ -236,6 +238,7 @@ async def test_async(
     baseline: str | Path | None = None,
     update_baseline: bool = False,
     undecided: Policy | None = None,
+    risk: bool = False,
     progress: Watch = None,
     **options: Unpack[RunOptions],
 ) -> Outcomes:
@@ -248,7 +251,8 @@ async def test_async(
     suite that is new there is not compared, and its drift cases are errors. With `update_baseline`
     this run becomes the baseline if only changes from it fail, which then pass. `undecided` treats
     undecided cases as `pass` or `fail`. `out` saves the run of a suite's file; of
-    folders or several files, it saves each run as DIR/NAME.
+    folders or several files, it saves each run as DIR/NAME. With `risk`, each outcome says how often
+    its verdicts would change if nothing had changed.
 
     A suite that cannot finish is an Outcome with `trouble`, and the others run. Mistakes in the
     arguments, files, data or baselines raise one JudgeError with all of them before anything is
@@ -262,6 +266,7 @@ async def test_async(
         baseline=baseline,
         update_baseline=update_baseline,
         undecided=undecided,
+        risk=risk,
         **options,
     )
     async with displayed(progress) as counts:
@@ -279,6 +284,7 @@ def prepare_suites(
     baseline: str | Path | None = None,
     update_baseline: bool = False,
     undecided: Policy | None = None,
+    risk: bool = False,
     cases: str | Collection[str] | None = None,
     criteria: str | Sequence[str] | None = None,
     out: str | Path | None = None,
@@ -322,7 +328,7 @@ def prepare_suites(
             located = str(error).startswith(str(suite.path))
             errors.append(error if located else type(error)(f"{suite.path}: {error}"))
         else:
-            prepared.append(prepared_suite)
+            prepared.append(replace(prepared_suite, risk=risk))
     if errors:
         raise errors[0] if len(errors) == 1 else ConfigError("\n".join(map(str, errors)))
     return prepared
@@ -522,14 +528,12 @@ def _evaluate(prepared: PreparedSuite, results: Mapping[bool, Result]) -> Outcom
     is_first_run = baseline.keep is not None and baseline.is_empty
     seed = next(iter(prepared.runs.values())).config.seed
     edited = []
-    cases = []
-    verdicts = []
+    judged = []
     for case in suite.cases:
         texts = _texts(prepared, case)
         if case.needs_baseline and baseline.changed and not texts:
             edited.append(case)
         elif not (case.needs_baseline and is_first_run):
-            cases.append(case)
             verdict = evaluate_case(
                 case,
                 texts,
@@ -540,7 +544,9 @@ def _evaluate(prepared: PreparedSuite, results: Mapping[bool, Result]) -> Outcom
                 failures=suite.limits,
                 seed=seed,
             )
-            verdicts.append(verdict)
+            judged.append(JudgedCase(case, texts, verdict))
+    cases = [each.case for each in judged]
+    verdicts = [each.verdict for each in judged]
     verdicts += _limit_verdicts(prepared, result, ranked)
     drift = _compare_with_baseline(suite, baseline, result, before, seed)
     verdicts += drift.verdicts
@@ -552,6 +558,18 @@ def _evaluate(prepared: PreparedSuite, results: Mapping[bool, Result]) -> Outcom
     if baseline.keep is not None and scored is not None:
         verdicts, note = _keep_baseline(baseline.keep, scored, cases, verdicts)
         notes.append(note)
+    risk = None
+    if prepared.risk:
+        others_met = all(verdict.met for verdict in verdicts[len(judged) :])
+        scores = {False: result, True: ranked}
+        risk = GateRisk(
+            judged,
+            {pairwise: scored for pairwise, scored in scores.items() if scored is not None},
+            before,
+            suite.limits,
+            others_met=others_met,
+            seed=seed,
+        ).estimate()
     return Outcome(
         suite,
         tuple(verdicts),
@@ -561,6 +579,7 @@ def _evaluate(prepared: PreparedSuite, results: Mapping[bool, Result]) -> Outcom
         tuple(dict.fromkeys(notes)),
         warnings=tuple(baseline.warnings),
         earlier="last run" if baseline.is_empty else "baseline",
+        risk=risk,
     )
 
 

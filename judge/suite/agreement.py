@@ -46,6 +46,8 @@ from judge.table import matrix
 
 DECIMALS = 2
 """Decimals of a coefficient."""
+_FEWER_RESAMPLES = 10
+"""How many times fewer resamples an interval of a coefficient needs than a test."""
 _OVER: Mapping[Level, str] = {
     "within-items": "within items",
     "all-texts": "over all texts",
@@ -137,7 +139,7 @@ class Agreement(Case):
         lacking, detail = case_scores.describe_missing(without_score)
         excluded = ledger.excluded(samples, criterion)
         level = self.human.level or usual_level(rated_samples)
-        correlation = _correlate(rated_samples, criterion, case_scores, context.seed)
+        correlation = _correlate(rated_samples, criterion, case_scores, context)
         # Too few items or systems, or ratings that are all equal.
         if level in correlation.lacking:
             raise Undecidable(joined(correlation.lacking[level], excluded), detail)
@@ -168,14 +170,15 @@ class Agreement(Case):
 
 
 def _correlate(
-    rated_samples: Sequence[Sample], criterion: str, case_scores: CaseScores, seed: int
+    rated_samples: Sequence[Sample], criterion: str, case_scores: CaseScores, context: CaseContext
 ) -> Correlation:
     """Correlate the scores of rated texts with their ratings, at all levels."""
     ratings = matrix(
         rated_samples, {sample.key: sample.human[criterion] for sample in rated_samples}
     )
     scores = matrix(rated_samples, case_scores.values(rated_samples))
-    return CorrelationWithRatings(ratings, Bootstrap(seed=seed)).correlate(scores)
+    bootstrap = Bootstrap(context.n_resamples // _FEWER_RESAMPLES, context.seed)
+    return CorrelationWithRatings(ratings, bootstrap).correlate(scores)
 
 
 def _decide_coefficient(estimate: Estimate, minimum: float, level: Level, items: int) -> Decision:

@@ -27,10 +27,11 @@ from judge.core.criterion_entry import name_of, to_entries
 from judge.core.errors import ConfigError, DataError
 from judge.core.format import one_line, plural
 from judge.core.plugins import unknown_name_message
-from judge.core.records import Criterion, Estimate, Sample
+from judge.core.records import Column, Criterion, Estimate, Sample
 from judge.data import samples
 from judge.results.failures import unanalyzed_with_worst
 from judge.results.result import Result
+from judge.stats.bounded_mean import N_RESAMPLES
 from judge.suite.case_scores import CaseScores
 from judge.suite.evidence import NEAR, Text, Undecidable
 from judge.suite.judged_texts import MOST_TEXTS, JudgedText, TextSource
@@ -187,9 +188,13 @@ class Decision:
     before: str = ""
     detail: str = ""
 
+    def is_met(self, undecided: Policy) -> bool:
+        """Return whether it counts as passed; `undecided` says how an undecided one counts."""
+        return self.status == "passed" or (self.status == "undecided" and undecided == "pass")
+
     def verdict(self, undecided: Policy = "fail", **more: Any) -> Verdict:
         """Return the verdict with `more` fields; `undecided` says how an undecided one counts."""
-        met = self.status == "passed" or (self.status == "undecided" and undecided == "pass")
+        met = self.is_met(undecided)
         decision = {key: getattr(self, key) for key in Decision.__dataclass_fields__}
         return Verdict(met=met, **more, **decision)
 
@@ -246,7 +251,7 @@ def worst(decisions: Iterable[Decision]) -> Decision:
 class CaseContext:
     """The texts of a case and the results with their scores.
 
-    `earlier` is a run that reports show beside this one.
+    `earlier` is a run that reports show beside this one. `n_resamples` and `seed` are for tests.
     """
 
     criterion: str
@@ -256,6 +261,7 @@ class CaseContext:
     baseline: Result | None
     seed: int = 0
     earlier: Result | None = None
+    n_resamples: int = N_RESAMPLES
 
     @property
     def by_item(self) -> dict[str, list[str]]:
@@ -389,6 +395,11 @@ class Case(Keys):
         return self.system
 
     @property
+    def policy(self) -> Policy:
+        """How an undecided verdict counts."""
+        return self.undecided or self.undecided_is
+
+    @property
     def bounds_mean(self) -> bool:
         """Whether it limits the change of the mean over all texts."""
         return False
@@ -472,6 +483,17 @@ class Case(Keys):
                 shortfalls[text] = lacking
         ordered = sorted(shortfalls, key=shortfalls.__getitem__, reverse=True)
         return source.scored(ordered[:MOST_TEXTS])
+
+    def loosened(self, share: float, column: Column) -> Case | None:
+        """Return the case with its limit moved by a share of the scale, so that it is met sooner.
+
+        None if it has no such limit, or if no limit is left.
+        """
+        return None
+
+    def limit_text(self) -> str:
+        """Return the limit as a suite writes it: `min: 3.5`."""
+        return ""
 
     @abstractmethod
     def decide(self, context: CaseContext) -> Decision:

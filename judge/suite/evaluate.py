@@ -20,6 +20,7 @@ from judge.suite.case import Case, CaseContext, Decision, Verdict, joined
 from judge.suite.case_scores import RowKey
 from judge.suite.evidence import NEAR, Row, Text, Undecidable, describe_failure
 from judge.suite.judged_texts import JudgedText
+from judge.suite.risk import SuiteRisk
 from judge.suite.schema import Limits, Suite
 from judge.table import Table
 
@@ -37,7 +38,7 @@ class Outcome:
     case needs it. `comparison` compares `result` with the baseline. `trouble` says why the suite
     could not run; it then has no verdicts. `warnings` qualify the summary, such as a missing
     baseline. `seconds` is the duration. `earlier` names the run whose values verdicts show beside
-    their own: `baseline` or `last run`.
+    their own: `baseline` or `last run`. `risk` is estimated only if that was asked for.
     """
 
     suite: Suite
@@ -50,6 +51,7 @@ class Outcome:
     seconds: float = 0.0
     warnings: tuple[str, ...] = ()
     earlier: str = "baseline"
+    risk: SuiteRisk | None = None
 
     @property
     def passed(self) -> bool:
@@ -170,17 +172,14 @@ def evaluate_case(
     unseen probability; a single reply decides by its value. From six items on it is over items,
     with fewer over all draws (`judge.suite.mean_tests`). Shares of labels and flips are counted,
     pass rates have Wilson's interval. A text without a score is an `error`, never met; among
-    several texts it is left out and named if `failures` allows that many. `seed` is for resampling.
+    several texts it is left out and named if `failures` allows that many. `n_resamples` and
+    `seed` are for its tests.
 
     `earlier` is a run to show beside this one (default: the baseline). It may have other texts.
     """
     earlier = earlier or baseline
     context = CaseContext(case.stem(), texts, result, ranked, baseline, seed, earlier)
-    try:
-        decision = case.decide(context)
-        decision = _with_failures(case, context, decision, failures or Limits())
-    except Undecidable as error:
-        decision = Decision("error", error.message, "no score", detail=error.detail)
+    decision = decide_case(case, context, failures or Limits())
     # Beside each verdict, reports show the value in the earlier run.
     is_comparable = earlier is not None and not context.pairwise and not case.needs_baseline
     if is_comparable and not decision.before:
@@ -194,7 +193,7 @@ def evaluate_case(
         with suppress(Undecidable):
             judged_texts = case.judged_texts(context)
     return decision.verdict(
-        case.undecided or case.undecided_is,
+        case.policy,
         kind=case.kind,
         name=case.name,
         line=case.line,
@@ -203,6 +202,14 @@ def evaluate_case(
         criterion=case.stem() if keys_of(case.criterion) else case.criterion,
         texts=judged_texts,
     )
+
+
+def decide_case(case: Case, context: CaseContext, failures: Limits) -> Decision:
+    """Return the decision on a case; an `error` if there is nothing to decide from."""
+    try:
+        return _with_failures(case, context, case.decide(context), failures)
+    except Undecidable as error:
+        return Decision("error", error.message, "no score", detail=error.detail)
 
 
 def _with_failures(

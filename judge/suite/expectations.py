@@ -11,7 +11,7 @@ from pydantic import Discriminator, Field, Tag
 from judge.core.errors import ConfigError
 from judge.core.format import first_names, number, one_line, percent, plural
 from judge.core.plugins import unknown_name_message
-from judge.core.records import Criterion, Sample
+from judge.core.records import Column, Criterion, Sample
 from judge.results.failures import failures_as_losses
 from judge.stats.bootstrap import wilson_interval
 from judge.stats.paired_differences import ALL_EQUAL
@@ -314,6 +314,15 @@ class Order(Case):
         column = context.scored().column.name
         return replace(context, ranked=failures_as_losses(context.ranked, column, {better}))
 
+    def loosened(self, share: float, column: Column) -> Order | None:
+        if column.low is None or column.high is None:
+            return None
+        width = column.high - column.low
+        return self.model_copy(update={"margin": round(self.margin - share * width, 3)})
+
+    def limit_text(self) -> str:
+        return f"margin: {short(self.margin)}"
+
     def judged_texts(self, context: CaseContext) -> tuple[JudgedText, ...]:
         """Return both texts of the items on which `better` leads least."""
         scores = context.scored()
@@ -393,12 +402,13 @@ class Order(Case):
     ) -> dict[str, list[str]]:
         """Return the items of the data that have texts of both, with their generations."""
         generations_by_item: dict[str, list[str]] = {}
-        for item in context.by_item:
+        systems_by_item = context.by_item
+        for item in systems_by_item:
             name = case_scores.source_items.get(item, item)
             generations_by_item.setdefault(name, []).append(item)
         with_both: dict[str, list[str]] = {}
         for name, generations in generations_by_item.items():
-            systems = {system for item in generations for system in context.by_item[item]}
+            systems = {system for item in generations for system in systems_by_item[item]}
             if systems.issuperset(self.systems):
                 with_both[name] = generations
         return with_both
@@ -415,10 +425,12 @@ class Order(Case):
     ) -> list[RowKey]:
         """Return the rows of these items (with their generations) that have no score."""
         lost: list[RowKey] = []
+        systems_by_item = context.by_item
+        rows = self._rows(pairwise=context.pairwise)
         for generations in items.values():
             for item in generations:
-                for system, opponent in self._rows(pairwise=context.pairwise):
-                    has_text = system in context.by_item[item]
+                for system, opponent in rows:
+                    has_text = system in systems_by_item[item]
                     if has_text and case_scores.score(item, system, opponent) is None:
                         lost.append((item, system, opponent))
         return lost
@@ -443,7 +455,7 @@ class Order(Case):
         Several items are a sample of others, so this needs as many as the tests of a report.
         """
         limits = (even + self.margin, even)
-        margin, zero = mean(items, *limits, seed=context.seed)
+        margin, zero = mean(items, *limits, n_resamples=context.n_resamples, seed=context.seed)
         # One item is no sample of others, so its draws decide.
         if len(items) == 1:
             return _LeadTests(margin, zero)
@@ -452,7 +464,14 @@ class Order(Case):
             return _LeadTests(replace(margin, no_evidence=few), replace(zero, no_evidence=few))
         if context.pairwise:
             # The interval is the one of a share; p still comes from the sign-flip test.
-            bounded = mean_on_scale(items, *limits, low=0.0, high=1.0, seed=context.seed)
+            bounded = mean_on_scale(
+                items,
+                *limits,
+                low=0.0,
+                high=1.0,
+                n_resamples=context.n_resamples,
+                seed=context.seed,
+            )
             return _LeadTests(
                 _with_p(bounded[0], margin.estimate.p), _with_p(bounded[1], zero.estimate.p)
             )
@@ -602,7 +621,9 @@ class Drift(Case):
         limits = self._mean_limits(case_scores)
         bounds = [limit.bound for limit in limits]
         # The first test is against no change; the verdict shows its estimate.
-        no_change, *tests = mean(runs.items(), 0.0, *bounds, seed=context.seed)
+        no_change, *tests = mean(
+            runs.items(), 0.0, *bounds, n_resamples=context.n_resamples, seed=context.seed
+        )
         decisions = [
             _decide_mean(mean_test, limit) for mean_test, limit in zip(tests, limits, strict=True)
         ]

@@ -12,7 +12,7 @@ import numpy as np
 from judge.core.format import format_interval, format_p, number, plural, signed
 from judge.core.records import Estimate
 from judge.stats.bootstrap import MIN_INTERVAL_ITEMS, Floats, mean_estimate, t_quantile, t_test
-from judge.stats.bounded_mean import chance_beyond
+from judge.stats.bounded_mean import N_RESAMPLES, chance_beyond
 from judge.stats.paired_differences import mean_differences
 from judge.stats.power import ALPHA, MIN_ITEMS, Spread
 from judge.suite.evidence import NEAR, Parts, item_values
@@ -198,7 +198,9 @@ def needs(needed: int | None, available: int, unit: str) -> str:
     return f" (needs about {rounded:,} {unit}s)"
 
 
-def mean(items: Sequence[Parts], *limits: float, seed: int = 0) -> list[MeanTest]:
+def mean(
+    items: Sequence[Parts], *limits: float, n_resamples: int = N_RESAMPLES, seed: int = 0
+) -> list[MeanTest]:
     """Return the mean over items (each a weighted sum of scores) minus each limit.
 
     From six items on, interval and p are over items (`mean_differences`). With fewer, no test can
@@ -213,7 +215,7 @@ def mean(items: Sequence[Parts], *limits: float, seed: int = 0) -> list[MeanTest
     deviation = float(scores.std(ddof=1))
     return [
         MeanTest(estimate, deviation, "item", items=len(items))
-        for estimate in mean_differences(differences, seed=seed)
+        for estimate in mean_differences(differences, n_resamples=n_resamples, seed=seed)
         if estimate is not None
     ]
 
@@ -224,6 +226,7 @@ def mean_on_scale(
     low: float | None,
     high: float | None,
     fewest: int = MIN_INTERVAL_ITEMS,
+    n_resamples: int = N_RESAMPLES,
     seed: int = 0,
 ) -> list[MeanTest]:
     """Return the mean over items on a scale from `low` to `high`, minus each limit.
@@ -256,21 +259,25 @@ def mean_on_scale(
             needed = None
             if low is not None and high is not None:
                 needed = _items_on_scale(scores, limit, end_beyond, high - low)
-            rare_scores = _rare_scores(scores, mean_test, limit, end_beyond, seed=seed)
+            rare_scores = _rare_scores(
+                scores, mean_test, limit, end_beyond, n_resamples=n_resamples, seed=seed
+            )
             mean_test = replace(mean_test, rare_scores=rare_scores, needed=needed)
         tests.append(mean_test)
     return tests
 
 
 def _rare_scores(
-    scores: Floats, mean_test: MeanTest, limit: float, end: float, *, seed: int
+    scores: Floats, mean_test: MeanTest, limit: float, end: float, *, n_resamples: int, seed: int
 ) -> str:
     """Say which scores at an `end` of the scale could move the mean across the limit, "" if none.
 
     The mean is significantly above or below the limit, but too few items show that there are no
     more such scores.
     """
-    if not mean_test.direction or chance_beyond(scores, limit, end, seed=seed) < ALPHA / 2:
+    if not mean_test.direction:
+        return ""
+    if chance_beyond(scores, limit, end, n_resamples=n_resamples, seed=seed) < ALPHA / 2:
         return ""
     side = "above" if end < limit else "below"
     if end in scores:

@@ -129,7 +129,7 @@ class ScoreRange(Case):
         lacking, detail = case_scores.missing_texts(context.texts)
         items = item_means(context.texts, case_scores.parts, case_scores.source_items)
         column = case_scores.column
-        tests = self._tests(items, column, context.seed)
+        tests = self._tests(items, column, context)
         estimate = self._estimate(items, tests, column)
         decisions: list[Decision] = []
         for mean_test, (end, sign) in zip(tests, self.expect.ends, strict=True):
@@ -157,12 +157,37 @@ class ScoreRange(Case):
             detail=detail,
         )
 
-    def _tests(self, items: Sequence[Parts], column: Column, seed: int) -> list[MeanTest]:
+    def loosened(self, share: float, column: Column) -> ScoreRange | None:
+        if column.low is None or column.high is None:
+            return None
+        step = share * (column.high - column.low)
+        least = None
+        most = None
+        if self.expect.min is not None:
+            least = max(column.low, _rounded(self.expect.min - step))
+        if self.expect.max is not None:
+            most = min(column.high, _rounded(self.expect.max + step))
+        return self.model_copy(update={"expect": Range(min=least, max=most)})
+
+    def limit_text(self) -> str:
+        keys = {"min": self.expect.min, "max": self.expect.max}
+        return ", ".join(f"{key}: {short(end)}" for key, end in keys.items() if end is not None)
+
+    def _tests(
+        self, items: Sequence[Parts], column: Column, context: CaseContext
+    ) -> list[MeanTest]:
         """Return a test of the mean for each end of the range."""
         limits = [end for end, _ in self.expect.ends]
         if len(items) == 1:
-            return mean(items, *limits, seed=seed)
-        return mean_on_scale(items, *limits, low=column.low, high=column.high, seed=seed)
+            return mean(items, *limits, seed=context.seed)
+        return mean_on_scale(
+            items,
+            *limits,
+            low=column.low,
+            high=column.high,
+            n_resamples=context.n_resamples,
+            seed=context.seed,
+        )
 
     def _estimate(
         self, items: Sequence[Parts], tests: Sequence[MeanTest], column: Column
@@ -298,6 +323,12 @@ class LeastShare(Keys):
     )
 
 
+def _rounded(limit: float) -> float:
+    """Return a limit that a person would write."""
+    return round(limit, _DECIMALS_OF_LIMIT)
+
+
+_DECIMALS_OF_LIMIT = 3
 _FEWEST_OF_SHARE = 2
 """The fewest items of a pass rate: Student's t needs two."""
 
@@ -322,6 +353,15 @@ class PassRate(Case):
     def shortfall(self, source: TextSource, text: Text) -> float | None:
         return _distance_from_passing(source.scores, text)
 
+    def loosened(self, share: float, column: Column) -> PassRate | None:
+        least = _rounded(self.pass_rate.min - share)
+        if least <= 0:
+            return None
+        return self.model_copy(update={"pass_rate": LeastShare(min=least)})
+
+    def limit_text(self) -> str:
+        return f"min: {short(self.pass_rate.min)}"
+
     def decide(self, context: CaseContext) -> Decision:
         """Decide by Wilson's interval over the items.
 
@@ -332,7 +372,13 @@ class PassRate(Case):
         lacking, detail = case_scores.missing_texts(context.texts)
         items = item_means(context.texts, case_scores.passes, case_scores.source_items)
         (mean_test,) = mean_on_scale(
-            items, minimum, low=0.0, high=1.0, fewest=_FEWEST_OF_SHARE, seed=context.seed
+            items,
+            minimum,
+            low=0.0,
+            high=1.0,
+            fewest=_FEWEST_OF_SHARE,
+            n_resamples=context.n_resamples,
+            seed=context.seed,
         )
         estimate = mean_estimate(item_values(items), 0.0, 1.0, fewest=_FEWEST_OF_SHARE)
         limit = percentage(minimum)

@@ -222,6 +222,13 @@ def test_a_folder_of_suites_keeps_each_run_in_a_folder(run: Callable[..., Any]) 
     assert Path("runs/s/report.html").exists()
 
 
+def test_the_risk_of_a_suite_is_shown_for_each_case(run: Callable[..., Any]) -> None:
+    done = run("s.judge.yaml", "--risk", "--weighting", "single")
+    assert "s passes; the risk on the same texts is unknown" in done.out
+    row = next(line for line in done.out.splitlines() if line.startswith("says it"))
+    assert row.split() == ["says", "it", "passed", "unknown", "–", "more", "draws"]
+
+
 def test_ctrl_c(run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     complete = ScriptedProvider.complete
 

@@ -31,6 +31,7 @@ from judge.report.document import (
     Tone,
     text_table,
 )
+from judge.report.views import gate_risk
 from judge.suite.case import Status, Verdict
 from judge.suite.evaluate import Outcome, Outcomes
 from judge.suite.judged_texts import JudgedText
@@ -77,7 +78,7 @@ def view(outcomes: Outcomes) -> Document:
         scope=scope,
         about=tuple(map(_path, outcomes)),
         notices=tuple(_notices(outcomes)),
-        summary=(Bullets(tuple(lines[:_TOP])),) if lines else (),
+        summary=tuple(_summary(outcomes, lines)),
         sections=tuple(_sections(outcomes)),
         footer=tuple(_footer(outcomes, pairs, failing, len(lines))),
         next=tuple(_next_commands(failing)),
@@ -90,6 +91,15 @@ def view(outcomes: Outcomes) -> Document:
         records=tuple(_record(outcome, verdict) for outcome, verdict in pairs),
         tests=tuple(map(_test_suite, outcomes)),
     )
+
+
+def _summary(outcomes: Outcomes, lines: Sequence[str]) -> Iterator[Block]:
+    """Yield the verdicts to read first, and the risk of each suite, if it was estimated."""
+    if lines:
+        yield Bullets(tuple(lines[:_TOP]))
+    for outcome in outcomes:
+        if outcome.risk is not None:
+            yield from gate_risk.blocks(outcome.risk, outcome.suite.name)
 
 
 def _sections(outcomes: Outcomes) -> Iterator[Section]:
@@ -363,6 +373,7 @@ def _data(outcome: Outcome) -> dict[str, Any]:
         "model": result and (result.info.model or None),
         "comparison": outcome.comparison and plugins.document(outcome.comparison).data,
         "seconds": outcome.seconds,
+        "risk": outcome.risk,
     }
 
 

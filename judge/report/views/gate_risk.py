@@ -1,0 +1,64 @@
+"""How often a suite would change its verdicts if nothing had changed, and what would mend that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from judge.core.format import plural
+from judge.report.document import Block, Cell, Paragraph, text_table
+from judge.suite.risk import ACCEPTABLE, CaseRisk, SuiteRisk
+
+
+def blocks(risk: SuiteRisk, name: str) -> Iterator[Block]:
+    """Yield a sentence about the suite and a table of its cases; `name` names the suite."""
+    yield Paragraph(" ".join(_sentences(risk, name)))
+    rows = [
+        (
+            Cell(case.name),
+            case.status,
+            _rate(case.same_texts, "unknown"),
+            _rate(case.other_items, "–"),
+            _mend(case),
+        )
+        for case in risk.cases
+    ]
+    yield text_table(
+        ("case", "verdict", "same texts", "other items", "mend"),
+        rows,
+        caption="Gate risk.",
+        key=(
+            f"How often a rerun changes whether the case counts as passed, of {risk.n_reruns:,} "
+            "simulated reruns; mend: a change after which at most about "
+            f"{ACCEPTABLE:.0%} do."
+        ),
+        name="risk",
+    )
+
+
+def _sentences(risk: SuiteRisk, name: str) -> Iterator[str]:
+    now, then = ("passes", "fail") if risk.passed else ("fails", "pass")
+    reason = "one reply does not show what others would say"
+    if risk.n_unknown == len(risk.cases):
+        yield f"{name} {now}; the risk on the same texts is unknown: {reason}."
+    else:
+        same = _rate(risk.same_texts, "")
+        yield f"{name} {now}. If nothing changed, {same} of reruns on the same texts would {then}."
+        if risk.n_unknown:
+            yield f"This leaves out {plural(risk.n_unknown, 'case')}: {reason}."
+    if risk.other_items is not None:
+        other = _rate(risk.other_items, "")
+        yield f"On other items of the same kind, {other} would {then}."
+
+
+def _rate(share: float | None, unknown: str) -> str:
+    if share is None:
+        return unknown
+    return "< 1%" if share < 0.005 else f"{share:.0%}"
+
+
+def _mend(case: CaseRisk) -> str:
+    if case.risk is None:
+        return "more draws"
+    if case.risk <= ACCEPTABLE:
+        return ""
+    return ", or ".join(case.mends) or "none found: expect something else"

@@ -1,0 +1,317 @@
+"""How often a suite would change its verdicts if nothing had changed.
+
+A rerun has other replies to the same texts, or other items of the same kind (`redraws`). Each rerun
+draws every judgment once, for all cases that use it, and decides the cases as usual.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from judge.results.result import Result
+from judge.stats.bootstrap import Bools, Floats
+from judge.suite.case import Case, CaseContext, Verdict
+from judge.suite.case_scores import columns
+from judge.suite.evaluate import decide_case
+from judge.suite.evidence import Text
+from judge.suite.redraws import Redraws
+from judge.suite.risk import ACCEPTABLE, CaseRisk, SuiteRisk
+from judge.suite.schema import Limits
+
+N_RERUNS = 400
+"""Simulated reruns: a rate of 5% has a standard error of 1.1 points."""
+N_FOR_MENDS = 100
+"""Simulated reruns of each mend; its risk of 5% has a standard error of 2.2 points."""
+_N_RESAMPLES = 2_000
+"""Resamples of the tests in a rerun. Fewer than usual, because there are many reruns."""
+_FACTORS = (2, 4, 8)
+"""How many times as many draws or items are tried."""
+_FEWEST_ITEMS = 5
+_LEAST_WEIGHT = 0.1
+_MOST_DRAWS = 100
+_MOST_ITEMS = 2_000
+_STEPS = (0.025, 0.05, 0.1, 0.15, 0.2, 0.3)
+"""How far limits are moved, as a share of their scale."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedCase:
+    """A case with its texts and its verdict."""
+
+    case: Case
+    texts: Sequence[Text]
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class _Rerun:
+    """The results of one rerun, by whether texts were compared in pairs, and the drawn items."""
+
+    results: Mapping[bool, Result]
+    items: Sequence[str] = ()
+
+
+@dataclass(slots=True)
+class GateRisk:
+    """Estimates the risk of a suite.
+
+    `results` are by whether texts were compared in pairs. `others_met` is whether all verdicts on
+    limits and baselines are met.
+    """
+
+    cases: Sequence[JudgedCase]
+    results: Mapping[bool, Result]
+    baseline: Result | None = None
+    failures: Limits = field(default_factory=lambda: Limits())
+    others_met: bool = True
+    seed: int = 0
+    n_reruns: int = N_RERUNS
+    _redraws: dict[bool, Redraws] = field(init=False)
+    _random: np.random.Generator = field(init=False)
+
+    def __post_init__(self) -> None:
+        names = [judged.case.name for judged in self.cases]
+        self._redraws = {
+            pairwise: Redraws(result, names) for pairwise, result in self.results.items()
+        }
+        self._random = np.random.default_rng(self.seed)
+
+    def estimate(self, *, mends: bool = True) -> SuiteRisk:
+        """Return the risk of the suite; without `mends`, none is looked for."""
+        same_texts = self._met_of_reruns(self._rerun)
+        sampled = [judged for judged in self.cases if self._is_sample(judged)]
+        other_items = None
+        if sampled:
+            sources = self._sources(sampled)
+            other_items = self._met_of_reruns(lambda: self._rerun_on_other_items(sources))
+        met_now = np.array([judged.verdict.met for judged in self.cases])
+        risks: list[CaseRisk] = []
+        for position, judged in enumerate(self.cases):
+            same = None
+            if self._is_known(judged):
+                same = _share_changed(same_texts[:, position], met_now[position])
+            other = None
+            if other_items is not None and judged in sampled:
+                other = _share_changed(other_items[:, position], met_now[position])
+            risk = CaseRisk(
+                judged.case.name, judged.verdict.status, judged.verdict.met, same, other
+            )
+            risks.append(self._with_mends(risk, judged) if mends else risk)
+        passed = self.others_met and bool(met_now.all())
+        return SuiteRisk(
+            tuple(risks),
+            passed,
+            self._suite_share(same_texts, passed),
+            None if other_items is None else self._suite_share(other_items, passed),
+            sum(not self._is_known(judged) for judged in self.cases),
+            self.n_reruns,
+        )
+
+    def _suite_share(self, met: Bools, passed: bool) -> float:
+        """Return the share of reruns in which the suite passes instead of failing, or fails."""
+        passes = np.logical_and(met.all(axis=1), self.others_met)
+        return _share_changed(passes, passed)
+
+    def _with_mends(self, risk: CaseRisk, judged: JudgedCase) -> CaseRisk:
+        if risk.risk is None or risk.risk <= ACCEPTABLE:
+            return risk
+        found = [*self._looser_limit(risk, judged), *self._more_draws(risk, judged)]
+        found += self._more_items(risk, judged)
+        return CaseRisk(
+            risk.name, risk.status, risk.met, risk.same_texts, risk.other_items, tuple(found)
+        )
+
+    def _looser_limit(self, risk: CaseRisk, judged: JudgedCase) -> Iterator[str]:
+        """Yield the nearest limit with which the case passes in nearly all reruns."""
+        reruns: list[_Rerun] = []
+        if risk.same_texts is not None:
+            reruns += [self._rerun() for _ in range(N_FOR_MENDS)]
+        if risk.other_items is not None:
+            sources = self._sources([judged])
+            reruns += [self._rerun_on_other_items(sources) for _ in range(N_FOR_MENDS)]
+        column = columns(self.results[self._is_pairwise(judged)]).get(judged.case.stem())
+        if column is None:
+            return
+        for step in _STEPS:
+            looser = judged.case.loosened(step, column)
+            if looser is None:
+                return
+            changed = JudgedCase(looser, judged.texts, judged.verdict)
+            n_met = sum(self._is_met(changed, rerun) for rerun in reruns)
+            if n_met >= (1 - ACCEPTABLE) * len(reruns):
+                yield looser.limit_text()
+                return
+
+    def _more_draws(self, risk: CaseRisk, judged: JudgedCase) -> Iterator[str]:
+        """Yield the number of draws with which two runs nearly always agree on the case."""
+        redraws = self._redraws[self._is_pairwise(judged)]
+        is_drawn = redraws.is_drawn(judged.case.stem(), judged.texts)
+        # More draws about the same texts say no more about other items.
+        too_few_items = risk.other_items is not None and risk.other_items > ACCEPTABLE
+        if not is_drawn or risk.same_texts is None or too_few_items:
+            return
+        for factor in _FACTORS:
+            n_draws = factor * redraws.draws
+            if n_draws > _MOST_DRAWS:
+                return
+
+            def pair(n_draws: int = n_draws) -> tuple[_Rerun, _Rerun]:
+                shares = self._posteriors()
+                return self._rerun(shares, n_draws), self._rerun(shares, n_draws)
+
+            if self._share_of_disagreeing(judged, pair) <= ACCEPTABLE:
+                yield f"{n_draws} draws"
+                return
+
+    def _more_items(self, risk: CaseRisk, judged: JudgedCase) -> Iterator[str]:
+        """Yield the number of items with which two samples of items nearly always agree."""
+        if risk.other_items is None or risk.other_items <= ACCEPTABLE:
+            return
+        sources = self._sources([judged])
+        for factor in _FACTORS:
+            n_items = factor * len(sources)
+            if n_items > _MOST_ITEMS:
+                return
+
+            def pair(n_items: int = n_items) -> tuple[_Rerun, _Rerun]:
+                shares = self._shares_of(sources)
+                first = self._rerun_on_other_items(sources, n_items, shares)
+                return first, self._rerun_on_other_items(sources, n_items, shares)
+
+            if self._share_of_disagreeing(judged, pair) <= ACCEPTABLE:
+                yield f"{n_items:,} items"
+                return
+
+    def _share_of_disagreeing(
+        self, judged: JudgedCase, pair: Callable[[], tuple[_Rerun, _Rerun]]
+    ) -> float:
+        """Return how often two runs of the same judge differ in the verdict."""
+        n_pairs = N_FOR_MENDS // 2
+        differing = 0
+        for _ in range(n_pairs):
+            first, second = pair()
+            differing += self._is_met(judged, first) != self._is_met(judged, second)
+        return differing / n_pairs
+
+    def _rerun(
+        self,
+        shares: Mapping[bool, Mapping[int, Floats]] | None = None,
+        n_draws: int | None = None,
+    ) -> _Rerun:
+        """Return results with new replies to the same texts."""
+        shares = shares or self._posteriors()
+        results: dict[bool, Result] = {}
+        for pairwise, redraws in self._redraws.items():
+            rows = redraws.with_new_replies(self._random, shares[pairwise], n_draws)
+            results[pairwise] = redraws.result(rows)
+        return _Rerun(results)
+
+    def _posteriors(self) -> dict[bool, Mapping[int, Floats]]:
+        return {
+            pairwise: redraws.posterior(self._random) for pairwise, redraws in self._redraws.items()
+        }
+
+    def _rerun_on_other_items(
+        self, sources: Sequence[str], n_items: int | None = None, shares: Floats | None = None
+    ) -> _Rerun:
+        """Return results in which cases about all items have other ones (Bayesian bootstrap).
+
+        Cases about certain items have new replies.
+        """
+        if shares is None:
+            shares = self._shares_of(sources)
+        counts = self._random.multinomial(n_items or len(sources), shares)
+        items = [
+            source for source, count in zip(sources, counts, strict=True) for _ in range(int(count))
+        ]
+        posteriors = self._posteriors()
+        results: dict[bool, Result] = {}
+        for pairwise, redraws in self._redraws.items():
+            rows = redraws.with_new_replies(self._random, posteriors[pairwise])
+            results[pairwise] = redraws.result(rows, items)
+        return _Rerun(results, items)
+
+    def _shares_of(self, sources: Sequence[str]) -> Floats:
+        """Draw how frequent items like each of these are among all items."""
+        weight = _weight_of_item(len(sources))
+        return self._random.dirichlet(np.full(len(sources), weight))
+
+    def _met_of_reruns(self, rerun: Callable[[], _Rerun]) -> Bools:
+        """Return whether each case (columns) is met in each rerun (rows)."""
+        met = np.empty((self.n_reruns, len(self.cases)), dtype=bool)
+        for number in range(self.n_reruns):
+            drawn = rerun()
+            for position, judged in enumerate(self.cases):
+                met[number, position] = self._is_met(judged, drawn)
+        return met
+
+    def _is_met(self, judged: JudgedCase, rerun: _Rerun) -> bool:
+        case = judged.case
+        texts = judged.texts
+        if rerun.items and self._is_sample(judged):
+            redraws = self._redraws[self._is_pairwise(judged)]
+            texts = redraws.drawn_texts(texts, rerun.items)
+        elif not self._is_drawn(judged):
+            # All its scores are the same in every rerun.
+            return judged.verdict.met
+        context = CaseContext(
+            case.stem(),
+            texts,
+            rerun.results.get(False),
+            rerun.results.get(True),
+            self.baseline,
+            self.seed,
+            n_resamples=_N_RESAMPLES,
+        )
+        return decide_case(case, context, self.failures).is_met(case.policy)
+
+    def _is_pairwise(self, judged: JudgedCase) -> bool:
+        ranked = self.results.get(True)
+        if ranked is None:
+            return False
+        keys = {sample.key for sample in ranked.table.samples}
+        return any(text in keys for text in judged.texts)
+
+    def _is_drawn(self, judged: JudgedCase) -> bool:
+        """Return whether new replies can change a score of the case."""
+        redraws = self._redraws[self._is_pairwise(judged)]
+        return redraws.is_drawn(judged.case.stem(), judged.texts)
+
+    def _is_known(self, judged: JudgedCase) -> bool:
+        redraws = self._redraws[self._is_pairwise(judged)]
+        return redraws.is_known(judged.case.stem(), judged.texts)
+
+    def _is_sample(self, judged: JudgedCase) -> bool:
+        """Return whether the items of a case stand for others: it names none, and has several."""
+        case = judged.case
+        if case.item or case.texts or case.needs_baseline:
+            return False
+        return len(self._sources([judged])) > 1
+
+    def _sources(self, cases: Collection[JudgedCase]) -> list[str]:
+        """Return the items of the data that these cases are about, each once."""
+        sources: dict[str, None] = {}
+        for judged in cases:
+            redraws = self._redraws[self._is_pairwise(judged)]
+            sources.update(dict.fromkeys(redraws.sources(judged.texts)))
+        return list(sources)
+
+
+def _weight_of_item(n: int) -> float:
+    """Return the parameter of the Dirichlet distribution for each of n items.
+
+    With 1, the Bayesian bootstrap, means of n new items vary too little if n is small. With this
+    one, they vary as under the normal distribution: by 2 / n · (n − 1) / (n − 3) times the variance
+    of an item.
+    """
+    if n < _FEWEST_ITEMS:
+        return _LEAST_WEIGHT
+    variance_of_share = (2 / (n - 3) - 1 / n) * n / (n - 1)
+    return max(_LEAST_WEIGHT, (1 / variance_of_share - 1) / n)
+
+
+def _share_changed(met: Bools, met_now: bool) -> float:
+    return float(np.mean(met != met_now))

@@ -1,0 +1,282 @@
+"""Draw a run again as if nothing had changed: new replies to the same texts, or other items.
+
+Replies are drawn from what the run knows of them:
+
+- A score of several draws is drawn in two steps, first the unknown probabilities of the labels, then
+  the new draws. The probabilities come from a Dirichlet distribution whose parameters are the counts
+  of the labels plus a prior. The prior is how draws of the column usually spread around the most
+  frequent label of their text (empirical Bayes), so that five draws that are alike do not mean that
+  a sixth one is.
+- A score from token probabilities is their mean, which a new request gives again.
+- The other replies behind a single label are unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import lgamma
+
+import numpy as np
+
+from judge.core.records import Column, Sample, Score
+from judge.results.result import Result
+from judge.stats.analyze import panel_rows
+from judge.stats.bootstrap import Floats
+from judge.suite.case_scores import columns
+from judge.suite.evidence import Row, Text, label_values
+from judge.table import Table, split_rows
+
+_UNKNOWN = ("single", "checklist")
+"""Methods of scores whose other possible replies are not known."""
+_UNSEEN = 0.5
+"""Draws that are added to both neighbours of the most frequent label, over all texts."""
+_WEIGHTS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
+"""Weights of a prior that are tried, in draws."""
+_AGAIN = " #"
+"""Between an item and its number among the items that were drawn."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Draws:
+    """The draws of a score: how many have each label of the scale, and the last number for none.
+
+    `values` are the labels' values.
+    """
+
+    labels: Sequence[str]
+    values: Floats
+    counts: Floats
+
+    @classmethod
+    def of(cls, score: Score, column: Column) -> _Draws | None:
+        """Return the draws of a score, None if it is not made of draws."""
+        provenance = score.provenance
+        value_by_label = label_values(column)
+        distribution = provenance.distribution or {}
+        if provenance.method != "samples" or provenance.n < 2:
+            return None
+        mass = sum(distribution.values())
+        if distribution.keys() - value_by_label.keys() or not mass > 0:
+            return None
+        # In the order of the scale, in which neighbours are alike.
+        labels = sorted(value_by_label, key=value_by_label.__getitem__)
+        counts = [distribution.get(label, 0.0) / mass * provenance.n for label in labels]
+        unread = max(0.0, provenance.n / mass - provenance.n)
+        values = np.array([value_by_label[label] for label in labels])
+        return cls(labels, values, np.array([*counts, unread]))
+
+    @property
+    def mode(self) -> int:
+        """The position of the most frequent label."""
+        return int(np.argmax(self.counts[:-1]))
+
+    def posterior(self, prior: Floats, random: np.random.Generator) -> Floats:
+        """Draw the probabilities of the labels, and of a reply without one."""
+        weights = random.standard_gamma(self.counts + prior)
+        shares: Floats = weights / weights.sum()
+        return shares
+
+    def redrawn(
+        self, score: Score, column: Column, n: int, shares: Floats, random: np.random.Generator
+    ) -> Score:
+        """Return the score of `n` new draws with these probabilities of the labels."""
+        drawn = random.multinomial(n, shares)
+        read = int(drawn[:-1].sum())
+        if not read:
+            # Without a readable reply there would be no score. That is too rare to count.
+            return score
+        value = float(drawn[:-1] @ self.values / read)
+        share_by_label = {
+            label: float(count) / n
+            for label, count in zip(self.labels, drawn[:-1], strict=True)
+            if count
+        }
+        unread = n - read
+        ends = [
+            value if end is None else (value * read + unread * end) / n
+            for end in (column.low, column.high)
+        ]
+        provenance = replace(
+            score.provenance,
+            mass=read / n,
+            distribution=share_by_label,
+            argmax=max(share_by_label, key=share_by_label.__getitem__),
+            low=ends[0],
+            high=ends[1],
+            n=read,
+        )
+        return replace(score, value=value, provenance=provenance)
+
+
+class Redraws:
+    """The rows of a result, to be drawn again."""
+
+    def __init__(self, result: Result, cases: Collection[str] = ()) -> None:
+        """Read a result. Items that were compared in pairs begin with the name of one of `cases`."""
+        self._result = result
+        table = result.table
+        column_by_name = {column.name: column for column in table.columns}
+        # A panel's own rows follow from the rows of its judges.
+        panels = {column.criterion for column in table.columns if column.judge}
+        self._rows = [row for row in table.rows() if row.column not in panels]
+        self._column_by_name = column_by_name
+        self._draws: dict[int, _Draws] = {}
+        self._unknown: set[tuple[str, str, str]] = set()
+        criterion_columns = {column.name for column in columns(result).values()}
+        for position, row in enumerate(self._rows):
+            if not isinstance(row, Score):
+                continue
+            column = column_by_name[row.column]
+            draws = _Draws.of(row, column)
+            is_judged = row.column in criterion_columns or bool(column.judge)
+            if draws is not None:
+                self._draws[position] = draws
+            elif is_judged and (row.provenance.method in _UNKNOWN or _is_one_draw(row)):
+                self._unknown.add((column.criterion or column.name, row.item, row.system))
+        self._prior = self._priors()
+        self._samples_by_item: dict[str, list[Sample]] = {}
+        self._rows_by_item: dict[str, list[Row]] = {}
+        self._source_by_item: dict[str, str] = {}
+        for sample in table.samples:
+            source = _without_case(sample.cluster or sample.item, cases)
+            self._source_by_item[sample.item] = source
+            self._samples_by_item.setdefault(source, []).append(sample)
+        for observed in table.rows():
+            source = self._source_by_item.get(observed.item, observed.item)
+            self._rows_by_item.setdefault(source, []).append(observed)
+
+    @property
+    def draws(self) -> int:
+        """The most draws of a score; 0 if none is made of draws."""
+        return max((round(draws.counts.sum()) for draws in self._draws.values()), default=0)
+
+    def is_known(self, criterion: str, texts: Iterable[Text]) -> bool:
+        """Return whether the replies about all these texts can be drawn again."""
+        return not any((criterion, *text) in self._unknown for text in texts)
+
+    def is_drawn(self, criterion: str, texts: Iterable[Text]) -> bool:
+        """Return whether a score of these texts is made of draws."""
+        wanted = frozenset(texts)
+        for position in self._draws:
+            row = self._rows[position]
+            column = self._column_by_name[row.column]
+            if (column.criterion or column.name) == criterion and row.key in wanted:
+                return True
+        return False
+
+    def posterior(self, random: np.random.Generator) -> Mapping[int, Floats]:
+        """Draw the probabilities of the labels of each score that is made of draws."""
+        return {
+            position: draws.posterior(self._prior[position], random)
+            for position, draws in self._draws.items()
+        }
+
+    def _priors(self) -> dict[int, Floats]:
+        """Return the parameters of the prior of each score that is made of draws."""
+        positions_by_column: dict[str, list[int]] = {}
+        for position in self._draws:
+            positions_by_column.setdefault(self._rows[position].column, []).append(position)
+        priors: dict[int, Floats] = {}
+        for positions in positions_by_column.values():
+            column_priors = _fitted_priors([self._draws[position] for position in positions])
+            priors.update(zip(positions, column_priors, strict=True))
+        return priors
+
+    def with_new_replies(
+        self, random: np.random.Generator, shares: Mapping[int, Floats], n_draws: int | None = None
+    ) -> list[Row]:
+        """Return the rows with new replies to the same texts; `n_draws` changes their number."""
+        rows: list[Row] = []
+        for position, row in enumerate(self._rows):
+            draws = self._draws.get(position)
+            if draws is None or not isinstance(row, Score):
+                rows.append(row)
+                continue
+            n = n_draws or round(draws.counts.sum())
+            column = self._column_by_name[row.column]
+            rows.append(draws.redrawn(row, column, n, shares[position], random))
+        return [*rows, *panel_rows(self._result.table.columns, rows)]
+
+    def sources(self, texts: Iterable[Text]) -> list[str]:
+        """Return the items of the data that these texts are of, each once."""
+        return list(dict.fromkeys(self._source_by_item[item] for item, _ in texts))
+
+    def drawn_texts(self, texts: Iterable[Text], items: Sequence[str]) -> list[Text]:
+        """Return the texts of a case on the drawn items, as `result` names them."""
+        texts_by_source: dict[str, list[Text]] = {}
+        for item, system in texts:
+            texts_by_source.setdefault(self._source_by_item[item], []).append((item, system))
+        drawn: list[Text] = []
+        for number, source in enumerate(items):
+            for item, system in texts_by_source.get(source, ()):
+                drawn.append((_numbered(item, number), system))
+        return drawn
+
+    def result(self, rows: Sequence[Row], items: Sequence[str] = ()) -> Result:
+        """Return a result of these rows, and of the observed rows of the drawn `items` of the data.
+
+        An item that was drawn several times is several items. Their names end in ` #0`, ` #1` …
+        """
+        samples = list(self._result.table.samples)
+        all_rows = list(rows)
+        for number, source in enumerate(items):
+            for sample in self._samples_by_item.get(source, ()):
+                cluster = _numbered(sample.cluster, number) if sample.cluster else ""
+                name = _numbered(sample.item, number)
+                samples.append(replace(sample, item=name, cluster=cluster))
+            observed_rows = self._rows_by_item.get(source, ())
+            all_rows += [replace(row, item=_numbered(row.item, number)) for row in observed_rows]
+        table = Table(tuple(samples), self._result.table.columns, *split_rows(all_rows))
+        return replace(self._result, table=table)
+
+
+def _fitted_priors(draws: Sequence[_Draws]) -> list[Floats]:
+    """Return the prior of each score of a column: how its draws usually spread around their mode.
+
+    The spread is that of all draws of the column, by the distance from the most frequent label of
+    their text. The weight of the prior is the likeliest one under the Dirichlet-multinomial
+    distribution (empirical Bayes).
+    """
+    n_labels = len(draws[0].labels)
+    by_distance = np.zeros(2 * n_labels - 1)
+    unread = 0.0
+    for each in draws:
+        first = n_labels - 1 - each.mode
+        by_distance[first : first + n_labels] += each.counts[:-1]
+        unread += each.counts[-1]
+    # Draws that are all alike do not show that the neighbours have no probability.
+    by_distance[n_labels - 2 : n_labels + 1 : 2] += _UNSEEN
+    shapes: list[Floats] = []
+    for each in draws:
+        first = n_labels - 1 - each.mode
+        shape = np.append(by_distance[first : first + n_labels], unread)
+        shapes.append(shape / shape.sum())
+    weight = max(_WEIGHTS, key=lambda weight: _log_likelihood(draws, shapes, weight))
+    return [weight * shape for shape in shapes]
+
+
+def _log_likelihood(draws: Sequence[_Draws], shapes: Sequence[Floats], weight: float) -> float:
+    """Return the log likelihood of all draws under priors of this weight, up to a constant."""
+    total = 0.0
+    for each, shape in zip(draws, shapes, strict=True):
+        total += lgamma(weight) - lgamma(weight + float(each.counts.sum()))
+        for count, share in zip(each.counts, shape, strict=True):
+            if count > 0:
+                total += lgamma(weight * share + float(count)) - lgamma(weight * share)
+    return total
+
+
+def _without_case(item: str, cases: Collection[str]) -> str:
+    for case in cases:
+        if item.startswith(f"{case}: "):
+            return item.removeprefix(f"{case}: ")
+    return item
+
+
+def _numbered(item: str, number: int) -> str:
+    return f"{item}{_AGAIN}{number}"
+
+
+def _is_one_draw(score: Score) -> bool:
+    return score.provenance.method == "samples" and score.provenance.n < 2
