@@ -116,11 +116,8 @@ def report_command(
 ) -> None:
     """Show a stored run again, or draw its charts."""
     from judge.commands.finished_runs import open_run
-    from judge.commands.slices.command import slices
     from judge.config import load_config
     from judge.results.failures import WORST, failures_as_worst
-    from judge.results.item import item_of
-    from judge.results.worst_list import worst_list
 
     result = open_run(run)
     # The output of charts may be a folder that exists.
@@ -141,16 +138,10 @@ def report_command(
     # An export has the selected rows only, like the report.
     write_exports(result, check_exports(export))
 
-    if item is not None:
-        print_report(item_of(result, item, system), format, full=True, output=output)
-        return
-    if worst is not None:
-        if system is not None:
-            result = result.where(system=system)
-        print_report(worst_list(result, worst), format, full=True, output=output)
-        return
-    if by is not None:
-        print_report(slices(result, by), format, full=full, output=output)
+    part = _part_of(result, item=item, worst=worst, system=system, by=by)
+    if part is not None:
+        # Only slices have a summary.
+        print_report(part, format, full=full or by is None, output=output)
         return
     if figure is not None:
         _draw_figure(result, figure, output)
@@ -173,6 +164,22 @@ def report_command(
         table=table,
         columns=columns,
     )
+
+
+def _part_of(
+    result: Result, *, item: str | None, worst: int | None, system: str | None, by: str | None
+) -> Any:
+    """Return the item, the worst texts or the slices that were asked for, None for the whole run."""
+    from judge.commands.slices.command import slices
+    from judge.results.item import item_of
+    from judge.results.worst_list import worst_list
+
+    if item is not None:
+        return item_of(result, item, system)
+    if worst is not None:
+        selected = result if system is None else result.where(system=system)
+        return worst_list(selected, worst)
+    return None if by is None else slices(result, by)
 
 
 def _check_whole_run(run: Path, *, where: bool, failures_as: str | None) -> None:
