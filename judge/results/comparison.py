@@ -12,6 +12,7 @@ from judge.core.format import plural
 from judge.core.records import Column
 from judge.results.result import Result
 from judge.stats.analyze import pass_columns
+from judge.stats.pass_marks import PassMark
 from judge.stats.run_differences import Runs
 
 PLACES = 3
@@ -36,7 +37,8 @@ class RunComparison(plugins.Reported):
     """The result of `judge.compare`: two results, their `names`, and the differences of their
     scores.
 
-    `changes` are settings that differ, `notes` are warnings.
+    `changes` are settings that differ, `notes` are warnings. `pass_marks` translate the marks of
+    criteria with `pass_at` to the judge of the second run.
     """
 
     VIEW: ClassVar[str] = "judge.commands.compare.view:view"
@@ -47,6 +49,7 @@ class RunComparison(plugins.Reported):
     runs: Runs
     changes: tuple[Change, ...] = ()
     notes: tuple[str, ...] = ()
+    pass_marks: tuple[PassMark, ...] = ()
 
     def __repr__(self) -> str:
         rows = [row for row in self.runs.means if row.system]

@@ -20,6 +20,7 @@ from judge.results.result import Result
 from judge.results.run_info import DataInfo
 from judge.scoring.strategies import Weighting
 from judge.stats.analyze import judged_columns
+from judge.stats.pass_marks import translate_pass_marks
 from judge.stats.run_differences import compare_runs
 
 # Settings of a signature that stand alone: "single", not "weighting=single".
@@ -48,7 +49,8 @@ def compare(
 
     Texts match by item and system. For each shared column and system, the comparison has the mean
     difference with interval and test, the items that changed most, new and vanished failures, and
-    the settings that differ. `judge.stats.run_differences` defines the numbers.
+    the settings that differ. `judge.stats.run_differences` defines the numbers. For criteria with a
+    pass mark, it has the mark at which as many texts pass by the second run's judge.
 
     Raises ConfigError for rankings and for runs without a common text or column; raises
     StorageError.
@@ -77,7 +79,8 @@ def compare(
         )
     changes = tuple(changed_settings(old, new))
     notes = [*_tokenizer_notes(changes), *_banners(names, old, new)]
-    return RunComparison(names, old, new, differences, changes, tuple(notes))
+    pass_marks = translate_pass_marks(old.table, new.table, seed=seed)
+    return RunComparison(names, old, new, differences, changes, tuple(notes), pass_marks)
 
 
 def _no_common_text(names: tuple[str, str], old: Result, new: Result) -> str:

@@ -9,6 +9,7 @@ from math import sqrt
 from shlex import quote
 from typing import Any, Literal
 
+from judge.commands.compare import marks
 from judge.core.format import (
     escape_controls,
     first_names,
@@ -72,7 +73,8 @@ _NEAR = 1e-9  # a difference by rounding alone
 def view(comparison: RunComparison) -> Document:
     """Make the report of a comparison."""
     runs = comparison.runs
-    remarks = [
+    remarks = [marks.remark(mark) for mark in comparison.pass_marks]
+    remarks += [
         f"{_setting(comparison, change)}: {one_line(change.before, 80)} → "
         f"{one_line(change.after, 80)}"
         for change in comparison.changes
@@ -105,6 +107,8 @@ def _sections(comparison: RunComparison, more_remarks: Sequence[str]) -> Iterato
     runs = comparison.runs
     if runs.means:
         yield Section("means", "Means", lambda: mean_blocks(comparison))
+    if comparison.pass_marks:
+        yield Section("marks", "Pass marks", lambda: marks.mark_blocks(comparison.pass_marks))
     prompts: list[Block] = []
     for change in comparison.changes:
         if change.diff:
@@ -161,6 +165,7 @@ def data(comparison: RunComparison) -> dict[str, Any]:
         "finding": list(finding(comparison)),
         "notes": comparison.notes,
         "changes": comparison.changes,
+        "pass_marks": comparison.pass_marks,
         **asdict(comparison.runs),
     }
 
