@@ -21,6 +21,8 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from judge.core.messages import speaking_to
+
 ROOT = Path(__file__).resolve().parent.parent
 
 # No test depends on how busy the machine is. A change is judged by the same examples each time; a search for new ones
@@ -148,6 +150,13 @@ def in_time() -> Callable[[Coroutine[Any, Any, Any]], Any]:
             return runner.run(work)
 
     return run
+
+
+@pytest.fixture
+def command_line() -> Iterator[None]:
+    """Messages and reports are worded for a shell, as the command line words them."""
+    with speaking_to("command line"):
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -83,7 +83,7 @@ def test_every_description_is_short_and_plain() -> None:
 
 def typed_options() -> str:
     """The module of the keyword arguments, for editors and type checkers."""
-    everywhere = run_options("audit").keys() & run_options("diff").keys()
+    everywhere = (run_options("audit").keys() & run_options("diff").keys()) | {"reasons"}
     rank = option_parameters("plan", RankConfig)
     blocks = [
         '''"""Keyword arguments of the public functions, for editors and type checkers.

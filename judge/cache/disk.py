@@ -17,6 +17,7 @@ import diskcache
 from judge.cache import base
 from judge.core import files
 from judge.core.errors import StorageError
+from judge.core.messages import option, start_again
 from judge.core.records import Request, Response
 
 # Rows of one transaction: each transaction costs a write to the disk.
@@ -25,7 +26,6 @@ _BATCH = 500
 _TIMEOUT = 60.0
 _ERRORS = (sqlite3.Error, diskcache.Timeout, OSError, ValueError)
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-_OTHER_FOLDER = "name a folder of yours with --cache DIR, or run with --no-cache"
 T = TypeVar("T")
 
 
@@ -233,7 +233,7 @@ def _make_own_folder(folder: Path) -> None:
     elif folder.is_symlink():
         problem = "it is a link"
     if problem:
-        raise StorageError(f"cache {folder}: {problem}; {_OTHER_FOLDER}")
+        raise StorageError(f"cache {folder}: {problem}; {_other_folder()}")
 
 
 def _is_foreign(folder: Path) -> bool:
@@ -312,10 +312,15 @@ def _is_damage(error: BaseException) -> bool:
 
 def _advice(error: BaseException) -> str:
     if isinstance(error, PermissionError):
-        return _OTHER_FOLDER
+        return _other_folder()
     if "full" in str(error) or "space" in str(error) or "disk I/O" in str(error):
         return (
-            "make room on the disk (or name another with --cache DIR) "
-            "and start the same command again"
+            f"make room on the disk (or name another with {option('cache', 'DIR')}) and "
+            f"{start_again()}"
         )
-    return "move the folder away if it is damaged, or name another with --cache DIR"
+    return f"move the folder away if it is damaged, or name another with {option('cache', 'DIR')}"
+
+
+def _other_folder() -> str:
+    without = option("cache", False)
+    return f"name a folder of yours with {option('cache', 'DIR')}, or run with {without}"

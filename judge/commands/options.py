@@ -35,6 +35,7 @@ class JudgeOptions(TypedDict, total=False):
     draws: int | None
     min_mass: float | None
     reply: Literal["score", "score_then_reason", "reason_then_score"] | None
+    reasons: bool | None
     strict: bool | None
     repair: Literal["on", "off"] | None
     structured: bool | None
@@ -77,5 +78,6 @@ class RunOptions(JudgeOptions, total=False):
 class RankOptions(RunOptions, total=False):
     """Options of `rank`."""
 
+    reasons: bool | None
     orders: Literal[1, 2] | None
     pairs: int | None

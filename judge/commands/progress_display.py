@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from judge.core.errors import ConfigError
 from judge.core.format import no_ansi
 from judge.core.records import Usage
-from judge.execution.progress import Progress
+from judge.execution.progress import STOPPED, Progress
 from judge.providers import Provider
 from judge.providers.pricing import cost_of
 from judge.run.request_estimates import sum_prices
@@ -43,9 +43,26 @@ async def displayed(watch: Watch) -> AsyncIterator[Progress]:
     if not (isinstance(watch, Progress | bool) or watch is None or callable(watch)):
         raise ConfigError("progress is True, a Progress, or a function that is called with one")
     progress = watch if isinstance(watch, Progress) else Progress()
+    async with _shown(watch, progress):
+        with _stopped_by_errors(progress):
+            yield progress
+
+
+@contextmanager
+def _stopped_by_errors(progress: Progress) -> Iterator[None]:
+    """Set the stage to `STOPPED` if the block raises, so that no display goes on."""
+    try:
+        yield
+    except BaseException:
+        progress.stage = STOPPED
+        raise
+
+
+@asynccontextmanager
+async def _shown(watch: Watch, progress: Progress) -> AsyncIterator[None]:
     if watch is True and not _in_notebook():
         with show(progress, {}):
-            yield progress
+            yield
         return
     update: Callable[[Progress], object] | None = None
     if watch is True:
@@ -53,7 +70,7 @@ async def displayed(watch: Watch) -> AsyncIterator[Progress]:
     elif callable(watch):
         update = watch
     if update is None:
-        yield progress
+        yield
         return
 
     async def refresh() -> None:
@@ -63,7 +80,7 @@ async def displayed(watch: Watch) -> AsyncIterator[Progress]:
 
     task = asyncio.create_task(refresh())
     try:
-        yield progress
+        yield
     finally:
         task.cancel()
         with suppress(asyncio.CancelledError):
@@ -86,6 +103,9 @@ def _cell() -> Callable[[Progress], object]:
     def picture(counts: Progress) -> dict[str, str]:
         stage = _stage_counts(counts)
         value = f' value="{stage.done}" max="{stage.total}"' if stage.total else ""
+        if counts.stage == STOPPED and not stage.total:
+            # Without a value, the bar would move for ever.
+            value = ' value="0"'
         line = _line(counts, {}, start)
         return {"text/plain": line, "text/html": f"<progress{value}></progress> {escape(line)}"}
 
@@ -106,7 +126,7 @@ def show(counts: Progress, providers: Mapping[str, Provider], label: str = "") -
     console = Console(stderr=True, force_terminal=False if no_ansi() else None)
     head = f"{label}: " if label else ""
     shown_as = _bar if console.is_terminal else _plain_lines
-    with shown_as(counts, providers, console, head):
+    with shown_as(counts, providers, console, head), _stopped_by_errors(counts):
         yield
 
 

@@ -12,7 +12,7 @@ from functools import wraps
 from inspect import Parameter
 from typing import Any, ParamSpec, TypeVar, cast
 
-from judge.config import Command, RunConfig, json_schema, run_options
+from judge.config import WITH_REASONS, Command, RunConfig, json_schema, run_options
 from judge.core.errors import JudgeError
 from judge.core.messages import speaking_to
 from judge.core.run_sync import run_sync
@@ -63,6 +63,9 @@ def option_parameters(
             annotation=f"{python_type(properties[name])} | None",
         )
         options[name] = (parameter, option.description)
+        if name == "reply":
+            short = parameter.replace(name="reasons", annotation="bool | None")
+            options["reasons"] = (short, f"Short for reply={WITH_REASONS!r}.")
     return options
 
 
@@ -86,7 +89,7 @@ def public_api(
                     return function(*args, **kwargs)
             except JudgeError as error:
                 raised = error
-            raise raised.with_traceback(None) from None
+            raise _bare(raised) from None
 
         @wraps(function)
         async def call_async(*args: Any, **kwargs: Any) -> Any:
@@ -95,7 +98,7 @@ def public_api(
                     return await function(*args, **kwargs)
             except JudgeError as error:
                 raised = error
-            raise raised.with_traceback(None) from None
+            raise _bare(raised) from None
 
         wrapper: Any = call_async if inspect.iscoroutinefunction(function) else call
         if command is not None:
@@ -103,6 +106,15 @@ def public_api(
         return cast(Function, wrapper)
 
     return decorate
+
+
+def _bare(error: JudgeError) -> JudgeError:
+    """Return an error without judge's own frames and without the errors that it came from.
+
+    IPython prints a group of errors as a raw traceback, even if `from None` hides it.
+    """
+    error.__context__ = None
+    return error.with_traceback(None)
 
 
 def _list_options(

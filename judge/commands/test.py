@@ -33,6 +33,7 @@ from judge.config import (
 )
 from judge.core.errors import ConfigError, CriterionError, DataError, JudgeError
 from judge.core.format import one_line, plural
+from judge.core.messages import command, in_python, option
 from judge.core.plugins import unknown_name_message
 from judge.core.records import Sample
 from judge.core.request_options import Judge
@@ -94,7 +95,8 @@ class SuiteOverrides:
         """
         if criteria is not None and not criteria:
             raise ConfigError(
-                "criteria: none: a suite needs criteria; judge run --criteria none computes metrics"
+                f"criteria: none: a suite needs criteria; {command('run')} with "
+                f"{option('criteria', [] if in_python() else 'none')} computes metrics"
             )
         reject_unsupported(options, "test", "a suite")
         checked = load_config(given=options)
@@ -174,8 +176,8 @@ def _prepare_run(
     if config.replay is not None and not config.model and len(prepared.judges) > 1:
         judges = " and ".join(prepared.judges)
         raise ConfigError(
-            f"replay {config.replay}: replies of {judges}: name the judge with --model "
-            "(scripted/NAME if scripted)"
+            f"replay {config.replay}: replies of {judges}: name the judge with "
+            f"{option('model')} (scripted/NAME if scripted)"
         )
     return prepared
 
@@ -303,7 +305,8 @@ def prepare_suites(
     suites = _chosen(_read_suites(paths, overrides, errors), cases, errors)
     if update_baseline and cases is not None:
         message = (
-            "--update-baseline: with --cases, the baseline would lack the texts of other cases"
+            f"{option('update_baseline', True)}: with {option('cases')}, the baseline would lack "
+            "the texts of other cases"
         )
         errors.append(ConfigError(message))
     if len(suites) > 1 and (baseline or out):
@@ -384,7 +387,9 @@ def _chosen(
     if suites and not any(suite.cases for suite in narrowed):
         names = [one_line(case.name) for suite in suites for case in suite.cases]
         meant = cases if isinstance(cases, str) else ", ".join(cases)
-        errors.append(ConfigError(f"--cases: {unknown_name_message('case', meant, names)}"))
+        errors.append(
+            ConfigError(f"{option('cases')}: {unknown_name_message('case', meant, names)}")
+        )
     return [suite for suite in narrowed if suite.cases]
 
 

@@ -3,6 +3,7 @@
 from judge.config.option_list import Option, json_schema, run_options, run_schema
 from judge.config.run_config import (
     DEFAULT_CRITERIA,
+    WITH_REASONS,
     Command,
     Group,
     RankConfig,
@@ -17,6 +18,7 @@ from judge.config.run_config import (
 
 __all__ = [
     "DEFAULT_CRITERIA",
+    "WITH_REASONS",
     "Command",
     "Group",
     "Option",

@@ -28,6 +28,7 @@ from judge.core.invalid_values import first_invalid_value
 from judge.core.messages import (
     FORMER_SYSTEM,
     command,
+    generating,
     new_name,
     option,
     two_meanings_of_system,
@@ -51,6 +52,8 @@ DEFAULT_CRITERIA = ("relevance", "coherence", "consistency", "fluency")
 
 Other texts have no default.
 """
+WITH_REASONS: ReplyKind = "reason_then_score"
+"""The reply that the option `reasons` asks for."""
 _SCRIPTED = "scripted/"
 _OPTION_PATHS = (
     "stopwords",
@@ -369,8 +372,7 @@ class RunConfig(BaseModel):
         """
         if isinstance(self.systems, dict):
             raise ConfigError(
-                "systems: this command generates no outputs; judge run --generate-only writes them "
-                "to a file"
+                f"systems: this command generates no outputs; {generating()} writes them"
             )
         return self.systems
 
@@ -385,6 +387,7 @@ class RunConfig(BaseModel):
         if problem:
             raise ConfigError(f"{file}:{lines[key]}: key_command: {problem}")
         overrides = {key: value for key, value in (given or {}).items() if value is not None}
+        _expand_reasons(overrides)
         if (
             "set" in values and "set" in overrides
         ):  # single options of a metric override the file's options
@@ -662,6 +665,18 @@ class RunConfig(BaseModel):
         if value is None or value is False or isinstance(value, Path):
             return value
         raise ValueError("write a folder, or false for none")
+
+
+def _expand_reasons(options: dict[str, Any]) -> None:
+    """Replace the option `reasons` by the `reply` that it is short for. Raises ConfigError."""
+    reasons = options.pop("reasons", False)
+    if not isinstance(reasons, bool):
+        raise ConfigError(f"{option('reasons')}: write True or False, not {reasons!r:.100}")
+    if not reasons:
+        return
+    if options.get("reply", WITH_REASONS) != WITH_REASONS:
+        raise ConfigError(f"{option('reasons')} and {option('reply')}: give one of them")
+    options["reply"] = WITH_REASONS
 
 
 class RankConfig(RunConfig):

@@ -21,8 +21,13 @@ A message says what happened, where (file:line, item, URL) and what to do next.
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Literal
+
+_JUDGE = Path(__file__).parents[1]
+_IPYTHON = {"IPython", "ipykernel"}
 
 Stops = Literal["never", "if_first", "always"]
 """Whether an error ends the run: never, only if no request has succeeded yet, or always."""
@@ -38,6 +43,25 @@ class JudgeError(Exception):
     endpoint (ProviderError), or a limit that the run reached (Reached). A failed judgment raises
     nothing; it is in `result.failures`.
     """
+
+    def _render_traceback_(self) -> list[str]:
+        """Return what IPython shows: the message alone if a line of the cell made the call.
+
+        If functions or files of the user made it, their lines are first.
+        """
+        frames = traceback.extract_tb(self.__traceback__)
+        own = [frame for frame in frames if not _is_of_a_package(frame.filename)]
+        # A cell is no file, and is right above the message.
+        if own and not Path(own[0].filename).exists():
+            own = own[1:]
+        lines = "".join(traceback.format_list(own)).splitlines()
+        return [*lines, f"{type(self).__name__}: {self}"]
+
+
+def _is_of_a_package(filename: str) -> bool:
+    """Return whether a file is judge's or IPython's, and not the user's."""
+    path = Path(filename)
+    return path.is_relative_to(_JUDGE) or not _IPYTHON.isdisjoint(path.parts)
 
 
 class ConfigError(JudgeError):

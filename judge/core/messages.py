@@ -62,6 +62,21 @@ def command(name: str) -> str:
     return f"judge.{_FUNCTIONS.get(name, name)}" if in_python() else f"judge {name}"
 
 
+def full_report() -> str:
+    """Return what shows all of a report and not only its summary."""
+    return "report(full=True)" if in_python() else "--full"
+
+
+def start_again() -> str:
+    """Return how the reader repeats what was interrupted."""
+    return "make the same call again" if in_python() else "start the same command again"
+
+
+def generating() -> str:
+    """Return what writes the outputs of systems that are a prompt and a model."""
+    return "judge.generate" if in_python() else "judge run --generate-only FILE"
+
+
 class Remark(str):
     """A note that warns of nothing: it says what was read or done, and nothing has to be done."""
 

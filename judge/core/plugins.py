@@ -13,6 +13,7 @@ from importlib import import_module, metadata
 from typing import Any, ClassVar, Literal
 
 from judge.core.errors import ConfigError, MissingExtra
+from judge.core.messages import speaking_to
 
 Kind = Literal["metrics", "providers", "engines", "formats"]
 
@@ -153,11 +154,13 @@ class Reported:
         `full` and `colour` are for the console: all tables instead of a summary, and a terminal's
         codes. Raises ConfigError for an unknown format.
         """
-        return write(document(self), format, full=full, colour=colour)
+        with speaking_to("python"):
+            return write(document(self), format, full=full, colour=colour)
 
     def _repr_html_(self) -> str:
         """Return the finding and the summary for a notebook."""
-        return fragment(self)
+        with speaking_to("python"):
+            return fragment(self)
 
 
 def require_known(noun: str, names: Iterable[str], known: Collection[str], flag: str = "") -> None:

@@ -298,7 +298,7 @@ class ModelSettings(BaseModel):
         default=None, gt=0, description="Longest wait for a reply, in seconds."
     )
     price: TokenPrice | None = Field(
-        default=None, description="Dollars per million tokens, for --budget and costs."
+        default=None, description="Dollars per million tokens, for the budget and costs."
     )
 
 

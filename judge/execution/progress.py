@@ -12,6 +12,8 @@ from judge.core.records import Response, Unit, Usage
 TEMPERATURE = "temperature"
 GENERATING = "generating"
 """The stage in which systems generate their outputs."""
+STOPPED = "stopped"
+"""The last stage of a run that an error or Ctrl-C ended."""
 
 
 @dataclass(slots=True)
@@ -119,7 +121,7 @@ class Progress:
     @property
     def measuring(self) -> bool:
         """Whether a metric is computed; the stage has its name then."""
-        return self.stage not in (GENERATING, "judging", "done")
+        return self.stage not in (GENERATING, "judging", "done", STOPPED)
 
     @property
     def total(self) -> int:

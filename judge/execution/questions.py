@@ -10,6 +10,7 @@ from inspect import CORO_CREATED, getcoroutinestate
 from typing import Any, Self
 
 from judge.core.errors import ParseError, ProviderError
+from judge.core.messages import option
 from judge.core.records import Request, Response
 from judge.execution.layers import RunStopped
 from judge.execution.progress import TEMPERATURE, JudgeProgress
@@ -74,7 +75,7 @@ class QuestionClient:
         retry_failed: bool = False,
         gathers: bool = False,
     ) -> None:
-        require_text(provider, f"--model {provider.model}")
+        require_text(provider, option("model", provider.model))
         self.client = client
         self.provider = provider
         self.counts = counts

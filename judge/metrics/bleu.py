@@ -16,6 +16,7 @@ from typing import Any, ClassVar, TypedDict
 
 from judge import text
 from judge.core.errors import ConfigError, DataError, MissingExtra
+from judge.core.messages import option
 from judge.core.records import Column, Failure, Provenance, Sample, Score, whole
 from judge.core.signature import Signature, join_names
 from judge.metrics import MetricResult, Note
@@ -409,8 +410,8 @@ class CorpusBleu(Parts):
 
         if not stats:
             message = (
-                f"no text of {label} has a reference: add a column `references`, "
-                "or name yours with --map"
+                f"no text of {label} has a reference: add a column `references`, or name yours "
+                f"with {option('map')}"
             )
             return failed("NoReference", message)
         total = _sum_of_counts(stats)

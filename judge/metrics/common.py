@@ -14,7 +14,7 @@ from unicodedata import is_normalized
 
 from judge import text
 from judge.core.errors import ConfigError, DataError
-from judge.core.messages import option
+from judge.core.messages import in_python, option, speaking_to
 from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.core.signature import Signature, join_names
 from judge.metrics.base import BaseMetric, Metric, MetricResult, Note, setting
@@ -38,11 +38,11 @@ _FORMS = (
 )
 _BY_PACKAGE = (
     "{language} words are those of {signature}, which is installed here; without it judge counts "
-    "characters, and values differ. To use it everywhere: --set METRIC.tokenizer={name}"
+    "characters, and values differ. To use it everywhere: {option}"
 )
 _BY_CHARACTER = (
     "{language} is split into characters for lack of {modules}; values differ where these are "
-    "installed. To use characters everywhere: --set METRIC.tokenizer=char"
+    "installed. To use characters everywhere: {option}"
 )
 
 
@@ -52,6 +52,14 @@ class CannotScore(DataError):
     def __init__(self, error: str, message: str) -> None:
         super().__init__(message)
         self.error = error
+
+
+def naming_a_judge(metric: str) -> str:
+    """Return how a metric that asks a model gets its judge."""
+    in_a_call = f'judge.evaluate(rows, [], metrics="{metric}", model=NAME)'
+    if in_python():
+        return in_a_call
+    return f"{option('model', 'NAME')} (in Python call {in_a_call})"
 
 
 def references(sample: Sample) -> tuple[str, ...]:
@@ -116,7 +124,8 @@ def chosen_tokenizer_notes(used: Collection[str], strings: Iterable[str]) -> lis
     for name, row in language_by_tokenizer.items():
         if name in used:
             signed = text.signature(name)
-            notes.append(_BY_PACKAGE.format(language=row.name, signature=signed, name=name))
+            everywhere = option("set", {"METRIC": {"tokenizer": name}})
+            notes.append(_BY_PACKAGE.format(language=row.name, signature=signed, option=everywhere))
     missing = [name for name in language_by_tokenizer if not text.installed(name)]
     if missing and "char" in used:
         in_cjk = [string for string in {*strings} if text.is_cjk(string)]
@@ -125,7 +134,10 @@ def chosen_tokenizer_notes(used: Collection[str], strings: Iterable[str]) -> lis
             row = language_by_tokenizer[name]
             if row.code in languages:
                 modules = " and ".join(text.TOOLS[name].modules)
-                notes.append(_BY_CHARACTER.format(language=row.name, modules=modules))
+                characters = option("set", {"METRIC": {"tokenizer": "char"}})
+                notes.append(
+                    _BY_CHARACTER.format(language=row.name, modules=modules, option=characters)
+                )
     return notes
 
 
@@ -330,7 +342,8 @@ def list_function(
         *args: Parameters.args,
         **options: Parameters.kwargs,
     ) -> Values:
-        return values(metric(*args, **options), as_samples(outputs, references))
+        with speaking_to("python"):
+            return values(metric(*args, **options), as_samples(outputs, references))
 
     score.__doc__ = doc
     score.__module__ = metric.__module__

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import ClassVar
 
 from judge.core.errors import ConfigError
+from judge.core.messages import option
 from judge.core.records import Column, Sample
 from judge.core.signature import Signature
 from judge.metrics import MetricResult
@@ -47,8 +48,8 @@ class Nli(BaseMetric):
         super().__post_init__()
         if self.model is None:
             raise ConfigError(
-                "nli needs a model: --set nli.model=MODEL, a folder or a name on the Hugging Face "
-                "hub, such as MoritzLaurer/mDeBERTa-v3-base-xnli-multilingual-nli-2mil7"
+                f"nli needs a model: {option('set', {'nli': {'model': 'MODEL'}})}, a folder or a "
+                "name on the Hugging Face hub, such as MoritzLaurer/mDeBERTa-v3-base-xnli-multilingual-nli-2mil7"
             )
         self._encoder  # noqa: B018 - reports what is missing before a judge is paid
 

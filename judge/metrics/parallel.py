@@ -13,6 +13,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from judge.core.errors import ConfigError
+from judge.core.messages import option
 from judge.core.records import Column, Sample
 from judge.core.signature import Signature, merge_signatures
 from judge.metrics.base import Metric, MetricResult, Note, Tell, no_progress
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 PART = 500
 """Samples per part."""
 _BROKEN = (
-    "--workers: a worker process ended unexpectedly, perhaps for lack of memory. Use fewer "
+    "{workers}: a worker process ended unexpectedly, perhaps for lack of memory. Use fewer "
     "workers. In a script, call judge under `if __name__ == '__main__':`"
 )
 
@@ -92,7 +93,7 @@ def worker_pool(
     try:
         yield in_order
     except BrokenProcessPool as error:
-        raise ConfigError(_BROKEN) from error
+        raise ConfigError(_BROKEN.format(workers=option("workers"))) from error
     finally:
         # Parts in flight are of no use after Ctrl-C or an error.
         pool.shutdown(wait=False, cancel_futures=True)

@@ -14,6 +14,7 @@ from typing import IO, Any
 from urllib.parse import quote
 
 from judge.core.errors import ConfigError, Refused
+from judge.core.messages import option
 from judge.core.records import Request, Response
 from judge.providers.http_client import HttpClient, Options
 from judge.providers.http_errors import body_error, redact_and_truncate
@@ -117,7 +118,8 @@ class BatchApi:
             if error.status not in _NO_SUCH_PATH:
                 raise
             raise ConfigError(
-                f"--engine batch: {self._http.url} has no Batch API; leave the option out"
+                f"{option('engine', 'batch')}: {self._http.url} has no Batch API; leave the option "
+                "out"
             ) from error
 
     async def upload(self, name: str, file: IO[bytes]) -> str:
@@ -254,7 +256,8 @@ def renamed(vendor: str, body: Body, names: Mapping[str, str], ignored: Collecti
     unknown = body.keys() - names.keys() - {"model", "messages", *ignored}
     if unknown:
         raise ConfigError(
-            f"--engine batch: {vendor}'s batches take no {min(unknown)}; leave it or the engine out"
+            f"{option('engine', 'batch')}: {vendor}'s batches take no {min(unknown)}; leave it or "
+            "the engine out"
         )
     return {names[name]: value for name, value in body.items() if name in names}
 

@@ -254,15 +254,13 @@ class RecordingFile:
             count = len(self._spans[key])
             return (
                 f"it holds {count} draws of this prompt, and draw {draw} was asked for "
-                f"(--draws {count})"
+                f"({option('draws', count)})"
             )
         for recorded in keys:
             if recorded.prompt == key.prompt:
                 differences = _differences_of_params(recorded.params, call.params)
-                return (
-                    f"this prompt was recorded with {differences} "
-                    "(--weighting, --temperature, --max-tokens)"
-                )
+                names = [option(name) for name in ("weighting", "temperature", "max_tokens")]
+                return f"this prompt was recorded with {differences} ({', '.join(names)})"
         text = _text(call)
         texts = (_text(self._call(recorded)) for recorded in keys)
         nearest, *_ = process.extractOne(text, texts, scorer=fuzz.ratio)
@@ -542,5 +540,5 @@ def replayed(path: Path, models: Sequence[str]) -> list[ReplayProvider]:
     for model in models:
         if model not in recorded.models:
             message = unknown_name_message("model", model, list(recorded.models))
-            raise ConfigError(f"--replay {path}: {message}")
+            raise ConfigError(f"{option('replay', str(path))}: {message}")
     return [ReplayProvider(path, model, recorded) for model in models or recorded.models]

@@ -26,6 +26,7 @@ from judge.core import plugins
 from judge.core.errors import ConfigError, DataError, StorageError
 from judge.core.files import recover, store
 from judge.core.format import plural, to_json
+from judge.core.messages import speaking_to
 from judge.core.records import ABSTAINED, Column, Estimate, Failure, Sample, Score, is_unwritten
 from judge.data import samples
 from judge.data.samples import Value
@@ -80,6 +81,9 @@ class Plot:
     def png(self) -> bytes:
         """The charts as PNG. Raises MissingExtra without the extra `png`."""
         return bytes(plugins.report("png")(self.svg))
+
+    def __repr__(self) -> str:
+        return "<Plot: an SVG document>"
 
     def _repr_svg_(self) -> str:
         return self.svg
@@ -165,6 +169,7 @@ class Result(Outlets):
         """
         return checklists(self.table)
 
+    @speaking_to("python")
     def where(self, **columns: Value | Sequence[Value]) -> Result:
         """Return the result of the texts whose columns have these values:
         `result.where(channel="email")`.
@@ -202,6 +207,7 @@ class Result(Outlets):
             tables.append(weighted.table)
         return {column.name: (table, column) for table in tables for column in table.ranked_columns}
 
+    @speaking_to("python")
     def power(
         self,
         difference: float | None = None,
@@ -273,22 +279,37 @@ class Result(Outlets):
         """
         if format == "png":
             return Plot(plugins.write(plugins.document(self), "svg")).png
-        return plugins.write(plugins.document(self), format, full=full, colour=colour, wide=wide)
+        with speaking_to("python"):
+            document = plugins.document(self)
+            return plugins.write(document, format, full=full, colour=colour, wide=wide)
 
+    @speaking_to("python")
     def plot(self, chart: str = "") -> Plot:
-        """Return a chart of the report for a notebook, by default the one in its summary.
+        """Return charts for a notebook, by default the means of the criteria, or the win rates.
 
-        `result.plot("rouge1")` draws the systems' means of a column, `result.plot("people")` the
-        correlation with people, and `scores`, `differences`, `correlations` and `drivers` the
-        charts of these sections. Raises ConfigError with all names for an unknown one.
+        Without criteria, these are the means of the metrics. `result.plot("rouge1")` draws the
+        systems' means of a column, `result.plot("people")` the correlation with people, and
+        `scores`, `differences`, `correlations` and `drivers` the charts of these sections. Raises
+        ConfigError with all names for an unknown one.
         """
-        return Plot(str(plugins.report("plot")(plugins.document(self), chart)))
+        document = plugins.document(self)
+        return Plot(str(plugins.report("plot")(document, chart, self._usual_charts())))
+
+    def _usual_charts(self) -> set[str]:
+        """Return the names of the charts to draw if none is named."""
+        win_rates = {f"win-rate-{ranking.column}" for ranking in self.rankings}
+        columns = [column for column in self.table.columns if not column.judge]
+        criteria = {column.name for column in columns if column.kind == "criterion"}
+        if criteria:
+            return {"overall", *criteria, *win_rates}
+        return {column.name for column in columns} | win_rates
 
     def _check_text_scores(self) -> None:
         """Raise ConfigError unless the scores of single texts are here."""
         if self.rankings or self.table.has_pairs:
             raise ConfigError("a ranking has no score for a single text: to_frame() has its pairs")
 
+    @speaking_to("python")
     def worst(self, n: int = 10, column: str = "") -> pd.DataFrame:
         """Return the lowest-scored texts, the worst first: item, system, column, score, reason and
         output.
@@ -324,6 +345,7 @@ class Result(Outlets):
             scores.reverse()
         return scores[:n]
 
+    @speaking_to("python")
     def join(self, frame: pd.DataFrame, prefix: str = "") -> pd.DataFrame:
         """Return the judged frame, with its order and index, and the scores as further columns.
 
@@ -362,6 +384,7 @@ class Result(Outlets):
                 joined[name] = pd.Series(cells, index=frame.index, dtype="float64").to_numpy()
         return joined
 
+    @speaking_to("python")
     def save(self, folder: str | Path, *, pages: bool = True, overwrite: bool = False) -> None:
         """Write the tables, `run.json` and, with `pages`, the reports and `estimates.parquet`.
 
@@ -391,7 +414,8 @@ class Result(Outlets):
 
     def _repr_html_(self) -> str:
         """The finding, the summary table and what failed, for notebooks."""
-        return plugins.fragment(self)
+        with speaking_to("python"):
+            return plugins.fragment(self)
 
 
 def _check_same_files(folder: Path, files: Mapping[str, bytes]) -> None:

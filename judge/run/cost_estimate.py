@@ -197,10 +197,10 @@ def _duration(config: RunConfig, provider: Provider, total: CriterionEstimate) -
     rounds = total.requests / min(config.max_concurrency, total.requests)
     limits = [(rounds * seconds_per_reply, f"{config.max_concurrency} at once")]
     if config.rpm:
-        limits.append((total.requests / config.rpm * 60, f"--rpm {config.rpm:,}"))
+        limits.append((total.requests / config.rpm * 60, option("rpm", config.rpm)))
     if config.tpm:
         tokens = total.read + total.written
-        limits.append((tokens / config.tpm * 60, f"--tpm {config.tpm:,}"))
+        limits.append((tokens / config.tpm * 60, option("tpm", config.tpm)))
     seconds, limit = max(limits)
     # The first request is sent alone, before the others.
     seconds += seconds_per_reply

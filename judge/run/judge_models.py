@@ -21,18 +21,6 @@ from judge.providers.recording import replayed
 from judge.providers.vendors import VENDORS, host_of_another
 from judge.scoring.strategies import EFFORT, HEADERS, REASONING_DRAWS, SamplingOptions
 
-_HOW_TO_JUDGE = (
-    "no judge is named. Ways to go on:\n"
-    "  --model gpt-5.4-mini           with its key in the environment (OPENAI_API_KEY, or "
-    "--key-env NAME)\n"
-    "  --model VENDOR/NAME            anthropic, gemini, openrouter, ollama, ...: with that "
-    "vendor's key\n"
-    "  --model NAME --base-url URL    a model on a server of your own: llama.cpp, vLLM, Ollama, "
-    "...\n"
-    "  --replay CALLS.jsonl           replies recorded by an earlier run with --record\n"
-    "  --model scripted/REPLIES.yaml  a dry run on replies that you write{more}"
-)
-_METRICS = "\n  --criteria none                metrics alone"
 _KEY_REQUIRED = ("openai", "decisions")
 """Providers that insist on a key unless `needs_key` is False."""
 UNKNOWN = "https://AZURE_OPENAI_ENDPOINT.openai.azure.com"
@@ -76,7 +64,7 @@ def open_judges(config: RunConfig, judges: Sequence[Judge | Provider]) -> dict[s
     if not judges and config.replay is None:
         # A suite has no metrics.
         may_measure = config.metrics != () and not isinstance(config, RankConfig)
-        raise ConfigError(_HOW_TO_JUDGE.format(more=_METRICS if may_measure else ""))
+        raise ConfigError(_how_to_judge(may_measure=may_measure))
     for judge in judges:
         if isinstance(judge, Judge):
             _check_settings(config.of_judge(judge), judge)
@@ -319,3 +307,31 @@ def _provider_of(config: RunConfig, judge: Judge) -> tuple[str, str]:
         is_vendor = slash and prefix in VENDORS
         is_whole_name = not is_vendor or host_of_another(prefix, config.base_url)
     return ("openai", judge.name) if is_whole_name else (prefix, rest)
+
+
+def _how_to_judge(*, may_measure: bool) -> str:
+    """Return the ways to name a judge, a line each, and to do without one if a run may."""
+    model_on_server = f"{option('model', 'NAME')} {option('base_url', 'URL')}"
+    if in_python():
+        model_on_server = f"{option('model', 'NAME')}, {option('base_url', 'URL')}"
+    meaning_by_option = {
+        option("model", "gpt-5.4-mini"): (
+            f"with its key in the environment (OPENAI_API_KEY, or {option('key_env', 'NAME')})"
+        ),
+        option("model", "VENDOR/NAME"): (
+            "anthropic, gemini, openrouter, ollama, ...: with that vendor's key"
+        ),
+        model_on_server: "a model on a server of your own: llama.cpp, vLLM, Ollama, ...",
+        option("replay", "CALLS.jsonl"): (
+            f"replies recorded by an earlier run with {option('record')}"
+        ),
+        option("model", "scripted/REPLIES.yaml"): "a dry run on replies that you write",
+    }
+    if in_python():
+        meaning_by_option["model=FUNCTION"] = "a function that gets a prompt and returns a reply"
+    if may_measure:
+        no_criteria = option("criteria", [] if in_python() else "none")
+        meaning_by_option[no_criteria] = "metrics alone"
+    width = max(map(len, meaning_by_option))
+    lines = [f"  {name:<{width}}  {meaning}" for name, meaning in meaning_by_option.items()]
+    return "\n".join(["no judge is named. Ways to go on:", *lines])

@@ -148,8 +148,9 @@ def choose_pairs(
     if not all_pairs:
         raise ConfigError(
             "nothing to compare: no item has texts of two systems (systems: "
-            f"{', '.join(systems[:10])}); name the column of the systems with --map system=COLUMN, "
-            "or those of their texts with --systems A,B"
+            f"{', '.join(systems[:10])}); name the column of the systems with "
+            f"{option('map', {'system': 'COLUMN'})}, or those of their texts with "
+            f"{option('systems', ['A', 'B'])}"
         )
     chosen = all_pairs
     if budget is not None and budget < len(all_pairs):

@@ -47,7 +47,7 @@ UNFINISHED = {
     "refusal": "the judge refused to answer",
     "abort": "the server broke the reply off",
     UNKEYED: "the reply is not one JSON object that has this criterion among its keys, once",
-    NEARLY_JSON: "the reply is nearly a JSON object, which does not count with --strict",
+    NEARLY_JSON: "the reply is nearly a JSON object, which does not count in a strict run",
 }
 _ENDING_ON_TOPIC = 200
 """Characters up to the score that are compared with the judged texts."""

@@ -12,6 +12,7 @@ from pathlib import Path
 from judge.core.errors import ConfigError, JudgeError, StorageError
 from judge.core.files import try_writing
 from judge.core.format import format_p, number, one_line, plural, signed, text_name
+from judge.core.messages import option
 from judge.core.records import Column, Estimate, Sample, whole
 from judge.data import ledger
 from judge.data.rows import nearby
@@ -104,8 +105,8 @@ def locate(
     elif folder is not None and not (run_folder / RUN).exists():
         if not folder.exists():
             raise ConfigError(
-                f"--baseline {folder}: no such folder{nearby(folder)}; --update-baseline makes "
-                "this run the baseline"
+                f"{option('baseline', str(folder))}: no such folder{nearby(folder)}; "
+                f"{option('update_baseline', True)} makes this run the baseline"
             )
         # A folder with runs of other suites is valid; an empty folder is a mistake.
         if _has_runs(folder):
@@ -123,7 +124,7 @@ def locate(
         # With `update`, the folder gets a new baseline, whatever is wrong with the old one.
         if not update:
             raise ConfigError(
-                f"{location.label}: {error}; --update-baseline makes a new one"
+                f"{location.label}: {error}; {option('update_baseline', True)} makes a new one"
             ) from error
         drifts = [case for case in suite.cases if case.needs_baseline]
         unjudged = ""
@@ -139,21 +140,21 @@ def _location(suite: Suite, folder: Path | None) -> _Location:
     # DIR may be a run itself, or hold a run for each suite.
     suite_folder = folder / suite.name
     is_run = (folder / RUN).exists() and not (suite_folder / RUN).exists()
-    return _Location(folder if is_run else suite_folder, f"{suite.path}: --baseline")
+    return _Location(folder if is_run else suite_folder, f"{suite.path}: {option('baseline')}")
 
 
 def _check_not_needed(suite: Suite, *, update: bool) -> None:
     """Raise ConfigError if a suite without a baseline needs one."""
     if update:
         raise ConfigError(
-            f"{suite.path}: --update-baseline needs a folder: write baseline: FOLDER, or add "
-            "--baseline DIR"
+            f"{suite.path}: {option('update_baseline', True)} needs a folder: write "
+            f"baseline: FOLDER, or add {option('baseline', 'DIR')}"
         )
     for case in suite.cases:
         if case.needs_baseline:
             raise ConfigError(
                 f"{suite.path}:{case.line}: {case.kind} needs a baseline: write "
-                "baseline: FOLDER at the top, or add --baseline DIR"
+                f"baseline: FOLDER at the top, or add {option('baseline', 'DIR')}"
             )
 
 

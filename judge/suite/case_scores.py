@@ -8,6 +8,7 @@ from itertools import chain
 from math import fsum
 
 from judge.core.format import decimals, first_names, one_line, plural
+from judge.core.messages import option
 from judge.core.records import Column, Failure, Sample, Score
 from judge.results.result import Result
 from judge.suite.evidence import (
@@ -32,7 +33,6 @@ RowKey = tuple[str, str, str]
 _NAMED_TEXTS = 3
 _LONGEST_NAME = 60
 """Characters of a name in a message."""
-_REMAKE = "renew the baseline with --update-baseline"
 
 
 def columns(result: Result) -> dict[str, Column]:
@@ -332,12 +332,12 @@ def pair_runs(
         scores_before = CaseScores.for_criterion(before, criterion, {item for item, _ in texts})
     except Undecidable:
         name = one_line(criterion, _LONGEST_NAME)
-        raise Undecidable(f"{name} is not in the baseline: {_REMAKE}") from None
+        raise Undecidable(f"{name} is not in the baseline: {_remake()}") from None
     old_scale = _describe_scale(scores_before.column)
     new_scale = _describe_scale(after.column)
     # Means on two scales cannot be compared, whatever the labels are called.
     if old_scale != new_scale:
-        raise Rescaled(f"its scale was {old_scale} and is {new_scale}: {_REMAKE}")
+        raise Rescaled(f"its scale was {old_scale} and is {new_scale}: {_remake()}")
     scored = [text for text in texts if after.score(*text)]
     shared = [text for text in scored if scores_before.score(*text)]
     if not shared:
@@ -345,7 +345,7 @@ def pair_runs(
     if 2 * len(shared) < len(scored):
         total = plural(len(scored), "text")
         raise Undecidable(
-            f"only {len(shared):,} of {total} scored here have a score there: {_REMAKE}"
+            f"only {len(shared):,} of {total} scored here have a score there: {_remake()}"
         )
     return PairedRuns(scores_before, after, shared, len(scored))
 
@@ -355,3 +355,7 @@ def _describe_scale(column: Column) -> str:
         return "open"
     scale = f"{column.low:g} to {column.high:g}".replace("-", "−")
     return f"{scale}, lower is better" if column.better == "lower" else scale
+
+
+def _remake() -> str:
+    return f"renew the baseline with {option('update_baseline', True)}"

@@ -12,7 +12,7 @@ from typing import ClassVar
 from judge.core import plugins
 from judge.core.budget import Budget
 from judge.core.criterion_entry import keys_of
-from judge.core.format import one_line, percent
+from judge.core.format import one_line, percent, plural
 from judge.core.records import IDENTICAL, Failure
 from judge.results.comparison import RunComparison
 from judge.results.result import Result
@@ -58,6 +58,12 @@ class Outcome:
         """Whether it ran and every verdict is met."""
         return not self.trouble and all(verdict.met for verdict in self.verdicts)
 
+    def __repr__(self) -> str:
+        if self.trouble:
+            return f"<Outcome: {self.suite.name} could not run>"
+        met = sum(verdict.met for verdict in self.verdicts)
+        return f"<Outcome: {self.suite.name}, {met} of {plural(len(self.verdicts), 'check')} met>"
+
 
 class Outcomes(plugins.Reported, tuple[Outcome, ...]):
     """The result of `judge.test`: an outcome for each suite."""
@@ -65,6 +71,10 @@ class Outcomes(plugins.Reported, tuple[Outcome, ...]):
     VIEW: ClassVar[str] = "judge.report.views.suite:view"
 
     __slots__ = ()
+
+    def __repr__(self) -> str:
+        passed = sum(outcome.passed for outcome in self)
+        return f"<Outcomes: {passed} of {plural(len(self), 'suite')} passed>"
 
     @property
     def passed(self) -> bool:

@@ -10,6 +10,7 @@ from pydantic import Discriminator, Field, Tag
 
 from judge.core.errors import ConfigError
 from judge.core.format import first_names, number, one_line, percent, plural
+from judge.core.messages import option
 from judge.core.plugins import unknown_name_message
 from judge.core.records import Column, Criterion, Sample
 from judge.results.failures import failures_as_losses
@@ -613,7 +614,8 @@ class Drift(Case):
     def decide(self, context: CaseContext) -> Decision:
         if context.baseline is None:
             raise Undecidable(
-                "no baseline: name one with --baseline, or make one with --update-baseline"
+                f"no baseline: name one with {option('baseline')}, or make one with "
+                f"{option('update_baseline', True)}"
             )
         case_scores = context.scored()
         lacking, detail = case_scores.missing_texts(context.texts)

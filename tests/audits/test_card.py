@@ -124,6 +124,7 @@ def leaning_card(leaning: AuditData, make: Any) -> JudgeCard:
     return build_card(leaning, make.own, make.attacks, make.neutral)
 
 
+@pytest.mark.usefixtures("command_line")
 @pytest.mark.parametrize(("name", "format"), [("card.txt", "console"), ("card.md", "markdown")])
 def test_golden(
     card: JudgeCard, golden: Any, monkeypatch: pytest.MonkeyPatch, name: str, format: str

@@ -543,9 +543,9 @@ def test_audit_estimate_is_one_line() -> None:
         ({"model": ["gpt-5.4-mini", "gpt-5.4-nano"]}, "an audit tests one judge"),
         ({"probes": "sensitivity,biass"}, "unknown probe 'biass'; did you mean 'bias'"),
         ({"probes": "none"}, "name at least one of sensitivity, bias, injection"),
-        ({"items": 0}, "--items 0: write a whole number"),
-        ({"items": 2.5}, "--items 2.5: write a whole number, 1 or more"),
-        ({"items": "3"}, "--items '3': write a whole number, 1 or more"),
+        ({"items": 0}, "items=0: write a whole number"),
+        ({"items": 2.5}, "items=2.5: write a whole number, 1 or more"),
+        ({"items": "3"}, "items='3': write a whole number, 1 or more"),
         ({"model": 42}, "a prompt and returns a reply; this int has no name"),
         ({"metrics": "rouge"}, "metrics: an audit has no such option; judge run has"),
         ({"set": {"rouge": {"stem": False}}}, "set: an audit has no such option"),
@@ -584,7 +584,7 @@ def test_a_recording_of_two_judges_is_not_audited_as_one(tmp_path: Path) -> None
             probes="injection",
             record=calls,
         )
-    with pytest.raises(ConfigError, match="several judges: name one of one, two with --model"):
+    with pytest.raises(ConfigError, match="several judges: name one of one, two with model"):
         audit(ROWS, TWO, replay=calls, weighting="single", items=1, probes="injection")
 
 

@@ -333,7 +333,7 @@ def test_the_ratings_can_have_another_name(write: Write) -> None:
     assert (scores.rating, scores.no_agreement) == ("warmth", "")
     scores = diff(old, new, rows, **options).judged
     assert scores.no_agreement.startswith(
-        "No text has a human rating of kind (--human selects another: warmth)"
+        "No text has a human rating of kind (human selects another: warmth)"
     )
 
 
@@ -448,7 +448,7 @@ def test_both_runs_have_one_deadline(
         (
             {"human": "kin", "model": "gpt-5.4-mini"},
             ConfigError,
-            "--human: unknown rating 'kin'; did you mean 'kind'",
+            "human: unknown rating 'kin'; did you mean 'kind'",
         ),
         ({"model": 42}, ConfigError, "a prompt and returns a reply; this int has no name"),
         ({"out": "here"}, ConfigError, "out: a diff of criteria has no such option; judge run has"),

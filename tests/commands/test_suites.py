@@ -327,7 +327,7 @@ def test_all_mistakes_are_reported_before_any_request(folder: Path) -> None:
         ("s/c.judge.yaml:2", "did you mean 'relevance'?"),
         ("s/d.judge.yaml:2", "did you mean 'cases'?"),
         ("s/e.judge.yaml:3", "drift needs a baseline: write baseline: FOLDER at the top"),
-        ("s/f.judge.yaml:2", "there is no run in s/there; --update-baseline makes a new one"),
+        ("s/f.judge.yaml:2", "there is no run in s/there; update_baseline=True makes a new one"),
     ):
         assert any(line.startswith(place) and message in line for line in messages.splitlines()), (
             place,
@@ -482,11 +482,11 @@ def test_a_baseline_of_other_data_is_refused(folder: Path) -> None:
     Path("data.jsonl").write_text(data.replace("is to be mended", "was mended"), encoding="utf-8")
     message = (
         r"^one\.judge\.yaml:3: baseline: its data differ: 16 of 16 texts have another source, such as item "
-        r"'bridge' of system 'x'; --update-baseline makes a new one$"
+        r"'bridge' of system 'x'; update_baseline=True makes a new one$"
     )
     with pytest.raises(ConfigError, match=message):
         one(path)
-    with pytest.raises(ConfigError, match=r"^one\.judge\.yaml: --baseline: its data differ"):
+    with pytest.raises(ConfigError, match=r"^one\.judge\.yaml: baseline: its data differ"):
         one(path, baseline="kept/one")
     renewed = one(path, update_baseline=True)
     assert renewed.passed
@@ -740,9 +740,9 @@ def test_notes_a_column_that_a_mapping_hides(folder: Path) -> None:
     [
         (
             {"update_baseline": True},
-            r"--update-baseline needs a folder: write baseline: FOLDER, or add --baseline DIR",
+            r"update_baseline=True needs a folder: write baseline: FOLDER, or add baseline='DIR'",
         ),
-        ({"baseline": "data.jsonl"}, "--baseline: there is no run in data.jsonl"),
+        ({"baseline": "data.jsonl"}, "baseline: there is no run in data.jsonl"),
         (
             {"baseline": "b", "update_baseline": True, "cases": "high"},
             "would lack the texts of other cases",
@@ -778,7 +778,7 @@ def test_a_suite_that_the_folder_of_baselines_lacks_is_new(folder: Path) -> None
     assert (after.passed, after.comparison) == (True, None)
     assert after.warnings == ("Not compared with a baseline: there is no run in kept/new.",)
     assert "Not compared with a baseline" in after.warnings[0]
-    with pytest.raises(ConfigError, match=r"--baseline kepd: .*'kept'\?"):
+    with pytest.raises(ConfigError, match=r"baseline='kepd': .*'kept'\?"):
         one("new.judge.yaml", baseline="kepd")
     drifting = one(
         suite(
@@ -792,7 +792,7 @@ def test_a_suite_that_the_folder_of_baselines_lacks_is_new(folder: Path) -> None
         baseline="kept",
     )
     Path("empty").mkdir()
-    with pytest.raises(ConfigError, match="--baseline: there is no run in empty"):
+    with pytest.raises(ConfigError, match="baseline: there is no run in empty"):
         one("new.judge.yaml", baseline="empty")
     assert one("new.judge.yaml", baseline="kept/one").comparison is not None  # a run itself
 

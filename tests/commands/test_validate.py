@@ -500,7 +500,7 @@ def test_tables_for_a_paper_are_at_the_level() -> None:
             in paper
         )
     assert "correlation with people over all texts" in paper
-    with pytest.raises(ConfigError, match="--level: 'document' is called within-items"):
+    with pytest.raises(ConfigError, match="level: 'document' is called within-items"):
         judge.validate(judged(rows()), level="document")
 
 

@@ -617,7 +617,7 @@ def test_a_budget_stops_the_run_and_paid_replies_are_kept(tmp_path: Path) -> Non
 
 
 def test_missing_judge_or_source_is_an_error_before_any_request() -> None:
-    with pytest.raises(ConfigError, match="name one with --model NAME"):
+    with pytest.raises(ConfigError, match=r"name one with judge\.evaluate"):
         judge.evaluate(ROWS, [], metrics="claims")
     questioner = by_words()
     with pytest.raises(DataError, match="no text has a source"):

@@ -19,6 +19,8 @@ from judge.results.result import Result
 from judge.stats.run_differences import compare_runs
 from judge.table import Table as ScoreTable
 
+pytestmark = pytest.mark.usefixtures("command_line")
+
 FORMATS = ("console", "markdown", "html", "latex", "csv", "json")
 C = Column("c", "criterion", Signature("c@1"), 1.0, 5.0)
 MADE = Provenance("single")

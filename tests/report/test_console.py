@@ -18,6 +18,8 @@ from judge.results.result import Result
 from judge.results.run_info import RunInfo
 from judge.table import Table
 
+pytestmark = pytest.mark.usefixtures("command_line")
+
 
 def test_golden(result: Result, golden) -> None:
     golden("console.txt", plugins.write(plugins.document(result), width=80))

@@ -19,6 +19,8 @@ from judge.results.run_info import RunInfo
 from judge.stats.pairwise import Standing, rankings
 from judge.table import Table
 
+pytestmark = pytest.mark.usefixtures("command_line")
+
 FORMATS = {"console": "txt", "markdown": "md", "json": "json", "csv": "csv"}
 
 

@@ -23,6 +23,8 @@ from judge.suite.case import Decision, Verdict
 from judge.suite.evaluate import Outcome, Outcomes
 from judge.suite.schema import Suite
 
+pytestmark = pytest.mark.usefixtures("command_line")
+
 PASSED = Decision("passed", found="4.5").verdict(
     kind="score_range", name="a", line=1, expected="≥ 4", criterion="c"
 )

@@ -9,6 +9,7 @@ from random import Random
 from judge.commands.audit.card import ORIGINAL, Probe
 from judge.commands.audit.perturbations import ATTACKS, CHANGES, NEUTRAL, changed, inject
 from judge.core.errors import DataError
+from judge.core.messages import option
 from judge.core.records import Failure, Sample, Score
 from judge.table import Table, split_rows
 
@@ -70,7 +71,8 @@ def choose_originals(
             texts_by_item.setdefault(sample.item, []).append(sample)
     if not texts_by_item:
         raise DataError(
-            "nothing to audit: every output is blank; name their column with --map output=COLUMN"
+            "nothing to audit: every output is blank; name their column with "
+            f"{option('map', {'output': 'COLUMN'})}"
         )
     item_ids = list(texts_by_item)
     size = min(items, len(item_ids))

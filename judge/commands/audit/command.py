@@ -21,6 +21,7 @@ from judge.config import RankConfig, RunConfig, split
 from judge.core.errors import ConfigError, CriterionError, DataError
 from judge.core.files import claim_folder, store
 from judge.core.format import plural, to_json
+from judge.core.messages import in_python, option
 from judge.core.plugins import require_known
 from judge.core.records import Criterion, Sample
 from judge.core.request_options import Judge
@@ -167,7 +168,8 @@ def plan_audit(
     )
     if len(main.judges) > 1:
         raise ConfigError(
-            f"the recording has several judges: name one of {', '.join(main.judges)} with --model"
+            f"the recording has several judges: name one of {', '.join(main.judges)} with "
+            f"{option('model')}"
         )
     used_by_criterion = {criterion.name: criterion.used for criterion in main.criteria}
     texts = replace(
@@ -194,22 +196,25 @@ def _check_arguments(
 ) -> tuple[Probe, ...]:
     """Return the probes in the order of the card. Raises ConfigError for unsuitable arguments."""
     names = split(probes) if isinstance(probes, str) else list(probes)
-    require_known("probe", names, PROBES, "--probes")
+    require_known("probe", names, PROBES, option("probes"))
     if not names:
-        raise ConfigError(f"--probes: name at least one of {', '.join(PROBES)}")
+        raise ConfigError(f"{option('probes')}: name at least one of {', '.join(PROBES)}")
     reject_unsupported(config, "audit", "an audit")
     if not isinstance(items, int) or items < 1:
-        raise ConfigError(f"--items {items!r}: write a whole number, 1 or more")
+        raise ConfigError(f"{option('items', items)}: write a whole number, 1 or more")
     if len(judges) > 1:
         raise ConfigError(
             "an audit tests one judge: name one, and audit each judge of a panel separately"
         )
     if config.criteria == ():
-        raise ConfigError("--criteria none: an audit needs a criterion")
+        raise ConfigError(
+            f"{option('criteria', [] if in_python() else 'none')}: an audit needs a criterion"
+        )
     check_output_dir(config.out)
     if source is None:
         raise ConfigError(
-            "no data: name a file, for example judge audit summaries.jsonl --model gpt-5.4-mini"
+            "no data: name a file, for example judge audit summaries.jsonl "
+            f"{option('model', 'gpt-5.4-mini')}"
         )
     return tuple(name for name in PROBES if name in names)
 

@@ -24,6 +24,7 @@ from judge.commands.audit.card import (
 )
 from judge.commands.audit.probes import LABEL
 from judge.core.format import minus, number, plural
+from judge.core.messages import full_report
 from judge.core.records import Column, Estimate
 from judge.core.signature import Signature
 from judge.report import document
@@ -84,7 +85,7 @@ def view(card: JudgeCard) -> Document:
     footer: tuple[str, ...] = ()
     hidden = len(card.verdicts) - _TOP_VERDICTS
     if hidden > 0:
-        footer = (f"{plural(hidden, 'more verdict')}: --full",)
+        footer = (f"{plural(hidden, 'more verdict')}: {full_report()}",)
     return Document(
         title=card.title,
         finding=(_headline(card, columns),),

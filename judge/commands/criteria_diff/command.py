@@ -190,7 +190,7 @@ def _rating_name(rows: Sequence[Sample], human: str | None, sides: CriterionPair
     known = dict.fromkeys(name for row in rows for name in row.human)
     if human is not None and human not in known:
         message = unknown_name_message("rating", human, list(known)[:_MAX_NAMES])
-        raise ConfigError(f"--human: {message}")
+        raise ConfigError(f"{option('human')}: {message}")
     if human:
         return human
     return next((side.name for side in sides if side.name in known), sides[0].name)
@@ -417,7 +417,7 @@ def criterion_shifts(
         judged = _with_agreement(judged, before, after, rated)
     else:
         known = ", ".join(dict.fromkeys(name for row in rows for name in row.human))
-        which = f" of {judged.rating} (--human selects another: {known})" if known else ""
+        which = f" of {judged.rating} ({option('human')} selects another: {known})" if known else ""
         reason = f"No text has a human rating{which}, so agreement with people is unknown"
         judged = replace(judged, no_agreement=reason)
     return judged, tuple(notes)

@@ -115,7 +115,7 @@ def plan_improvement(
     without_ratings = config.model_copy(update={"ratings": None})
     reject_unsupported(without_ratings, "diff", "judge criteria improve")
     if not 1 <= revisions <= MOST_REVISIONS:
-        raise ConfigError(f"--revisions {revisions}: try 1 to {MOST_REVISIONS}")
+        raise ConfigError(f"{option('revisions', revisions)}: try 1 to {MOST_REVISIONS}")
     check_output_dir(out)
     judges = config.model if providers is None else providers
     rows = load_texts(config, config.data if data is None else data)[: config.limit]
@@ -141,7 +141,7 @@ def plan_improvement(
     unrecorded = config.model_copy(update={"record": None})
     writing = _prepare(unrecorded, training, {criterion.name: criterion}, [writer])
     for name, provider in writing.judges.items():
-        require_text(provider, f"--writer {name}")
+        require_text(provider, option("writer", name))
     _check_writable(wording.path)
     return ImprovementPlan(
         config=config,
@@ -164,7 +164,8 @@ def _default_writer(first: PreparedRun, judges: Sequence[Judge | Provider]) -> J
     """Return the judge as the writer of revisions. Raises ConfigError if there are several."""
     if len(first.judges) > 1:
         raise ConfigError(
-            "a panel judges: name the one model that writes the revisions with --writer NAME"
+            "a panel judges: name the one model that writes the revisions with "
+            f"{option('writer', 'NAME')}"
         )
     opened = next(iter(first.judges.values()))
     return judges[0] if judges else Judge(name=opened.model)
@@ -173,12 +174,12 @@ def _default_writer(first: PreparedRun, judges: Sequence[Judge | Provider]) -> J
 def _check_writable(path: Path) -> None:
     """Raise ConfigError if the file exists, or if its folder cannot be written to."""
     if path.exists():
-        raise ConfigError(f"{path}: already exists; name another file with --output")
+        raise ConfigError(f"{path}: already exists; name another file with {option('output')}")
     try:
         try_writing(path.parent)
     except OSError as error:
         raise ConfigError(
-            f"{path}: its folder cannot be written to; name another file with --output"
+            f"{path}: its folder cannot be written to; name another file with {option('output')}"
         ) from error
 
 

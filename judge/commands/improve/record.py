@@ -74,6 +74,10 @@ class Improvement(plugins.Reported):
     diff: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        kept = f"written to {self.written}" if self.written else "the present wording stays"
+        return f"<Improvement: {self.name}, {kept}>"
+
     @property
     def usable(self) -> bool:
         """Whether any revision could be tried."""

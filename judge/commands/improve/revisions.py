@@ -15,6 +15,7 @@ from judge import criteria, text
 from judge.core.criterion_entry import SUFFIXES, YAML_SUFFIXES, is_file, keys_of
 from judge.core.errors import ConfigError, CriterionError, ParseError
 from judge.core.format import one_line
+from judge.core.messages import option
 from judge.core.records import Criterion, Sample
 from judge.criteria.header import front_matter, levels_of_scale
 from judge.criteria.render import render_drafting_prompt
@@ -111,7 +112,7 @@ def read_wording(entry: str, output: Path | None, language: str) -> Wording:
         stem = source.stem if source.suffix in SUFFIXES and not is_sentence else source.name
         path = folder / f"{_improved_name(stem)}{suffix}"
     if path.suffix not in ((".jinja",) if suffix == ".jinja" else YAML_SUFFIXES):
-        raise ConfigError(f"--output {path}: write a name that ends in {suffix}")
+        raise ConfigError(f"{option('output', str(path))}: write a name that ends in {suffix}")
     if not is_sentence and source.suffix in (".jinja", *YAML_SUFFIXES):
         file_text = source.read_text(encoding="utf-8-sig")
     else:

@@ -31,11 +31,6 @@ if TYPE_CHECKING:
 
 # In tokens. Ollama has room for 4,096 on a graphics card of less than 24 GB.
 _LONG_PROMPT = 4_000
-_NOT_INCLUDED = (
-    "Tokens are estimated from characters and cached replies, often 10% off. Not included: "
-    "retries, repair questions (--repair), hidden reasoning tokens, and rate limits of the server "
-    "that are not set by --rpm or --tpm."
-)
 
 
 @public_api("plan", RankConfig)
@@ -169,8 +164,16 @@ def _notes(prepared: PreparedRun, judges: Sequence[JudgeForecast], items: int | 
         failing = plural(broken, "judgment")
         notes.append(f"{failing} will fail because the prompt cannot be rendered.")
     if any(judge.estimate.total.requests for judge in judges):
-        notes.append(_NOT_INCLUDED)
+        notes.append(_not_included())
     return notes
+
+
+def _not_included() -> str:
+    return (
+        "Tokens are estimated from characters and cached replies, often 10% off. Not included: "
+        f"retries, repair questions ({option('repair')}), hidden reasoning tokens, and rate limits "
+        f"of the server that are not set by {option('rpm')} or {option('tpm')}."
+    )
 
 
 def _draws_note(judges: Sequence[JudgeForecast], uncertain: Sequence[JudgeForecast]) -> str:

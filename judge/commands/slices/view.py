@@ -8,6 +8,7 @@ from functools import partial
 
 from judge.commands.slices.record import Slices
 from judge.core.format import format_p, number, plural
+from judge.core.messages import full_report
 from judge.report.document import Block, Bullets, Column, Content, Document, Section, Table, table
 from judge.report.format import column_title, decimal_places, mean_text
 from judge.report.views.columns import change_text, marked_mean
@@ -145,7 +146,7 @@ def _table(slices: Slices, name: str, *, short: bool = False) -> Table:
     key = "▲ ▼: significantly above or below the other items."
     hidden = len(slices.items) - len(rows)
     if hidden:
-        key += f" {plural(hidden, 'more slice')}: --full."
+        key += f" {plural(hidden, 'more slice')}: {full_report()}."
     return table(
         (slices.by, "items", *(Column(system, better=column.better) for system in systems)),
         rows,

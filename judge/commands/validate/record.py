@@ -8,6 +8,7 @@ from typing import ClassVar
 from judge.core import plugins
 from judge.core.errors import ConfigError
 from judge.core.format import plural
+from judge.core.messages import option
 from judge.stats.calibration import Calibrated
 from judge.stats.coefficients import LEVELS, Level
 from judge.stats.disagreements import Disagreements
@@ -54,5 +55,6 @@ def check_level(level: str) -> Level:
         if level == known:
             return known
     if level in _FORMER_LEVELS:
-        raise ConfigError(f"--level: {level!r} is called {_FORMER_LEVELS[level]}")
-    raise ConfigError(f"--level: {plugins.unknown_name_message('level', level, list(LEVELS))}")
+        raise ConfigError(f"{option('level')}: {level!r} is called {_FORMER_LEVELS[level]}")
+    message = plugins.unknown_name_message("level", level, list(LEVELS))
+    raise ConfigError(f"{option('level')}: {message}")

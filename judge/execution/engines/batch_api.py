@@ -25,6 +25,7 @@ from judge.core.errors import (
     Transient,
 )
 from judge.core.format import plural
+from judge.core.messages import option
 from judge.core.records import Request, Response
 from judge.execution import token_estimates
 from judge.execution.budget import BudgetLedger
@@ -200,12 +201,13 @@ class BatchEngine:
         batches = Capabilities.of(provider).batches
         if batches is None:
             raise ConfigError(
-                f"--engine batch: {provider.name}/{provider.model} has no Batch API, which only "
-                "chat endpoints have; leave the option out"
+                f"{option('engine', 'batch')}: {provider.name}/{provider.model} has no Batch API, "
+                "which only chat endpoints have; leave the option out"
             )
         if context.folder is None:
             raise ConfigError(
-                "--engine batch keeps what it waits for in the cache; leave out --no-cache"
+                f"{option('engine', 'batch')} keeps what it waits for in the cache; leave out "
+                f"{option('cache', False)}"
             )
         store = BatchJobStore(context.folder / FOLDER, provider.endpoint)
         return cls(batches, store, context)
@@ -282,8 +284,8 @@ class BatchEngine:
             if clock.expired():
                 self._gathered.fail_all(
                     DeadlineReached(
-                        "the time for judging (--deadline) is up; batches at the provider go on "
-                        "without it"
+                        f"the time for judging ({option('deadline')}) is up; batches at the "
+                        "provider go on without it"
                     )
                 )
             else:

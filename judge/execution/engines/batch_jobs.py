@@ -18,6 +18,7 @@ from typing import Any
 
 from judge.core import files
 from judge.core.errors import StorageError
+from judge.core.messages import option, start_again
 from judge.core.records import Request
 from judge.providers.batches import Batch
 
@@ -193,5 +194,5 @@ def _translating_errors(folder: Path) -> Iterator[None]:
     except OSError as error:
         raise StorageError(
             f"{folder}: {error.strerror or error}; make room or name another folder with "
-            "--cache DIR, then start the same command again"
+            f"{option('cache', 'DIR')}, then {start_again()}"
         ) from error

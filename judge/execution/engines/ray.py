@@ -24,6 +24,7 @@ from typing import Any, Self
 from judge.core.errors import ConfigError, JudgeError, MissingExtra, Refused, Transient
 from judge.core.format import plural
 from judge.core.huggingface import first_line
+from judge.core.messages import option
 from judge.core.records import Request, Response
 from judge.core.version import __version__
 from judge.execution.engines import EngineContext, MakeLayer
@@ -68,7 +69,7 @@ def check_address() -> None:
     is_port = port.isdecimal() and 0 < int(port) < 65_536
     if "://" in address or not host or not is_port:
         raise ConfigError(
-            f"--engine ray: $RAY_ADDRESS is {address!r}; start judge on a machine of the cluster "
+            f"{option('engine', 'ray')}: $RAY_ADDRESS is {address!r}; start judge on a machine of the cluster "
             "and write auto, or write HOST:PORT, as ray start says it (Ray Client, ray://, is not "
             "supported)"
         )
@@ -78,7 +79,7 @@ def check_address() -> None:
         socket.create_connection(target, timeout=_CONNECT_TIMEOUT).close()
     except OSError as error:
         raise ConfigError(
-            f"--engine ray: no Ray cluster answers at $RAY_ADDRESS {address} ({error}); start one "
+            f"{option('engine', 'ray')}: no Ray cluster answers at $RAY_ADDRESS {address} ({error}); start one "
             "there (ray start --head), or unset the variable for workers on this machine alone"
         ) from error
 
@@ -127,7 +128,9 @@ def _init(processes: int) -> None:
         )
     except Exception as error:
         location = "on this machine" if address == "local" else f"at $RAY_ADDRESS {address}"
-        raise ConfigError(f"--engine ray: no cluster {location}: {first_line(error)}") from error
+        raise ConfigError(
+            f"{option('engine', 'ray')}: no cluster {location}: {first_line(error)}"
+        ) from error
 
 
 def disconnect() -> None:
@@ -263,7 +266,9 @@ class RayEngine:
     def open(cls, context: EngineContext) -> Self:
         """Return the engine of a run; starts nothing. Raises MissingExtra without Ray."""
         if find_spec("ray") is None:
-            raise MissingExtra("--engine ray needs the package ray: pip install 'textjudge[ray]'")
+            raise MissingExtra(
+                f"{option('engine', 'ray')} needs the package ray: pip install 'textjudge[ray]'"
+            )
         check_address()
         recipe(context.provider)
         return cls(context)
@@ -311,7 +316,9 @@ class RayEngine:
         except Exception as error:
             if not _is_death(error):
                 problem = f"the worker on {worker.node} failed: {_cause(error)!r}"
-                raise Refused(f"--engine ray: {problem}", billed=True, stops="if_first") from error
+                raise Refused(
+                    f"{option('engine', 'ray')}: {problem}", billed=True, stops="if_first"
+                ) from error
             self._lost_requests += 1
             self._count_losses()
             # Only the first of the actor's requests starts a new one.
@@ -385,7 +392,7 @@ class RayEngine:
             raise self._failure
         if not enough(worker.ready for worker in self._workers):
             raise Refused(
-                f"--engine ray: none of {len(self._workers)} workers had a place within "
+                f"{option('engine', 'ray')}: none of {len(self._workers)} workers had a place within "
                 f"{seconds:.0f} s: the cluster has no room, or its nodes' ports are not open to "
                 "this machine; see ray status",
                 stops="always",
@@ -433,14 +440,14 @@ class RayEngine:
             except Exception as error:
                 if not _is_death(error):
                     raise ConfigError(
-                        f"--engine ray: the worker on {worker.node} cannot ask this judge: "
+                        f"{option('engine', 'ray')}: the worker on {worker.node} cannot ask this judge: "
                         f"{_cause(error)}\nIt has the environment in which Ray was started there, "
                         f"and needs textjudge {__version__}."
                     ) from error
                 await self._bury(worker)
         if endpoint != self._provider.endpoint:
             raise ConfigError(
-                f"--engine ray: the worker on {node} would ask {endpoint}, and not "
+                f"{option('engine', 'ray')}: the worker on {node} would ask {endpoint}, and not "
                 f"{self._provider.endpoint}: are its files the same as here?"
             )
         worker.node = node
@@ -455,7 +462,7 @@ class RayEngine:
         most_deaths = _MAX_DEATHS if self._answered else _MAX_FIRST_DEATHS
         if worker.deaths >= most_deaths:
             raise Refused(
-                f"--engine ray: {worker.deaths} workers in a row died on {worker.node} before they "
+                f"{option('engine', 'ray')}: {worker.deaths} workers in a row died on {worker.node} before they "
                 "had answered anything. Ray's logs there say why; memory may be short.",
                 stops="always",
             )
@@ -523,8 +530,8 @@ def recipe(provider: Provider) -> bytes:
     except Exception as error:
         # An object's own pickling may raise anything.
         raise ConfigError(
-            f"--engine ray: {provider.name}/{provider.model} cannot be sent to workers ({error}); "
-            "give its class __reduce__, which says how to make it again, or leave --engine out"
+            f"{option('engine', 'ray')}: {provider.name}/{provider.model} cannot be sent to workers ({error}); "
+            "give its class __reduce__, which says how to make it again, or leave the engine out"
         ) from error
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 
 from judge.core.errors import DeadlineReached
+from judge.core.messages import option
 from judge.core.records import Request, Response
 from judge.execution.layers import Layer
-
-_TIME_IS_UP = "the time for judging (--deadline) is up"
 
 
 class Deadline:
@@ -20,7 +19,7 @@ class Deadline:
 
     async def ask(self, request: Request) -> Response:
         if asyncio.get_running_loop().time() >= self._at:
-            raise DeadlineReached(_TIME_IS_UP)
+            raise DeadlineReached(_time_is_up())
         clock = asyncio.timeout_at(self._at)
         try:
             async with clock:
@@ -28,5 +27,9 @@ class Deadline:
         except TimeoutError:
             # The time-out of a single request is another error.
             if clock.expired():
-                raise DeadlineReached(_TIME_IS_UP) from None
+                raise DeadlineReached(_time_is_up()) from None
             raise
+
+
+def _time_is_up() -> str:
+    return f"the time for judging ({option('deadline')}) is up"

@@ -30,6 +30,7 @@ from judge.metrics.common import (
     failure,
     format_number,
     lacks_source,
+    naming_a_judge,
     no_reference,
     number,
     paired,
@@ -50,10 +51,6 @@ RECALL = "claims_recall"
 F1 = "claims_f1"
 COLUMNS = (PRECISION, RECALL, F1)
 THRESHOLD = 0.5
-NO_JUDGE = (
-    "claims: a judge model lists and checks the claims: name one with --model NAME, or in Python "
-    'call judge.evaluate(rows, [], metrics="claims", model=NAME)'
-)
 Side = tuple[Claim, ...] | ModelError
 """The checked claims of a text, or why there are none."""
 
@@ -134,7 +131,10 @@ class Claims(BaseMetric):
 
     def _judge(self) -> Ask:
         if self.context.ask is None:
-            raise ConfigError(NO_JUDGE)
+            raise ConfigError(
+                "claims: a judge model lists and checks the claims: name one with "
+                f"{naming_a_judge('claims')}"
+            )
         return self.context.ask
 
     @cached_property

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 from judge import text
 from judge.core import huggingface
 from judge.core.errors import ConfigError
+from judge.core.messages import option
 from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.core.signature import Signature
 from judge.core.version import __version__
@@ -25,6 +26,7 @@ from judge.metrics.common import (
     choice_option,
     failure,
     lacks_source,
+    naming_a_judge,
     number,
     text_option,
     whole_number,
@@ -59,16 +61,6 @@ BACKENDS = ("llm", "models")
 LLM = "llm"
 _MODEL_OPTIONS = ("template", "null", "beams", "question_tokens", "input_tokens", "batch_tokens")
 _BERTSCORE_OPTIONS = ("bertscore_model", "bertscore_layer")
-NO_JUDGE = (
-    "qags: no judge and no models. Name a judge with --model NAME (in Python call judge.evaluate("
-    'rows, [], metrics="qags", model=NAME)), or two models that make and answer questions: --set '
-    "qags.backend=models --set qags.questions=GENERATOR --set qags.answers=READER"
-)
-_NO_MODELS = (
-    "qags: backend=models needs two models, folders or names on the Hugging Face hub: --set "
-    "qags.questions=GENERATOR (answer-aware question generation, T5-style) and --set "
-    "qags.answers=READER (extractive question answering)"
-)
 _NO_OUTPUT = "has an empty output, which has no themes to ask about: it is not measured"
 _SIZE = (whole_number, 1, 1_000_000)
 
@@ -149,12 +141,12 @@ class Qags(BaseMetric):
         super().__post_init__()
         stages = self.stages
         if not stages.questions or not stages.answers:
-            raise ConfigError(_NO_MODELS)
+            raise ConfigError(_no_models())
         if self.uses_models != (stages.answers != LLM):
             raise ConfigError("qags: name a model for questions and one for answers")
         self._refuse_unused_options()
         if self.asks and self.context.ask is None:
-            raise ConfigError(NO_JUDGE)
+            raise ConfigError(_no_judge())
         if stages.themes != LLM:
             Nouns(stages.themes)  # reports missing packages before a judge is paid
         self._models  # noqa: B018 - reports models that cannot be used
@@ -172,10 +164,10 @@ class Qags(BaseMetric):
             owner_by_option |= dict.fromkeys(_BERTSCORE_OPTIONS, of_bertscore)
         if not self.uses_models and not uses_bertscore:
             owner_by_option["device"] = f"{of_models} and of {of_bertscore}"
-        for option, owner in owner_by_option.items():
-            if getattr(self, option) is not None:
+        for name, owner in owner_by_option.items():
+            if getattr(self, name) is not None:
                 raise ConfigError(
-                    f"qags: {option} is an option of {owner}, which this run does not use: omit it"
+                    f"qags: {name} is an option of {owner}, which this run does not use: omit it"
                 )
 
     @property
@@ -284,7 +276,7 @@ class Qags(BaseMetric):
         """Return new stages, so that their signatures show what these outputs needed."""
         if self.context.ask is None or not self.asks:
             if self._models is None:
-                raise ConfigError(NO_JUDGE)
+                raise ConfigError(_no_judge())
             return Stages(self._nouns(), *self._models)
         language = self.language or self.context.language or text.detect_language(outputs)
         judged = judge_model.open(self.context.ask, language)
@@ -405,3 +397,20 @@ def _set_options(options: Qags, *names: str) -> dict[str, Any]:
     """Return the options of these names that are not None."""
     values = {name: getattr(options, name) for name in names}
     return {name: value for name, value in values.items() if value is not None}
+
+
+def _no_judge() -> str:
+    models = {"backend": "models", "questions": "GENERATOR", "answers": "READER"}
+    return (
+        f"qags: no judge and no models. Name a judge with {naming_a_judge('qags')}, or two models "
+        f"that make and answer questions: {option('set', {'qags': models})}"
+    )
+
+
+def _no_models() -> str:
+    models = {"questions": "GENERATOR", "answers": "READER"}
+    return (
+        "qags: backend=models needs two models, folders or names on the Hugging Face hub: "
+        f"{option('set', {'qags': models})}. GENERATOR generates questions for answers "
+        "(T5-style), READER answers questions from a text"
+    )

@@ -17,6 +17,7 @@ from unicodedata import normalize
 
 from judge import text
 from judge.core.errors import ConfigError, MissingExtra
+from judge.core.messages import option
 from judge.core.plugins import unknown_name_message
 from judge.core.records import fold, whole
 from judge.metrics.base import ModelError
@@ -260,7 +261,7 @@ class Nouns:
                 continue
             # A text that English's finder refuses needs no model; see `themes`.
             if not text.is_cjk(output) and not is_other_language(output):
-                raise MissingExtra(_NO_ENGLISH)
+                raise MissingExtra(_no_english())
 
     def themes(self, outputs: Sequence[str]) -> list[list[str] | ModelError]:
         """Return each text's themes in order of appearance, each once, ignoring case.
@@ -290,7 +291,7 @@ class Nouns:
         """Return the places of the themes in a cleaned text, in order; results are cached."""
         name = self._tool or (self._english if language == "en" else language)
         if not name:
-            raise MissingExtra(_NO_ENGLISH)
+            raise MissingExtra(_no_english())
         self._used.add(name)
         if (clean, name) not in self._cache:
             self._cache[clean, name] = self._find_spans(clean, name)
@@ -332,11 +333,15 @@ _NOT_ENGLISH = ModelError(
     "(themes=spacy:fr_core_news_sm), or backend=llm; "
     "themes=spacy:en_core_web_sm if it is English",
 )
-_NO_ENGLISH = (
-    "qags: the nouns of English texts need spaCy and a model: pip install spacy, "
-    "then python -m spacy download en_core_web_sm; or name another with "
-    "--set qags.themes=spacy:MODEL, or leave out qags.backend to ask the judge"
-)
+
+
+def _no_english() -> str:
+    return (
+        "qags: the nouns of English texts need spaCy and a model: pip install spacy, then python "
+        "-m spacy download en_core_web_sm; or name another with "
+        f"{option('set', {'qags': {'themes': 'spacy:MODEL'}})}, or leave out qags.backend to ask "
+        "the judge"
+    )
 
 
 def clean(original: str) -> str:

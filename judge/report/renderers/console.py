@@ -18,6 +18,7 @@ from rich.text import Text
 
 from judge.core.format import escape_controls, one_line
 from judge.core.line_breaks import break_offsets, longest_piece
+from judge.core.messages import full_report, in_python
 from judge.report import document as blocks
 from judge.report.document import Document
 
@@ -135,7 +136,8 @@ def _print_footer(document: Document, screen: _Screen) -> None:
     """Print the last lines, and the commands that help now."""
     console = screen.console
     commands = []
-    for command in document.next:
+    # They are commands of a shell.
+    for command in () if in_python() else document.next:
         is_unfilled = "RUN" in command.split()
         is_done = screen.full and command.endswith("--full")
         if not (is_unfilled or is_done):
@@ -329,7 +331,7 @@ def _(block: blocks.Table, screen: _Screen) -> None:
             hidden.append(f"{n_hidden} more {'column' if n_hidden == 1 else 'columns'}")
         if block.short:
             hidden.append("intervals and details")
-        more = f"{', '.join(hidden)}: --full" if hidden else ""
+        more = f"{', '.join(hidden)}: {full_report()}" if hidden else ""
         key = " · ".join(filter(None, (key, more)))
     if key:
         console.print(_text(key, "dim"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from html import unescape
 from pathlib import Path
 
@@ -72,17 +72,18 @@ def render(document: Document) -> str:
     return standalone(charts(document))
 
 
-def plot(document: Document, name: str = "") -> str:
+def plot(document: Document, name: str = "", usual: Collection[str] = ()) -> str:
     """Draw the charts with this name, or with names that begin with it and a hyphen.
 
-    Without a name, draw the summary's charts. Raises ConfigError for an unknown name and for a
-    document without charts.
+    Without a name, draw the `usual` charts, and if there are none, the summary's. Raises
+    ConfigError for an unknown name and for a document without charts.
     """
     known = charts(document)
     if not known:
         raise ConfigError("this report has no charts")
     if not name:
-        return standalone(list(_charts(document.summary)) or known[:1])
+        chosen = [chart for chart in known if chart.name in usual]
+        return standalone(chosen or list(_charts(document.summary)) or known[:1])
     prefix = f"{name}-"
     chosen = [chart for chart in known if chart.name == name or chart.name.startswith(prefix)]
     if not chosen:

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from judge.core import plugins
 from judge.core.format import first_names, one_line, plural, seconds
+from judge.core.messages import full_report
 from judge.report.document import (
     Block,
     Bullets,
@@ -152,7 +153,7 @@ def _footer(
     outcomes: Outcomes, pairs: Sequence[_Pair], failing: Sequence[_Pair], n_lines: int
 ) -> Iterator[str]:
     if n_lines > _TOP:
-        yield f"{n_lines - _TOP:,} more: --full"
+        yield f"{n_lines - _TOP:,} more: {full_report()}"
     took = seconds(sum(outcome.seconds for outcome in outcomes))
     checks = "nothing was checked"
     if pairs:

@@ -686,7 +686,7 @@ def test_draws_go_in_batches_once_the_first_requests_taught_how(
     [
         ({"model": "decisions/test-model"}, "only chat endpoints"),
         ({"model": ScriptedProvider(lambda _: 4)}, "only chat endpoints"),
-        ({"cache": False}, "leave out --no-cache"),
+        ({"cache": False}, "leave out cache=False"),
         ({"engine": "bath"}, "did you mean 'batch'"),
     ],
 )
