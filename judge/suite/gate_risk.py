@@ -96,16 +96,22 @@ class GateRisk:
             other = None
             if other_items is not None and judged in sampled:
                 other = _share_changed(other_items[:, position], met_now[position])
+                # Other items have other replies, too.
+                other = max(other, same or 0.0)
             risk = CaseRisk(
                 judged.case.name, judged.verdict.status, judged.verdict.met, same, other
             )
             risks.append(self._with_mends(risk, judged) if mends else risk)
         passed = self.others_met and bool(met_now.all())
+        suite_same = self._suite_share(same_texts, passed)
+        suite_other = None
+        if other_items is not None:
+            suite_other = max(suite_same, self._suite_share(other_items, passed))
         return SuiteRisk(
             tuple(risks),
             passed,
-            self._suite_share(same_texts, passed),
-            None if other_items is None else self._suite_share(other_items, passed),
+            suite_same,
+            suite_other,
             sum(not self._is_known(judged) for judged in self.cases),
             self.n_reruns,
         )

@@ -8,7 +8,7 @@ Replies are drawn from what the run knows of them:
   frequent label of their text (empirical Bayes), so that five draws that are alike do not mean that
   a sixth one is.
 - A score from token probabilities is their mean, which a new request gives again.
-- The other replies behind a single label are unknown.
+- Other replies than a single label are unknown, and so are those to a judgment that failed.
 """
 
 from __future__ import annotations
@@ -125,14 +125,12 @@ class Redraws:
         self._unknown: set[tuple[str, str, str]] = set()
         criterion_columns = {column.name for column in columns(result).values()}
         for position, row in enumerate(self._rows):
-            if not isinstance(row, Score):
-                continue
             column = column_by_name[row.column]
-            draws = _Draws.of(row, column)
+            draws = _Draws.of(row, column) if isinstance(row, Score) else None
             is_judged = row.column in criterion_columns or bool(column.judge)
             if draws is not None:
                 self._draws[position] = draws
-            elif is_judged and (row.provenance.method in _UNKNOWN or _is_one_draw(row)):
+            elif is_judged and _has_unknown_replies(row):
                 self._unknown.add((column.criterion or column.name, row.item, row.system))
         self._prior = self._priors()
         self._samples_by_item: dict[str, list[Sample]] = {}
@@ -278,5 +276,10 @@ def _numbered(item: str, number: int) -> str:
     return f"{item}{_AGAIN}{number}"
 
 
-def _is_one_draw(score: Score) -> bool:
-    return score.provenance.method == "samples" and score.provenance.n < 2
+def _has_unknown_replies(row: Row) -> bool:
+    """Return whether other replies may say something that the run does not know."""
+    # A judgment that failed may succeed the next time.
+    if not isinstance(row, Score):
+        return True
+    method = row.provenance.method
+    return method in _UNKNOWN or (method == "samples" and row.provenance.n < 2)

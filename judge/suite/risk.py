@@ -13,8 +13,8 @@ class CaseRisk:
     """How often the verdict on a case changes.
 
     `same_texts` is the share (0–1) of reruns with new replies to the same texts, None if other
-    replies are unknown. `other_items` is the share of reruns with other items of the same kind,
-    None if the case is about certain items. `mends` are changes after which about 5% of reruns or
+    replies are unknown. `other_items` is the share of reruns with other items of the same kind, at
+    least `same_texts`; None if the case is about certain items. `mends` are changes after which about 5% of reruns or
     fewer change the verdict, each alone, the cheapest first.
     """
 

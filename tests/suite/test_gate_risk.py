@@ -66,6 +66,11 @@ def test_the_risk_of_a_single_reply_is_unknown(mixed: Result) -> None:
     assert risk.n_unknown == 1
 
 
+def test_the_risk_of_a_failed_judgment_is_unknown(make: ScoreMaker) -> None:
+    risk = risk_of(make.result(make.failed("a", "x")), {"expect": {"min": 4}})
+    assert (risk.cases[0].status, risk.cases[0].same_texts) == ("error", None)
+
+
 def test_a_judgment_of_two_cases_is_drawn_once(mixed: Result) -> None:
     keys = {"item": "doc-1", "expect": {"min": 4.1}}
     risk = risk_of(mixed, keys, {**keys, "name": "again"})

@@ -37,7 +37,7 @@ def blocks(risk: SuiteRisk, name: str) -> Iterator[Block]:
 
 def _sentences(risk: SuiteRisk, name: str) -> Iterator[str]:
     now, then = ("passes", "fail") if risk.passed else ("fails", "pass")
-    reason = "one reply does not show what others would say"
+    reason = "a single or failed reply does not show what others would say"
     if risk.n_unknown == len(risk.cases):
         yield f"{name} {now}; the risk on the same texts is unknown: {reason}."
     else:
@@ -57,8 +57,12 @@ def _rate(share: float | None, unknown: str) -> str:
 
 
 def _mend(case: CaseRisk) -> str:
-    if case.risk is None:
-        return "more draws"
-    if case.risk <= ACCEPTABLE:
-        return ""
-    return ", or ".join(case.mends) or "none found: expect something else"
+    """Return what brings the risk of a case down; "" if nothing has to."""
+    mends = list(case.mends)
+    is_unknown = case.same_texts is None and case.status != "error"
+    if is_unknown:
+        mends.append("more draws")
+    if mends:
+        return ", or ".join(mends)
+    is_high = case.risk is not None and case.risk > ACCEPTABLE
+    return "none found: expect something else" if is_high else ""
