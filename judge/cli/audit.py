@@ -11,6 +11,7 @@ import click
 
 from judge.cli.options import (
     Command,
+    check_run_folder,
     data_argument,
     full_option,
     option,
@@ -19,7 +20,7 @@ from judge.cli.options import (
     to_config,
 )
 from judge.cli.run import Display, run_interruptibly
-from judge.cli.terminal import print_message, print_report
+from judge.cli.terminal import print_message, print_report, shows_report
 
 if TYPE_CHECKING:
     from judge.commands.audit.card import JudgeCard
@@ -59,6 +60,7 @@ def audit_command(
     from judge.config import RunConfig
 
     config, folder = to_config(data, options, RunConfig)
+    check_run_folder(folder)
     probe_names = PROBES if probes is None else probes
     audit_plan = plan_audit(config, items=items, probes=probe_names)
     if not quiet:
@@ -76,7 +78,7 @@ def audit_command(
         return run_audit(audit_plan, progress, watch)
 
     card = run_interruptibly(work, quiet=quiet, reply_store=config.replies_kept_in)
-    if not quiet:
+    if shows_report(format, quiet=quiet):
         print_report(card, format, full=full)
     if card.failures:
         kinds = ", ".join(f"{count:,} {kind}" for kind, count in card.failures.items())

@@ -33,6 +33,7 @@ from judge.cli.terminal import (
     print_message,
     print_report,
     print_untrusted,
+    shows_report,
 )
 from judge.core.errors import ConfigError, StorageError
 
@@ -109,7 +110,7 @@ def diff_command(
         return run_diff(diff_plan, progress, watch)
 
     diff = run_interruptibly(work, quiet=quiet, reply_store=config.replies_kept_in)
-    if output is not None or not quiet:
+    if output is not None or shows_report(format, quiet=quiet):
         print_report(diff, format, full=full, output=output)
     raise click.exceptions.Exit(1 if diff.failed else 0)
 
@@ -404,7 +405,7 @@ def criteria_improve(
         return run_improvement(plan, progress, lambda name, run: display(run.judges, label=name))
 
     result = run_interruptibly(work, quiet=quiet, reply_store=config.replies_kept_in)
-    if not quiet:
+    if shows_report(format, quiet=quiet):
         print_report(result, format, full=full)
     failed, judged = result.judgments
     if failed:

@@ -54,6 +54,10 @@ _COMMON = (
     "format",
 )
 """The options that most people need: the only ones of a run that `--help` shows, in this order."""
+_RUN_FOLDER = (
+    "this option is called --out and names the folder of the run; to have the report in a file, "
+    "leave it out and end the command with > FILE"
+)
 _HELP_ALL = "judge.help_all"
 _SYSTEM = "--system"
 
@@ -246,6 +250,8 @@ class Command(click.Command):
             known = {name for parameter in self.get_params(ctx) for name in parameter.opts}
             former = error.option_name.removeprefix("--")
             current = new_name(former, {name.removeprefix("--") for name in known})
+            if former == "output" and current:
+                raise ConfigError(f"--output: {_RUN_FOLDER}") from None
             if current:
                 raise ConfigError(
                     f"{error.option_name}: this option is called --{current}"
@@ -371,6 +377,7 @@ _SHORT = {
     ),
     "no_cache": _Short("--no-cache", "cache", False, "Ignore the cache."),
 }
+_REPORT_SUFFIXES = (".csv", ".html", ".json", ".md", ".parquet", ".tex", ".tsv", ".txt", ".xml")
 _COMMA_SEPARATED = (
     "map",
     "systems",
@@ -385,22 +392,14 @@ _COMMA_SEPARATED = (
 
 def run_options(command: config.Command, only: tuple[str, ...] = ()) -> tuple[Option, ...]:
     """Return the options of a run that a command takes, or only those with these names."""
-    from judge import config
-
-    # `judge plan --rank` takes the options of a ranking, too.
-    kind = config.RankConfig if command in ("rank", "plan") else config.RunConfig
-    return _run_options(command, kind, only)
+    return _run_options(command, only)
 
 
 # click asks a command for its options several times.
 @cache
-def _run_options(
-    command: config.Command, kind: type[config.RunConfig], only: tuple[str, ...]
-) -> tuple[Option, ...]:
-    from judge import config
-
+def _run_options(command: config.Command, only: tuple[str, ...]) -> tuple[Option, ...]:
     options = []
-    for field in config.run_options(command, kind).values():
+    for field in _fields(command).values():
         # Data are the argument.
         if field.name == "data":
             continue
@@ -411,6 +410,20 @@ def _run_options(
                 names = [short.flag, name]
                 options.append(Option(names, help=short.help, is_flag=True, group=field.group))
     return tuple(options)
+
+
+def _fields(command: config.Command) -> dict[str, config.Option]:
+    """Return the fields of the configuration that a command takes as options."""
+    from judge import config
+
+    if command == "rank":
+        return config.run_options(command, config.RankConfig)
+    fields = config.run_options(command)
+    if command == "plan":
+        # `judge plan --rank` takes the options of a ranking, too. Those that a run has as well are
+        # described as a run's.
+        return config.run_options(command, config.RankConfig) | fields
+    return fields
 
 
 def _run_option(field: config.Option) -> Option:
@@ -449,7 +462,7 @@ def _help_of(field: config.Option) -> str:
     if field.choices:
         *others, last = map(str, field.choices)
         text += f": {', '.join(others)} or {last}"
-    if field.default not in (None, (), {}) and field.default is not False:
+    if field.default not in (None, (), {}, "") and field.default is not False:
         defaults = field.default if isinstance(field.default, tuple) else (field.default,)
         default = ",".join(map(str, defaults)).removesuffix(".0")
         text += f" (default: {default})"
@@ -506,6 +519,16 @@ def read_config(data: Path, options: Mapping[str, Any], kind: type[Config]) -> C
     if not data.exists():
         raise ConfigError(f"{data}: no such file{nearby(data)}")
     return kind.load(data, options)
+
+
+def check_run_folder(folder: Path | None) -> None:
+    """Raise ConfigError if the folder of a run has the name of a report, and is no folder yet."""
+    is_report = folder is not None and folder.suffix.lower() in _REPORT_SUFFIXES
+    if is_report and folder is not None and not folder.is_dir():
+        raise ConfigError(
+            f"--out {folder}: is the folder of the run, not a file. Name a folder; to have the "
+            f"report in a file, add --format NAME and end the command with > {folder}"
+        )
 
 
 def to_config(data: Path, options: Mapping[str, Any], kind: type[Config]) -> tuple[Config, Path]:

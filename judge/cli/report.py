@@ -11,6 +11,7 @@ import click
 from judge.cli.options import (
     PATH,
     Command,
+    check_run_folder,
     columns_option,
     export_option,
     format_option,
@@ -23,7 +24,13 @@ from judge.cli.options import (
     to_config,
 )
 from judge.cli.run import execute, exit_with_status, refuse_options
-from judge.cli.terminal import check_exports, check_outputs, print_report, write_exports
+from judge.cli.terminal import (
+    check_exports,
+    check_outputs,
+    print_report,
+    shows_report,
+    write_exports,
+)
 from judge.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -316,10 +323,10 @@ def validate_command(
     show = partial(
         print_report, format=format, full=full, output=output, table=table, columns=columns
     )
-    # A report that was asked for, in a file or a format, is written all the same.
-    silent = quiet and output is None and format == "console"
+    silent = output is None and not shows_report(format, quiet=quiet)
     if samples.is_data(data):
         config, folder = to_config(data, options, RunConfig)
+        check_run_folder(folder)
         result = execute(config, folder, quiet=quiet, rated=True)
         validation = compare_judges(result, *others, seed=config.seed, ratings=config.ratings)
         if not silent:

@@ -16,6 +16,7 @@ from click.core import ParameterSource
 from judge.cli.options import (
     PATH,
     Command,
+    check_run_folder,
     data_argument,
     export_option,
     format_option,
@@ -25,7 +26,13 @@ from judge.cli.options import (
     report_format,
     to_config,
 )
-from judge.cli.terminal import check_exports, print_message, print_report, write_exports
+from judge.cli.terminal import (
+    check_exports,
+    print_message,
+    print_report,
+    shows_report,
+    write_exports,
+)
 from judge.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -142,9 +149,10 @@ def _run(
     plugins.load("formats", format)
     exports = check_exports(export)
     config, folder = to_config(data, options, kind)
+    check_run_folder(folder)
     result = execute(config, folder, quiet=quiet)
     write_exports(result, exports)
-    if not quiet:
+    if shows_report(format, quiet=quiet):
         print_report(result, format, full=full, folder=folder)
     exit_with_status(result)
 

@@ -153,6 +153,11 @@ def print_untrusted(text: str, format: str = "") -> None:
     click.echo(text)
 
 
+def shows_report(format: str, *, quiet: bool) -> bool:
+    """Return whether a command prints its report: `--quiet` silences the console's format only."""
+    return not quiet or format != "console"
+
+
 def print_report(
     finished: Any,
     format: str = "console",

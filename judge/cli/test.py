@@ -11,9 +11,17 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from judge.cli.options import PATH, Command, format_option, full_option, option, quiet_option
+from judge.cli.options import (
+    PATH,
+    Command,
+    check_run_folder,
+    format_option,
+    full_option,
+    option,
+    quiet_option,
+)
 from judge.cli.run import run_interruptibly, write_outputs
-from judge.cli.terminal import check_outputs, print_message, print_report, write
+from judge.cli.terminal import check_outputs, print_message, print_report, shows_report, write
 from judge.core import plugins
 from judge.core.errors import JudgeError, StorageError
 
@@ -98,6 +106,7 @@ def suites_command(
     """
     from judge.config import criterion_entries
 
+    check_run_folder(out)
     outputs = {"--junit": junit, "--markdown": markdown}
     check_outputs(outputs, [*suites, options.get("replay"), options.get("record")])
     entries = [entry for text in criteria for entry in criterion_entries(text)]
@@ -121,7 +130,7 @@ def suites_command(
         with suppress(StorageError):
             _write_reports(_failed_outcomes(suites[0], error), junit, markdown)
         raise
-    if not quiet:
+    if shows_report(format, quiet=quiet):
         print_report(outcomes, format, full=full)
     _write_reports(outcomes, junit, markdown)
     if any(outcome.trouble for outcome in outcomes):

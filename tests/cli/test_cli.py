@@ -591,7 +591,6 @@ def test_a_name_of_100_kilobytes_is_cut_in_the_message(
     ("words", "former", "new"),
     [
         (("run", "data.csv"), "--force", "--overwrite"),
-        (("run", "data.csv"), "--output", "--out"),
         (("criteria", "render", "overall", "data.csv"), "--rival", "--opponent"),
     ],
 )
@@ -601,3 +600,39 @@ def test_a_former_name_of_an_option_is_answered_with_the_new_one(
     result = command(*words, former)
     assert result.code == 2
     assert f"{former}: this option is called {new}" in result.err
+
+
+@pytest.mark.parametrize("command_line", ["run data.jsonl", "test s.judge.yaml"])
+def test_the_option_output_of_a_run_says_how_a_report_gets_into_a_file(
+    command_line: str, command: Callable[..., Any]
+) -> None:
+    result = command(*command_line.split(), "--output", "report.json")
+    assert result.code == 2
+    assert "--output: this option is called --out" in result.err
+    assert "> FILE" in result.err
+
+
+@pytest.mark.parametrize("command_line", ["run data.jsonl", "rank data.jsonl", "test s.judge.yaml"])
+def test_a_report_as_the_folder_of_a_run_is_refused_before_anything_is_paid(
+    command_line: str, folder: Path, command: Callable[..., Any]
+) -> None:
+    result = command(*command_line.split(), "--out", "report.csv")
+    assert result.code == 2
+    assert "--out report.csv: is the folder of the run, not a file" in result.err
+    assert not (folder / "report.csv").exists()
+
+
+def test_a_folder_with_the_name_of_a_report_may_keep_a_run(
+    folder: Path, command: Callable[..., Any]
+) -> None:
+    (folder / "old.csv").mkdir()
+    done = command("run", "data.jsonl", *SCRIPTED, "--out", "old.csv", "--quiet")
+    assert done.code == 0, done.err
+
+
+def test_quiet_prints_a_report_for_programs_all_the_same(
+    folder: Path, command: Callable[..., Any]
+) -> None:
+    done = command("run", "data.jsonl", *SCRIPTED, "--quiet", "--json")
+    assert json.loads(done.out)["schema"] == "judge.report/1"
+    assert done.err == ""
