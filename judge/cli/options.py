@@ -392,14 +392,18 @@ _COMMA_SEPARATED = (
 
 def run_options(command: config.Command, only: tuple[str, ...] = ()) -> tuple[Option, ...]:
     """Return the options of a run that a command takes, or only those with these names."""
-    return _run_options(command, only)
+    from judge import config
+
+    return _run_options(command, config.RunConfig, only)
 
 
 # click asks a command for its options several times.
 @cache
-def _run_options(command: config.Command, only: tuple[str, ...]) -> tuple[Option, ...]:
+def _run_options(
+    command: config.Command, kind: type[config.RunConfig], only: tuple[str, ...]
+) -> tuple[Option, ...]:
     options = []
-    for field in _fields(command).values():
+    for field in _fields(command, kind).values():
         # Data are the argument.
         if field.name == "data":
             continue
@@ -412,13 +416,13 @@ def _run_options(command: config.Command, only: tuple[str, ...]) -> tuple[Option
     return tuple(options)
 
 
-def _fields(command: config.Command) -> dict[str, config.Option]:
+def _fields(command: config.Command, kind: type[config.RunConfig]) -> dict[str, config.Option]:
     """Return the fields of the configuration that a command takes as options."""
     from judge import config
 
     if command == "rank":
         return config.run_options(command, config.RankConfig)
-    fields = config.run_options(command)
+    fields = config.run_options(command, kind)
     if command == "plan":
         # `judge plan --rank` takes the options of a ranking, too. Those that a run has as well are
         # described as a run's.
