@@ -11,6 +11,7 @@ from judge.core.errors import JudgeError
 from judge.core.files import store
 from judge.report.document import Document, Section
 from judge.results.result import PAGES, Result, load
+from judge.suite.baseline import PAIRS
 from judge.suite.evaluate import Outcome, Outcomes
 from judge.table import RUN
 
@@ -26,9 +27,12 @@ def is_single_file(paths: Paths) -> bool:
 def run_folder(out: Path, name: str, *, is_alone: bool) -> Path:
     """Return the folder of a suite's run: `out` itself for a single file, else `out`/NAME.
 
-    The runs of a folder have their own folders even if it has one suite: it may have more later.
+    The runs of a folder have their own folders even if it has one suite: it may have more later. A
+    suite that has a run in `out`/NAME keeps it there, because baselines are read from there first.
     """
-    return out if is_alone else out / name
+    of_suite = out / name
+    has_folder = (of_suite / RUN).exists() or (of_suite / PAIRS / RUN).exists()
+    return out if is_alone and not has_folder else of_suite
 
 
 def last_run(folder: Path | None) -> Result | None:

@@ -51,7 +51,7 @@ class MeanTest:
         if self.no_evidence:
             return self.no_evidence
         if self.single and self.items > 1:
-            return "too few items for a test, and one reply each: draw more, or add items"
+            return f"one reply each: draw more, or test at least {MIN_ITEMS} items"
         return ""
 
     @property

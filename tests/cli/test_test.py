@@ -220,6 +220,9 @@ def test_the_page_of_a_run_begins_with_the_verdicts_and_the_last_run(
 def test_a_folder_of_suites_keeps_each_run_in_a_folder(run: Callable[..., Any]) -> None:
     assert run(".", "--out", "runs", "--quiet").code == 0
     assert Path("runs/s/report.html").exists()
+    # A later run of the same suite alone must not leave this one as an old baseline.
+    assert run("s.judge.yaml", "--out", "runs", "--quiet").code == 0
+    assert not Path("runs/report.html").exists()
 
 
 def test_the_risk_of_a_suite_is_shown_for_each_case(run: Callable[..., Any]) -> None:

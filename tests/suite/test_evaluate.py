@@ -535,7 +535,7 @@ def test_equal_texts_are_not_better(make: Any) -> None:
     assert (outcome.status, outcome.reason) == ("passed", "ahead, one reply each")
 
 
-FEW = "too few items for a test, and one reply each: draw more, or add items"
+FEW = "one reply each: draw more, or test at least 6 items"
 
 
 @pytest.mark.parametrize("n", [2, 5])
@@ -927,7 +927,7 @@ def test_p_against_the_baseline_is_corrected_over_the_criteria(make: Any) -> Non
     assert [v.met for v in verdicts] == [True] * 4
 
 
-FEW = "too few items for a test, and one reply each: draw more, or add items"
+FEW = "one reply each: draw more, or test at least 6 items"
 
 
 @pytest.mark.parametrize(

@@ -136,7 +136,7 @@ def few_or_lost(reading: Reading, part: str, status: str) -> bool:
     """Whether the reasons that orders and drift share are right."""
     if part == f"no test on fewer than {MIN_ITEMS} items":
         return status == "undecided" and 1 < reading.n < MIN_ITEMS
-    if part == "too few items for a test, and one reply each: draw more, or add items":
+    if part == "one reply each: draw more, or test at least 6 items":
         return status == "undecided" and 1 < reading.n < MIN_ITEMS
     if match := re.fullmatch(r"(\d+) texts? without a score", part):
         return int(match[1]) >= reading.lost
