@@ -236,7 +236,7 @@ class SuiteFile(pytest.File):
     first_to_fail: SuiteItem | None = None
     """The test that reported why the suite could not be run."""
 
-    def collect(self) -> Iterator[SuiteItem]:
+    def collect(self) -> Iterator[SuiteItem | SuitePart]:
         """Read the suite; send nothing."""
         from judge.core.errors import JudgeError
         from judge.core.format import one_line
@@ -247,15 +247,28 @@ class SuiteFile(pytest.File):
         except JudgeError as error:
             raise self.CollectError(str(error)) from None
         for case in self.suite.cases:
-            yield SuiteItem.from_parent(
-                self, name=one_line(case.name), target=case.name, line=case.line
+            title = one_line(case.name)
+            # pytest reads `a::b [c]` on the command line as `b [c]` in a, so it is collected there.
+            before, bracket, parameter = title.partition("[")
+            names = before.split("::")
+            names[-1] += bracket + parameter
+            if not all(map(str.strip, names)):
+                names = [title]
+            yield _test_or_part(
+                self, names, suite_file=self, title=title, target=case.name, line=case.line
             )
         for target, key in (
             ("limit", "limits"),
             *([("baseline", "baseline")] if self.suite.baseline else []),
         ):
             yield SuiteItem.from_parent(
-                self, name=f"({key})", target=target, line=self.suite.lines.get(key, 1), whole=True
+                self,
+                name=f"({key})",
+                suite_file=self,
+                title=f"({key})",
+                target=target,
+                line=self.suite.lines.get(key, 1),
+                whole=True,
             )
 
     def outcome(self) -> SuiteOutcome:
@@ -266,7 +279,7 @@ class SuiteFile(pytest.File):
             here = [
                 item
                 for item in self.session.items
-                if isinstance(item, SuiteItem) and item.parent is self
+                if isinstance(item, SuiteItem) and item.suite_file is self
             ]
             self._outcome = run_suite_once(
                 self.suite, _session(self.config), frozenset(o.target for o in here if not o.whole)
@@ -274,19 +287,51 @@ class SuiteFile(pytest.File):
         return self._outcome
 
 
+class SuitePart(pytest.Collector):
+    """The beginning of a case's name up to `::`; its only test or part has the `names` after it."""
+
+    def __init__(self, *, names: list[str], options: dict[str, Any], **pytest_options: Any) -> None:
+        super().__init__(**pytest_options)
+        self._names, self._options = names, options
+
+    def collect(self) -> Iterator[SuiteItem | SuitePart]:
+        yield _test_or_part(self, self._names, **self._options)
+
+
+def _test_or_part(
+    parent: pytest.Collector, names: list[str], **options: Any
+) -> SuiteItem | SuitePart:
+    """Return the test with the last of the names, or the part that leads to it."""
+    first, *others = names
+    if others:
+        part: SuitePart = SuitePart.from_parent(parent, name=first, names=others, options=options)
+        return part
+    test: SuiteItem = SuiteItem.from_parent(parent, name=first, **options)
+    return test
+
+
 class Unmet(Exception):
     """An expectation of a suite is not met. Its message is complete without a traceback."""
 
 
 class SuiteItem(pytest.Item):
-    """A case of a suite (`target` is its name), or its limits or baseline, which are about the `whole` suite."""
+    """A case of a suite, or its limits or baseline, which are about the `whole` suite.
 
-    parent: SuiteFile
+    `target` is the name of the case, and `title` the name on one line.
+    """
 
     def __init__(
-        self, *, target: str, line: int, whole: bool = False, **pytest_options: Any
+        self,
+        *,
+        suite_file: SuiteFile,
+        title: str,
+        target: str,
+        line: int,
+        whole: bool = False,
+        **pytest_options: Any,
     ) -> None:
         super().__init__(**pytest_options)
+        self.suite_file, self.title = suite_file, title
         self.target, self.line, self.whole = target, line, whole
         self.add_marker("judge")
 
@@ -294,19 +339,19 @@ class SuiteItem(pytest.Item):
         """Raise Unmet if a verdict on the target is not met, or if the suite could not be run."""
         from judge.commands.pytest_support import unmet_failures
 
-        outcome = self.parent.outcome()
+        outcome = self.suite_file.outcome()
         if outcome.without_judge:
             # Else pytest would name this line as the place of the skipped test.
             raise pytest.skip.Exception(outcome.without_judge, _use_item_location=True)
         if outcome.trouble:
-            first, self.parent.first_to_fail = (
-                self.parent.first_to_fail or self,
-                self.parent.first_to_fail or self,
+            first, self.suite_file.first_to_fail = (
+                self.suite_file.first_to_fail or self,
+                self.suite_file.first_to_fail or self,
             )
             why = (
                 outcome.trouble
                 if first is self
-                else f"the suite could not be run: see {first.name}"
+                else f"the suite could not be run: see {first.title}"
             )
             raise Unmet(f"{why}\n\n{self.path}:{self.line}")
         mine = [
@@ -333,4 +378,4 @@ class SuiteItem(pytest.Item):
         )
 
     def reportinfo(self) -> tuple[Path, int, str]:
-        return self.path, self.line - 1, self.name
+        return self.path, self.line - 1, self.title

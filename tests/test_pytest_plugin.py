@@ -422,6 +422,16 @@ def test_junit_xml_keeps_the_whole_name_of_a_case(folder: pytest.Pytester) -> No
     assert (case.get("classname"), case.get("name")) == ("suite.judge.yaml", name)
 
 
+@pytest.mark.parametrize("name", ["a::b", 'a::b\'s [x]::"c"', "::d"])
+def test_the_id_of_a_case_selects_it_whatever_its_name(folder: pytest.Pytester, name: str) -> None:
+    folder.makefile(".judge.yaml", suite=SUITE.replace("name: clear", f"name: {json.dumps(name)}"))
+    result = run(folder, "--collect-only", "-q", "-k", "not muddled and not limits", deselected=2)
+    (test_id,) = [line for line in result.outlines if line.startswith("suite.judge.yaml::")]
+    assert test_id == f"suite.judge.yaml::{name}"
+    if not name.startswith("::"):
+        run(folder, test_id, passed=1)
+
+
 def test_a_model_that_is_typed_is_asked_once_for_a_suite(
     folder: pytest.Pytester, server: Any
 ) -> None:
