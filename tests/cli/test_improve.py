@@ -84,7 +84,10 @@ def test_a_writer_without_a_revision_leaves_everything_as_it_is(
     done = command(*arguments("--out", "tries"))
     assert done.code == 1
     assert "No usable revision: helpful.yaml stays" in done.out
-    message = "Revision 3 was not tried: no JSON object with question, levels and reason: 'I would rather not.'."
+    message = (
+        "Revision 3 was not tried: no JSON object with question, levels and reason; "
+        "writer.yaml, asked twice, wrote 'I would rather not.'."
+    )
     assert message in " ".join(done.out.split())
     assert not Path("helpful.improved.yaml").exists()
     assert json.loads(Path("tries/result.json").read_bytes())["improved"] is False

@@ -17,9 +17,11 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from jinja2 import Environment, meta
 
 from judge.commands.improve.command import plan_improvement, run_improvement
 from judge.commands.improve.record import Improvement, choose_wording, measure_gain
+from judge.commands.improve.revisions import Case, Rejected, read_wording, writing_prompts
 from judge.config import load_config
 from judge.core.errors import BudgetReached, ConfigError, CriterionError, DataError
 from judge.core.records import Request, Sample
@@ -204,7 +206,7 @@ def test_judges_at_random_gain_in_at_most_5_percent(systems: int) -> None:
 
 NO_REVISIONS: list[tuple[Any, str]] = [
     ("I cannot help with that.", "no JSON object"),
-    ("", "no reply"),
+    ("", "writer, asked twice, wrote nothing"),
     ({"question": "Is {{ output }} good?"}, "template syntax"),
     ({"question": "Is it good?", "levels": {"5": "{% raw %}"}}, "template syntax"),
     ({"question": "Is it good?", "scale": [1, 10]}, "has the key 'scale'"),
@@ -233,6 +235,67 @@ def test_report_says_that_no_revision_is_usable(file: Path) -> None:
     result = improve(file, texts(), writes=writer("I cannot help."), revisions=1)
     assert not result.usable
     assert "No usable revision" in result.report()
+
+
+AGAIN = "You have answered this before"
+
+
+def test_an_unusable_reply_is_asked_for_again_with_what_is_wrong(file: Path) -> None:
+    def write(request: Request) -> Reply:
+        prompt = request.messages[0]["content"]
+        return json.dumps(GOOD) if AGAIN in prompt else "Sure, gladly!"
+
+    writes = ScriptedProvider(write, model="writer")
+    result = improve(file, texts(), writes=writes, revisions=1)
+    assert [trial.skipped for trial in result.trials] == [""]
+    first, second = (request.messages[0]["content"] for request in writes.seen)
+    assert AGAIN not in first
+    assert second.startswith(first)
+    assert "no JSON object with question, levels and reason" in second.removeprefix(first)
+    assert "Sure, gladly!" in second.removeprefix(first)
+
+
+def test_a_second_unusable_reply_names_the_writer_and_is_not_final(
+    file: Path, tmp_path: Path
+) -> None:
+    def attempt(*replies: Any) -> tuple[ScriptedProvider, Improvement]:
+        writes = writer(*replies)
+        writes.endpoint = "there"
+        options = {"cache": tmp_path / "cache", "output": tmp_path / "better.yaml"}
+        return writes, improve(file, texts(), writes=writes, revisions=1, **options)
+
+    refusing, result = attempt("I would rather not.")
+    assert len(refusing.seen) == 2
+    assert result.trials[0].skipped.endswith("; writer, asked twice, wrote 'I would rather not.'")
+    willing, result = attempt(GOOD)
+    assert [AGAIN in request.messages[0]["content"] for request in willing.seen] == [True]
+    assert not result.trials[0].skipped
+
+
+@pytest.mark.parametrize("language", ["ja", "ko", "zh"])
+def test_the_writer_is_asked_in_the_language_of_the_criterion(language: str) -> None:
+    wording = read_wording("relevance", None, language)
+    case = Case(
+        Sample("i", "s", "…", source="…"), "2", "4", high=False, reason="…", comments=("…",)
+    )
+    rejected = {number: Rejected("…", "…") for number in (1, 2, 3, 4)}
+    prompts = writing_prompts(wording, [case], 4, rejected)
+    assert len(set(prompts)) == 4
+    for prompt in prompts:
+        # A run of two English words. Marks and keys of JSON are single words.
+        assert re.findall(r"[A-Za-z]{2,} [A-Za-z]{2,}", prompt) == []
+        assert '"question": "Q"' in prompt
+
+
+def test_the_prompts_of_all_languages_read_the_same_variables() -> None:
+    root = Path(__file__).parents[2] / "prompts"
+    read = {}
+    for folder in root.iterdir():
+        tree = Environment().parse((folder / "layouts" / "wording.jinja").read_text("utf-8"))
+        read[folder.name] = meta.find_undeclared_variables(tree)
+    assert set(read) == {"en", "ja", "ko", "zh"}
+    assert all(names == read["en"] for names in read.values())
+    assert {"cases", "reply", "problem"} <= read["en"]
 
 
 def test_a_revision_that_copies_a_rated_text_is_skipped(file: Path) -> None:

@@ -23,6 +23,7 @@ from judge.commands.evaluate import reject_unsupported
 from judge.commands.improve.record import Improvement, Part, Trial, choose_wording, measure_gain
 from judge.commands.improve.revisions import (
     Case,
+    Rejected,
     Revision,
     Wording,
     read_revision,
@@ -33,14 +34,14 @@ from judge.commands.improve.revisions import (
 from judge.config import RunConfig
 from judge.core.errors import ConfigError, CriterionError, DataError, ParseError, StorageError
 from judge.core.files import claim_folder, store, try_writing
-from judge.core.format import plural
+from judge.core.format import one_line, plural
 from judge.core.messages import option
 from judge.core.records import Criterion, Sample, seen_digest
 from judge.core.request_options import Judge
 from judge.data import ledger
 from judge.data.ratings import base_name
 from judge.execution.progress import Progress
-from judge.metrics.base import ModelQuestion
+from judge.metrics.base import ModelError, ModelQuestion
 from judge.providers import Provider, require_text
 from judge.results.result import Result
 from judge.run import human_ratings
@@ -278,7 +279,7 @@ def improvement_estimate(plan: ImprovementPlan) -> str:
     factor = (training * (1 + plan.revisions) + 2 * testing) / training
     price = price_text(None if first_run.price is None else factor * first_run.price)
     requests = f"at most about {factor * first_run.requests:,.0f} requests to the judge ({price})"
-    return f"{line}: {requests} and {plan.revisions} to the writer"
+    return f"{line}: {requests} and {plan.revisions} to {2 * plan.revisions} to the writer"
 
 
 async def _judge(name: str, prepared: PreparedRun, runs: Runs) -> Result:
@@ -351,22 +352,15 @@ async def _revise(
     revision.
     """
     wording = plan.wording
-    criterion = wording.criterion
-    prompts = writing_prompts(wording, _largest_disagreements(plan, present), plan.revisions)
-    writing = _prepare(plan.config, plan.training, {criterion.name: criterion}, [plan.writer])
-    questions = [ModelQuestion(prompt, _TOKEN_LIMIT, lambda reply: reply) for prompt in prompts]
-    replies = await runs.ask(writing, questions)
-    shown_texts = [
-        part for sample in plan.training for part in (sample.output, sample.source or "")
-    ]
+    replies = await _ask_writer(plan, runs, _largest_disagreements(plan, present))
     candidates: list[_Candidate] = []
     trials: list[Trial] = []
     for number, reply in enumerate(replies, 1):
         trial = Trial(number)
         try:
             if not isinstance(reply, str):
-                raise ParseError(f"no reply: {reply.message}")
-            revision = read_revision(reply, wording, shown_texts)
+                raise ParseError(reply.message)
+            revision = read_revision(reply, wording, _shown_texts(plan))
             trial = replace(trial, reason=revision.reason)
             if any(revision.same_wording(candidate.revision) for candidate in candidates):
                 raise ParseError("repeats another revision")
@@ -376,6 +370,53 @@ async def _revise(
             trial = replace(trial, skipped=str(error))
         trials.append(trial)
     return candidates, tuple(trials)
+
+
+async def _ask_writer(
+    plan: ImprovementPlan, runs: Runs, cases: Sequence[Case]
+) -> list[str | ModelError]:
+    """Return the writer's reply for each revision, or why it cannot be used.
+
+    A reply that holds no usable revision is asked for again, once, with what is wrong with it. If
+    the second one holds none either, another call of the command asks for it anew.
+    """
+    wording = plan.wording
+    criterion = wording.criterion
+    shown_texts = _shown_texts(plan)
+
+    def checked(reply: str) -> str:
+        read_revision(reply, wording, shown_texts)
+        return reply
+
+    def questions(prompts: Sequence[str]) -> list[ModelQuestion]:
+        return [ModelQuestion(prompt, _TOKEN_LIMIT, checked) for prompt in prompts]
+
+    writing = _prepare(plan.config, plan.training, {criterion.name: criterion}, [plan.writer])
+    prompts = writing_prompts(wording, cases, plan.revisions)
+    replies = await runs.ask(writing, questions(prompts))
+    rejected = {
+        number: Rejected(reply.raw, reply.message)
+        for number, reply in enumerate(replies, 1)
+        if isinstance(reply, ModelError) and reply.error == ParseError.__name__
+    }
+    if not rejected:
+        return replies
+    not_final = writing.config.model_copy(update={"retry_failed": True})
+    prompts = writing_prompts(wording, cases, plan.revisions, rejected)
+    second_replies = await runs.ask(replace(writing, config=not_final), questions(prompts))
+    (writer,) = writing.judges.values()
+    for number, reply in zip(rejected, second_replies, strict=True):
+        if isinstance(reply, ModelError) and reply.error == ParseError.__name__:
+            wrote = repr(one_line(reply.raw, 60)) if reply.raw else "nothing"
+            message = f"{reply.message}; {writer.model}, asked twice, wrote {wrote}"
+            reply = replace(reply, message=message)
+        replies[number - 1] = reply
+    return replies
+
+
+def _shown_texts(plan: ImprovementPlan) -> list[str]:
+    """Return all texts of the training part, which a revision must not copy."""
+    return [part for sample in plan.training for part in (sample.output, sample.source or "")]
 
 
 def _largest_disagreements(plan: ImprovementPlan, present: Result) -> list[Case]:

@@ -28,6 +28,7 @@ LONGEST = 2_000
 LONGEST_LINE = 300
 """Characters of a level's description, or of a reason."""
 _MOST_SHOWN = 6_000  # characters of a text, or of its source, in a prompt
+_MOST_REJECTED = 1_000  # characters of a rejected reply in a prompt
 _MOST_LEVELS = 12  # labels that a prompt lists
 _COPIED = 8  # words in a row from a text that make a question a copy of it
 _SYNTAX = ("{{", "{%", "{#", "}}", "%}", "#}")
@@ -59,6 +60,14 @@ class Case:
     high: bool
     reason: str = ""
     comments: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """A reply of the writer that holds no usable revision, and what is wrong with it."""
+
+    reply: str
+    problem: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,8 +148,17 @@ def _improved_name(stem: str) -> str:
     return f"{match[1]}.improved-{int(match[2] or 1) + 1}"
 
 
-def writing_prompts(wording: Wording, cases: Sequence[Case], count: int) -> list[str]:
-    """Return the prompts for `count` revisions. Raises CriterionError."""
+def writing_prompts(
+    wording: Wording,
+    cases: Sequence[Case],
+    count: int,
+    rejected: Mapping[int, Rejected] | None = None,
+) -> list[str]:
+    """Return the prompts for `count` revisions. Raises CriterionError.
+
+    With `rejected`, return only those for these numbers, which show the rejected reply and what is
+    wrong with it.
+    """
     criterion = wording.criterion
     labels = list(criterion.scale.asked.labels)
     if len(labels) > _MOST_LEVELS:
@@ -150,6 +168,7 @@ def writing_prompts(wording: Wording, cases: Sequence[Case], count: int) -> list
     among = []
     for case in cases:
         among += [case.sample.output, case.sample.source or "", case.reason, *case.comments]
+    among += [one.reply for one in (rejected or {}).values()]
 
     def between_marks(part: str, label: str) -> str:
         excerpt = part if len(part) <= _MOST_SHOWN else f"{part[:_MOST_SHOWN]} […]"
@@ -175,11 +194,17 @@ def writing_prompts(wording: Wording, cases: Sequence[Case], count: int) -> list
         "longest": f"{LONGEST:,}",
         "whole": wording.in_block,
         "levels": labels,
+        "problem": "",
+        "reply": "",
     }
     templates = criteria.drafting(criterion, "wording")
     prompts = []
-    for number in range(1, count + 1):
-        prompt = render_drafting_prompt(criterion, templates, number=number, **variables)
+    for number in range(1, count + 1) if rejected is None else rejected:
+        variables["number"] = number
+        if rejected is not None:
+            variables["problem"] = rejected[number].problem
+            variables["reply"] = between_marks(rejected[number].reply[:_MOST_REJECTED], "reply")
+        prompt = render_drafting_prompt(criterion, templates, **variables)
         prompts.append(prompt.messages[0]["content"])
     return prompts
 
@@ -221,9 +246,7 @@ def _parse_object(reply: str) -> dict[str, Any]:
     """Return the JSON object of a reply. Raises ParseError for other text or an unknown key."""
     objects = json_reply.objects(reply, 0)
     if len(objects) != 1 or objects[0].broken:
-        raise ParseError(
-            f"no JSON object with question, levels and reason: {one_line(reply, 60)!r}", reply
-        )
+        raise ParseError("no JSON object with question, levels and reason", reply)
     json_text = reply[objects[0].start : objects[0].end]
     try:
         # Models write line breaks inside strings, which strict JSON forbids.

@@ -83,7 +83,7 @@ def _notices(improvement: Improvement) -> Iterator[str]:
     yield from improvement.notes
     for trial in improvement.trials:
         if trial.skipped:
-            yield f"Revision {trial.number} was not tried: {one_line(trial.skipped, 200)}."
+            yield f"Revision {trial.number} was not tried: {one_line(trial.skipped, 300)}."
     if improvement.written:
         training_texts = plural(improvement.training.texts, "training text")
         testing_texts = plural(improvement.testing.texts, "text")
