@@ -6,7 +6,7 @@
 - `judge.validate(...)` compares a judge with human ratings, `judge.audit(...)` tests it with changed
   texts.
 - `judge.test(...)` runs suites, `judge.compare(...)` compares two runs, `judge.diff(...)` compares two wordings of a
-  criterion.
+  criterion, and `judge.improve(...)` finds a better one.
 - `judge.load_result(...)` reads a stored run.
 - `judge.metrics` work on lists of texts, as `judge.metrics.rouge.score`.
 
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from judge.commands.evaluate import evaluate_async as evaluate_async
     from judge.commands.evaluate import rank as rank
     from judge.commands.evaluate import rank_async as rank_async
+    from judge.commands.improve.call import improve as improve
+    from judge.commands.improve.record import Improvement as Improvement
     from judge.commands.loaders import load_criterion as load_criterion
     from judge.commands.loaders import load_result as load_result
     from judge.commands.loaders import load_samples as load_samples
@@ -87,6 +89,8 @@ _NAMES = {
     "judge.commands.criteria_diff.command": "diff",
     "judge.commands.criteria_diff.record": "CriterionDiff",
     "judge.commands.evaluate": "evaluate evaluate_async rank rank_async",
+    "judge.commands.improve.call": "improve",
+    "judge.commands.improve.record": "Improvement",
     "judge.commands.loaders": "load_criterion load_result load_samples render",
     "judge.commands.plan.command": "plan",
     "judge.commands.plan.record": "Forecast",

@@ -16,7 +16,7 @@ from judge.config import RankConfig, RunConfig
 from judge.core import plugins
 from judge.core.criterion_entry import name_of
 from judge.core.errors import ConfigError, DataError, JudgeError
-from judge.core.messages import Remark, option
+from judge.core.messages import Remark, command, option
 from judge.core.option_values import finite_number
 from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.core.signature import Signature
@@ -30,7 +30,7 @@ def default_metrics(config: RunConfig, rows: Sequence[Sample]) -> tuple[tuple[st
     """Return the names of a plan's metrics, with notes about them and the data."""
     names = config.metrics
     if isinstance(config, RankConfig):
-        unused = Remark("A ranking has no metrics; judge run has them.")
+        unused = Remark(f"A ranking has no metrics; {command('run')} has them.")
         return (), [unused] if names else []
     notes: list[str] = []
     if names is None:

@@ -14,17 +14,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jinja2 import Environment, meta
 
+import judge
 from judge.commands.improve.command import plan_improvement, run_improvement
 from judge.commands.improve.record import Improvement, choose_wording, measure_gain
 from judge.commands.improve.revisions import Case, Rejected, read_wording, writing_prompts
 from judge.config import load_config
 from judge.core.errors import BudgetReached, ConfigError, CriterionError, DataError
-from judge.core.records import Request, Sample
+from judge.core.records import Criterion, Request, Sample, Scale
 from judge.core.signature import Signature
 from judge.criteria import load
 from judge.data import ledger
@@ -109,7 +112,7 @@ def file(tmp_path: Path) -> Path:
 def improve(
     entry: str | Path,
     data: Iterable[Sample],
-    judge: Callable[[Request], Reply] | ScriptedProvider = judge_of_length,
+    model: Callable[[Request], Reply] | ScriptedProvider = judge_of_length,
     writes: ScriptedProvider | None = None,
     out: Path | None = None,
     **options: Any,
@@ -117,7 +120,7 @@ def improve(
     settings = {
         name: options.pop(name) for name in ("output", "revisions", "human") if name in options
     }
-    judges = [judge if isinstance(judge, ScriptedProvider) else ScriptedProvider(judge)]
+    judges = [model if isinstance(model, ScriptedProvider) else ScriptedProvider(model)]
     plan = plan_improvement(
         str(entry), load_config(given={"cache": False, **options}), list(data), providers=judges,
         writer=writes or writer(IDLE, GOOD), out=out, **settings,
@@ -584,3 +587,78 @@ def test_failed_judgments_do_not_count_as_a_gain(file: Path) -> None:
     result = improve(file, texts(30), judge, writer(GOOD), revisions=1, repair="off")
     assert not result.improved
     assert result.judgments[0] > 0
+
+
+# In Python
+
+
+def judged_by_length(prompt: str) -> int:
+    words = re.findall(r"<output \w+>\n(.*?)\n</output", prompt, re.DOTALL)[-1].split()
+    return words.count("good") if "Ignore its length" in prompt else min(5, 1 + len(words) // 8)
+
+
+def frames() -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The data, and people's ratings."""
+    rows = texts()
+    data = [{"item": row.item, "system": row.system, "output": row.output} for row in rows]
+    ratings = [
+        {"item": row.item, "system": row.system, "rater": "anna", "criterion": "helpful", "value": row.human["helpful"]}
+        for row in rows
+    ]  # fmt: skip
+    return pd.DataFrame(data), pd.DataFrame(ratings)
+
+
+@pytest.mark.parametrize(
+    "criterion",
+    [
+        "helpful: Does the reply help?",
+        {"name": "helpful", "question": "Does the reply help?"},
+        load("helpful: Does the reply help?"),
+        Criterion("helpful", question="Does the reply help?", scale=Scale.integers(1, 5)),
+    ],
+    ids=["sentence", "keys", "loaded", "made"],
+)
+def test_python_returns_the_better_criterion_and_writes_no_file(
+    criterion: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    data, ratings = frames()
+    result = judge.improve(
+        criterion,
+        data,
+        ratings=ratings,
+        model=judged_by_length,
+        writer=lambda prompt: json.dumps(GOOD),
+        revisions=1,
+    )
+    assert result.criterion is not None
+    assert (result.criterion.name, result.criterion.question) == ("helpful", REMEDY)
+    assert result.gain is not None
+    assert result.gain.value > 0.5
+    assert yaml.safe_load(result.text)["question"] == REMEDY
+    assert repr(result) == "<Improvement: helpful, revision 1 is better>"
+    assert list(tmp_path.iterdir()) == []
+    scored = judge.evaluate(data[:3], result.criterion, model=judged_by_length, metrics=[])
+    assert len(scored.table.scores) == 3
+
+
+def test_python_writes_the_file_that_is_named(file: Path) -> None:
+    data, ratings = frames()
+    better = file.with_name("better.yaml")
+    result = judge.improve(
+        file,
+        data,
+        ratings=ratings,
+        model=judged_by_length,
+        writer=lambda prompt: json.dumps(GOOD),
+        revisions=1,
+        output=better,
+    )
+    assert result.written == str(better)
+    assert better.read_text(encoding="utf-8") == result.text
+    assert load(better).question == REMEDY
+
+
+def test_python_refuses_a_wording_that_is_in_no_file() -> None:
+    with pytest.raises(CriterionError, match="write that into a file and name it"):
+        judge.improve(Criterion("mine", "Rate {{ output }}."), frames()[0], model=judged_by_length)

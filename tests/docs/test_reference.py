@@ -29,7 +29,16 @@ TASKS = {
     "Before a run": ("plan", "Forecast", "render"),
     "Compare runs and parts": ("compare", "RunComparison", "slices", "Slices"),
     "Validate, audit, test": ("validate", "Validation", "audit", "JudgeCard", "test", "Outcomes"),
-    "Criteria": ("load_criterion", "diff", "CriterionDiff", "Criterion", "Scale", "Example"),
+    "Criteria": (
+        "load_criterion",
+        "diff",
+        "CriterionDiff",
+        "improve",
+        "Improvement",
+        "Criterion",
+        "Scale",
+        "Example",
+    ),
     "Data and scores": (
         "load_samples",
         "Sample",

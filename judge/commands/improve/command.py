@@ -70,8 +70,8 @@ class ImprovementPlan:
     """An attempt whose data is split and whose requests are checked. Nothing has been sent yet.
 
     `training` and `testing` are the rated texts of each part, whose ratings are called `rating`.
-    `comments` are people's, by text. `first` is the run of the present wording on the training
-    part.
+    `comments` are people's, by text. With `writes`, a better wording gets its file. `first` is the
+    run of the present wording on the training part.
     """
 
     config: RunConfig
@@ -85,6 +85,7 @@ class ImprovementPlan:
     writer: Judge | Provider
     revisions: int
     out: Path | None
+    writes: bool
     first: PreparedRun
     notes: tuple[str, ...]
 
@@ -105,12 +106,13 @@ def plan_improvement(
     human: str | None = None,
     output: Path | None = None,
     out: Path | None = None,
+    writes: bool = True,
 ) -> ImprovementPlan:
     """Load the criterion and the ratings, split them, and prepare the first run. Raises JudgeError.
 
     `entry` is a file, a name or a sentence, `writer` the model that writes (default: the judge),
-    `human` the name of the ratings (default: the criterion's), `output` the file to write and `out`
-    a folder for all revisions.
+    `human` the name of the ratings (default: the criterion's), `output` the file to write, unless
+    `writes` is False, and `out` a folder for all revisions.
     """
     # Unlike a diff, an improvement reads ratings from a file.
     without_ratings = config.model_copy(update={"ratings": None})
@@ -130,7 +132,7 @@ def plan_improvement(
     # The texts are selected and their ratings are joined already.
     changed: dict[str, Any] = {"map": {}, "systems": (), "where": {}, "limit": None}
     changed |= {"ratings": None, "metrics": (), "set": {}, "out": None, "language": language}
-    config = config.model_copy(update=changed)
+    config = config.model_copy(update=changed).with_rating_rows(None)
     first = _prepare(config, training, {criterion.name: criterion}, judges)
     if len(first.judges) > max(1, len(judges)):
         raise ConfigError(
@@ -143,7 +145,8 @@ def plan_improvement(
     writing = _prepare(unrecorded, training, {criterion.name: criterion}, [writer])
     for name, provider in writing.judges.items():
         require_text(provider, option("writer", name))
-    _check_writable(wording.path)
+    if writes:
+        _check_writable(wording.path)
     return ImprovementPlan(
         config=config,
         wording=wording,
@@ -156,6 +159,7 @@ def plan_improvement(
         writer=writer,
         revisions=revisions,
         out=out,
+        writes=writes,
         first=first,
         notes=tuple(rated.notes),
     )
@@ -496,6 +500,8 @@ async def _choose_and_test(
     best = candidates[selection.chosen - 1]
     improvement = await _test(plan, runs, best, improvement)
     if improvement.improved:
+        improvement = replace(improvement, criterion=best.criterion, text=best.text)
+    if improvement.improved and plan.writes:
         path = plan.wording.path
         improvement = replace(improvement, written=str(path))
         try:

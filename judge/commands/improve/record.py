@@ -12,7 +12,7 @@ import numpy as np
 
 from judge.commands.criteria_diff.record import Agreement
 from judge.core import plugins
-from judge.core.records import Sample
+from judge.core.records import Criterion, Estimate, Sample
 from judge.stats.bootstrap import Bools, Bootstrap, Floats, mean_estimate
 from judge.stats.coefficients import Level, within
 from judge.stats.correlation import CorrelationWithRatings
@@ -53,8 +53,9 @@ class Improvement(plugins.Reported):
     `training` was shown to the writer and chose among the revisions, `testing` was seen by no step.
     `selection` has the present wording first, then the revisions that were tried. `agreement` is
     that on the testing part before and after, None if no revision was better in training. `failed`
-    counts failed judgments there, before and after. `written` is the new file, "" if the present
-    wording stays. `diff` has the lines that differ.
+    counts failed judgments there, before and after. `criterion` is the better wording, None if the
+    present one stays; `text` is the text of its file, and `written` that file if it was written.
+    `diff` has the lines that differ.
     """
 
     VIEW: ClassVar[str] = "judge.commands.improve.view:view"
@@ -70,13 +71,21 @@ class Improvement(plugins.Reported):
     agreement: Agreement | None = None
     failed: tuple[int, int] = (0, 0)
     judgments: tuple[int, int] = (0, 0)
+    criterion: Criterion | None = None
+    text: str = ""
     written: str = ""
     diff: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        kept = f"written to {self.written}" if self.written else "the present wording stays"
-        return f"<Improvement: {self.name}, {kept}>"
+        if self.improved:
+            return f"<Improvement: {self.name}, revision {self.chosen} is better>"
+        return f"<Improvement: {self.name}, the present wording stays>"
+
+    @property
+    def gain(self) -> Estimate | None:
+        """The difference of the agreement with people on the testing part; None if unknown."""
+        return self.agreement.difference if self.agreement else None
 
     @property
     def usable(self) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from judge.commands.criteria_diff.record import PLACES
 from judge.commands.improve.record import Improvement, Trial
 from judge.core.format import format_p, number, one_line, plural
+from judge.core.messages import Remark
 from judge.report.document import Block, Bullets, Column, Diff, Document, Section, Table, table
 from judge.report.views.columns import change_text, estimate_cell
 from judge.stats.correlation import OVER, UNITS
@@ -55,6 +56,7 @@ def view(improvement: Improvement) -> Document:
         finding=tuple(finding),
         scope=f"{training_texts:,} rated texts for training, {testing_texts:,} for the test",
         notices=tuple(_notices(improvement)),
+        remarks=tuple(note for note in improvement.notes if isinstance(note, Remark)),
         summary=tuple(summary),
         sections=tuple(sections),
         data={
@@ -80,11 +82,11 @@ def view(improvement: Improvement) -> Document:
 
 
 def _notices(improvement: Improvement) -> Iterator[str]:
-    yield from improvement.notes
+    yield from (note for note in improvement.notes if not isinstance(note, Remark))
     for trial in improvement.trials:
         if trial.skipped:
             yield f"Revision {trial.number} was not tried: {one_line(trial.skipped, 300)}."
-    if improvement.written:
+    if improvement.improved:
         training_texts = plural(improvement.training.texts, "training text")
         testing_texts = plural(improvement.testing.texts, "text")
         yield (
@@ -96,7 +98,7 @@ def _notices(improvement: Improvement) -> Iterator[str]:
 def _finding(improvement: Improvement) -> Iterator[str]:
     file = one_line(improvement.file, 40)
     agreement = improvement.agreement
-    gain = agreement.difference if agreement else None
+    gain = improvement.gain
     if not improvement.usable:
         yield f"No usable revision: {file} stays"
         return
@@ -110,7 +112,8 @@ def _finding(improvement: Improvement) -> Iterator[str]:
     details = ""
     if improvement.improved:
         yield f"Revision {improvement.chosen} agrees better with people{tested}"
-        details = f"Written: {one_line(improvement.written, 60)}."
+        if improvement.written:
+            details = f"Written: {one_line(improvement.written, 60)}."
     elif improvement.fails_more:
         yield f"The judge fails more often with revision {improvement.chosen}: {file} stays"
         before, after = improvement.failed
