@@ -64,6 +64,7 @@ from judge.suite.case_scores import columns
 from judge.suite.evaluate import Outcome, Outcomes, evaluate_case, limits
 from judge.suite.gate_risk import GateRisk, JudgedCase
 from judge.suite.load import SuiteTexts
+from judge.suite.risk import SuiteRisk
 from judge.suite.schema import Suite
 from judge.table import Table, split_rows
 
@@ -529,31 +530,12 @@ def _evaluate(prepared: PreparedSuite, results: Mapping[bool, Result]) -> Outcom
         result = scored
         if before is not None:
             result, before = without_seen_ratings([scored, before])
-    # Before there is a baseline, nothing can have drifted.
-    is_first_run = baseline.keep is not None and baseline.is_empty
-    seed = next(iter(prepared.runs.values())).config.seed
-    edited = []
-    judged = []
-    for case in suite.cases:
-        texts = _texts(prepared, case)
-        if case.needs_baseline and baseline.changed and not texts:
-            edited.append(case)
-        elif not (case.needs_baseline and is_first_run):
-            verdict = evaluate_case(
-                case,
-                texts,
-                result,
-                before,
-                ranked,
-                earlier=baseline.edited or prepared.last,
-                failures=suite.limits,
-                seed=seed,
-            )
-            judged.append(JudgedCase(case, texts, verdict))
+    compared = _Compared(result, before, ranked, next(iter(prepared.runs.values())).config.seed)
+    judged, edited = _judge_cases(prepared, compared)
     cases = [each.case for each in judged]
     verdicts = [each.verdict for each in judged]
     verdicts += _limit_verdicts(prepared, result, ranked)
-    drift = _compare_with_baseline(suite, baseline, result, before, seed)
+    drift = _compare_with_baseline(suite, baseline, result, before, compared.seed)
     verdicts += drift.verdicts
     notes = _notes(results, result, baseline)
     if edited:
@@ -566,15 +548,7 @@ def _evaluate(prepared: PreparedSuite, results: Mapping[bool, Result]) -> Outcom
     risk = None
     if prepared.risk:
         others_met = all(verdict.met for verdict in verdicts[len(judged) :])
-        scores = {False: result, True: ranked}
-        risk = GateRisk(
-            judged,
-            {pairwise: scored for pairwise, scored in scores.items() if scored is not None},
-            before,
-            suite.limits,
-            others_met=others_met,
-            seed=seed,
-        ).estimate()
+        risk = _estimate_risk(suite, judged, compared, others_met=others_met)
     return Outcome(
         suite,
         tuple(verdicts),
@@ -586,6 +560,64 @@ def _evaluate(prepared: PreparedSuite, results: Mapping[bool, Result]) -> Outcom
         earlier="last run" if baseline.is_empty else "baseline",
         risk=risk,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Compared:
+    """The results that cases are about, the baseline to compare with, and the seed of tests."""
+
+    result: Result | None
+    before: Result | None
+    ranked: Result | None
+    seed: int
+
+
+def _judge_cases(
+    prepared: PreparedSuite, compared: _Compared
+) -> tuple[list[JudgedCase], list[Case]]:
+    """Return the cases with their verdicts, and those without one: all their texts were edited."""
+    baseline = prepared.baseline
+    # Before there is a baseline, nothing can have drifted.
+    is_first_run = baseline.keep is not None and baseline.is_empty
+    judged: list[JudgedCase] = []
+    edited: list[Case] = []
+    for case in prepared.suite.cases:
+        texts = _texts(prepared, case)
+        if case.needs_baseline and baseline.changed and not texts:
+            edited.append(case)
+        elif not (case.needs_baseline and is_first_run):
+            verdict = evaluate_case(
+                case,
+                texts,
+                compared.result,
+                compared.before,
+                compared.ranked,
+                earlier=baseline.edited or prepared.last,
+                failures=prepared.suite.limits,
+                seed=compared.seed,
+            )
+            judged.append(JudgedCase(case, texts, verdict))
+    return judged, edited
+
+
+def _estimate_risk(
+    suite: Suite, judged: Sequence[JudgedCase], compared: _Compared, *, others_met: bool
+) -> SuiteRisk:
+    """Return how often the verdicts would change if nothing had changed."""
+    results: dict[bool, Result] = {}
+    if compared.result is not None:
+        results[False] = compared.result
+    if compared.ranked is not None:
+        results[True] = compared.ranked
+    gate_risk = GateRisk(
+        judged,
+        results,
+        compared.before,
+        suite.limits,
+        others_met=others_met,
+        seed=compared.seed,
+    )
+    return gate_risk.estimate()
 
 
 def _limit_verdicts(
