@@ -189,6 +189,10 @@ def print_report(
     colour = output is None and sys.stdout.isatty() and not no_ansi()
     text = plugins.write(document, format, full=full, wide=wide, colour=colour)
     if output is not None:
+        if format == "csv":
+            from judge.report.renderers.csv import with_byte_order_mark
+
+            text = with_byte_order_mark(text)
         write("--output", output, text)
         click.echo(str(output))
     else:

@@ -31,7 +31,7 @@ _COLON = rf"(?::\s+|：\s*|:(?![/\\])(?=\S*(?:\s|[{''.join(_ENDS)}]$)))"
 _SENTENCE = re.compile(rf"(?P<name>{_NAME}){_COLON}(?P<question>\S.*)", re.DOTALL)
 # The end of "Is it solved? (pass/fail)" and of "Is it polite? (1-7)"
 _SCALE_AT_END = re.compile(r"\s*[(（](?P<scale>[^()（）]+)[)）]\s*")
-_LABEL_SIGNS = re.compile(r"[/／|]")
+_LABEL_SIGNS = re.compile(r"[/／|,、–-]|\bor\b")
 _WITHOUT_NAME = {"question", "questions", "scale", "levels"}
 # "polite.improved", "polite.improved-2"
 _IMPROVED = re.compile(r"\.improved(-\d+)?$")

@@ -74,8 +74,8 @@ class CircuitBreaker:
             example = repr(one_line(error.raw, 120))
             options = f"{option('max_tokens')}, {option('reply')}, {option('structured')}"
             return (
-                f"judge stopped asking, because none of the first {FIRST} replies has a score, "
-                f"such as {example}: {error}. Change {options} or the model; "
+                f"judge stopped asking, because none of the model's first {FIRST} replies has a "
+                f"score, such as {example}: {error}. Change {options} or the model; "
                 f"with {option('retry_failed', True)} judge asks again"
             )
         return (

@@ -4,6 +4,7 @@ and pairs.
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import random
 from collections import Counter
@@ -21,7 +22,7 @@ from judge.core import plugins
 from judge.core.criterion_entry import keys_of
 from judge.core.errors import ConfigError, CriterionError, StorageError
 from judge.core.files import recover, try_writing
-from judge.core.format import plural, text_name
+from judge.core.format import listed, plural, text_name
 from judge.core.messages import Remark, command, option
 from judge.core.records import (
     IDENTICAL,
@@ -37,6 +38,7 @@ from judge.core.records import (
 from judge.core.request_options import Judge
 from judge.criteria.reply_form import asked_by, configured
 from judge.data import ledger, samples, suspect_cells
+from judge.data.answers import PASSAGE_COLUMNS, REQUEST_COLUMNS
 from judge.data.conversations import MESSAGES
 from judge.data.ratings import PairRating, source_name
 from judge.execution import engines
@@ -519,6 +521,7 @@ def _row_notes(config: RunConfig, rows: Sequence[Sample], chosen: Sequence[Crite
     notes: list[str] = []
     if config.where:
         notes.append(Remark(f"Only rows with {samples.describe_filter(config.where)}."))
+    notes += _unread_columns(config, chosen)
     guessed = {guess for row in rows for guess in samples.guessed_columns(row, config.map).items()}
     if guessed:
         columns = ", ".join(f"{column} as {name}" for column, name in sorted(guessed))
@@ -542,6 +545,20 @@ def _row_notes(config: RunConfig, rows: Sequence[Sample], chosen: Sequence[Crite
     if unknown:
         notes.append(unknown)
     return notes
+
+
+def _unread_columns(config: RunConfig, chosen: Sequence[Criterion]) -> Iterator[str]:
+    """Warn of renamed columns that are no fields and that no criterion reads."""
+    read = {name for criterion in chosen for name in criterion.needs}
+    read |= {MESSAGES, "reference", *REQUEST_COLUMNS, *PASSAGE_COLUMNS}
+    for name, column in config.map.items():
+        is_field = name in samples.FIELDS or name.partition(".")[0] == samples.RATING
+        if is_field or name in read:
+            continue
+        similar = difflib.get_close_matches(name, samples.FIELDS, n=1, cutoff=0.6)
+        hint = f" Did you mean {similar[0]}?" if similar else ""
+        renaming = option("map", {name: column})
+        yield f"{renaming}: {name} is no field of judge, and no criterion reads it.{hint}"
 
 
 def rating_place(config: RunConfig) -> str | None:
@@ -717,11 +734,14 @@ def _load_criteria(
     """
     chosen = []
     names = []
+    marked = []
     for entry in config.criteria or ():
         if entry in loaded_criteria:
             loaded = criteria_module.in_language(loaded_criteria[entry], language)
         else:
             loaded = _load_criterion(config, entry, language)
+        if loaded.pass_at is not None:
+            marked.append(loaded.name)
         criterion = configured(loaded, config)
         judged = rows
         if wanted_texts is not None:
@@ -734,6 +754,11 @@ def _load_criteria(
             # Each question is a column in the results of one judge.
             names += [part.name for part in parts(criterion)]
     reject_duplicate_columns(names)
+    if config.pass_at is not None and marked and len(marked) == len(chosen):
+        raise ConfigError(
+            f"{option('pass_at', config.pass_at)}: {listed(marked)} already says what passes; "
+            "leave the option out"
+        )
     return chosen
 
 

@@ -28,6 +28,8 @@ _WORD = re.compile(r"[^\W\d_]+").findall  # letters only: `it` and `s` of `it's 
 _MIN_LETTERS = 10
 _MIXED_SHARE = 0.2  # of the words in a second script: fewer are names
 _KNOWN_ALPHABETS = ("LATIN", "CJK", "HIRAGANA", "KATAKANA", "HANGUL", "FULLWIDTH")
+TOO_SHORT = "too short to tell"
+"""Stands for the language of items that are too short for detection."""
 _LANGUAGE_COLUMN = re.compile("lang|locale", re.IGNORECASE).match  # `Language`, `lang_code`
 
 
@@ -122,19 +124,24 @@ def mixed_languages(rows: Sequence[Sample]) -> dict[str, int]:
     """Count items by language, most frequent first; empty if there are fewer than two languages.
 
     An item's language is that of its source, or of its outputs if it has none; another alphabet
-    than the Latin one counts as a language, such as `Thai`. Items too short for detection do not
-    count. At most 2,000 items, evenly spread, are examined.
+    than the Latin one counts as a language, such as `Thai`. Items too short for detection are
+    counted last, as `TOO_SHORT`. At most 2,000 items, evenly spread, are examined.
     """
     samples_by_item: dict[str, list[Sample]] = defaultdict(list)
     for sample in rows:
         samples_by_item[sample.item].append(sample)
     step = max(1, math.ceil(len(samples_by_item) / _MAX_ITEMS))
     counts: Counter[str] = Counter()
+    n_short = 0
     for item in list(samples_by_item)[::step]:
         language = _language_of_item(samples_by_item[item])
-        if language is not None:
+        if language is None:
+            n_short += 1
+        else:
             counts[language] += 1
-    return dict(counts.most_common()) if len(counts) > 1 else {}
+    if len(counts) < 2:
+        return {}
+    return dict(counts.most_common()) | ({TOO_SHORT: n_short} if n_short else {})
 
 
 def _language_of_item(samples: Sequence[Sample]) -> str | None:

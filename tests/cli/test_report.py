@@ -120,3 +120,15 @@ def test_the_report_counts_how_replies_were_read(
     page = Path("r/report.html").read_text("utf-8")
     assert "logprobs, read from the answer to a repair question, mass 1.00" in page
     assert "replies “<bdi>It depends.</bdi>” ×1, “<bdi>4</bdi>” ×1" in page
+
+
+def test_a_file_of_csv_opens_in_excel_in_any_language(
+    tmp_path: Path, command: Callable[..., Any]
+) -> None:
+    rows = [{"item": "1", "system": "a", "output": "日本語の文章です。"}]
+    model = judge.ScriptedProvider(lambda _: "3")
+    judge.evaluate(rows, ["fluency_5"], model=model, cache=False, out=tmp_path / "r")
+    file = tmp_path / "scores.csv"
+    arguments = ("--format", "csv", "--wide", "--output", str(file))
+    assert command("report", str(tmp_path / "r"), *arguments).code == 0
+    assert file.read_bytes().startswith(b"\xef\xbb\xbfitem,")

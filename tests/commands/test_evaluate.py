@@ -215,6 +215,25 @@ def test_a_custom_criterion_reads_further_columns(tmp_path: Path) -> None:
     assert as_object.estimates == result.estimates
 
 
+@pytest.mark.parametrize(
+    ("name", "is_noted"), [("itme", True), ("note", True), ("customer", False), ("question", False)]
+)
+def test_a_renamed_column_that_nothing_reads_is_noted(name: str, is_noted: bool) -> None:
+    rows = [{**row, "column": "Hello."} for row in ROWS]
+    kind = {"name": "kind", "question": "Is it kind?", "show": ["customer"]}
+    criterion = kind if name == "customer" else "fluency"
+    result = judge.evaluate(
+        rows,
+        [criterion],
+        map={name: "column"},
+        model=judge.ScriptedProvider(lambda _: "3"),
+        cache=False,
+    )
+    noted = [note for note in result.info.notes if "no criterion reads it" in note]
+    assert len(noted) == is_noted
+    assert all(("Did you mean item?" in note) == (name == "itme") for note in noted)
+
+
 def test_reference_metrics_are_left_out_without_references_with_a_note(
     provider: ScriptedProvider,
 ) -> None:

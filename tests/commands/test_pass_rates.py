@@ -94,6 +94,11 @@ def test_a_pass_mark_of_a_run_must_be_on_the_scale(tmp_path: Path) -> None:
         run(tmp_path, POLITE.replace("pass_at: 4\n", ""), pass_at=9)
 
 
+def test_a_pass_mark_of_a_run_is_refused_if_every_criterion_has_one(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="polite already says what passes"):
+        run(tmp_path, POLITE, pass_at=3)
+
+
 def test_a_pass_mark_of_a_run_counts_for_scores_from_the_data() -> None:
     rows = [{"item": f"i{n}", "system": "a", "kind": n} for n in (1, 3, 5)]
     result = judge.evaluate(rows, judge_columns=["kind"], criteria=[], scale=(1, 5), pass_at=3)
@@ -237,6 +242,14 @@ def test_validate_shows_which_texts_pass_by_judge_and_people(rated: Path) -> Non
     )
     for format in ("markdown", "latex", "html"):
         assert "people pass" in validation.report(format)
+
+
+def test_the_finding_says_how_often_judge_and_people_differ_on_what_passes(rated: Path) -> None:
+    sentence = (
+        "On polite, script passes 0 of the 10 texts that people fail, and fails 4 of the 14 that "
+        "they pass."
+    )
+    assert sentence in " ".join(judge.validate(rated).report().split())
 
 
 def test_the_report_of_a_run_compares_verdicts_and_keeps_them(rated: Path) -> None:

@@ -12,7 +12,7 @@ from judge.core.errors import DataError
 from judge.data import samples
 from judge.providers.scripted import ScriptedProvider
 from judge.results.run_info import PromptLanguage
-from judge.run.prompt_language import mixed_languages
+from judge.run.prompt_language import TOO_SHORT, mixed_languages
 
 ENGLISH = "The harbour will be closed to large ships while the old crane is taken down and moved."
 JAPANESE = "古いクレーンを取り外して移すあいだ、港は大きな船に対して閉鎖されることになった。"
@@ -153,6 +153,12 @@ def test_mixed_languages_need_a_language_column() -> None:
     rows = [{key: value for key, value in row.items() if key != "lang"} for row in data(en=2, ja=2)]
     with pytest.raises(DataError, match="with a column that says the language"):
         judge.evaluate(rows, ["coherence"], **JUDGE)
+
+
+def test_items_too_short_to_tell_are_counted_too() -> None:
+    rows = [*data(en=3, ja=2), {"item": "short", "system": "a", "output": "OK."}]
+    counts = mixed_languages(samples.load(rows))
+    assert counts == {"en": 3, "ja": 2, TOO_SHORT: 1}
 
 
 def test_a_chosen_language_is_noted_only_for_mixed_data() -> None:

@@ -98,6 +98,44 @@ def test_slices_accept_missing_values_and_note_an_unfinished_run() -> None:
     assert judge.slices(result, "channel").notes[0].startswith("This run was interrupted.")
 
 
+def replies(n_failing: int) -> Result:
+    """One system's 60 texts by mail and chat; the first texts by mail are not solved."""
+    rows = [
+        {"item": f"i{n}", "output": f"Text {n}.", "channel": "mail" if n < 30 else "chat"}
+        for n in range(60)
+    ]
+    failing = [f"\nText {n}.\n" for n in range(n_failing)]
+
+    def reply(request: Request) -> str:
+        prompt = request.messages[-1]["content"]
+        return "fail" if any(text in prompt for text in failing) else "pass"
+
+    return judge.evaluate(
+        rows,
+        ["solved: Is it solved? (pass/fail)"],
+        model=judge.ScriptedProvider(reply),
+        metrics=[],
+        cache=False,
+        weighting="single",
+    )
+
+
+def test_a_share_is_compared_in_points_and_the_only_system_is_not_named() -> None:
+    (_, sentence, *_) = (
+        judge.slices(replies(15), "channel")
+        .report("json")
+        .split('"finding": [')[1]
+        .split('"')[1::2]
+    )
+    assert sentence == "solved in mail: 50%, 50 points below the rest (p < 0.001)."
+
+
+def test_the_clearest_difference_is_named_if_none_is_significant() -> None:
+    console = judge.slices(replies(2), "channel").report()
+    assert console.startswith("No slice of channel is significantly worse than the rest")
+    assert "The clearest difference: solved in mail is below the rest (p = 0." in console
+
+
 def test_small_slices_are_shown_and_not_tested() -> None:
     slices = judge.slices(run({}, items=12), "channel")
     assert {mean.gap for mean in slices.means} == {None}

@@ -99,7 +99,7 @@ def test_twenty_judgments_without_a_score_end_a_criterion(
     assert {f.stage for f in result.failures if f.error == "NotAsked"} == {"request"}
     (note,) = [note for note in result.info.notes if "stopped asking" in note]
     assert note.startswith(
-        "relevance: judge stopped asking, because none of the first 20 replies has a score"
+        "relevance: judge stopped asking, because none of the model's first 20 replies has a score"
     )
     assert all(
         name in note for name in ("max_tokens", "reply", "structured", "model", "retry_failed=True")

@@ -110,6 +110,7 @@ def test_the_name_and_kind_of_an_entry() -> None:
         ("(1-7)", {"scale": [1, 7]}),
         ("(0 to 1)", {"scale": [0, 1]}),
         ("（１～５）", {"scale": [1, 5]}),
+        ("(no or yes)", {"scale": {"labels": ["no", "yes"], "values": [0, 1]}}),
         ("(yes/no)", {"scale": {"labels": ["no", "yes"], "values": [0, 1]}}),
         (
             "(pass/fail)",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -59,6 +60,14 @@ def test_a_conversation_is_shown_message_by_message() -> None:
     text = written(replies(messages=messages), 1)
     assert "user          Where is it?" in text
     assert "messages" not in text
+
+
+def test_texts_with_the_same_score_as_the_last_one_are_counted() -> None:
+    result = replies()
+    scores = tuple(replace(score, value=2.0) for score in result.table.scores)
+    tied = replace(result, table=replace(result.table, scores=scores))
+    assert "2 more texts have the same score as the last one here" in written(tied, 1)
+    assert "same score" not in written(tied, 3)
 
 
 def test_a_request_comes_before_the_output() -> None:

@@ -11,7 +11,7 @@ from judge.commands.finished_runs import open_run
 from judge.commands.public import public_api
 from judge.core.errors import ConfigError
 from judge.core.format import first_names, one_line
-from judge.core.messages import command
+from judge.core.messages import Remark, command
 from judge.core.records import Column
 from judge.core.signature import Signature
 from judge.report.views.provenance import build_provenance
@@ -127,10 +127,16 @@ def _banners(names: tuple[str, str], old: Result, new: Result) -> Iterator[str]:
             yield text
     for text in old_banners:
         if text not in new_banners:
-            yield f"{names[0]}: {text}"
+            yield _of_run(names[0], text)
     for text in new_banners:
         if text not in old_banners:
-            yield f"{names[1]}: {text}"
+            yield _of_run(names[1], text)
+
+
+def _of_run(name: str, text: str) -> str:
+    """Return a note of one run with its name; a remark stays a remark."""
+    named = f"{name}: {text}"
+    return Remark(named) if isinstance(text, Remark) else named
 
 
 def _quote_names(names: Sequence[str]) -> str:

@@ -19,6 +19,7 @@ from judge.core.format import (
     plural,
     signed,
 )
+from judge.core.messages import Remark
 from judge.core.records import Column as Measured
 from judge.core.records import Estimate, Failure
 from judge.core.signature import Signature
@@ -92,7 +93,8 @@ def view(comparison: RunComparison) -> Document:
         title=f"{one_line(comparison.names[0])} → {one_line(comparison.names[1])}",
         finding=tuple(finding(comparison)),
         scope=f"{before} → {after} · {plural(runs.items, 'item')}",
-        notices=tuple(map(one_line, comparison.notes)),
+        notices=tuple(one_line(note) for note in comparison.notes if not isinstance(note, Remark)),
+        remarks=tuple(one_line(note) for note in comparison.notes if isinstance(note, Remark)),
         summary=tuple(summary),
         sections=tuple(_sections(comparison, remarks[_MAX_REMARKS:])),
         footer=(footer,),

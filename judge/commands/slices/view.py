@@ -7,10 +7,11 @@ from dataclasses import asdict
 from functools import partial
 
 from judge.commands.slices.record import Slices
+from judge.commands.slices.statistics import SliceMean
 from judge.core.format import format_p, number, plural
 from judge.core.messages import full_report
 from judge.report.document import Block, Bullets, Column, Content, Document, Section, Table, table
-from judge.report.format import column_title, decimal_places, mean_text
+from judge.report.format import column_title, decimal_places, mean_text, share_label
 from judge.report.views.columns import change_text, marked_mean
 
 SCHEMA = "judge.slices/1"
@@ -83,20 +84,40 @@ def _finding(slices: Slices) -> Iterator[str]:
         names = dict.fromkeys(record.slice for record in worst or contradictions)
         yield f"{headline}: {slices.by} = {', '.join(list(names)[:_MAX_FINDINGS])}"
     else:
-        tested = any(mean.gap is not None for mean in slices.means)
+        tested = [mean for mean in slices.means if mean.adjusted is not None]
         result = "is significantly worse than the rest" if tested else "could be tested"
         yield f"No slice of {slices.by} {result}"
+        if not slices.means:
+            yield "No text has a score."
+        elif tested:
+            yield _nearest(slices, min(tested, key=lambda mean: mean.adjusted or 0.0))
     for mean in worst[:_MAX_FINDINGS]:
         column = slices.columns[mean.column]
         gap = mean.gap or 0.0
         places = decimal_places(column, [mean.mean.value])
         value = mean_text(column, mean.mean.value, places)
+        size = number(abs(gap), places)
+        if share_label(column):
+            size = f"{number(100 * abs(gap), 0)} points"
         side = "above" if gap > 0 else "below"
+        subject = column_title(mean.column)
+        if len(slices.systems) > 1:
+            subject += f" of {mean.system}"
         yield (
-            f"{column_title(mean.column)} of {mean.system} in {mean.slice}: {value}, "
-            f"{number(abs(gap), places)} {side} the rest ({format_p(mean.adjusted or 0.0)})."
+            f"{subject} in {mean.slice}: {value}, {size} {side} the rest "
+            f"({format_p(mean.adjusted or 0.0)})."
         )
     yield from _contradictions(slices)[:_MAX_FINDINGS]
+
+
+def _nearest(slices: Slices, mean: SliceMean) -> str:
+    """Name the slice that comes nearest to a significant difference."""
+    gap = mean.gap or 0.0
+    side = "above" if gap > 0 else "below"
+    return (
+        f"The clearest difference: {column_title(mean.column)} in {mean.slice} is {side} the rest "
+        f"({format_p(mean.adjusted or 0.0)} after Holm)."
+    )
 
 
 def _contradictions(slices: Slices, column: str = "") -> list[str]:
@@ -118,6 +139,17 @@ def _contradictions(slices: Slices, column: str = "") -> list[str]:
     return sentences
 
 
+def _count(slices: Slices, slice_name: str, column: str) -> str | int:
+    """Return the number of items of a slice; of one system, `98 of 100` if some have no score."""
+    n_items = slices.items[slice_name]
+    scored = [
+        mean.mean.n for mean in slices.means if (mean.slice, mean.column) == (slice_name, column)
+    ]
+    if len(slices.systems) > 1 or scored in ([], [n_items]):
+        return n_items
+    return f"{scored[0]:,} of {n_items:,}"
+
+
 def _table(slices: Slices, name: str, *, short: bool = False) -> Table:
     """Return a row per slice and a column per system."""
     column = slices.columns[name]
@@ -126,7 +158,7 @@ def _table(slices: Slices, name: str, *, short: bool = False) -> Table:
     systems = slices.systems[: _MAX_SYSTEMS if short else None]
     rows: list[list[Content]] = []
     for slice_name in list(slices.items)[: _MAX_ROWS if short else None]:
-        row: list[Content] = [slice_name, slices.items[slice_name]]
+        row: list[Content] = [slice_name, _count(slices, slice_name, name)]
         for system in systems:
             mean = means.get((slice_name, system))
             if mean is None:

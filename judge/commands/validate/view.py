@@ -8,6 +8,7 @@ from typing import Any
 
 from judge.commands.validate.record import Validation
 from judge.core.format import one_line, plural
+from judge.core.messages import Remark
 from judge.core.records import Estimate
 from judge.report.document import Block, Column, Content, Document, Section, Table, table
 from judge.report.format import column_title
@@ -43,6 +44,7 @@ from judge.report.views.human_agreement import (
 from judge.report.views.metrics_table import metrics_table
 from judge.report.views.pass_fail import (
     pass_fail_records,
+    pass_fail_sentences,
     pass_fail_summary,
     pass_rate_blocks,
 )
@@ -85,15 +87,18 @@ def view(validation: Validation) -> Document:
         sections.append(section)
     texts = max((criterion.texts for criterion in rated), default=0)
     several_runs = any(criterion.versus for criterion in rated)
+    notes = list(_notices(validation))
     return Document(
         title=validation.title,
         finding=(
             *finding_sentences(rated, level),
+            *pass_fail_sentences(rated),
             *disagreements.finding(compared, best),
             *calibration_finding(calibrated),
         ),
         scope=plural(texts, "text"),
-        notices=tuple(_notices(validation)),
+        notices=tuple(note for note in notes if not isinstance(note, Remark)),
+        remarks=tuple(note for note in notes if isinstance(note, Remark)),
         summary=(
             _overview(rated, level),
             *pass_fail_summary(rated),
@@ -115,7 +120,7 @@ def view(validation: Validation) -> Document:
 
 
 def _notices(validation: Validation) -> Iterator[str]:
-    """Yield the warnings about the data, the level, failed judgments and the calibration."""
+    """Yield the notes on the data, the level, failed judgments and the calibration."""
     yield from validation.notes
     for criterion in validation.rated[:1]:  # one note is enough for the report
         note = other_level_note(criterion, validation.level)

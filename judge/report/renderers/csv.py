@@ -44,6 +44,11 @@ def render(document: Document, *, wide: bool = False) -> str:
     return "".join(lines)
 
 
+def with_byte_order_mark(text: str) -> str:
+    """Return the text of a CSV file so that Excel reads it as UTF-8, whatever its language."""
+    return text if text.isascii() else f"\ufeff{text}"
+
+
 def _cell(value: Any) -> str:
     """Return the text of a value between two commas, quoted if necessary."""
     if value is None:

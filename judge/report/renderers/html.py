@@ -28,6 +28,7 @@ from judge.report import document as blocks
 from judge.report.document import Document
 from judge.report.format import is_rtl, isolate
 from judge.report.renderers import csv
+from judge.report.renderers.csv import with_byte_order_mark
 from judge.text.languages import DEFAULT_LANGUAGE, LANGUAGES, detect_language_or_none, html_language
 
 ASSETS = Path(__file__).parents[1] / "html"
@@ -60,7 +61,7 @@ def _table_data(document: Document) -> str:
     text = csv.render(document, wide=True)
     if len(text) > _MAX_CSV:
         text = csv.render(document)
-    return "data:text/csv;charset=utf-8," + quote(text)
+    return "data:text/csv;charset=utf-8," + quote(with_byte_order_mark(text))
 
 
 def fragment(document: Document) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from judge.core.format import number, one_line
+from judge.core.format import number, one_line, plural
 from judge.core.records import Estimate
 from judge.report.document import Block, Cell, Column, Content, Notice, Table, table
 from judge.report.views.columns import estimate_cell, share_cell
@@ -38,6 +38,22 @@ def pass_fail_summary(criteria: Sequence[Rated]) -> tuple[Table, ...]:
     key = "Pass and fail, judge against people. TPR: share of people's passes that the judge "
     key += "passes. TNR: share of their fails that it fails."
     return (_rates_table(rows, key, name="pass-fail", short=True),)
+
+
+def pass_fail_sentences(criteria: Sequence[Rated]) -> Iterator[str]:
+    """Say for each judge how many texts it passes that people fail, and the other way round."""
+    for rated in criteria:
+        for row in rated.judges:
+            passes = row.passes
+            if passes is None:
+                continue
+            n_failed = passes.judge_only + passes.neither
+            n_passed = passes.both + passes.people_only
+            yield (
+                f"On {rated.criterion}, {one_line(row.name)} passes {passes.judge_only:,} of the "
+                f"{plural(n_failed, 'text')} that people fail, and fails {passes.people_only:,} of "
+                f"the {n_passed:,} that they pass."
+            )
 
 
 def pass_fail_blocks(rated: Rated) -> Iterator[Block]:

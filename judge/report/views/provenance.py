@@ -12,6 +12,7 @@ from itertools import chain
 from typing import Any
 
 from judge.core.format import one_line, plural, seconds
+from judge.core.messages import Remark
 from judge.core.records import ABSTAINED, IDENTICAL, Column, Failure, Score, Usage
 from judge.data import ledger
 from judge.report.document import (
@@ -92,7 +93,7 @@ class Provenance:
 
     title: str
     banners: tuple[str, ...]
-    remarks: tuple[str, ...]
+    remarks: tuple[Remark, ...]
     failures: tuple[FailureKind, ...]
     facts: tuple[tuple[str, str], ...]
     usage: str
@@ -112,7 +113,7 @@ def build_provenance(result: Result) -> Provenance:
     return Provenance(
         title=one_line(str(_title(result.info))),
         banners=tuple(dict.fromkeys(_banners(result))),
-        remarks=tuple(dict.fromkeys(_remarks(result))),
+        remarks=tuple(dict.fromkeys(map(Remark, _remarks(result)))),
         failures=failures,
         facts=_facts(result, n_lost),
         usage=usage_of_run(result.info),

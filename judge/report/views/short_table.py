@@ -143,7 +143,10 @@ def _table_of_one_system(
         cell = _short_cell(result, board, row, column, bar=True)
         direction = "(lower is better)" if head.better == "lower" else ""
         name = " ".join(filter(None, (head.head, head.note, direction)))
-        rows.append((name, replace(cell, note=""), cell.note or None, row.n))
+        # The number of items has a column of its own.
+        mean = cell.text.removeprefix(f"({row.coverage}) ")
+        n_items = f"{row.n:,} of {row.total:,}" if row.coverage else f"{row.n:,}"
+        rows.append((name, replace(cell, text=mean, note=""), cell.note or None, n_items))
     name = "" if system == UNNAMED_SYSTEM else f" of {one_line(system, MAX_NAME)}"
     return table(
         (Head("", numeric=False), Head("mean"), Head("95% interval", optional=True), Head("items")),

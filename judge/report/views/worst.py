@@ -15,7 +15,7 @@ from judge.report.document import Block, Document, Facts, Section
 from judge.report.format import column_title, score_text
 from judge.report.views.provenance import build_provenance
 from judge.results.worst_list import WorstList
-from judge.results.worst_texts import LowScore
+from judge.results.worst_texts import LowScore, worst_texts
 
 _MAX_TEXT = 1_200  # characters of a text; JSON has the whole one
 _KEYS = ("item", "system", "column", "score", "reason", "source", "output")
@@ -32,6 +32,7 @@ def view(listed: WorstList) -> Document:
         title=f"Worst {plural(len(listed.lowest), 'text')}",
         scope=f"of {plural(len(listed.samples), 'text')}",
         about=(build_provenance(listed.result).title,),
+        remarks=tuple(_ties(listed)),
         sections=tuple(_sections(listed)),
         data={"texts": texts},
         records=tuple(map(_record, texts)),
@@ -46,6 +47,18 @@ def _sections(listed: WorstList) -> Iterator[Section]:
         if len(listed.result.table.systems) > 1:
             title += f", system {one_line(score.system)}"
         yield Section(f"worst-{index}", title, partial(_blocks, listed, low_score))
+
+
+def _ties(listed: WorstList) -> Iterator[str]:
+    """Say how many more texts have the same score as the last one that is shown."""
+    last = listed.lowest[-1].share
+    all_texts = worst_texts(listed.result.table, len(listed.samples))
+    n_more = sum(text.share == last for text in all_texts[len(listed.lowest) :])
+    if n_more:
+        yield (
+            f"{plural(n_more, 'more text')} {'has' if n_more == 1 else 'have'} the same score as "
+            "the last one here; texts with equal scores are in the order of the data."
+        )
 
 
 def _blocks(listed: WorstList, low_score: LowScore) -> Iterator[Block]:
