@@ -64,6 +64,7 @@ _HINTS = {
     "cache": "judge doctor cache",
     "schema": "judge doctor schema",
     "suite": "judge init --suite DATA",
+    "skill": "judge init --skill -",
 }
 """What to use instead of a command that does not exist: a word of other tools, or a former one."""
 
@@ -77,7 +78,12 @@ def _show_completion(ctx: click.Context, option: click.Parameter, shell: str | N
         ctx.exit()
 
 
-@click.group(cls=Group, hints=_HINTS, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=Group,
+    hints=_HINTS,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Agents: judge init --skill - prints how to use judge.",
+)
 @click.version_option(__version__, message="judge %(version)s", help="Print the version and exit.")
 @click.option(
     "--show-completion",

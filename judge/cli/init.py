@@ -1,4 +1,4 @@
-"""`judge init`: start a project or a first suite."""
+"""`judge init`: start a project or a first suite, or write the skill for agents."""
 
 from __future__ import annotations
 
@@ -39,6 +39,12 @@ _NEXT = (
     metavar="DATA|RUN",
 )
 @option(
+    "--skill",
+    "Write a skill for agents into this folder of skills; - for the console.",
+    type=PATH,
+    metavar="FOLDER",
+)
+@option(
     "--output",
     "File of the suite (default: NAME.judge.yaml); - for the console.",
     type=PATH,
@@ -46,15 +52,26 @@ _NEXT = (
     group="Output",
 )
 def init_command(
-    folder: Path | None, *, suite: Path | None, output: Path | None, **options: Any
+    folder: Path | None,
+    *,
+    suite: Path | None,
+    skill: Path | None,
+    output: Path | None,
+    **options: Any,
 ) -> None:
     """Start a project that runs offline, or a suite.
 
     The project has data, a criterion, run.yaml, a suite and a CI job, and needs no key. Existing
-    files are never overwritten. The other options are for --suite.
+    files are never overwritten. With --skill, write what an agent has to know about judge, for
+    example into .claude/skills or .agents/skills. The other options are for --suite.
     """
-    from judge.commands.init.project import write_project
-
+    if skill is not None:
+        if folder is not None or suite is not None or output is not None or options:
+            raise ConfigError(
+                f"--skill {skill}: writes the skill alone; leave out the other arguments"
+            )
+        _write_skill(skill)
+        return
     if suite is not None:
         if folder is not None:
             raise ConfigError(
@@ -69,7 +86,13 @@ def init_command(
         raise ConfigError(
             f"--{suite_options[0]}: is for --suite DATA; leave it out to start a project"
         )
-    folder = folder or Path()
+    _start_project(folder or Path())
+
+
+def _start_project(folder: Path) -> None:
+    """Write the starter project, and say what to do next."""
+    from judge.commands.init.project import write_project
+
     if folder.is_file():
         raise ConfigError(f"{folder}: is a file; name a folder to start a project in")
     paths = write_project(folder)
@@ -80,6 +103,19 @@ def init_command(
         click.echo(f"  cd {shlex.quote(str(folder))}")
     for line in _NEXT:
         click.echo(f"  {line}")
+
+
+def _write_skill(folder: Path) -> None:
+    """Write the skill for agents into a folder of skills, or print it."""
+    from judge.commands.init.skill import skill_text, write_skill
+
+    if folder == Path("-"):
+        click.echo(skill_text(), nl=False)
+        return
+    if folder.is_file():
+        raise ConfigError(f"--skill {folder}: is a file; name a folder of skills")
+    for path in write_skill(folder):
+        click.echo(str(path))
 
 
 def _init_suite(data: Path, output: Path | None, options: dict[str, Any]) -> None:

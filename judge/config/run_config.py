@@ -683,7 +683,10 @@ class RankConfig(RunConfig):
     """The options of `judge rank`: the options of a run, and how texts are paired."""
 
     criteria: tuple[str, ...] = _option(
-        ("overall",), "Scoring", "Names from prompts/pairwise, or files.", "NAME,..."
+        ("overall",),
+        "Scoring",
+        "Names, files, or 'NAME: QUESTION' about two texts; repeatable.",
+        "CRITERION,...",
     )
     metrics: tuple[str, ...] | None = _option(
         (), "Metrics", "Names of metrics to compute as well.", "NAME,..."

@@ -118,3 +118,33 @@ def test_a_file_instead_of_the_folder_is_an_error(command: Callable[..., Any]) -
     done = command("init", "replies.csv")
     assert done.code == 2
     assert done.err.startswith("judge: replies.csv: is a file; name a folder")
+
+
+def test_the_skill_is_written_into_a_folder_of_its_name(
+    tmp_path: Path, command: Callable[..., Any]
+) -> None:
+    done = command("init", "--skill", ".claude/skills")
+    assert done.code == 0, done.err
+    folder = tmp_path / ".claude" / "skills"
+    text = (folder / "judge" / "SKILL.md").read_text("utf-8")
+    head = yaml.safe_load(text.split("---\n")[1])
+    assert head["name"] == "judge"
+    assert (folder / "judge" / "references" / "options.md").is_file()
+    assert command("init", "--skill", "-").out == text
+
+
+def test_a_skill_that_is_there_is_kept(tmp_path: Path, command: Callable[..., Any]) -> None:
+    (tmp_path / "judge").mkdir()
+    (tmp_path / "judge" / "SKILL.md").write_text("mine", "utf-8")
+    done = command("init", "--skill", ".")
+    assert done.code == 2
+    assert "judge/SKILL.md is already there" in done.err
+    assert (tmp_path / "judge" / "SKILL.md").read_text("utf-8") == "mine"
+    assert not (tmp_path / "judge" / "references").exists()
+
+
+@pytest.mark.parametrize("more", [["project"], ["--suite", "data.csv"], ["--model", "m"]])
+def test_the_skill_is_written_alone(more: list[str], command: Callable[..., Any]) -> None:
+    done = command("init", "--skill", "skills", *more)
+    assert done.code == 2
+    assert "--skill skills: writes the skill alone" in done.err

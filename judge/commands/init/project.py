@@ -1,4 +1,4 @@
-"""Write the starter project of `judge init`, which runs offline."""
+"""Write the starter project of `judge init`, which runs offline, and other files of the package."""
 
 from __future__ import annotations
 
@@ -20,12 +20,20 @@ def write_project(folder: Path) -> list[Path]:
     Raises StorageError if a file cannot be written.
     """
     starter = files("judge.commands.init") / "starter"
-    contents = {folder / name: file for name, file in _walk(starter)}
+    return write_files(starter, folder, advice="Name another: judge init FOLDER")
+
+
+def write_files(origin: Traversable, folder: Path, *, advice: str) -> list[Path]:
+    """Copy the files of a package's folder and return the new ones.
+
+    Raises ConfigError with this advice, and writes nothing, if one exists. Raises StorageError if a
+    file cannot be written.
+    """
+    contents = {folder / name: file for name, file in _walk(origin)}
     if existing := [str(path) for path in contents if path.exists() or path.is_symlink()]:
         verb = "is" if len(existing) == 1 else "are"
         raise ConfigError(
-            f"{', '.join(existing)} {verb} already there, so nothing was written. Name another: "
-            "judge init FOLDER"
+            f"{', '.join(existing)} {verb} already there, so nothing was written. {advice}"
         )
     for path, file in contents.items():
         try:
