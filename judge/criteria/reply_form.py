@@ -18,7 +18,7 @@ def configured(criterion: Criterion, config: RunConfig) -> Criterion:
     Raises ConfigError for a checklist that would have another kind of reply, and for a mark that is
     not on the criterion's scale.
     """
-    criterion = _with_pass_mark(criterion, config.pass_at)
+    criterion = with_pass_mark(criterion, config.pass_at)
     form = "json" if config.structured else criterion.form
     if not criterion.is_checklist:
         return replace(criterion, reply=config.reply or criterion.reply, form=form)
@@ -30,7 +30,7 @@ def configured(criterion: Criterion, config: RunConfig) -> Criterion:
     return replace(criterion, form=form)
 
 
-def _with_pass_mark(criterion: Criterion, mark: float | str | None) -> Criterion:
+def with_pass_mark(criterion: Criterion, mark: float | str | None) -> Criterion:
     """Return the criterion with a pass mark, unless it has one of its own or compares two texts."""
     if mark is None or criterion.pass_at is not None or criterion.pairwise:
         return criterion

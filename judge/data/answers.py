@@ -57,6 +57,18 @@ def answer_inputs(sample: Sample) -> dict[str, Any]:
     return inputs
 
 
+def request_text(sample: Sample) -> str:
+    """Return what a person asked for: the last message of the user, or a column; "" if neither is there.
+
+    A source alone may be a text to summarize, and is left out.
+    """
+    for role, content in reversed(messages_before(sample)):
+        if role == "user":
+            return content
+    column = first_column(sample, REQUEST_COLUMNS)
+    return str(sample.extra[column]) if column else ""
+
+
 def request_of(messages: Sequence[Message]) -> str | Sequence[Message]:
     """Return the text of the only message before an answer, or several messages as they are."""
     if len(messages) == 1:

@@ -740,8 +740,8 @@ def _load_criteria(
             loaded = criteria_module.in_language(loaded_criteria[entry], language)
         else:
             loaded = _load_criterion(config, entry, language)
-        if loaded.pass_at is not None:
-            marked.append(loaded.name)
+            if loaded.pass_at is not None:
+                marked.append(loaded.name)
         criterion = configured(loaded, config)
         judged = rows
         if wanted_texts is not None:

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from judge.core.format import number, one_line, percent
+from judge.core.format import UNNAMED_SYSTEM, number, one_line, percent
 from judge.core.records import Sample, Score
+from judge.data.answers import request_text
 from judge.results.result import Result
 from judge.suite.case_scores import CaseScores, places
 from judge.suite.evidence import Text, Undecidable, item_values
@@ -25,7 +26,7 @@ class JudgedText:
     """A text behind a verdict.
 
     `score` is the score as reports write it; of a comparison, the share of wins. `reason` is the
-    judge's, `output` the text, cut after 600 characters. `before` is the score of the same item and
+    judge's, `output` the text and `request` what it answers, cut after 600 characters. `before` is the score of the same item and
     system in the earlier run, "" if there is none, and `edited` says that the text was another one
     there. `name` names the text: `museum by hasty`; it is empty for a case's only text.
     """
@@ -34,6 +35,7 @@ class JudgedText:
     score: str
     output: str
     reason: str = ""
+    request: str = ""
     before: str = ""
     edited: bool = False
 
@@ -76,6 +78,7 @@ class TextSource:
                     self._format(score),
                     one_line(sample.output, _LONGEST_OUTPUT),
                     _reason(score),
+                    request=one_line(request_text(sample), _LONGEST_OUTPUT),
                     before=self._before(text),
                     edited=earlier is not None and earlier.output != sample.output,
                 )
@@ -94,9 +97,11 @@ class TextSource:
         reason = "" if first is None else _reason(first)
         judged: list[JudgedText] = []
         for text, wins in zip(texts, (share, 1 - share), strict=True):
-            output = one_line(sample_by_text[text].output, _LONGEST_OUTPUT)
+            sample = sample_by_text[text]
+            output = one_line(sample.output, _LONGEST_OUTPUT)
+            request = one_line(request_text(sample), _LONGEST_OUTPUT)
             score = f"wins {percent(wins)}"
-            judged.append(JudgedText(self._name(text), score, output, reason))
+            judged.append(JudgedText(self._name(text), score, output, reason, request))
             # Both texts have the same reason, which is shown once.
             reason = ""
         return tuple(judged)
@@ -107,7 +112,8 @@ class TextSource:
         if item == self.case_name:
             return "" if system == "text" else system
         # Items that were compared for this case begin with its name.
-        return f"{item.removeprefix(f'{self.case_name}: ')} by {system}"
+        item = item.removeprefix(f"{self.case_name}: ")
+        return item if system == UNNAMED_SYSTEM else f"{item} by {system}"
 
     def _format(self, score: Score) -> str:
         return number(score.value, places(self.scores.column))

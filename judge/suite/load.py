@@ -26,6 +26,7 @@ from judge.core.plugins import unknown_name_message
 from judge.core.records import Criterion, Sample, Scale
 from judge.core.request_options import forbidden_command
 from judge.criteria.render import lacking_inputs
+from judge.criteria.reply_form import with_pass_mark
 from judge.data import ledger, samples
 from judge.data.rows import nearby
 from judge.suite.case import Case
@@ -358,6 +359,7 @@ class _CriterionLoader:
         path = self.replacements.get(name_of(name)) or own_path
         # `pairwise=None` accepts both kinds: one suite may score texts and compare them.
         criterion = criteria_module.load(path, language=self.language, pairwise=None)
+        criterion = with_pass_mark(criterion, self.suite.options.get("pass_at"))
         self.loaded[name] = criterion
         # Two criteria may share a name only if one scores texts and the other compares them.
         key = (criterion.name, criterion.pairwise)

@@ -842,3 +842,20 @@ cases:
     }  # fmt: skip
     assert isinstance(outcome.result, Result)
     assert outcome.result.rated == ()
+
+
+def test_a_pass_mark_from_outside_makes_a_pass_rate_possible(tmp_path: Path) -> None:
+    (tmp_path / "replies.yaml").write_text('- reply: "4"\n', encoding="utf-8")
+    suite = tmp_path / "s.judge.yaml"
+    suite.write_text(
+        "data: data.jsonl\n"
+        "criteria: 'kind: Is it kind?'\n"
+        "model: scripted/replies.yaml\n"
+        "cases:\n  - {name: rate, pass_rate: {min: 0.1}}\n",
+        encoding="utf-8",
+    )
+    write_jsonl(tmp_path / "data.jsonl", [{"item": f"i{n}", "output": "Hi."} for n in range(8)])
+    options: dict[str, Any] = {"weighting": "single", "cache": False}
+    with pytest.raises(ConfigError, match="kind does not say what passes"):
+        judge.test(suite, **options)
+    assert judge.test(suite, pass_at=4, **options).passed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -73,3 +74,17 @@ def test_the_only_text_of_a_case_has_no_name(make: ScoreMaker) -> None:
     result = make.result(make.drawn({"2": 20}, "case", "text"))
     (text,) = shown(result, expect={"min": 4})
     assert text.name == ""
+
+
+def test_a_text_has_the_request_that_it_answers(make: ScoreMaker) -> None:
+    result = make.result(make.drawn({"2": 20}, "a", "x"))
+    (sample,) = result.table.samples
+    asking = replace(sample, extra={"question": "Where is it?"})
+    asked = replace(result, table=replace(result.table, samples=(asking,)))
+    (text,) = shown(asked, expect={"min": 4})
+    assert text.request == "Where is it?"
+
+
+def test_the_only_system_of_data_without_systems_is_not_named(make: ScoreMaker) -> None:
+    (text,) = shown(make.result(make.drawn({"2": 20}, "a", "system")), expect={"min": 4})
+    assert text.name == "a"

@@ -88,13 +88,13 @@ def test_the_summary_fits_a_screen(
     assert "  Limit not met: failures." in lines
     assert "  Worse than the baseline: relevance." in lines
     assert "- ✗ the bridge is relevant (suites/summaries.judge.yaml:5):" in lines
-    assert lines[-1] == "Next     judge test suites/summaries.judge.yaml --full"
+    assert lines[-1] == "Next     the same command with --full"
 
 
 def test_a_suite_that_passes_needs_two_lines(outcomes: list[Outcome]) -> None:
     first, last = console(outcomes[1]).split("\n\n")
     assert first.split("  ")[0] == "1 case passes"
-    assert last == "2 of 2 checks passed · 0.5\u00a0s\n"
+    assert last == "1 of 1 case passed, 1 of 1 limit · 0.5\u00a0s\n"
 
 
 def test_colour_is_codes_around_the_same_text(outcomes: list[Outcome]) -> None:
@@ -131,7 +131,7 @@ def test_failures_come_first(verdicts: list[Verdict], headline: str) -> None:
 
 def test_only_changes_from_the_baseline_can_become_the_baseline() -> None:
     worse = replace(PASSED, kind="baseline", status="failed", met=False)
-    assert "judge test a.judge.yaml --update-baseline" in console(Outcome(BARE, (worse,)))
+    assert "the same command with --update-baseline" in console(Outcome(BARE, (worse,)))
     assert "--update-baseline" not in console(Outcome(BARE, (worse, replace(worse, kind="label"))))
 
 

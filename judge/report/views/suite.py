@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -12,7 +11,7 @@ from typing import Any, Literal
 
 from judge.core import plugins
 from judge.core.format import first_names, one_line, plural, seconds
-from judge.core.messages import full_report
+from judge.core.messages import full_report, option
 from judge.report.document import (
     Block,
     Bullets,
@@ -135,7 +134,8 @@ def _quote(outcome: Outcome, text: JudgedText) -> str:
     """Return a text with its score and the judge's reason."""
     before = _before(outcome, text)
     note = f" ({before})" if before else ""
-    line = f"{text.name or 'text'} {text.score}{note}: “{one_line(text.output, _QUOTE)}”"
+    request = f" to “{one_line(text.request, _QUOTE)}”" if text.request else ""
+    line = f"{text.name or 'text'} {text.score}{note}: “{one_line(text.output, _QUOTE)}”{request}"
     if text.reason:
         line += f"; judge: {one_line(text.reason, _QUOTE)}"
     return line
@@ -155,20 +155,29 @@ def _footer(
     if n_lines > _TOP:
         yield f"{n_lines - _TOP:,} more: {full_report()}"
     took = seconds(sum(outcome.seconds for outcome in outcomes))
-    checks = "nothing was checked"
-    if pairs:
-        checks = f"{len(pairs) - len(failing):,} of {plural(len(pairs), 'check')} passed"
+    checks = _checks(pairs, failing) or "nothing was checked"
     yield f"{checks} · {took}"
+
+
+def _checks(pairs: Sequence[_Pair], failing: Sequence[_Pair]) -> str:
+    """Count what passed: `4 of 5 cases passed, 2 of 2 limits`."""
+    n_checked = Counter(verdict.subject for _, verdict in pairs)
+    n_failed = Counter(verdict.subject for _, verdict in failing)
+    counts: list[str] = []
+    for group, total in n_checked.items():
+        passed = f"{total - n_failed[group]:,} of {plural(total, group)}"
+        counts.append(passed if counts else f"{passed} passed")
+    return ", ".join(counts)
 
 
 def _next_commands(failing: Sequence[_Pair]) -> Iterator[str]:
     """Suggest to accept a change of the baseline, if nothing else fails, or to see everything."""
     if not failing:
         return
-    paths = shlex.join(dict.fromkeys(_path(outcome) for outcome, _ in failing))
+    # The command may have named the judge or a recording, which the suite does not know.
     if all(verdict.kind in ("baseline", "drift") for _, verdict in failing):
-        yield f"judge test {paths} --update-baseline"
-    yield f"judge test {paths} --full"
+        yield f"the same command with {option('update_baseline', True)}"
+    yield f"the same command with {full_report()}"
 
 
 def _record(outcome: Outcome, verdict: Verdict) -> dict[str, Any]:
