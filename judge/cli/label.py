@@ -17,7 +17,7 @@ from judge.cli.terminal import check_outputs, print_message, print_untrusted, wr
 from judge.core.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from judge.commands.label.command import Labelling
     from judge.commands.label.ratings_needed import Need
@@ -152,6 +152,9 @@ def _serve(labelling: Labelling, server: Any) -> None:
 
     for name in labelling.raters:
         click.echo(f"{name}: {server.url(name)}")
+    progress = labelling.progress()
+    if any(done for done, _ in progress.values()):
+        print_message(f"Rated so far: {_by_rater(progress)}")
     print_message(f"Ratings go to {labelling.output}. Press Ctrl-C to end.")
     # Into a pipe, the addresses would stay in the buffer for as long as the server runs.
     sys.stdout.flush()
@@ -173,6 +176,11 @@ def _serve(labelling: Labelling, server: Any) -> None:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
+def _by_rater(progress: Mapping[str, tuple[int, int]]) -> str:
+    """Return the progress as a text: `anna 3 of 20, ben 0 of 20`."""
+    return ", ".join(f"{name} {done:,} of {total:,}" for name, (done, total) in progress.items())
+
+
 def _is_graphical() -> bool:
     """Return whether a browser has a window: elsewhere, one in the terminal might start."""
     if sys.platform in ("darwin", "win32"):
@@ -188,6 +196,8 @@ def _print_end(labelling: Labelling, config: RunConfig) -> None:
     ratings = [rating for rating in labelling.ratings().every if not rating.repeat]
     count_by_rater = Counter(rating.rater for rating in ratings)
     by_rater = ", ".join(f"{name} {count:,}" for name, count in count_by_rater.items())
+    if labelling.raters and count_by_rater.keys() <= {*labelling.raters}:
+        by_rater = _by_rater(labelling.progress())
     total = f"{plural(len(ratings), 'rating')} in {labelling.output}"
     print_untrusted(f"\n{total}: {by_rater}" if ratings else f"\n{total}")
     if ratings:

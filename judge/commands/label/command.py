@@ -13,6 +13,7 @@ import json
 import os
 import random
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -24,6 +25,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from judge import criteria, text
+from judge.commands.label.own_columns import OwnColumns, own_columns
 from judge.config import RunConfig
 from judge.core.errors import ConfigError, CriterionError, DataError, StorageError
 from judge.core.files import describe_error, locked
@@ -118,8 +120,8 @@ class Labelling:
     """The units to rate by id, the criteria with their instructions, and the file of the ratings.
 
     `repeat` is the share of units that a rater sees twice. `known` are all texts of the data (item,
-    system), also those that are not to be rated. Ratings may come from several threads and
-    processes.
+    system), also those that are not to be rated. `own` are the data's own columns by item, as far
+    as raters may see them. Ratings may come from several threads and processes.
     """
 
     units: Mapping[str, Unit]
@@ -132,6 +134,7 @@ class Labelling:
     pairwise: bool = False
     repeat: float = 0.1
     seed: int = 0
+    own: Mapping[str, OwnColumns] = field(default_factory=dict)
     lock: Lock = field(default_factory=Lock)
 
     @property
@@ -233,6 +236,17 @@ class Labelling:
                 key = (rating.rater, rated_unit.id, rating.criterion, rating.repeat)
                 answers[key] = (value, rating.comment)
         return answers
+
+    def progress(self) -> dict[str, tuple[int, int]]:
+        """Return how many ratings each rater has given, and how many there are to give.
+
+        Repeated texts count again.
+        """
+        given = Counter(rater for rater, *_ in self.done())
+        return {
+            rater: (given[rater], len(self.tasks(rater)) * len(self.criteria))
+            for rater in self.raters
+        }
 
     def record(self, saved: Any) -> None:
         """Append a rating as the page sends it (`Given`), one row for each system with this text.
@@ -394,6 +408,8 @@ def prepare_labelling(
     units = {unit.id: unit for unit in _units(chosen, shown_fields, pairwise=pairwise)}
     if not units:
         raise ConfigError("nothing to compare: no item has different texts of two systems")
+    taken = {MESSAGES, "reference", *(column_of(chosen[0], field) for field in shown_fields)}
+    names = [*raters, *(criterion.name for criterion in rated_criteria)]
     return Labelling(
         units=units,
         criteria=rated_criteria,
@@ -407,6 +423,7 @@ def prepare_labelling(
         pairwise=pairwise,
         repeat=repeat,
         seed=config.seed,
+        own=own_columns(chosen, taken, names),
     )
 
 

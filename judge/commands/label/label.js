@@ -3,7 +3,7 @@
 {
   const byId = (id) => document.getElementById(id);
   const content = JSON.parse(byId("content").textContent);
-  const { criteria, units, sources, pairwise, served } = content;
+  const { criteria, units, sources, own, pairwise, served } = content;
   const stored = (name) => { try { return JSON.parse(localStorage.getItem(name)); } catch { return null; } };
   const store = (name, value) => { try { localStorage.setItem(name, JSON.stringify(value)); return true; } catch { return false; } };
   const element = (name, text = "", properties = {}) => Object.assign(document.createElement(name), { textContent: text }, properties);
@@ -153,6 +153,7 @@
       byId("save-end").hidden = served;
       byId("end").focus({ preventScroll: true });
       progress();
+      if (Object.keys(team).length > 1) refresh();
     }
 
     function progress() {
@@ -162,6 +163,39 @@
       bar.ariaValueMax = total;
       bar.ariaValueNow = all;
       byId("who").textContent = `${rater} · ${all} of ${total} rated`;
+    }
+
+    // How far the other raters are, which the server knows.
+    let team = content.progress;
+    function others() {
+      const names = Object.keys(team).filter((name) => name !== rater);
+      byId("team").hidden = !names.length;
+      byId("team").replaceChildren(...names.map((name) => {
+        const [done, total] = team[name], line = element("span");
+        line.append(element("bdi", name), ` ${done} of ${total}`);
+        return line;
+      }));
+    }
+
+    async function refresh() {
+      if (document.hidden) return;
+      try {
+        const answer = await fetch(`${location.pathname.replace(/\/*$/, "/")}progress`);
+        if (answer.ok) team = await answer.json();
+      } catch { return; }  // sending a rating reports a server that is gone
+      others();
+    }
+
+    // The data's own columns, folded: they stay open or closed from text to text.
+    function facts(step) {
+      const columns = own[step.text] ?? [];
+      byId("own").hidden = !columns.length;
+      byId("own").querySelector(".about").textContent = columns.map(([name]) => name).join(", ");
+      byId("own").querySelector("dl").replaceChildren(...columns.map(([name, value]) => {
+        const row = element("div");
+        row.append(element("dt", name, { dir: "auto" }), element("dd", value, { dir: "auto" }));
+        return row;
+      }));
     }
 
     function article(heading, text, kind = "") {
@@ -198,6 +232,7 @@
       byId("rate").hidden = false;
       byId("end").hidden = true;
       texts(step);
+      facts(step);
       byId("title").textContent = criterion.title;
       byId("lines").querySelector("div").replaceChildren(...criterion.lines.map((line) => element("p", line, { dir: "auto" })));
       byId("criteria").replaceChildren(...(criteria.length > 1 ? criteria : []).map((other, k) => {
@@ -290,6 +325,8 @@
     byId("panel").classList.toggle("several", criteria.length > 1);
     // On a phone, a long criterion opens with a touch.
     if (matchMedia("(max-width: 60rem)").matches) byId("lines").open = criteria.every(({ lines }) => lines.join("").length < 200);
+    others();
+    if (Object.keys(team).length > 1) setInterval(refresh, 15000);
     const first = steps.findIndex(open);
     if (first >= 0) show(first);
     else { at = steps.length - 1; texts(steps[at]); finish(); }

@@ -55,7 +55,11 @@ def page(labelling: Labelling, rater: str | None, *, served: bool) -> str:
         "sources": sources,
         "units": {unit.id: [source_numbers[unit.around], *unit.texts] for unit in units},
         "orders": {name: _order_content(labelling, name) for name in raters},
+        "own": {
+            unit.id: labelling.own[unit.item] for unit in units if labelling.own.get(unit.item)
+        },
         "done": _done_content(labelling, rater) if served else [],
+        "progress": labelling.progress() if served else {},
     }
     texts = "\n".join(text for unit in units for text in unit.texts)
     return label_page(content, language=html_language(labelling.language, texts))
@@ -131,20 +135,22 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = 30  # seconds for a request; browsers open connections that they do not use
 
     def do_GET(self) -> None:
-        """Answer with the page."""
+        """Answer with the page, or with the progress of all raters."""
         address = self._checked_address()
         if address is None:
             return
         rater, path = address
-        if path:
+        if path not in ("", "progress"):
             self._answer(HTTPStatus.NOT_FOUND, "no such page")
             return
+        labelling = self.server.labelling
         try:
-            text = page(self.server.labelling, rater, served=True)
+            if path:
+                self._answer(HTTPStatus.OK, json.dumps(labelling.progress()), "application/json")
+            else:
+                self._answer(HTTPStatus.OK, page(labelling, rater, served=True), "text/html")
         except JudgeError as error:
             self._answer(HTTPStatus.INTERNAL_SERVER_ERROR, str(error))
-        else:
-            self._answer(HTTPStatus.OK, text, "text/html")
 
     def do_POST(self) -> None:
         """Record a rating."""

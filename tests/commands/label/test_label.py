@@ -520,6 +520,23 @@ def test_a_raters_address_reads_and_writes_in_no_other_name(prepared: Prepare) -
     assert [line["rater"] for line in lines(labelling)[1:]] == list(tokens)
 
 
+def test_every_rater_sees_how_far_all_are_but_no_rating(prepared: Prepare) -> None:
+    labelling = prepared(["fit: Does it fit?", "tone: Is it kind?"])
+    total = 2 * len(labelling.tasks("anna"))
+    for place in range(3):
+        labelling.record(rating(labelling, place))
+    labelling.record(rating(labelling, 2, value=None))
+    labelling.record(rating(labelling, 0, rater="ben"))
+    expected = {"anna": [2, total], "ben": [1, total]}
+    with serving(labelling) as server:
+        for name in labelling.raters:
+            status, text, headers = ask(server, f"/{server.token_of(name)}/progress")
+            assert (status, json.loads(text)) == (200, expected)
+            assert headers["Content-Type"].startswith("application/json")
+        assert content_of(ask(server, f"/{server.token_of('ben')}/")[1])["progress"] == expected
+        assert ask(server, "/x/progress")[0] == 403
+
+
 def test_a_folder_that_cannot_be_written_is_an_error_before_the_first_rating(
     prepared: Prepare, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -485,6 +485,30 @@ def test_a_page_without_a_server_keeps_and_saves_ratings(
     count(other, 0, 30)
 
 
+def test_other_raters_progress_and_own_columns_are_shown(
+    prepared: Prepare, browse: Callable[..., Any], data: Path, wait_until: Callable[..., None]
+) -> None:
+    rows = [json.loads(line) for line in data.read_text("utf-8").splitlines()]
+    write_jsonl(data, [{**row, "channel": f"mail {row['item']}"} for row in rows])
+    labelling = prepared()
+    unit = labelling.tasks("anna")[0].unit
+    with serving(labelling) as server:
+        opened = browse(server.url("anna"))
+        opened.get_by_text("ben 0 of 30").wait_for()
+        fact = opened.get_by_text(f"mail {unit.item}", exact=True)
+        assert not fact.is_visible()
+        opened.locator("#own summary").click()
+        fact.wait_for()
+        other = browse(server.url("ben"))
+        other.keyboard.press("4")
+        saved(labelling, 1, wait_until)
+        opened.keyboard.press("4")
+        count(opened, 1, 30)
+        saved(labelling, 2, wait_until)
+        opened.reload()
+        opened.get_by_text("ben 1 of 30").wait_for()
+
+
 @pytest.mark.parametrize("width", [390, 1280])
 def test_nothing_is_wider_than_the_window(
     prepared: Prepare, browse: Callable[..., Any], width: int
