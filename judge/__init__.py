@@ -3,8 +3,8 @@
 - `judge.evaluate(...)` scores texts on criteria with a judge model, next to ROUGE, BLEU and chrF, with intervals;
   `judge.rank(...)` compares them in pairs.
 - `judge.plan(...)` estimates the requests and the price; `judge.render(...)` shows a prompt.
-- `judge.validate(...)` compares a judge with human ratings, `judge.audit(...)` tests it with changed
-  texts.
+- `judge.label(...)` lets people rate texts, `judge.validate(...)` compares a judge with their ratings,
+  `judge.audit(...)` tests it with changed texts.
 - `judge.test(...)` runs suites, `judge.compare(...)` compares two runs, `judge.diff(...)` compares two wordings of a
   criterion, and `judge.improve(...)` finds a better one.
 - `judge.load_result(...)` reads a stored run.
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from judge.commands.evaluate import rank_async as rank_async
     from judge.commands.improve.call import improve as improve
     from judge.commands.improve.record import Improvement as Improvement
+    from judge.commands.label.call import label as label
     from judge.commands.loaders import load_criterion as load_criterion
     from judge.commands.loaders import load_result as load_result
     from judge.commands.loaders import load_samples as load_samples
@@ -91,6 +92,7 @@ _NAMES = {
     "judge.commands.evaluate": "evaluate evaluate_async rank rank_async",
     "judge.commands.improve.call": "improve",
     "judge.commands.improve.record": "Improvement",
+    "judge.commands.label.call": "label",
     "judge.commands.loaders": "load_criterion load_result load_samples render",
     "judge.commands.plan.command": "plan",
     "judge.commands.plan.record": "Forecast",

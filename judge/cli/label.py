@@ -14,7 +14,6 @@ import click
 
 from judge.cli.options import PATH, Command, data_argument, option, to_config
 from judge.cli.terminal import check_outputs, print_message, print_untrusted, write
-from judge.core.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -97,20 +96,16 @@ def label_command(
     from judge.commands.label.command import prepare_labelling
     from judge.commands.label.server import LabelServer
     from judge.config import RunConfig, split
-    from judge.core.format import escape_controls
 
     config, _ = to_config(data, options, RunConfig)
     names = split(raters)
-    has_duplicates = len({*names}) < len(names)
-    if has_duplicates or any(escape_controls(name) != name for name in names):
-        raise ConfigError(f"--raters {raters}: give each rater a name of their own")
     check_outputs({"--file": file}, [data, config.data, output])
     labelling = prepare_labelling(
         config, names, output, items=items, pairwise=pairwise, repeat=repeat
     )
     # A plan needs no raters, and an imported file names its own.
-    if not (names or plan or import_):
-        raise ConfigError("no raters: name those who rate, such as --raters anna,ben")
+    if not (plan or import_):
+        labelling.require_raters()
     if plan:
         _print_plan(labelling, precision)
     elif import_ is not None:

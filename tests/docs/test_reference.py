@@ -28,7 +28,15 @@ TASKS = {
     "Numbers of a result": ("Estimate", "Comparison", "Ranking", "RunPower"),
     "Before a run": ("plan", "Forecast", "render"),
     "Compare runs and parts": ("compare", "RunComparison", "slices", "Slices"),
-    "Validate, audit, test": ("validate", "Validation", "audit", "JudgeCard", "test", "Outcomes"),
+    "Validate, audit, test": (
+        "label",
+        "validate",
+        "Validation",
+        "audit",
+        "JudgeCard",
+        "test",
+        "Outcomes",
+    ),
     "Criteria": (
         "load_criterion",
         "diff",

@@ -29,7 +29,7 @@ from judge.commands.label.own_columns import OwnColumns, own_columns
 from judge.config import RunConfig
 from judge.core.errors import ConfigError, CriterionError, DataError, StorageError
 from judge.core.files import describe_error, locked
-from judge.core.format import plural, text_name
+from judge.core.format import escape_controls, plural, text_name
 from judge.core.invalid_values import first_invalid_value
 from judge.core.messages import option
 from judge.core.plugins import unknown_name_message
@@ -190,6 +190,12 @@ class Labelling:
                         f"the data; name another file with {option('output')}"
                     )
         return ratings
+
+    def require_raters(self) -> None:
+        """Raise ConfigError if nobody is to rate."""
+        if not self.raters:
+            example = option("raters", ["anna", "ben"])
+            raise ConfigError(f"no raters: name those who rate, such as {example}")
 
     def check_output(self) -> None:
         """Raise StorageError if ratings cannot be appended to the file. It does not stay if it was
@@ -377,24 +383,29 @@ def prepare_labelling(
     raters: Sequence[str],
     output: Path,
     *,
+    data: Any = None,
+    loaded_criteria: Mapping[str, Criterion] | None = None,
     items: int | None = None,
     pairwise: bool = False,
     repeat: float = 0.1,
 ) -> Labelling:
     """Read and check what is to be rated. With `items`, a random sample of that many items.
 
-    Raises JudgeError.
+    `data` is by default the configuration's file; `loaded_criteria` are criteria in no file, by
+    name. Raises JudgeError.
     """
-    if config.data is None:
+    source = config.data if data is None else data
+    if source is None:
         raise ConfigError("no data: name a file, for example judge label summaries.jsonl")
+    _check_raters(raters)
     output_option = option("output", str(output))
     if output.suffix.lower() != ".jsonl":
         raise ConfigError(f"{output_option}: ratings are JSON lines; name a file ending in .jsonl")
-    if output.resolve() == config.data.resolve():
+    if config.data is not None and output.resolve() == config.data.resolve():
         raise ConfigError(f"{output_option}: this is the data; name another file")
     if not 0 <= repeat <= 1:
         raise ConfigError(f"{option('repeat', repeat)}: a share is between 0 and 1, such as 0.1")
-    loaded = samples.load(config.data, mapping=config.map, systems=config.output_columns)
+    loaded = samples.load(source, mapping=config.map, systems=config.output_columns)
     chosen: Sequence[Sample] = loaded
     if config.where:
         chosen = samples.filter_rows(loaded, config.where, config.map)
@@ -402,7 +413,8 @@ def prepare_labelling(
     if items is not None:
         chosen = _sample_items(chosen, items, config.seed)
     language = config.language or text.language_of(chosen)
-    rated_criteria = _load_criteria(config, chosen, language, pairwise=pairwise)
+    own_criteria = loaded_criteria or {}
+    rated_criteria = _load_criteria(config, chosen, language, own_criteria, pairwise=pairwise)
     fields = {field for criterion in rated_criteria for field in criterion.needs}
     shown_fields = ["source", *sorted(fields - {"source", MESSAGES} - _HIDDEN)]
     units = {unit.id: unit for unit in _units(chosen, shown_fields, pairwise=pairwise)}
@@ -439,21 +451,31 @@ def _sample_items(chosen: Sequence[Sample], items: int, seed: int) -> list[Sampl
     return [sample for sample in chosen if sample.item in drawn]
 
 
+def _check_raters(raters: Sequence[str]) -> None:
+    """Raise ConfigError for names that raters share, and for names with control characters."""
+    has_duplicates = len({*raters}) < len(raters)
+    if has_duplicates or any(escape_controls(name) != name for name in raters):
+        raise ConfigError(f"{option('raters', list(raters))}: give each rater a name of their own")
+
+
 def _load_criteria(
-    config: RunConfig, chosen: Sequence[Sample], language: str, *, pairwise: bool
+    config: RunConfig,
+    chosen: Sequence[Sample],
+    language: str,
+    own_criteria: Mapping[str, Criterion],
+    *,
+    pairwise: bool,
 ) -> tuple[Criterion, ...]:
-    """Return the criteria that people rate. Raises ConfigError or CriterionError."""
+    """Return the criteria that people rate: `own_criteria` by their names, others from their files.
+
+    Raises ConfigError or CriterionError.
+    """
     names = config.criteria
     if names is None:
         names = criteria.default_criteria(chosen, pairwise=pairwise)
     loaded: list[Criterion] = []
     for name in names:
-        try:
-            criterion = criteria.load(name, language=language, pairwise=pairwise)
-        except CriterionError:
-            if not pairwise:
-                raise
-            criterion = criteria.load(name, language=language, pairwise=None)
+        criterion = own_criteria.get(name) or _load_criterion(name, language, pairwise=pairwise)
         if criterion.is_checklist:
             raise CriterionError(
                 f"{criterion.path}: people rate on one scale, and a checklist has a question for "
@@ -468,6 +490,16 @@ def _load_criteria(
     if len({criterion.name for criterion in loaded}) < len(loaded):
         raise ConfigError(f"{option('criteria')}: name each criterion to rate once")
     return tuple(loaded)
+
+
+def _load_criterion(name: str, language: str, *, pairwise: bool) -> Criterion:
+    """Return a criterion; people may also compare two texts by a criterion of one text."""
+    try:
+        return criteria.load(name, language=language, pairwise=pairwise)
+    except CriterionError:
+        if not pairwise:
+            raise
+        return criteria.load(name, language=language, pairwise=None)
 
 
 def _instructions(criterion: Criterion, *, pairwise: bool) -> tuple[str, ...]:

@@ -1,0 +1,136 @@
+"""`judge.label`: the Python form of `judge label`."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from judge.commands.evaluate import Criteria, to_config
+from judge.commands.label.command import Labelling, prepare_labelling
+from judge.commands.label.server import LabelServer
+from judge.commands.public import public_api
+from judge.config import RankConfig, RunConfig, split
+from judge.data.samples import Values
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from judge.commands.evaluate import Data
+
+_POLL_SECONDS = 0.2
+_GRACE_SECONDS = 10.0
+"""Seconds after the last rating in which a rater may still take it back."""
+
+
+@public_api()
+def label(
+    data: Data,
+    criteria: Criteria | None = None,
+    *,
+    raters: str | Sequence[str],
+    items: int | None = None,
+    repeat: float = 0.1,
+    pairwise: bool = False,
+    output: str | Path = "ratings.jsonl",
+    map: Mapping[str, str | Sequence[str]] | None = None,
+    systems: str | Sequence[str] | None = None,
+    where: Values | None = None,
+    limit: int | None = None,
+    language: str | None = None,
+    seed: int | None = None,
+) -> pd.DataFrame:
+    """Let people rate texts in the browser, blind and in random order; return their ratings.
+
+    Prints an address on this machine for each of the `raters` and serves it until everything is
+    rated, or until you interrupt it (Ctrl-C, or the stop button of a notebook). Each rating is
+    saved in the file `output` as it is made, so the same call resumes. `items` is a number of
+    random items, `repeat` the share of texts that each rater rates twice; with `pairwise`, raters
+    compare two texts. `data`, `criteria` and the other arguments are those of `judge.evaluate`.
+
+    The result has a row per rating, for `judge.evaluate(..., ratings=...)`. Raises JudgeError.
+    """
+    options = {
+        "map": map,
+        "systems": systems,
+        "where": where,
+        "limit": limit,
+        "language": language,
+        "seed": seed,
+    }
+    kind = RankConfig if pairwise else RunConfig
+    config, _, loaded_criteria = to_config(kind, data, criteria, None, options)
+    labelling = prepare_labelling(
+        config,
+        split(raters) if isinstance(raters, str) else list(raters),
+        Path(output),
+        data=data,
+        loaded_criteria=loaded_criteria,
+        items=items,
+        pairwise=pairwise,
+        repeat=repeat,
+    )
+    labelling.require_raters()
+    # A file that cannot be read or written is an error before anybody rates.
+    labelling.ratings()
+    labelling.check_output()
+    serve(labelling)
+    return _frame(labelling)
+
+
+def serve(labelling: Labelling) -> None:
+    """Print the addresses and serve the pages until all is rated, or until Ctrl-C."""
+    with LabelServer(labelling) as server:
+        # Requests are answered in other threads, because Ctrl-C reaches this one.
+        thread = threading.Thread(
+            target=server.serve_forever,
+            kwargs={"poll_interval": _POLL_SECONDS},
+            name="judge-label",
+            daemon=True,
+        )
+        thread.start()
+        lines = [f"{rater}: {server.url(rater)}" for rater in labelling.raters]
+        lines.append(f"Ratings go to {labelling.output}. Interrupt to end.")
+        # The raters need the addresses while the call goes on.
+        print(*lines, sep="\n", flush=True)  # noqa: T201
+        try:
+            _wait_for_ratings(labelling)
+        except KeyboardInterrupt:
+            pass
+        finally:
+            server.shutdown()
+            thread.join()
+    # A rating may be being written.
+    with labelling.lock:
+        return
+
+
+def _wait_for_ratings(labelling: Labelling) -> None:
+    """Wait until every rater has rated everything and takes nothing back."""
+    complete_since: float | None = None
+    size = -1
+    while complete_since is None or time.monotonic() - complete_since < _GRACE_SECONDS:
+        time.sleep(_POLL_SECONDS)
+        new_size = labelling.output.stat().st_size if labelling.output.exists() else 0
+        if new_size == size:
+            continue
+        size = new_size
+        is_complete = all(done >= total for done, total in labelling.progress().values())
+        complete_since = time.monotonic() if is_complete else None
+
+
+def _frame(labelling: Labelling) -> pd.DataFrame:
+    """Return the ratings so far, a row for each."""
+    import pandas as pd
+
+    rows: list[dict[str, Any]] = []
+    for rating in labelling.ratings().every:
+        row = asdict(rating)
+        del row["where"]
+        rows.append(row)
+    texts = ["first", "second"] if labelling.pairwise else ["system"]
+    columns = ["item", *texts, "rater", "criterion", "value", "repeat", "comment"]
+    return pd.DataFrame(rows, columns=columns)
