@@ -109,8 +109,13 @@ class Spread:
         return enough * power + few[-1] * min(power, same_sign)
 
     def _share_of_zeros(self, effect: float) -> float:
-        """Return the share of items without a difference, for a mean of `effect` deviations."""
-        return min(1.0, self.zeros * exp(-(min(effect, _MAX_EFFECT) ** 2) / 2))
+        """Return the share of items without a difference, for a mean of `effect` deviations.
+
+        A variable with a mean has values other than 0: its share of zeros is at most
+        1 / (1 + effect²), by the inequality of Cauchy and Schwarz.
+        """
+        fallen = self.zeros * exp(-(min(effect, _MAX_EFFECT) ** 2) / 2)
+        return min(fallen, 1 / (1 + effect**2))
 
     def _t_power(self, items: int, difference: float) -> float:
         """Return the power of Student's t test, by Johnson and Welch's (1940) approximation."""

@@ -58,6 +58,22 @@ def test_items_needed_are_the_fewest_with_the_power(
     assert spread.power_of(needed - 1) < 0.8
 
 
+@given(effect=st.floats(0.01, 4.0), planned=st.floats(0.05, 1.0), zeros=st.floats(0.0, 1.0))
+def test_a_small_difference_has_a_sample_size_also_if_the_observed_one_is_large(
+    effect: float, planned: float, zeros: float
+) -> None:
+    """Zeros of 12% beside an effect of 2.5 would be all items if the mean were 0."""
+    at_zero = zeros * math.exp(effect**2 / 2)
+    spread = Spread(24, effect, 1.0, ALPHA, at_zero)
+    needed = spread.needed(planned)
+    assert needed is not None
+    assert spread.power_of(needed, planned) >= 0.8
+    # The t test of a normal variable, and six nonzero differences at the least share of them.
+    normal = Spread(24, effect, 1.0).needed(planned)
+    assert normal is not None
+    assert needed <= normal + 20 * (1 + planned**2) / planned**2
+
+
 @given(
     items=st.integers(6, 3_000),
     sd=st.floats(0.01, 30.0),
