@@ -59,6 +59,13 @@ def test_the_table_holds_every_estimate(result: Result) -> None:
     assert sum(row["failed"] for row in data["table"]) == len(result.failures)
 
 
+def test_what_must_be_read_before_any_number_is_in_the_data(result: Result) -> None:
+    notices = json.loads(result.report("json"))["notices"]
+    console = " ".join(result.report("console").split())
+    assert notices
+    assert [notice for notice in notices if notice not in console] == []
+
+
 def test_published_schema_matches_the_records() -> None:
     """JUDGE_GOLDEN=write rewrites it. What a release takes out of it needs another number in SCHEMA."""
     text = json.dumps(schema(), ensure_ascii=False, indent=1) + "\n"

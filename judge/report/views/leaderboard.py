@@ -72,18 +72,20 @@ def view(result: Result) -> Document:
     about = provenance.build_provenance(result)
     n_lost = sum(kind.count for kind in about.failures) - result.abstained
     rows = tuple(board.rows.values())
+    notices = (*about.banners, *_notices(result))
+    failures = about.failures
     return Document(
         title=about.title,
         finding=finding(result),
         scope=number_of_items(result),
         about=tuple(_facts(result, n_lost)),
-        notices=(*about.banners, *_notices(result)),
+        notices=notices,
         remarks=about.remarks,
         summary=tuple(_summary(result, board, n_lost)),
         sections=tuple(_sections(result, board)),
-        footer=tuple(_footer(result, about.failures, n_lost)),
+        footer=tuple(_footer(result, failures, n_lost)),
         next=tuple(_next_commands(result, board)),
-        data=means_data(result, board.systems, board.columns, rows, about.failures),
+        data=means_data(result, board.systems, board.columns, rows, failures, notices=notices),
         records=tuple(_records(result, board)),
         header=_FIELDS,
         wide_records=lambda: wide_records(result),

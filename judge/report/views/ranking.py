@@ -73,12 +73,13 @@ def view(result: Result) -> Document:
     n_failed = sum(ranking.failed for ranking in result.rankings)
     names_items = bool(sentences) and sentences[0].endswith(f"over {n_items}")
     systems = plural(len(result.table.systems), "system")
+    notices = (*about.banners, *filter(None, [ranking_failure_notice(result)]))
     return Document(
         title=about.title,
         finding=(*sentences, *preferences.sentences(agreement)),
         scope="" if names_items else n_items,
         about=(systems, n_items, plural(n_pairs, "pair"), f"{n_failed:,} failed"),
-        notices=(*about.banners, *filter(None, [ranking_failure_notice(result)])),
+        notices=notices,
         remarks=about.remarks,
         summary=tuple(_summary(rankings, n_pairs, n_failed)),
         sections=tuple(_sections(result, agreement)),
@@ -86,7 +87,7 @@ def view(result: Result) -> Document:
             f"{plural(n_pairs, 'pair')} compared, {n_failed:,} failed",
             *panel.summary_lines(result),
         ),
-        data=ranked_data(result, about.failures, agreement),
+        data=ranked_data(result, about.failures, agreement, notices=notices),
         records=tuple(_records(result)),
         header=(*_STANDING_FIELDS, *_EQUAL_LENGTH, "signature"),
         language=result.info.language_name,

@@ -70,6 +70,7 @@ def view(outcomes: Outcomes) -> Document:
     names = ", ".join(outcome.suite.name for outcome in outcomes)
     mark = "✓" if outcomes.passed else "✗"
     headline, *others = summarize(outcomes)
+    notices = tuple(_notices(outcomes))
     return Document(
         title=f"{mark} judge test: {names}",
         # The headline has no full stop.
@@ -77,7 +78,7 @@ def view(outcomes: Outcomes) -> Document:
         tone="good" if outcomes.passed else "bad",
         scope=scope,
         about=tuple(map(_path, outcomes)),
-        notices=tuple(_notices(outcomes)),
+        notices=notices,
         summary=tuple(_summary(outcomes, lines)),
         sections=tuple(_sections(outcomes)),
         footer=tuple(_footer(outcomes, pairs, failing, len(lines))),
@@ -86,6 +87,7 @@ def view(outcomes: Outcomes) -> Document:
             "schema": SCHEMA,
             "passed": outcomes.passed,
             "summary": ". ".join([headline, *others]),
+            "notices": list(notices),
             "suites": list(map(_data, outcomes)),
         },
         records=tuple(_record(outcome, verdict) for outcome, verdict in pairs),

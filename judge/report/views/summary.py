@@ -104,12 +104,13 @@ class WinRates:
 class Means:
     """A run that scores texts: a row of `table` per system and column. Fields with their default are left out.
 
-    `finding` are the sentences that the numbers support. `systems` are ordered, the best first, if they were compared.
-    `failures` are counted by kind; `info` is that of run.json.
+    `finding` are the sentences that the numbers support, `notices` the reasons to doubt them. `systems` are ordered, the
+    best first, if they were compared. `failures` are counted by kind; `info` is that of run.json.
     """
 
     schema: Literal["judge.report/1"]
     finding: tuple[str, ...]
+    notices: tuple[str, ...] = ()
     systems: tuple[str, ...]
     columns: tuple[Column, ...]
     table: tuple[Row, ...]
@@ -134,6 +135,7 @@ class Ranked:
 
     schema: Literal["judge.report/1"]
     finding: tuple[str, ...]
+    notices: tuple[str, ...] = ()
     systems: tuple[Standing, ...]
     rankings: tuple[WinRates, ...]
     preferences: tuple[PreferenceAgreement, ...] = ()
@@ -151,9 +153,12 @@ def means_data(
     columns: tuple[Column, ...],
     rows: Sequence[Row],
     failures: tuple[FailureKind, ...],
+    *,
+    notices: tuple[str, ...],
 ) -> dict[str, Any]:
     """Return the fields of `Means`, without those that equal their default."""
     means = Means(
+        notices=notices,
         systems=systems,
         columns=columns,
         table=tuple(rows),
@@ -186,7 +191,11 @@ def _repeats(result: Result) -> tuple[Repeat, ...]:
 
 
 def ranked_data(
-    result: Result, failures: tuple[FailureKind, ...], people: tuple[PreferenceAgreement, ...]
+    result: Result,
+    failures: tuple[FailureKind, ...],
+    people: tuple[PreferenceAgreement, ...],
+    *,
+    notices: tuple[str, ...],
 ) -> dict[str, Any]:
     """Return the fields of `Ranked`, without those that equal their default."""
     names = [field.name for field in fields(WinRates)]
@@ -196,6 +205,7 @@ def ranked_data(
         standings += ranking.standings
         win_rates.append(WinRates(**{name: getattr(ranking, name) for name in names}))
     ranked = Ranked(
+        notices=notices,
         systems=tuple(standings),
         rankings=tuple(win_rates),
         preferences=people,
