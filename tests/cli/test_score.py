@@ -65,7 +65,7 @@ def test_options_reach_the_metrics(judge: Callable[..., Any]) -> None:
     done = judge(
         "run", "data.jsonl", "--criteria", "none", "--metrics", "rouge,bleu", "--set", "rouge.stem=false",
         "--set", "rouge.types=[rouge1]",
-        "--set", "bleu.tokenize=char", "--format", "csv", "--quiet", "--out", "r", "--workers", "2",
+        "--set", "bleu.tokenize=char", "--quiet", "--out", "r", "--workers", "2",
     )  # fmt: skip
     assert (done.code, done.out) == (0, "")
     signatures = load("r").table.signatures

@@ -212,7 +212,7 @@ def test_a_wide_frame_of_a_ranking_has_a_row_for_every_comparison() -> None:
 def test_rank_ignores_metrics_of_a_shared_configuration_with_a_note() -> None:
     result = judge.rank(ROWS, model=ScriptedProvider(better), metrics=["rouge"])
     assert [ranking.column for ranking in result.rankings] == ["overall"]
-    assert "A ranking has no metrics; judge run has them." in result.info.remarks
+    assert "A ranking has no metrics; judge.evaluate has them." in result.info.remarks
 
 
 def test_a_killed_panel_is_concluded_as_it_would_have_been(tmp_path: Path) -> None:
