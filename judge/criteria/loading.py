@@ -21,7 +21,13 @@ from judge.core.records import Criterion, Sample, Scale, whole, whole_value
 from judge.criteria.checklist import has_questions, questions_of, yes_no
 from judge.criteria.examples import check_examples, read_examples
 from judge.criteria.header import Header, front_matter, make_header, read_header, template_body
-from judge.criteria.render import inputs, lacking_inputs, missing_message, template_variables
+from judge.criteria.render import (
+    input_names,
+    inputs,
+    lacking_inputs,
+    missing_message,
+    template_variables,
+)
 from judge.criteria.template import (
     builtin_prompts,
     check_keys,
@@ -122,9 +128,9 @@ def _check_inputs(criterion: Criterion, samples: Sequence[Sample]) -> None:
     """Raise the error of a variable that no text has, or if every text lacks some variable."""
     if not samples:
         return
-    variables = [template_variables(sample) for sample in samples]
+    names_of_samples = [input_names(criterion, sample) for sample in samples]
     for name in sorted(inputs(criterion)):
-        if not any(name in variables_of_sample for variables_of_sample in variables):
+        if not any(name in names for names in names_of_samples):
             raise _missing_variable(criterion, name, samples)
     lacking = [lacking_inputs(criterion, sample) for sample in samples]
     if all(lacking):

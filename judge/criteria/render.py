@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -22,6 +22,7 @@ from judge.core.format import one_line, text_name
 from judge.core.records import Criterion, Message, Prompt, Sample, Scale
 from judge.criteria import sandbox
 from judge.criteria.checklist import part_name
+from judge.criteria.header import template_body
 from judge.criteria.sandbox import (
     MOST_CHARACTERS,
     MOST_TEMPLATES,
@@ -31,12 +32,17 @@ from judge.criteria.sandbox import (
     Templates,
     fence_digest,
     fenced,
-    is_conversation,
     strings,
 )
-from judge.criteria.template import MAX_CHARACTERS, parse_cached, read_text, shared_layout
+from judge.criteria.template import (
+    MAX_CHARACTERS,
+    is_question_template,
+    parse_cached,
+    read_text,
+    shared_layout,
+)
 from judge.data.answers import answer_inputs, request_of
-from judge.data.conversations import ANSWERING, MESSAGES
+from judge.data.conversations import ANSWERING, MESSAGES, is_conversation
 from judge.data.rows import is_empty
 
 # What differs from sample to sample in most templates.
@@ -141,6 +147,7 @@ class Renderer:
             self._check_inputs(opponent)
         try:
             variables = template_variables(sample, self._this, opponent)
+            variables = _without_other_messages(self._criterion, variables)
             if opponent is not None:
                 self._check_shared_inputs(variables, sample, opponent, subject)
             absent = dict.fromkeys(self._criterion.guarded - variables.keys(), "")
@@ -370,7 +377,28 @@ def lacking_inputs(criterion: Criterion, sample: Sample) -> list[str]:
     required = inputs(criterion) - criterion.guarded
     if not required:
         return []
-    return sorted(required - template_variables(sample).keys())
+    return sorted(required - input_names(criterion, sample))
+
+
+def input_names(criterion: Criterion, sample: Sample) -> Set[str]:
+    """Return the names of the variables that a criterion's templates see of a text."""
+    return _without_other_messages(criterion, template_variables(sample)).keys()
+
+
+def _without_other_messages(criterion: Criterion, variables: dict[str, Any]) -> dict[str, Any]:
+    """Return the variables without `messages` that the criterion cannot show as a conversation.
+
+    A column of this name may hold anything, such as a count. A template of the user's own may know
+    what, but not the layout of questions, which shows a conversation or a text.
+    """
+    messages = variables.get(MESSAGES)
+    if messages is None or is_conversation(messages):
+        return variables
+    if criterion.judged != "conversation":
+        is_shown_by_layout = is_question_template(template_body(criterion.template))
+        if isinstance(messages, str) or not is_shown_by_layout:
+            return variables
+    return {name: value for name, value in variables.items() if name != MESSAGES}
 
 
 def missing_message(criterion: Criterion, sample: Sample, name: str) -> str:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any, NamedTuple
 
 from jinja2 import (
     BaseLoader,
@@ -27,7 +27,8 @@ from jinja2 import (
 from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from judge.core.records import Example, Form, Judged, Message, ReplyKind, Scale
+from judge.core.records import Example, Form, Judged, ReplyKind, Scale
+from judge.data.conversations import is_conversation
 
 MOST_CHARACTERS = 10_000_000
 """Of a prompt, and of a result of `*` and `%`."""
@@ -251,13 +252,6 @@ def fenced(text: object, label: str, among: Sequence[str] = ()) -> str:
     body = str(text)
     key = fence_digest(body, tuple(among))
     return f"<{label} {key}>\n{body}\n</{label} {key}>"
-
-
-def is_conversation(value: object) -> TypeGuard[Sequence[Message]]:
-    """Return whether a variable of a template holds messages, each with a role and a content."""
-    if not isinstance(value, list | tuple) or isinstance(value, Slot) or not value:
-        return False
-    return all(isinstance(turn, Mapping) and turn.keys() == {"role", "content"} for turn in value)
 
 
 @lru_cache(maxsize=64)

@@ -6,13 +6,13 @@ The last answer is the text that is judged, and the column keeps the messages be
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeGuard
 
 from judge.core.errors import DataError
-from judge.core.records import Sample
+from judge.core.records import Message, Sample
 from judge.data.cells import NoValue, packed_value
-from judge.data.rows import is_missing, type_name
+from judge.data.rows import is_empty, is_missing, type_name
 
 MESSAGES = "messages"
 """The column of a conversation. Each message is a mapping of `role` and `content`, both texts."""
@@ -23,27 +23,25 @@ _TEXT_PARTS = ("text", "input_text", "output_text", "refusal")
 
 
 def read_conversation(
-    cells: Mapping[str, Any], location: str, packed: bool, required: bool
+    cells: Mapping[str, Any], location: str, packed: bool, required: bool, answer_column: str
 ) -> dict[str, Any]:
     """Return a row's cells with plain messages and, if it has no output, the last answer as output.
 
     `messages` keeps what was said before the output, and is left out if that is nothing. The cell
-    `output` may itself hold a conversation. Cells without a conversation are returned as they are.
-    With `packed`, a text may be a list in JSON. With `required`, `messages` must be a conversation.
-    Raises DataError for a message without a known role or without a text, and for a conversation
-    that ends with another answer than the output.
+    `output` may itself hold a conversation; `answer_column` is its name in messages. Cells without
+    a conversation are returned as they are. With `packed`, an output may be a conversation in JSON.
+    With `required`, `messages` must be a conversation or empty.
+
+    Raises DataError for a message without a known role or without a text, for a conversation that
+    ends with another answer than the output, and for other `messages` that no output follows.
     """
     read = dict(cells)
     column = MESSAGES
-    messages = _messages(read.get(MESSAGES), packed)
+    messages = _messages(read.get(MESSAGES), packed=True)
     if messages is None:
-        column = "output"
-        messages = _messages(read.get("output"), packed=False)
-        if messages is None and required:
-            raise DataError(
-                f"{location}: {MESSAGES} is {type_name(read.get(MESSAGES))}, not a list of objects "
-                "with role and content"
-            )
+        _refuse_other_messages(read, location, required)
+        column = answer_column
+        messages = _messages(read.get("output"), packed)
         if messages is None:
             return read
         del read["output"]
@@ -71,19 +69,35 @@ def read_conversation(
     return read
 
 
+def _refuse_other_messages(cells: Mapping[str, Any], location: str, required: bool) -> None:
+    """Raise DataError for `messages` without a conversation that is needed."""
+    cell = cells.get(MESSAGES)
+    if is_empty(cell) or not (required or "output" not in cells):
+        return
+    raise DataError(
+        f"{location}: {MESSAGES} is {type_name(cell)}, not a list of objects with role and content"
+    )
+
+
 def _messages(cell: Any, packed: bool) -> Sequence[Any] | None:
-    """Return the messages in a cell, None if it holds no conversation."""
-    if packed and isinstance(cell, str):
+    """Return the messages in a cell, None if it holds no conversation.
+
+    With `packed`, it may hold them as text, if each of them has a role.
+    """
+    if packed and isinstance(cell, str) and "role" in cell:
         try:
-            cell = packed_value(cell)
+            unpacked = packed_value(cell)
         except NoValue:
             return None
-    if hasattr(cell, "tolist"):
-        cell = cell.tolist()
+        is_whole = isinstance(unpacked, list) and all(map(_has_role, unpacked))
+        return unpacked if is_whole and unpacked else None
     if not isinstance(cell, list | tuple):
         return None
-    has_message = any(isinstance(entry, Mapping) and "role" in entry for entry in cell)
-    return cell if has_message else None
+    return cell if any(map(_has_role, cell)) else None
+
+
+def _has_role(entry: Any) -> bool:
+    return isinstance(entry, Mapping) and "role" in entry
 
 
 def _turn(message: Any, location: str) -> dict[str, str]:
@@ -94,45 +108,89 @@ def _turn(message: Any, location: str) -> dict[str, str]:
     if role not in ROLES:
         problem = type_name(role)
         raise DataError(f"{location}: its role is {problem}; known roles are {', '.join(ROLES)}")
-    parts = [_content(message.get("content"), location)]
-    calls = message.get("tool_calls")
-    if calls is not None and not isinstance(calls, list | tuple):
-        raise DataError(f"{location}: tool_calls is {type_name(calls)}, not a list")
-    parts += [_tool_call(call) for call in calls or ()]
-    return {"role": str(role), "content": "\n".join(filter(None, parts))}
+    texts = [*_content(message.get("content"), location)]
+    refusal = message.get("refusal")  # a text beside the content null
+    if isinstance(refusal, str):
+        texts.append(refusal)
+    texts += _tool_calls(message, location)
+    if not texts:
+        raise DataError(
+            f"{location}: its content is null and it calls no tool: write an empty string if it "
+            "says nothing"
+        )
+    return {"role": str(role), "content": "\n".join(filter(None, texts))}
 
 
-def _content(content: Any, location: str) -> str:
-    """Return the text of a message's content, which may be a list of parts."""
+def _content(content: Any, location: str) -> Iterator[str]:
+    """Yield the texts of a message's content, which may be null or a list of parts."""
     if is_missing(content):  # beside tool calls
-        return ""
+        return
     if isinstance(content, str):
-        return content
+        content = [content]
     if not isinstance(content, list | tuple):
         raise DataError(f"{location}: its content is {type_name(content)}, not a text")
-    texts = []
     for part in content:
         kind = part.get("type") if isinstance(part, Mapping) else None
-        text = part.get("refusal" if kind == "refusal" else "text") if kind in _TEXT_PARTS else None
+        text = part if isinstance(part, str) else None
+        if kind in _TEXT_PARTS:
+            text = part.get("refusal" if kind == "refusal" else "text")
         if not isinstance(text, str):
             raise DataError(
                 f"{location}: a part of its content is {kind or type_name(part)}: "
                 "judge reads only texts, no images and no sound"
             )
-        texts.append(text)
-    return "\n".join(texts)
+        yield text
 
 
-def _tool_call(call: Any) -> str:
+def _tool_calls(message: Mapping[str, Any], location: str) -> Iterator[str]:
+    """Yield the calls of a message as texts; `function_call` is the older form of one call."""
+    calls = message.get("tool_calls")
+    if not is_missing(calls):
+        if not isinstance(calls, list | tuple):
+            raise DataError(f"{location}: tool_calls is {type_name(calls)}, not a list")
+        for call in calls:
+            yield _tool_call(call, location)
+    former_call = message.get("function_call")
+    if not is_missing(former_call):
+        yield _tool_call(former_call, location)
+
+
+def _tool_call(call: Any, location: str) -> str:
     """Return a call of a tool as text: `get_weather({"city": "Oslo"})`."""
-    function = call.get("function", call) if isinstance(call, Mapping) else {"name": call}
-    arguments = function.get("arguments", "")
+    called = call
+    for key in ("function", "custom"):  # what the call's type says, beside its id
+        if isinstance(call, Mapping) and not is_missing(call.get(key)):
+            called = call[key]
+    name = called.get("name") if isinstance(called, Mapping) else None
+    if not isinstance(name, str):
+        raise DataError(
+            f"{location}: a call of a tool is {type_name(called)}, not an object with name and "
+            "arguments"
+        )
+    arguments = called.get("arguments", called.get("input"))
+    if is_missing(arguments):
+        arguments = ""
     if not isinstance(arguments, str):
         arguments = json.dumps(arguments, ensure_ascii=False, default=str)
-    return f"{function.get('name')}({arguments})"
+    return f"{name}({arguments})"
+
+
+def is_conversation(value: object) -> TypeGuard[Sequence[Message]]:
+    """Return whether a value is plain messages, each with a role and a content, both texts."""
+    if not isinstance(value, list | tuple) or not value:
+        return False
+    return all(map(_is_plain_message, value))
+
+
+def _is_plain_message(value: object) -> bool:
+    if not isinstance(value, Mapping) or value.keys() != {"role", "content"}:
+        return False
+    return isinstance(value["role"], str) and isinstance(value["content"], str)
 
 
 def messages_before(sample: Sample) -> tuple[tuple[str, str], ...]:
     """Return the role and the text of each message before a sample's output."""
-    messages = _messages(sample.extra.get(MESSAGES), packed=False)
-    return tuple((turn["role"], turn["content"]) for turn in messages or ())
+    messages = sample.extra.get(MESSAGES)
+    if not is_conversation(messages):
+        return ()
+    return tuple((turn["role"], turn["content"]) for turn in messages)

@@ -63,8 +63,7 @@ def rows(data: Any) -> Iterator[RawRow | Sample]:
             else:
                 yield _whole(row)
         except RecursionError:
-            location = row.where or f"row {number}"
-            raise DataError(f"{location}: a list or an object is nested too deeply") from None
+            raise _too_deep(row.where or f"row {number}") from None
 
 
 def _whole(sample: Sample) -> Sample:
@@ -116,24 +115,45 @@ def _rows_of_frame(frame: pd.DataFrame) -> Iterator[RawRow]:
         cells: dict[str, Any] = {}
         for name, value in zip(names, values, strict=True):
             is_gap = pandas.api.types.is_scalar(value) and pandas.isna(value)
-            cells[name] = None if is_gap else _plain_value(value)
-        yield RawRow(f"row {number}", cells, packed=True)
+            cells[name] = None if is_gap else value
+        yield RawRow(f"row {number}", _plain_cells(cells, f"row {number}"), packed=True)
 
 
 def _rows_of_iterable(data: Iterable[Any]) -> Iterator[RawRow | Sample]:
     for number, row in enumerate(data, 1):
         if isinstance(row, Mapping):
-            cells = {str(name): _plain_value(value) for name, value in row.items()}
-            yield RawRow(f"row {number}", cells)
+            cells = {str(name): value for name, value in row.items()}
+            yield RawRow(f"row {number}", _plain_cells(cells, f"row {number}"))
         elif isinstance(row, Sample | RawRow):
             yield row
         else:
             raise DataError(f"row {number} is {type_name(row)}, not a mapping or a Sample")
 
 
+def _plain_cells(cells: Mapping[str, Any], location: str) -> dict[str, Any]:
+    """Return the cells with Python's own values. Raises DataError for one that is nested too deeply."""
+    try:
+        return {name: _plain_value(value) for name, value in cells.items()}
+    except RecursionError:
+        raise _too_deep(location) from None
+
+
+def _too_deep(location: str) -> DataError:
+    return DataError(f"{location}: a list or an object is nested too deeply")
+
+
 def _plain_value(value: Any) -> Any:
-    """Convert numpy's arrays and numbers to Python's own."""
-    return value.tolist() if hasattr(value, "tolist") else value
+    """Convert numpy's arrays and numbers to Python's own, at any depth.
+
+    `pandas.read_parquet` gives a list of lists as an array of arrays.
+    """
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return {name: _plain_value(part) for name, part in value.items()}
+    if type(value) in (list, tuple):
+        return type(value)(map(_plain_value, value))
+    return value
 
 
 def _lines(path: Path, name: str) -> Iterator[tuple[str, str]]:

@@ -372,8 +372,13 @@ def _cells_by_system(
         cells = _renamed_cells(row, unmapped, mapping)
         if systems and systems[index] in row.cells:
             cells["output"] = row.cells[systems[index]]
-        is_named = MESSAGES in mapping
-        cells = read_conversation(cells, row.where, row.flat or row.packed, required=is_named)
+        cells = read_conversation(
+            cells,
+            row.where,
+            packed=row.flat or row.packed,
+            required=MESSAGES in mapping,
+            answer_column=systems[index] if systems else "output",
+        )
         cells_by_system.append(cells)
     return cells_by_system
 

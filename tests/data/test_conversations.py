@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -21,6 +22,7 @@ FIRST_ANSWER: Message = {"role": "assistant", "content": "See the opera."}
 FOLLOW_UP: Message = {"role": "user", "content": "And if it rains?"}
 ANSWER: Message = {"role": "assistant", "content": "Go to the museum."}
 CONVERSATION = [REQUEST, FIRST_ANSWER, FOLLOW_UP, ANSWER]
+CALL = "message 2 of messages: a call"
 TURNS_BEFORE = (
     ("user", "Plan a day in Oslo."),
     ("assistant", "See the opera."),
@@ -113,6 +115,69 @@ def test_calls_of_tools_are_shown_as_text() -> None:
 
 
 @pytest.mark.parametrize(
+    ("message", "text"),
+    [
+        ({"content": ["One.", {"type": "text", "text": "Two."}]}, "One.\nTwo."),
+        ({"content": None, "refusal": "I cannot."}, "I cannot."),
+        ({"content": "One.", "refusal": None, "tool_calls": None}, "One."),
+        ({"content": "One.", "tool_calls": float("nan")}, "One."),
+        ({"content": ""}, ""),
+        ({"tool_calls": [{"function": {"name": "now", "arguments": None}}]}, "now()"),
+        ({"tool_calls": [{"type": "custom", "custom": {"name": "f", "input": "x"}}]}, "f(x)"),
+        ({"function_call": {"name": "now", "arguments": "{}"}}, "now({})"),
+    ],
+)
+def test_an_answer_says_all_that_its_message_holds(message: Message, text: str) -> None:
+    assert load_messages(REQUEST, {"role": "assistant", **message}).output == text
+
+
+def test_arrays_inside_of_arrays_are_read_as_lists(tmp_path: Path) -> None:
+    part = {"type": "text", "text": "Go to the museum."}
+    call = {"function": {"name": "weather", "arguments": "{}"}}
+    calling = {"role": "assistant", "content": None, "tool_calls": [call]}
+    answer = {"role": "assistant", "content": [part], "tool_calls": None}
+    row = {"item": "trip", "system": "a", "messages": [calling, answer]}
+    pd.DataFrame([row]).to_parquet(tmp_path / "chats.parquet")
+    (sample,) = samples.load(pd.read_parquet(tmp_path / "chats.parquet"))
+    assert (messages_before(sample), sample.output) == (
+        (("assistant", "weather({})"),),
+        "Go to the museum.",
+    )
+
+
+def test_messages_as_json_are_read_from_a_jsonl_file(tmp_path: Path) -> None:
+    row = {"item": "trip", "system": "a", "messages": json.dumps(CONVERSATION)}
+    (sample,) = samples.load(write_jsonl(tmp_path / "chats.jsonl", [row]))
+    assert (sample.output, messages_before(sample)) == ("Go to the museum.", TURNS_BEFORE)
+
+
+def test_systems_columns_of_a_csv_file_may_hold_conversations(tmp_path: Path) -> None:
+    row = {"item": "trip", "a": json.dumps(CONVERSATION), "b": '["a list", "is a text"]'}
+    pd.DataFrame([row]).to_csv(tmp_path / "wide.csv", index=False)
+    first, second = samples.load(tmp_path / "wide.csv", systems=["a", "b"])
+    assert (first.output, messages_before(first)) == ("Go to the museum.", TURNS_BEFORE)
+    assert second.output == row["b"]
+
+
+def test_a_message_that_cannot_be_read_names_the_column_of_its_system() -> None:
+    row = {"item": "trip", "a": "Walk.", "b": [{"role": "human", "content": "x"}]}
+    with pytest.raises(DataError, match="row 1: message 1 of b: its role"):
+        samples.load([row], systems=["a", "b"])
+
+
+@pytest.mark.parametrize("cell", ["three", 3, [["x"]], {"role": "user"}, [{"from": "human"}]])
+def test_messages_without_a_conversation_and_without_an_output_are_refused(cell: Any) -> None:
+    with pytest.raises(DataError, match=r"row 1: messages is .*, not a list of objects with role"):
+        load_row(messages=cell)
+
+
+def test_a_mapped_column_may_be_empty_beside_an_output() -> None:
+    rows = [{"chat": cell, "output": "x"} for cell in (None, "", [], CONVERSATION[:3])]
+    read = samples.load(rows, mapping={"messages": "chat"})
+    assert [len(messages_before(sample)) for sample in read] == [0, 0, 0, 3]
+
+
+@pytest.mark.parametrize(
     ("message", "problem"),
     [
         ({"role": "human", "content": "x"}, "message 2 of messages: its role is the text 'human'"),
@@ -128,6 +193,24 @@ def test_calls_of_tools_are_shown_as_text() -> None:
             "message 2 of messages: a part of its content is text",
         ),
         ({"role": "assistant", "tool_calls": "x"}, "message 2 of messages: tool_calls is"),
+        (
+            {"role": np.array(["user", "tool"]), "content": "x"},
+            "message 2 of messages: its role is",
+        ),
+        ({"role": "assistant", "content": None}, "message 2 of messages: its content is null"),
+        ({"role": "assistant", "tool_calls": []}, "message 2 of messages: its content is null"),
+        *(
+            ({"role": "assistant", "tool_calls": [call]}, f"{CALL} of a tool is {kind}")
+            for call, kind in (
+                (None, "null"),
+                (3, "of type int"),
+                ("weather", "the text 'weather'"),
+                ({}, "of type dict"),
+                ({"function": "weather"}, "the text 'weather'"),
+                ({"function": {"arguments": "{}"}}, "of type dict"),
+                ({"function": {"name": None}}, "of type dict"),
+            )
+        ),
     ],
 )
 def test_a_message_that_cannot_be_read_is_refused_with_its_place(
