@@ -155,6 +155,14 @@ def test_the_finding_of_one_system_has_its_rate(tmp_path: Path) -> None:
     )
 
 
+def test_the_finding_of_pass_or_fail_is_the_share_that_passes() -> None:
+    rows = [{"item": f"i{n}", "output": f"Text {n}."} for n in range(8)]
+    model = ScriptedProvider(lambda request: "fail" if "Text 1." in str(request) else "pass")
+    sentence = "solved: Is it solved? (pass/fail)"
+    result = judge.evaluate(rows, [sentence], model=model, weighting="single", cache=False)
+    assert result.report().startswith("solved: 88% pass [")
+
+
 def test_a_rate_that_repeats_the_mean_is_not_shown(tmp_path: Path) -> None:
     """As for a scale of fail and pass whose every text has one of the two."""
     solved = POLITE.replace("[1, 5]", "{labels: [fail, pass], values: [0, 1]}").replace(

@@ -18,6 +18,7 @@ from judge.report.views.provenance import build_provenance
 from judge.report.views.ranking_finding import ranking_finding
 from judge.report.views.system_names import MAX_NAME
 from judge.results.result import Result
+from judge.stats.analyze import pass_columns
 from judge.stats.calibration import Calibrated
 
 
@@ -79,12 +80,13 @@ def _means(result: Result) -> list[str]:
             continue
         system, estimate = known[0]
         text = estimate_text(column, estimate, places(result, column))
-        passing = rates.get(column.name)
-        if passing is not None:
-            rate = result.pass_rates[system, column.name]
+        rate = result.pass_rates.get((system, column.name))
+        if rate is not None:
+            passing = pass_columns([column])[column.name]
             interval = interval_text(passing, rate.low, rate.high, 0)
-            share = mean_text(passing, rate.value, 0)
-            text = f"{text}, {share} pass {interval}".rstrip()
+            share = f"{mean_text(passing, rate.value, 0)} pass {interval}".rstrip()
+            # If every score says pass or fail, the mean is the share that passes.
+            text = f"{text}, {share}" if column.name in rates else share
         sentences.append(f"{column_title(column.name)}: {text} over {plural(estimate.n, 'item')}")
     # The headline has no full stop.
     return [*sentences[:1], *(f"{sentence}." for sentence in sentences[1:])]
