@@ -2,6 +2,7 @@
 
 - `judge.evaluate(...)` scores texts on criteria with a judge model, next to ROUGE, BLEU and chrF, with intervals;
   `judge.rank(...)` compares them in pairs.
+- `judge.generate(...)` has models write the texts.
 - `judge.plan(...)` estimates the requests and the price; `judge.render(...)` shows a prompt.
 - `judge.label(...)` lets people rate texts, `judge.validate(...)` compares a judge with their ratings,
   `judge.audit(...)` tests it with changed texts.
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from judge.commands.evaluate import evaluate_async as evaluate_async
     from judge.commands.evaluate import rank as rank
     from judge.commands.evaluate import rank_async as rank_async
+    from judge.commands.generate import generate as generate
     from judge.commands.improve.call import improve as improve
     from judge.commands.improve.record import Improvement as Improvement
     from judge.commands.label.call import label as label
@@ -78,6 +80,7 @@ if TYPE_CHECKING:
     from judge.results.power import RunPower as RunPower
     from judge.results.result import Result as Result
     from judge.results.run_info import RunInfo as RunInfo
+    from judge.run.generate import Outputs as Outputs
     from judge.stats.pairwise import Ranking as Ranking
     from judge.stats.system_differences import Comparison as Comparison
     from judge.suite.evaluate import Outcomes as Outcomes
@@ -90,6 +93,7 @@ _NAMES = {
     "judge.commands.criteria_diff.command": "diff",
     "judge.commands.criteria_diff.record": "CriterionDiff",
     "judge.commands.evaluate": "evaluate evaluate_async rank rank_async",
+    "judge.commands.generate": "generate",
     "judge.commands.improve.call": "improve",
     "judge.commands.improve.record": "Improvement",
     "judge.commands.label.call": "label",
@@ -114,6 +118,7 @@ _NAMES = {
     "judge.results.result": "Result",
     "judge.results.run_info": "RunInfo",
     "judge.commands.slices.record": "Slices",
+    "judge.run.generate": "Outputs",
     "judge.stats.pairwise": "Ranking",
     "judge.stats.system_differences": "Comparison",
     "judge.suite.evaluate": "Outcomes",

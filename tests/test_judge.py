@@ -70,9 +70,9 @@ def test_the_public_face_is_this_and_no_more() -> None:
         "ParseError", "ProviderError", "Reached", "Refused", "StorageError", "Transient",
         "Column", "Comparison", "Criterion", "CriterionDiff", "Estimate", "Example", "Failure", "Forecast", "Improvement",
         "JudgeCard",
-        "Outcomes", "Progress", "Provenance", "Provider", "Ranking", "Result", "RunComparison", "RunInfo", "RunPower",
+        "Outcomes", "Outputs", "Progress", "Provenance", "Provider", "Ranking", "Result", "RunComparison", "RunInfo", "RunPower",
         "Sample", "Scale", "Score", "ScriptedProvider", "Signature", "Slices", "Table", "Validation", "__version__",
-        "audit", "audit_async", "compare", "diff", "evaluate", "evaluate_async", "improve", "label",
+        "audit", "audit_async", "compare", "diff", "evaluate", "evaluate_async", "generate", "improve", "label",
         "load_criterion", "load_result", "load_samples", "metrics", "plan", "rank", "rank_async", "render", "slices",
         "test", "test_async", "validate",
     }  # fmt: skip

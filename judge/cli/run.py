@@ -46,27 +46,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Display = Callable[..., AbstractContextManager[None]]
 """Shows the progress of judges while the context is open; `label` names one run of several."""
-_OF_GENERATE = (
-    "map",
-    "where",
-    "limit",
-    "key_env",
-    "replay",
-    "record",
-    "budget",
-    "deadline",
-    "rpm",
-    "tpm",
-    "max_concurrency",
-    "timeout",
-    "retries",
-    "cache",
-    "no_cache",
-    "retry_failed",
-    "engine",
-    "ray_workers",
-)
-"""The options of a run that `--generate-only` takes."""
 _MOST_FAILURES = 3
 """Failures in a message."""
 _PATIENCE = 10.0
@@ -165,9 +144,9 @@ def _generate_only(data: Path, options: Mapping[str, Any], *, quiet: bool) -> No
     from judge.config import RunConfig
     from judge.core.format import plural
     from judge.execution.budget import BudgetLedger
-    from judge.run.generate import FILE
+    from judge.run.generate import FILE, OPTIONS
 
-    typed = _typed(besides=("generate_only", "quiet", "out", *_OF_GENERATE))
+    typed = _typed(besides=("generate_only", "quiet", "out", "no_cache", *OPTIONS))
     if typed:
         raise ConfigError(f"{typed[0]}: --generate-only judges nothing; leave it out")
     config, _ = to_config(data, options, RunConfig)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from judge import criteria
 from judge.cache import Cache
@@ -24,7 +24,7 @@ from judge.core.errors import (
     StorageError,
 )
 from judge.core.files import claim_folder, store
-from judge.core.format import listed, to_json
+from judge.core.format import listed, plural, to_json
 from judge.core.generated_system import GeneratedSystem
 from judge.core.messages import option
 from judge.core.records import UNWRITTEN, Failure, Sample
@@ -52,6 +52,9 @@ from judge.run.request_estimates import CriterionEstimate, JudgeEstimate, JudgeF
 from judge.run.run_metadata import model_use
 from judge.scoring.strategies import SamplingOptions
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 _OF_THE_JUDGE: dict[str, Any] = {
     "system_message": None,
     "reasoning_effort": None,
@@ -63,9 +66,29 @@ _OF_OUTPUT_FILES = frozenset({"item", "system", "output", "generation"})
 """The fields that are read from a file of outputs."""
 FILE = "outputs.jsonl"
 """The outputs in the folder of a run."""
+OPTIONS = (
+    "map",
+    "where",
+    "limit",
+    "key_env",
+    "replay",
+    "record",
+    "budget",
+    "deadline",
+    "rpm",
+    "tpm",
+    "max_concurrency",
+    "timeout",
+    "retries",
+    "cache",
+    "retry_failed",
+    "engine",
+    "ray_workers",
+)
+"""The options of a run that apply if nothing is judged."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Outputs:
     """What the systems wrote: a sample per text, and a failure (without a column) per text that
     could not be written.
@@ -79,9 +102,26 @@ class Outputs:
     info: Mapping[str, SystemInfo] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        failed = f", {plural(len(self.failures), 'failure')}" if self.failures else ""
+        return f"<Outputs: {plural(len(self.samples), 'text')}{failed}>"
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a DataFrame with one row per output: item, system, output and the data's columns.
+
+        It is data for `judge.evaluate`.
+        """
+        import pandas as pd
+
+        return pd.DataFrame(self._rows())
+
     def lines(self) -> str:
         """Return the outputs as JSON lines that `judge run` reads."""
-        lines = []
+        lines = [json.dumps(to_json(row), ensure_ascii=False) for row in self._rows()]
+        return "".join(f"{line}\n" for line in lines)
+
+    def _rows(self) -> list[dict[str, Any]]:
+        rows = []
         for sample in self.samples:
             fields: dict[str, Any] = {
                 "item": sample.source_item,
@@ -97,11 +137,12 @@ class Outputs:
                 fields["source"] = sample.source
             if sample.references:
                 fields["references"] = list(sample.references)
-            lines.append(json.dumps(to_json(fields), ensure_ascii=False) + "\n")
-        return "".join(lines)
+            rows.append(fields)
+        return rows
 
-    def save(self, path: Path) -> None:
+    def save(self, path: str | Path) -> None:
         """Write the outputs as JSON lines into a file. Raises StorageError."""
+        path = Path(path)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(self.lines(), encoding="utf-8")

@@ -6,9 +6,11 @@ import json
 import stat
 import sys
 from collections.abc import Callable
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 import judge
@@ -622,3 +624,55 @@ def test_the_plan_knows_how_long_texts_of_a_script_are(
     *_, grades = json.loads(done.out)["judges"]
     assert grades["total"]["requests"] == 2
     assert 210 <= grades["total"]["read"] <= 270
+
+
+# In Python
+
+SYSTEMS = {
+    "long": {"prompt": "long.jinja", "model": "scripted/writer.yaml"},
+    "short": {"prompt": "short.jinja", "model": "scripted/writer.yaml"},
+}
+
+
+def articles() -> pd.DataFrame:
+    return pd.read_json(StringIO(ARTICLES), lines=True)
+
+
+def test_python_generates_outputs_that_a_run_judges(project: Path) -> None:
+    outputs = judge.generate(articles(), systems=SYSTEMS, cache=False)
+    assert repr(outputs) == "<Outputs: 4 texts>"
+    frame = outputs.to_frame()
+    assert list(frame["output"][:2]) == ["The tram runs again from Monday.", "Tram runs again."]
+    assert list(frame["topic"]) == ["city", "city", "sport", "sport"]
+    result = judge.evaluate(
+        frame, "relevance", model="scripted/judge.yaml", metrics=[], cache=False
+    )
+    assert result.table.systems == ("long", "short")
+    outputs.save("texts/outputs.jsonl")
+    assert len(judge.load_samples("texts/outputs.jsonl")) == 4
+
+
+def test_python_counts_texts_that_could_not_be_written(project: Path) -> None:
+    rows = [*articles().to_dict("records"), {"item": "new", "source": "Nobody wrote of this."}]
+    outputs = judge.generate(rows, systems={"short": SYSTEMS["short"]}, cache=False)
+    assert repr(outputs) == "<Outputs: 2 texts, 1 failure>"
+    assert [failure.item for failure in outputs.failures] == ["new"]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({}, "name each system's prompt and model"),
+        ({"systems": ["a", "b"]}, "name each system's prompt and model"),
+        ({"systems": SYSTEMS, "metrics": ["rouge"]}, "metrics: judge.generate judges nothing"),
+        ({"systems": SYSTEMS, "budgett": 1}, "budgett: judge.generate judges nothing"),
+        ({"systems": {"a": {"prompt": "none.jinja", "model": "m"}}}, "none.jinja"),
+        ({"systems": {"a": {"model": "m"}}}, "a: write its prompt"),
+    ],
+)
+def test_python_refuses_what_writes_nothing(
+    project: Path, options: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(ConfigError, match=words) as raised:
+        judge.generate(articles(), **options)
+    assert "--" not in str(raised.value)

@@ -26,7 +26,7 @@ that of `Result`; that of `judge.test` also has the format junit.
 TASKS = {
     "Score and rank": ("evaluate", "rank", "load_result", "Result"),
     "Numbers of a result": ("Estimate", "Comparison", "Ranking", "RunPower"),
-    "Before a run": ("plan", "Forecast", "render"),
+    "Before a run": ("plan", "Forecast", "render", "generate", "Outputs"),
     "Compare runs and parts": ("compare", "RunComparison", "slices", "Slices"),
     "Validate, audit, test": (
         "label",
