@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from typing import ClassVar
@@ -13,6 +13,9 @@ from judge.core.format import one_line, plural
 from judge.core.messages import in_python, option
 from judge.stats.power import ALPHA, Scatter
 from judge.stats.system_differences import Comparison
+
+_SMALLEST_SHARE = 0.001
+"""The smallest difference to detect, as a share of a scale: 0.004 on 1 to 5, 0.1 on 0 to 100."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +91,7 @@ def power_of(
     scatters: Sequence[Scatter],
     comparisons: Sequence[Comparison],
     *,
+    lengths: Mapping[str, float],
     difference: float | None,
     items: int | None,
     pair: tuple[str, str] | None,
@@ -95,23 +99,35 @@ def power_of(
 ) -> RunPower:
     """Return the power of a run's tests, from the spread of its differences and its comparisons.
 
+    `lengths` are the lengths of the columns' scales, as far as they have ends. The items that the
+    `difference` needs are computed where it can be meant: 0.05 is nothing on BLEU's 0 to 100.
     Raises ConfigError for a difference or a number of items that no test can have.
     """
     _check_request(difference, items)
     p_values = _p_values(comparisons)
     columns = []
+    elsewhere: list[str] = []
     for scatter in scatters:
+        asked = difference
+        if difference is not None and not _is_on_scale(difference, lengths.get(scatter.column)):
+            asked = None
+            elsewhere.append(one_line(scatter.column))
         column = ColumnPower(
             column=scatter.column,
             systems=scatter.systems,
             tests=scatter.tests,
             level=scatter.level,
             min_items=scatter.least,
-            pairs=tuple(_pair_powers(scatter, p_values, difference, items, one_pair=bool(pair))),
+            pairs=tuple(_pair_powers(scatter, p_values, asked, items, one_pair=bool(pair))),
             note=scatter.note,
         )
         columns.append(column)
     notes = [*_column_notes(columns), *_too_few_items(columns, items)]
+    if elsewhere:
+        notes.append(
+            f"{', '.join(elsewhere)}: a difference of {difference:g} does not fit the scale, so its "
+            "items are not computed."
+        )
     return RunPower(
         run="",
         difference=difference,
@@ -121,6 +137,11 @@ def power_of(
         notes=tuple(notes),
         against=against,
     )
+
+
+def _is_on_scale(difference: float, length: float | None) -> bool:
+    """Return whether a difference can be one on a scale of this length, or of an unknown one."""
+    return length is None or _SMALLEST_SHARE * length <= difference <= length
 
 
 def _check_request(difference: float | None, items: int | None) -> None:

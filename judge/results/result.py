@@ -218,13 +218,18 @@ class Result(Outlets):
         """Return which differences the run can detect with 80% power, and how many items a
         difference needs.
 
-        `difference` is one to detect, in the unit of the column, and `items` a number of items
-        other than the run's; `pair` are two systems, instead of all. Raises ConfigError for a
-        ranking and for an unknown system.
+        `difference` is one to detect, in the unit of the columns whose scale it fits, and `items` a
+        number of items other than the run's; `pair` are two systems, instead of all. Raises
+        ConfigError for a ranking and for an unknown system.
         """
+        lengths: dict[str, float] = {}
+        for name, (_, column) in self._tested_columns.items():
+            if column.low is not None and column.high is not None:
+                lengths[name] = column.high - column.low
         return power_of(
             self.scatters(pair=pair),
             self.comparisons,
+            lengths=lengths,
             difference=difference,
             items=items,
             pair=pair,

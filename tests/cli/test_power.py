@@ -195,3 +195,29 @@ def test_python_answers_as_the_command_does(power: Callable[..., Any]) -> None:
         result.power(0.0)
     with pytest.raises(package.ConfigError, match="unknown system"):
         result.power(pair=("a", "nobody"))
+
+
+@pytest.mark.parametrize(
+    ("difference", "fitting"), [(0.05, {"small"}), (30, {"large"}), (3, {"small", "large"})]
+)
+def test_a_difference_counts_for_the_columns_whose_scale_it_fits(
+    difference: float, fitting: set[str]
+) -> None:
+    rows = [
+        {"item": f"i{k}", "system": system, "output": f"{'x' * (k * k % 7 + k % 3 * place)}{k}"}
+        for k in range(12)
+        for place, system in enumerate("ab")
+    ]
+    criteria = ["small: How small is it? (1-5)", "large: How large is it? (0-100)"]
+    result = package.evaluate(
+        rows, criteria, model=lambda prompt: 1 + prompt.count("x") % 5, metrics=[]
+    )
+    power = result.power(difference)
+    computed = {
+        column.column: [pair.items_needed is not None for pair in column.pairs]
+        for column in power.columns
+        if column.column != "overall"
+    }
+    assert computed == {name: [name in fitting] for name in ("small", "large")}
+    unfit = {"small", "large"} - fitting
+    assert all(any(name in note for note in power.notes) for name in unfit)
