@@ -150,9 +150,11 @@ def test_one_system_has_a_row_for_each_column() -> None:
     table = Table(samples, columns, scores)
     shown = short(Result(table, item_means(table)))
     assert [(row[0].text, row[1].text, row[3].text) for row in shown.rows] == [
-        ("kind 1–5", "2.00", "6"),
-        ("rude 1–5 (lower is better)", "2.00", "6"),
+        ("kind", "2.00", "6"),
+        ("rude", "2.00", "6"),
     ]
+    assert "criteria 1–5" in shown.key
+    assert "lower is better: rude" in shown.key
     assert shown.caption == "Mean scores of shop."
 
 

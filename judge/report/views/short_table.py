@@ -137,12 +137,15 @@ def _table_of_one_system(
 ) -> Table:
     """Return a row per column of the only system: the mean, its interval and the number of items."""
     (system,) = board.systems
+    # The key names the scale if all criteria have the same one.
+    has_several_scales = len(_scales(columns)) > 1
     rows = []
     for column, head in zip(columns, heads, strict=True):
         row = board.rows[system, column.name]
         cell = _short_cell(result, board, row, column, bar=True)
-        direction = "(lower is better)" if head.better == "lower" else ""
-        name = " ".join(filter(None, (head.head, head.note, direction)))
+        is_rate = column.name in {rate.name for rate in board.rates.values()}
+        note = head.note if has_several_scales or is_rate else ""
+        name = f"{head.head} {note}".rstrip()
         # The number of items has a column of its own.
         mean = cell.text.removeprefix(f"({row.coverage}) ")
         n_items = f"{row.n:,} of {row.total:,}" if row.coverage else f"{row.n:,}"
@@ -198,6 +201,11 @@ def _bar(column: Column, row: Row, share: float) -> Bar:
     return Bar(share, min(low, high), max(low, high))
 
 
+def _scales(columns: Sequence[Column]) -> set[str]:
+    """Return the scales of the criteria, without that of shares."""
+    return {scale_text(column) for column in columns} - {"", "0–1"}
+
+
 def _short_key(
     board: Leaderboard, columns: Sequence[Column], limit_by_rate: Mapping[str, str]
 ) -> str:
@@ -226,12 +234,13 @@ def _short_key(
         parts.append("pass: share of texts that pass")
     if board.calibrated:
         parts.append("means on people's scale; judge: its own means")
-    scales = {scale_text(column) for column in columns} - {"", "0–1"}
+    scales = _scales(columns)
     if len(scales) == 1:
         parts.append(f"criteria {scales.pop()}")
     lower = [column_title(column.name) for column in columns if column.better == "lower"]
     if lower:
         parts.append(f"lower is better: {', '.join(lower)}")
-    if any(row.n and row.coverage for row in rows):
+    # The table of one system has a column for the number of items.
+    if len(board.systems) > 1 and any(row.n and row.coverage for row in rows):
         parts.append("(a/b) a of b texts have a score")
     return " · ".join(parts)
