@@ -190,3 +190,15 @@ def test_data_without_further_columns_have_no_slices() -> None:
     )
     with pytest.raises(ConfigError, match="no columns beside those that judge reads"):
         judge.slices(result, "channel")
+
+
+def test_several_columns_at_once_are_refused() -> None:
+    with pytest.raises(ConfigError, match="one column at a time"):
+        judge.slices(replies_by("channel", "agent"), "channel,agent")
+
+
+def replies_by(*columns: str) -> Result:
+    """A run of two texts with these columns."""
+    rows = [{"item": f"i{n}", "output": f"Text {n}.", **dict.fromkeys(columns, n)} for n in (1, 2)]
+    model = judge.ScriptedProvider(lambda _: "3")
+    return judge.evaluate(rows, [CRITERION], model=model, metrics=[], cache=False)

@@ -14,6 +14,7 @@ from judge.commands.slices.record import Slices
 from judge.commands.slices.statistics import slice_differences, slice_means
 from judge.core.errors import ConfigError
 from judge.core.format import one_line, plural
+from judge.core.messages import option
 from judge.core.plugins import require_known
 from judge.core.records import Column, Sample
 from judge.report.views.provenance import UNFINISHED
@@ -117,6 +118,12 @@ def _value_of_item(samples: Sequence[Sample], by: str) -> dict[str, str]:
         raise ConfigError(
             f"unknown column of the data {by!r}: the data have no columns beside those that judge "
             "reads"
+        )
+    parts = [part.strip() for part in by.split(",")]
+    if by not in known and len(parts) > 1 and {*parts} <= known.keys():
+        raise ConfigError(
+            f"{option('by', by)}: slices are made by one column at a time; repeat the command for "
+            "each column, or give the data a column that joins them"
         )
     require_known("column of the data", [by], known)
     values: dict[str, str] = {}
