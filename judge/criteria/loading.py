@@ -162,6 +162,13 @@ def _missing_variable(
             f"{column} names their column (the data has: {names})"
         )
     location = location_of(criterion, template_texts(criterion), name)
+    for column in _ANSWER_INPUTS.get(name, ("", ()))[1]:
+        if any(column in sample.extra for sample in samples):
+            # Such as a list of contexts that has no member in any row.
+            return DataError(
+                f"{location}: the criterion {criterion.name} reads {name}, and the column {column} "
+                "is empty in all texts"
+            )
     if name in _ANSWER_INPUTS or name in _TEXT_FIELDS:
         problem = f"the criterion {criterion.name} reads {name}, which no sample has"
         advice = _advice_on_missing(criterion, name, samples[0])

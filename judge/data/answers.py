@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from judge.core.records import Message, Sample
-from judge.data.cells import packed_texts
+from judge.data.cells import NoValue, packed_value
 from judge.data.conversations import MESSAGES, messages_before
 from judge.data.rows import is_empty
 
@@ -94,11 +94,28 @@ def first_column(sample: Sample, names: tuple[str, ...]) -> str:
 
 
 def texts_of(value: Any) -> list[str]:
-    """Return the texts of a cell: a text, a list, or a list in JSON or Python as a table has it."""
+    """Return the texts of a cell: a text, a list, or a list in JSON or Python as a table has it.
+
+    An empty list, also one that a table holds as `[]`, has none.
+    """
     if isinstance(value, str):
-        value = packed_texts(value) or [value]
+        listed_texts = _list_in_cell(value)
+        if listed_texts is not None:
+            value = listed_texts
     parts = value if isinstance(value, list | tuple) else [value]
     return [_text(part) for part in parts if not is_empty(part)]
+
+
+def _list_in_cell(cell: str) -> list[Any] | None:
+    """Return the list of texts or objects that a cell of a table holds, None if it is a text."""
+    try:
+        value = packed_value(cell)
+    except NoValue:
+        return None
+    is_list = isinstance(value, list)
+    if is_list and all(part is None or isinstance(part, str | Mapping) for part in value):
+        return list(value)
+    return None  # such as [1], a footnote
 
 
 def _text(passage: Any) -> str:

@@ -65,6 +65,22 @@ def test_a_criterion_without_its_column_is_refused_with_the_option_that_names_it
     assert advice in done.err
 
 
+def test_contexts_that_are_empty_in_all_texts_are_named(command: Callable[..., Any]) -> None:
+    write_jsonl("answers.jsonl", [{**row, "contexts": "[]"} for row in ROWS])
+    refused = command("run", "answers.jsonl", *SCRIPTED, "--criteria", "grounded", "--out", "r")
+    assert refused.code == 2
+    assert "the column contexts is empty in all texts" in refused.err
+
+
+def test_an_answer_without_a_passage_is_a_failure_with_its_reason(
+    command: Callable[..., Any],
+) -> None:
+    write_jsonl("answers.jsonl", [*ROWS[:3], {**ROWS[3], "contexts": "[]"}])
+    done = command("run", "answers.jsonl", *SCRIPTED, "--criteria", "grounded", "--out", "r")
+    assert done.code == 1
+    assert "1 × MissingInput (grounded)" in done.out
+
+
 @pytest.mark.parametrize("criterion", ["polite", "safe", "grounded"])
 def test_some_criteria_need_no_request(command: Callable[..., Any], criterion: str) -> None:
     without("question")

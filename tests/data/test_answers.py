@@ -51,6 +51,11 @@ def test_an_empty_column_is_none(empty: Any) -> None:
     assert answer_inputs(answer("When?", question=empty, contexts=empty)) == {"request": "When?"}
 
 
+@pytest.mark.parametrize("empty", ["[]", "[ ]", "['']", "[None]", "[nan]", ["", " "], [None]])
+def test_a_list_without_a_text_is_no_passage(empty: Any) -> None:
+    assert answer_inputs(answer(question="When?", contexts=empty)) == {"request": "When?"}
+
+
 @pytest.mark.parametrize(
     ("cell", "passages"),
     [
@@ -58,6 +63,8 @@ def test_an_empty_column_is_none(empty: Any) -> None:
         ('["a", "b"]', ["a", "b"]),
         ("['a' 'b']", ["a", "b"]),
         ("[1] is a footnote", ["[1] is a footnote"]),
+        ("[1]", ["[1]"]),
+        ("[{'text': 'a', 'id': 7}, {'text': 'b'}]", ["a", "b"]),
         (["a", None, " ", "b"], ["a", "b"]),
         ([{"text": "a", "id": 7}, {"page_content": "b"}], ["a", "b"]),
     ],
