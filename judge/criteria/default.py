@@ -14,7 +14,8 @@ from judge.core.format import listed, plural
 from judge.core.messages import in_python, option
 from judge.core.records import Criterion, Sample
 from judge.criteria.loading import Task, builtin, check_samples, task_of
-from judge.data.answers import PASSAGE_COLUMNS, REFERENCE_COLUMNS, REQUEST_COLUMNS, first_column
+from judge.data.answers import first_column
+from judge.data.column_names import PASSAGE_COLUMNS, REFERENCE_COLUMNS, REQUEST_COLUMNS
 from judge.data.conversations import MESSAGES
 
 # A text whose source is at least this many times as long looks like a summary

@@ -40,12 +40,8 @@ from judge.criteria.template import (
     template_texts,
 )
 from judge.criteria.variables import location_of, reads, required_variables, variables_of
-from judge.data.answers import (
-    PASSAGE_COLUMNS,
-    REFERENCE_COLUMNS,
-    REQUEST_COLUMNS,
-    first_column,
-)
+from judge.data.answers import first_column
+from judge.data.column_names import PASSAGE_COLUMNS, REFERENCE_COLUMNS, REQUEST_COLUMNS
 from judge.data.conversations import MESSAGES
 from judge.text import LANGUAGES
 

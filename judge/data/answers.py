@@ -10,22 +10,10 @@ from typing import Any
 
 from judge.core.records import Message, Sample
 from judge.data.cells import NoValue, packed_value
+from judge.data.column_names import PASSAGE_COLUMNS, REQUEST_COLUMNS
 from judge.data.conversations import MESSAGES, messages_before
 from judge.data.rows import is_empty
 
-REQUEST_COLUMNS = ("request", "question", "query", "prompt", "instruction", "user_input")
-"""Columns with the request, the first one before the others. Ragas writes `user_input`."""
-PASSAGE_COLUMNS = (
-    "passages",
-    "contexts",
-    "context",
-    "documents",
-    "retrieved_contexts",
-    "retrieval_context",
-)
-"""Columns with the passages. Ragas writes `retrieved_contexts`, DeepEval `retrieval_context`."""
-REFERENCE_COLUMNS = ("expected", "expected_answer", "ground_truth", "gold", "target", "solution")
-"""Columns that probably have the reference answer. They count only if they are mapped."""
 # Keys of the text of a passage that is an object.
 _TEXT_KEYS = ("text", "content", "page_content", "document", "passage")
 

@@ -24,6 +24,7 @@ from judge.core.messages import option
 from judge.core.plugins import unknown_name_message
 from judge.core.records import ALIASES, Sample
 from judge.data.cells import NoValue, packed_texts, packed_value
+from judge.data.column_names import COLUMN_GUESSES
 from judge.data.conversations import MESSAGES, read_conversation
 from judge.data.rows import (
     RawRow,
@@ -175,19 +176,6 @@ It is `human.coherence`, or `human` with one or more ratings in it.
 """
 SYSTEM = "{system}"
 """Stands for the system's name in a mapped column of wide data."""
-_GUESSES = {
-    "output": (
-        "summary",
-        "prediction",
-        "response",
-        "answer",
-        "generated",
-        "hypothesis",
-        "candidate",
-        "text",
-    ),
-    "item": ("doc_id", "item_id", "document_id", "example_id"),
-}
 
 
 def load(
@@ -587,7 +575,7 @@ def _problem_of_missing(missing: Sequence[str], cells: Mapping[str, Any]) -> str
     """Say which fields are missing, and which options name their columns."""
     guesses: dict[str, str] = {}
     for name in missing:
-        similar = [guess for guess in _GUESSES[name] if guess in cells]
+        similar = [guess for guess in COLUMN_GUESSES[name] if guess in cells]
         guesses[name] = similar[0] if similar else "COLUMN"
     problem = f"no column {' and none '.join(missing)}: add {option('map', guesses)}"
     if "system" in cells:

@@ -38,7 +38,7 @@ from judge.core.records import (
 from judge.core.request_options import Judge
 from judge.criteria.reply_form import asked_by, configured
 from judge.data import ledger, samples, suspect_cells
-from judge.data.answers import PASSAGE_COLUMNS, REQUEST_COLUMNS
+from judge.data.column_names import PASSAGE_COLUMNS, REQUEST_COLUMNS
 from judge.data.conversations import MESSAGES
 from judge.data.ratings import PairRating, source_name
 from judge.execution import engines

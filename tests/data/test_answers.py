@@ -10,7 +10,8 @@ import pytest
 
 from judge.core.records import Sample
 from judge.data import samples
-from judge.data.answers import PASSAGE_COLUMNS, REQUEST_COLUMNS, answer_inputs, column_of
+from judge.data.answers import answer_inputs, column_of
+from judge.data.column_names import PASSAGE_COLUMNS, REQUEST_COLUMNS
 from tests.factories import write_jsonl
 
 

@@ -17,7 +17,8 @@ from judge.core.format import escape_controls, minus, number, one_line
 from judge.core.records import Column, Failure, Sample, Score
 from judge.core.scale_words import in_words
 from judge.core.signature import Signature
-from judge.data.answers import REQUEST_COLUMNS, column_of, first_column, texts_of
+from judge.data.answers import column_of, first_column, texts_of
+from judge.data.column_names import REQUEST_COLUMNS
 from judge.data.conversations import MESSAGES, messages_before
 from judge.report.document import ItemBrowser
 from judge.report.format import column_title, score_text

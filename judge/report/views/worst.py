@@ -9,7 +9,8 @@ from typing import Any
 from judge.core.format import cut_middle, one_line, plural
 from judge.core.records import Column, Failure, Sample, Score
 from judge.core.stored_records import json_cell
-from judge.data.answers import REQUEST_COLUMNS, first_column
+from judge.data.answers import first_column
+from judge.data.column_names import REQUEST_COLUMNS
 from judge.data.conversations import MESSAGES, messages_before
 from judge.report.document import Block, Document, Facts, Section
 from judge.report.format import column_title, score_text
