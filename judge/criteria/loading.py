@@ -41,7 +41,13 @@ from judge.criteria.template import (
 )
 from judge.criteria.variables import location_of, reads, required_variables, variables_of
 from judge.data.answers import first_column
-from judge.data.column_names import PASSAGE_COLUMNS, REFERENCE_COLUMNS, REQUEST_COLUMNS
+from judge.data.column_names import (
+    ENGLISH_PASSAGE_COLUMNS,
+    ENGLISH_REQUEST_COLUMNS,
+    PASSAGE_COLUMNS,
+    REFERENCE_COLUMNS,
+    REQUEST_COLUMNS,
+)
 from judge.data.conversations import MESSAGES
 from judge.text import LANGUAGES
 
@@ -56,10 +62,11 @@ _DOCUMENT_MARK = re.compile(r"^(?:---|\.\.\.)(?=\s)", re.MULTILINE)
 COMPARING = Scale(("A", "B"), (1.0, 0.0))
 """The scale of a question that compares two texts, if it names none."""
 _TEXT_FIELDS = ("source", "reference", "references")
-# Variables that columns of several names fill, with the option's name for their column.
+# Variables that columns of several names fill: the option's name for their column, their columns,
+# and those that a message lists.
 _ANSWER_INPUTS = {
-    "request": ("request", REQUEST_COLUMNS),
-    "passages": ("contexts", PASSAGE_COLUMNS),
+    "request": ("request", REQUEST_COLUMNS, ENGLISH_REQUEST_COLUMNS),
+    "passages": ("contexts", PASSAGE_COLUMNS, ENGLISH_PASSAGE_COLUMNS),
 }
 Task = Literal["summaries", "answers"]
 """What kind of texts a built-in criterion is for."""
@@ -158,13 +165,15 @@ def _missing_variable(
             f"{column} names their column (the data has: {names})"
         )
     location = location_of(criterion, template_texts(criterion), name)
-    for column in _ANSWER_INPUTS.get(name, ("", ()))[1]:
-        if any(column in sample.extra for sample in samples):
-            # Such as a list of contexts that has no member in any row.
-            return DataError(
-                f"{location}: the criterion {criterion.name} reads {name}, and the column {column} "
-                "is empty in all texts"
-            )
+    if name in _ANSWER_INPUTS:
+        _, known_columns, _ = _ANSWER_INPUTS[name]
+        for column in known_columns:
+            if any(column in sample.extra for sample in samples):
+                # Such as a list of contexts that has no member in any row.
+                return DataError(
+                    f"{location}: the criterion {criterion.name} reads {name}, and the column "
+                    f"{column} is empty in all texts"
+                )
     if name in _ANSWER_INPUTS or name in _TEXT_FIELDS:
         problem = f"the criterion {criterion.name} reads {name}, which no sample has"
         advice = _advice_on_missing(criterion, name, samples[0])
@@ -181,10 +190,11 @@ def _missing_variable(
 def _advice_on_missing(criterion: Criterion, name: str, sample: Sample) -> str:
     """Say how to name the column of a field or of an answer's input."""
     if name in _ANSWER_INPUTS:
-        field, known_columns = _ANSWER_INPUTS[name]
+        field, _, english_columns = _ANSWER_INPUTS[name]
         advice = (
             f"name its column with {option('map', {field: 'COLUMN'})} "
-            f"(judge looks for {', '.join(known_columns)})"
+            f"(judge looks for {', '.join(english_columns)}, and the like in Japanese, Korean and "
+            "Chinese)"
         )
         if name == "passages" and sample.source:
             return f"{advice}; a source without a request counts as the request"

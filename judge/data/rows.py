@@ -165,8 +165,11 @@ def _lines(path: Path, name: str) -> Iterator[tuple[str, str]]:
                 # Excel saves "CSV UTF-8" with a byte order mark.
                 yield location, line.decode("utf-8-sig" if number == 1 else "utf-8")
             except UnicodeDecodeError as error:
+                # Excel's plain "CSV" is in the system's encoding, such as Shift_JIS.
+                in_excel = " (in Excel: CSV UTF-8)" if path.suffix.lower() == ".csv" else ""
                 raise DataError(
                     f"{location}: not UTF-8 at byte {error.start + 1}: save the file as UTF-8"
+                    f"{in_excel}"
                 ) from error
 
 

@@ -8,10 +8,11 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from judge.core.errors import DataError
 from judge.core.records import Sample
 from judge.data import samples
-from judge.data.answers import answer_inputs, column_of
-from judge.data.column_names import PASSAGE_COLUMNS, REQUEST_COLUMNS
+from judge.data.answers import answer_inputs, column_of, first_column
+from judge.data.column_names import PASSAGE_COLUMNS, REFERENCE_COLUMNS, REQUEST_COLUMNS
 from tests.factories import write_jsonl
 
 
@@ -113,3 +114,31 @@ def test_the_column_of_a_variable_is_the_one_that_fills_it() -> None:
     sample = answer(query="When?", topic="mail")
     columns = [column_of(sample, variable) for variable in ("request", "passages", "topic")]
     assert columns == ["query", "", "topic"]
+
+
+# What people of each language call the columns of a table of answers, and the option that names
+# its output.
+OWN_WORDS = [
+    ("質問", "文脈", "回答", "正解"),
+    ("依頼", "資料", "応答", "参考"),
+    ("질문", "문맥", "답변", "정답"),
+    ("问题", "上下文", "回答", "参考答案"),
+    ("问题", "参考资料", "答案", "标准答案"),
+    ("問題", "參考資料", "回覆", "參考答案"),
+]
+
+
+@pytest.mark.parametrize(("question", "context", "output", "reference"), OWN_WORDS)
+def test_columns_have_their_names_in_each_language(
+    question: str, context: str, output: str, reference: str
+) -> None:
+    row = {question: "When?", context: "It left on Monday.", output: "Soon.", reference: "Friday."}
+    with pytest.raises(DataError, match=f"add --map output={output},"):
+        samples.load([row])
+    [sample] = samples.load([row], mapping={"output": output})
+    assert answer_inputs(sample) == {"request": "When?", "passages": ["It left on Monday."]}
+    assert first_column(sample, REFERENCE_COLUMNS) == reference
+
+
+def test_what_somebody_has_to_pay_is_no_request() -> None:
+    assert answer_inputs(answer(請求="5000")) == {}
