@@ -21,6 +21,8 @@ TWENTIETHS = Scale(tuple(f"{n / 20:g}" for n in range(21)), tuple(n / 20 for n i
 PAIR = Scale(("A", "B"), (1.0, 0.0))
 ANSWERS = Scale(("no", "yes"), (0.0, 1.0))
 VERDICTS = Scale(("fail", "pass"), (0.0, 1.0))
+ACCEPTED = Scale(("不合格", "合格"), (0.0, 1.0))
+VERDICTS_KO = Scale(("불합격", "합격"), (0.0, 1.0))
 RIGHT = Scale(("incorrect", "correct"), (0.0, 1.0))
 WORDS = Scale(("poor", "fair", "good"), (1.0, 2.0, 3.0))
 TITLES = {"en": "Coherence", "ko": "일관성", "ja": "一貫性", "zh": "一致性"}
@@ -134,6 +136,12 @@ def test_refuses_a_retracted_score(after: str) -> None:
         ("Yes, it is right.", ANSWERS, "yes"),
         ("No - two names are wrong", ANSWERS, "no"),
         ("Verdict – yes", ANSWERS, "yes"),
+        ("合否：合格", ACCEPTED, "合格"),
+        ("丁寧な回答です。\n合否：不合格", ACCEPTED, "不合格"),
+        ("是否合格：合格。", ACCEPTED, "合格"),
+        ("합격 여부: 합격", VERDICTS_KO, "합격"),
+        ("합격 여부: 불합격입니다.", VERDICTS_KO, "불합격"),
+        ("合否：合格か不合格か不明", ACCEPTED, None),
         ("My answer is no.", ANSWERS, "no"),
         ("true", ANSWERS, "yes"),
         ("False.", ANSWERS, "no"),

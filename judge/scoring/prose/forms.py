@@ -17,11 +17,11 @@ NOUNS = (
     r"|decision|conclusion|points|best|better(?:\s++(?:text|summary|response|answer|output|one))?"
     r"|selection|category|class|classification"
     # Korean, Japanese, Chinese
-    r"|점수|[총평별]점|평가|등급|결과|합계|정?답|답변|판정|결론|승자|선택|스코어|라벨"
+    r"|점수|[총평별]점|평가|등급|결과|합계|정?답|답변|판정|결론|승자|선택|스코어|라벨|(?:합격|통과)\s*+여부"
     r"|スコア|点数|[得評]点|(?:総合?|合計)点|評価[点値]?|採点|評定|判定|結果|回答|解答|答え|結論"
-    r"|総合評価|勝者|選択|ラベル"
+    r"|総合評価|勝者|選択|ラベル|合否|合格判定"
     r"|得分|[总總]分|评分|評分|分数|分數|[打给給]分|成绩|成績|评价|評價|评级|评定|评估|等级|结果"
-    r"|答案|結論|结论|判定|判断|胜者|勝者|选择|標籤|标签"
+    r"|答案|結論|结论|判定|判断|胜者|勝者|选择|標籤|标签|是否(?:合格|通过|通過)"
     # German, Dutch, Scandinavian, Finnish
     r"|(?:gesamt)?(?:bewertung|note|punktzahl|punkte|wertung|ergebnis|urteil|beurteilung)|antwort"
     r"|beoordeling|cijfer|waardering|oordeel|antwoord|betyg|po[äe]ng|bedömning|omdöme|vurdering"
