@@ -10,6 +10,7 @@ from judge.core.errors import JudgeError, NotAsked, NotSent, ParseError, Unrecor
 from judge.core.format import one_line
 from judge.core.messages import option
 from judge.core.records import Prompt
+from judge.scoring.parse import split_replies
 
 FIRST = 20
 """Judgments of a criterion after which judge stops asking if all failed for one reason."""
@@ -71,7 +72,7 @@ class CircuitBreaker:
 
     def _explanation(self, error: JudgeError) -> str:
         if isinstance(error, ParseError):
-            example = repr(one_line(error.raw, 120))
+            example = repr(one_line(_first_reply(error.raw), 120))
             options = f"{option('max_tokens')}, {option('reply')}, {option('structured')}"
             return (
                 f"judge stopped asking, because none of the model's first {FIRST} replies has a "
@@ -82,3 +83,13 @@ class CircuitBreaker:
             f"judge stopped asking, because the first {FIRST} requests failed alike, with "
             f"{self.error}: {error}. Once that is mended, the same command asks again"
         )
+
+
+def _first_reply(raw: str) -> str:
+    """Return the first reply of an error: several draws are stored as one JSON list."""
+    if not raw.startswith('["'):
+        return raw
+    try:
+        return split_replies(raw)[0].text
+    except (ValueError, TypeError):  # a single reply that only begins like a list
+        return raw

@@ -104,6 +104,7 @@ def test_twenty_judgments_without_a_score_end_a_criterion(
     assert all(
         name in note for name in ("max_tokens", "reply", "structured", "model", "retry_failed=True")
     )
+    assert '["' not in note  # the list in which several draws are stored
 
 
 @pytest.mark.parametrize(
