@@ -10,7 +10,8 @@ ENGLISH_REQUEST_COLUMNS = ("request", "question", "query", "prompt", "instructio
 REQUEST_COLUMNS = (
     *ENGLISH_REQUEST_COLUMNS,
     # 請求 is no request: in Japanese data it is what somebody has to pay.
-    *("依頼", "質問", "質問文", "問い合わせ", "お問い合わせ", "問い合わせ内容", "指示", "プロンプト"),
+    *("依頼", "質問", "質問文", "指示", "プロンプト"),
+    *("問い合わせ", "お問い合わせ", "問い合わせ内容"),
     *("요청", "질문", "문의", "문의 내용", "문의내용", "지시", "프롬프트"),
     *("请求", "问题", "提问", "指令", "提示词"),
     *("問題", "提問", "提示詞"),
@@ -31,7 +32,8 @@ Ragas writes `retrieved_contexts`, DeepEval `retrieval_context`.
 PASSAGE_COLUMNS = (
     *ENGLISH_PASSAGE_COLUMNS,
     *("参照文書", "参考資料", "資料", "文脈", "コンテキスト", "検索結果"),
-    *("참고 문서", "참고문서", "참고 자료", "참고자료", "문맥", "컨텍스트", "검색 결과", "검색결과"),
+    *("참고 문서", "참고문서", "참고 자료", "참고자료"),
+    *("문맥", "컨텍스트", "검색 결과", "검색결과"),
     *("上下文", "参考资料", "资料", "参考文档", "检索结果"),
     *("參考資料", "參考文件", "檢索結果"),
 )

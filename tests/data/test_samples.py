@@ -565,7 +565,8 @@ GOOD = '{"output": "x"}\n'
         ("d.csv", "item,output\n", "d.csv: no rows"),
         ("d.csv", "item,output\n1,x\n\n2,y,z\n", "d.csv:4: 3 cells under 2 columns"),
         (
-            "d.csv", "item,output\n1,x\n2,\xe9\n",
+            "d.csv",
+            "item,output\n1,x\n2,\xe9\n",
             "d.csv:3: not UTF-8 at byte 3: save the file as UTF-8 (in Excel: CSV UTF-8)",
         ),
         (
