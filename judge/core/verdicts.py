@@ -10,11 +10,17 @@ _VALUES = dict.fromkeys(_PASSED.split(), 1.0) | dict.fromkeys(_FAILED.split(), 0
 
 
 _MARKS = ("pass", "passed", "合格", "합격", "통과", "通过", "通過")
+_FAIL_MARKS = ("fail", "failed", "不合格", "불합격", "탈락", "不通过", "不通過")
 
 
 def is_pass_mark(word: str) -> bool:
     """Return whether a word says that something passes, and not only yes or true."""
     return word.strip().lower() in _MARKS
+
+
+def says_whether_it_passes(word: str) -> bool:
+    """Return whether a word says pass or fail, and not only yes or no, true or false."""
+    return word.strip().lower() in (*_MARKS, *_FAIL_MARKS)
 
 
 def verdict(cell: Any) -> float | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from judge.config import DEFAULT_CRITERIA, RankConfig, RunConfig
@@ -26,6 +26,7 @@ from judge.data.ratings import (
     renamed,
     source_name,
 )
+from judge.run.verdict_ratings import with_readable_verdicts
 from judge.stats.human_agreement import rated_names, unknown_criteria
 from judge.stats.rating_scales import another_scale, are_verdicts
 
@@ -111,7 +112,10 @@ def join(
     if config.rating_source is not None:
         left_out = [option(name) for name in ("where", "limit") if getattr(config, name)]
         source = source_name(config.rating_source)
-        rows, notes = join_sheet(source, rows, sheet, scales, left_out)
+        lower_is_better = {each.name for each in chosen if each.better == "lower"}
+        rows, notes = join_sheet(
+            source, rows, sheet, scales, left_out, lower_is_better=lower_is_better
+        )
         if sheet.pairs and not isinstance(config, RankConfig):
             preferences = plural(len(sheet.pairs), "preference")
             notes.append(f"{preferences} between two texts: only {command('rank')} uses them.")
@@ -137,11 +141,14 @@ def join_sheet(
     sheet: Ratings,
     scales: Mapping[str, Scale | Column],
     left_out: Sequence[str],
+    *,
+    lower_is_better: Collection[str],
 ) -> tuple[list[Sample], list[str]]:
     """Return the samples with the ratings of a sheet, and notes that say what was read.
 
-    If the options `left_out` select some of the data, ratings of other texts are ignored. Raises
-    DataError, also for single ratings outside the scale of their criterion.
+    If the options `left_out` select some of the data, ratings of other texts are ignored. The
+    criteria `lower_is_better` have their better end below. Raises DataError, also for single
+    ratings outside the scale of their criterion.
     """
     texts = {sample.key for sample in rows}
     single = list(sheet.single)
@@ -150,6 +157,7 @@ def join_sheet(
         # If none is left, pass all: `join_ratings` then reports the texts that the data lack.
         single = of_these_texts or single
     _check_scales(single, scales)
+    single = with_readable_verdicts(single, scales, lower_is_better)
     joined = join_ratings(rows, single, label_values(scales)) if single else list(rows)
     pairs = [
         rating

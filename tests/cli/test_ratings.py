@@ -13,6 +13,7 @@ import pytest
 from judge.core.errors import DataError
 from judge.core.records import seen_digest
 from judge.results.result import load
+from judge.stats.pass_agreement import people_passes
 from tests.factories import write_jsonl
 
 ITEMS = ("roads", "parks", "ponds", "ferries", "bridges", "markets", "schools")
@@ -388,3 +389,57 @@ def test_slips_in_a_sheet_are_named(judge: Callable[..., Any]) -> None:
     assert "44 ratings of 21 texts" in done.out
     assert "Did you mean relevance for relevence?" in done.out
     assert done.code == 0
+
+
+def _verdicts_of(name: str) -> dict[tuple[str, str], float]:
+    """Return whether each text passes by people's ratings of a stored run."""
+    result = load(name)
+    (column,) = [column for column in result.table.columns if column.kind == "criterion"]
+    return dict(people_passes(result.table.samples, column.name, column).passes)
+
+
+def _write_verdicts(*, passes: Sequence[str], fails: Sequence[str]) -> None:
+    """Write a sheet with a verdict for each text: the texts of system x pass."""
+    rows = []
+    for index, text in enumerate(TEXTS):
+        words = passes if text["system"] == "x" else fails
+        rows.append(
+            {
+                "item": text["item"],
+                "system": text["system"],
+                "criterion": "toxic",
+                "rater": "anna",
+                "value": words[index % len(words)],
+            }
+        )
+    write("verdicts.csv", rows)
+
+
+@pytest.mark.parametrize("scale", ["{labels: [clean, toxic], values: [0, 1]}", "[1, 5]"])
+@pytest.mark.parametrize("better", ["higher", "lower"])
+def test_pass_passes_on_every_scale_that_can_tell_verdicts_from_points(
+    judge: Callable[..., Any], scale: str, better: str
+) -> None:
+    _write_verdicts(passes=["pass", "Passed"], fails=["fail", "FAILED"])
+    keys = f"question: Is it?\nscale: {scale}\nbetter: {better}\nthreshold: 0.5\n"
+    Path("toxic.yaml").write_text(keys, encoding="utf-8")
+    options = ("--criteria", "toxic.yaml", "--ratings", "verdicts.csv", "--out", "run", "--quiet")
+    judge("run", "data.jsonl", *SCRIPTED, *options)
+    passes = _verdicts_of("run")
+    assert passes == {key: float(key[1] == "x") for key in passes}
+    assert len(passes) == len(TEXTS)
+
+
+@pytest.mark.parametrize(
+    ("scale", "words"), [("[1, 5]", ["pass"]), ("[0, 10]", ["pass", "fail"]), ("[-1, 1]", ["yes"])]
+)
+def test_verdicts_that_would_count_as_points_of_the_scale_are_refused(
+    judge: Callable[..., Any], scale: str, words: list[str]
+) -> None:
+    _write_verdicts(passes=words, fails=words)
+    Path("toxic.yaml").write_text(f"question: Is it?\nscale: {scale}\n", encoding="utf-8")
+    options = ("--criteria", "toxic.yaml", "--ratings", "verdicts.csv", "--out", "run")
+    done = judge("run", "data.jsonl", *SCRIPTED, *options)
+    assert done.code == 2
+    assert "verdicts.csv:2: toxic is" in done.err
+    assert "would count as points of its scale" in done.err

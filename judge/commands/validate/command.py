@@ -269,7 +269,15 @@ def _with_ratings(
         )
         left_out = [option(name) for name in ("where", "limit") if getattr(config, name)]
         if not joined:
-            samples, notes = join_sheet(source_name(source), samples, sheet, columns, left_out)
+            lower_is_better = {name for name, column in columns.items() if column.better == "lower"}
+            samples, notes = join_sheet(
+                source_name(source),
+                samples,
+                sheet,
+                columns,
+                left_out,
+                lower_is_better=lower_is_better,
+            )
     scales = {
         name: (column.low, column.high)
         for name, column in columns.items()

@@ -1,0 +1,61 @@
+"""Ratings that are verdicts in words, such as `pass` and `fail`, which count as 1 and 0."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+
+from judge.core.errors import DataError
+from judge.core.records import Column, Scale
+from judge.core.verdicts import says_whether_it_passes, verdict
+from judge.data.ratings import Rating, base_name
+from judge.stats.rating_scales import are_verdicts
+
+
+def with_readable_verdicts(
+    ratings: Sequence[Rating],
+    scales: Mapping[str, Scale | Column],
+    lower_is_better: Collection[str],
+) -> list[Rating]:
+    """Return the ratings with those verdicts as numbers whose 1 and 0 would be misread.
+
+    On a scale from 0 to 1 whose lower end is better, 0 passes: the scale says so, and a word does
+    not. Raises DataError if 1 and 0 would count as points of the scale, such as if all ratings on a
+    scale from 1 to 5 are `pass`.
+    """
+    turned: set[str] = set()
+    for name, scale in _with_base_names(scales).items():
+        of_criterion = [rating for rating in ratings if rating.criterion == name]
+        votes = _verdicts(of_criterion, scale)
+        if not votes or scale.low is None or scale.high is None:
+            continue
+        if not are_verdicts(votes, scale.low, scale.high):
+            first = of_criterion[0]
+            raise DataError(
+                f"{first.where}: {name} is {first.value!r}, and 1 for pass and 0 for fail would "
+                f"count as points of its scale, {scale.low:g} to {scale.high:g}: rate with its "
+                "points, or also rate a text that fails"
+            )
+        says_pass = all(says_whether_it_passes(str(rating.value)) for rating in of_criterion)
+        if scale.low == 0 and says_pass and name in lower_is_better:
+            turned.add(name)
+    return [_turned(rating) if rating.criterion in turned else rating for rating in ratings]
+
+
+def _with_base_names(scales: Mapping[str, Scale | Column]) -> dict[str, Scale | Column]:
+    return {base_name(name): scale for name, scale in scales.items()} | dict(scales)
+
+
+def _verdicts(ratings: Sequence[Rating], scale: Scale | Column) -> list[float]:
+    """Return the verdicts that ratings are, none if one of them is a number or a label."""
+    votes: list[float] = []
+    for rating in ratings:
+        vote = None if rating.value in scale.labels else verdict(rating.value)
+        if vote is None:
+            return []
+        votes.append(vote)
+    return votes
+
+
+def _turned(rating: Rating) -> Rating:
+    return replace(rating, value=1 - (verdict(rating.value) or 0.0))
