@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -130,6 +131,15 @@ def report_command(
     # The output of charts may be a folder that exists.
     if format not in _CHART_FORMATS:
         check_outputs({"--output": output}, format=format)
+    _refuse_unused(
+        {"--item": item, "--worst": worst, "--by": by},
+        {
+            "--figure": figure,
+            "--table": table,
+            "--columns": columns,
+            "--wide": wide,
+        },
+    )
     if system is not None and item is None and worst is None:
         raise ConfigError("--system: is for --item ID or --worst N")
     if failures_as not in (None, WORST):
@@ -173,19 +183,35 @@ def report_command(
     )
 
 
+def _refuse_unused(parts: Mapping[str, Any], of_whole_run: Mapping[str, Any]) -> None:
+    """Raise ConfigError for options that cannot be followed together.
+
+    A report shows one of the `parts` of a run or all of it, as the options `of_whole_run` say.
+    """
+    chosen = [name for name, value in parts.items() if value is not None]
+    if not chosen:
+        return
+    others = [*chosen[1:], *(name for name, value in of_whole_run.items() if value)]
+    if others:
+        raise ConfigError(f"{others[0]}: cannot be combined with {chosen[0]}")
+
+
 def _part_of(
     result: Result, *, item: str | None, worst: int | None, system: str | None, by: str | None
 ) -> Any:
     """Return the item, the worst texts or the slices that were asked for, None for the whole run."""
     from judge.commands.slices.command import slices
+    from judge.core.plugins import require_known
     from judge.results.item import item_of
     from judge.results.worst_list import worst_list
 
     if item is not None:
         return item_of(result, item, system)
     if worst is not None:
-        selected = result if system is None else result.where(system=system)
-        return worst_list(selected, worst)
+        if system is None:
+            return worst_list(result, worst)
+        require_known("system", [system], result.table.systems, "--system")
+        return worst_list(result.where(system=system), worst)
     return None if by is None else slices(result, by)
 
 

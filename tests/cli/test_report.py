@@ -132,3 +132,23 @@ def test_a_file_of_csv_opens_in_excel_in_any_language(
     arguments = ("--format", "csv", "--wide", "--output", str(file))
     assert command("report", str(tmp_path / "r"), *arguments).code == 0
     assert file.read_bytes().startswith(b"\xef\xbb\xbfitem,")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--item", "1", "--worst", "2"), "--worst: cannot be combined with --item"),
+        (("--worst", "2", "--by", "lang"), "--by: cannot be combined with --worst"),
+        (("--item", "1", "--table", "scores"), "--table: cannot be combined with --item"),
+        (("--worst", "2", "--columns", "a"), "--columns: cannot be combined with --worst"),
+        (("--by", "lang", "--figure", "overall"), "--figure: cannot be combined with --by"),
+        (("--worst", "2", "--wide", "--format", "csv"), "--wide: cannot be combined with"),
+        (("--worst", "2", "--system", "nobody"), "--system: unknown system 'nobody'"),
+    ],
+)
+def test_options_of_a_report_that_exclude_each_other_are_refused(
+    run: Path, command: Callable[..., Any], options: tuple[str, ...], message: str
+) -> None:
+    done = command("report", run, *options)
+    assert done.code == 2
+    assert message in done.err

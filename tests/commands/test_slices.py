@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -134,6 +135,26 @@ def test_the_clearest_difference_is_named_if_none_is_significant() -> None:
     console = judge.slices(replies(2), "channel").report()
     assert console.startswith("No slice of channel is significantly worse than the rest")
     assert "The clearest difference: solved in mail is below the rest (p = 0." in console
+
+
+def test_the_clearest_difference_names_its_system() -> None:
+    console = " ".join(judge.slices(run({}), "channel").report().split())
+    assert re.search(r"The clearest difference: clear of [ab] in \w+ is", console)
+
+
+def test_no_difference_is_named_if_all_means_are_equal() -> None:
+    rows = [
+        {"item": f"i{n}", "output": f"Text {n % 2}.", "channel": "mail" if n < 20 else "chat"}
+        for n in range(40)
+    ]
+    provider = judge.ScriptedProvider(
+        lambda request: "fail" if "Text 1." in request.messages[-1]["content"] else "pass"
+    )
+    criterion = "solved: Is it solved? (pass/fail)"
+    result = judge.evaluate(rows, criterion, model=provider, metrics=[], cache=False)
+    console = judge.slices(result, "channel").report()
+    assert console.startswith("No slice of channel is significantly worse than the rest")
+    assert "The clearest difference" not in console
 
 
 def test_small_slices_are_shown_and_not_tested() -> None:

@@ -21,6 +21,7 @@ from judge.core.format import one_line
 from judge.core.records import ALIASES, Criterion, Sample
 from judge.data import ledger
 from judge.data.answers import column_of
+from judge.data.conversations import MESSAGES
 from judge.stats.correlation import usual_level
 from judge.stats.power import MIN_ITEMS
 from judge.suite.load import mapped_away
@@ -231,8 +232,15 @@ def _closing_comments(
 ) -> Iterator[str]:
     """Yield comments about what else a suite can have."""
     columns = {name for sample in samples for name in sample.extra}
-    read = set[str]().union(*(criterion.needs for criterion in chosen))
+    read = {
+        name
+        for criterion in chosen
+        for name in (*columns, *criterion.needs, "request", "passages")
+        if name in criterion.needs or criteria_module.reads(criterion, name)
+    }
     read_columns = {column_of(sample, name) for sample in samples for name in read}
+    if "request" in read:  # what was said before an answer is its request
+        read_columns.add(MESSAGES)
     unused = sorted(columns.difference(ALIASES, read_columns))
     if unused:
         names = ", ".join(one_line(name, _LONGEST_NAME) for name in unused)

@@ -19,6 +19,7 @@ SCHEMA = "judge.slices/1"
 _MAX_ROWS = 8
 _MAX_SYSTEMS = 5
 _MAX_FINDINGS = 3
+_ROUNDING = 1e-9
 
 
 def view(slices: Slices) -> Document:
@@ -89,8 +90,9 @@ def _finding(slices: Slices) -> Iterator[str]:
         yield f"No slice of {slices.by} {result}"
         if not slices.means:
             yield "No text has a score."
-        elif tested:
-            yield _nearest(slices, min(tested, key=lambda mean: mean.adjusted or 0.0))
+        different = [mean for mean in tested if abs(mean.gap or 0.0) > _ROUNDING]
+        if different:
+            yield _nearest(slices, min(different, key=lambda mean: mean.adjusted or 0.0))
     for mean in worst[:_MAX_FINDINGS]:
         column = slices.columns[mean.column]
         gap = mean.gap or 0.0
@@ -100,14 +102,17 @@ def _finding(slices: Slices) -> Iterator[str]:
         if share_label(column):
             size = f"{number(100 * abs(gap), 0)} points"
         side = "above" if gap > 0 else "below"
-        subject = column_title(mean.column)
-        if len(slices.systems) > 1:
-            subject += f" of {mean.system}"
         yield (
-            f"{subject} in {mean.slice}: {value}, {size} {side} the rest "
+            f"{_subject(slices, mean)} in {mean.slice}: {value}, {size} {side} the rest "
             f"({format_p(mean.adjusted or 0.0)})."
         )
     yield from _contradictions(slices)[:_MAX_FINDINGS]
+
+
+def _subject(slices: Slices, mean: SliceMean) -> str:
+    """Name the column of a mean, and its system if there are several."""
+    of_system = f" of {mean.system}" if len(slices.systems) > 1 else ""
+    return f"{column_title(mean.column)}{of_system}"
 
 
 def _nearest(slices: Slices, mean: SliceMean) -> str:
@@ -115,8 +120,8 @@ def _nearest(slices: Slices, mean: SliceMean) -> str:
     gap = mean.gap or 0.0
     side = "above" if gap > 0 else "below"
     return (
-        f"The clearest difference: {column_title(mean.column)} in {mean.slice} is {side} the rest "
-        f"({format_p(mean.adjusted or 0.0)} after Holm)."
+        f"The clearest difference: {_subject(slices, mean)} in {mean.slice} is {side} the rest "
+        f"({format_p(mean.adjusted or 0.0)}, corrected for all slices)."
     )
 
 

@@ -245,3 +245,11 @@ def test_summeval(shared_data: Callable[[str], Path]) -> None:
         order = f"criterion: {name}\n    better: {means.idxmax()}\n    worse: {means.idxmin()}\n"
         assert order in text
     assert text.count("human: {spearman: {min: 0}, level: within-items}") == 4
+
+
+def test_the_messages_before_an_answer_are_no_unused_column(begun: Begun) -> None:
+    messages = [{"role": "user", "content": "When?"}, {"role": "assistant", "content": "Now."}]
+    rows = [{"item": "1", "system": "a", "messages": messages, "channel": "mail"}]
+    for criterion in ("answers_request", "polite", "helpful: Does it help?"):
+        text, _, _ = begun(rows, [criterion])
+        assert "# Unused columns: channel (" in text
