@@ -51,6 +51,7 @@ def generate(
             ledger = BudgetLedger(config.budget)
             written = await with_outputs(config, data, counts, ledger)
             assert written.outputs is not None  # noqa: S101  (systems is a mapping)
+            counts.stage = "done"
             return written.outputs
 
     return run_sync(run)

@@ -57,6 +57,8 @@ def _parse_system(name: str, spec: Any) -> Any:
             message = unknown_name_message("key", key, sorted(GeneratedSystem.model_fields))
         elif first.kind == "missing":
             message = f"write its {key}"
+        elif key == "model":
+            message = "model: write the name of the model that writes"
         else:
             message = f"{key}: {first.problem}"
         raise ValueError(f"{name}: {message}") from None

@@ -467,6 +467,12 @@ class PromptFile:
     @classmethod
     def read(cls, path: Path) -> PromptFile:
         """Read a file. Raises ConfigError if it cannot be read, or is too long."""
+        name = str(path)
+        if "{{" in name or "\n" in name:
+            raise ConfigError(
+                f"{one_line(name, 40)!r} is the text of a prompt: write it into a .jinja file, and "
+                "name that"
+            )
         try:
             text = read_text(path)
         except CriterionError as error:

@@ -639,8 +639,10 @@ def articles() -> pd.DataFrame:
 
 
 def test_python_generates_outputs_that_a_run_judges(project: Path) -> None:
-    outputs = judge.generate(articles(), systems=SYSTEMS, cache=False)
+    progress = judge.Progress()
+    outputs = judge.generate(articles(), systems=SYSTEMS, cache=False, progress=progress)
     assert repr(outputs) == "<Outputs: 4 texts>"
+    assert progress.stage == "done"
     frame = outputs.to_frame()
     assert list(frame["output"][:2]) == ["The tram runs again from Monday.", "Tram runs again."]
     assert list(frame["topic"]) == ["city", "city", "sport", "sport"]
@@ -668,6 +670,8 @@ def test_python_counts_texts_that_could_not_be_written(project: Path) -> None:
         ({"systems": SYSTEMS, "budgett": 1}, "budgett: judge.generate judges nothing"),
         ({"systems": {"a": {"prompt": "none.jinja", "model": "m"}}}, "none.jinja"),
         ({"systems": {"a": {"model": "m"}}}, "a: write its prompt"),
+        ({"systems": {"a": {"prompt": "long.jinja", "model": print}}}, "a: model: write the name"),
+        ({"systems": {"a": {"prompt": "Cut: {{ source }}", "model": "m"}}}, "text of a prompt"),
     ],
 )
 def test_python_refuses_what_writes_nothing(

@@ -31,7 +31,7 @@ def label(
     data: Data,
     criteria: Criteria | None = None,
     *,
-    raters: str | Sequence[str],
+    raters: str | Sequence[str] = (),
     items: int | None = None,
     repeat: float = 0.1,
     pairwise: bool = False,
