@@ -21,6 +21,10 @@ ROWS: list[dict[str, Any]] = [
     for system in ("a", "b")
 ]
 POLITE = "polite: Is it polite?"
+RATED = [
+    {"item": f"i{number}", "output": f"text {number}", "human": {"polite": 1 + number % 5}}
+    for number in range(24)
+]
 # `--reasons`, but neither `---` nor `a--b`.
 FLAG = re.compile(r"(?<![\w-])--[a-z]")
 
@@ -81,6 +85,19 @@ BAD_CALLS: dict[str, Callable[[], object]] = {
     "a suite without criteria": lambda: judge.test(
         "examples/regression/grounded.judge.yaml", criteria=[]
     ),
+    "nothing to improve by": lambda: judge.improve(POLITE, ROWS, model=graded),
+    "too many revisions": lambda: judge.improve(POLITE, ROWS, model=graded, revisions=99),
+    "no judge to improve for": lambda: judge.improve(POLITE, RATED),
+    "a panel without a writer": lambda: judge.improve(
+        POLITE,
+        RATED,
+        model=[judge.ScriptedProvider(graded, model="one"), judge.ScriptedProvider(graded)],  # type: ignore[arg-type]
+    ),
+    "a better wording over a file": lambda: judge.improve(
+        POLITE, RATED, model=graded, output="pyproject.toml"
+    ),
+    "no raters": lambda: judge.label(ROWS, POLITE),
+    "no systems to write": lambda: judge.generate(ROWS),
     "an invalid system message": lambda: evaluate(system="Be strict."),
 }
 
