@@ -482,6 +482,9 @@ async def with_outputs(
     """
     if not isinstance(config.systems, dict):
         return DataWithOutputs(config, data, None)
+    if isinstance(data, Iterator):
+        # It is read twice.
+        data = list(data)
     planned = plan_outputs(config, data)
     unsaved = planned.config.model_copy(update={"out": None, "record": None, "retry_failed": False})
     check(unsaved, planned.data)

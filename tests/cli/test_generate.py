@@ -654,6 +654,11 @@ def test_python_generates_outputs_that_a_run_judges(project: Path) -> None:
     assert len(judge.load_samples("texts/outputs.jsonl")) == 4
 
 
+def test_python_reads_rows_that_come_once(project: Path) -> None:
+    rows = (row for row in articles().to_dict("records"))
+    assert len(judge.generate(rows, systems=SYSTEMS, cache=False).samples) == 4
+
+
 def test_python_counts_texts_that_could_not_be_written(project: Path) -> None:
     rows = [*articles().to_dict("records"), {"item": "new", "source": "Nobody wrote of this."}]
     outputs = judge.generate(rows, systems={"short": SYSTEMS["short"]}, cache=False)

@@ -129,10 +129,7 @@ def plan_improvement(
     rated = _rated_texts(config, rows, replace(criterion, name=rating))
     level = usual_level(rated.texts)
     training, testing = _split(rated.texts, rating, level, config.seed)
-    # The texts are selected and their ratings are joined already.
-    changed: dict[str, Any] = {"map": {}, "systems": (), "where": {}, "limit": None}
-    changed |= {"ratings": None, "metrics": (), "set": {}, "out": None, "language": language}
-    config = config.model_copy(update=changed).with_rating_rows(None)
+    config = _of_loaded_texts(config, language)
     first = _prepare(config, training, {criterion.name: criterion}, judges)
     if len(first.judges) > max(1, len(judges)):
         raise ConfigError(
@@ -141,10 +138,7 @@ def plan_improvement(
         )
     if writer is None:
         writer = _default_writer(first, judges)
-    unrecorded = config.model_copy(update={"record": None})
-    writing = _prepare(unrecorded, training, {criterion.name: criterion}, [writer])
-    for name, provider in writing.judges.items():
-        require_text(provider, option("writer", name))
+    _check_writer(config, training, criterion, writer)
     if writes:
         _check_writable(wording.path)
     return ImprovementPlan(
@@ -163,6 +157,26 @@ def plan_improvement(
         first=first,
         notes=tuple(rated.notes),
     )
+
+
+def _of_loaded_texts(config: RunConfig, language: str) -> RunConfig:
+    """Return the configuration of a run on texts that are selected and joined with ratings."""
+    changed: dict[str, Any] = {"map": {}, "systems": (), "where": {}, "limit": None}
+    changed |= {"ratings": None, "metrics": (), "set": {}, "out": None, "language": language}
+    return config.model_copy(update=changed).with_rating_rows(None)
+
+
+def _check_writer(
+    config: RunConfig,
+    training: Sequence[Sample],
+    criterion: Criterion,
+    writer: Judge | Provider,
+) -> None:
+    """Raise ConfigError if the writer cannot be opened, or writes no text."""
+    unrecorded = config.model_copy(update={"record": None})
+    writing = _prepare(unrecorded, training, {criterion.name: criterion}, [writer])
+    for name, provider in writing.judges.items():
+        require_text(provider, option("writer", name))
 
 
 def _default_writer(first: PreparedRun, judges: Sequence[Judge | Provider]) -> Judge | Provider:

@@ -398,11 +398,7 @@ def prepare_labelling(
     if source is None:
         raise ConfigError("no data: name a file, for example judge label summaries.jsonl")
     _check_raters(raters)
-    output_option = option("output", str(output))
-    if output.suffix.lower() != ".jsonl":
-        raise ConfigError(f"{output_option}: ratings are JSON lines; name a file ending in .jsonl")
-    if config.data is not None and output.resolve() == config.data.resolve():
-        raise ConfigError(f"{output_option}: this is the data; name another file")
+    _check_output_name(output, config.data)
     if not 0 <= repeat <= 1:
         raise ConfigError(f"{option('repeat', repeat)}: a share is between 0 and 1, such as 0.1")
     loaded = samples.load(source, mapping=config.map, systems=config.output_columns)
@@ -456,6 +452,15 @@ def _check_raters(raters: Sequence[str]) -> None:
     has_duplicates = len({*raters}) < len(raters)
     if has_duplicates or any(escape_controls(name) != name for name in raters):
         raise ConfigError(f"{option('raters', list(raters))}: give each rater a name of their own")
+
+
+def _check_output_name(output: Path, data: Path | None) -> None:
+    """Raise ConfigError for a file that cannot hold ratings, or that is the data."""
+    output_option = option("output", str(output))
+    if output.suffix.lower() != ".jsonl":
+        raise ConfigError(f"{output_option}: ratings are JSON lines; name a file ending in .jsonl")
+    if data is not None and output.resolve() == data.resolve():
+        raise ConfigError(f"{output_option}: this is the data; name another file")
 
 
 def _load_criteria(
