@@ -407,13 +407,31 @@ def _number(rating: Rating, values: Mapping[str, Mapping[str, float]]) -> float:
 # The forms of a sheet
 
 _ROLES = {
-    "item": ("item_id", "doc_id", "document_id", "id"),
-    "system": ("system_id", "model", "model_id"),
-    "rater": ("rater_id", "annotator", "annotator_id"),
-    "criterion": ("dimension", "aspect"),
-    "value": ("rating", "score"),
+    "item": (
+        *("item_id", "doc_id", "document_id", "id"),
+        *("番号", "번호", "编号", "序号", "編號", "序號"),
+    ),
+    "system": (
+        *("system_id", "model", "model_id"),
+        *("システム", "モデル", "시스템", "모델", "系统", "模型", "系統"),
+    ),
+    "rater": (
+        *("rater_id", "annotator", "annotator_id"),
+        *("評価者", "採点者", "평가자", "채점자"),
+        *("评分者", "评价者", "标注者", "評分者", "評價者", "標註者"),
+    ),
+    "criterion": (
+        *("dimension", "aspect"),
+        *("評価項目", "評価基準", "기준", "평가 항목", "평가 기준"),
+        *("评价标准", "评分标准", "評價標準", "評分標準"),
+    ),
+    "value": (
+        *("rating", "score"),
+        *("評価", "点数", "スコア", "점수", "평점"),
+        *("评分", "分数", "得分", "評分", "分數"),
+    ),
 }
-"""The columns of a sheet with other usual names for them."""
+"""The columns of a sheet with other usual names for them, also in Japanese, Korean and Chinese."""
 _OTHERS = ("first", "second", "repeat", "seconds", "comment")
 _TEXTS = ("source", "output", "references", "reference", *ALIASES)
 _SEPARATORS = "_.- "
@@ -543,8 +561,11 @@ def _roles(columns: Sequence[str], known: Known) -> dict[str, str]:
     # Of columns that differ in upper and lower case only, the first one counts.
     lower = {column.casefold(): column for column in reversed(columns)}
     role_of = {lower[name]: name for name in _OTHERS if name in lower}
+    # A column with the name of a criterion holds its ratings, such as 評価.
+    criteria = {criterion.casefold() for criterion in known.criteria}
     for role, aliases in _ROLES.items():
-        for name in (role, str(known.columns.get(role, "")).casefold(), *aliases):
+        other_names = [name for name in aliases if name not in criteria]
+        for name in (role, str(known.columns.get(role, "")).casefold(), *other_names):
             if name in lower:
                 role_of[lower[name]] = role
                 break

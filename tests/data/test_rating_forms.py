@@ -143,6 +143,10 @@ TWO = Known(("relevance", "coherence"), (), ("a", "b"))
             [("only", "anna", 4)],
         ),
         ("item,system,criterion,rating\n1,a,relevance,4\n", TWO, [("a", "", 4)]),
+        ("番号,モデル,評価者,点数\n1,a,山田,4\n", ONE, [("a", "山田", 4)]),
+        ("번호,시스템,평가자,기준,점수\n1,a,민지,relevance,4\n", TWO, [("a", "민지", 4)]),
+        ("编号,系统,评分者,评价标准,得分\n1,a,李明,relevance,4\n", TWO, [("a", "李明", 4)]),
+        ("編號,系統,評分者,評分\n1,a,李明,4\n", ONE, [("a", "李明", 4)]),
         ("item,system,relevance_anna\n1,a,good\n", TWO, [("a", "anna", "good")]),
     ],
 )
@@ -154,6 +158,16 @@ def test_other_names_and_columns_of_raters(
     assert {(r.item, r.criterion, r.where.rpartition(":")[2]) for r in ratings} == {
         ("1", "relevance", str(n)) for n in range(2, len(text.splitlines()) + 1)
     }
+
+
+@pytest.mark.parametrize("criterion", ["評価", "점수", "score"])
+def test_a_column_with_the_name_of_a_criterion_has_its_ratings(
+    folder: Path, criterion: str
+) -> None:
+    known = Known((criterion, "coherence"), (), ("a", "b"))
+    sheet = f"item,system,rater,{criterion},coherence\n1,a,anna,4,5\n"
+    ratings = read(folder, sheet, known).single
+    assert {(r.criterion, r.value) for r in ratings} == {(criterion, 4), ("coherence", 5)}
 
 
 @pytest.mark.parametrize(
