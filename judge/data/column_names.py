@@ -46,6 +46,18 @@ REFERENCE_COLUMNS = (
     *("參考答案", "標準答案", "正確答案", "參考"),
 )
 """Columns that probably have the reference answer. They count only if they are mapped."""
+USUAL_NAMES = {
+    "output": (
+        *("summary", "answer", "response", "reply", "prediction", "hypothesis", "generated"),
+        *("回答", "応答", "返信", "返答", "要約"),
+        *("답변", "응답", "답장", "요약"),
+        *("回复", "答复", "摘要"),
+        *("回覆", "答覆"),
+    ),
+    "source": (*("article", "document"), *("原文", "記事"), *("원문", "기사"), *("文章", "新闻")),
+    "references": ("target",),
+}
+"""Columns that fill a field, if nothing else does and the data have only one of them."""
 COLUMN_GUESSES = {
     "output": (
         *("summary", "prediction", "response", "answer", "generated", "hypothesis", "candidate"),

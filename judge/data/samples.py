@@ -24,7 +24,7 @@ from judge.core.messages import option
 from judge.core.plugins import unknown_name_message
 from judge.core.records import ALIASES, Sample
 from judge.data.cells import NoValue, packed_texts, packed_value
-from judge.data.column_names import COLUMN_GUESSES
+from judge.data.column_names import COLUMN_GUESSES, USUAL_NAMES
 from judge.data.conversations import MESSAGES, read_conversation
 from judge.data.rows import (
     RawRow,
@@ -315,7 +315,8 @@ def _with_plain_names(sample: Sample) -> Sample:
 
 def _with_empty_output(row: RawRow) -> RawRow:
     """Return the row with an empty output if it has none, under no name."""
-    names = ("output", *(alias for alias, field in ALIASES.items() if field == "output"))
+    aliases = [alias for alias, field in ALIASES.items() if field == "output"]
+    names = ("output", *aliases, *USUAL_NAMES["output"])
     if any(name in row.cells for name in names):
         return row
     return row._replace(cells={**row.cells, "output": ""})
@@ -419,7 +420,17 @@ def _renamed_cells(row: RawRow, unmapped: Mapping[str, Any], mapping: Mapped) ->
     for alias, name in ALIASES.items():
         if alias in cells and _is_meant(alias, name, cells, mapping):
             cells[name] = cells[alias]
+    for name, usual_names in USUAL_NAMES.items():
+        usual = _only_text(cells, usual_names)
+        if usual and _is_meant(usual, name, cells, mapping) and name not in mapping:
+            cells[name] = cells[usual]
     return cells
+
+
+def _only_text(cells: Mapping[str, Any], names: Sequence[str]) -> str:
+    """Return the one of these columns that holds a text, "" if none does or several do."""
+    present = [name for name in names if isinstance(cells.get(name), str)]
+    return present[0] if len(present) == 1 and MESSAGES not in cells else ""
 
 
 def _check_texts(row: RawRow, column: str, output: Any, source: Any) -> None:
@@ -470,7 +481,8 @@ def _is_meant(alias: str, name: str, cells: Mapping[str, Any], mapping: Mapped) 
 def guessed_columns(sample: Sample, mapping: Mapped) -> dict[str, str]:
     """Return the fields that columns of other names filled without a mapping, by column."""
     guessed: dict[str, str] = {}
-    for alias, name in ALIASES.items():
+    usual_names = {usual: name for name, names in USUAL_NAMES.items() for usual in names}
+    for alias, name in (ALIASES | usual_names).items():
         if alias in sample.extra and alias not in mapping:
             cell = RawRow(sample.where, {name: sample.extra[alias]}, flat=True, packed=True)
             with suppress(DataError):

@@ -297,7 +297,7 @@ BAD_INPUT: dict[str, tuple[str, tuple[str, ...], str]] = {
     "missing file": ("", ("dta.jsonl", *SCRIPTED), "data.jsonl"),
     "empty file": ("empty.jsonl=", ("empty.jsonl", *SCRIPTED), "no rows"),
     "bad json": ("bad.jsonl=" + '{"output": "x"}\n' * 16 + "{oops", ("bad.jsonl", *SCRIPTED), "bad.jsonl:17"),
-    "missing column": ('c.jsonl={"summary": "x"}', ("c.jsonl", *SCRIPTED), "output=summary"),
+    "missing column": ('c.jsonl={"text": "x"}', ("c.jsonl", *SCRIPTED), "output=text"),
     "duplicate": (f"d.jsonl={TWICE}", ("d.jsonl", *SCRIPTED), "d.jsonl:1"),
     "unknown criterion": ("", ("data.jsonl", *SCRIPTED, "--criteria", "relevanse"), "relevance"),
     "unknown variable": (f"t.jinja={OWN}{{{{ outptu }}}}", WITH_OWN, "t.jinja:4"),

@@ -198,7 +198,7 @@ def test_verdicts_have_pass_rates() -> None:
     assert result.table.columns[0].pass_at == 1
     assert result.estimates["a", "solved"].value == 0.75
     report = result.report("console")
-    assert "share of pass 75%" in report
+    assert "solved: 75% pass over 4 items" in report
     assert "probability" not in report
 
 

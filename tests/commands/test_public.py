@@ -191,7 +191,7 @@ def test_every_option_has_its_default() -> None:
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
-        ({"map": {}}, DataError, r"map=\{'output': 'COLUMN'"),
+        ({"map": {"output": "nope"}}, DataError, r"no column 'nope'"),
         ({"draws": 0}, ConfigError, "^draws: "),
         ({"budgett": "1usd"}, ConfigError, "did you mean 'budget'"),
         ({"model": "gpt-5.4-mini"}, ConfigError, "with base_url; a function"),

@@ -635,10 +635,10 @@ def test_parquet_with_twins(tmp_path: Path) -> None:
     ("row", "options", "expected"),
     [
         (
-            {"summary": "x", "n": 1},
+            {"summary": "x", "answer": "y", "n": 1},
             {},
             "row 1: no column output: add --map output=summary, or --systems A,B where columns A and B hold systems' "
-            "outputs (columns: summary, n)",
+            "outputs (columns: summary, answer, n)",
         ),
         (
             {"n": 1},
@@ -957,3 +957,33 @@ def test_a_url_as_data_is_refused_with_advice(url: str, kind: type) -> None:
 def test_a_local_path_is_not_taken_for_a_url(path: str) -> None:
     with pytest.raises(DataError, match="no such file"):
         samples.load(path)
+
+
+@pytest.mark.parametrize(
+    ("columns", "field", "value"),
+    [
+        ({"reply": "Hi."}, "output", "Hi."),
+        ({"summary": "Hi."}, "output", "Hi."),
+        ({"output": "Hi.", "article": "Long."}, "source", "Long."),
+        ({"output": "Hi.", "target": "Ho."}, "references", ("Ho.",)),
+        ({"output": "Hi.", "answer": "Gold."}, "output", "Hi."),
+        ({"output": "Hi.", "article": "Long.", "source": "S."}, "source", "S."),
+        ({"output": "Hi.", "article": "Long.", "document": "D."}, "source", None),
+        ({"output": "Hi.", "article": 5}, "source", None),
+    ],
+)
+def test_a_column_of_a_usual_name_fills_a_field_if_it_is_the_only_one(
+    columns: dict[str, Any], field: str, value: object
+) -> None:
+    (sample,) = samples.load([columns])
+    assert getattr(sample, field) == value
+
+
+def test_a_mapping_goes_before_a_usual_name() -> None:
+    (sample,) = samples.load([{"reply": "Hi.", "mine": "Ho."}], mapping={"output": "mine"})
+    assert sample.output == "Ho."
+
+
+def test_two_usual_names_of_an_output_are_refused() -> None:
+    with pytest.raises(DataError, match="no column output: add --map output=answer"):
+        samples.load([{"answer": "Gold.", "response": "Hi."}])

@@ -686,6 +686,8 @@ def _tags(sample: Sample, others: Collection[str]) -> Iterator[tuple[str, str]]:
     for name, value in sample.extra.items():
         if name in others or not isinstance(value, str | int | float):
             continue
+        if value in (sample.output, sample.source):  # a field was read from this column
+            continue
         text = one_line(str(value))
         if 0 < len(text) <= _MAX_TAG:
             yield name, text

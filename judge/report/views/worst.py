@@ -113,7 +113,9 @@ def _own_columns(sample: Sample) -> Iterator[tuple[str, str]]:
     """Yield the other columns of the data that have a value."""
     shown = {MESSAGES, first_column(sample, REQUEST_COLUMNS)}
     for name, value in sample.extra.items():
-        if name not in shown and value not in (None, "", [], {}):
+        # A field may have been read from this column.
+        is_shown = name in shown or value in (sample.output, sample.source)
+        if not is_shown and value not in (None, "", [], {}):
             yield name, str(value)
 
 

@@ -132,7 +132,7 @@ def test_preferences_are_ratings_of_a_ranking(meanwhile: Callable[..., None]) ->
         ({"repeat": 2}, "repeat=2: a share"),
         ({"items": 9}, "items=9: there are only 2 items"),
         ({"where": {"ticket": "9"}}, "ticket"),
-        ({"map": {}}, "no column item and none output"),
+        ({"map": {}}, "no column item"),
     ],
 )
 def test_a_mistake_is_an_error_before_anybody_rates(options: dict[str, Any], words: str) -> None:
