@@ -54,7 +54,7 @@ USUAL_NAMES = {
         *("回复", "答复", "摘要"),
         *("回覆", "答覆"),
     ),
-    "source": (*("article", "document"), *("原文", "記事"), *("원문", "기사"), *("文章", "新闻")),
+    "source": (*("article", "document"), *("原文", "記事"), *("원문", "기사"), *("新闻",)),
     "references": ("target",),
 }
 """Columns that fill a field, if nothing else does and the data have only one of them."""

@@ -116,8 +116,7 @@ def test_the_column_of_a_variable_is_the_one_that_fills_it() -> None:
     assert columns == ["query", "", "topic"]
 
 
-# What people of each language call the columns of a table of answers, and the option that names
-# its output.
+# What people of each language call the columns of a table of answers.
 OWN_WORDS = [
     ("質問", "文脈", "回答", "正解"),
     ("依頼", "資料", "応答", "参考"),
@@ -133,8 +132,11 @@ def test_columns_have_their_names_in_each_language(
     question: str, context: str, output: str, reference: str
 ) -> None:
     row = {question: "When?", context: "It left on Monday.", output: "Soon.", reference: "Friday."}
-    with pytest.raises(DataError, match=f"add --map output={output},"):
-        samples.load([row])
+    if output == "答案":  # which may be the right answer, too
+        with pytest.raises(DataError, match=f"add --map output={output},"):
+            samples.load([row])
+    else:
+        assert samples.load([row])[0].output == "Soon."
     [sample] = samples.load([row], mapping={"output": output})
     assert answer_inputs(sample) == {"request": "When?", "passages": ["It left on Monday."]}
     assert first_column(sample, REFERENCE_COLUMNS) == reference

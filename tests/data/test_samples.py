@@ -964,6 +964,7 @@ def test_a_local_path_is_not_taken_for_a_url(path: str) -> None:
     [
         ({"reply": "Hi."}, "output", "Hi."),
         ({"summary": "Hi."}, "output", "Hi."),
+        ({"回答": "はい。"}, "output", "はい。"),
         ({"output": "Hi.", "article": "Long."}, "source", "Long."),
         ({"output": "Hi.", "target": "Ho."}, "references", ("Ho.",)),
         ({"output": "Hi.", "answer": "Gold."}, "output", "Hi."),
@@ -985,5 +986,5 @@ def test_a_mapping_goes_before_a_usual_name() -> None:
 
 
 def test_two_usual_names_of_an_output_are_refused() -> None:
-    with pytest.raises(DataError, match="no column output: add --map output=answer"):
+    with pytest.raises(DataError, match="no column output: add --map output=response"):
         samples.load([{"answer": "Gold.", "response": "Hi."}])
