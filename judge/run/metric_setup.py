@@ -57,10 +57,21 @@ def default_metrics(config: RunConfig, rows: Sequence[Sample]) -> tuple[tuple[st
 
 
 def _in_other_script(sample: Sample) -> bool:
-    """Return whether an output is in another script than its references."""
-    if not sample.references:
+    """Return whether an output is in another script than its references.
+
+    A text without letters, such as a telephone number, is in none.
+    """
+    reference = "\n".join(sample.references)
+    if not (text.main_script(sample.output) and text.main_script(reference)):
         return False
-    return text.detect_language([sample.output]) != text.detect_language(sample.references)
+    text_by_language = {
+        text.detect_language([sample.output]): sample.output,
+        text.detect_language([reference]): reference,
+    }
+    if text_by_language.keys() == {"ja", "zh"}:
+        # A few words in Han, such as 一年間, may be Japanese.
+        return text.detect_language_or_none(text_by_language["zh"]) == "zh"
+    return len(text_by_language) > 1
 
 
 def _in_other_form(sample: Sample) -> bool:

@@ -309,6 +309,25 @@ def test_references_in_another_script_are_noted(provider: ScriptedProvider) -> N
 
 
 @pytest.mark.parametrize(
+    ("output", "reference", "is_other"),
+    [
+        ("有効期限は一年間です。", "一年間", False),
+        ("一年間", "有効期限は一年間です。", False),
+        ("電話番号は０３－１２３４です。", "03-1234", False),
+        ("", "有効期限は一年間です。", False),
+        ("有効期限は一年間です。", "The points are valid for one year.", True),
+        ("有効期限は一年間です。", "这些积分自最后一次使用之日起一年之内有效，过期作废。", True),
+    ],
+)
+def test_numbers_and_words_in_han_are_in_no_other_script(
+    provider: ScriptedProvider, output: str, reference: str, is_other: bool
+) -> None:
+    rows = [{"item": "1", "output": output, "references": reference}]
+    result = judge.evaluate(rows, [], model=provider, metrics=["chrf"], language="ja")
+    assert any("in another script" in note for note in result.info.notes) == is_other
+
+
+@pytest.mark.parametrize(
     ("options", "error", "words"),
     [
         ({"model": None}, ConfigError, "no judge is named"),
