@@ -118,10 +118,9 @@ class _Archive:
         problem = f"the criterion {one_line(name)} cannot be found any more"
         for entry in self._entries(name):
             try:
-                criterion = self._load(entry)
+                criterion = configured(self._load(entry), self._info.config)
                 if criterion.digest == self._info.criteria[name].digest:
-                    changed = configured(criterion, self._info.config)
-                    in_reply_form = asked_by(changed, decides=decides)
+                    in_reply_form = asked_by(criterion, decides=decides)
                     return make_renderers([in_reply_form])[in_reply_form.name]
             except (CriterionError, ConfigError):
                 continue

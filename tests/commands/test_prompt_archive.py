@@ -183,11 +183,22 @@ def asked_again(result: Result, item: str, system: str) -> list[tuple[tuple[str,
     return [pairs(prompt.messages) for prompt in item_of(result, item, system).prompts]
 
 
-@pytest.mark.parametrize("options", [{}, {"system_message": "Be strict."}, {"structured": True}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"system_message": "Be strict."},
+        {"structured": True},
+        {"reasons": True},
+        {"reply": "score_then_reason"},
+        {"pass_at": 3},
+    ],
+)
 def test_every_prompt_can_be_rendered_again_from_the_stored_run(
     tmp_path: Path, options: dict[str, Any]
 ) -> None:
-    model = Listening('{"score": 4}' if options.get("structured") else "4")
+    replies = {"structured": '{"score": 4}', "reasons": "Good.\nScore: 4", "reply": "4\nGood."}
+    model = Listening(next((replies[name] for name in options if name in replies), "4"))
     criteria = [written(tmp_path, "{{ topic }}: {{ output }}"), "polite: Is it polite?"]
     texts = [{**text, "topic": f"Topic {text['item']}"} for text in TEXTS]
     judge.evaluate(texts, criteria, model=model, out=tmp_path / "run", **OPTIONS, **options)
