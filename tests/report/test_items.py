@@ -279,6 +279,37 @@ def test_items_can_be_filtered_by_columns_of_few_values() -> None:
     ]
 
 
+def test_what_all_texts_of_an_item_share_is_shown_once_and_filters_all_of_them() -> None:
+    samples = tuple(
+        Sample(item, system, "Text.", extra={"channel": channel, "note": system})
+        for item, channel in (("1", "mail"), ("2", "chat"))
+        for system in "ab"
+    )
+    content = browsed(Result(Table(samples, (), ())))
+    assert content.items[0].tags == (("channel", "mail"),)
+    assert [output.tags for output in content.items[0].outputs] == [
+        (("note", "a"),),
+        (("note", "b"),),
+    ]
+    assert content.data["facets"] == [
+        {"name": "channel", "values": ("chat", "mail"), "of": [1, 1, 0, 0]},
+        {"name": "note", "values": ("a", "b"), "of": [0, 1, 0, 1]},
+    ]
+
+
+def test_a_table_of_many_columns_has_few_filters() -> None:
+    rows = [{f"flag_{column}": column % 2 == row for column in range(100)} for row in (0, 1)] * 2
+    facets = replies(*rows).facets
+    assert 0 < len(facets) < 10
+    assert facets[0].name == "flag_0"
+
+
+def test_numbers_to_filter_by_are_in_counting_order() -> None:
+    rows = [{"stars": stars} for stars in (10, 2, -1, "none")] * 2
+    (facet,) = replies(*rows).facets
+    assert facet.values == ("-1", "2", "10", "none")
+
+
 def test_a_column_of_one_value_filters_nothing() -> None:
     assert replies({"channel": "mail"}, {"channel": "mail"}).facets == ()
 

@@ -10,10 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 from urllib.parse import quote, urlencode
 
 from judge.core.format import escape_controls, minus, number, one_line
+from judge.core.option_values import finite_number
 from judge.core.records import Column, Failure, Sample, Score
 from judge.core.scale_words import in_words
 from judge.core.signature import Signature
@@ -48,6 +50,7 @@ MOST_OUTPUTS = 2000
 MOST_PAIRS = 5000
 _MAX_PEEK = 160  # characters
 _MAX_TAG = 60  # characters of a value that is shown in a line with others
+_MOST_FACETS = 8
 _MOST_FACET_VALUES = 20
 
 Text = tuple[str, str]
@@ -89,9 +92,9 @@ class Output:
 
     `others` are the further columns judged by. `messages` are the role and the text of each message
     before the text, unless all texts of the item follow the same ones. `tags` are short values of
-    the data's own columns that no criterion read. `qags` are the questions and answers behind a value
-    of QAGS, `claims` and `reference_claims` the claims behind `claims_precision` or `nli`, and
-    `claims_recall`.
+    the data's own columns that no criterion read, without those that all texts of the item share.
+    `qags` are the questions and answers behind a value of QAGS, `claims` and `reference_claims` the
+    claims behind `claims_precision` or `nli`, and `claims_recall`.
     """
 
     sample: Sample
@@ -630,27 +633,34 @@ def _items(
             f"These are the {len(items):,} lowest of {len(texts):,} items "
             f"({n_listed:,} of {n_texts:,} texts). All are in scores.parquet."
         )
-    outputs = [output for item in items for output in item.outputs]
     return Items(
         items=tuple(items),
         note=note,
         systems=result.table.systems,
         measures=tuple(measures),
-        facets=tuple(_facets(outputs)),
+        facets=tuple(islice(_facets(items), _MOST_FACETS)),
     )
 
 
-def _facets(outputs: Sequence[Output]) -> Iterator[Facet]:
+def _facets(items: Sequence[Item]) -> Iterator[Facet]:
     """Yield the data's own columns that have few values, each of them for several outputs."""
+    tags_of_outputs = [(*item.tags, *output.tags) for item in items for output in item.outputs]
+    n_outputs = len(tags_of_outputs)
     values_by_column: dict[str, list[str]] = {}
-    for index, output in enumerate(outputs):
-        for name, value in output.tags:
-            values = values_by_column.setdefault(name, [""] * len(outputs))
+    for index, tags in enumerate(tags_of_outputs):
+        for name, value in tags:
+            values = values_by_column.setdefault(name, [""] * n_outputs)
             values[index] = value
     for name, of_outputs in values_by_column.items():
-        distinct = sorted({*of_outputs} - {""})
-        if 1 < len(distinct) <= _MOST_FACET_VALUES and 2 * len(distinct) <= len(outputs):
+        distinct = sorted({*of_outputs} - {""}, key=_in_counting_order)
+        if 1 < len(distinct) <= _MOST_FACET_VALUES and 2 * len(distinct) <= n_outputs:
             yield Facet(name, tuple(distinct), tuple(of_outputs))
+
+
+def _in_counting_order(text: str) -> tuple[float, str]:
+    """Return a key that sorts numbers by their size, before all other texts."""
+    number = finite_number(text)
+    return (math.inf if number is None else number, text)
 
 
 def _texts_by_item(result: Result) -> dict[str, list[Output]]:
@@ -702,7 +712,8 @@ def _item(name: str, outputs: Sequence[Output], n_lost: int, lowest: Lowest | No
     own_outputs = []
     for output in outputs:
         others = tuple(pair for pair in output.others if pair not in shared)
-        own_outputs.append(replace(output, others=others))
+        own_tags = tuple(pair for pair in output.tags if pair not in tags)
+        own_outputs.append(replace(output, others=others, tags=own_tags))
     samples = [output.sample for output in outputs]
     conversations = [messages_before(sample) for sample in samples]
     is_shared = len({*conversations}) == 1
