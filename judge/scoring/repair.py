@@ -69,7 +69,9 @@ class Repair(Question):
         if provenance.note:
             note = f"{provenance.note}; {note}"
         raw = parse.join_replies([self.reply, *first_choices(answers)])
-        reason = _text_or_empty(self.reply) or None
+        first_reply = _text_or_empty(self.reply)
+        # A score off the scale, such as "9", is no reason.
+        reason = first_reply if any(map(str.isalpha, first_reply)) else None
         return replace(provenance, reading="repaired", reason=reason, raw=raw, note=note)
 
     def failure(self, answers: Sequence[Answer], error: JudgeError) -> ParseError:

@@ -132,7 +132,7 @@ def test_a_share_is_compared_in_points_and_the_only_system_is_not_named() -> Non
 
 
 def test_the_clearest_difference_is_named_if_none_is_significant() -> None:
-    console = judge.slices(replies(2), "channel").report()
+    console = judge.slices(replies(5), "channel").report()
     assert console.startswith("No slice of channel is significantly worse than the rest")
     assert "The clearest difference: solved in mail is below the rest (p = 0." in console
 
@@ -155,6 +155,10 @@ def test_no_difference_is_named_if_all_means_are_equal() -> None:
     console = judge.slices(result, "channel").report()
     assert console.startswith("No slice of channel is significantly worse than the rest")
     assert "The clearest difference" not in console
+
+
+def test_no_difference_is_named_if_all_are_like_chance() -> None:
+    assert "clearest" not in judge.slices(replies(1), "channel").report()
 
 
 def test_small_slices_are_shown_and_not_tested() -> None:

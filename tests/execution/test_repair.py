@@ -247,6 +247,11 @@ def test_thinking_is_not_sent_back_and_has_room() -> None:
     assert question.params["max_tokens"] == 1024
 
 
+def test_a_first_reply_off_the_scale_is_no_reason() -> None:
+    row = only(run(Asked("9")))
+    assert (row.value, row.provenance.reading, row.provenance.reason) == (4.0, "repaired", None)
+
+
 @pytest.mark.parametrize(
     "first",
     [reply("<think>Is it a 4?", "length"), reply("<think>A 4.</think> "), reply("A 4.</think>")],

@@ -35,6 +35,21 @@ def test_banners_show_status_and_notes(result: Result) -> None:
     )
 
 
+@pytest.mark.parametrize(("n_repaired", "is_warning"), [(1, False), (4, True)])
+def test_many_repaired_scores_are_a_warning(n_repaired: int, is_warning: bool) -> None:
+    column = Column("fluency", "criterion", Signature("fluency"), 1.0, 5.0)
+    samples = tuple(Sample(str(number), "a", "x") for number in range(20))
+    ways = ["repaired"] * n_repaired + ["strict"] * (20 - n_repaired)
+    scores = tuple(
+        Score(sample.item, "a", "fluency", 3.0, Provenance("single", reading=way))  # type: ignore[arg-type]
+        for sample, way in zip(samples, ways, strict=True)
+    )
+    about = build_provenance(Result(Table(samples, (column,), scores)))
+    sentence = f"{n_repaired} of 20 from the answer to a repair question"
+    assert any(sentence in text for text in about.banners) == is_warning
+    assert any(sentence in text for text in about.remarks) != is_warning
+
+
 def test_unmet_parameters_are_no_warning(result: Result) -> None:
     assert build_provenance(result).remarks == (
         "small-judge: gives no token probabilities (6 answers).",

@@ -136,6 +136,8 @@ def _headline(card: JudgeCard, columns: Mapping[str, Column]) -> str:
             (finding.probe, finding.measure) for finding in card.findings if is_notable(finding)
         }
         parts.append(f"{len(notable)} {'bias' if len(notable) == 1 else 'biases'}")
+    if card.skipped:
+        parts.append(f"{plural(len(card.skipped), 'check')} skipped")
     text = "; ".join(parts) or "no text has a score before and after a change"
     return text[0].upper() + text[1:]
 

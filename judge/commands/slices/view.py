@@ -19,6 +19,7 @@ SCHEMA = "judge.slices/1"
 _MAX_ROWS = 8
 _MAX_SYSTEMS = 5
 _MAX_FINDINGS = 3
+_NEAR = 0.2  # p below which a difference that is not significant is named
 _ROUNDING = 1e-9
 
 
@@ -90,7 +91,11 @@ def _finding(slices: Slices) -> Iterator[str]:
         yield f"No slice of {slices.by} {result}"
         if not slices.means:
             yield "No text has a score."
-        different = [mean for mean in tested if abs(mean.gap or 0.0) > _ROUNDING]
+        different = [
+            mean
+            for mean in tested
+            if abs(mean.gap or 0.0) > _ROUNDING and (mean.adjusted or 0.0) < _NEAR
+        ]
         if different:
             yield _nearest(slices, min(different, key=lambda mean: mean.adjusted or 0.0))
     for mean in worst[:_MAX_FINDINGS]:

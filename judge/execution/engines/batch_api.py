@@ -42,6 +42,8 @@ _FIRST_WAIT = 1.0
 _MAX_WAIT = 60.0
 _WAIT_GROWTH = 1.5
 _MAX_TRIES = 8
+# Tries of a server that has never answered and cannot be reached: it is probably not started.
+_MAX_FIRST_TRIES = 3
 # Looks in a row, a minute apart once the waits have grown, at a server that does not answer.
 _MAX_FAILED_LOOKS = 120
 # Lines of a file of answers that are stored together.
@@ -176,6 +178,7 @@ class BatchEngine:
     def __init__(self, api: BatchApi, store: BatchJobStore, context: EngineContext) -> None:
         self.api = api
         self.store = store
+        self._was_reached = False
         self.sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
         self._context = context
         self._online: Layer
@@ -467,10 +470,13 @@ class BatchEngine:
                     result = await find()
                     if result is not None:
                         return result
-                return await call()
+                answer = await call()
+                self._was_reached = True
+                return answer
             except Transient as error:
                 failures += 1
-                if failures >= _MAX_TRIES:
+                is_absent = error.unreachable and not self._was_reached
+                if failures >= (_MAX_FIRST_TRIES if is_absent else _MAX_TRIES):
                     error.stops = "always"
                     raise
                 await self.sleep(min(max(error.retry_after or 0.0, wait), _MAX_WAIT))

@@ -44,6 +44,7 @@ from judge.results.run_info import (
 )
 from judge.scoring.checklist import split
 
+_MANY_REPAIRED = 0.1  # share of the scores; more of them are a warning
 _MIN_MASS = 0.9  # a banner counts the scores with less of the probability on the scale
 _ROUNDING = 1e-9  # a mass of exactly 90% must not be counted because of a rounding error
 UNFINISHED = {
@@ -189,6 +190,8 @@ def _banners(result: Result) -> Iterator[str]:
         yield UNFINISHED[info.status]
     yield from map(one_line, info.notes)
     yield from _thin_scores(result)
+    if _repaired_share(result) > _MANY_REPAIRED:
+        yield from _readings_in_words(result)
 
 
 def _remarks(result: Result) -> Iterator[str]:
@@ -196,7 +199,8 @@ def _remarks(result: Result) -> Iterator[str]:
     yield from map(one_line, result.info.remarks)
     yield from server_notes(result)
     yield from map(one_line, ledger.notes(result.table.samples))
-    yield from _readings_in_words(result)
+    if _repaired_share(result) <= _MANY_REPAIRED:
+        yield from _readings_in_words(result)
 
 
 def _thin_scores(result: Result) -> Iterator[str]:
@@ -216,6 +220,13 @@ def _thin_scores(result: Result) -> Iterator[str]:
             f"{len(thin):,} of {plural(len(masses), 'score')} by token probabilities have less "
             f"than {_MIN_MASS:.0%} of the probability on the scale, the least {min(thin):.0%}."
         )
+
+
+def _repaired_share(result: Result) -> float:
+    """Return the share of the scores that came from the answer to a repair question."""
+    counts = readings(result)
+    total = sum(each.strict + each.prose + each.repaired for each in counts)
+    return sum(each.repaired for each in counts) / total if total else 0.0
 
 
 def _readings_in_words(result: Result) -> Iterator[str]:

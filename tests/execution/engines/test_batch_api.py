@@ -490,6 +490,18 @@ def test_a_batch_call_waits_as_long_as_the_server_asks_and_a_minute_at_most(
     assert session.waits[:2] == waits
 
 
+def test_a_server_that_is_not_there_is_tried_three_times_only(echo: Any, tmp_path: Path) -> None:
+    session = Session(echo, tmp_path)
+
+    async def absent() -> None:
+        raise Transient("cannot connect", unreachable=True, stops="if_first")
+
+    session.provider.batches.check = absent  # type: ignore[method-assign]
+    with pytest.raises(Transient, match="cannot connect"):
+        asyncio.run(session.run(named(1)))
+    assert session.waits == [1.0, 2.0]
+
+
 def test_errors_while_polling_are_retried(echo: Any, tmp_path: Path) -> None:
     echo.looks = 5
     echo.faults = [("GET /v1/batches", 503), ("POST /v1/files", 429), ("POST /v1/batches", 500)]
