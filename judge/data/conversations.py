@@ -176,16 +176,16 @@ def _tool_call(call: Any, location: str) -> str:
 
 
 def is_conversation(value: object) -> TypeGuard[Sequence[Message]]:
-    """Return whether a value is plain messages, each with a role and a content, both texts."""
+    """Return whether a value is plain messages, each with a known role and a text as content."""
     if not isinstance(value, list | tuple) or not value:
         return False
     return all(map(_is_plain_message, value))
 
 
 def _is_plain_message(value: object) -> bool:
-    if not isinstance(value, Mapping) or value.keys() != {"role", "content"}:
+    if not isinstance(value, Mapping):
         return False
-    return isinstance(value["role"], str) and isinstance(value["content"], str)
+    return value.get("role") in ROLES and isinstance(value.get("content"), str)
 
 
 def messages_before(sample: Sample) -> tuple[tuple[str, str], ...]:

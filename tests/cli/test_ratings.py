@@ -391,6 +391,15 @@ def test_slips_in_a_sheet_are_named(judge: Callable[..., Any]) -> None:
     assert done.code == 0
 
 
+def test_a_suite_of_a_run_needs_no_ratings_of_a_sheet(judge: Callable[..., Any]) -> None:
+    options = ("--criteria", "relevance", "--ratings", "sheet.csv", "--out", "run", "--quiet")
+    judge("run", "data.jsonl", *SCRIPTED, *options)
+    assert judge("init", "--suite", "run", "--output", "first.judge.yaml").code == 0
+    assert "human:" not in Path("first.judge.yaml").read_text(encoding="utf-8")
+    # The second system is not better than the first, which is for the user to correct.
+    assert judge("test", "first.judge.yaml", *SCRIPTED[:2]).code in (0, 1)
+
+
 def _verdicts_of(name: str) -> dict[tuple[str, str], float]:
     """Return whether each text passes by people's ratings of a stored run."""
     result = load(name)

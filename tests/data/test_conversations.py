@@ -240,3 +240,15 @@ def test_a_column_of_other_texts_called_messages_is_the_datas_own() -> None:
     sample = load_row(messages="three", output="x")
     assert sample.extra == {"messages": "three"}
     assert messages_before(sample) == ()
+
+
+def test_messages_of_a_sample_may_have_more_keys() -> None:
+    """A run of an older version kept messages as they were in the data."""
+    stored = [{"id": "7", "name": None, **REQUEST}]
+    assert messages_before(Sample("trip", "a", "x", extra={"messages": stored})) == TURNS_BEFORE[:1]
+
+
+@pytest.mark.parametrize("message", [{"role": "user"}, {"role": "</a>", "content": "x"}, "x", None])
+def test_messages_of_a_sample_that_are_no_conversation_are_none(message: Any) -> None:
+    sample = Sample("trip", "a", "x", extra={"messages": [message, REQUEST]})
+    assert messages_before(sample) == ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -133,4 +133,7 @@ def _read_run(folder: Path, options: Mapping[str, Any]) -> _Source:
         if not path or Path(path).is_relative_to(builtin_prompts()):
             path = name
         criteria.append(written.get(name) or str(path))
-    return _Source(result.table.samples, {**of_run, **options}, criteria)
+    rows = result.table.samples
+    if config.rating_source is not None:  # a suite reads the ratings of its data only
+        rows = tuple(replace(sample, human={}, ratings={}, raters={}) for sample in rows)
+    return _Source(rows, {**of_run, **options}, criteria)
