@@ -30,6 +30,7 @@ from judge.data.separators import SEPARATORS, find_separator, stated_separator
 if TYPE_CHECKING:
     import pandas as pd
 
+_GAPS_OF_PANDAS = ("NAType", "NaTType")
 _TRIED_LINES = 200
 """Lines of a table by which its separator is found."""
 
@@ -145,8 +146,10 @@ def _too_deep(location: str) -> DataError:
 def _plain_value(value: Any) -> Any:
     """Convert numpy's arrays and numbers to Python's own, at any depth.
 
-    `pandas.read_parquet` gives a list of lists as an array of arrays.
+    `pandas.read_parquet` gives a list of lists as an array of arrays. A gap of pandas is None.
     """
+    if type(value).__name__ in _GAPS_OF_PANDAS:
+        return None
     if hasattr(value, "tolist"):
         value = value.tolist()
     if isinstance(value, Mapping):

@@ -38,6 +38,7 @@ from judge.stats.correlation import criterion
 from judge.stats.paired_differences import MOST, best_first, holm, pairs, row_of
 from judge.stats.power import ALPHA
 from judge.stats.ranks import Rank, leaders, rank_by_means
+from judge.stats.rating_scales import are_verdicts, votes_on
 from judge.table import Table, matrix
 
 Text = tuple[str, str]
@@ -45,6 +46,7 @@ Text = tuple[str, str]
 
 _BINS = 10
 _MAX_LABELS = 11  # scales with more labels get ten equal bins
+_VERDICTS = "people gave verdicts, 0 or 1, and no points of its scale"
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,9 +258,23 @@ def calibrate(table: Table, against: str = "") -> tuple[Calibrated, ...]:
         represents_criterion = column.kind == "criterion" and not column.judge
         if represents_criterion and criterion(column) in rated:
             name = criterion(column)
+            if _are_other_verdicts(table, column):
+                calibrated.append(Calibrated(column.name, note=_VERDICTS))
+                continue
             ratings = {s.key: s.human[name] for s in table.samples if name in s.human}
             calibrated.append(calibrate_column(table, column, name, ratings, against))
     return tuple(calibrated)
+
+
+def _are_other_verdicts(table: Table, column: Column) -> bool:
+    """Return whether people gave verdicts on a criterion whose scale is not that of verdicts.
+
+    1 is pass, whichever end of the scale is better.
+    """
+    if column.low is None or column.high is None or (column.low, column.high) == (0, 1):
+        return False
+    votes = {vote for sample in table.samples for vote in votes_on(sample, criterion(column))}
+    return are_verdicts(votes, column.low, column.high)
 
 
 def calibrate_overall(

@@ -73,6 +73,20 @@ def test_every_format_shows_them() -> None:
     assert "calibrated" not in json.loads(plain.report("json"))
 
 
+@pytest.mark.parametrize("better", ["higher", "lower"])
+def test_verdicts_are_no_points_of_another_scale(better: str) -> None:
+    rows = [
+        {**{key: value for key, value in row.items() if key != "human"}, "human": {"bad": n % 2}}
+        for n, row in enumerate(ROWS)
+    ]
+    criterion = {"name": "bad", "question": "Is it bad?", "better": better, "pass_at": 3}
+    result = run(rows, criteria=[criterion])
+    (calibrated,) = result.calibrated
+    assert (calibrated.means, calibrated.differences) == ((), ())
+    assert "people gave verdicts" in calibrated.note
+    assert "On people's scale" not in result.report()
+
+
 def test_they_come_from_the_rows() -> None:
     from judge.stats.analyze import analyze
 

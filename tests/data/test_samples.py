@@ -988,3 +988,9 @@ def test_a_mapping_goes_before_a_usual_name() -> None:
 def test_two_usual_names_of_an_output_are_refused() -> None:
     with pytest.raises(DataError, match="no column output: add --map output=response"):
         samples.load([{"answer": "Gold.", "response": "Hi."}])
+
+
+@pytest.mark.parametrize("gap", [pd.NA, pd.NaT])
+def test_a_gap_of_pandas_in_a_mapping_is_an_empty_cell(gap: Any) -> None:
+    (sample,) = samples.load([{"output": "x", "source": gap, "n": gap, "list": [gap, 1]}])
+    assert (sample.source, sample.extra) == (None, {"list": [None, 1]})
