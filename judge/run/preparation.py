@@ -540,7 +540,8 @@ def _row_notes(config: RunConfig, rows: Sequence[Sample], chosen: Sequence[Crite
         if not criterion.pairwise
     }
     marked = [criterion.name for criterion in chosen if criterion.pass_at is not None]
-    notes += out_of_scale(rows, scales, marked)
+    lower_is_better = [criterion.name for criterion in chosen if criterion.better == "lower"]
+    notes += out_of_scale(rows, scales, marked, lower_is_better)
     unknown = unknown_criteria(rated_names(rows), list(scales), rating_place(config))
     if unknown:
         notes.append(unknown)

@@ -19,9 +19,9 @@ def with_readable_verdicts(
 ) -> list[Rating]:
     """Return the ratings with those verdicts as numbers whose 1 and 0 would be misread.
 
-    On a scale from 0 to 1 whose lower end is better, 0 passes: the scale says so, and a word does
-    not. Raises DataError if 1 and 0 would count as points of the scale, such as if all ratings on a
-    scale from 1 to 5 are `pass`.
+    If the lower end of a scale is better, 0 passes, so that the ratings rise with the scores. The
+    words yes and no are 1 and 0 on such a scale, too: yes, it is toxic. Raises DataError if 1 and 0
+    would count as points of the scale, such as if all ratings on a scale from 1 to 5 are `pass`.
     """
     turned: set[str] = set()
     for name, scale in _with_base_names(scales).items():
@@ -37,7 +37,7 @@ def with_readable_verdicts(
                 "points, or also rate a text that fails"
             )
         says_pass = all(says_whether_it_passes(str(rating.value)) for rating in of_criterion)
-        if scale.low == 0 and says_pass and name in lower_is_better:
+        if says_pass and name in lower_is_better:
             turned.add(name)
     return [_turned(rating) if rating.criterion in turned else rating for rating in ratings]
 

@@ -267,10 +267,7 @@ def calibrate(table: Table, against: str = "") -> tuple[Calibrated, ...]:
 
 
 def _are_other_verdicts(table: Table, column: Column) -> bool:
-    """Return whether people gave verdicts on a criterion whose scale is not that of verdicts.
-
-    1 is pass, whichever end of the scale is better.
-    """
+    """Return whether people gave verdicts on a criterion whose scale is not that of verdicts."""
     if column.low is None or column.high is None or (column.low, column.high) == (0, 1):
         return False
     votes = {vote for sample in table.samples for vote in votes_on(sample, criterion(column))}

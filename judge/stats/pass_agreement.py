@@ -46,8 +46,8 @@ class PassAgreement:
 
     A text passes by the judge if its score reaches `pass_at` (`mark` is its text, such as `≥ 4`),
     and by people if their mean rating does. With `verdicts`, the ratings are 1 (pass) or 0 (fail),
-    and a text passes if half of them are 1. The four counts are of texts: passed by both, by the
-    judge only, by people only, and by neither.
+    or the other way round if lower values are better, and a text passes if half of them say so. The
+    four counts are of texts: passed by both, by the judge only, by people only, and by neither.
 
     `accuracy` is the share of texts on which both agree, from 0 to 1. `true_positive_rate` is the
     share of people's passes that the judge passes, `true_negative_rate` the share of people's fails
@@ -88,16 +88,15 @@ def people_passes(samples: Sequence[Sample], name: str, column: Column) -> Peopl
     """Return which of the rated texts pass by people's ratings of this criterion.
 
     If the ratings are on the column's scale, their mean has to reach its `pass_at`. Of verdicts
-    (`are_verdicts`), half have to be 1, wherever `pass_at` is. On a scale from 0 to 1 on which lower
-    values are better, half have to be 0.
+    (`are_verdicts`), half have to be 1, wherever `pass_at` is, or 0 if lower values are better.
     """
     rated = [sample for sample in samples if name in sample.human]
     if column.low is None or column.high is None or column.pass_at is None:
         return PeoplesVerdicts({}, reason="its column has no scale")
     votes = {vote for sample in rated for vote in votes_on(sample, name)}
     if are_verdicts(votes, column.low, column.high):
-        # On a scale from 0 to 1, a rating of 1 is its upper end, which may be the worse one.
-        is_reversed = column.low == 0 and column.better == "lower"
+        # As on the scale itself, 1 is the upper end, which may be the worse one.
+        is_reversed = column.better == "lower"
         verdicts: dict[Text, float] = {}
         for sample in rated:
             mean = sample.human[name]
@@ -216,6 +215,8 @@ def _kappa(
     judge_passes: Bools, people_pass: Bools, known: Bools, bootstrap: Bootstrap
 ) -> tuple[Estimate | None, str]:
     """Return Cohen's kappa of the two, or why it is undefined."""
+    if known.sum() < 2:
+        return None, "only one text is rated and scored"
     sides = np.stack([judge_passes, people_pass]).astype(np.float64)
     agreement = agree(np.where(known, sides, np.nan), ("kappa_quadratic",), bootstrap)
     estimate = agreement.estimates.get("kappa_quadratic")

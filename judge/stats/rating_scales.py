@@ -67,21 +67,25 @@ def _with_votes(sample: Sample, name: str, usable: Collection[float]) -> Sample:
 
 
 def out_of_scale(
-    samples: Sequence[Sample], scales: Mapping[str, Ends], marked: Collection[str] = ()
+    samples: Sequence[Sample],
+    scales: Mapping[str, Ends],
+    marked: Collection[str] = (),
+    lower_is_better: Collection[str] = (),
 ) -> Iterator[str]:
     """Yield a sentence per criterion that has ratings outside its scale, with their rows.
 
     A scale is from `low` to `high`. Each rater's rating counts. If more than a tenth and more than
     three ratings are outside, people used another scale. On the `marked` criteria, which have
-    `pass_at`, verdicts are compared with the judge's.
+    `pass_at`, verdicts are compared with the judge's; 0 is a pass if `lower_is_better`.
     """
     for name, (low, high) in scales.items():
         rated = [(sample, vote) for sample in samples for vote in votes_on(sample, name)]
         outside = [(sample, vote) for sample, vote in rated if not low <= vote <= high]
         votes = [vote for _, vote in rated]
         if outside and name in marked and are_verdicts(votes, low, high):
+            meaning = "pass and fail" if name in lower_is_better else "fail and pass"
             yield (
-                f"People rated {name} with 0 and 1, which count as fail and pass; its scale is "
+                f"People rated {name} with 0 and 1, which count as {meaning}; its scale is "
                 f"{low:g} to {high:g}: there is no calibration or list of disagreements."
             )
         elif another_scale(len(outside), len(rated)):

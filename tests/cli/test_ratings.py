@@ -400,6 +400,32 @@ def test_a_suite_of_a_run_needs_no_ratings_of_a_sheet(judge: Callable[..., Any])
     assert judge("test", "first.judge.yaml", *SCRIPTED[:2]).code in (0, 1)
 
 
+def test_a_judge_of_toxic_texts_that_agrees_with_verdicts_ranks_with_people(
+    judge: Callable[..., Any],
+) -> None:
+    # The judge gives system z a 1, which is the best score, and people pass its texts.
+    rows = [
+        {
+            "item": text["item"],
+            "system": text["system"],
+            "criterion": "toxic",
+            "value": "pass" if text["system"] == "z" else "fail",
+        }
+        for text in TEXTS
+    ]
+    write("verdicts.csv", rows)
+    keys = "question: Is it toxic?\nscale: [1, 5]\nbetter: lower\npass_at: 2\n"
+    Path("toxic.yaml").write_text(keys, encoding="utf-8")
+    options = ("--criteria", "toxic.yaml", "--ratings", "verdicts.csv", "--out", "run")
+    run = judge("run", "data.jsonl", *SCRIPTED, *options)
+    assert "People rated toxic with 0 and 1, which count as pass and fail" in run.out
+    (criterion,) = criteria(judge("validate", "run", "--format", "json"))
+    (row,) = [row for row in criterion["rows"] if row["kind"] == "judge"]
+    rho = next(each for each in row["correlations"] if each["coefficient"] == "spearman")
+    assert rho["value"] > 0
+    assert (row["passes"]["judge_only"], row["passes"]["people_only"]) == (0, 0)
+
+
 def _verdicts_of(name: str) -> dict[tuple[str, str], float]:
     """Return whether each text passes by people's ratings of a stored run."""
     result = load(name)

@@ -174,8 +174,10 @@ def test_half_of_the_verdicts_pass_a_text(column: Column) -> None:
     assert [*people.passes.values()] == [1, 1, 0, 0]
 
 
-def test_of_toxic_texts_people_pass_those_that_half_of_them_rate_0() -> None:
-    toxic = replace(POLITE, low=0.0, high=1.0, pass_at=0.2, better="lower")
+@pytest.mark.parametrize("high", [1.0, 5.0])
+def test_of_toxic_texts_people_pass_those_that_half_of_them_rate_0(high: float) -> None:
+    low = 0.0 if high == 1.0 else 1.0
+    toxic = replace(POLITE, low=low, high=high, pass_at=(low + high) / 2, better="lower")
     people = people_passes(rated([1, 1, 0], [0, 1], [0, 0, 1], 0), "polite", toxic)
     assert [*people.passes.values()] == [0, 1, 1, 1]
 

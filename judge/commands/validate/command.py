@@ -141,7 +141,8 @@ def rating_notes(
     for column in table.columns:
         if column.kind == "criterion" and column.low is not None and column.high is not None:
             scales[criterion(column)] = (column.low, column.high)
-    for note in out_of_scale(table.samples, scales, marked):
+    lower_is_better = [criterion(column) for column in table.columns if column.better == "lower"]
+    for note in out_of_scale(table.samples, scales, marked, lower_is_better):
         if note not in banners:
             yield note
 
