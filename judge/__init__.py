@@ -105,8 +105,8 @@ _NAMES = {
     "judge.commands.validate.command": "validate",
     "judge.commands.validate.record": "Validation",
     "judge.core.errors": (
-        "BudgetReached ConfigError CriterionError DataError DeadlineReached JudgeError MissingExtra ParseError "
-        "ProviderError Reached Refused StorageError Transient"
+        "BudgetReached ConfigError CriterionError DataError DeadlineReached JudgeError "
+        "MissingExtra ParseError ProviderError Reached Refused StorageError Transient"
     ),
     "judge.core.records": "Column Criterion Estimate Example Failure Provenance Sample Scale Score",
     "judge.core.signature": "Signature",

@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 _SUITE, _MODEL, _ADDRESS = ".judge.yaml", "--judge-model", "--judge-base-url"
 _SHARED = pytest.StashKey[str]()
 _MARKER = (
-    "judge(model=..., replay=..., weighting=..., ...): options of a run for the fixture `judge`. Tests with the "
-    "fixture and suites in *.judge.yaml have this mark: -m 'not judge' deselects all of them."
+    "judge(model=..., replay=..., weighting=..., ...): options of a run for the fixture `judge`. "
+    "Tests with the fixture and suites in *.judge.yaml have this mark: -m 'not judge' deselects "
+    "all of them."
 )
 
 
@@ -32,7 +33,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         _MODEL,
         action="append",
         metavar="NAME",
-        help="the judge, which may cost money; without this option no test sends requests (several: a panel)",
+        help=(
+            "the judge, which may cost money; without this option no test sends requests "
+            "(several: a panel)"
+        ),
     )
     group.addoption(
         _ADDRESS, metavar="URL", help="address of an OpenAI-compatible server for --judge-model"

@@ -107,18 +107,18 @@ def _read(path: Path, schema: pa.Schema) -> tuple[dict[str, list[Any]], dict[str
     }, about
 
 
-def _check_types(found: pa.Schema, schema: pa.Schema) -> None:
+def _check_types(stored: pa.Schema, schema: pa.Schema) -> None:
     """Raise ValueError, with the column, if one has another type than judge writes. An older file may lack columns."""
-    if len(set(found.names)) < len(found.names):
+    if len(set(stored.names)) < len(stored.names):
         raise ValueError("two columns have the same name")
     for field in schema:
-        if field.name not in found.names:
+        if field.name not in stored.names:
             continue
-        other = found.field(field.name).type
-        if pa.types.is_dictionary(other):
-            other = other.value_type
-        if other != field.type:
-            raise ValueError(f"column {field.name!r} holds {other}, not {field.type}")
+        stored_type = stored.field(field.name).type
+        if pa.types.is_dictionary(stored_type):
+            stored_type = stored_type.value_type
+        if stored_type != field.type:
+            raise ValueError(f"column {field.name!r} holds {stored_type}, not {field.type}")
 
 
 @contextmanager
@@ -127,9 +127,16 @@ def _translating_errors(path: Path) -> Iterator[Path]:
     try:
         yield path
     except (
-        OSError, pa.ArrowException, KeyError, TypeError, ValueError, AttributeError, ArithmeticError,
-        RecursionError, MemoryError,
-    ) as error:  # fmt: skip
+        OSError,
+        pa.ArrowException,
+        KeyError,
+        TypeError,
+        ValueError,
+        AttributeError,
+        ArithmeticError,
+        RecursionError,
+        MemoryError,
+    ) as error:
         raise StorageError(describe_error("read", path, error)) from error
 
 
@@ -181,8 +188,8 @@ class Table:
 
     @cached_property
     def _orders(self) -> tuple[dict[tuple[str, str], int], dict[str, int]]:
-        samples = {s.key: place for place, s in enumerate(self.samples)}
-        return samples, {c.name: place for place, c in enumerate(self.columns)}
+        samples = {s.key: index for index, s in enumerate(self.samples)}
+        return samples, {c.name: index for index, c in enumerate(self.columns)}
 
     def _order(self, row: Score | Failure) -> tuple[int, int, int]:
         samples, columns = self._orders
@@ -289,8 +296,12 @@ class Table:
         )
         passing = {column.name: column for column in self.columns if column.pass_at is not None}
         if passing:
-            passed = [passing[r.column].passes(r.value) if isinstance(r, Score) and r.column in passing else None
-                      for r in rows]  # fmt: skip
+            passed = [
+                passing[row.column].passes(row.value)
+                if isinstance(row, Score) and row.column in passing
+                else None
+                for row in rows
+            ]
             frame["passed"] = pd.array(passed, dtype="boolean")
         return frame
 
@@ -374,9 +385,9 @@ def matrix(samples: Sequence[Sample], values: Mapping[tuple[str, str], float | N
     """
     import numpy as np
 
-    down = {item: place for place, item in enumerate(dict.fromkeys(s.source_item for s in samples))}
+    down = {item: index for index, item in enumerate(dict.fromkeys(s.source_item for s in samples))}
     across = {
-        system: place for place, system in enumerate(dict.fromkeys(s.system for s in samples))
+        system: index for index, system in enumerate(dict.fromkeys(s.system for s in samples))
     }
     cells = np.full((len(down), len(across)), np.nan)
     generations: dict[tuple[int, int], list[float]] = {}

@@ -444,16 +444,18 @@ class RunConfig(BaseModel):
 
     def of_judge(self, judge: Judge) -> Self:
         """Return the plan of one judge, whose own settings replace the run's."""
-        own = {name: getattr(judge, name) for name in judge.model_fields_set - {"name", "label"}}
-        own = {
+        own_settings = {
+            name: getattr(judge, name) for name in judge.model_fields_set - {"name", "label"}
+        }
+        own_settings = {
             name: value
-            for name, value in own.items()
+            for name, value in own_settings.items()
             if value is not None and name in type(self).model_fields
         }
-        if "key_env" in own:
-            own.setdefault("key_command", None)
-        config = self.model_copy(update=own)
-        if "base_url" in own:
+        if "key_env" in own_settings:
+            own_settings.setdefault("key_command", None)
+        config = self.model_copy(update=own_settings)
+        if "base_url" in own_settings:
             config._address_set_by = f"base_url of {judge.name}"
         return config
 
@@ -573,12 +575,12 @@ class RunConfig(BaseModel):
                     raise ValueError("the value is not YAML; put quotes around a text") from None
             if not isinstance(options, Mapping):
                 return layer
-            for metric, given in options.items():
+            for metric, metric_options in options.items():
                 before = merged.get(metric)
                 merged[metric] = (
-                    {**before, **given}
-                    if isinstance(before, dict) and isinstance(given, dict)
-                    else given
+                    {**before, **metric_options}
+                    if isinstance(before, dict) and isinstance(metric_options, dict)
+                    else metric_options
                 )
         return merged
 

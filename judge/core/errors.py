@@ -50,11 +50,11 @@ class JudgeError(Exception):
         If functions or files of the user made it, their lines are first.
         """
         frames = traceback.extract_tb(self.__traceback__)
-        own = [frame for frame in frames if not _is_of_a_package(frame.filename)]
+        own_frames = [frame for frame in frames if not _is_of_a_package(frame.filename)]
         # A cell is no file, and is right above the message.
-        if own and not Path(own[0].filename).exists():
-            own = own[1:]
-        lines = "".join(traceback.format_list(own)).splitlines()
+        if own_frames and not Path(own_frames[0].filename).exists():
+            own_frames = own_frames[1:]
+        lines = "".join(traceback.format_list(own_frames)).splitlines()
         return [*lines, f"{type(self).__name__}: {self}"]
 
 

@@ -355,8 +355,8 @@ def _variables_of_pair(first: dict[str, Any], second: dict[str, Any]) -> dict[st
 
 def _n_equal_at_start(first: Sequence[Any], second: Sequence[Any]) -> int:
     """Return how many members two lists have in common before they differ."""
-    for index, (member, other) in enumerate(zip(first, second, strict=False)):
-        if member != other:
+    for index, (member, other_member) in enumerate(zip(first, second, strict=False)):
+        if member != other_member:
             return index
     return min(len(first), len(second))
 

@@ -190,20 +190,20 @@ def _check_widths(text: str, values: Any) -> None:
         raise OverflowError(f"% would make a text of more than {MOST_CHARACTERS:,} characters")
 
 
-def _check_bits(operator: str, left: int, right: int) -> None:
+def _check_bits(operator: str, first: int, second: int) -> None:
     """Raise OverflowError if a product or a power is too long a number."""
     bits = 0
     if operator == "*":
-        bits = left.bit_length() + right.bit_length()
-    elif operator == "**" and abs(left) > 1:
-        bits = left.bit_length() * right
+        bits = first.bit_length() + second.bit_length()
+    elif operator == "**" and abs(first) > 1:
+        bits = first.bit_length() * second
     if bits > _MOST_BITS:
         raise OverflowError(f"{operator} would make a number of more than {_MOST_BITS:,} bits")
 
 
-def _check_repetition(left: Any, right: Any) -> None:
+def _check_repetition(first: Any, second: Any) -> None:
     """Raise OverflowError if a text or a list, times a number, is too long."""
-    for sequence, count in ((left, right), (right, left)):
+    for sequence, count in ((first, second), (second, first)):
         repeats = isinstance(sequence, str | list | tuple) and isinstance(count, int)
         if repeats and len(sequence) * count > MOST_CHARACTERS:
             unit = "characters" if isinstance(sequence, str) else "values"

@@ -49,7 +49,8 @@ class Nli(BaseMetric):
         if self.model is None:
             raise ConfigError(
                 f"nli needs a model: {option('set', {'nli': {'model': 'MODEL'}})}, a folder or a "
-                "name on the Hugging Face hub, such as MoritzLaurer/mDeBERTa-v3-base-xnli-multilingual-nli-2mil7"
+                "name on the Hugging Face hub, such as "
+                "MoritzLaurer/mDeBERTa-v3-base-xnli-multilingual-nli-2mil7"
             )
         self._encoder  # noqa: B018 - reports what is missing before a judge is paid
 

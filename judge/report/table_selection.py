@@ -73,17 +73,17 @@ def _selected(table: Table, positions: Sequence[int]) -> Table:
 
     A column without a heading belongs to the one before it.
     """
-    kept = [*range(table.n_naming)]
+    kept_indexes = [*range(table.n_naming)]
     for position in positions:
-        kept.append(position)
+        kept_indexes.append(position)
         for following in range(position + 1, len(table.columns)):
             if table.columns[following].head:
                 break
-            kept.append(following)
+            kept_indexes.append(following)
     return replace(
         table,
-        columns=tuple(table.columns[position] for position in kept),
-        rows=tuple(tuple(row[position] for position in kept) for row in table.rows),
+        columns=tuple(table.columns[position] for position in kept_indexes),
+        rows=tuple(tuple(row[position] for position in kept_indexes) for row in table.rows),
         chosen=True,
     )
 

@@ -108,9 +108,9 @@ def power_of(
     columns = []
     elsewhere: list[str] = []
     for scatter in scatters:
-        asked = difference
+        asked_difference = difference
         if difference is not None and not _is_on_scale(difference, lengths.get(scatter.column)):
-            asked = None
+            asked_difference = None
             elsewhere.append(one_line(scatter.column))
         column = ColumnPower(
             column=scatter.column,
@@ -118,15 +118,17 @@ def power_of(
             tests=scatter.tests,
             level=scatter.level,
             min_items=scatter.least,
-            pairs=tuple(_pair_powers(scatter, p_values, asked, items, one_pair=bool(pair))),
+            pairs=tuple(
+                _pair_powers(scatter, p_values, asked_difference, items, one_pair=bool(pair))
+            ),
             note=scatter.note,
         )
         columns.append(column)
     notes = [*_column_notes(columns), *_too_few_items(columns, items)]
     if elsewhere:
         notes.append(
-            f"{', '.join(elsewhere)}: a difference of {difference:g} does not fit the scale, so its "
-            "items are not computed."
+            f"{', '.join(elsewhere)}: a difference of {difference:g} does not fit the scale, so "
+            "its items are not computed."
         )
     return RunPower(
         run="",

@@ -35,14 +35,16 @@ def worst_list(result: Result, n: int) -> WorstList:
     Raises ConfigError for less than one, for a ranking, and for a result without a score on a
     criterion.
     """
-    asked = option("worst", n)
+    written_option = option("worst", n)
     if n < 1:
-        raise ConfigError(f"{asked}: name 1 text or more")
+        raise ConfigError(f"{written_option}: name 1 text or more")
     if result.rankings or result.table.has_pairs:
-        raise ConfigError(f"{asked}: a ranking has no score for a single text")
+        raise ConfigError(f"{written_option}: a ranking has no score for a single text")
     lowest = worst_texts(result.table, n)
     if not lowest:
-        raise ConfigError(f"{asked}: this run has no score on a criterion with a better end")
+        raise ConfigError(
+            f"{written_option}: this run has no score on a criterion with a better end"
+        )
     rows: dict[tuple[str, str], list[Score | Failure]] = {}
     listed = {low_score.score.key for low_score in lowest}
     for row in result.table.rows():

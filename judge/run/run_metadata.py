@@ -197,10 +197,10 @@ def _recorded_draws(prepared: PreparedRun, progress: Progress) -> Iterator[str]:
     """Yield a remark for a recording with fewer draws than the judge asked for."""
     for name, provider in prepared.judges.items():
         # It counts draws only if the judge drew. Prompts of systems may have several replies, too.
-        asked = progress.judges[name].draws
-        if isinstance(provider, ReplayProvider) and 1 < provider.draws < asked:
+        n_draws = progress.judges[name].draws
+        if isinstance(provider, ReplayProvider) and 1 < provider.draws < n_draws:
             yield (
-                f"The recording holds {provider.draws} draws of a prompt, not the {asked} asked "
+                f"The recording holds {provider.draws} draws of a prompt, not the {n_draws} asked "
                 f"for: scores are of {provider.draws}."
             )
 

@@ -93,13 +93,13 @@ class GateRisk:
             same = None
             if self._is_known(judged):
                 same = _share_changed(same_texts[:, position], met_now[position])
-            other = None
+            on_other_items = None
             if other_items is not None and judged in sampled:
-                other = _share_changed(other_items[:, position], met_now[position])
+                on_other_items = _share_changed(other_items[:, position], met_now[position])
                 # Other items have other replies, too.
-                other = max(other, same or 0.0)
+                on_other_items = max(on_other_items, same or 0.0)
             risk = CaseRisk(
-                judged.case.name, judged.verdict.status, judged.verdict.met, same, other
+                judged.case.name, judged.verdict.status, judged.verdict.met, same, on_other_items
             )
             risks.append(self._with_mends(risk, judged) if mends else risk)
         passed = self.others_met and bool(met_now.all())
@@ -124,10 +124,10 @@ class GateRisk:
     def _with_mends(self, risk: CaseRisk, judged: JudgedCase) -> CaseRisk:
         if risk.risk is None or risk.risk <= ACCEPTABLE:
             return risk
-        found = [*self._looser_limit(risk, judged), *self._more_draws(risk, judged)]
-        found += self._more_items(risk, judged)
+        mends = [*self._looser_limit(risk, judged), *self._more_draws(risk, judged)]
+        mends += self._more_items(risk, judged)
         return CaseRisk(
-            risk.name, risk.status, risk.met, risk.same_texts, risk.other_items, tuple(found)
+            risk.name, risk.status, risk.met, risk.same_texts, risk.other_items, tuple(mends)
         )
 
     def _looser_limit(self, risk: CaseRisk, judged: JudgedCase) -> Iterator[str]:

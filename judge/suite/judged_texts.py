@@ -130,5 +130,5 @@ def _reason(score: Score) -> str:
 def _samples(scores: CaseScores | None, texts: Sequence[Text]) -> dict[Text, Sample]:
     if scores is None:
         return {}
-    wanted = frozenset(texts)
-    return {sample.key: sample for sample in scores.result.table.samples if sample.key in wanted}
+    keys = frozenset(texts)
+    return {sample.key: sample for sample in scores.result.table.samples if sample.key in keys}

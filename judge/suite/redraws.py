@@ -155,11 +155,11 @@ class Redraws:
 
     def is_drawn(self, criterion: str, texts: Iterable[Text]) -> bool:
         """Return whether a score of these texts is made of draws."""
-        wanted = frozenset(texts)
+        keys = frozenset(texts)
         for position in self._draws:
             row = self._rows[position]
             column = self._column_by_name[row.column]
-            if (column.criterion or column.name) == criterion and row.key in wanted:
+            if (column.criterion or column.name) == criterion and row.key in keys:
                 return True
         return False
 

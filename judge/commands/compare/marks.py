@@ -14,13 +14,15 @@ def remark(mark: PassMark) -> str:
     """Return a sentence about the mark of a criterion."""
     name = one_line(mark.column)
     if mark.translated == mark.mark:
-        kept = f"{name}: keep the pass mark {mark.mark:g}"
+        sentence = f"{name}: keep the pass mark {mark.mark:g}"
     else:
-        kept = f"{name}: {_text(mark.mark)} of the old judge is {_text(mark.translated)} of the new one"
+        old_mark = _text(mark.mark)
+        new_mark = _text(mark.translated)
+        sentence = f"{name}: {old_mark} of the old judge is {new_mark} of the new one"
     rates = f"{percent(mark.held_back)} of held-back texts pass, {percent(mark.before)} before"
     if mark.keeps_rate:
-        return f"{kept}: {rates}."
-    return f"{kept}, but {rates}: the new judge's scores are too coarse for a nearer mark."
+        return f"{sentence}: {rates}."
+    return f"{sentence}, but {rates}: the new judge's scores are too coarse for a nearer mark."
 
 
 def _text(value: float) -> str:

@@ -168,7 +168,7 @@ def writing_prompts(
     among = []
     for case in cases:
         among += [case.sample.output, case.sample.source or "", case.reason, *case.comments]
-    among += [one.reply for one in (rejected or {}).values()]
+    among += [unusable.reply for unusable in (rejected or {}).values()]
 
     def between_marks(part: str, label: str) -> str:
         excerpt = part if len(part) <= _MOST_SHOWN else f"{part[:_MOST_SHOWN]} […]"

@@ -248,9 +248,9 @@ class Labelling:
 
         Repeated texts count again.
         """
-        given = Counter(rater for rater, *_ in self.done())
+        n_given_by_rater = Counter(rater for rater, *_ in self.done())
         return {
-            rater: (given[rater], len(self.tasks(rater)) * len(self.criteria))
+            rater: (n_given_by_rater[rater], len(self.tasks(rater)) * len(self.criteria))
             for rater in self.raters
         }
 

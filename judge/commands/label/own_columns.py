@@ -22,7 +22,7 @@ _WORD_ENDS = re.compile(r"[\W_]+")
 
 
 def own_columns(
-    samples: Sequence[Sample], shown: Iterable[str], names: Iterable[str]
+    samples: Sequence[Sample], shown_names: Iterable[str], names: Iterable[str]
 ) -> dict[str, OwnColumns]:
     """Return the own columns of each item, which are equal for all its texts.
 
@@ -41,7 +41,7 @@ def own_columns(
     visible = [
         name
         for name in columns
-        if name not in {*shown}
+        if name not in {*shown_names}
         and not _is_telling(name, hidden_words)
         and _is_of_the_item(name, samples_by_item)
     ]

@@ -74,7 +74,7 @@ def read_result_file(path: str | PathLike[str]) -> ResultFile | None:
     reader = _reader_of(opening)
     if opening is None or reader is None:
         return None
-    openings = chain([opening], (_opening_of(reader, *other) for other in others))
+    openings = chain([opening], (_opening_of(reader, *other_file) for other_file in others))
     texts: list[JudgedText] = []
     pairs: list[JudgedPair] = []
     for opening in openings:

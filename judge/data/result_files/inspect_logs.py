@@ -96,8 +96,8 @@ def _texts(sample: Any, model: str, where: str) -> Iterator[JudgedText]:
         generation=epoch,
         error=_error(sample),
     )
-    for scorer, given in (sample.get("scores") or {}).items():
-        _add_score(text, scorer, given)
+    for scorer, score_value in (sample.get("scores") or {}).items():
+        _add_score(text, scorer, score_value)
     yield text
 
 
@@ -129,15 +129,15 @@ def _error(sample: Mapping[str, Any]) -> str:
     return "" if error is None else str(error)
 
 
-def _add_score(text: JudgedText, scorer: str, given: Any) -> None:
+def _add_score(text: JudgedText, scorer: str, score_value: Any) -> None:
     """Add a scorer's value, which may be an object of several."""
-    if not isinstance(given, Mapping) or "value" not in given:
+    if not isinstance(score_value, Mapping) or "value" not in score_value:
         raise DataError(f"{text.where}: the score of {scorer} has no value")
-    value = given["value"]
+    value = score_value["value"]
     values = {scorer: value}
     if isinstance(value, Mapping):
         values = {f"{scorer}.{name}": part for name, part in value.items()}
     for name, part in values.items():
         verdict = _VERDICTS.get(part) if isinstance(part, str) else None
         text.scores[name] = score(part, text.where, name) if verdict is None else verdict
-    text.reasons[scorer] = str(given.get("explanation") or "")
+    text.reasons[scorer] = str(score_value.get("explanation") or "")

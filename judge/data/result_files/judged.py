@@ -131,9 +131,9 @@ def rows_of_texts(
     """Return one row per text. Raises DataError, with the `name` of the file, if there is no score."""
     criterion_names = dict.fromkeys(key for text in texts for key in text.scores)
     if not criterion_names:
-        place = texts[0].where if texts else name
+        location = texts[0].where if texts else name
         reason = f" (error: {texts[0].error:.200})" if texts and texts[0].error else ""
-        raise DataError(f"{place}: read as a result file of {tool}, which has no score{reason}")
+        raise DataError(f"{location}: read as a result file of {tool}, which has no score{reason}")
     cells = {key: _cell_name(key, texts) for key in criterion_names}
     criteria: dict[str, Better] = {}
     further: dict[str, Better] = {}

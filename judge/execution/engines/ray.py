@@ -69,9 +69,9 @@ def check_address() -> None:
     is_port = port.isdecimal() and 0 < int(port) < 65_536
     if "://" in address or not host or not is_port:
         raise ConfigError(
-            f"{option('engine', 'ray')}: $RAY_ADDRESS is {address!r}; start judge on a machine of the cluster "
-            "and write auto, or write HOST:PORT, as ray start says it (Ray Client, ray://, is not "
-            "supported)"
+            f"{option('engine', 'ray')}: $RAY_ADDRESS is {address!r}; start judge on a machine of "
+            "the cluster and write auto, or write HOST:PORT, as ray start says it (Ray Client, "
+            "ray://, is not supported)"
         )
     # Ray itself would try for a minute.
     target = (host.strip("[]"), int(port))
@@ -79,8 +79,9 @@ def check_address() -> None:
         socket.create_connection(target, timeout=_CONNECT_TIMEOUT).close()
     except OSError as error:
         raise ConfigError(
-            f"{option('engine', 'ray')}: no Ray cluster answers at $RAY_ADDRESS {address} ({error}); start one "
-            "there (ray start --head), or unset the variable for workers on this machine alone"
+            f"{option('engine', 'ray')}: no Ray cluster answers at $RAY_ADDRESS {address} "
+            f"({error}); start one there (ray start --head), or unset the variable for workers on "
+            "this machine alone"
         ) from error
 
 
@@ -392,9 +393,9 @@ class RayEngine:
             raise self._failure
         if not enough(worker.ready for worker in self._workers):
             raise Refused(
-                f"{option('engine', 'ray')}: none of {len(self._workers)} workers had a place within "
-                f"{seconds:.0f} s: the cluster has no room, or its nodes' ports are not open to "
-                "this machine; see ray status",
+                f"{option('engine', 'ray')}: none of {len(self._workers)} workers had a place "
+                f"within {seconds:.0f} s: the cluster has no room, or its nodes' ports are not "
+                "open to this machine; see ray status",
                 stops="always",
             )
 
@@ -440,9 +441,9 @@ class RayEngine:
             except Exception as error:
                 if not _is_death(error):
                     raise ConfigError(
-                        f"{option('engine', 'ray')}: the worker on {worker.node} cannot ask this judge: "
-                        f"{_cause(error)}\nIt has the environment in which Ray was started there, "
-                        f"and needs textjudge {__version__}."
+                        f"{option('engine', 'ray')}: the worker on {worker.node} cannot ask this "
+                        f"judge: {_cause(error)}\nIt has the environment in which Ray was started "
+                        f"there, and needs textjudge {__version__}."
                     ) from error
                 await self._bury(worker)
         if endpoint != self._provider.endpoint:
@@ -462,8 +463,9 @@ class RayEngine:
         most_deaths = _MAX_DEATHS if self._answered else _MAX_FIRST_DEATHS
         if worker.deaths >= most_deaths:
             raise Refused(
-                f"{option('engine', 'ray')}: {worker.deaths} workers in a row died on {worker.node} before they "
-                "had answered anything. Ray's logs there say why; memory may be short.",
+                f"{option('engine', 'ray')}: {worker.deaths} workers in a row died on "
+                f"{worker.node} before they had answered anything. Ray's logs there say why; "
+                "memory may be short.",
                 stops="always",
             )
         await asyncio.sleep(min(_MAX_RESTART, _FIRST_RESTART * 2**worker.deaths))
@@ -530,8 +532,9 @@ def recipe(provider: Provider) -> bytes:
     except Exception as error:
         # An object's own pickling may raise anything.
         raise ConfigError(
-            f"{option('engine', 'ray')}: {provider.name}/{provider.model} cannot be sent to workers ({error}); "
-            "give its class __reduce__, which says how to make it again, or leave the engine out"
+            f"{option('engine', 'ray')}: {provider.name}/{provider.model} cannot be sent to "
+            f"workers ({error}); give its class __reduce__, which says how to make it again, or "
+            "leave the engine out"
         ) from error
 
 

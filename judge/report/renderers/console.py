@@ -401,8 +401,8 @@ def _grid(names: Sequence[_Column], columns: Sequence[_Column], n_rows: int, wid
     )
     room = max(_FOLDED, width - sum(name.width + _GAP for name in names))
     others = [replace(column, width=min(column.width, room)) for column in columns]
-    shown = [*names, *others]
-    for index, column in enumerate(shown):
+    shown_columns = [*names, *others]
+    for index, column in enumerate(shown_columns):
         is_right = column.numeric and index >= len(names)
         grid.add_column(
             _folded(column.head, column.width),
@@ -411,7 +411,7 @@ def _grid(names: Sequence[_Column], columns: Sequence[_Column], n_rows: int, wid
             overflow="fold",
         )
     for index in range(n_rows):
-        grid.add_row(*(_folded(column.cells[index], column.width) for column in shown))
+        grid.add_row(*(_folded(column.cells[index], column.width) for column in shown_columns))
     return grid
 
 

@@ -98,8 +98,10 @@ def build_leaderboard(result: Result) -> Leaderboard:
         for group in in_display_order(result)
     )
     columns = [column for group in groups for column in group.columns]
-    shown = Shown(rates, calibrated)
-    rows = _mean_rows(result, columns, shown, _tested_columns(result, shown, against))
+    shown_columns = Shown(rates, calibrated)
+    rows = _mean_rows(
+        result, columns, shown_columns, _tested_columns(result, shown_columns, against)
+    )
     ranks = _in_printed_order(main) if main and len(main.ranks) > 1 else {}
     with_values = [column for column in columns if column in result.table.columns]
     corpus = result.table.corpus_columns
@@ -135,14 +137,14 @@ class Shown:
 
 
 def _tested_columns(
-    result: Result, shown: Shown, against: str
+    result: Result, shown_columns: Shown, against: str
 ) -> dict[str, Comparison | Calibrated]:
     """Return the systems' comparisons by column, including pass rates and calibrated means."""
     tested: dict[str, Comparison | Calibrated] = dict(compared_columns(result))
     for calibrated in result.calibrated:
-        if calibrated.column in shown.calibrated:
-            tested[shown.calibrated[calibrated.column].name] = calibrated
-    if shown.rates and tested:
+        if calibrated.column in shown_columns.calibrated:
+            tested[shown_columns.calibrated[calibrated.column].name] = calibrated
+    if shown_columns.rates and tested:
         seed = result.info.config.seed
         passing = compare(pass_table(result.table), seed=seed, against=against)
         tested |= {comparison.column: comparison for comparison in passing}
@@ -162,7 +164,7 @@ def _marks(comparison: Comparison | Calibrated | None, column: Column) -> dict[s
 def _mean_rows(
     result: Result,
     columns: Sequence[Column],
-    shown: Shown,
+    shown_columns: Shown,
     tested: Mapping[str, Comparison | Calibrated],
 ) -> dict[tuple[str, str], Row]:
     """Return the mean of each system in each column, also of pass rates."""
@@ -172,15 +174,15 @@ def _mean_rows(
         n_failed[system, name] += n
     estimates = dict(result.estimates)
     for (system, name), estimate in result.pass_rates.items():
-        if name in shown.rates:
-            estimates[system, shown.rates[name].name] = estimate
+        if name in shown_columns.rates:
+            estimates[system, shown_columns.rates[name].name] = estimate
     for calibrated in result.calibrated:
-        if calibrated.column in shown.calibrated:
-            name = shown.calibrated[calibrated.column].name
+        if calibrated.column in shown_columns.calibrated:
+            name = shown_columns.calibrated[calibrated.column].name
             estimates |= {(mean.system, name): mean.estimate for mean in calibrated.means}
     # A pass rate counts scores, and has the failures of these scores.
-    scored_by_name = shown.scored_by_name()
-    calibrated_names = {column.name for column in shown.calibrated.values()}
+    scored_by_name = shown_columns.scored_by_name()
+    calibrated_names = {column.name for column in shown_columns.calibrated.values()}
     rows = {}
     for column in columns:
         marks = _marks(tested.get(column.name), column)

@@ -117,9 +117,9 @@ def _size(calibrated: Calibrated, difference: Powered) -> str:
     return f"{size}{p}, from {rated} and {difference.judged:,} that only the judge scored"
 
 
-def _difference(calibrated: Calibrated, one: str, other: str) -> Powered | None:
+def _difference(calibrated: Calibrated, system: str, opponent: str) -> Powered | None:
     for difference in calibrated.differences:
-        if {difference.system, difference.other} == {one, other}:
+        if {difference.system, difference.other} == {system, opponent}:
             return difference
     return None
 

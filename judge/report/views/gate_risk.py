@@ -46,8 +46,8 @@ def _sentences(risk: SuiteRisk, name: str) -> Iterator[str]:
         if risk.n_unknown:
             yield f"This leaves out {plural(risk.n_unknown, 'case')}: {reason}."
     if risk.other_items is not None:
-        other = _rate(risk.other_items, "")
-        yield f"On other items of the same kind, {other} would {then}."
+        on_other_items = _rate(risk.other_items, "")
+        yield f"On other items of the same kind, {on_other_items} would {then}."
 
 
 def _rate(share: float | None, unknown: str) -> str:

@@ -247,9 +247,9 @@ class Item:
                 worst = output
         sample = worst.sample
         column = first_column(sample, REQUEST_COLUMNS)
-        asked = str(sample.extra[column]) if column else sample.source
-        asked = asked or _first_request(self.messages or worst.messages)
-        return tuple(text[:_MAX_PEEK] for text in (asked, sample.output) if text)
+        request = str(sample.extra[column]) if column else sample.source
+        request = request or _first_request(self.messages or worst.messages)
+        return tuple(text[:_MAX_PEEK] for text in (request, sample.output) if text)
 
 
 def _first_request(messages: Pairs) -> str:
@@ -267,7 +267,7 @@ class Facet:
 
     def data(self) -> dict[str, Any]:
         """Return what the page's script reads: each output's place among the values, or -1."""
-        place_of_value = {value: place for place, value in enumerate(self.values)}
+        place_of_value = {value: index for index, value in enumerate(self.values)}
         return {
             "name": self.name,
             "values": self.values,

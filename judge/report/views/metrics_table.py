@@ -66,8 +66,8 @@ def _key(criteria: Sequence[Rated], level: Level) -> str:
     if not tested:
         return "Bold: best; too little data to test the differences."
     return (
-        "Bold: best, or not significantly below it. * significantly above all others. Tested by the "
-        "intervals of the differences from the best, 95% together (Bonferroni)."
+        "Bold: best, or not significantly below it. * significantly above all others. Tested by "
+        "the intervals of the differences from the best, 95% together (Bonferroni)."
     )
 
 

@@ -60,14 +60,14 @@ def _short_columns(board: Leaderboard) -> list[Column]:
     else:
         directed = [column for column in board.columns if column.better]
         columns = (directed or [*board.columns])[:_MAX_METRICS]
-    shown = []
+    shown_columns = []
     for column in columns:
         if column.name in board.calibrated:
-            shown.append(board.calibrated[column.name])
-        shown.append(column)
+            shown_columns.append(board.calibrated[column.name])
+        shown_columns.append(column)
         if column.name in board.rates:
-            shown.append(board.rates[column.name])
-    return shown
+            shown_columns.append(board.rates[column.name])
+    return shown_columns
 
 
 def short_table(result: Result, board: Leaderboard) -> Table:

@@ -76,13 +76,13 @@ def _blocks(listed: WorstList, low_score: LowScore) -> Iterator[Block]:
 
 def _given(sample: Sample) -> Texts:
     """Return what the text was written for: its source, its request, and the messages before it."""
-    given = []
+    texts_before = []
     if sample.source:
-        given.append(("source", sample.source))
+        texts_before.append(("source", sample.source))
     request = first_column(sample, REQUEST_COLUMNS)
     if request:
-        given.append((request, str(sample.extra[request])))
-    return (*given, *messages_before(sample))
+        texts_before.append((request, str(sample.extra[request])))
+    return (*texts_before, *messages_before(sample))
 
 
 def _reasons(score: Score) -> Iterator[tuple[str, str]]:
@@ -111,10 +111,10 @@ def _value(column: Column, row: Score | Failure) -> str:
 
 def _own_columns(sample: Sample) -> Iterator[tuple[str, str]]:
     """Yield the other columns of the data that have a value."""
-    shown = {MESSAGES, first_column(sample, REQUEST_COLUMNS)}
+    shown_names = {MESSAGES, first_column(sample, REQUEST_COLUMNS)}
     for name, value in sample.extra.items():
         # A field may have been read from this column.
-        is_shown = name in shown or value in (sample.output, sample.source)
+        is_shown = name in shown_names or value in (sample.output, sample.source)
         if not is_shown and value not in (None, "", [], {}):
             yield name, str(value)
 
