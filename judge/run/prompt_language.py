@@ -145,17 +145,9 @@ def mixed_languages(rows: Sequence[Sample]) -> dict[str, int]:
 
 
 def _language_of_item(samples: Sequence[Sample]) -> str | None:
-    """Return the language of an item's source, or of its outputs if that is too short to tell.
-
-    It is an alphabet if the language is unknown, and None if the outputs are too short, too.
-    """
+    """Return the language of an item's texts, or their alphabet; None if they are too short."""
     sources = (sample.source for sample in samples if sample.source and sample.source.strip())
-    language = _language_of_text(next(sources, ""))
-    return language or _language_of_text("\n".join(sample.output for sample in samples))
-
-
-def _language_of_text(item_text: str) -> str | None:
-    """Return the language of a text, or its alphabet; None if it is too short."""
+    item_text = next(sources, None) or "\n".join(sample.output for sample in samples)
     language = text.detect_language_or_none(item_text)
     if language not in (None, text.DEFAULT_LANGUAGE) or item_text.isascii():
         return language

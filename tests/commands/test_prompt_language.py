@@ -155,11 +155,6 @@ def test_mixed_languages_need_a_language_column() -> None:
         judge.evaluate(rows, ["coherence"], **JUDGE)
 
 
-def test_outputs_say_the_language_of_an_item_whose_source_is_too_short() -> None:
-    rows = [{"item": "1", "system": "a", "source": "OK?", "output": ENGLISH * 3}, *data(ja=1)]
-    assert mixed_languages(samples.load(rows)) == {"en": 1, "ja": 1}
-
-
 def test_items_too_short_to_tell_are_counted_too() -> None:
     rows = [*data(en=3, ja=2), {"item": "short", "system": "a", "output": "OK."}]
     counts = mixed_languages(samples.load(rows))
