@@ -11,7 +11,7 @@ from typing import Any
 from judge.core.records import Message, Sample
 from judge.data.cells import NoValue, packed_value
 from judge.data.column_names import PASSAGE_COLUMNS, REQUEST_COLUMNS
-from judge.data.conversations import MESSAGES, messages_before
+from judge.data.conversations import MESSAGES, is_conversation, messages_before
 from judge.data.rows import is_empty
 
 # Keys of the text of a passage that is an object.
@@ -32,7 +32,7 @@ def answer_inputs(sample: Sample) -> dict[str, Any]:
     if messages_before(sample):
         inputs["request"] = request_of(sample.extra[MESSAGES])
     elif request_column:
-        inputs["request"] = str(sample.extra[request_column])
+        inputs["request"] = asked_in(sample.extra[request_column])
     elif has_source:
         inputs["request"] = sample.source
     passages: list[str] = []
@@ -54,7 +54,19 @@ def request_text(sample: Sample) -> str:
         if role == "user":
             return content
     column = first_column(sample, REQUEST_COLUMNS)
-    return str(sample.extra[column]) if column else ""
+    return asked_in(sample.extra[column]) if column else ""
+
+
+def asked_in(cell: Any) -> str:
+    """Return the request in the cell of a column: a text, or a list or an object that holds texts.
+
+    Of several messages, each has its role before it. Data for training have them as `prompt`.
+    """
+    if is_conversation(cell) and len(cell) > 1:
+        return "\n\n".join(f"{message['role']}: {message['content']}" for message in cell)
+    if isinstance(cell, list | tuple):
+        return "\n\n".join(_text(part) for part in cell if not is_empty(part))
+    return _text(cell)
 
 
 def request_of(messages: Sequence[Message]) -> str | Sequence[Message]:
@@ -106,10 +118,10 @@ def _list_in_cell(cell: str) -> list[Any] | None:
     return None  # such as [1], a footnote
 
 
-def _text(passage: Any) -> str:
-    """Return the text of a passage, which may be an object such as `{"text": ..., "id": ...}`."""
-    if isinstance(passage, Mapping):
+def _text(part: Any) -> str:
+    """Return the text of a passage or request, perhaps an object such as `{"text": ..., "id": ...}`."""
+    if isinstance(part, Mapping):
         for key in _TEXT_KEYS:
-            if isinstance(passage.get(key), str):
-                return str(passage[key])
-    return str(passage)
+            if isinstance(part.get(key), str):
+                return str(part[key])
+    return str(part)

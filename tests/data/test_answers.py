@@ -144,3 +144,21 @@ def test_columns_have_their_names_in_each_language(
 
 def test_what_somebody_has_to_pay_is_no_request() -> None:
     assert answer_inputs(answer(請求="5000")) == {}
+
+
+@pytest.mark.parametrize(
+    ("cell", "request_text"),
+    [
+        ([{"role": "user", "content": "Why?"}], "Why?"),
+        (
+            [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Why?"}],
+            "system: Be brief.\n\nuser: Why?",
+        ),
+        ({"text": "Why?", "id": 3}, "Why?"),
+        (["Why?", None, "And when?"], "Why?\n\nAnd when?"),
+        (5, "5"),
+        ('["Why?"]', '["Why?"]'),
+    ],
+)
+def test_a_request_may_be_messages_or_a_list(cell: Any, request_text: str) -> None:
+    assert answer_inputs(Sample("1", "a", "x", extra={"prompt": cell}))["request"] == request_text

@@ -19,7 +19,7 @@ from judge.core.option_values import finite_number
 from judge.core.records import Column, Failure, Sample, Score
 from judge.core.scale_words import in_words
 from judge.core.signature import Signature
-from judge.data.answers import column_of, first_column, texts_of
+from judge.data.answers import asked_in, column_of, first_column, texts_of
 from judge.data.column_names import REQUEST_COLUMNS
 from judge.data.conversations import MESSAGES, messages_before
 from judge.report.document import ItemBrowser
@@ -247,7 +247,7 @@ class Item:
                 worst = output
         sample = worst.sample
         column = first_column(sample, REQUEST_COLUMNS)
-        request = str(sample.extra[column]) if column else sample.source
+        request = asked_in(sample.extra[column]) if column else sample.source
         request = request or _first_request(self.messages or worst.messages)
         return tuple(text[:_MAX_PEEK] for text in (request, sample.output) if text)
 
@@ -677,6 +677,8 @@ def _texts_by_item(result: Result) -> dict[str, list[Output]]:
             column = column_of(sample, name)
             value = sample.extra.get(column)
             if value is not None:
+                if name == "request":
+                    value = asked_in(value)
                 others[column] = _shown_value(value, is_list=name == "passages")
         output = Output(sample, tuple(others.items()), tags=tuple(_tags(sample, others)))
         by_item.setdefault(sample.item, []).append(output)
