@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from judge.core import yaml_lines
-from judge.core.option_values import parse_ends
+from judge.core.option_values import two_numbers
 from judge.core.records import whole_value
 from judge.core.verdicts import is_pass_mark, verdict
 
@@ -167,12 +167,11 @@ def _keys_of_scale(text: str) -> dict[str, Any]:
         if is_pass_mark(better):
             keys["pass_at"] = better
         return keys
-    try:
-        low, high = parse_ends(text)
-    except ValueError:
+    ends = two_numbers(text)
+    if len(ends) != 2:
         return {}
-    # A header has a whole number without a point.
-    return {"scale": [int(end) if end.is_integer() else end for end in (low, high)]}
+    # A header has a whole number without a point. It is the place to refuse ends in wrong order.
+    return {"scale": [int(end) if end.is_integer() else end for end in ends]}
 
 
 def name_of(entry: str) -> str:

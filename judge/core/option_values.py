@@ -18,6 +18,14 @@ def parse_ends(value: Any) -> tuple[float, float]:
 
     Raises ValueError.
     """
+    numbers = two_numbers(value)
+    if len(numbers) != 2 or not numbers[0] < numbers[1]:
+        raise ValueError("write the lowest and the highest value, such as 1-5")
+    return numbers[0], numbers[1]
+
+
+def two_numbers(value: Any) -> list[float]:
+    """Return the numbers of `1-5` or of a list, in any order; fewer if it is something else."""
     # A command line gives a list of texts.
     if isinstance(value, list | tuple) and len(value) == 1:
         (value,) = value
@@ -32,9 +40,7 @@ def parse_ends(value: Any) -> tuple[float, float]:
             number = finite_number(part)
             if number is not None:
                 numbers.append(number)
-    if len(numbers) != 2 or not numbers[0] < numbers[1]:
-        raise ValueError("write the lowest and the highest value, such as 1-5")
-    return numbers[0], numbers[1]
+    return numbers
 
 
 def finite_number(cell: Any) -> float | None:

@@ -129,3 +129,9 @@ def test_rounding_fails_no_value(pass_at: float | None, value: float, passes: bo
         )
         is passes
     )
+
+
+@pytest.mark.parametrize("scale", ["(5-1)", "(3 to 3)"])
+def test_a_sentence_whose_scale_ends_before_it_begins_is_refused(scale: str) -> None:
+    with pytest.raises(CriterionError, match="the lowest score comes first"):
+        load(f"polite: Is it polite? {scale}")
