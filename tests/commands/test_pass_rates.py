@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from judge.core import plugins
 from judge.core.errors import ConfigError
 from judge.core.records import Request
 from judge.providers.scripted import Reply, ScriptedProvider
+from judge.report.views.pass_fail import pass_fail_sentences
 from judge.results.item import item_of
 from judge.results.result import Result, load
 
@@ -258,6 +260,34 @@ def test_the_finding_says_how_often_judge_and_people_differ_on_what_passes(rated
         "they pass."
     )
     assert sentence in " ".join(judge.validate(rated).report().split())
+
+
+@pytest.mark.parametrize(
+    ("counts", "sentence"),
+    [
+        (
+            (0, 2, 0, 5),
+            "On polite, script passes 2 of the 7 texts that people fail. People pass none.",
+        ),
+        ((4, 0, 1, 0), "On polite, script fails 1 of the 5 texts, all of which people pass."),
+    ],
+)
+def test_the_finding_counts_no_part_of_no_texts(
+    rated: Path, counts: tuple[int, int, int, int], sentence: str
+) -> None:
+    (criterion,) = judge.validate(rated).rated
+    row = criterion.judges[0]
+    assert row.passes is not None
+    both, judge_only, people_only, neither = counts
+    passes = replace(
+        row.passes,
+        both=both,
+        judge_only=judge_only,
+        people_only=people_only,
+        neither=neither,
+    )
+    changed = replace(criterion, judges=(replace(row, passes=passes),))
+    assert [*pass_fail_sentences([changed])] == [sentence]
 
 
 def test_the_report_of_a_run_compares_verdicts_and_keeps_them(rated: Path) -> None:

@@ -49,11 +49,20 @@ def pass_fail_sentences(criteria: Sequence[Rated]) -> Iterator[str]:
                 continue
             n_failed = passes.judge_only + passes.neither
             n_passed = passes.both + passes.people_only
-            yield (
-                f"On {rated.criterion}, {one_line(row.name)} passes {passes.judge_only:,} of the "
-                f"{plural(n_failed, 'text')} that people fail, and fails {passes.people_only:,} of "
-                f"the {n_passed:,} that they pass."
+            subject = f"On {rated.criterion}, {one_line(row.name)}"
+            on_failed = (
+                f"passes {passes.judge_only:,} of the {plural(n_failed, 'text')} that people fail"
             )
+            if not n_failed:
+                texts = plural(n_passed, "text")
+                yield f"{subject} fails {passes.people_only:,} of the {texts}, all of which people pass."
+            elif not n_passed:
+                yield f"{subject} {on_failed}. People pass none."
+            else:
+                yield (
+                    f"{subject} {on_failed}, and fails {passes.people_only:,} of the {n_passed:,} "
+                    "that they pass."
+                )
 
 
 def pass_fail_blocks(rated: Rated) -> Iterator[Block]:
