@@ -105,6 +105,8 @@ def _turn(message: Any, location: str) -> dict[str, str]:
     if not isinstance(message, Mapping):
         raise DataError(f"{location} is {type_name(message)}, not an object with role and content")
     role = message.get("role")
+    if isinstance(role, str):
+        role = role.strip().lower()
     if role not in ROLES:
         problem = type_name(role)
         raise DataError(f"{location}: its role is {problem}; known roles are {', '.join(ROLES)}")

@@ -98,6 +98,10 @@ def test_every_role_of_a_message_is_kept(role: str) -> None:
     assert messages_before(sample)[0] == (role, "x")
 
 
+def test_a_role_may_be_capitalized() -> None:
+    assert load_messages({"role": "User", "content": "x"}, ANSWER).output == ANSWER["content"]
+
+
 def test_parts_of_text_are_joined_by_line_breaks() -> None:
     parts = [{"type": "text", "text": "One."}, {"type": "output_text", "text": "Two."}]
     assert load_messages(REQUEST, {"role": "assistant", "content": parts}).output == "One.\nTwo."
