@@ -400,6 +400,7 @@ def criterion_shifts(
         comparison = compare(old_side, new_side, seed=before.info.config.seed)
         # Only the criteria's settings differ, and the diff itself shows them.
         comparison = replace(comparison, changes=())
+        notes += comparison.notes
     judged = Judged(
         judgments=(
             len(before.table.scores) + len(before.failures),

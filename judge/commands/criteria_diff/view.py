@@ -15,6 +15,7 @@ from judge.commands.criteria_diff.record import (
     Prompts,
 )
 from judge.core.format import decimals, dollars, format_p, number, one_line, percent, plural, signed
+from judge.core.messages import Remark
 from judge.core.records import Estimate
 from judge.report.document import Block, Bullets, Cell, Diff, Document, Heading, Section, table
 from judge.report.views.columns import change_text, estimate_cell, p_cell
@@ -52,7 +53,8 @@ def view(diff: CriterionDiff) -> Document:
         title=title,
         finding=tuple(finding),
         scope=f"{title} · {plural(prompts.texts, 'text')}" if prompts else title,
-        notices=diff.notes,
+        notices=tuple(note for note in diff.notes if not isinstance(note, Remark)),
+        remarks=tuple(note for note in diff.notes if isinstance(note, Remark)),
         summary=tuple(summary),
         sections=tuple(_sections(diff)),
         data=_data(diff, finding),
