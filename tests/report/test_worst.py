@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -68,6 +69,7 @@ def test_texts_with_the_same_score_as_the_last_one_are_counted() -> None:
     tied = replace(result, table=replace(result.table, scores=scores))
     assert "2 more texts have the same score as the last one here" in written(tied, 1)
     assert "same score" not in written(tied, 3)
+    assert json.loads(written(tied, 1, "json"))["ties"] == 2
 
 
 def test_a_request_comes_before_the_output() -> None:

@@ -33,9 +33,9 @@ def view(listed: WorstList) -> Document:
         title=f"Worst {plural(len(listed.lowest), 'text')}",
         scope=f"of {plural(len(listed.samples), 'text')}",
         about=(build_provenance(listed.result).title,),
-        remarks=tuple(_ties(listed)),
+        remarks=tuple(_ties_in_words(listed)),
         sections=tuple(_sections(listed)),
-        data={"texts": texts},
+        data={"texts": texts, "ties": _count_ties(listed)},
         records=tuple(map(_record, texts)),
     )
 
@@ -50,11 +50,15 @@ def _sections(listed: WorstList) -> Iterator[Section]:
         yield Section(f"worst-{index}", title, partial(_blocks, listed, low_score))
 
 
-def _ties(listed: WorstList) -> Iterator[str]:
-    """Say how many more texts have the same score as the last one that is shown."""
+def _count_ties(listed: WorstList) -> int:
+    """Count the further texts that have the same score as the last one that is shown."""
     last = listed.lowest[-1].share
     all_texts = worst_texts(listed.result.table, len(listed.samples))
-    n_more = sum(text.share == last for text in all_texts[len(listed.lowest) :])
+    return sum(text.share == last for text in all_texts[len(listed.lowest) :])
+
+
+def _ties_in_words(listed: WorstList) -> Iterator[str]:
+    n_more = _count_ties(listed)
     if n_more:
         yield (
             f"{plural(n_more, 'more text')} {'has' if n_more == 1 else 'have'} the same score as "
