@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = [
     ROOT / "README.md",
     *sorted(ROOT.glob("docs/*.md")),
-    ROOT / "judge/skill/SKILL.md",
+    ROOT / "judge/commands/init/agent_skill/SKILL.md",
 ]
 PAGES += sorted(ROOT.glob("examples/*/README.md"))
 IDS = [str(page.relative_to(ROOT)) for page in PAGES]

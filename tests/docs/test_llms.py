@@ -51,8 +51,8 @@ def llms_txt() -> str:
         else:
             blocks += [f"## {heading}", "\n".join(lines)]
     more = [
-        "- [Skill for agents](../judge/skill/SKILL.md): commands, worked jobs, exit codes, formats",
-        "- [All options](../judge/skill/references/options.md): every option of every command",
+        "- [Skill for agents](../judge/commands/init/agent_skill/SKILL.md): commands, worked jobs, exit codes, formats",
+        "- [All options](../judge/commands/init/agent_skill/references/options.md): every option of every command",
         "- [Examples](../examples/README.md): projects that run offline",
     ]
     blocks += ["## Skill and examples", "\n".join(more), "## Optional", "\n".join(optional)]

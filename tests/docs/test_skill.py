@@ -1,4 +1,4 @@
-"""The skill for agents, in judge/skill/: JUDGE_GOLDEN=write pytest tests/docs/test_skill.py.
+"""The skill for agents, in judge/commands/init/agent_skill/: JUDGE_GOLDEN=write pytest tests/docs/test_skill.py.
 
 In SKILL.md, the parts between `<!-- NAME -->` and `<!-- /NAME -->` are written from the command line and from the pages
 of the documentation; the rest is written by hand, and `test_commands.py` runs its commands. references/options.md is
@@ -23,7 +23,7 @@ from judge.core import plugins
 from judge.providers.vendors import VENDORS
 
 ROOT = Path(__file__).resolve().parents[2]
-SKILL = ROOT / "judge" / "skill" / "SKILL.md"
+SKILL = ROOT / "judge/commands/init/agent_skill/SKILL.md"
 OPTIONS = SKILL.parent / "references" / "options.md"
 
 MODEL_COMMANDS = ("run", "rank", "plan", "validate", "test", "audit")

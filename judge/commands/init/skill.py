@@ -9,12 +9,13 @@ from judge.commands.init.project import write_files
 
 NAME = "judge"
 """Name of the skill. An agent wants the skill's folder to have the same name."""
+_FOLDER = "agent_skill"
 _MAIN_FILE = "SKILL.md"
 
 
 def skill_text() -> str:
     """Return the main file of the skill."""
-    return (files("judge") / "skill" / _MAIN_FILE).read_text(encoding="utf-8")
+    return (files("judge.commands.init") / _FOLDER / _MAIN_FILE).read_text(encoding="utf-8")
 
 
 def write_skill(folder: Path) -> list[Path]:
@@ -24,7 +25,7 @@ def write_skill(folder: Path) -> list[Path]:
     be written.
     """
     return write_files(
-        files("judge") / "skill",
+        files("judge.commands.init") / _FOLDER,
         folder / NAME,
         advice="Delete the folder first, or print the skill: judge init --skill -",
     )
