@@ -261,11 +261,12 @@ def prepare(
     """
     _check_options(config, data)
     source = config.data if data is None else data
-    config, source, file_notes = result_files.take(config, source)
+    taken = result_files.take(config, source)
+    config = taken.config
     if isinstance(config, RankConfig) and config.judge_columns:
-        return _prepare_preferences(config, source, file_notes)
+        return _prepare_preferences(config, taken.data, taken.notes)
     models = config.model if providers is None else providers
-    inputs = _read_inputs(config, source, loaded_criteria or {}, wanted_texts, rated=rated)
+    inputs = _read_inputs(config, taken.data, loaded_criteria or {}, wanted_texts, rated=rated)
     config = inputs.config
     rows = inputs.samples
     measured = MetricProgress()
@@ -288,7 +289,7 @@ def prepare(
         settings={name: judge.settings for name, judge in opened.items()},
         language=inputs.language,
         data=_describe_data(config.data, len(rows)),
-        notes=(*metric_notes, *judge_notes, *file_notes, *inputs.notes, *pair_notes),
+        notes=(*metric_notes, *judge_notes, *taken.notes, *inputs.notes, *pair_notes),
         pairs=pairs,
         measured=measured,
         ask=ask,

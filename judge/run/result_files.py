@@ -4,6 +4,8 @@ columns.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from os import PathLike
 from typing import Any
 
@@ -11,18 +13,27 @@ from judge.config import RankConfig, RunConfig
 from judge.data.result_files import ResultFile, read_result_file
 
 
-def take(config: RunConfig, source: Any) -> tuple[RunConfig, Any, list[str]]:
+@dataclass(frozen=True, slots=True)
+class RunInput:
+    """What a run reads: its configuration and data, and notes on the file that they came from."""
+
+    config: RunConfig
+    data: Any
+    notes: Sequence[str] = ()
+
+
+def take(config: RunConfig, source: Any) -> RunInput:
     """Return the configuration with the file's criteria as judge columns, its rows, and notes.
 
     Return other data unchanged, and also a file whose columns the configuration names. If the
     configuration names criteria, use only the texts. Raises DataError.
     """
     if not isinstance(source, str | PathLike) or config.map or config.systems:
-        return config, source, []
+        return RunInput(config, source)
     result = read_result_file(source)
     if result is None or not _has_columns(config, result):
-        return config, source, []
-    return _with_columns(config, result), result.rows, result.notes()
+        return RunInput(config, source)
+    return RunInput(_with_columns(config, result), result.rows, result.notes())
 
 
 def _has_columns(config: RunConfig, result: ResultFile) -> bool:

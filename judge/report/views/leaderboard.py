@@ -228,13 +228,15 @@ def _sections(result: Result, board: Leaderboard) -> Iterator[Section]:
         yield Section(
             "drivers", "What the scores correlate with", lambda: drivers_blocks(result), folded=True
         )
-
-    def charts() -> tuple[Block, ...]:
-        return (*means_charts(result), *distribution_blocks(result), *correlation_blocks(result))
-
-    yield Section("charts", "Charts", charts, folded=True)
+    yield Section("charts", "Charts", lambda: list(_chart_blocks(result)), folded=True)
     yield from panel.sections(result, folded=True)
     yield Section("method", "Method", lambda: provenance.method_blocks(result), folded=True)
+
+
+def _chart_blocks(result: Result) -> Iterator[Block]:
+    yield from means_charts(result)
+    yield from distribution_blocks(result)
+    yield from correlation_blocks(result)
 
 
 @dataclass(frozen=True, slots=True)
