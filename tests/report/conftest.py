@@ -436,7 +436,7 @@ def model_names() -> Result:
         "org/lead-3",
         "s8",
     )
-    criteria = ("relevance", "coherence", "consistency", "fluency")
+    criteria = ("relevance", "answers_request", "consistency", "fluency")
     rows = [
         {
             "item": f"i{n}",

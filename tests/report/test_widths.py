@@ -81,7 +81,7 @@ def test_a_long_name_widens_nothing(named: Result, width: int, opened: Opened) -
 
 BROKEN_WORDS = """() => {
   const broken = [];
-  for (const cell of document.querySelectorAll("th, td, h2, h3, .who")) {
+  for (const cell of document.querySelectorAll("th, td, h2, h3, h4, .who, .findings li > span, .metrics bdi")) {
     const texts = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
     for (let text; (text = texts.nextNode());) {
       for (const word of text.data.matchAll(/[\\p{L}\\p{N}]+/gu)) {
