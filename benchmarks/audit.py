@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from common import COLUMNS, SUMMEVAL
 
-from judge.commands.audit.command import MAIN, plan_audit, run_audit
+from judge.commands.card.command import MAIN, plan_audit, run_audit
 from judge.config import load_config
 from judge.core.records import Request
 from judge.providers.scripted import Reply, ScriptedProvider

@@ -24,9 +24,9 @@ from judge.core.version import __version__
 
 if TYPE_CHECKING:
     from judge import metrics as metrics
-    from judge.commands.audit.card import JudgeCard as JudgeCard
-    from judge.commands.audit.command import audit as audit
-    from judge.commands.audit.command import audit_async as audit_async
+    from judge.commands.card.card import JudgeCard as JudgeCard
+    from judge.commands.card.command import audit as audit
+    from judge.commands.card.command import audit_async as audit_async
     from judge.commands.compare.command import compare as compare
     from judge.commands.criteria_diff.command import diff as diff
     from judge.commands.criteria_diff.record import CriterionDiff as CriterionDiff
@@ -87,8 +87,8 @@ if TYPE_CHECKING:
     from judge.table import Table as Table
 
 _NAMES = {
-    "judge.commands.audit.card": "JudgeCard",
-    "judge.commands.audit.command": "audit audit_async",
+    "judge.commands.card.card": "JudgeCard",
+    "judge.commands.card.command": "audit audit_async",
     "judge.commands.compare.command": "compare",
     "judge.commands.criteria_diff.command": "diff",
     "judge.commands.criteria_diff.record": "CriterionDiff",

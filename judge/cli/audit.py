@@ -23,7 +23,7 @@ from judge.cli.run import Display, run_interruptibly
 from judge.cli.terminal import print_message, print_report, shows_report
 
 if TYPE_CHECKING:
-    from judge.commands.audit.card import JudgeCard
+    from judge.commands.card.card import JudgeCard
     from judge.execution.progress import Progress
     from judge.run.preparation import PreparedRun
 
@@ -55,8 +55,8 @@ def audit_command(
     """Test a judge with controlled changes to your texts.
 
     Reports which damage it notices, its biases, and whether injected instructions move it."""
-    from judge.commands.audit.card import PROBES
-    from judge.commands.audit.command import audit_estimate, plan_audit, run_audit
+    from judge.commands.card.card import PROBES
+    from judge.commands.card.command import audit_estimate, plan_audit, run_audit
     from judge.config import RunConfig
 
     config, folder = to_config(data, options, RunConfig)

@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 import judge
-from judge.commands.audit import audit_samples
-from judge.commands.audit import command as audit_command
-from judge.commands.audit.card import ORIGINAL, PROBES, JudgeCard
-from judge.commands.audit.command import (
+from judge.commands.card import audit_samples
+from judge.commands.card import command as audit_command
+from judge.commands.card.card import ORIGINAL, PROBES, JudgeCard
+from judge.commands.card.command import (
     DRAWN,
     MAIN,
     NATURAL,
@@ -31,7 +31,7 @@ from judge.commands.audit.command import (
     plan_audit,
     run_audit,
 )
-from judge.commands.audit.perturbations import ATTACKS, CHANGES, CONTROL, NEUTRAL, inject
+from judge.commands.card.perturbations import ATTACKS, CHANGES, CONTROL, NEUTRAL, inject
 from judge.config import load_config
 from judge.core.budget import Budget
 from judge.core.errors import (

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from judge.commands.audit.card import ORIGINAL, AuditData, BiasFinding, apply_holm
-from judge.commands.audit.probes import (
+from judge.commands.card.card import ORIGINAL, AuditData, BiasFinding, apply_holm
+from judge.commands.card.probes import (
     copying_bias,
     model_family,
     position_bias,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from judge.commands.audit.card import ORIGINAL, AuditData
+from judge.commands.card.card import ORIGINAL, AuditData
 from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.core.signature import Signature
 from judge.table import Table

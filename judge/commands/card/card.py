@@ -194,7 +194,7 @@ class JudgeCard(plugins.Reported):
     judgments by kind.
     """
 
-    VIEW: ClassVar[str] = "judge.commands.audit.view:view"
+    VIEW: ClassVar[str] = "judge.commands.card.view:view"
 
     title: str
     cells: tuple[SensitivityCell, ...] = ()

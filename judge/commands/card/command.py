@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from judge import criteria
-from judge.commands.audit.audit_samples import AuditSamples, perturb
-from judge.commands.audit.build_card import build_card
-from judge.commands.audit.card import PROBES, AuditData, JudgeCard, Probe
-from judge.commands.audit.perturbations import best_label
+from judge.commands.card.audit_samples import AuditSamples, perturb
+from judge.commands.card.build_card import build_card
+from judge.commands.card.card import PROBES, AuditData, JudgeCard, Probe
+from judge.commands.card.perturbations import best_label
 from judge.commands.evaluate import Criteria, reject_unsupported, to_config
 from judge.commands.options import JudgeOptions
 from judge.commands.progress_display import Watch, displayed

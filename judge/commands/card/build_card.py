@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
-from judge.commands.audit.card import (
+from judge.commands.card.card import (
     DETECTED,
     FEWEST,
     AuditData,
@@ -19,8 +19,8 @@ from judge.commands.audit.card import (
     min_items_for_significance,
     sensitivity_table,
 )
-from judge.commands.audit.perturbations import CONTROL
-from judge.commands.audit.probes import (
+from judge.commands.card.perturbations import CONTROL
+from judge.commands.card.probes import (
     FIRST,
     copying_bias,
     position_bias,

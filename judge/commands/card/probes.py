@@ -16,7 +16,7 @@ from statistics import fmean, stdev
 
 import numpy as np
 
-from judge.commands.audit.card import (
+from judge.commands.card.card import (
     DETECTED,
     FEWEST,
     ORIGINAL,

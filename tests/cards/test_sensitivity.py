@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.commands.audit.card import (
+from judge.commands.card.card import (
     ORIGINAL,
     AuditData,
     SensitivityCell,
@@ -18,7 +18,7 @@ from judge.commands.audit.card import (
     min_items_for_significance,
     sensitivity_table,
 )
-from judge.commands.audit.perturbations import CONTROL
+from judge.commands.card.perturbations import CONTROL
 from judge.core.records import Estimate
 from judge.stats.bootstrap import wilson_interval
 from judge.stats.paired_differences import holm, sign_flip

@@ -8,7 +8,7 @@ from itertools import product
 import pytest
 
 from judge import criteria, text
-from judge.commands.audit.perturbations import (
+from judge.commands.card.perturbations import (
     ATTACKS,
     CHANGES,
     CONTROL,

@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
 
-from judge.commands.audit.card import ORIGINAL, Probe
-from judge.commands.audit.perturbations import ATTACKS, CHANGES, NEUTRAL, changed, inject
+from judge.commands.card.card import ORIGINAL, Probe
+from judge.commands.card.perturbations import ATTACKS, CHANGES, NEUTRAL, changed, inject
 from judge.core.errors import DataError
 from judge.core.messages import option
 from judge.core.records import Failure, Sample, Score

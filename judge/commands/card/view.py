@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from judge.commands.audit.build_card import is_notable, moves_half, reaction, succeeded
-from judge.commands.audit.card import (
+from judge.commands.card.build_card import is_notable, moves_half, reaction, succeeded
+from judge.commands.card.card import (
     DETECTED,
     FEWEST,
     PLAIN_UNITS,
@@ -22,7 +22,7 @@ from judge.commands.audit.card import (
     places,
     written,
 )
-from judge.commands.audit.probes import LABEL
+from judge.commands.card.probes import LABEL
 from judge.core.format import minus, number, plural
 from judge.core.messages import full_report
 from judge.core.records import Column, Estimate

@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judge import text
-from judge.commands.audit import perturbations as edits
-from judge.commands.audit.perturbations import CHANGES, NEUTRAL, Perturbation, changed
+from judge.commands.card import perturbations as edits
+from judge.commands.card.perturbations import CHANGES, NEUTRAL, Perturbation, changed
 from judge.core.records import Sample
 from judge.data import samples as data
 
