@@ -32,9 +32,8 @@ def generate(
     columns. `judge.evaluate` takes the same `systems` and judges what they write; to look at the
     outputs first, pass `outputs.to_frame()` to it.
 
-    Of the options of `judge.evaluate`, those that select rows or limit requests, cost and time are
-    taken. A text that could not be written is in `outputs.failures`. Raises JudgeError, also if
-    there is no text at all.
+    It takes the options of `judge.evaluate` that select rows or limit requests, cost and time.
+    Raises JudgeError, also if there is no text at all.
     """
     for name, value in options.items():
         if name not in ("systems", *OPTIONS) and value is not None:

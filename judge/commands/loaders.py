@@ -53,17 +53,16 @@ def load_samples(
     DataFrame or an iterable.
 
     A folder or a pattern, such as "shards/*.parquet", names many files. `map` names the data's
-    columns: {"output": "summary", "item": "doc_id"}; {"rating.relevance": ["rater_a", "rater_b"]}
-    makes a list of raters. `systems` are the columns of wide form, each with one system's outputs;
-    {"rating.relevance": "{system}_anna"} maps a column of each. `where` keeps rows with one of these
-    values per column, compared as text: {"lang": ["ja"]}.
+    columns: {"output": "summary", "rating.relevance": ["rater_a", "rater_b"]}. `systems` are
+    columns that each hold one system's outputs; {"rating.relevance": "{system}_anna"} maps a column
+    of each. `where` keeps rows with one of these values per column, compared as text: {"lang":
+    ["ja"]}.
 
-    Without a `system` column, the system is called `system`; without `item` as well, each row is an
-    item. `reference`, `input`, `actual_output` and `expected_output` stand for missing columns
-    references, source, output and references. `human` is a mapping of ratings, or a single one (then
-    called `overall`); columns such as `rating.coherence` are ratings, too. A rating is a number, or
-    a list with one per rater, null if a rater gave none. A column `generation` numbers several
-    outputs of a system for an item. All other columns are in `extra`. Samples pass through.
+    Without a column `system`, there is one system called `system`; without `item` as well, each row
+    is an item. `human` is a mapping of ratings, or a single one (then called `overall`); columns
+    such as `rating.coherence` are ratings, too. A rating is a number, or a list with one per rater,
+    null if a rater gave none. A column `generation` numbers several outputs of a system for an
+    item. All other columns are in `extra`. Samples pass through.
 
     Raises DataError, with file and line, for invalid data and for two rows of one item and system.
     """

@@ -250,16 +250,14 @@ async def test_async(
     `model` and other options override the keys of the files; a model also overrides `replay`. A
     budget or deadline is for all suites together. `criteria` are names or files that replace
     criteria of the same name. `cases` selects cases whose name contains this text, or is among
-    these names. `baseline` is the folder of runs to compare with, as DIR/NAME, or one such run; a
-    suite that is new there is not compared, and its drift cases are errors. With `update_baseline`
-    this run becomes the baseline if only changes from it fail, which then pass. `undecided` treats
-    undecided cases as `pass` or `fail`. `out` saves the run of a suite's file; of
-    folders or several files, it saves each run as DIR/NAME. With `risk`, each outcome says how often
-    its verdicts would change if nothing had changed.
+    these names. `baseline` is a run to compare with, or a folder of runs, as DIR/NAME. A suite
+    without a baseline is not compared, and its drift cases are errors. With `update_baseline`, this
+    run becomes the baseline if only changes from it fail. `undecided` treats undecided cases as
+    `pass` or `fail`. `out` saves the run of one suite's file, and otherwise each run as DIR/NAME.
+    With `risk`, each outcome says how often its verdicts would change if nothing had changed.
 
-    A suite that cannot finish is an Outcome with `trouble`, and the others run. Mistakes in the
-    arguments, files, data or baselines raise one JudgeError with all of them before anything is
-    sent.
+    A suite that cannot finish is an Outcome with `trouble`, and the others run. Mistakes in
+    arguments, files, data or baselines raise one JudgeError before anything is sent.
     """
     suites = prepare_suites(
         paths,

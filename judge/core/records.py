@@ -124,11 +124,11 @@ class Sample:
     """One system's text for one item.
 
     `human` maps a criterion to the human rating, or to the mean if there are several raters.
-    `ratings` has the single ratings, None if a rater gave none. `extra` holds all other columns of
-    the data. `where` is the row's place for messages, such as `data.jsonl:17`. `withheld` names the
-    criteria whose rating is left out of `human` and `ratings` because it was used to make their
-    prompt. `raters` names those who gave `ratings`, in the same order, if known. With several
-    outputs for an item and system, `item` is `doc-1 (2)`, and `cluster` is `doc-1`.
+    `ratings` has the single ratings, None if a rater gave none; `raters` are the raters' names, in
+    the same order, if known. `extra` holds all other columns of the data. `where` is the row's
+    location for messages, such as `data.jsonl:17`. `withheld` names the criteria whose rating is
+    left out because it was used to make their prompt. With several outputs for an item and system,
+    `item` is `doc-1 (2)`, and `cluster` is `doc-1`.
     """
 
     item: str
@@ -175,8 +175,8 @@ ALIASES = {"input": "source", "actual_output": "output", "expected_output": "ref
 class Scale:
     """The answers that a criterion allows: `labels` for the judge, and their numeric `values`.
 
-    With `halves`, every second label is a half point, which the prompt does not offer, but which
-    counts if the judge writes it.
+    With `halves`, every second label is a half point, which counts although the prompt does not
+    offer it.
     """
 
     labels: tuple[str, ...]
@@ -607,8 +607,7 @@ class Score:
 
     In a comparison, `system` was shown first and `opponent` second, and `value` is the result for
     `system`: 1 is a win, 0 a loss. If `item` is empty, the value belongs to all of the system's
-    texts together (corpus BLEU, distinct-N): `provenance.n` counts them, and `low` and `high` are
-    its interval, if it has one.
+    texts together (corpus BLEU, distinct-N); `provenance.n` counts them.
     """
 
     item: str
@@ -633,9 +632,8 @@ class Failure:
     """A value that could not be determined: a row of its own, never a number.
 
     `stage` is where it failed (`generation`, `render`, `request`, `parse`, `metric`), `error` an
-    error's class name, `message` what happened, `raw` the reply, if there was one. A judge's reply
-    has its `method`, and its `reading` if a repair question was asked, as in `Provenance`: these
-    say what `raw` holds. `answers` are those to a checklist's questions.
+    error's class name, `message` what happened, `raw` the reply, if there was one. `method` and
+    `reading` are as in `Provenance`. `answers` are those to a checklist's questions.
     """
 
     item: str
@@ -667,11 +665,10 @@ class Column:
 
     `signature` names everything needed to reproduce the column. `low` and `high` are the ends of
     the scale, None if it has none. `labels` are the labels of a criterion's scale, which count as
-    `values`. `criterion` and `judge` say which criterion a judge's column belongs to, and which
-    judge of a panel gave it; `judge` is empty for the panel's value, which `panel` says how to
-    combine. `better` is the better end, empty if that depends on the use. `weight` is the
-    criterion's weight in the overall score. A value of `pass_at` or better passes. `seen` has the
-    digests of texts whose ratings no estimate about the criterion may use (`Criterion.used`).
+    `values`. A judge's column belongs to a `criterion` and, in a panel, to a `judge`; `judge` is
+    empty for the panel's value, which `panel` describes. `better` is the better end, empty if that
+    depends on the use. `weight` is the criterion's weight in the overall score. A value of
+    `pass_at` or better passes. `seen` has the digests of texts whose ratings no estimate may use.
     """
 
     name: str

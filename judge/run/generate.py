@@ -90,11 +90,10 @@ OPTIONS = (
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Outputs:
-    """What the systems wrote: a sample per text, and a failure (without a column) per text that
-    could not be written.
+    """What the systems wrote: a sample for each text, and a failure for each text that was not
+    written.
 
-    `info` describes each system for run.json: prompt, model, settings, and the requests and tokens
-    that were used.
+    `info` describes each system: prompt, model, settings, and the requests and tokens that it used.
     """
 
     samples: tuple[Sample, ...]

@@ -66,15 +66,14 @@ class Comparison:
     """The differences between systems in one column.
 
     `differences` come best first: the first system with the second, the third, …, then the second
-    with the third; for more than 30 systems only those with the first. `best` are the leader, the
-    first system by mean that no other beats significantly on their shared items, and the systems
-    that do not differ significantly from it; empty if nothing is known. `partly_scored` are the
-    systems with values for less than half of the items: they do not lead, unless all others are
-    beaten. `items` counts those that any system has a value for.
+    with the third. For more than 30 systems there are only those with the first. The leader is the
+    first system by mean that no other one beats significantly on their shared items. `best` has the
+    leader and the systems that do not differ significantly from it; it is empty if nothing is
+    known. `partly_scored` are the systems with values for less than half of the items, which lead
+    only if they beat all others. `items` counts the items with any value.
 
     `detectable` is the smallest difference that this many items detect with 80% power, for the pair
-    with the median standard deviation (`power.Scatter`), or None. `note` explains what could not be
-    computed.
+    with the median standard deviation, or None. `note` explains what could not be computed.
 
     If all systems are compared with one, `against` is its name and each difference is another
     system minus it. `best` is then empty: the other systems are not tested against each other.

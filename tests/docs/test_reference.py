@@ -8,18 +8,20 @@ import re
 from collections.abc import Iterator, Mapping
 from inspect import Parameter, Signature
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import judge
+from judge.config import Option, RankConfig, run_options
+from judge.config.run_config import Group
 from judge.results import tracking
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference.md"
 HEAD = """# Options and API
 
-The public names of `import judge`, by task ([examples](python.md)). `help(judge.Result.join)` prints all that a
-method's docstring says, with the errors it raises. `**options` are the keywords under [Options](#options). `evaluate`,
-`rank`, `audit` and `test` have an async form: `await judge.evaluate_async(...)`. All results have a method `report` like
-that of `Result`; that of `judge.test` also has the format junit.
+The public names of `import judge`, by task ([examples](python.md)). `help(judge.evaluate)` also prints types and errors.
+`**options` are the keywords under [Options](#options). `evaluate`, `rank`, `audit` and `test` have an async form:
+`await judge.evaluate_async(...)`. All results have a method `report` like that of `Result`; that of `judge.test` also has
+the format junit.
 """
 
 # The functions of a task come before what they return.
@@ -63,7 +65,7 @@ TASKS = {
 ERRORS = "Errors"
 
 # Classes that users create; of all others they read the fields.
-CREATED = {"Sample", "Scale", "ScriptedProvider", "Signature"}
+CREATED = {"Sample", "Scale", "ScriptedProvider"}
 
 # Their fields are described on these pages.
 DESCRIBED = {
@@ -72,7 +74,7 @@ DESCRIBED = {
     "RunInfo": "[run.json](results.md#runjson) describes the fields.",
 }
 
-# What only judge itself uses, of classes that users see.
+# What only judge itself uses, of classes that users see, and what another name gives more simply.
 INTERNAL = {
     "Criterion": {
         "part",
@@ -87,9 +89,11 @@ INTERNAL = {
     },
     "RunInfo": {"with_notes", "to_json", "provider", "base_url", "language_name"},
     "Result": {"scatters"},
-    "Table": {"own_columns", "save", "files", "load"},
-    "Signature": {"parse", "external", "is_external", "names", "without"},
-    "Scale": {"asked", "question"},
+    "Table": {"own_columns", "save", "files", "load", "rows", "column_scores", "to_frame"},
+    "Signature": {"parse", "external", "is_external", "names", "without", "settings"},
+    "Scale": {"asked", "question", "value", "expected"},
+    "Column": {"share"},
+    "Improvement": {"usable", "fails_more"},
     "Sample": {"source_item", "key", "texts", "digests"},
     "Score": {"key"},
     "Failure": {"key"},
@@ -100,19 +104,13 @@ INTERNAL = {
 
 OPTIONS = """## Options
 
-These names are also the keys of run.yaml and, with dashes, the options of the command line."""
+These names are also the keys of run.yaml and, with dashes, the options of the command line. In Python several values are
+a list; columns, headers and options of metrics are dicts. `reasons=True` is short for `reply="reason_then_score"`."""
 
 METRICS = """## Metrics
 
 Functions for lists of texts: `references` has a text, or a list of texts, for each output.
 [Metrics](metrics.md) describes values and options, `help(judge.metrics.rouge.score)` also types, errors and limits."""
-
-
-class _Plain(str):
-    """An annotation that is printed without quotes."""
-
-    __slots__ = ()
-    __repr__ = str.__str__
 
 
 def _documented(function: Any) -> tuple[str, dict[str, str]]:
@@ -130,13 +128,11 @@ def _without_errors(text: str) -> str:
     return "\n\n".join(paragraph for paragraph in paragraphs if paragraph)
 
 
-def _signature(name: str, function: Any, shared: Mapping[str, str], *, types: bool = True) -> str:
-    """Return a signature with `**options` for the shared ones; one line per parameter if it is long."""
+def _signature(name: str, function: Any, shared: Mapping[str, str]) -> str:
+    """Return a signature without types, with `**options` for the shared ones; in lines if it is long."""
     signature = inspect.signature(function)
     parameters = [
-        part
-        if part.annotation is part.empty
-        else part.replace(annotation=_Plain(part.annotation) if types else part.empty)
+        part.replace(annotation=part.empty)
         for part in signature.parameters.values()
         if part.name not in shared and part.name != "self"
     ]
@@ -230,21 +226,49 @@ def _metrics() -> Iterator[tuple[str, Any]]:
                 yield f"judge.metrics.{module_name}.{name}", getattr(module, name)
 
 
-def options_list(functions: Mapping[str, Any]) -> str:
-    """Return the shared options with type, default and meaning, grouped by the functions that take them."""
+def options_list(functions: Mapping[str, Any], options: Mapping[str, Option]) -> str:
+    """Return the shared options with default and meaning, under their headings in the help of the command line."""
     takers: dict[str, list[str]] = {}
-    lines: dict[str, str] = {}
+    texts: dict[str, str] = {}
+    parameters: dict[str, Parameter] = {}
     for name, function in functions.items():
         for option, text in _documented(function)[1].items():
+            if option == "reasons":  # short for a value of `reply`, and no field of its own
+                continue
             takers.setdefault(option, []).append(name)
-            parameter = inspect.signature(function).parameters[option]
-            default = "" if parameter.default is None else f" = {parameter.default!r}"
-            kind = str(parameter.annotation).removesuffix(" | None")
-            lines.setdefault(option, f"- `{option}: {kind}{default}`: {text}")
-    groups: dict[str, list[str]] = {}
-    for option, names in takers.items():
-        groups.setdefault(", ".join(names), []).append(lines[option])
-    return "\n\n".join(f"**{names}**\n\n" + "\n".join(listed) for names, listed in groups.items())
+            texts.setdefault(option, text)
+            parameters.setdefault(option, inspect.signature(function).parameters[option])
+    everyone = {name for names in takers.values() for name in names}
+    groups: dict[str, list[str]] = {heading: [] for heading in get_args(Group)}
+    for option in sorted(texts, key=[*options].index):
+        default = parameters[option].default
+        is_off = default is None or default is False or default == ""
+        head = option if is_off else f"{option} = {default!r}"
+        text = texts[option].removesuffix(".") + _choices(parameters[option])
+        limits = _limits({*takers[option]}, everyone)
+        groups[options[option].group].append(f"- `{head}`: {text}{limits}.")
+    return "\n\n".join(
+        f"**{heading}**\n\n" + "\n".join(lines) for heading, lines in groups.items() if lines
+    )
+
+
+def _limits(takers: set[str], everyone: set[str]) -> str:
+    """Return which functions take an option, or which do not if these are fewer; "" if all take it."""
+    lacking = everyone - takers
+    if not lacking:
+        return ""
+    if len(takers) < len(lacking):
+        return f" (only {', '.join(sorted(takers))})"
+    return f" (not {', '.join(sorted(lacking))})"
+
+
+def _choices(parameter: Parameter) -> str:
+    """Return the values that an option may have, as a sentence's end; "" if they are not listed."""
+    literal = re.match(r"Literal\[(.*?)\]", str(parameter.annotation))
+    if literal is None:
+        return ""
+    *others, last = literal[1].replace("'", "").split(", ")
+    return f": {', '.join(others)} or {last}" if others else ""
 
 
 def page() -> str:
@@ -256,16 +280,17 @@ def page() -> str:
         blocks.append(f"## {task}")
         for name in names:
             blocks += _entry(name, public[name])
-    blocks += [*_errors(public), OPTIONS, options_list(functions), METRICS]
+    options = run_options("run") | run_options("plan", RankConfig)
+    blocks += [*_errors(public), OPTIONS, options_list(functions, options), METRICS]
     lines = []
     for name, function in _metrics():
         # The page on metrics describes the options of each.
-        options = {
+        described = {
             parameter.name: ""
             for parameter in inspect.signature(function).parameters.values()
             if parameter.kind in (Parameter.KEYWORD_ONLY, Parameter.VAR_KEYWORD)
         }
-        signature = _signature(name.removeprefix("judge.metrics."), function, options, types=False)
+        signature = _signature(name.removeprefix("judge.metrics."), function, described)
         lines.append(f"- `{_one_line(signature)}`")
     blocks.append("\n".join(lines))
     return "\n\n".join(block.strip() for block in blocks if block) + "\n"

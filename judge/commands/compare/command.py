@@ -48,9 +48,9 @@ def compare(
     """Compare two runs on the same texts: two results, or the folders of two runs.
 
     Texts match by item and system. For each shared column and system, the comparison has the mean
-    difference with interval and test, the items that changed most, new and vanished failures, and
-    the settings that differ. `judge.stats.run_differences` defines the numbers. For criteria with a
-    pass mark, it has the mark at which as many texts pass by the second run's judge.
+    difference with interval and test, the items that changed most, and new and vanished failures.
+    For criteria with a pass mark, it has the mark at which as many texts pass by the second run's
+    judge.
 
     Raises ConfigError for rankings and for runs without a common text or column; raises
     StorageError.

@@ -42,12 +42,11 @@ def improve(
 ) -> Improvement:
     """Have a model revise a criterion, and test the gain on ratings that no step has seen.
 
-    `criterion` is a name, a file, a sentence, keys, or a Criterion with a question. The data or
-    `ratings` have people's ratings of at least 20 items; `human` names them (default: the
-    criterion's name). `writer` writes the `revisions` and is the judge by default. They are tried on
-    a third of the items; the best one is tested on the others. `output` is the file to write if it
-    agrees significantly better with people, `out` a folder for all revisions. The other arguments
-    are documented at `judge.evaluate`.
+    `criterion` needs a question. The data or `ratings` have people's ratings of at least 20 items;
+    `human` names them (default: the criterion's name). `writer` writes the `revisions` and is the
+    judge by default. They are tried on a third of the items; the best one is tested on the others.
+    `output` is the file to write if it agrees significantly better with people, `out` a folder for
+    all revisions. The other arguments are those of `judge.evaluate`.
 
     Raises JudgeError. A failed judgment or an unusable revision raises nothing; the result counts
     them.

@@ -46,10 +46,10 @@ def label(
     """Let people rate texts in the browser, blind and in random order; return their ratings.
 
     Prints an address on this machine for each of the `raters` and serves it until everything is
-    rated, or until you interrupt it (Ctrl-C, or the stop button of a notebook). Each rating is
-    saved in the file `output` as it is made, so the same call resumes. `items` is a number of
-    random items, `repeat` the share of texts that each rater rates twice; with `pairwise`, raters
-    compare two texts. `data`, `criteria` and the other arguments are those of `judge.evaluate`.
+    rated, or until you interrupt it. Each rating is saved in the file `output` at once, so the same
+    call resumes. `items` is a number of random items, `repeat` the share of texts that each rater
+    rates twice; with `pairwise`, raters compare two texts. The other arguments are those of
+    `judge.evaluate`.
 
     The result has a row per rating, for `judge.evaluate(..., ratings=...)`. Raises JudgeError.
     """

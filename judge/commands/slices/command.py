@@ -38,11 +38,10 @@ def slices(
 ) -> Slices:
     """Compare slices of a run's data: the items with equal values in the column `by`.
 
-    `by` is for example "channel". `columns` are by default the criteria and the overall score, else
-    the first metric. A permutation test compares each slice's means with the means of all other
-    items, corrected for the number of slices, systems and columns. Pairs of systems that differ
-    significantly in the whole data are compared again in each slice, to find slices that contradict
-    the whole.
+    `columns` are by default the criteria and the overall score, else the first metric. A
+    permutation test compares each slice's means with the means of all other items, corrected for
+    the number of slices, systems and columns. Pairs of systems that differ significantly in the
+    whole data are compared again in each slice.
 
     Raises ConfigError for a ranking, a column that the data does not have, that differs between the
     texts of an item or has more than 50 values, and for an unknown column of scores; raises

@@ -56,18 +56,17 @@ def validate(
 ) -> Validation:
     """Compare the judges of a result, or of a run's folder, with human ratings by criterion.
 
-    The ratings are in `Sample.human`. Baselines (length, and ROUGE-1, -2 and -L: stemmed, mean over
-    the references) are taken from the result or computed now. One rater is compared with the mean of
-    the others, if `Sample.ratings` has several. A text without a score or rating does not count, nor
-    does a rating that was used to make a prompt. `judge.stats.correlation` defines the numbers.
+    Baselines (length, and ROUGE-1, -2 and -L: stemmed, mean over the references) are taken from the
+    result or computed now. If there are several raters, each is compared with the mean of the
+    others. A text without a score or rating does not count, nor does a rating that was used to make
+    a prompt.
 
     The judges of `others` are compared with the same ratings on the texts that both runs have, and
     with each other. `ratings` are people's, in a file, a DataFrame or a list of dicts; they replace
     those of the same criteria in the first run. `rating_criterion` is their criterion, if they name
-    none. `where` selects texts: {"lang": "ja"}. `level` is
-    the correlation that reports show: within-items, all-texts or systems. `calibrate` also estimates
-    the systems' means on people's scale (`judge.stats.calibration`). `epsilon` is the judge's
-    advantage in the alternative annotator test (`judge.stats.alt_test`).
+    none. `where` selects texts: {"lang": "ja"}. `level` is the correlation that reports show:
+    within-items, all-texts or systems. `calibrate` also estimates the systems' means on people's
+    scale. `epsilon` is the judge's advantage in the alternative annotator test.
 
     Raises ConfigError for a folder without a scored run, DataError if no text was rated or shared,
     StorageError.

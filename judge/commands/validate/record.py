@@ -22,9 +22,9 @@ class Validation(plugins.Reported):
     """The agreement of judges with people's ratings, by criterion; of a ranking `preferences`
     alone.
 
-    `notes` are warnings about the data. `calibrated` are the means on people's scale and
-    `pass_rates` the pass rates by people's verdicts, if requested. `level` is the one that reports
-    show.
+    `calibrated` are the means on people's scale and `pass_rates` the pass rates by people's
+    verdicts, if requested. `level` is the one that reports show. `notes` are warnings about the
+    data.
     """
 
     VIEW: ClassVar[str] = "judge.commands.validate.view:view"
