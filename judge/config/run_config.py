@@ -295,11 +295,7 @@ class RunConfig(BaseModel):
         "AMOUNT",
     )
     deadline: float | None = _option(
-        None,
-        "Limits and cost",
-        "Stop judging after this many seconds; re-run to resume.",
-        "SECONDS",
-        gt=0,
+        None, "Limits and cost", "Stop judging after N seconds; re-run to resume.", "SECONDS", gt=0
     )
     rpm: int | None = _option(
         None,
@@ -315,7 +311,7 @@ class RunConfig(BaseModel):
         64, "Limits and cost", "Maximum requests in flight.", "N", ge=1, le=10_000
     )
     timeout: float = _option(
-        120.0, "Limits and cost", "Longest wait for a reply, in seconds.", "SECONDS", gt=0
+        120, "Limits and cost", "Seconds to wait for a reply.", "SECONDS", gt=0
     )
     retries: int = _option(5, "Limits and cost", "Retries of a failed request.", "N", ge=0)
     cache: Path | Literal[False] | None = _option(
