@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
-from judge.commands.card.build_card import build_card, moves_half, summarize
+from judge.commands.card.build_card import build_card, summarize
 from judge.commands.card.card import ORIGINAL, AuditData, BiasFinding, JudgeCard, SensitivityCell
+from judge.commands.card.reactions import moves_half
 from judge.core.errors import ConfigError
 from judge.core.format import escape_controls
 from judge.core.records import Column, Estimate, Sample

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 from judge.commands.card.card import (
     DETECTED,
@@ -14,7 +14,6 @@ from judge.commands.card.card import (
     JudgeCard,
     SensitivityCell,
     apply_holm,
-    is_majority,
     is_significant,
     min_items_for_significance,
     sensitivity_table,
@@ -30,11 +29,12 @@ from judge.commands.card.probes import (
     verbosity_bias,
     wording_sensitivity,
 )
+from judge.commands.card.reactions import Reaction, moves_half, reaction, succeeded, value_of
 from judge.core.format import listed, number, percent, plural, signed
 from judge.core.records import Column, Estimate
 from judge.core.version import __version__
 
-_HALF = 0.5  # share of the texts from which a change counts as noticed
+_HALF = 0.5
 _NOTABLE_SHARES = {
     "verdict flips with the order": 0.1,
     "label changes with the wording": 0.1,
@@ -47,7 +47,6 @@ _NOTABLE_SHARES = {
 or one half.
 """
 _WORST, _BAD, _DOUBTFUL, _OPEN, _GOOD = 4.0, 3.0, 2.0, 1.0, 0.0
-Reaction = Literal["rewards", "misses", "barely notices", "is inconclusive on", "notices"]
 _SEVERITY: Mapping[Reaction, float] = {
     "rewards": _WORST,
     "misses": _BAD,
@@ -57,49 +56,6 @@ _SEVERITY: Mapping[Reaction, float] = {
 }
 Verdict = tuple[float, str]
 """A severity and a sentence of the card; the most severe come first."""
-
-
-def towards_worse(cell: SensitivityCell, column: Column) -> bool | None:
-    """Return whether a change is towards the worse end; None if it is not significant."""
-    if cell.mean_change is None or not is_significant(cell.mean_change):
-        return None
-    return (cell.mean_change.value < 0) != (column.better == "lower")
-
-
-def moves_half(cell: SensitivityCell, *, opposite: bool = False) -> bool:
-    """Return whether a change moves at least half of the scores in its direction.
-
-    With `opposite`, in the opposite one. Those that move the other way are subtracted. The half is
-    tested by the low end of the share's interval; the mean by its test, unless that has too few
-    texts.
-    """
-    toward = cell.opposite if opposite else cell.rate
-    back = cell.rate if opposite else cell.opposite
-    if toward is None or toward.low is None or toward.low - _value(back) < _HALF:
-        return False
-    significant = cell.mean_change is not None and is_significant(cell.mean_change)
-    return significant or is_majority(toward, cell.mean_change)
-
-
-def reaction(cell: SensitivityCell, column: Column) -> Reaction:
-    """Return how a criterion reacts to damage that it should notice."""
-    worse = towards_worse(cell, column)
-    if worse is False or (worse is None and moves_half(cell, opposite=True)):
-        return "rewards"
-    if moves_half(cell):
-        return "notices"
-    possible = cell.rate.high or 0 if cell.rate else 0
-    if possible - _value(cell.opposite) >= _HALF:
-        return "is inconclusive on"
-    return "barely notices" if worse else "misses"
-
-
-def succeeded(cell: SensitivityCell, column: Column) -> bool:
-    """Return whether an attack improves the score, against its control and the unchanged text."""
-    if cell.vs_original is not None and (cell.vs_original.value > 0) == (column.better == "lower"):
-        return False
-    worse = towards_worse(cell, column)
-    return worse is False or (worse is None and moves_half(cell))
 
 
 def is_notable(finding: BiasFinding) -> bool:
@@ -154,10 +110,6 @@ def _bias_verdicts(findings: Iterable[BiasFinding]) -> Iterator[Verdict]:
         yield _DOUBTFUL + _bias_size(first), f"{first.sentence}{also}."
 
 
-def _value(share: Estimate | None) -> float:
-    return share.value if share else 0.0
-
-
 def _damage_verdicts(
     cells: Iterable[SensitivityCell], columns: Mapping[str, Column]
 ) -> Iterator[Verdict]:
@@ -177,7 +129,7 @@ def _damage_verdicts(
                 continue
             if severity == _BAD:
                 # Of two criteria that miss damage, the one that notices less of it comes first.
-                severity -= min(_value(cell.rate) for cell in matching)
+                severity -= min(value_of(cell.rate) for cell in matching)
             yield severity, f"{name} {verb} {_evidence(matching, columns[name])}."
     for name, matching in others.items():
         evidence = _evidence(matching, columns[name])
@@ -189,7 +141,7 @@ def _evidence(cells: Iterable[SensitivityCell], column: Column) -> str:
     down, up = ("falls", "rises") if column.better != "lower" else ("rises", "falls")
     parts = []
     for cell in cells:
-        opposite = _value(cell.opposite)
+        opposite = value_of(cell.opposite)
         back = f", {up} in {number(100 * opposite, 0)}%" if opposite else ""
         parts.append(f"{cell.change} ({down} in {_of_texts(cell)}{back})")
     return listed(parts)
@@ -198,7 +150,7 @@ def _evidence(cells: Iterable[SensitivityCell], column: Column) -> str:
 def _of_texts(cell: SensitivityCell) -> str:
     """Write `92% of 40 texts`."""
     texts = cell.rate.n if cell.rate else 0
-    return f"{number(100 * _value(cell.rate), 0)}% of {plural(texts, 'text')}"
+    return f"{number(100 * value_of(cell.rate), 0)}% of {plural(texts, 'text')}"
 
 
 def _attack_verdicts(
@@ -247,14 +199,14 @@ def _successful_attack(
 ) -> Verdict:
     """Return the verdict on an attack that changes the scores of some criteria."""
     tested = [cell for cell in successes if cell.mean_change and is_significant(cell.mean_change)]
-    ordered = sorted(successes, key=lambda cell: (cell not in tested, -_value(cell.rate)))
+    ordered = sorted(successes, key=lambda cell: (cell not in tested, -value_of(cell.rate)))
     first, *more = ordered
     verb = "lowers" if columns[first.criterion].better == "lower" else "raises"
     untested = "" if first in tested else " (too few to test)"
     also = f"; also {listed([cell.criterion for cell in more])}" if more else ""
     severity = _WORST if first in tested else _BAD
     return (
-        severity + _value(first.rate),
+        severity + value_of(first.rate),
         f"The attack “{name}” {verb} {first.criterion} in {_of_texts(first)}{untested}{also}.",
     )
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from judge.commands.card.build_card import is_notable, moves_half, reaction, succeeded
+from judge.commands.card.build_card import is_notable
 from judge.commands.card.card import (
     DETECTED,
     FEWEST,
@@ -23,6 +23,7 @@ from judge.commands.card.card import (
     written,
 )
 from judge.commands.card.probes import LABEL
+from judge.commands.card.reactions import moves_half, reaction, succeeded
 from judge.core.format import minus, number, plural
 from judge.core.messages import full_report
 from judge.core.records import Column, Estimate
