@@ -310,9 +310,7 @@ class RunConfig(BaseModel):
     max_concurrency: int = _option(
         64, "Limits and cost", "Maximum requests in flight.", "N", ge=1, le=10_000
     )
-    timeout: float = _option(
-        120, "Limits and cost", "Seconds to wait for a reply.", "SECONDS", gt=0
-    )
+    timeout: float = _option(120.0, "Limits and cost", "Seconds to await a reply.", "SECONDS", gt=0)
     retries: int = _option(5, "Limits and cost", "Retries of a failed request.", "N", ge=0)
     cache: Path | Literal[False] | None = _option(
         None, "Limits and cost", "Folder of the reply cache (default: ~/.cache/judge).", "DIR"
