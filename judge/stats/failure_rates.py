@@ -1,0 +1,101 @@
+"""Failed judgments by system: the share of each, and whether the shares differ between systems."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from judge.core.records import Column, Estimate, Failure, Provenance, Score, is_unwritten
+from judge.core.signature import Signature
+from judge.stats.bootstrap import item_means
+from judge.stats.system_differences import Comparison, Difference, compare
+from judge.table import Table
+
+_FAILED = Column("failed judgments", "criterion", Signature(), 0.0, 1.0, better="lower")
+
+
+@dataclass(frozen=True, slots=True)
+class SystemFailures:
+    """The `failed` of a system's `judgments`.
+
+    `share` (0–1) is the mean over items of the share of the item's judgments that failed, with the
+    interval of `mean_interval` over items.
+    """
+
+    system: str
+    failed: int
+    judgments: int
+    share: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class FailuresBySystem:
+    """The failed judgments of each system, in the order of the systems, and their comparison.
+
+    A difference in `comparison` is the share of one system minus that of another, paired by item,
+    with the p of sign flips and Holm's correction over all pairs of systems. `comparison` is None
+    without any judgment.
+    """
+
+    systems: tuple[SystemFailures, ...] = ()
+    comparison: Comparison | None = None
+
+    @property
+    def most(self) -> SystemFailures | None:
+        """The system with the largest share of failures, the first of several; None without any."""
+        return max(self.systems, key=lambda system: system.share.value, default=None)
+
+    @property
+    def clearest_difference(self) -> Difference | None:
+        """The difference with the smallest corrected p; None if there is no test."""
+        differences = self.comparison.differences if self.comparison else ()
+        p_values = [difference.adjusted for difference in differences]
+        tested = [p for p in p_values if p is not None]
+        return differences[p_values.index(min(tested))] if tested else None
+
+    @property
+    def differ(self) -> bool:
+        """Whether two systems differ significantly in their share of failures."""
+        clearest = self.clearest_difference
+        return clearest is not None and clearest.apart
+
+
+def failures_by_system(
+    table: Table, columns: Collection[str] | None = None, *, seed: int = 0
+) -> FailuresBySystem:
+    """Return how many judgments of single texts failed for each system, and test the differences.
+
+    `columns` are the criteria that count, together; the default is all columns of criteria. A text
+    without a score and without a failure was not judged and does not count, nor does one that its
+    system could not write. Judgments of one item depend on each other, so intervals and tests are
+    over items.
+    """
+    if columns is None:
+        columns = [column.name for column in table.columns if column.kind == "criterion"]
+    judged = Counter[tuple[str, str]]()
+    failed = Counter[tuple[str, str]]()
+    for row in table.rows():
+        if row.column not in columns or row.opponent or is_unwritten(row):
+            continue
+        judged[row.key] += 1
+        if isinstance(row, Failure):
+            failed[row.key] += 1
+    scores = []
+    for (item, system), n in judged.items():
+        share = failed[item, system] / n
+        scores.append(Score(item, system, _FAILED.name, share, Provenance("single")))
+    if not scores:
+        return FailuresBySystem()
+    failure_table = Table(table.samples, (_FAILED,), tuple(scores))
+    (comparison,) = compare(failure_table, seed=seed)
+    shares = item_means(failure_table)
+    systems = []
+    for system in table.systems:
+        share_of_system = shares.get((system, _FAILED.name))
+        if share_of_system is None:
+            continue
+        n_failed = sum(number for text, number in failed.items() if text[1] == system)
+        n_judged = sum(number for text, number in judged.items() if text[1] == system)
+        systems.append(SystemFailures(system, n_failed, n_judged, share_of_system))
+    return FailuresBySystem(tuple(systems), comparison)
