@@ -390,6 +390,7 @@ def test_repeats_are_the_spread_of_draws_at_each_temperature(make: Any) -> None:
     assert spreads["c", "spread at temperature 1"].estimate.value == pytest.approx(
         stdev([3, 3, 3, 4, 4]) / sqrt(3)
     )
+    assert spreads["c", "same score each time at temperature 1"].estimate == wilson_interval(2, 3)
 
 
 # Settled

@@ -46,6 +46,8 @@ _REWARDED_BY_COPYING = "consistency"
 """The criterion that copying the source does raise, so that a rise is no bias."""
 _ROUNDING = 1e-12
 _COLLINEAR = 1e-6  # share of a driver's variance below which the other driver explains all of it
+IDENTICAL_SCORES = "same score each time"
+"""Measure of repeats: the share of texts whose repeated scores are all equal."""
 LABEL = "label "
 """Prefix of a label in the name of a finding about its share."""
 _MOST_LABELS = 11  # a scale with more labels gets no share for each label
@@ -540,3 +542,6 @@ def repeatability(evidence: AuditData, seed: int) -> Iterator[BiasFinding]:
             ]
             measure = f"spread at temperature {temperature:g}"
             yield from _spread("repeats", name, measure, spreads, seed)
+            n_identical = sum(spread <= _TOLERANCE for spread in spreads)
+            measure = f"{IDENTICAL_SCORES} at temperature {temperature:g}"
+            yield from _share("repeats", name, measure, n_identical, len(spreads))
