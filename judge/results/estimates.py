@@ -355,6 +355,8 @@ def _of_rated_row(criterion: str, row: Row) -> Iterator[EstimateRow]:
         )
     for measure, estimate in row.agreement.estimates.items():
         yield _row("agreement", criterion, estimate, measure=measure, subject=row.name)
+    if row.exact is not None:
+        yield _row("agreement", criterion, row.exact, measure="exact", subject=row.name)
     if row.calibration is not None:
         yield _row("calibration_error", criterion, row.calibration.error, subject=row.name)
         yield _row("bias", criterion, row.calibration.bias, subject=row.name)

@@ -62,6 +62,7 @@ class Compared:
     baseline cannot be compared. `alt_test` is a judge's in a validation: may it replace a rater?
     `directed` is false for a baseline without a better direction, such as length. `passes` says
     which texts pass by the judge and by people; `no_passes` why people's ratings do not allow it.
+    `exact` is the share of texts (0–1) to which the judge and people's mean give the same label.
     """
 
     name: str
@@ -80,6 +81,7 @@ class Compared:
     directed: bool = True
     passes: PassAgreement | None = None
     no_passes: str | None = None
+    exact: Estimate | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +218,7 @@ def _row_record(row: Row) -> Compared:
         directed=row.directed,
         passes=row.passes,
         no_passes=row.no_passes or None,
+        exact=row.exact,
     )
 
 
@@ -292,6 +295,7 @@ def _read_row(record: Compared) -> Row:
         record.directed,
         record.passes,
         record.no_passes or "",
+        record.exact,
     )
 
 

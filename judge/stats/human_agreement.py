@@ -39,7 +39,12 @@ from judge.stats.correlation import (
     rater_correlation,
 )
 from judge.stats.paired_differences import holm, sign_flip
-from judge.stats.pass_agreement import PassAgreement, pass_agreement, people_passes
+from judge.stats.pass_agreement import (
+    PassAgreement,
+    pass_agreement,
+    people_passes,
+    share_over_items,
+)
 from judge.stats.raters import Rater, Votes, raters, votes_of
 from judge.stats.rating_scales import on_scale
 from judge.table import Table, matrix
@@ -87,6 +92,7 @@ class Row:
     directed: bool = True
     passes: PassAgreement | None = None
     no_passes: str = ""
+    exact: Estimate | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -639,7 +645,8 @@ def _compared(
     curve = calibration(values, ratings, edges(scale), bootstrap)
     reason = "" if curve else "no text has both a value and a rating"
     agreement = _agreement(values, ratings, points, bootstrap)
-    row = replace(row, agreement=agreement, calibration=curve, no_calibration=reason)
+    exact = _exact_agreement(values, ratings, points) if points else None
+    row = replace(row, agreement=agreement, calibration=curve, no_calibration=reason, exact=exact)
     if epsilon is None or reason:
         return row
     votes = votes_of(usable, name)
@@ -673,6 +680,15 @@ def _agreement(
         return alpha
     kappa = agree(_nearest(both, points), _KAPPA, bootstrap)
     return Agreement({**alpha.estimates, **kappa.estimates}, {**alpha.lacking, **kappa.lacking})
+
+
+def _exact_agreement(values: Floats, ratings: Floats, points: Sequence[float]) -> Estimate | None:
+    """Return the share of texts with the same nearest point, with the interval of
+    `share_over_items`.
+    """
+    has_both = ~(np.isnan(values) | np.isnan(ratings))
+    same = has_both & (_nearest(values, points) == _nearest(ratings, points))
+    return share_over_items("exact agreement", same, has_both)
 
 
 def _nearest(values: Floats, points: Sequence[float]) -> Floats:
