@@ -67,11 +67,16 @@ ERRORS = "Errors"
 # Classes that users create; of all others they read the fields.
 CREATED = {"Sample", "Scale", "ScriptedProvider"}
 
-# Their fields are described on these pages.
+# These pages describe the rest; the reference has only the first paragraph of the docstring.
+SCORES = "[scores.parquet](results.md#scoresparquet) describes the fields."
 DESCRIBED = {
     "Criterion": "[Criteria](criteria.md#levels-examples-checklists) describes the fields.",
-    "Provenance": "[scores.parquet](results.md#scoresparquet) describes the fields.",
+    "Failure": SCORES,
+    "Provenance": SCORES,
+    "Provider": "[Extend judge](extending.md#a-provider) has an example.",
     "RunInfo": "[run.json](results.md#runjson) describes the fields.",
+    "Score": SCORES,
+    "load_samples": "[Your data](running.md#your-data) describes the columns.",
 }
 
 # What only judge itself uses, of classes that users see, and what another name gives more simply.
@@ -134,7 +139,7 @@ def _signature(name: str, function: Any, shared: Mapping[str, str]) -> str:
     parameters = [
         part.replace(annotation=part.empty)
         for part in signature.parameters.values()
-        if part.name not in shared and part.name != "self"
+        if part.name not in shared and part.name not in ("self", "cls")
     ]
     if shared:
         parameters.append(Parameter("options", Parameter.VAR_KEYWORD))
@@ -165,6 +170,8 @@ def _entry(name: str, function: Any) -> Iterator[str]:
     """Yield the heading of a name, then its signature or its fields, its docstring and its members."""
     text, shared = _documented(function)
     text = _without_errors(text)
+    if name in DESCRIBED:
+        text = f"{text.partition(chr(10) * 2)[0]} {DESCRIBED[name]}"
     internal = INTERNAL.get(name, set())
     yield f"### `judge.{name}`"
     if not inspect.isclass(function):
@@ -173,8 +180,6 @@ def _entry(name: str, function: Any) -> Iterator[str]:
         return
     if name in CREATED:
         yield f"```\n{_signature(f'judge.{name}', function, shared)}\n```"
-    if name in DESCRIBED:
-        text = f"{text.partition(chr(10) * 2)[0]} {DESCRIBED[name]}"
     yield text
     if fields := [field for field in _fields(name, function) if f"`{field}`" not in text]:
         others = "Other fields: " if "`" in text else "Fields: "
@@ -195,7 +200,7 @@ def _entry(name: str, function: Any) -> Iterator[str]:
 
 def _fields(name: str, function: type) -> list[str]:
     """Return the names of the fields of a class; none if its signature or the page linked has them."""
-    if name in CREATED | {"Provenance"} or not hasattr(function, "__match_args__"):
+    if name in CREATED | {"Criterion", "Provenance"} or not hasattr(function, "__match_args__"):
         return []
     internal = INTERNAL.get(name, set())
     return [field for field in inspect.signature(function).parameters if field not in internal]
