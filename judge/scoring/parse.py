@@ -191,7 +191,7 @@ def _find_beside_quotes(
 ) -> ParsedScore:
     """Return the score of a reply with lines `Quote: …`, which are replaced by spaces.
 
-    Spaces, because a score's position must still fit the tokens (decision 77).
+    Spaces, because a score's position must still fit the tokens (decision 54).
     """
     quotes: list[str] = []
 

@@ -564,7 +564,7 @@ def average_draws(
         messages.append(f"{unanswered} of {requested} draws were not answered")
     readings = {score.reading for score in parsed}
     likeliest = [score for score in parsed if score.label == weights.argmax]
-    # Of several quotations, the most frequent one of the likeliest label counts (decision 77).
+    # Of several quotations, the most frequent one of the likeliest label counts.
     quote_counts = Counter(score.quote for score in likeliest if score.quote)
     provenance = _provenance(
         "samples",

@@ -257,6 +257,16 @@ def test_a_decision_is_short(page: Path) -> None:
     assert len(" ".join(lines).split()) <= 250
 
 
+def test_decisions_cited_in_comments_exist() -> None:
+    numbers = {int(page.name[:4]) for page in DECISIONS}
+    missing = []
+    for path in python_files():
+        for number in re.findall(r"\(decision (\d+)\)", path.read_text("utf-8")):
+            if int(number) not in numbers:
+                missing.append((path.name, number))  # noqa: PERF401
+    assert missing == []
+
+
 def test_the_list_of_decisions_has_their_titles() -> None:
     index = (ROOT / "docs/decisions/README.md").read_text("utf-8")
     listed = re.findall(r"^- \[(\d+)\]\(([\w.-]+)\) (.+)$", index, re.MULTILINE)
