@@ -31,6 +31,17 @@ _QUESTION_TEMPLATE = re.compile(
     r'\s*{% extends "layouts/(?:question|pairwise_question|checklist)\.jinja" %}\n'
     r'({% set shown_fields = \[(\("(\w+)", \3\), )*\] %}\n)?'
 )
+# Text without jinja's syntax: it ends before `{{`, `{%` or `{#`.
+_PLAIN = r"(?:(?!\{[{%#]).)*"
+_START_TAG = r"\{%[-+]?\s*block\s+\w+\s*[-+]?%\}"  # `{% block scale %}`
+_END_TAG = r"\{%[-+]?\s*endblock(?:\s+\w+)?\s*[-+]?%\}"  # `{% endblock %}`
+CRITERION_BLOCK = re.compile(
+    r"(?P<start>\{%[-+]?\s*block\s+criterion\s*[-+]?%\}\n?)"
+    rf"{_PLAIN}(?:{_START_TAG}{_PLAIN}{_END_TAG}{_PLAIN})*"
+    r"(?P<end>\{%[-+]?\s*endblock(?:\s+criterion)?\s*[-+]?%\})",
+    re.DOTALL,
+)
+"""A block `criterion` of text alone, which may have parts that are blocks of text."""
 _REFERENCES = (nodes.Extends, nodes.Include, nodes.Import, nodes.FromImport)
 # Keys that a template has to show, or the judge would not know of them.
 _SHOWN_KEYS = {"levels", "examples", "cite"}

@@ -20,6 +20,7 @@ from judge.core.records import Criterion, Sample
 from judge.criteria.header import front_matter, levels_of_scale
 from judge.criteria.render import render_drafting_prompt
 from judge.criteria.sandbox import fenced
+from judge.criteria.template import CRITERION_BLOCK
 from judge.metrics.text_features import ngrams
 from judge.scoring import json_reply
 
@@ -35,17 +36,6 @@ _SYNTAX = ("{{", "{%", "{#", "}}", "%}", "#}")
 # Control characters but the line feed, and Unicode's line and paragraph separators.
 _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029]")
 _KEYS = ("question", "levels", "reason")
-# Text without jinja's syntax: it ends before `{{`, `{%` or `{#`.
-_PLAIN = r"(?:(?!\{[{%#]).)*"
-_START_TAG = r"\{%[-+]?\s*block\s+\w+\s*[-+]?%\}"  # `{% block scale %}`
-_END_TAG = r"\{%[-+]?\s*endblock(?:\s+\w+)?\s*[-+]?%\}"  # `{% endblock %}`
-_BLOCK = re.compile(
-    r"(?P<start>\{%[-+]?\s*block\s+criterion\s*[-+]?%\}\n?)"
-    rf"{_PLAIN}(?:{_START_TAG}{_PLAIN}{_END_TAG}{_PLAIN})*"
-    r"(?P<end>\{%[-+]?\s*endblock(?:\s+criterion)?\s*[-+]?%\})",
-    re.DOTALL,
-)
-"""A block `criterion` of text alone, which may have parts that are blocks of text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +119,7 @@ def read_wording(entry: str, output: Path | None, language: str) -> Wording:
         file_text = front_matter(criterion.template).removeprefix("---\n")
     in_block = suffix == ".jinja" and not criterion.question
     wording = Wording(criterion, path, file_text, in_block)
-    if in_block and len(_BLOCK.findall(file_text)) != 1:
+    if in_block and len(CRITERION_BLOCK.findall(file_text)) != 1:
         raise CriterionError(
             f"{source}: judge cannot replace its wording: it needs one block `criterion` of plain "
             f"text, without {{{{ and {{% in it (blocks of plain text inside are fine). Or write "
@@ -295,7 +285,7 @@ def revised(wording: Wording, revision: Revision, seen: Collection[str]) -> tupl
     file_text = wording.text
     values: dict[str, Any] = {}
     if wording.in_block:
-        file_text = _BLOCK.sub(
+        file_text = CRITERION_BLOCK.sub(
             lambda match: f"{match['start']}{revision.question}\n{match['end']}", file_text
         )
     else:
