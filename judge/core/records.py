@@ -28,6 +28,8 @@ Question = Literal["score", "choice", "predicate"]
 Judged = Literal["output", "conversation"]
 """What a criterion judges: the output alone, or the whole conversation that ends with it."""
 Ask = Literal["together", "each"]
+Ignored = Literal["sentence order"]
+"""What a score must not depend on."""
 """How the questions of a checklist are asked: all in one request, or in a request each."""
 Unit = Literal["judgment", "question", "output"]
 """What plans and progress count: judgments, single questions of checklists, or outputs to write."""
@@ -51,6 +53,12 @@ _OPTIONAL_PART = re.compile(
     r"^{% (?:el)?if this\.(levels|examples|cite) %}{% block \1 %}\n"
     r".*?^{% endblock %}(?:{% endif %})?\n",
     re.DOTALL | re.MULTILINE,
+)
+# A header between two lines "---" at the start of a template.
+_HEADER = re.compile(r"\A---[ \t]*\n.*?^---[ \t]*$", re.DOTALL | re.MULTILINE)
+# `ignores: [sentence order]`, or a key and the lines of its list: what shapes no prompt.
+_KEY_OF_TESTS = re.compile(
+    r"^(?:ignores|paraphrases):.*\n(?:\n*(?:[ \t]+\S|-[ \t]).*\n)*", re.MULTILINE
 )
 # Relative, and in points of the scale.
 _ROUNDING = 1e-9
@@ -271,6 +279,9 @@ class Criterion:
     number. `cite` asks for the sentence that decided the score. `judged` is the output, or
     the whole conversation that ends with it. `seen` has the digests of texts
     whose ratings no estimate may use.
+
+    `paraphrases` are three other wordings of the question, and `ignores` names what the score must
+    not depend on. Both are for tests of the judge and change no prompt and no digest.
     """
 
     name: str
@@ -301,6 +312,8 @@ class Criterion:
     seen: frozenset[str] = frozenset()
     guarded: frozenset[str] = frozenset()
     better: Better = "higher"
+    paraphrases: tuple[str, ...] = ()
+    ignores: tuple[Ignored, ...] = ()
     said: tuple[Any, ...] = field(default=(), repr=False, compare=False)
 
     @property
@@ -369,11 +382,12 @@ class Criterion:
         """The SHA-256, in hex, of all templates, and of `told` if it differs from the header.
 
         Optional parts of a template count only if the criterion uses them, because the prompts are
-        the same without them.
+        the same without them. Keys that are only for tests of the judge do not count.
         """
         templates = {PurePath(self.path).name: self.template, **self.layouts}
         parts: list[Any] = []
         for name, text in templates.items():
+            text = _HEADER.sub(_without_keys_of_tests, text)
             parts.append((name, _OPTIONAL_PART.sub(self._part_if_used, text)))
         if self.told != self.said:
             parts.append(self.told)
@@ -381,6 +395,10 @@ class Criterion:
 
     def _part_if_used(self, match: re.Match[str]) -> str:
         return match[0] if getattr(self, match[1]) else ""
+
+
+def _without_keys_of_tests(header: re.Match[str]) -> str:
+    return _KEY_OF_TESTS.sub("", header[0])
 
 
 @dataclass(frozen=True, slots=True)

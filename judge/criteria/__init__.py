@@ -25,6 +25,7 @@ from judge.criteria.loading import (
     task_of,
     validate_name,
 )
+from judge.criteria.own_question import own_question, with_questions
 from judge.criteria.template import (
     builtin_prompts,
     is_packaged,
@@ -51,6 +52,7 @@ __all__ = [
     "load",
     "no_default_of_unwritten",
     "of_file_text",
+    "own_question",
     "paraphrase",
     "proposed_criteria",
     "read_steps",
@@ -61,6 +63,7 @@ __all__ = [
     "template_texts",
     "validate_name",
     "with_lists",
+    "with_questions",
     "with_values",
     "write_lists",
 ]

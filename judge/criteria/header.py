@@ -27,12 +27,26 @@ from judge.core.invalid_values import first_invalid_value
 from judge.core.label_spellings import fold, format_decimal, label_index
 from judge.core.messages import option
 from judge.core.plugins import unknown_name_message
-from judge.core.records import ALIASES, Ask, Better, ChecklistQuestion, Judged, ReplyKind, Scale
+from judge.core.records import (
+    ALIASES,
+    Ask,
+    Better,
+    ChecklistQuestion,
+    Ignored,
+    Judged,
+    ReplyKind,
+    Scale,
+)
 from judge.criteria.checklist import read_questions, yes_no
 from judge.text import DEFAULT_LANGUAGE
 
 MAX_LABELS = 1_000
 MAX_EXAMPLES = 20
+N_PARAPHRASES = 3
+_LONGEST_PARAPHRASE = 2_000  # characters
+_TEMPLATE_SYNTAX = ("{{", "{%", "{#", "}}", "%}", "#}")
+# Control characters but the line feed, and Unicode's line and paragraph separators.
+_CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029]")
 _LARGEST_VALUE = 1_000_000_000
 # A header between two lines "---" at the start of a text.
 _HEADER = re.compile(r"\A---[ \t]*\n(?P<yaml>.*?)^---[ \t]*$", re.DOTALL | re.MULTILINE)
@@ -210,6 +224,27 @@ def _questions(raw: Any) -> tuple[ChecklistQuestion, ...] | str:
     return column
 
 
+def read_paraphrases(texts: list[str]) -> list[str]:
+    """Return the other wordings of a question, without white space around them.
+
+    Raises ValueError unless they are three different texts that can stand in a template.
+    """
+    wordings = [text.strip() for text in texts]
+    if wordings and len(wordings) != N_PARAPHRASES:
+        raise ValueError(f"write {N_PARAPHRASES} wordings of the question, not {len(wordings)}")
+    for number, wording in enumerate(wordings, 1):
+        if not wording or len(wording) > _LONGEST_PARAPHRASE:
+            raise ValueError(
+                f"wording {number} is empty, or has over {_LONGEST_PARAPHRASE:,} characters"
+            )
+        if any(sign in wording for sign in _TEMPLATE_SYNTAX) or _CONTROL.search(wording):
+            raise ValueError(f"wording {number} has template syntax or control characters")
+        first = wordings.index(wording) + 1
+        if first < number:
+            raise ValueError(f"wordings {first} and {number} are the same")
+    return wordings
+
+
 # The type of the errors of keys that do not fit together.
 _PROBLEM = "header"
 
@@ -284,6 +319,12 @@ class Header(BaseModel):
     cite: bool = Field(
         False, description="Whether the judge quotes the sentence that decided the score."
     )
+    paraphrases: Annotated[list[str], AfterValidator(read_paraphrases)] = Field(
+        [], description="Three other wordings of the question, to test the judge with."
+    )
+    ignores: list[Ignored] = Field(
+        [], description="What the score must not depend on, to test the judge: [sentence order]."
+    )
     seen: list[Annotated[str, Field(pattern="^[0-9a-f]{16}$")]] = Field(
         [], description="Digests of texts whose ratings were used; no estimate uses them."
     )
@@ -325,7 +366,7 @@ class Header(BaseModel):
             raise _problem("scale", f"the answers of a checklist are {hint}")
         if self.reply != "score":
             raise _problem("reply", "the answers of a checklist are yes or no alone")
-        for key in ("levels", "allow_half", "examples", "cite"):
+        for key in ("levels", "allow_half", "examples", "cite", "paraphrases"):
             if getattr(self, key):
                 raise _problem(key, "does not go with questions:")
         if self.better == "lower":

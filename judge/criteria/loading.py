@@ -21,6 +21,7 @@ from judge.core.records import Criterion, Sample, Scale, whole, whole_value
 from judge.criteria.checklist import has_questions, questions_of, yes_no
 from judge.criteria.examples import check_examples, read_examples
 from judge.criteria.header import Header, front_matter, make_header, read_header, template_body
+from judge.criteria.own_question import check_paraphrases
 from judge.criteria.render import (
     input_names,
     inputs,
@@ -491,6 +492,8 @@ def _of_text(text: str, name: str, path: str, language: str, *, pairwise: bool) 
         cite=header.cite,
         judged=header.judged,
         seen=frozenset(header.seen),
+        paraphrases=tuple(header.paraphrases),
+        ignores=tuple(header.ignores),
         **_derived(header),
     )
     # A digest covers examples in the header; of examples in a file the header has only its name.
@@ -503,7 +506,9 @@ def _of_text(text: str, name: str, path: str, language: str, *, pairwise: bool) 
         raise CriterionError(
             f"{path}: question: the template never prints it; put {{{{ this.question }}}} into it"
         )
-    return with_needs(criterion)
+    criterion = with_needs(criterion)
+    check_paraphrases(criterion)
+    return criterion
 
 
 def _with_template(text: str, header: Header, path: str, *, pairwise: bool) -> str:
@@ -638,7 +643,9 @@ def finalize(criterion: Criterion, *, pairwise: bool = False) -> Criterion:
     )
     if front_matter(result.template):
         _check_template_header(result)
-    return with_needs(replace(result, layouts=read_layouts(result)))
+    result = with_needs(replace(result, layouts=read_layouts(result)))
+    check_paraphrases(result)
+    return result
 
 
 def _keys_of_criterion(criterion: Criterion) -> dict[str, Any]:
@@ -652,6 +659,8 @@ def _keys_of_criterion(criterion: Criterion) -> dict[str, Any]:
         "levels": dict(raw.levels),
         "better": raw.better,
         "pass_at": raw.pass_at,
+        "paraphrases": list(raw.paraphrases),
+        "ignores": list(raw.ignores),
     }
     if raw.is_checklist:
         if raw.scale == Criterion("").scale:

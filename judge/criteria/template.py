@@ -46,7 +46,16 @@ _REFERENCES = (nodes.Extends, nodes.Include, nodes.Import, nodes.FromImport)
 # Keys that a template has to show, or the judge would not know of them.
 _SHOWN_KEYS = {"levels", "examples", "cite"}
 # Keys that are about one text, which a comparison does not have.
-_KEYS_OF_ONE_TEXT = {"levels", "pass_at", "examples", "questions", "questions_column", "cite"}
+_KEYS_OF_ONE_TEXT = {
+    "levels",
+    "pass_at",
+    "examples",
+    "questions",
+    "questions_column",
+    "cite",
+    "paraphrases",
+    "ignores",
+}
 
 
 def question_template(

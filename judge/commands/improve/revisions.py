@@ -293,6 +293,9 @@ def revised(wording: Wording, revision: Revision, seen: Collection[str]) -> tupl
     if revision.levels:
         values["levels"] = dict(revision.levels)
     values["version"] = before.version + 1
+    if before.paraphrases:
+        # They are wordings of the old question.
+        values["paraphrases"] = []
     if seen:
         values["seen"] = sorted(before.seen.union(seen))
     file_text = criteria.with_values(wording.path, file_text, values)

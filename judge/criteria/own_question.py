@@ -1,0 +1,98 @@
+"""The question of a criterion in other words: `own_question` finds it, `with_question` replaces it.
+
+It is the header's `question`, or else the first paragraph of the block `criterion` of a template;
+descriptions of scores, which follow in the block, are not part of it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from judge.core.errors import CriterionError
+from judge.core.records import Criterion
+from judge.criteria.template import CRITERION_BLOCK, own_name, template_texts
+
+# Up to the first empty line, or to a block inside, as around the descriptions of scores.
+_FIRST_PARAGRAPH = re.compile(r"\s*(?P<text>\S(?:(?!\n[ \t]*\n|\{%).)*)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class _Position:
+    """Where a template has the question: the template's name, and its first and last character."""
+
+    template: str
+    start: int
+    end: int
+
+
+def own_question(criterion: Criterion) -> str:
+    """Return the question of a criterion.
+
+    Raises CriterionError for a checklist, which has several, for a comparison, and for a template
+    without a block `criterion` of plain text.
+    """
+    _check_kind(criterion)
+    if criterion.question:
+        return criterion.question
+    position = _position(criterion)
+    text = template_texts(criterion)[position.template]
+    return text[position.start : position.end]
+
+
+def with_question(criterion: Criterion, question: str, name: str) -> Criterion:
+    """Return the criterion with another question and name. Raises CriterionError as `own_question`
+    does.
+    """
+    _check_kind(criterion)
+    if criterion.question:
+        return replace(criterion, name=name, question=question)
+    position = _position(criterion)
+    texts = template_texts(criterion)
+    text = texts[position.template]
+    texts[position.template] = text[: position.start] + question + text[position.end :]
+    template = texts.pop(own_name(criterion))
+    return replace(criterion, name=name, template=template, layouts=texts)
+
+
+def with_questions(criterion: Criterion, questions: Sequence[str]) -> list[Criterion]:
+    """Return the criterion with each of these questions, named `NAME~1`, `NAME~2` and so on."""
+    return [
+        with_question(criterion, question, f"{criterion.name}~{number}")
+        for number, question in enumerate(questions, 1)
+    ]
+
+
+def check_paraphrases(criterion: Criterion) -> None:
+    """Raise CriterionError if its question cannot be replaced, or is one of its paraphrases."""
+    if not criterion.paraphrases:
+        return
+    question = own_question(criterion)
+    for number, wording in enumerate(criterion.paraphrases, 1):
+        if wording.split() == question.split():
+            raise CriterionError(
+                f"{criterion.path}: paraphrases: wording {number} is the question itself"
+            )
+
+
+def _check_kind(criterion: Criterion) -> None:
+    if criterion.is_checklist:
+        raise CriterionError(f"{criterion.path}: a checklist has several questions")
+    if criterion.pairwise:
+        raise CriterionError(f"{criterion.path}: it compares two texts")
+
+
+def _position(criterion: Criterion) -> _Position:
+    """Find the question in the first template, from the criterion's own on, that has one."""
+    for name, text in template_texts(criterion).items():
+        block = CRITERION_BLOCK.search(text)
+        if block is None:
+            continue
+        paragraph = _FIRST_PARAGRAPH.match(text, block.end("start"), block.start("end"))
+        if paragraph is not None:
+            start, end = paragraph.span("text")
+            return _Position(name, start, start + len(text[start:end].rstrip()))
+    raise CriterionError(
+        f"{criterion.path}: it has no question, nor a block `criterion` of plain text"
+    )
