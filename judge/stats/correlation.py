@@ -402,6 +402,53 @@ def rater_correlation(votes: Floats, bootstrap: Bootstrap) -> Correlation:
     return _correlation(pairs, drawn, subject, bootstrap)
 
 
+def minus_one_rater(values: Floats, votes: Floats, bootstrap: Bootstrap) -> Estimate | None:
+    """Return a judge's Spearman with the mean of the other raters, minus a rater's own.
+
+    Each rater is left out in turn, and the difference is averaged over raters. `values` are items ×
+    systems, `votes` raters × items × systems, NaN if missing; a text counts for a rater if it has
+    the judge's value, the rater's and another rater's. It is the mean over items with at least two
+    texts in which all three vary, else over all texts; None if neither is defined.
+    """
+    pairs: list[tuple[Pair, Pair]] = []
+    for index, rater in enumerate(votes):
+        others = average(np.delete(votes, index, axis=0))
+        known = ~(np.isnan(values) | np.isnan(rater) | np.isnan(others))
+        others = np.where(known, others, np.nan)
+        pairs.append((paired(values, others), paired(rater, others)))
+    if not pairs:
+        return None
+    subject = f"judge minus one of {len(votes)} raters, against the mean of the others: Spearman"
+    by_item = average(
+        [within(*judge, "spearman") - within(*rater, "spearman") for judge, rater in pairs]
+    )
+    inside = _difference_within_items(
+        by_item, f"{subject} {OVER['within-items']}", bootstrap.confidence
+    )
+    if inside is not None:
+        return inside
+    usable = [pair for pair in pairs if not _reason_undefined(pair, "all-texts")]
+    if not usable:
+        return None
+    key: Key = ("all-texts", "spearman")
+    statistics = [(of_pair(*judge, *key), of_pair(*rater, *key)) for judge, rater in usable]
+
+    def mean_over_raters(counts: Floats) -> Floats:
+        return average([judge(counts) - rater(counts) for judge, rater in statistics])
+
+    known_texts = np.any([~np.isnan(judge[0]) for judge, _ in usable], axis=0)
+    n_items = int(known_texts.any(axis=1).sum())
+    drawn = bootstrap.resampled(mean_over_raters, len(values), n_items)
+    return _resampled_estimate(
+        "difference",
+        drawn,
+        int(known_texts.sum()),
+        f"{subject} {OVER['all-texts']}",
+        level="all-texts",
+        bootstrap=bootstrap,
+    )
+
+
 def _correlation(
     pairs: Sequence[Pair], drawn: Callable[[Key], Resampled], subject: str, bootstrap: Bootstrap
 ) -> Correlation:

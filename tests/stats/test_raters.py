@@ -12,6 +12,7 @@ from judge.core.records import Sample
 from judge.data.ratings import Rating, Ratings, join_ratings
 from judge.stats.agreement import agree
 from judge.stats.bootstrap import Bootstrap
+from judge.stats.correlation import minus_one_rater
 from judge.stats.raters import raters, votes_of
 
 FEW = Bootstrap(n_resamples=100)
@@ -131,3 +132,46 @@ def test_generations_of_an_item_are_rated_as_one() -> None:
             pytest.approx(once.mean),
             pytest.approx(once.spearman.value),
         )
+
+
+# A judge minus one rater
+
+VOTES = np.stack([np.array(values).reshape(12, 2) for values in THREE.values()])
+
+
+def minus_rater_by_hand(judge: np.ndarray, votes: np.ndarray) -> float:
+    """Return the mean over raters of the judge's Spearman minus the rater's, over all texts."""
+    differences = []
+    for index, rater in enumerate(votes):
+        others = np.delete(votes, index, axis=0).mean(axis=0).ravel()
+        own = spearmanr(rater.ravel(), others).statistic
+        differences.append(spearmanr(judge.ravel(), others).statistic - own)
+    return float(np.mean(differences))
+
+
+def test_a_judge_minus_one_rater_over_all_texts_is_scipys() -> None:
+    judge = RANDOM.normal(3, 1, (24, 1))
+    votes = VOTES.reshape(3, 24, 1)  # one text per item: nothing within items
+    found = minus_one_rater(judge, votes, FEW)
+    assert found is not None
+    assert found.value == pytest.approx(minus_rater_by_hand(judge, votes))
+    assert found.n == 24
+
+
+def test_a_judge_minus_one_rater_within_items_is_a_mean_over_items() -> None:
+    judge = RANDOM.normal(3, 1, (12, 6))
+    votes = RANDOM.normal(3, 1, (3, 12, 6))
+    by_item = [minus_rater_by_hand(judge[item], votes[:, item]) for item in range(12)]
+    found = minus_one_rater(judge, votes, FEW)
+    assert found is not None
+    assert found.value == pytest.approx(np.mean(by_item))
+    assert found.n == 12
+
+
+def test_a_rater_as_the_judge_is_better_than_one_rater_and_one_vote_is_none() -> None:
+    mean = VOTES.mean(axis=0)
+    found = minus_one_rater(mean, VOTES, FEW)
+    assert found is not None
+    assert found.value > 0
+    assert minus_one_rater(mean, VOTES[:1], FEW) is None
+    assert minus_one_rater(mean, np.empty((0, 12, 2)), FEW) is None
