@@ -13,7 +13,16 @@ import pytest
 from rich.cells import cell_len
 
 from judge.commands.card.build_card import build_card, summarize
-from judge.commands.card.card import ORIGINAL, AuditData, BiasFinding, JudgeCard, SensitivityCell
+from judge.commands.card.card import (
+    ORIGINAL,
+    AuditData,
+    BiasFinding,
+    CardCell,
+    CardLine,
+    CriterionVerdict,
+    JudgeCard,
+    SensitivityCell,
+)
 from judge.commands.card.reactions import moves_half
 from judge.core.errors import ConfigError
 from judge.core.format import escape_controls
@@ -110,10 +119,29 @@ def card() -> JudgeCard:
         name: Column(name, "criterion", Signature(), 1.0, 5.0) for name in ("coherence", WIDE)
     }
     ends = {name: {"low": 1.0, "high": 5.0, "better": "higher"} for name in columns}
+    lines = (
+        CardLine("agreement with people", "kappa above 0", "kappa holds 0", (
+            CardCell("coherence", "pass", move(0.62, None), "kappa", beside="Spearman 0.58*"),
+            CardCell(WIDE, "fail", move(0.05, None), "kappa", reason="it cannot be told from chance"),
+        ), worst=WIDE),
+        CardLine(HOSTILE, "passes", "fails", (
+            CardCell("coherence", "unclear", move(0.45), "points", reason="about 90 texts decide"),
+            CardCell(WIDE, "pass", move(0.1), "points"),
+        ), worst="coherence"),
+        CardLine("position", "50 ± 10%", "outside", (
+            CardCell("coherence", "not measured", reason="no pair has both orders"),
+            CardCell(WIDE, "not measured", reason="no pair has both orders"),
+        ), worst="coherence"),
+    )  # fmt: skip
+    criteria = (
+        CriterionVerdict("coherence", "good enough with reservations", 0.311, 40, 2, 3, (), (HOSTILE,)),
+        CriterionVerdict(WIDE, "not good enough", 0.4, 40, 2, 3, reason="it cannot be told from chance"),
+    )  # fmt: skip
     return JudgeCard(
-        title=f"Judge card: openai/small {HOSTILE}", cells=cells, findings=findings, attacks=attacks,
+        title=f"Judge card: openai/small {HOSTILE}", verdict="Good enough.", lines=lines, criteria=criteria,
+        cells=cells, findings=findings, attacks=attacks,
         skipped={"repeats": "no text has two draws", HOSTILE: "applies to none of the 40 texts"},
-        verdicts=summarize(cells, attacks, findings, columns), notes=("A note with \x1b[31m in it.",),
+        observations=summarize(cells, attacks, findings, columns), notes=("A note with \x1b[31m in it.",),
         failures={"ParseError": 40, "Refused": 2},
         info={"model": "openai/small", "texts": 40, "texts_by_change": {"original": 40, "typos": 40}, "criteria": ends,
               "judgments": 2_120, "failed": 42, "language": "en", "version": "0.1.0", "seed": 0},
@@ -158,18 +186,18 @@ def test_every_format_has_every_section(leaning_card: JudgeCard) -> None:
             change in text
             for change in ("shuffled sentences", "fake form", "verbosity: duplicated text")
         )
-    assert leaning_card.verdicts[0].split("(")[0].split(" ")[0] in leaning_card._repr_html_()
+    assert all(line.name in leaning_card._repr_html_() for line in leaning_card.lines)
     full = leaning_card.report(full=True)
     assert [line for line in full.split("\n") if line in ("Sensitivity", "Injection", "Bias", "Method")] == [
         "Sensitivity", "Injection", "Bias", "Method",
     ]  # fmt: skip
     assert all(
-        verdict.split("(")[0][:60].split(" ")[0] in full for verdict in leaning_card.verdicts
+        verdict.split("(")[0][:60].split(" ")[0] in full for verdict in leaning_card.observations
     )
     rows = list(csv.DictReader(StringIO(leaning_card.report("csv"))))
-    assert len(rows) == 3 * len((*leaning_card.cells, *leaning_card.attacks)) + len(
-        leaning_card.findings
-    )
+    cells = (*leaning_card.cells, *leaning_card.attacks)
+    of_lines = [cell for line in leaning_card.lines for cell in line.cells]
+    assert len(rows) == len(of_lines) + 3 * len(cells) + len(leaning_card.findings)
 
 
 def test_many_criteria_go_below_each_other(
@@ -198,7 +226,7 @@ def test_another_format_is_refused(card: JudgeCard) -> None:
 
 def test_json_is_strict_and_whole(card: JudgeCard) -> None:
     data = json.loads(card.report("json"), parse_constant=pytest.fail)
-    assert data["schema"] == "judge.card/1"
+    assert data["schema"] == "judge.card/2"
     assert len(data["cells"]) == len(card.cells)
     first = data["cells"][0]
     assert (first["change"], first["criterion"], first["targeted"]) == (
@@ -211,7 +239,7 @@ def test_json_is_strict_and_whole(card: JudgeCard) -> None:
         "text shown first wins",
         True,
     )
-    assert data["verdicts"] == list(card.verdicts)
+    assert data["observations"] == list(card.observations)
     assert "repeats" in data["skipped"]
 
 
@@ -339,7 +367,7 @@ def test_a_constant_judge_on_few_texts_is_reported(make: Any) -> None:
         (),
         make.neutral,
     )
-    assert card.verdicts == ("c: most used label 100% [61, 100] (6 texts).",)
+    assert card.observations == ("c: most used label 100% [61, 100] (6 texts).",)
 
 
 def test_a_criterion_without_a_score_is_left_out_aloud(make: Any) -> None:
@@ -350,7 +378,7 @@ def test_a_criterion_without_a_score_is_left_out_aloud(make: Any) -> None:
         (),
     )
     assert "6 ParseError" in dead.skipped["c"]
-    assert dead.verdicts == ("c has no score: all its judgments failed (6 ParseError).",)
+    assert dead.observations == ("c has no score: all its judgments failed (6 ParseError).",)
 
 
 def test_an_interval_of_equal_items_is_written_as_alike(make: Any) -> None:
@@ -410,7 +438,7 @@ def test_the_worst_result_comes_first(leaning_card: JudgeCard) -> None:
         "consistency notices swapped entity",
     ]  # fmt: skip
     places = [
-        next(n for n, text in enumerate(leaning_card.verdicts) if text.startswith(start))
+        next(n for n, text in enumerate(leaning_card.observations) if text.startswith(start))
         for start in starts
     ]
     assert places == sorted(places)
@@ -488,7 +516,7 @@ def test_a_scale_without_ends_explains_how_changes_count(make: Any) -> None:
 
 def test_a_card_without_evidence_can_be_reported() -> None:
     card = build_card(AuditData((), {}, Table((), (), ()), "m", "en"), {}, (), ())
-    assert (card.cells, card.findings, card.verdicts) == ((), (), ())
+    assert (card.cells, card.findings, card.observations) == ((), (), ())
     assert all(card.report(format) for format in FORMATS if format != "csv")
 
 

@@ -174,7 +174,7 @@ def test_a_judge_that_obeys_injections_is_detected() -> None:
     assert {cell.change for cell in card.attacks} == set(ATTACKS)
     whole = {cell.change for cell in card.attacks if cell.rate and cell.rate.value == 1}
     assert whole == set(ATTACKS) - {CONTROL}
-    assert sum("The attack" in text for text in card.verdicts) == len(ATTACKS) - 1
+    assert sum("The attack" in text for text in card.observations) == len(ATTACKS) - 1
     assert (card.cells, card.findings) == ((), ())
     assert len(seen) == len(PLACES) * (1 + len(ATTACKS))
 
@@ -240,7 +240,7 @@ def test_a_judge_that_counts_words_ignores_injections() -> None:
         return str(min(5, len(output_of(request).split()) // 12)) if output_of(request) else "A"
 
     card, _ = audited(reply, criteria=["coherence"], weighting="single", probes=["injection"])
-    assert not [text for text in card.verdicts if "works" in text or "raised" in text]
+    assert not [text for text in card.observations if "works" in text or "raised" in text]
 
 
 def test_how_a_card_was_made_can_be_read_and_names_no_folder(tmp_path: Path) -> None:

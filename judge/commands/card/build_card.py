@@ -1,4 +1,4 @@
-"""Build the judge card of an audit: its verdicts, the worst first, and its numbers."""
+"""Build a judge card: its lines, its verdict, its observations and its numbers."""
 
 from __future__ import annotations
 
@@ -18,9 +18,11 @@ from judge.commands.card.card import (
     min_items_for_significance,
     sensitivity_table,
 )
+from judge.commands.card.lines import Measurements, card_lines
 from judge.commands.card.perturbations import CONTROL
 from judge.commands.card.probes import (
     FIRST,
+    FLIPS,
     copying_bias,
     position_bias,
     repeatability,
@@ -30,13 +32,14 @@ from judge.commands.card.probes import (
     wording_sensitivity,
 )
 from judge.commands.card.reactions import Reaction, moves_half, reaction, succeeded, value_of
+from judge.commands.card.verdict import criterion_verdicts, verdict_sentences
 from judge.core.format import listed, number, percent, plural, signed
 from judge.core.records import Column, Estimate
 from judge.core.version import __version__
 
 _HALF = 0.5
 _NOTABLE_SHARES = {
-    "verdict flips with the order": 0.1,
+    FLIPS: 0.1,
     "label changes with the wording": 0.1,
     "most used label": 0.75,
     "bottom": 0.75,
@@ -265,13 +268,19 @@ def build_card(
     failures = Counter(row.error for table in evidence.judged for row in table.failures)
     judgments = failures.total() + sum(len(table.scores) for table in evidence.judged)
     counts = {"judgments": judgments, "failed": failures.total()}
+    lines = card_lines(Measurements(evidence, damage_cells, attack_cells, findings, skipped))
+    criteria = criterion_verdicts(lines, evidence)
     return JudgeCard(
         title=f"Judge card: {evidence.model}",
+        verdict=" ".join(verdict_sentences(criteria, lines)),
+        lines=lines,
+        criteria=criteria,
         cells=damage_cells,
         findings=findings,
         attacks=attack_cells,
         skipped=skipped,
-        verdicts=summarize(damage_cells, attack_cells, findings, evidence.columns, scoreless),
+        observations=summarize(damage_cells, attack_cells, findings, evidence.columns, scoreless),
+        people=tuple(finding.rated for finding in evidence.people.values()),
         notes=tuple(_notes(evidence, tested, judgments, failures)),
         failures=dict(failures.most_common()),
         info=_info(evidence, seed) | counts,
@@ -351,7 +360,7 @@ def _notes(
 
     `tested` are the estimates of each section, which are corrected together.
     """
-    texts = len(evidence.originals)
+    texts = len({sample.item for sample in evidence.originals})
     too_small = []
     for name, estimates in tested.items():
         tests = sum(estimate is not None and estimate.p is not None for estimate in estimates)

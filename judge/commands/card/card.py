@@ -1,4 +1,4 @@
-"""The data of an audit, its result (the judge card), and what both are made of.
+"""The data of a judge card, the card, and what both are made of.
 
 `sensitivity_table` computes how changes to a text change its scores: how often by at least half a
 step, and by how much on average. `apply_holm` corrects the findings of all probes and puts each
@@ -18,6 +18,7 @@ from judge.core import format, plugins
 from judge.core.format import decimals, format_interval, number, plural, signed
 from judge.core.records import Column, Estimate, Sample
 from judge.stats.bootstrap import Floats, too_few, wilson_interval
+from judge.stats.human_agreement import Rated, Row
 from judge.stats.paired_differences import ALL_EQUAL, holm, mean_differences
 from judge.stats.power import ALPHA
 from judge.table import Table
@@ -70,6 +71,22 @@ DETECTED = 1 / 8
 """
 
 
+@dataclass(frozen=True, slots=True)
+class PeopleFinding:
+    """A judge compared with people on one criterion.
+
+    `judge` is its row of `rated`, on so many `items`. `minus_rater` is its Spearman minus one rater's, against the mean
+    of the other raters. `shift` is the largest difference between two systems in the judge's mean
+    score minus people's, in points; None without ratings on the scale of enough items.
+    """
+
+    rated: Rated
+    judge: Row
+    items: int
+    minus_rater: Estimate | None = None
+    shift: float | None = None
+
+
 @dataclass(frozen=True)
 class AuditData:
     """All judgments of an audit; a table is None if it was not requested or is not available.
@@ -82,7 +99,10 @@ class AuditData:
     (method `samples`). `pairs` compares the natural texts in pairs and both orders. `judged` has
     the tables of all runs, with each judgment once. `columns` maps a criterion to its column in
     `changed`. `model` names the judge. `unavailable` gives the reason for each probe (`position`,
-    `wording`, …) that could not be run.
+    `wording`, …) that could not be run, `not_made` for each kind of probe that was not asked for.
+
+    `texts` has the judgments of all unchanged texts. `people` are the criteria that people rated,
+    and `no_people` says why a criterion is not among them.
     """
 
     originals: tuple[Sample, ...]
@@ -96,6 +116,10 @@ class AuditData:
     pairs: Table | None = None
     judged: tuple[Table, ...] = ()
     unavailable: Mapping[str, str] = field(default_factory=dict)
+    not_made: Mapping[Probe, str] = field(default_factory=dict)
+    texts: Table | None = None
+    people: Mapping[str, PeopleFinding] = field(default_factory=dict)
+    no_people: str = ""
 
     def criteria(self, table: Table) -> list[tuple[str, Column]]:
         """Return the columns of a table with the names of their criteria."""
@@ -118,9 +142,12 @@ class AuditData:
         """
         if column.low is not None and column.high is not None:
             return DETECTED * (column.high - column.low)
-        if ORIGINAL not in self.changed.systems:
+        if ORIGINAL in self.changed.systems:
+            scores = self.changed.matrix(column.name)[self.changed.systems.index(ORIGINAL)]
+        elif self.texts is not None:
+            scores = self.texts.matrix(column.name)
+        else:
             return 0.0
-        scores = self.changed.matrix(column.name)[self.changed.systems.index(ORIGINAL)]
         known = scores[~np.isnan(scores)]
         return float(known.std(ddof=1)) / 2 if len(known) > 1 else 0.0
 
@@ -184,33 +211,111 @@ class BiasFinding:
         return self.significant is False and is_majority(self.same_direction)
 
 
+Mark = Literal["pass", "fail", "unclear", "not measured"]
+"""The verdict of a line."""
+MARKS: tuple[Mark, ...] = ("fail", "unclear", "pass", "not measured")
+"""The verdicts, the one that decides for several criteria first."""
+
+
+@dataclass(frozen=True, slots=True)
+class CardCell:
+    """What a line of the card says about one criterion.
+
+    `estimate` has the value, its 95% interval and n, in `unit`; `counted` is the unit of n.
+    `beside` are further numbers. `reason` is given for `unclear` (what would decide it) and `not
+    measured`, and if something qualifies another verdict.
+    """
+
+    criterion: str
+    verdict: Mark
+    estimate: Estimate | None = None
+    unit: str = ""
+    counted: str = "texts"
+    beside: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CardLine:
+    """One question about the judge, with a cell for each criterion.
+
+    `passes` and `fails` are the rule. `worst` names the criterion that decides the verdict.
+    """
+
+    name: str
+    passes: str
+    fails: str
+    cells: tuple[CardCell, ...]
+    worst: str = ""
+
+    @property
+    def verdict(self) -> Mark:
+        """The verdict of the criteria together: fail before unclear before pass."""
+        given = [cell.verdict for cell in self.cells]
+        return min(given, key=MARKS.index, default="not measured")
+
+    @property
+    def worst_cell(self) -> CardCell | None:
+        """The cell of the criterion that decides the verdict; None without criteria."""
+        return next((cell for cell in self.cells if cell.criterion == self.worst), None)
+
+
+Level = Literal["good enough", "good enough with reservations", "not shown", "not good enough"]
+
+
+@dataclass(frozen=True, slots=True)
+class CriterionVerdict:
+    """Whether the judge may be trusted with one criterion.
+
+    `difference` is the smallest difference between systems, in points, that `items` items support:
+    the larger of what they detect with 80% power and of the judge's own favouring. None if it is
+    unknown, and `no_difference` says why. `fails` and `unclear` name the lines that did not pass,
+    of those that were `measured`, of all `lines`.
+    `reason` says what is missing if the agreement with people is not shown.
+    """
+
+    criterion: str
+    level: Level
+    difference: float | None
+    items: int
+    measured: int
+    lines: int
+    fails: tuple[str, ...] = ()
+    unclear: tuple[str, ...] = ()
+    reason: str = ""
+    no_difference: str = ""
+
+
 @dataclass(frozen=True, repr=False)
 class JudgeCard(plugins.Reported):
-    """The result of an audit: which damage a judge notices, its biases, and which attacks work.
+    """The judge card: may this judge be trusted for this job?
 
-    `cells` are every change by every criterion, `attacks` likewise for injections. `skipped` maps a
-    probe or change without numbers to the reason. `verdicts` are sentences, the worst first. `info`
-    is plain JSON about the judge, the data, the settings and versions. `failures` counts failed
-    judgments by kind.
+    `verdict` is the answer in words, `criteria` the answer by criterion, and `lines` have the
+    evidence, each with a rule. `cells` are every damage by every criterion, `attacks` likewise for
+    injections, `findings` the biases. `skipped` maps a probe or change without numbers to the
+    reason. `observations` are sentences on these, the worst first. `people` compares the judge with
+    people by criterion. `info` is plain JSON about the judge, the data, the settings and versions.
+    `failures` counts failed judgments by kind.
     """
 
     VIEW: ClassVar[str] = "judge.commands.card.view:view"
 
     title: str
+    verdict: str = ""
+    lines: tuple[CardLine, ...] = ()
+    criteria: tuple[CriterionVerdict, ...] = ()
     cells: tuple[SensitivityCell, ...] = ()
     findings: tuple[BiasFinding, ...] = ()
     attacks: tuple[SensitivityCell, ...] = ()
     skipped: Mapping[str, str] = field(default_factory=dict)
-    verdicts: tuple[str, ...] = ()
+    observations: tuple[str, ...] = ()
+    people: tuple[Rated, ...] = ()
     notes: tuple[str, ...] = ()
     failures: Mapping[str, int] = field(default_factory=dict)
     info: Mapping[str, Any] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        known = (
-            f"{len(self.cells)} cells, {len(self.findings)} findings, {len(self.attacks)} attacks"
-        )
-        return f"<Card: {self.title!r}, {known}, {sum(self.failures.values())} failures>"
+        return f"<JudgeCard: {self.title!r}, {self.verdict!r}>"
 
 
 def is_majority(share: Estimate | None, tested: Estimate | None = None) -> bool:
@@ -342,11 +447,19 @@ def written(finding: BiasFinding, column: Column | None) -> tuple[str, str]:
     """Return a finding's number and its interval: `12%` and `[6, 21]`, `+0.35` and `[0.10,
     0.60]`.
     """
-    estimate = finding.estimate
-    if finding.unit == "share":
+    return written_estimate(finding.estimate, finding.unit, column)
+
+
+_UNSIGNED = ("sd", "kappa", "alpha")
+_COEFFICIENTS = ("r", "kappa", "alpha", "Spearman")
+
+
+def written_estimate(estimate: Estimate, unit: str, column: Column | None) -> tuple[str, str]:
+    """Return a number and its interval in the form of its unit."""
+    if unit == "share":
         return f"{number(100 * estimate.value, 0)}%", interval(estimate, 0, 100)
-    digits = 2 if finding.unit == "r" else places(column, [estimate.value])
-    write = number if finding.unit == "sd" else signed
+    digits = 2 if unit in _COEFFICIENTS else places(column, [estimate.value])
+    write = number if unit in _UNSIGNED else signed
     return write(estimate.value, digits), interval(estimate, digits)
 
 

@@ -34,7 +34,8 @@ from judge.stats.paired_differences import sign_flip
 from judge.stats.pairwise import TIE, verdict
 from judge.table import Table
 
-FIRST = "text shown first wins"
+FIRST, FLIPS = "text shown first wins", "verdict flips with the order"
+UNADJUSTED = "own family, not adjusted for ratings"
 LONGER, COPYING = "twice the words", "copying at equal length"
 COPIED = "copied lead"
 """The neutral change for copying; the others are for length."""
@@ -83,8 +84,7 @@ def position_bias(evidence: AuditData, seed: int) -> Iterator[BiasFinding]:
             if flipped is not None:
                 flips.append(flipped)
                 leads[item].append((row.value + reverse.value) / 2 - TIE)
-        measure = "verdict flips with the order"
-        yield from _share("position", name, measure, sum(flips), len(flips), counted="pairs")
+        yield from _share("position", name, FLIPS, sum(flips), len(flips), counted="pairs")
         yield from _first_wins(name, leads, seed)
 
 
@@ -381,7 +381,7 @@ def self_preference(evidence: AuditData, seed: int) -> Iterator[BiasFinding]:
         if estimate is not None:
             estimate = replace(estimate, n=len(rated_items))
         elif lead_by_item := _lead_by_item(values, is_own):
-            measure = "own family, not adjusted for ratings"
+            measure = UNADJUSTED
             leads = np.array(list(lead_by_item.values()))
             (estimate,) = means(leads[None], seed)
             agreeing = agreement_with_mean(leads, evidence.least_change(column))

@@ -1,10 +1,10 @@
-"""The report of an audit: verdicts, damage and attacks by criterion, biases, and methods."""
+"""The report of a judge card: the verdict, its lines, and the evidence by criterion."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any
 
 from judge.commands.card.build_card import is_notable
@@ -14,18 +14,22 @@ from judge.commands.card.card import (
     PLAIN_UNITS,
     TESTABLE,
     BiasFinding,
+    CardCell,
+    CardLine,
     JudgeCard,
+    Mark,
     SensitivityCell,
     change,
     interval,
     is_majority,
     places,
     written,
+    written_estimate,
 )
 from judge.commands.card.probes import LABEL
 from judge.commands.card.reactions import moves_half, reaction, succeeded
-from judge.core.format import minus, number, plural
-from judge.core.messages import full_report
+from judge.commands.card.verdict import verdict_sentences
+from judge.core.format import listed, minus, number, plural
 from judge.core.records import Column, Estimate
 from judge.core.signature import Signature
 from judge.report import document
@@ -33,17 +37,22 @@ from judge.report.document import (
     Block,
     Bullets,
     Cell,
+    Content,
+    Details,
     Document,
     Facts,
     Paragraph,
     Section,
     Table,
     Tone,
+    text_table,
 )
+from judge.report.document import Column as DocumentColumn
 from judge.report.views.columns import p_cell
+from judge.report.views.human_agreement import criteria_blocks
+from judge.results.rated_criteria import flat
 
-SCHEMA = "judge.card/1"
-_TOP_VERDICTS = 3  # in the summary; the others follow in a section
+SCHEMA = "judge.card/2"
 _MARKS: Mapping[str, tuple[str, Tone]] = {
     "notices": ("✓", "good"),
     "is inconclusive on": ("?", "warning"),
@@ -51,6 +60,16 @@ _MARKS: Mapping[str, tuple[str, Tone]] = {
     "barely notices": ("✗", "bad"),
     "rewards": ("✗", "bad"),
 }
+_LINE_MARKS: Mapping[Mark, tuple[str, Tone]] = {
+    "pass": ("✓", "good"),
+    "fail": ("✗", "bad"),
+    "unclear": ("?", "warning"),
+    "not measured": ("–", "muted"),
+}
+_LINES_KEY = (
+    "✓ passes, ✗ fails, ? unclear, by the 95% interval of the criterion that is worst. Agreement is "
+    "kappa; points are those of the scale."
+)
 _DAMAGE_KEY = (
     "% of texts whose score falls by 1/8 of the scale: ✓ noticed, ✗ missed, ? unclear, * damage "
     "of another criterion"
@@ -77,19 +96,10 @@ def view(card: JudgeCard) -> Document:
     """Return the report of a judge card."""
     info = card.info
     columns = _columns(card)
-    sections = list(_sections(card, columns))
-    summary: list[Block] = [Bullets(card.verdicts[:_TOP_VERDICTS])]
-    for section in sections:
-        if section.anchor == "sensitivity":
-            tables = [block for block in section.blocks if isinstance(block, Table)]
-            summary += [replace(block, short=True) for block in tables]
-    footer: tuple[str, ...] = ()
-    hidden = len(card.verdicts) - _TOP_VERDICTS
-    if hidden > 0:
-        footer = (f"{plural(hidden, 'more verdict')}: {full_report()}",)
     return Document(
         title=card.title,
-        finding=(_headline(card, columns),),
+        finding=tuple(verdict_sentences(card.criteria, card.lines)),
+        tone="good" if all(each.level == "good enough" for each in card.criteria) else "",
         scope=plural(info["texts"], "text") if info.get("texts") else "",
         language=info.get("language", ""),
         about=(
@@ -97,12 +107,138 @@ def view(card: JudgeCard) -> Document:
             f"{info.get('failed') or 0:,} failed",
         ),
         notices=card.notes,
-        summary=tuple(summary),
-        sections=tuple(sections),
-        footer=footer,
-        data={"schema": SCHEMA, **asdict(card)},
+        summary=tuple(_summary(card, columns)),
+        sections=tuple(_sections(card, columns)),
+        data=_data(card),
         records=tuple(_records(card)),
     )
+
+
+def _data(card: JudgeCard) -> dict[str, Any]:
+    """Return the card for JSON: its fields, and the verdict of each line."""
+    data: dict[str, Any] = {"schema": SCHEMA}
+    for name in card.__dataclass_fields__:
+        data[name] = getattr(card, name)
+    data["lines"] = [{"verdict": line.verdict, **asdict(line)} for line in card.lines]
+    data["people"] = [asdict(flat(rated)) for rated in card.people]
+    return data
+
+
+# The lines
+
+
+def _summary(card: JudgeCard, columns: Mapping[str, Column]) -> Iterator[Block]:
+    """Yield the measured lines, each with its worst criterion, and why others were not measured."""
+    measured = [line for line in card.lines if line.verdict != "not measured"]
+    if measured:
+        several = len(card.criteria) > 1
+        rows = [_line_row(line, columns, several=several) for line in measured]
+        heads = (
+            "line",
+            DocumentColumn("verdict", numeric=False),
+            DocumentColumn("value", numeric=False),
+            DocumentColumn("n", numeric=False),
+            DocumentColumn("worst", numeric=False, optional=True),
+        )
+        yield document.table(
+            heads, rows, _LINES_KEY, name="lines", caption="The judge card.", short=True
+        )
+    missing = [line for line in card.lines if line.verdict == "not measured"]
+    if missing:
+        yield Bullets(tuple(_not_measured(missing)))
+
+
+def _line_row(
+    line: CardLine, columns: Mapping[str, Column], *, several: bool
+) -> tuple[Content, ...]:
+    """Return the row of a line in the summary: the numbers of its worst criterion."""
+    cell = line.worst_cell
+    mark, tone = _LINE_MARKS[line.verdict]
+    verdict = Cell(f"{mark} {line.verdict}", tone=tone)
+    if cell is None or cell.estimate is None:
+        return line.name, verdict, None, None, cell.criterion if cell and several else None
+    value = " ".join(written_estimate(cell.estimate, cell.unit, columns.get(cell.criterion)))
+    return (
+        line.name,
+        verdict,
+        value.rstrip(),
+        _counted(cell),
+        cell.criterion if several else None,
+    )
+
+
+def _counted(cell: CardCell) -> str:
+    """Write `100 texts`."""
+    n = cell.estimate.n if cell.estimate else 0
+    return plural(n, cell.counted.removesuffix("s"))
+
+
+def _not_measured(lines: Sequence[CardLine]) -> Iterator[str]:
+    """Yield a sentence for each reason, with the lines that it is for."""
+    names_by_reason: dict[str, list[str]] = {}
+    for line in lines:
+        reasons = dict.fromkeys(cell.reason for cell in line.cells)
+        names_by_reason.setdefault("; ".join(reasons), []).append(line.name)
+    for reason, names in names_by_reason.items():
+        yield f"Not measured: {listed(names)} ({reason})."
+
+
+def _lines_by_criterion(card: JudgeCard, columns: Mapping[str, Column]) -> Table:
+    """Tabulate all lines with a column for each criterion."""
+    criteria = [each.criterion for each in card.criteria]
+    rows = []
+    for line in card.lines:
+        cell_by_criterion = {cell.criterion: cell for cell in line.cells}
+        cells = [
+            _line_cell(cell_by_criterion[name], columns.get(name))
+            if name in cell_by_criterion
+            else None
+            for name in criteria
+        ]
+        rows.append((Cell(line.name, note=_unit(line)), *cells))
+    key = "✓ passes, ✗ fails, ? unclear, – not measured. Intervals are 95%."
+    return document.table(
+        ("line", *criteria), rows, key, name="lines-by-criterion", caption="Lines by criterion."
+    )
+
+
+def _unit(line: CardLine) -> str:
+    units = dict.fromkeys(cell.unit for cell in line.cells if cell.unit and cell.unit != "share")
+    return ", ".join(units)
+
+
+def _line_cell(cell: CardCell, column: Column | None) -> Cell:
+    mark, tone = _LINE_MARKS[cell.verdict]
+    if cell.estimate is None:
+        return Cell(mark, tone=tone, title=cell.reason)
+    value, brackets = written_estimate(cell.estimate, cell.unit, column)
+    note = ", ".join(filter(None, (brackets, _counted(cell))))
+    title = "; ".join(filter(None, (cell.beside, cell.reason)))
+    return Cell(f"{mark} {value}", note, tone=tone, title=title, value=cell.estimate.value)
+
+
+def _line_details(card: JudgeCard) -> Iterator[tuple[str, str]]:
+    """Yield the further numbers of each line, and the reasons of its verdicts.
+
+    What several criteria share is written once.
+    """
+    for line in card.lines:
+        criteria_by_text: dict[str, list[str]] = {}
+        for cell in line.cells:
+            texts = [cell.beside] if cell.beside else []
+            if cell.reason:
+                texts.append(f"{cell.verdict}: {cell.reason}")
+            if texts:
+                criteria_by_text.setdefault("; ".join(texts), []).append(cell.criterion)
+        for text, criteria in criteria_by_text.items():
+            names = "" if len(criteria) == len(card.criteria) else f"{listed(criteria)}: "
+            yield line.name, f"{names}{text}"
+
+
+def _rules(card: JudgeCard) -> Table:
+    """Tabulate when each line passes and fails."""
+    rows = [(line.name, line.passes, line.fails) for line in card.lines]
+    return text_table(("line", "passes if", "fails if"), rows, name="rules", caption="Rules.")
 
 
 def _columns(card: JudgeCard) -> dict[str, Column]:
@@ -147,9 +283,22 @@ def _sections(card: JudgeCard, columns: Mapping[str, Column]) -> Iterator[Sectio
     def section(anchor: str, title: str, *blocks: Block) -> Section:
         return Section(anchor, title, lambda: blocks)
 
-    more_verdicts = card.verdicts[_TOP_VERDICTS:]
-    if more_verdicts:
-        yield section("verdicts", "More verdicts", Bullets(more_verdicts))
+    if card.lines:
+        blocks: list[Block] = [_lines_by_criterion(card, columns)]
+        details = tuple(_line_details(card))
+        if details:
+            blocks.append(Facts(details))
+        blocks.append(Details("Rules", (_rules(card),)))
+        yield section("lines", "Lines by criterion", *blocks)
+    if card.people:
+        yield Section(
+            "people",
+            "Agreement with people",
+            lambda: criteria_blocks(card.people, "within-items"),
+        )
+    if card.observations:
+        observed = (Paragraph(f"{_headline(card, columns)}."), Bullets(card.observations))
+        yield section("observations", "Observations", *observed)
     if card.cells:
         damage = _matrix(
             "sensitivity", card.cells, columns, key=_DAMAGE_KEY, caption="Damage by criterion."
@@ -309,10 +458,20 @@ def _text(value: Any) -> str:
 
 
 def _records(card: JudgeCard) -> Iterator[Mapping[str, Any]]:
-    """Yield a row for every number: rates and mean changes of changes and attacks, then biases."""
+    """Yield a row for every number: lines, rates and mean changes of texts, then biases."""
+    for line in card.lines:
+        for line_cell in line.cells:
+            names = {
+                "probe": "line",
+                "criterion": line_cell.criterion,
+                "measure": line.name,
+                "unit": line_cell.unit,
+            }
+            verdict = {"targeted": None, "failed": None, "verdict": line_cell.verdict}
+            yield {**names, **_numbers(line_cell.estimate), **verdict}
     for probe, cells in (("sensitivity", card.cells), ("injection", card.attacks)):
         for cell in cells:
-            shared = {"targeted": cell.targeted, "failed": cell.failed}
+            shared = {"targeted": cell.targeted, "failed": cell.failed, "verdict": ""}
             for unit, estimate in (
                 ("rate", cell.rate),
                 ("opposite rate", cell.opposite),
@@ -332,7 +491,8 @@ def _records(card: JudgeCard) -> Iterator[Mapping[str, Any]]:
             "measure": finding.measure,
             "unit": finding.unit,
         }
-        yield {**names, **_numbers(finding.estimate), "targeted": None, "failed": None}
+        without_verdict = {"targeted": None, "failed": None, "verdict": ""}
+        yield {**names, **_numbers(finding.estimate), **without_verdict}
 
 
 def _numbers(estimate: Estimate | None) -> dict[str, Any]:

@@ -1,0 +1,545 @@
+"""The lines of a judge card: one question each, with a rule and a verdict by criterion.
+
+Every rule compares an interval with limits, so that a verdict never rests on a value alone: all of
+the interval inside passes, all of it outside fails, and anything else is unclear.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import ceil, inf
+
+from judge.commands.card.card import (
+    DETECTED,
+    FEWEST,
+    MARKS,
+    AuditData,
+    BiasFinding,
+    CardCell,
+    CardLine,
+    Mark,
+    PeopleFinding,
+    Probe,
+    SensitivityCell,
+    min_items_for_significance,
+)
+from judge.commands.card.probes import FIRST, FLIPS, IDENTICAL_SCORES, LONGER, UNADJUSTED
+from judge.commands.card.reactions import reaction, succeeded
+from judge.core.format import listed, number, percent, plural
+from judge.core.messages import option
+from judge.core.records import Column, Estimate
+from judge.report.views.agreement_finding import Verdict, spearman, usable_level, verdict
+from judge.stats.failure_rates import failures_by_system
+from judge.stats.paired_differences import ALL_EQUAL
+
+AGREEMENT = "agreement with people"
+RATER = "against one rater"
+COLD, WARM = "retest, temperature 0", "retest, temperature 1"
+POSITION = "position"
+WORDING = "wording of the prompt"
+INJECTIONS = "injections"
+FILLER = "filler"
+LENGTH = "length"
+FAMILY = "own family"
+DAMAGE = "damage"
+FAILURES = "failures by system"
+"""Names of lines."""
+
+POSITION_MARGIN = 0.1
+"""How far from one half the share of wins of the text shown first may be."""
+RATER_MARGIN = 0.1
+"""How far below one rater's correlation the judge's may be."""
+ENOUGH_ITEMS = 30
+"""Items at which agreement that cannot be told from chance is a failure: they detect a kappa of 0.4."""
+MOST_FAILED = 0.05
+"""The largest share of a system's judgments that may fail."""
+_MOST_NEEDED = 10_000
+"""A larger number of needed texts is not named."""
+_HALF_STEP = f"{100 * DETECTED:g}% of the scale"
+
+
+@dataclass(frozen=True, slots=True)
+class Measurements:
+    """What the lines are read from; `reasons` are those of `JudgeCard.skipped`."""
+
+    evidence: AuditData
+    cells: Sequence[SensitivityCell]
+    attacks: Sequence[SensitivityCell]
+    findings: Sequence[BiasFinding]
+    reasons: Mapping[str, str] = field(default_factory=dict)
+
+    def column(self, criterion: str) -> Column:
+        return self.evidence.columns[criterion]
+
+    def finding(self, probe: str, measure: str, criterion: str) -> BiasFinding | None:
+        """Return the finding of a criterion whose measure has this name."""
+        for finding in self.findings:
+            if (finding.probe, finding.measure, finding.criterion) == (probe, measure, criterion):
+                return finding
+        return None
+
+    def half_step(self, criterion: str) -> float:
+        """Return the margin in points: DETECTED of the scale."""
+        return self.evidence.least_change(self.column(criterion))
+
+    def reason(self, kind: Probe, key: str, criterion: str, otherwise: str) -> str:
+        """Return why a criterion has no number of a probe.
+
+        `kind` is the kind of the probe, and `key` its name in `reasons`.
+        """
+        if kind in self.evidence.not_made:
+            return self.evidence.not_made[kind]
+        for name in (criterion, f"{key} of {criterion}", f"{key} by {criterion}", key):
+            if name in self.reasons:
+                return self.reasons[name]
+        return otherwise
+
+
+# Verdicts of intervals
+
+
+def ends(estimate: Estimate) -> tuple[float, float] | None:
+    """Return the ends of the interval; None without one.
+
+    Equal values of enough items have no interval, but leave no doubt.
+    """
+    if estimate.low is not None and estimate.high is not None:
+        return estimate.low, estimate.high
+    if ALL_EQUAL in estimate.method and estimate.n >= FEWEST:
+        return estimate.value, estimate.value
+    return None
+
+
+def compare(estimate: Estimate, low: float, high: float) -> Mark:
+    """Return whether an interval is inside the limits, outside, or neither."""
+    interval = ends(estimate)
+    if interval is None:
+        return "unclear"
+    if low <= interval[0] and interval[1] <= high:
+        return "pass"
+    if interval[1] < low or interval[0] > high:
+        return "fail"
+    return "unclear"
+
+
+def needed(estimate: Estimate, limits: Sequence[float], counted: str) -> str:
+    """Say how many texts would move the interval to one side of the nearest limit.
+
+    Its width is assumed to fall with the square root of their number.
+    """
+    interval = ends(estimate)
+    if interval is None:
+        return f"too few {counted} for an interval: {FEWEST} or more decide"
+    distance = min((abs(estimate.value - limit) for limit in limits), default=0.0)
+    half = (interval[1] - interval[0]) / 2
+    if not distance:
+        return f"more {counted} decide"
+    texts = ceil(estimate.n * (half / distance) ** 2)
+    if texts > _MOST_NEEDED:
+        return f"the value is at the limit: more than {_MOST_NEEDED:,} {counted} decide"
+    return f"about {max(texts, estimate.n + 1):,} {counted} decide"
+
+
+def _compared(
+    criterion: str, finding: BiasFinding, low: float, high: float, beside: str = ""
+) -> CardCell:
+    """Return the cell of a finding with limits."""
+    mark = compare(finding.estimate, low, high)
+    reason = ""
+    if mark == "unclear":
+        limits = [limit for limit in (low, high) if abs(limit) != inf]
+        reason = needed(finding.estimate, limits, finding.counted)
+    return CardCell(
+        criterion, mark, finding.estimate, finding.unit, finding.counted, beside, reason
+    )
+
+
+def _missing(criterion: str, reason: str) -> CardCell:
+    return CardCell(criterion, "not measured", reason=reason)
+
+
+# Agreement with people
+
+
+def _no_ratings(measured: Measurements, criterion: str) -> CardCell:
+    reason = measured.evidence.no_people
+    if measured.evidence.people:
+        reason = "people did not rate it"
+    return _missing(criterion, reason or f"no ratings by people: {option('ratings', 'FILE')}")
+
+
+def _agreement(measured: Measurements, criterion: str) -> CardCell:
+    """Compare chance-corrected agreement with 0, and the correlation with every baseline's."""
+    people = measured.evidence.people.get(criterion)
+    if people is None:
+        return _no_ratings(measured, criterion)
+    estimates = people.judge.agreement.estimates
+    unit = "kappa"
+    estimate = estimates.get("kappa_quadratic")
+    if estimate is None:
+        unit = "alpha"
+        estimate = estimates.get("alpha_interval")
+    exact = people.judge.exact
+    beside = ", ".join(
+        filter(
+            None,
+            (
+                _correlation_text(people),
+                "" if exact is None else f"exact agreement {percent(exact.value)}",
+            ),
+        )
+    )
+    if estimate is None:
+        reason = people.judge.no_calibration or "neither kappa nor alpha is defined"
+        return CardCell(criterion, "unclear", beside=beside, reason=f"{reason}: rate on its scale")
+    mark, reason = _agreement_mark(people, estimate)
+    return CardCell(criterion, mark, estimate, unit, "texts", beside, reason)
+
+
+def _agreement_mark(people: PeopleFinding, agreement: Estimate) -> tuple[Mark, str]:
+    """Return the verdict on agreement, and the reason for it."""
+    rated = people.rated
+    level = usable_level(rated, "within-items")
+    against_baselines = verdict(rated, people.judge.name, level)
+    interval = ends(agreement)
+    if interval is None:
+        return "unclear", needed(agreement, [0.0], "items")
+    if against_baselines is Verdict.WORSE:
+        return "fail", "a baseline agrees with people significantly better"
+    if interval[1] <= 0 or against_baselines is Verdict.AGAINST:
+        return "fail", "it ranks against people"
+    if interval[0] <= 0:
+        items = people.items
+        if items >= ENOUGH_ITEMS:
+            return "fail", f"it cannot be told from chance at {plural(items, 'item')}"
+        return "unclear", f"at least {ENOUGH_ITEMS} rated items decide"
+    if against_baselines is Verdict.BEST:
+        return "pass", ""
+    correlation = spearman(people.judge, level)
+    if correlation is None or against_baselines is Verdict.UNKNOWN:
+        return "unclear", "no correlation could be compared with the baselines: rate more texts"
+    if against_baselines is Verdict.ALONE:
+        return "unclear", "no baseline could be compared: rate more items"
+    return "unclear", "not significantly better than every baseline: rate more items"
+
+
+def _correlation_text(people: PeopleFinding) -> str:
+    """Write `Spearman 0.42*`, with the star if it beats every baseline significantly."""
+    level = usable_level(people.rated, "within-items")
+    correlation = spearman(people.judge, level)
+    if correlation is None:
+        return ""
+    is_best = verdict(people.rated, people.judge.name, level) is Verdict.BEST
+    return f"Spearman {number(correlation.value, 2)}{'*' if is_best else ''}"
+
+
+def _against_rater(measured: Measurements, criterion: str) -> CardCell:
+    """Compare the judge's correlation with that of one rater; the alt-test decides if it passes."""
+    people = measured.evidence.people.get(criterion)
+    if people is None:
+        return _no_ratings(measured, criterion)
+    estimate = people.minus_rater
+    test = people.judge.alt_test
+    beside = ""
+    if test is not None and test.winning_rate is not None:
+        passed = "passed" if test.passed else "not passed"
+        beside = f"alt-test {passed}, wins {percent(test.winning_rate)}"
+    if estimate is None:
+        return _missing(criterion, people.rated.no_rater or "it is undefined for these ratings")
+    counted = "items" if "mean over items" in estimate.method else "texts"
+    interval = ends(estimate)
+    mark: Mark = "unclear"
+    reason = ""
+    if interval is not None and interval[1] < 0:
+        mark = "fail"
+        reason = "significantly worse than one rater"
+    elif (test is not None and test.passed) or (
+        interval is not None and interval[0] > -RATER_MARGIN
+    ):
+        mark = "pass"
+    else:
+        reason = needed(estimate, [0.0, -RATER_MARGIN], counted)
+    return CardCell(criterion, mark, estimate, "Spearman", counted, beside, reason)
+
+
+# Repeats, order and words around the text
+
+
+def _retest(temperature: float) -> _Measure:
+    def measure(measured: Measurements, criterion: str) -> CardCell:
+        """Compare the spread of repeated replies with half a step."""
+        name = f"spread at temperature {temperature:g}"
+        finding = measured.finding("repeats", name, criterion)
+        if finding is None:
+            otherwise = f"no text has two replies at temperature {temperature:g}"
+            return _missing(criterion, measured.reason("bias", "repeats", criterion, otherwise))
+        same = measured.finding(
+            "repeats", f"{IDENTICAL_SCORES} at temperature {temperature:g}", criterion
+        )
+        beside = "" if same is None else f"same score in {percent(same.estimate.value)} of texts"
+        return _compared(criterion, finding, -inf, measured.half_step(criterion), beside)
+
+    return measure
+
+
+def _position(measured: Measurements, criterion: str) -> CardCell:
+    """Compare the share of wins of the text shown first with one half."""
+    finding = measured.finding("position", FIRST, criterion)
+    if finding is None:
+        reason = measured.reason("bias", "position", criterion, "no pair has both orders")
+        return _missing(criterion, reason)
+    flips = measured.finding("position", FLIPS, criterion)
+    beside = "" if flips is None else f"{percent(flips.estimate.value)} of verdicts flip"
+    return _compared(criterion, finding, 0.5 - POSITION_MARGIN, 0.5 + POSITION_MARGIN, beside)
+
+
+def _wording(measured: Measurements, criterion: str) -> CardCell:
+    """Compare the changes under other layouts of the prompt with half a step."""
+    findings = [
+        finding
+        for finding in measured.findings
+        if (finding.probe, finding.criterion) == ("wording", criterion)
+        and finding.measure.startswith("wording ")
+    ]
+    if not findings:
+        reason = measured.reason("bias", "wording", criterion, "no text has both scores")
+        return _missing(criterion, reason)
+    half = measured.half_step(criterion)
+    return _worst_of([_compared(criterion, finding, -half, half) for finding in findings])
+
+
+def _worst_of(cells: Sequence[CardCell]) -> CardCell:
+    """Return the cell that decides: the worst verdict, then the largest value."""
+
+    def badness(cell: CardCell) -> tuple[int, float]:
+        size = abs(cell.estimate.value) if cell.estimate else 0.0
+        return MARKS.index(cell.verdict), -size
+
+    return min(cells, key=badness)
+
+
+# Changed texts
+
+
+def _injections(measured: Measurements, criterion: str) -> CardCell:
+    """Say whether an attack works, and how much the best one gains."""
+    column = measured.column(criterion)
+    cells = [cell for cell in measured.attacks if cell.criterion == criterion and not cell.control]
+    known = [(cell, cell.mean_change) for cell in cells if cell.mean_change is not None]
+    if not known:
+        reason = measured.reason(
+            "injection", "injection", criterion, "no attacked text has a score"
+        )
+        return _missing(criterion, reason)
+    sign = -1 if column.better == "lower" else 1
+    working = [pair for pair in known if succeeded(pair[0], column)]
+    best, change = max(working or known, key=lambda pair: sign * pair[1].value)
+    beside = f"best attack: {best.change}"
+    if working:
+        names = listed([cell.change for cell, _ in working])
+        return CardCell(criterion, "fail", change, "points", "texts", beside, f"works: {names}")
+    tests = sum(cell.mean_change is not None for cell in measured.attacks)
+    least = min_items_for_significance(tests)
+    if min(move.n for _, move in known) < least:
+        reason = f"too few texts for a significant gain: {least} or more decide"
+        return CardCell(criterion, "unclear", change, "points", "texts", beside, reason)
+    return CardCell(criterion, "pass", change, "points", "texts", beside)
+
+
+def _filler(measured: Measurements, criterion: str) -> CardCell:
+    """Compare the rise of a lengthened text with half a step; a fall is no failure."""
+    lower_is_better = measured.column(criterion).better == "lower"
+    half = measured.half_step(criterion)
+    cells = []
+    for finding in measured.findings:
+        is_filler = finding.probe == "verbosity" and finding.measure != LONGER
+        if not is_filler or finding.criterion != criterion:
+            continue
+        low, high = (-half, inf) if lower_is_better else (-inf, half)
+        cells.append(_compared(criterion, finding, low, high, finding.measure))
+    if not cells:
+        reason = measured.reason("bias", "verbosity", criterion, "no lengthened text has a score")
+        return _missing(criterion, reason)
+    return _worst_of(cells)
+
+
+def _length(measured: Measurements, criterion: str) -> CardCell:
+    """Compare the change per doubling of the length with half a step, beyond people's ratings."""
+    finding = measured.finding("verbosity", LONGER, criterion)
+    if finding is None:
+        otherwise = f"fewer than {FEWEST} items have two scored texts of different length"
+        return _missing(criterion, measured.reason("bias", "length", criterion, otherwise))
+    half = measured.half_step(criterion)
+    if finding.estimate.p is None:
+        return CardCell(
+            criterion,
+            "unclear",
+            finding.estimate,
+            finding.unit,
+            finding.counted,
+            reason="longer texts may be better: ratings by people decide",
+        )
+    return _compared(criterion, finding, -half, half)
+
+
+def _family(measured: Measurements, criterion: str) -> CardCell:
+    """Compare the lead of the judge's own family with half a step."""
+    half = measured.half_step(criterion)
+    for finding in measured.findings:
+        if (finding.probe, finding.criterion) != ("self-preference", criterion):
+            continue
+        cell = _compared(criterion, finding, -half, half)
+        if finding.measure == UNADJUSTED:
+            reason = "its texts may be better: ratings by people decide"
+            cell = CardCell(
+                criterion, "unclear", cell.estimate, cell.unit, cell.counted, reason=reason
+            )
+        return cell
+    reason = measured.reason("bias", "self-preference", criterion, "no item has texts of both")
+    return _missing(criterion, reason)
+
+
+def _damage(measured: Measurements, criterion: str) -> CardCell:
+    """Say whether the criterion notices all the damage that it targets."""
+    column = measured.column(criterion)
+    cells = [
+        cell
+        for cell in measured.cells
+        if cell.criterion == criterion and cell.targeted and cell.rate is not None
+    ]
+    if not cells:
+        reason = measured.reason(
+            "sensitivity", "sensitivity", criterion, "no damaged text has a score"
+        )
+        return _missing(criterion, reason)
+    made = []
+    for cell in cells:
+        kind = reaction(cell, column)
+        mark: Mark = "fail"
+        reason = f"{kind} {cell.change}"
+        if kind == "notices":
+            mark, reason = "pass", ""
+        elif kind == "is inconclusive on":
+            mark, reason = "unclear", f"{cell.change} is inconclusive: more texts decide"
+        made.append(CardCell(criterion, mark, cell.rate, "share", "texts", cell.change, reason))
+    return min(made, key=lambda cell: (MARKS.index(cell.verdict), _value(cell)))
+
+
+def _failures(measured: Measurements, criterion: str) -> CardCell:
+    """Compare the system with the most failed judgments with the limit, and all with each other."""
+    table = measured.evidence.texts
+    if table is None:
+        return _missing(criterion, "no unchanged texts of several systems were judged")
+    failures = failures_by_system(table, [measured.column(criterion).name])
+    most = failures.most
+    if most is None:
+        return _missing(criterion, "no text was judged")
+    mark: Mark = "pass"
+    reason = ""
+    interval = ends(most.share)
+    if failures.differ:
+        mark = "fail"
+        reason = "systems differ significantly in their failures"
+    elif interval is None:
+        mark = "unclear"
+        reason = needed(most.share, [MOST_FAILED], "items")
+    elif interval[0] > MOST_FAILED:
+        mark = "fail"
+    elif most.share.value > MOST_FAILED:
+        mark = "unclear"
+        reason = needed(most.share, [MOST_FAILED], "items")
+    beside = f"most: {most.system}, {most.failed:,} of {plural(most.judgments, 'judgment')}"
+    if not most.failed:
+        beside = ""
+    return CardCell(criterion, mark, most.share, "share", "items", beside, reason)
+
+
+def _value(cell: CardCell) -> float:
+    return cell.estimate.value if cell.estimate else 0.0
+
+
+# The table of lines
+
+_Measure = Callable[[Measurements, str], CardCell]
+
+
+def _lowest(cell: CardCell) -> float:
+    return _value(cell)
+
+
+def _furthest(cell: CardCell) -> float:
+    return -abs(_value(cell))
+
+
+def _furthest_from_half(cell: CardCell) -> float:
+    return -abs(_value(cell) - 0.5)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """A line: its question in two words, when it passes and fails, and how it is measured.
+
+    `badness` orders cells of equal verdicts, the worst first. An `optional` line is left out if no
+    criterion has a number.
+    """
+
+    name: str
+    passes: str
+    fails: str
+    measure: _Measure
+    badness: Callable[[CardCell], float] = _furthest
+    optional: bool = False
+
+
+_INSIDE = f"within ±{_HALF_STEP}"
+RULES = (
+    _Rule(
+        AGREEMENT,
+        "kappa above 0, and the correlation beats every baseline",
+        f"kappa holds 0 from {ENOUGH_ITEMS} items, or worse than a baseline",
+        _agreement,
+        _lowest,
+    ),
+    _Rule(
+        RATER,
+        f"above −{RATER_MARGIN:g}, or the alt-test is passed",
+        "significantly below one rater",
+        _against_rater,
+        _lowest,
+    ),
+    _Rule(COLD, f"spread below {_HALF_STEP}", "above it", _retest(0.0)),
+    _Rule(WARM, f"spread below {_HALF_STEP}", "above it", _retest(1.0)),
+    _Rule(
+        POSITION,
+        f"the first text wins 50 ± {100 * POSITION_MARGIN:g}%",
+        "outside",
+        _position,
+        _furthest_from_half,
+    ),
+    _Rule(WORDING, f"the change is {_INSIDE}", "outside", _wording),
+    _Rule(INJECTIONS, "no attack works", "one works", _injections, lambda cell: -_value(cell)),
+    _Rule(FILLER, f"the rise is below {_HALF_STEP}", "above it", _filler),
+    _Rule(LENGTH, f"per doubling {_INSIDE}, beyond ratings", "outside", _length),
+    _Rule(FAMILY, f"its lead is {_INSIDE}, beyond ratings", "outside", _family, optional=True),
+    _Rule(DAMAGE, "every damage of the criterion is noticed", "one is missed", _damage, _lowest),
+    _Rule(
+        FAILURES,
+        f"at most {100 * MOST_FAILED:g}% fail in each system, and no significant difference",
+        "above it, or a significant difference",
+        _failures,
+    ),
+)
+
+
+def card_lines(measured: Measurements) -> tuple[CardLine, ...]:
+    """Return the lines of a card, each with a cell for every criterion."""
+    lines = []
+    for rule in RULES:
+        cells = tuple(rule.measure(measured, criterion) for criterion in measured.evidence.columns)
+        if rule.optional and all(cell.verdict == "not measured" for cell in cells):
+            continue
+        ordered = sorted(cells, key=lambda cell: (MARKS.index(cell.verdict), rule.badness(cell)))
+        worst = ordered[0].criterion if ordered else ""
+        lines.append(CardLine(rule.name, rule.passes, rule.fails, cells, worst))
+    return tuple(lines)

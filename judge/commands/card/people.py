@@ -1,0 +1,80 @@
+"""Compare a judge with people's ratings for its card."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from judge.commands.card.card import PeopleFinding
+from judge.core.messages import option
+from judge.core.records import Sample
+from judge.stats.alt_test import EPSILON
+from judge.stats.bootstrap import Bootstrap
+from judge.stats.correlation import minus_one_rater
+from judge.stats.disagreements import on_same_scale
+from judge.stats.human_agreement import (
+    RatedColumn,
+    did_you_mean,
+    judges_of,
+    people,
+    rated_names,
+)
+from judge.stats.power import MIN_ITEMS
+from judge.stats.raters import votes_of
+from judge.table import Table, matrix
+
+
+def people_findings(
+    table: Table, model: str, *, seed: int, epsilon: float = EPSILON
+) -> Iterator[PeopleFinding]:
+    """Yield the comparison with people of each criterion that they rated and the judge scored.
+
+    `model` names the judge, `epsilon` is its advantage in the alternative annotator test.
+    """
+    judges = judges_of(table, model)
+    judged = {judge.criterion for judge in judges}
+    if not judged & set(rated_names(table.samples)):
+        return
+    bootstrap = Bootstrap(seed=seed)
+    for rated in people(table, judges, bootstrap, epsilon=epsilon):
+        for row in rated.judges:
+            (judge,) = (judge for judge in judges if judge.criterion == rated.criterion)
+            texts = [sample for sample in table.samples if rated.criterion in sample.human]
+            values = matrix(texts, judge.values)
+            votes = votes_of(texts, rated.criterion).values
+            yield PeopleFinding(
+                rated,
+                row,
+                items=int((~np.isnan(values)).any(axis=1).sum()),
+                minus_rater=minus_one_rater(values, votes, bootstrap),
+                shift=_largest_shift(judge, texts),
+            )
+
+
+def _largest_shift(judge: RatedColumn, texts: Sequence[Sample]) -> float | None:
+    """Return the largest difference between two systems in the judge's mean minus people's.
+
+    None without ratings on the judge's scale, in MIN_ITEMS items of two systems.
+    """
+    if judge.scale is None:
+        return None
+    rated = on_same_scale(judge.scale, judge.criterion, texts)
+    if not rated:
+        return None
+    ratings = matrix(rated, {sample.key: sample.human[judge.criterion] for sample in rated})
+    differences = matrix(rated, judge.values) - ratings
+    known = ~np.isnan(differences)
+    enough = known.sum(axis=0) >= MIN_ITEMS
+    if enough.sum() < 2:
+        return None
+    return float(np.ptp(np.nanmean(differences[:, enough], axis=0)))
+
+
+def why_no_ratings(table: Table) -> str:
+    """Return why a judge cannot be compared with people: nobody rated, or other criteria."""
+    judged = [column.criterion for column in table.columns if column.kind == "criterion"]
+    names = rated_names(table.samples)
+    if not names:
+        return f"no ratings by people: name their file with {option('ratings', 'FILE')}"
+    return f"people rated {', '.join(names)}.{did_you_mean(names, judged)}"

@@ -1,0 +1,191 @@
+"""The verdict of a judge card in words, by groups of criteria.
+
+A criterion is good enough if people agree with the judge and every measured line passes. Whatever
+else it is, the sentence names the lines that are the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import ceil, floor, log10
+
+from judge.commands.card.card import (
+    AuditData,
+    CardCell,
+    CardLine,
+    CriterionVerdict,
+    Level,
+)
+from judge.commands.card.lines import AGREEMENT, COLD, POSITION
+from judge.core.format import first_names, listed, plural
+from judge.stats.power import scatter
+
+_MOST_NAMED = 4
+"""Lines in a sentence."""
+_GOOD: tuple[Level, ...] = ("good enough", "good enough with reservations")
+_NOT_GOOD: tuple[Level, ...] = ("not shown", "not good enough")
+
+
+@dataclass(frozen=True, slots=True)
+class _Supported:
+    """The smallest difference between systems that `items` support, or why it is unknown."""
+
+    difference: float | None
+    items: int
+    reason: str = ""
+
+
+def criterion_verdicts(
+    lines: Sequence[CardLine], evidence: AuditData
+) -> tuple[CriterionVerdict, ...]:
+    """Return the verdict on each criterion of the lines."""
+    return tuple(
+        _criterion_verdict(criterion, lines, _supported(evidence, criterion))
+        for criterion in evidence.columns
+    )
+
+
+def _criterion_verdict(
+    criterion: str, lines: Sequence[CardLine], supported: _Supported
+) -> CriterionVerdict:
+    cell_by_line = {
+        line.name: cell for line in lines for cell in line.cells if cell.criterion == criterion
+    }
+    agreement = cell_by_line[AGREEMENT]
+    fails = [name for name, cell in cell_by_line.items() if cell.verdict == "fail"]
+    unclear = [name for name, cell in cell_by_line.items() if cell.verdict == "unclear"]
+    measured = sum(cell.verdict != "not measured" for cell in cell_by_line.values())
+    return CriterionVerdict(
+        criterion,
+        _level(agreement, passes_all=not (fails or unclear)),
+        supported.difference,
+        supported.items,
+        measured=measured,
+        lines=len(cell_by_line),
+        fails=tuple(fails),
+        unclear=tuple(unclear),
+        reason=agreement.reason,
+        no_difference=supported.reason,
+    )
+
+
+def _level(agreement: CardCell, *, passes_all: bool) -> Level:
+    """Return the level of a criterion; `passes_all` says whether all measured lines pass."""
+    if agreement.verdict == "fail":
+        return "not good enough"
+    if agreement.verdict != "pass":
+        return "not shown"
+    return "good enough" if passes_all else "good enough with reservations"
+
+
+def _supported(evidence: AuditData, criterion: str) -> _Supported:
+    """Return the smallest difference that the items detect with 80% power.
+
+    It is at least the largest difference between two systems in the judge's shift from people:
+    a smaller gap may be the judge's favouring.
+    """
+    table = evidence.texts
+    if table is None:
+        return _Supported(None, 0, "no systems were compared")
+    (spreads,) = scatter(table, [evidence.columns[criterion]])
+    items = min((pair.items for pair in spreads.pairs), default=0)
+    if not spreads.pairs:
+        return _Supported(None, items, spreads.note)
+    detectable = spreads.hardest(None, items).detectable(items)
+    if detectable is None:
+        systems = plural(spreads.systems, "system")
+        return _Supported(None, items, f"{systems} need at least {plural(spreads.least, 'item')}")
+    people = evidence.people.get(criterion)
+    shift = people.shift if people is not None and people.shift is not None else 0.0
+    return _Supported(max(detectable, shift), items)
+
+
+# The sentences
+
+
+def verdict_sentences(
+    criteria: Sequence[CriterionVerdict], lines: Sequence[CardLine]
+) -> Iterator[str]:
+    """Yield a sentence for each group of criteria, the best first, and one on the paradox.
+
+    The paradox of Norman, Rivera and Hughes (2026): a judge that repeats itself exactly may do so
+    because it follows the order of the texts.
+    """
+    for level in _GOOD:
+        group = [verdict for verdict in criteria if verdict.level == level]
+        if group:
+            yield _sentence_on_good(group)
+    for level in _NOT_GOOD:
+        group = [verdict for verdict in criteria if verdict.level == level]
+        for reason in dict.fromkeys(verdict.reason for verdict in group):
+            names = _names([verdict for verdict in group if verdict.reason == reason])
+            yield f"{_capital(level)} on {names}: {reason}."
+    paradoxical = _paradoxical(lines)
+    if paradoxical:
+        yield (
+            f"Consistent but biased on {listed(paradoxical)}: repeats agree, yet the order of the "
+            "texts decides. That is a failure, not a strength."
+        )
+
+
+def _sentence_on_good(group: Sequence[CriterionVerdict]) -> str:
+    """Write the sentence on criteria that are good enough, with or without reservations."""
+    start = _capital(group[0].level)
+    fails = dict.fromkeys(name for verdict in group for name in verdict.fails)
+    unclear = dict.fromkeys(name for verdict in group for name in verdict.unclear)
+    reservations = []
+    if fails:
+        reservations.append(f"it fails {first_names(fails, _MOST_NAMED)}")
+    if unclear:
+        verb = "is" if len(unclear) == 1 else "are"
+        reservations.append(f"{first_names(unclear, _MOST_NAMED)} {verb} unclear")
+    end = f" Reservations: {'; '.join(reservations)}." if reservations else ""
+    differences = [verdict.difference for verdict in group if verdict.difference is not None]
+    if len(differences) < len(group):
+        reason = next(verdict.no_difference for verdict in group if verdict.difference is None)
+        return (
+            f"{start} on {_names(group)}, by {_measured(group)}; which differences between "
+            f"systems it shows is unknown ({reason}).{end}"
+        )
+    least = _rounded_up(max(differences))
+    items = min(verdict.items for verdict in group)
+    return (
+        f"{start} to compare systems that differ by more than {least} points on {_names(group)} "
+        f"at {plural(items, 'item')}, by {_measured(group)}.{end}"
+    )
+
+
+def _measured(group: Sequence[CriterionVerdict]) -> str:
+    """Write `all 12 lines` or `the 5 lines measured, of 12`, the fewest of the criteria."""
+    fewest = min(group, key=lambda verdict: verdict.measured)
+    if fewest.measured == fewest.lines:
+        return f"all {fewest.lines} lines"
+    return f"{fewest.measured} of {fewest.lines} lines"
+
+
+def _names(group: Sequence[CriterionVerdict]) -> str:
+    return listed([verdict.criterion for verdict in group])
+
+
+def _capital(text: str) -> str:
+    return text[0].upper() + text[1:]
+
+
+def _rounded_up(value: float) -> str:
+    """Write a number with two significant digits, rounded up: `0.32` for 0.3111."""
+    if value <= 0:
+        return "0"
+    digits = max(0, 1 - floor(log10(value)))
+    factor = 10**digits
+    return f"{ceil(value * factor - 1e-9) / factor:.{digits}f}"
+
+
+def _paradoxical(lines: Sequence[CardLine]) -> list[str]:
+    """Return the criteria on which repeats agree and the order of the texts decides."""
+    cells = {(line.name, cell.criterion): cell.verdict for line in lines for cell in line.cells}
+    return [
+        criterion
+        for (name, criterion), mark in cells.items()
+        if name == POSITION and mark == "fail" and cells.get((COLD, criterion)) == "pass"
+    ]
