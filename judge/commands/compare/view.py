@@ -75,24 +75,28 @@ def view(comparison: RunComparison) -> Document:
     """Make the report of a comparison."""
     runs = comparison.runs
     remarks = [marks.remark(mark) for mark in comparison.pass_marks]
-    remarks += [
-        f"{_setting(comparison, change)}: {one_line(change.before, 80)} → "
-        f"{one_line(change.after, 80)}"
-        for change in comparison.changes
-    ]
+    for change in comparison.changes:
+        setting = _setting(comparison, change)
+        value_before = one_line(change.before, 80)
+        value_after = one_line(change.after, 80)
+        remarks.append(f"{setting}: {value_before} → {value_after}")
     remarks += _not_compared(comparison)
     summary = list(summary_blocks(comparison))
     if remarks:
-        summary.append(Bullets(tuple(remarks[:_MAX_REMARKS])))
+        first_remarks = tuple(remarks[:_MAX_REMARKS])
+        summary.append(Bullets(first_remarks))
     footer = f"{plural(runs.texts, 'text')} in both runs"
     if runs.appeared or runs.vanished:
         new_failures = plural(len(runs.appeared), "new failure")
-        footer += f" · {new_failures}, {len(runs.vanished):,} gone"
+        n_gone = len(runs.vanished)
+        footer += f" · {new_failures}, {n_gone:,} gone"
     before, after = (one_line(name, 40) for name in comparison.names)
+    title = f"{one_line(comparison.names[0])} → {one_line(comparison.names[1])}"
+    scope = f"{before} → {after} · {plural(runs.items, 'item')}"
     return Document(
-        title=f"{one_line(comparison.names[0])} → {one_line(comparison.names[1])}",
+        title=title,
         finding=tuple(finding(comparison)),
-        scope=f"{before} → {after} · {plural(runs.items, 'item')}",
+        scope=scope,
         notices=tuple(one_line(note) for note in comparison.notes if not isinstance(note, Remark)),
         remarks=tuple(one_line(note) for note in comparison.notes if isinstance(note, Remark)),
         summary=tuple(summary),
@@ -110,12 +114,14 @@ def _sections(comparison: RunComparison, more_remarks: Sequence[str]) -> Iterato
     if runs.means:
         yield Section("means", "Means", lambda: mean_blocks(comparison))
     if comparison.pass_marks:
-        yield Section("marks", "Pass marks", lambda: marks.mark_blocks(comparison.pass_marks))
+        pass_marks = comparison.pass_marks
+        yield Section("marks", "Pass marks", lambda: marks.mark_blocks(pass_marks))
     prompts: list[Block] = []
     for change in comparison.changes:
         if change.diff:
             prompts.append(Heading(_setting(comparison, change)))
-            prompts.append(Diff(tuple(map(escape_controls, change.diff))))
+            printable_lines = tuple(map(escape_controls, change.diff))
+            prompts.append(Diff(printable_lines))
     if prompts:
         yield Section("prompts", "Prompts", lambda: prompts)
     if runs.appeared or runs.vanished:
@@ -147,8 +153,9 @@ def summary_blocks(comparison: RunComparison) -> Iterator[Block]:
     excerpts = []
     for item in comparison.runs.changed_items[:_MAX_EXCERPTS]:
         shift = item.shifts[0]
+        values = _values(comparison, shift)
         excerpt = Excerpt(
-            _values(comparison, shift),
+            values,
             one_line(shift.system),
             one_line(shift.item),
             column_title(shift.column),
@@ -190,8 +197,9 @@ def _records(comparison: RunComparison) -> Iterator[dict[str, Any]]:
         }
         for name, part in (("judge", row.judge), ("system_change", row.system_change)):
             record[name] = part.value if part else None
-            record[f"{name}_low"] = part.low if part else None
-            record[f"{name}_high"] = part.high if part else None
+            low = part.low if part else None
+            high = part.high if part else None
+            record |= {f"{name}_low": low, f"{name}_high": high}
         yield {**record, "system_adjusted": row.system_adjusted}
 
 
@@ -238,14 +246,16 @@ class _Mean:
         amount = self._amount(abs(estimate.value))
         if not self.row.system and low is not None and high is not None and low * high > 0:
             nearer, farther = sorted((abs(low), abs(high)))
-            amount += f" {interval_text(self.column, nearer, farther, self.places)}"
+            interval = interval_text(self.column, nearer, farther, self.places)
+            amount += f" {interval}"
         whose = ""
         if self.several:
             system = self.row.system
             whose = f" for {one_line(system, 60)}" if system else " over all systems"
         p = "" if self.row.adjusted is None else f" ({format_p(self.row.adjusted)})"
         verb = "rose" if estimate.value > 0 else "fell"
-        return f"{column_title(self.row.column)} {verb} by {amount}{whose}{p}"
+        title = column_title(self.row.column)
+        return f"{title} {verb} by {amount}{whose}{p}"
 
     def _amount(self, value: float) -> str:
         """Return the size of a change that is not 0: `0.31`, `12 points`, `less than 0.01`."""
@@ -271,15 +281,18 @@ class _Mean:
         """
         whole = self.part(self.row.estimate)
         judge = self.part(self.row.judge)
-        system = self.system_change
+        systems = self.system_change
         parts = [
             f"the judge {judge.text} {judge.note}".rstrip(),
-            f"the system {system.text} {system.note}".rstrip(),
+            f"the system {systems.text} {systems.note}".rstrip(),
         ]
         p = self.row.system_adjusted
         tested = "not tested" if p is None else format_p(p)
-        name = f"{column_title(self.row.column)} of {one_line(self.row.system, 60)}"
-        return f"{name}: {whole.text}, of which {' and '.join(parts)} ({tested})"
+        title = column_title(self.row.column)
+        system = one_line(self.row.system, 60)
+        name = f"{title} of {system}"
+        both_parts = " and ".join(parts)
+        return f"{name}: {whole.text}, of which {both_parts} ({tested})"
 
     def part(self, estimate: Estimate | None, *, significant: bool = False) -> Cell:
         """Return a change, or a part of it, with its interval."""
@@ -288,10 +301,12 @@ class _Mean:
         is_share = share_label(self.column)
         value = estimate.value
         text = signed(100 * value, 0) if is_share else signed(value, self.places)
+        interval = interval_text(self.column, estimate.low, estimate.high, self.places)
+        tone = change_tone(estimate.value, self.column.better) if significant else ""
         return Cell(
             text,
-            interval_text(self.column, estimate.low, estimate.high, self.places),
-            change_tone(estimate.value, self.column.better) if significant else "",
+            interval,
+            tone,
             "*" if significant else "",
             value=estimate.value,
         )
@@ -317,17 +332,22 @@ def _is_split(row: MeanChange) -> bool:
 def _means(comparison: RunComparison) -> list[_Mean]:
     """Return all means: first the overall score, then criteria, metrics and single judges."""
     rows = comparison.runs.means
-    several = len({row.system for row in rows if row.system}) > 1
+    systems = {row.system for row in rows if row.system}
+    several = len(systems) > 1
     values: dict[str, list[float]] = {}
     for row in rows:
-        values.setdefault(row.column, []).extend((row.before, row.after))
+        column_values = values.setdefault(row.column, [])
+        column_values += [row.before, row.after]
     columns: dict[str, Measured] = {}
     places: dict[str, int] = {}
     for name, column_values in values.items():
         column = comparison.columns.get(name) or Measured(name, "metric", Signature())
         columns[name] = column
         places[name] = 3 if name == OVERALL else decimal_places(column, column_values)
-    means = [_Mean(row, columns[row.column], places[row.column], several) for row in rows]
+    means = []
+    for row in rows:
+        column = columns[row.column]
+        means.append(_Mean(row, column, places[row.column], several))
     return sorted(means, key=lambda mean: (mean.row.column != OVERALL, mean.importance[0]))
 
 
@@ -342,12 +362,14 @@ def finding(comparison: RunComparison) -> Iterator[str]:
     means = sorted(_means(comparison), key=lambda mean: mean.importance)
     over_all = [mean for mean in means if not mean.row.system and mean.row.significant]
     # The overall score is named only if no column of its own changed.
-    over_all = [mean for mean in over_all if mean.row.column != OVERALL] or over_all
+    own_columns = [mean for mean in over_all if mean.row.column != OVERALL]
+    over_all = own_columns or over_all
     single = [mean for mean in means if mean.row.system]
     significant = [mean for mean in single if mean.differs and mean.row.significant]
     yield from _headline(single, significant, over_all)
     if significant and over_all:
-        yield f"{' and '.join(mean.size for mean in over_all[:2])}."
+        changes = " and ".join(mean.size for mean in over_all[:2])
+        yield f"{changes}."
     yield from _judge_or_systems(comparison, means)
 
 
@@ -425,8 +447,11 @@ def _items_needed(estimate: Estimate, tests: int) -> int | None:
     if low is None or high is None or high <= low or estimate.n < MIN_ITEMS:
         return None
     half_width = (high - low) / 2
-    sd = half_width * sqrt(estimate.n) / t_quantile(ALPHA / 2, estimate.n - 1)
-    needed = Spread(estimate.n, estimate.value, sd, ALPHA / tests).needed()
+    # The half-width of the interval is t · sd / √n.
+    t = t_quantile(ALPHA / 2, estimate.n - 1)
+    sd = half_width * sqrt(estimate.n) / t
+    spread = Spread(estimate.n, estimate.value, sd, ALPHA / tests)
+    needed = spread.needed()
     if needed is None or not estimate.n < needed <= _MAX_NEEDED:
         return None
     return needed
@@ -438,9 +463,11 @@ def _same_texts(comparison: RunComparison) -> bool:
     """
     if comparison.runs.edited:
         return False
-    before = {sample.key: sample.extra for sample in comparison.before.table.samples}
+    samples_before = comparison.before.table.samples
+    before = {sample.key: sample.extra for sample in samples_before}
     after = comparison.after.table.samples
-    return all(before[sample.key] == sample.extra for sample in after if sample.key in before)
+    in_both = [sample for sample in after if sample.key in before]
+    return all(before[sample.key] == sample.extra for sample in in_both)
 
 
 def _unchanged_texts(comparison: RunComparison) -> tuple[int, int]:
@@ -484,10 +511,12 @@ def _overview(comparison: RunComparison) -> Iterator[Block]:
         text = mean.text(mean.row.after)
         if mean.differs:
             text += f" {mean.change.text}"
-        cells[mean.system, mean.row.column] = replace(mean.change, text=text, note="")
+        place = (mean.system, mean.row.column)
+        cells[place] = replace(mean.change, text=text, note="")
     # All systems together come first, then those that changed most.
     largest = sorted(means, key=lambda mean: (bool(mean.row.system), mean.importance))
-    systems = list(dict.fromkeys(mean.system for mean in largest if mean.row.column in changed))
+    changed_means = [mean for mean in largest if mean.row.column in changed]
+    systems = list(dict.fromkeys(mean.system for mean in changed_means))
     key = ["mean after, and its change"]
     if any(cell.mark for cell in cells.values()):
         key.append("* significant")
@@ -495,9 +524,10 @@ def _overview(comparison: RunComparison) -> Iterator[Block]:
     if hidden > 0:
         key.append(f"{plural(hidden, 'system')} with smaller changes")
     heads = [Column(column_title(name), better=better) for name, better in changed.items()]
-    rows = [
-        (system, *(cells.get((system, name)) for name in changed)) for system in systems[:_MAX_ROWS]
-    ]
+    rows = []
+    for system in systems[:_MAX_ROWS]:
+        system_cells = [cells.get((system, name)) for name in changed]
+        rows.append((system, *system_cells))
     yield table(
         ("", *heads),
         rows,
@@ -522,17 +552,20 @@ def mean_blocks(comparison: RunComparison) -> Iterator[Block]:
             equal.append(column_title(name))
     if changed:
         yield _chart(changed[:_MAX_PANELS])
-        yield _mean_table([mean for means in changed for mean in means], comparison.runs.anchors)
+        all_means = [mean for means in changed for mean in means]
+        yield _mean_table(all_means, comparison.runs.anchors)
     if equal:
         yield Paragraph(f"No value differs in {_listed(equal)}.")
 
 
 def _mean_table(means: Sequence[_Mean], anchors: int) -> Table:
     # Intervals of different columns may use different methods: name the most common one.
-    methods = Counter(
-        mean.row.estimate.described for mean in means if mean.row.estimate.low is not None
-    )
-    interval = f" [low, high]: {methods.most_common(1)[0][0]}." if methods else ""
+    estimates = [mean.row.estimate for mean in means]
+    methods = Counter(estimate.described for estimate in estimates if estimate.low is not None)
+    interval = ""
+    if methods:
+        [(most_common, _)] = methods.most_common(1)
+        interval = f" [low, high]: {most_common}."
     about = (
         f"Judge's part: the change of scores of {plural(anchors, 'item')} with the same text in "
         "both runs (those of the system if there are five), assumed to be the same for the changed "
@@ -561,7 +594,7 @@ def _mean_table(means: Sequence[_Mean], anchors: int) -> Table:
     )
 
 
-def _mean_row(mean: _Mean) -> tuple[Content, ...]:
+def _mean_row(mean: _Mean) -> list[Content]:
     row = mean.row
     parts: tuple[Content, ...] = (None, None, None)
     if _is_split(row):
@@ -570,16 +603,11 @@ def _mean_row(mean: _Mean) -> tuple[Content, ...]:
     counts: tuple[Content, ...] = (None, None, None)
     if row.estimate.p is not None or row.estimate.n == 1:
         counts = (row.up, row.same, row.down)
-    return (
-        column_title(row.column) + ARROWS[mean.column.better],
-        mean.system,
-        Cell(mean.text(row.before), value=row.before),
-        Cell(mean.text(row.after), value=row.after),
-        mean.change,
-        Cell(p_cell(row.adjusted), value=row.adjusted),
-        *parts,
-        *counts,
-    )
+    before = Cell(mean.text(row.before), value=row.before)
+    after = Cell(mean.text(row.after), value=row.after)
+    p_of_change = Cell(p_cell(row.adjusted), value=row.adjusted)
+    name = column_title(row.column) + ARROWS[mean.column.better]
+    return [name, mean.system, before, after, mean.change, p_of_change, *parts, *counts]
 
 
 def _chart(columns: Sequence[Sequence[_Mean]]) -> Chart:
@@ -593,18 +621,20 @@ def _chart(columns: Sequence[Sequence[_Mean]]) -> Chart:
         for mean in means:
             estimate = mean.row.estimate
             change = mean.change
-            bars[mean.system] = charts.Bar(
+            bar = charts.Bar(
                 estimate.value,
                 estimate.low,
                 estimate.high,
                 change.text,
                 tone=tones.get(change.tone, ""),
             )
+            bars[mean.system] = bar
             known = (estimate.value, estimate.low, estimate.high)
             ends += [end for end in known if end is not None]
         title = column_title(means[0].row.column)
         bars_in_order = [bars.get(system) for system in systems]
-        panels.append(charts.Panel(charts.around(ends), bars_in_order, title))
+        extent = charts.around(ends)
+        panels.append(charts.Panel(extent, bars_in_order, title))
     caption = "Change of the mean, after minus before, with 95% intervals."
     chart = charts.intervals("changes", "Changes", systems, panels, caption=caption)
     return replace(chart, tabled=True)
@@ -620,7 +650,8 @@ def _setting(comparison: RunComparison, change: Change) -> str:
     criteria = {name for name, column in comparison.columns.items() if column.kind == "criterion"}
     if not change.columns or (len(criteria) > 1 and criteria == set(change.columns)):
         return change.what
-    return f"{change.what} of {_listed(map(one_line, change.columns))}"
+    columns = _listed(map(one_line, change.columns))
+    return f"{change.what} of {columns}"
 
 
 def _failure_blocks(comparison: RunComparison) -> Iterator[Block]:
@@ -628,26 +659,36 @@ def _failure_blocks(comparison: RunComparison) -> Iterator[Block]:
     failures_by_kind: dict[tuple[str, str], list[Failure]] = {}
     for state, failures in (("new", runs.appeared), ("gone", runs.vanished)):
         for failure in failures:
-            failures_by_kind.setdefault((state, failure.error), []).append(failure)
+            state_and_error = (state, failure.error)
+            failures_by_kind.setdefault(state_and_error, []).append(failure)
     rows: list[tuple[Content, ...]] = []
     for (state, error), similar in failures_by_kind.items():
         first = similar[0]
-        text = f"{one_line(first.item or 'all texts', 80)}, {one_line(first.system, 80)}"
-        columns = _listed(dict.fromkeys(one_line(failure.column) for failure in similar))
+        item = one_line(first.item or "all texts", 80)
+        system = one_line(first.system, 80)
+        text = f"{item}, {system}"
+        names = [one_line(failure.column) for failure in similar]
+        columns = _listed(dict.fromkeys(names))
         example = f"{text}: {one_line(first.message, 200)}"
-        rows.append((f"{state} {one_line(error)}", len(similar), columns, example))
+        failure_name = f"{state} {one_line(error)}"
+        rows.append((failure_name, len(similar), columns, example))
     heads = [
-        Column(head, numeric=head == "count") for head in ("failure", "count", "columns", "example")
+        Column("failure", numeric=False),
+        Column("count"),
+        Column("columns", numeric=False),
+        Column("example", numeric=False),
     ]
     yield table(heads, rows, caption="Failures of one run only.", name="failures")
 
 
 def _item_blocks(comparison: RunComparison) -> Iterator[Block]:
     """Yield the items that changed most, with the judge's words before and after."""
-    keys = {_key(shift) for item in comparison.runs.changed_items for shift in item.shifts}
+    changed_items = comparison.runs.changed_items
+    keys = {_key(shift) for item in changed_items for shift in item.shifts}
     words_before = _judge_words(comparison.before, keys)
     words_after = _judge_words(comparison.after, keys)
-    outputs = {sample.key: sample.output for sample in comparison.after.table.samples}
+    samples = comparison.after.table.samples
+    outputs = {sample.key: sample.output for sample in samples}
     for item in comparison.runs.changed_items[:_MAX_ITEMS]:
         blocks: list[Block] = []
         systems_with_text: set[str] = set()
@@ -661,10 +702,13 @@ def _item_blocks(comparison: RunComparison) -> Iterator[Block]:
                 output = outputs.get((shift.item, shift.system), "")
                 facts.append(("text", output[:_MAX_TEXT]))
             systems_with_text.add(shift.system)
-            blocks.append(Paragraph(_shift_text(comparison, shift), tone="strong"))
-            blocks.append(Facts(tuple((name, one_line(text)) for name, text in facts if text)))
+            change_text = _shift_text(comparison, shift)
+            blocks.append(Paragraph(change_text, tone="strong"))
+            printable_facts = tuple((name, one_line(text)) for name, text in facts if text)
+            blocks.append(Facts(printable_facts))
         first = _shift_text(comparison, item.shifts[0])
-        title = f"{one_line(item.item, 80)} ({100 * item.size:.0f}% of the scale): {first}"
+        item_name = one_line(item.item, 80)
+        title = f"{item_name} ({100 * item.size:.0f}% of the scale): {first}"
         yield Details(title, tuple(blocks))
 
 
@@ -686,11 +730,15 @@ def _key(shift: Shift) -> tuple[str, str, str]:
 
 
 def _shift_text(comparison: RunComparison, shift: Shift) -> str:
-    return f"{one_line(shift.system, 80)} {column_title(shift.column)} {_values(comparison, shift)}"
+    system = one_line(shift.system, 80)
+    column = column_title(shift.column)
+    return f"{system} {column} {_values(comparison, shift)}"
 
 
 def _values(comparison: RunComparison, shift: Shift) -> str:
-    column = comparison.columns.get(shift.column) or Measured(shift.column, "metric", Signature())
+    column = comparison.columns.get(shift.column)
+    if column is None:
+        column = Measured(shift.column, "metric", Signature())
     places = decimal_places(column, [shift.before, shift.after])
     return " → ".join(score_text(column, value, places) for value in (shift.before, shift.after))
 
@@ -709,7 +757,8 @@ def _not_compared(comparison: RunComparison) -> Iterator[str]:
         ):
             if names:
                 listed = _listed(one_line(name, 80) for name in names)
-                yield f"Only in {one_line(run_name)}: {plural(len(names), kind)} ({listed})."
+                count = plural(len(names), kind)
+                yield f"Only in {one_line(run_name)}: {count} ({listed})."
     if runs.edited:
         yield f"Output, source or references differ in {plural(runs.edited, 'text')} of both runs."
         unsplit = []
@@ -743,7 +792,8 @@ def _systems_without_values(comparison: RunComparison) -> Iterator[str]:
             system for system in before.systems if system in after.systems and system not in scored
         )
         if missing:
-            columns_by_systems.setdefault(missing, []).append(one_line(column.name))
+            title = one_line(column.name)
+            columns_by_systems.setdefault(missing, []).append(title)
     for systems, columns in columns_by_systems.items():
         names = _listed(map(one_line, systems))
         yield f"No text of {names} has a value in both runs for {_listed(columns)}."

@@ -56,7 +56,8 @@ Rows = tuple[Score | Failure, ...]
 def view(item: ResultItem) -> Document:
     """Lay out an item."""
     columns = {column.name: column for column in item.result.table.columns}
-    rows = [*chain.from_iterable(item.rows.values()), *item.unwritten]
+    scored = chain.from_iterable(item.rows.values())
+    rows = [*scored, *item.unwritten]
     n_failed = sum(isinstance(row, Failure) for row in rows)
     return Document(
         title=f"Item {one_line(item.item)}",
@@ -71,12 +72,14 @@ def view(item: ResultItem) -> Document:
 
 def _source(item: ResultItem) -> str | None:
     """Return the first source that a text of the item has."""
-    return next((sample.source for sample in item.samples if sample.source is not None), None)
+    sources = (sample.source for sample in item.samples)
+    return next((source for source in sources if source is not None), None)
 
 
 def _references(item: ResultItem) -> tuple[str, ...]:
     """Return the first references that a text of the item has."""
-    return next((sample.references for sample in item.samples if sample.references), ())
+    references = (sample.references for sample in item.samples)
+    return next(filter(None, references), ())
 
 
 def _sections(item: ResultItem, columns: Columns) -> Iterator[Section]:
@@ -85,15 +88,18 @@ def _sections(item: ResultItem, columns: Columns) -> Iterator[Section]:
         yield Section("source", "Source", partial(_source_blocks, item))
     shared = _shared_messages(item)
     if shared:
-        yield Section("conversation", "Conversation", partial(tuple, [Facts(shared)]))
+        blocks = [Facts(shared)]
+        yield Section("conversation", "Conversation", partial(tuple, blocks))
     for index, sample in enumerate(item.samples):
         title = one_line(item.name(sample))
-        yield Section(f"system-{index}", title, partial(_output_blocks, item, sample, columns))
+        make_blocks = partial(_output_blocks, item, sample, columns)
+        yield Section(f"system-{index}", title, make_blocks)
     # A text that could not be written has a failure in every column; one of them tells the reason.
     unwritten = {row.key: row for row in item.unwritten}
     for index, row in enumerate(unwritten.values()):
         reason = Paragraph(f"No output. {row.error}: {row.message}")
-        yield Section(f"unwritten-{index}", one_line(item.name(row)), partial(tuple, [reason]))
+        title = one_line(item.name(row))
+        yield Section(f"unwritten-{index}", title, partial(tuple, [reason]))
     if item.prompts:
         yield Section("prompts", "Prompts", partial(_prompt_blocks, item))
 
@@ -102,7 +108,9 @@ def _source_blocks(item: ResultItem) -> Iterator[Block]:
     source = _source(item)
     references = _references(item)
     if source is not None:
-        end = f"… ({len(source):,} characters)" if len(source) > _MAX_SOURCE else ""
+        end = ""
+        if len(source) > _MAX_SOURCE:
+            end = f"… ({len(source):,} characters)"
         yield Paragraph(f"{source[:_MAX_SOURCE]}{end}")
     facts = _answer_facts(item)
     facts += tuple(("reference", reference) for reference in references)
@@ -119,7 +127,8 @@ def _answer_facts(item: ResultItem) -> tuple[tuple[str, str], ...]:
     for variable in ("request", "passages"):
         column = column_of(sample, variable)
         if column:
-            facts += [(column, text) for text in texts_of(sample.extra[column])]
+            texts = texts_of(sample.extra[column])
+            facts += [(column, text) for text in texts]
     return tuple(facts)
 
 
@@ -131,14 +140,15 @@ def _shared_messages(item: ResultItem) -> Turns:
 
 def _data(item: ResultItem, columns: Columns) -> dict[str, Any]:
     """Return an item for JSON."""
+    samples = item.samples
+    outputs = [_output_record(sample, item.rows[sample.key], columns) for sample in samples]
+    prompts = [_prompt_record(samples[0], prompt) for prompt in item.prompts]
     return {
         "item": item.item,
         "source": _source(item),
         "references": _references(item),
-        "outputs": [
-            _output_record(sample, item.rows[sample.key], columns) for sample in item.samples
-        ],
-        "prompts": [_prompt_record(item.samples[0], prompt) for prompt in item.prompts],
+        "outputs": outputs,
+        "prompts": prompts,
     }
 
 
@@ -149,22 +159,27 @@ def _output_record(sample: Sample, rows: Rows, columns: Columns) -> dict[str, An
         claims = checked_claims(sample, columns[row.column], row)
         if claims:
             claims_by_column[row.column] = [asdict(claim) for claim in claims]
+    scores = [_record(row) for row in rows if isinstance(row, Score)]
+    failures = [_record(row) for row in rows if isinstance(row, Failure)]
+    questions = [asdict(line) for line in _questions(rows, columns)]
     return {
         "item": sample.item,
         "system": sample.system,
         **_messages_record(sample),
         "output": sample.output,
         "human": dict(sample.human),
-        "scores": [_record(row) for row in rows if isinstance(row, Score)],
-        "failures": [_record(row) for row in rows if isinstance(row, Failure)],
-        "questions": [asdict(line) for line in _questions(rows, columns)],
+        "scores": scores,
+        "failures": failures,
+        "questions": questions,
         "claims": claims_by_column,
     }
 
 
 def _messages_record(sample: Sample) -> dict[str, Any]:
     """Return the messages before a text for JSON; nothing if there are none."""
-    messages = [{"role": role, "content": text} for role, text in messages_before(sample)]
+    messages = []
+    for role, text in messages_before(sample):
+        messages.append({"role": role, "content": text})
     return {"messages": messages} if messages else {}
 
 
@@ -178,9 +193,8 @@ def _output_blocks(item: ResultItem, sample: Sample, columns: Columns) -> Iterat
     rows = item.rows[sample.key]
     name = item.name(sample)
     # The scores of metrics need no reason, so they are facts and not rows of the table.
-    table_rows = [
-        row for row in rows if columns[row.column].kind == "criterion" or isinstance(row, Failure)
-    ]
+    metrics = [column.name for column in columns.values() if column.kind == "metric"]
+    table_rows = [row for row in rows if row.column not in metrics or isinstance(row, Failure)]
     if table_rows:
         yield _score_table(item, table_rows, columns)
     facts = _facts(item, sample, columns)
@@ -207,10 +221,15 @@ def _facts(item: ResultItem, sample: Sample, columns: Columns) -> tuple[tuple[st
         column = columns[row.column]
         if isinstance(row, Score) and column.kind == "metric":
             value = number(row.value, places(item.result, column))
-            metrics.append(f"{column_title(row.column)} {value}")
+            title = column_title(row.column)
+            metrics.append(f"{title} {value}")
     ratings = [f"{name} {value:.3g}" for name, value in sample.human.items()]
     values_by_name = {"metrics": metrics, "human ratings": ratings}
-    return tuple((name, " · ".join(values)) for name, values in values_by_name.items() if values)
+    facts = []
+    for name, values in values_by_name.items():
+        if values:
+            facts.append((name, " · ".join(values)))
+    return tuple(facts)
 
 
 def _claim_table(claims: Sequence[CheckedClaim], column: str, name: str) -> Table:
@@ -219,7 +238,8 @@ def _claim_table(claims: Sequence[CheckedClaim], column: str, name: str) -> Tabl
         tone: Tone = "" if claim.supported else "bad"
         rows.append([Cell(text, tone=tone) for text in claim.cells])
     kind = "claim" if column in CLAIMS else "reference claim"
-    return text_table((CLAIM_HEADS[0], kind, CLAIM_HEADS[2]), rows, name=name)
+    mark, _, evidence = CLAIM_HEADS
+    return text_table((mark, kind, evidence), rows, name=name)
 
 
 def _prompt_blocks(item: ResultItem) -> Iterator[Block]:
@@ -231,27 +251,29 @@ def _prompt_blocks(item: ResultItem) -> Iterator[Block]:
             "muted",
         )
     for prompt in item.prompts:
-        title = one_line(", ".join(map(column_title, prompt.columns)))
+        titles = map(column_title, prompt.columns)
+        title = one_line(", ".join(titles))
         if prompt.opponent:
             title = f"{title}, against {one_line(prompt.opponent)}"
         yield Heading(title)
         if prompt.problem:
             yield Paragraph(prompt.problem)
-        messages = [
-            replace(message, content=cut_middle(message.content, _MAX_MESSAGE))
-            for message in prompt.messages
-        ]
+        messages = []
+        for message in prompt.messages:
+            shortened = cut_middle(message.content, _MAX_MESSAGE)
+            messages.append(replace(message, content=shortened))
         yield from message_blocks(messages)
 
 
 def _prompt_record(sample: Sample, prompt: TextPrompt) -> dict[str, Any]:
     """Return a prompt for JSON, with its whole messages."""
+    messages = [asdict(message) for message in prompt.messages]
     return {
         "item": sample.item,
         "system": sample.system,
         "opponent": prompt.opponent,
         "columns": prompt.columns,
-        "messages": [asdict(message) for message in prompt.messages],
+        "messages": messages,
         "problem": prompt.problem,
     }
 
@@ -265,7 +287,7 @@ def _score_table(item: ResultItem, rows: Sequence[Score | Failure], columns: Col
     heads: tuple[str, ...] = ("criterion", "score", "reason")
     if is_ranking:
         heads = ("criterion", "shown second", "preferred", "reason")
-    lines: list[tuple[Content, ...]] = []
+    lines: list[list[Content]] = []
     for row in rows:
         column = columns[row.column]
         name = f"{column.criterion} ({column.judge})" if column.judge else column.name
@@ -274,11 +296,12 @@ def _score_table(item: ResultItem, rows: Sequence[Score | Failure], columns: Col
             value = Cell("failed", tone="bad")
             reason = f"{row.error}: {row.message}"
         else:
-            finding = build_finding(row, column, max(2, places(item.result, column)))
+            decimals = max(2, places(item.result, column))
+            finding = build_finding(row, column, decimals)
             value = _score_cell(row, finding)
             quote = f"“{finding.quote}”" if finding.quote else ""
             reason = " ".join(filter(None, (finding.reason, quote)))
-        lines.append((column_title(name), *opponent, value, reason))
+        lines.append([column_title(name), *opponent, value, reason])
     return text_table(heads, lines, name="scores")
 
 
@@ -286,13 +309,16 @@ def _score_cell(row: Score, finding: Finding) -> Cell:
     """Return a score, or for a comparison the preferred system and its probability."""
     tone: Tone = "bad" if finding.fails else ""
     if not row.opponent:
-        text = f"{finding.value} ({finding.fails})" if finding.fails else finding.value
+        text = finding.value
+        if finding.fails:
+            text = f"{text} ({finding.fails})"
         return Cell(text, tone=tone)
     if row.value == TIE:
         return Cell("tie", tone=tone)
     preferred = row.system if row.value > TIE else row.opponent
     probability = max(row.value, 1 - row.value)
-    return Cell(f"{one_line(preferred)} ({probability:.0%})", tone=tone)
+    name_and_probability = f"{one_line(preferred)} ({probability:.0%})"
+    return Cell(name_and_probability, tone=tone)
 
 
 def _questions(rows: Rows, columns: Columns) -> tuple[Line, ...]:

@@ -40,7 +40,8 @@ class Replies:
         """Whether all of them fit on a line."""
         if len(self.texts) > _BRIEF:
             return False
-        return all(len(text) <= _BRIEF and "\n" not in text for text, _ in self.texts)
+        texts = [text for text, _ in self.texts]
+        return all(len(text) <= _BRIEF and "\n" not in text for text in texts)
 
     @property
     def total(self) -> int:
@@ -83,7 +84,9 @@ def build_finding(row: Score | Failure, column: Column, places: int = 2, **names
     """Lay out a row; its value has this many decimals."""
     names.setdefault("name", column.name)
     if isinstance(row, Failure):
-        return Finding(value="", replies=_replies(row), failure=row, answers=_answers(row), **names)
+        replies = _replies(row)
+        answers = _answers(row)
+        return Finding(value="", replies=replies, failure=row, answers=answers, **names)
     provenance = row.provenance
     distribution = _drawn_distribution(provenance, column)
     share = column.share(row.value) if column.better else None
@@ -94,10 +97,11 @@ def build_finding(row: Score | Failure, column: Column, places: int = 2, **names
         just = "just " if text == pass_text(column) else ""
         side = "above" if column.better == "lower" else "below"
         fails = f"{just}{side} {pass_text(column)}"
+    shade = None if share is None else round(2 * share - 1, 2)
     return Finding(
         value=text,
         replies=_replies(provenance),
-        shade=None if share is None else round(2 * share - 1, 2),
+        shade=shade,
         bars=distribution.bars,
         shares=distribution.shares,
         labels=distribution.n_labels,
@@ -177,9 +181,10 @@ class CheckedClaim:
         return f"Most similar in the source: “{sentence}”"
 
     @property
-    def cells(self) -> tuple[str, str, str]:
+    def cells(self) -> list[str]:
         """What a table shows, under `CLAIM_HEADS`."""
-        return self.mark, one_line(self.text), one_line(self.evidence, _MAX_SENTENCE) or "–"
+        evidence = one_line(self.evidence, _MAX_SENTENCE) or "–"
+        return [self.mark, one_line(self.text), evidence]
 
 
 def support_threshold(column: Column) -> float:
@@ -198,7 +203,8 @@ def checked_claims(
     The first two check the output's claims against the source, the last the references' claims
     against the output. Other columns and damaged records have none.
     """
-    has_claims = column.kind == "metric" and column.name in (*CLAIMS, REFERENCE_CLAIMS)
+    names = (*CLAIMS, REFERENCE_CLAIMS)
+    has_claims = column.kind == "metric" and column.name in names
     if not has_claims or not isinstance(row, Score):
         return ()
     threshold = support_threshold(column)
@@ -211,7 +217,8 @@ def checked_claims(
             span = None  # a damaged record
         evidence = against[slice(*claim.evidence)] if claim.evidence else ""
         is_supported = claim.probability >= threshold
-        checked.append(CheckedClaim(claim.text, claim.probability, is_supported, span, evidence))
+        probability = claim.probability
+        checked.append(CheckedClaim(claim.text, probability, is_supported, span, evidence))
     return tuple(checked)
 
 
@@ -234,7 +241,8 @@ class Piece(NamedTuple):
         for claim in self.claims:
             same = claim.text.strip() == self.text.strip()
             words = "." if same else f": “{one_line(claim.text, _MAX_SENTENCE)}”"
-            notes.append(f"Support {claim.probability:.2f}{words} {claim.nearest}")
+            support = f"{claim.probability:.2f}"
+            notes.append(f"Support {support}{words} {claim.nearest}")
         return " · ".join(notes)
 
 
@@ -250,7 +258,8 @@ def marked(
         start = text.find(quote)
         if start >= 0:
             quoted.append((start, start + len(quote), name))
-    claimed = [(*claim.span, claim) for claim in claims if claim.span and not claim.supported]
+    unsupported = [claim for claim in claims if claim.span and not claim.supported]
+    claimed = [(*claim.span, claim) for claim in unsupported if claim.span]
     cuts = {0, len(text)}
     for start, end, _ in [*quoted, *claimed]:
         cuts |= {start, end}
@@ -260,7 +269,8 @@ def marked(
         around = [claim for start, end, claim in claimed if start <= at and until <= end]
         ends = [f"{claim.probability:.2f}" for _, end, claim in claimed if end == until]
         several = " · ".join(dict.fromkeys(names))
-        pieces.append(Piece(text[at:until], several, tuple(around), ", ".join(ends)))
+        text_between = text[at:until]
+        pieces.append(Piece(text_between, several, tuple(around), ", ".join(ends)))
     return tuple(pieces)
 
 
@@ -294,7 +304,8 @@ def _method_text(provenance: Provenance, places: int) -> str:
     n = provenance.n
     if provenance.method == "samples":
         n_draws = round(n / mass) if mass else n  # the mass is the share of draws with a score
-        parts.append(plural(n, "draw") if n_draws == n else f"{n:,} of {n_draws:,} draws")
+        draws = plural(n, "draw") if n_draws == n else f"{n:,} of {n_draws:,} draws"
+        parts.append(draws)
     elif mass is not None:
         parts.append(f"mass {mass:.2f}")
     bounds = [end for end in (provenance.low, provenance.high) if end is not None]
@@ -363,11 +374,15 @@ def compared(
 ) -> tuple[Compared, ...]:
     """Group one item's rows by the columns of `labels` and by pair, with both orders of a pair."""
     index_of = {system: index for index, system in enumerate(systems)}
-    by_column: dict[str, dict[tuple[str, str], _BothOrders]] = {column: {} for column in labels}
+    by_column: dict[str, dict[tuple[str, str], _BothOrders]] = {}
+    for column in labels:
+        by_column[column] = {}
     for row in rows:
         if row.column in by_column and {row.system, row.opponent} <= index_of.keys():
             is_swapped = index_of[row.system] > index_of[row.opponent]
-            names = (row.opponent, row.system) if is_swapped else (row.system, row.opponent)
+            names = (row.system, row.opponent)
+            if is_swapped:
+                names = (row.opponent, row.system)
             answers = by_column[row.column].setdefault(names, [None, None])
             answers[is_swapped] = row
 
@@ -376,10 +391,8 @@ def compared(
 
     contests = []
     for column, answers_by_pair in by_column.items():
-        pairs = [
-            _pair(*names, answers_by_pair[names], orders)
-            for names in sorted(answers_by_pair, key=order)
-        ]
+        in_order = sorted(answers_by_pair, key=order)
+        pairs = [_pair(*names, answers_by_pair[names], orders) for names in in_order]
         contests.append(Compared(labels[column], tuple(pairs)))
     return tuple(contests)
 
@@ -391,13 +404,16 @@ def _pair(first: str, second: str, answers: _BothOrders, orders: int) -> Pair:
     preference = None
     if pair_verdict is not None and len(known) >= orders:
         preference = pair_verdict.preference
+    verdicts = (_verdict(first, second, answers[0]), _verdict(second, first, answers[1]))
+    is_flipped = pair_verdict is not None and bool(pair_verdict.flipped)
+    is_identical = any(score.provenance.method == IDENTICAL for score in known)
     return Pair(
         first=first,
         second=second,
-        verdicts=(_verdict(first, second, answers[0]), _verdict(second, first, answers[1])),
+        verdicts=verdicts,
         preference=preference,
-        flipped=pair_verdict is not None and bool(pair_verdict.flipped),
-        identical=any(score.provenance.method == IDENTICAL for score in known),
+        flipped=is_flipped,
+        identical=is_identical,
     )
 
 
@@ -431,7 +447,8 @@ class Line:
 
     def value(self, name: str) -> str:
         """Return the similarity of this name, "–" without one."""
-        return number(self.similarity[name], 2) if name in self.similarity else "–"
+        similarity = self.similarity.get(name)
+        return "–" if similarity is None else number(similarity, 2)
 
 
 # Old runs have no reason.
@@ -453,15 +470,19 @@ def qags_table(column: Column, row: Score | Failure | None) -> tuple[Line, ...]:
         lines = _QAGS.validate_json(raw).get("qags", ())
     except (ValidationError, TypeError):
         return ()
-    return tuple(
-        Line(theme, question, source or "–", output or "–", alike, reason)
-        for theme, question, source, output, alike, reason in lines
-    )
+    questions = []
+    for theme, question, source, output, alike, reason in lines:
+        line = Line(theme, question, source or "–", output or "–", alike, reason)
+        questions.append(line)
+    return tuple(questions)
 
 
 def similarities(lines: Sequence[Line]) -> tuple[str, ...]:
     """Return the names of the similarities of some lines."""
-    return tuple(dict.fromkeys(name for line in lines for name in line.similarity))
+    names: dict[str, None] = {}
+    for line in lines:
+        names |= dict.fromkeys(line.similarity)
+    return tuple(names)
 
 
 def question_table(lines: Sequence[Line], name: str) -> Table:
@@ -476,7 +497,8 @@ def question_table(lines: Sequence[Line], name: str) -> Table:
         if not line.similarity:
             counted = f"not counted: {line.left_out or 'no reason recorded'}"
         answers = (line.from_source, line.from_output)
-        texts = (line.theme, line.question, *answers, counted, *map(line.value, others))
+        other_similarities = map(line.value, others)
+        texts = (line.theme, line.question, *answers, counted, *other_similarities)
         rows.append(map(one_line, texts))
     heads = ("theme", "question", "from source", "from output", first, *others)
     return text_table(heads, rows, name=name)

@@ -65,7 +65,10 @@ def link(**state: str) -> str:
     The keys are `system`, `versus` (a second system, for a comparison side by side), `column`,
     `item` (to open it), `order` (`high`, `spread` or `name`) and `q` (words to search for).
     """
-    set_keys = {key: escape_controls(value) for key, value in state.items() if value}
+    set_keys = {}
+    for key, value in state.items():
+        if value:
+            set_keys[key] = escape_controls(value)
     return "items?" + urlencode(set_keys, quote_via=quote)
 
 
@@ -119,7 +122,8 @@ class Output:
         for finding in self.findings:
             if finding.quote:
                 judge = f"({finding.judge})" if finding.judge else ""
-                score = " ".join(filter(None, (finding.name, judge, finding.value)))
+                parts = (finding.name, judge, finding.value)
+                score = " ".join(filter(None, parts))
                 quotes.append((finding.quote, score))
         return tuple(quotes)
 
@@ -132,7 +136,8 @@ class Output:
     def human(self) -> str:
         """People's ratings: `coherence 4`."""
         ratings = self.sample.human.items()
-        return ", ".join(f"{name} {minus(f'{value:.3g}')}" for name, value in ratings)
+        texts = [f"{name} {minus(f'{value:.3g}')}" for name, value in ratings]
+        return ", ".join(texts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +174,9 @@ class Measure:
     def share(self, text: Text) -> float | None:
         """Return the text's place on the scale, from 0 (worst) to 1 (best)."""
         value = self.values.get(text)
-        return None if value is None or value is False else self.column.share(value)
+        if value is None or value is False:
+            return None
+        return self.column.share(value)
 
     def data(self, outputs: Sequence[Text]) -> dict[str, Any]:
         """Return what the page's script reads, with a value for each output."""
@@ -179,14 +186,16 @@ class Measure:
             if value is not None and value is not False:
                 value = float(f"{value:.4g}")  # enough to sort by, and shorter
             values.append(value)
+        column = self.column
+        labels = column.labels if in_words(column) else ()
         return {
             "name": self.name,
-            "column": self.column.name,
-            "low": self.column.low,
-            "high": self.column.high,
-            "better": self.column.better,
-            "labels": self.column.labels if in_words(self.column) else (),
-            "ends": self.column.values,
+            "column": column.name,
+            "low": column.low,
+            "high": column.high,
+            "better": column.better,
+            "labels": labels,
+            "ends": column.values,
             "places": self.places,
             "leads": self.leads,
             "item": self.per_item,
@@ -235,7 +244,8 @@ class Item:
         for output in self.outputs:
             for quoted, name in output.quotes:
                 if quoted not in output.sample.output:
-                    quotes.append((quoted, f"{output.sample.system}: {name}"))
+                    title = f"{output.sample.system}: {name}"
+                    quotes.append((quoted, title))
         return marked(source, quotes)
 
     @property
@@ -249,12 +259,14 @@ class Item:
         column = first_column(sample, REQUEST_COLUMNS)
         request = asked_in(sample.extra[column]) if column else sample.source
         request = request or _first_request(self.messages or worst.messages)
-        return tuple(text[:_MAX_PEEK] for text in (request, sample.output) if text)
+        texts = (request, sample.output)
+        return tuple(text[:_MAX_PEEK] for text in texts if text)
 
 
 def _first_request(messages: Pairs) -> str:
     """Return what the user said first, "" without messages."""
-    return next((text for role, text in messages if role == "user"), "")
+    user_texts = (text for role, text in messages if role == "user")
+    return next(user_texts, "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,11 +280,8 @@ class Facet:
     def data(self) -> dict[str, Any]:
         """Return what the page's script reads: each output's place among the values, or -1."""
         place_of_value = {value: index for index, value in enumerate(self.values)}
-        return {
-            "name": self.name,
-            "values": self.values,
-            "of": [place_of_value.get(value, -1) for value in self.of_outputs],
-        }
+        places_of_outputs = [place_of_value.get(value, -1) for value in self.of_outputs]
+        return {"name": self.name, "values": self.values, "of": places_of_outputs}
 
 
 @dataclass(frozen=True)
@@ -299,15 +308,16 @@ class Items:
     @property
     def data(self) -> dict[str, Any]:
         """What the page's script reads; outputs are in the order of the page."""
-        outputs = [
-            (item.name, output.sample.system) for item in self.items for output in item.outputs
-        ]
+        outputs: list[Text] = []
+        for item in self.items:
+            outputs += [(item.name, output.sample.system) for output in item.outputs]
         index_of_system = {system: index for index, system in enumerate(self.systems)}
+        systems_of_outputs = [index_of_system[system] for _, system in outputs]
         return {
             "items": [item.name for item in self.items],
             "failed": [item.failed for item in self.items],
             "systems": self.systems,
-            "system": [index_of_system[system] for _, system in outputs],
+            "system": systems_of_outputs,
             "measures": [measure.data(outputs) for measure in self.measures],
             "facets": [facet.data() for facet in self.facets],
         }
@@ -315,13 +325,17 @@ class Items:
 
 _Texts = Mapping[str, Sequence[Output]]
 """Every item's texts, without their scores."""
+_Values = dict[Text, float | bool | None]
+"""A measure's values by text, as `Measure.values` has them."""
 _TextRows = Mapping[tuple[str, str, str], Score | Failure]
 """A run's rows by item, system and column."""
 
 
 def _scored(result: Result) -> Items:
     """Lay out a run that scores texts."""
-    rows = {(row.item, row.system, row.column): row for row in result.table.rows()}
+    rows: dict[tuple[str, str, str], Score | Failure] = {}
+    for row in result.table.rows():
+        rows[row.item, row.system, row.column] = row
     measure_by_column = _measures_of_columns(result, rows)
     measures = _with_leads(measure_by_column)
     measures += _spreads(measures)
@@ -353,17 +367,14 @@ def _measures_of_columns(result: Result, rows: _TextRows) -> dict[str, Measure]:
         for column in group.columns:
             if column.name not in stored:
                 continue
-            values = {
-                sample.key: _value(column, rows.get((*sample.key, column.name)))
-                for sample in table.samples
-            }
-            measures[column.name] = Measure(
-                column_title(group.name),
-                column,
-                places(result, column),
-                values,
-                judge=group.parts[column.name] if column.judge else "",
-            )
+            values = {}
+            for sample in table.samples:
+                of_text = rows.get((*sample.key, column.name))
+                values[sample.key] = _value(column, of_text)
+            judge = group.parts[column.name] if column.judge else ""
+            title = column_title(group.name)
+            decimals = places(result, column)
+            measures[column.name] = Measure(title, column, decimals, values, judge=judge)
     return measures
 
 
@@ -372,11 +383,10 @@ def _with_leads(measure_by_column: Mapping[str, Measure]) -> list[Measure]:
 
     These are the criteria, or without any the first column that has a better direction.
     """
-    leads = [
-        name
-        for name, measure in measure_by_column.items()
-        if measure.column.kind == "criterion" and not measure.judge
-    ]
+    leads = []
+    for name, measure in measure_by_column.items():
+        if measure.column.kind == "criterion" and not measure.judge:
+            leads.append(name)
     if not leads:
         directed = [name for name, each in measure_by_column.items() if each.column.better]
         leads = directed[:1]
@@ -410,20 +420,23 @@ def _scored_output(
             names = {"name": measure.title, "judge": measure.judge}
             findings.append(build_finding(row, measure.column, decimals, **names))
         elif isinstance(row, Score):
-            metrics.append((measure.title, number(row.value, measure.places)))
+            value = number(row.value, measure.places)
+            metrics.append((measure.title, value))
         else:
-            failures_by_reason.setdefault((row.error, row.message), []).append(row)
+            reason = (row.error, row.message)
+            failures_by_reason.setdefault(reason, []).append(row)
         qags = qags or qags_table(measure.column, row)
         claims[name] = checked_claims(text.sample, measure.column, row)
     for failure, *more in failures_by_reason.values():
         name = f"{failure.column} and {len(more)} more" if more else failure.column
         findings.append(Finding(name, "", Replies(), failure=failure))
+    claims_of_output = (claims[name] for name in CLAIMS if claims.get(name))
     return replace(
         text,
         findings=tuple(findings),
         metrics=tuple(metrics),
         qags=qags,
-        claims=next((claims[name] for name in CLAIMS if claims.get(name)), ()),
+        claims=next(claims_of_output, ()),
         reference_claims=claims.get(REFERENCE_CLAIMS, ()),
     )
 
@@ -445,19 +458,21 @@ def _spreads(measures: Sequence[Measure]) -> list[Measure]:
     measures_by_criterion: dict[str, list[Measure]] = {}
     for measure in measures:
         if measure.column.judge:
-            measures_by_criterion.setdefault(measure.column.criterion, []).append(measure)
+            of_criterion = measures_by_criterion.setdefault(measure.column.criterion, [])
+            of_criterion.append(measure)
     spreads = []
     for criterion, judged in measures_by_criterion.items():
         scale = judged[0].column
         width = (scale.high or 0.0) - (scale.low or 0.0)
-        values: dict[Text, float | bool | None] = {}
+        values: _Values = {}
         scores_of_judges = [measure.numbers for measure in judged]
         for text in judged[0].values:
             numbers = [scores[text] for scores in scores_of_judges if text in scores]
             is_complete = len(numbers) == len(judged)
             values[text] = max(numbers) - min(numbers) if is_complete else None
         column = Column(spread_name(criterion), "metric", Signature(), 0.0, width, better="lower")
-        spreads.append(Measure(f"{column_title(criterion)}: judges apart", column, 2, values))
+        title = f"{column_title(criterion)}: judges apart"
+        spreads.append(Measure(title, column, 2, values))
     return spreads
 
 
@@ -475,7 +490,7 @@ def _people_gaps(measures: Sequence[Measure], samples: Sequence[Sample]) -> Iter
         if not rated:
             continue
         rating_by_text = {sample.key: sample.human[name] for sample in rated}
-        values: dict[Text, float | bool | None] = dict.fromkeys(sample.key for sample in samples)
+        values: _Values = dict.fromkeys(sample.key for sample in samples)
         for text, score in measure.numbers.items():
             if text in rating_by_text:
                 values[text] = score - rating_by_text[text]
@@ -489,9 +504,8 @@ def _ranked(result: Result) -> Items:
     rows_by_item: dict[str, list[Score | Failure]] = {}
     for row in result.table.rows():
         rows_by_item.setdefault(row.item, []).append(row)
-    texts = {
-        name: outputs for name, outputs in _texts_by_item(result).items() if name in rows_by_item
-    }
+    texts = _texts_by_item(result)
+    texts = {name: outputs for name, outputs in texts.items() if name in rows_by_item}
     labels = _ranking_labels(result)
     orders = result.info.orders or 2
     comparisons: dict[str, tuple[Compared, ...]] = {}
@@ -503,7 +517,8 @@ def _ranked(result: Result) -> Items:
     n_pairs = {}
     for name, contests in comparisons.items():
         n_pairs[name] = sum(len(contest.pairs) for contest in contests)
-    fitting = _fitting([name for name, _ in order], n_pairs, MOST_PAIRS)
+    names_in_order = [name for name, _ in order]
+    fitting = _fitting(names_in_order, n_pairs, MOST_PAIRS)
     items = []
     for name, lowest in order:
         if name in fitting:
@@ -534,8 +549,8 @@ def _ranking_measures(
     preferences = []
     flips = []
     for index, (column, label) in enumerate(labels.items()):
-        shares: dict[Text, float | bool | None] = {}
-        counts: dict[Text, float | bool | None] = {}
+        shares: _Values = {}
+        counts: _Values = {}
         most_flips = 1.0
         for name, outputs in texts.items():
             contest = comparisons[name][index]
@@ -546,10 +561,10 @@ def _ranking_measures(
                 counts[name, system] = float(contest.flips)
         wins = replace(PREFERENCE, name=f"{column}: preferred")
         preferences.append(Measure(f"{label}: preferred", wins, 2, shares))
-        scale = Column(
-            f"{column}: flips", "criterion", Signature(), 0.0, most_flips, better="lower"
-        )
-        flips.append(Measure(f"{label}: flips", scale, 0, counts, leads=True, per_item=True))
+        scale_name = f"{column}: flips"
+        scale = Column(scale_name, "criterion", Signature(), 0.0, most_flips, better="lower")
+        measure = Measure(f"{label}: flips", scale, 0, counts, leads=True, per_item=True)
+        flips.append(measure)
     return [*preferences, *flips]
 
 
@@ -582,12 +597,15 @@ def _worst_first(texts: _Texts, measures: Sequence[Measure]) -> list[tuple[str, 
 
     def badness(name: str) -> tuple[float, float]:
         worst = worst_by_item.get(name)
-        return (math.inf, 0.0) if worst is None else (worst.share, worst.mean)
+        if worst is None:
+            return (math.inf, 0.0)
+        return (worst.share, worst.mean)
 
     order = sorted(texts, key=badness)
     n_outputs = {name: len(outputs) for name, outputs in texts.items()}
     fitting = _fitting(order, n_outputs, MOST_OUTPUTS)
-    return [(name, _lowest(worst_by_item.get(name))) for name in order if name in fitting]
+    listed = [name for name in order if name in fitting]
+    return [(name, _lowest(worst_by_item.get(name))) for name in listed]
 
 
 def _text_scores(text: Text, leads: Sequence[Measure]) -> list[_TextScore]:
@@ -600,7 +618,8 @@ def _text_scores(text: Text, leads: Sequence[Measure]) -> list[_TextScore]:
     mean = 0.0
     # A text that lacks a score has no mean.
     if 0 < len(share_by_measure) == len(leads):
-        mean = sum(share for _, share in share_by_measure) / len(leads)
+        total = sum(share for _, share in share_by_measure)
+        mean = total / len(leads)
     return [_TextScore(share, mean, measure, text) for measure, share in share_by_measure]
 
 
@@ -609,9 +628,11 @@ def _lowest(worst: _TextScore | None) -> Lowest | None:
         return None
     measure = worst.measure
     value = float(measure.values[worst.text] or 0)
+    text = score_text(measure.column, value, measure.places)
+    shade = round(2 * worst.share - 1, 2)
     return Lowest(
-        text=score_text(measure.column, value, measure.places),
-        shade=round(2 * worst.share - 1, 2),
+        text=text,
+        shade=shade,
         system="" if measure.per_item else worst.text[1],
         column=measure.name,
         worst_system=worst.text[1],
@@ -629,12 +650,12 @@ def _items(
     if len(items) < len(texts):
         n_listed = sum(len(item.outputs) for item in items)
         n_texts = sum(map(len, texts.values()))
-        note = (
-            f"These are the {len(items):,} lowest of {len(texts):,} items "
-            f"({n_listed:,} of {n_texts:,} texts). All are in scores.parquet."
-        )
+        listed_items = f"These are the {len(items):,} lowest of {len(texts):,} items"
+        listed_texts = f"({n_listed:,} of {n_texts:,} texts)"
+        note = f"{listed_items} {listed_texts}. All are in scores.parquet."
+    facets = tuple(items)
     return Items(
-        items=tuple(items),
+        items=facets,
         note=note,
         systems=result.table.systems,
         measures=tuple(measures),
@@ -644,7 +665,9 @@ def _items(
 
 def _facets(items: Sequence[Item]) -> Iterator[Facet]:
     """Yield the data's own columns that have few values, each of them for several outputs."""
-    tags_of_outputs = [(*item.tags, *output.tags) for item in items for output in item.outputs]
+    tags_of_outputs = []
+    for item in items:
+        tags_of_outputs += [(*item.tags, *output.tags) for output in item.outputs]
     n_outputs = len(tags_of_outputs)
     values_by_column: dict[str, list[str]] = {}
     for index, tags in enumerate(tags_of_outputs):
@@ -665,7 +688,9 @@ def _in_counting_order(text: str) -> tuple[float, str]:
 
 def _texts_by_item(result: Result) -> dict[str, list[Output]]:
     """Return every item's texts with the data's own columns, and without scores."""
-    names = {name for criterion in result.info.criteria.values() for name in criterion.needs}
+    names: set[str] = set()
+    for criterion in result.info.criteria.values():
+        names.update(criterion.needs)
     # The browser has these in places of their own.
     names -= {"source", "output", "reference", "references", "first", "second", MESSAGES}
     by_item: dict[str, list[Output]] = {}
@@ -680,7 +705,8 @@ def _texts_by_item(result: Result) -> dict[str, list[Output]]:
                 if name == "request":
                     value = asked_in(value)
                 others[column] = _shown_value(value, is_list=name == "passages")
-        output = Output(sample, tuple(others.items()), tags=tuple(_tags(sample, others)))
+        tags = tuple(_tags(sample, others))
+        output = Output(sample, tuple(others.items()), tags=tags)
         by_item.setdefault(sample.item, []).append(output)
     return by_item
 
@@ -690,7 +716,8 @@ def _shown_value(value: Any, *, is_list: bool) -> str:
     texts = texts_of(value) if is_list else [str(value)]
     if len(texts) == 1:
         return texts[0]
-    return "\n\n".join(f"[{number}] {text}" for number, text in enumerate(texts, 1))
+    numbered = [f"[{number}] {text}" for number, text in enumerate(texts, 1)]
+    return "\n\n".join(numbered)
 
 
 def _tags(sample: Sample, others: Collection[str]) -> Iterator[tuple[str, str]]:
@@ -707,10 +734,9 @@ def _tags(sample: Sample, others: Collection[str]) -> Iterator[tuple[str, str]]:
 
 def _item(name: str, outputs: Sequence[Output], n_lost: int, lowest: Lowest | None) -> Item:
     """Lay out an item; what all its outputs share is moved from them to the item."""
-    shared = tuple(
-        pair for pair in outputs[0].others if all(pair in output.others for output in outputs)
-    )
-    tags = tuple(pair for pair in outputs[0].tags if all(pair in output.tags for output in outputs))
+    first, *more = outputs
+    shared = tuple(pair for pair in first.others if all(pair in output.others for output in more))
+    tags = tuple(pair for pair in first.tags if all(pair in output.tags for output in more))
     own_outputs = []
     for output in outputs:
         others = tuple(pair for pair in output.others if pair not in shared)
@@ -720,10 +746,8 @@ def _item(name: str, outputs: Sequence[Output], n_lost: int, lowest: Lowest | No
     conversations = [messages_before(sample) for sample in samples]
     is_shared = len({*conversations}) == 1
     if not is_shared:
-        own_outputs = [
-            replace(output, messages=messages)
-            for output, messages in zip(own_outputs, conversations, strict=True)
-        ]
+        with_messages = zip(own_outputs, conversations, strict=True)
+        own_outputs = [replace(output, messages=messages) for output, messages in with_messages]
     sources = (sample.source for sample in samples if sample.source is not None)
     references = (sample.references for sample in samples if sample.references)
     return Item(

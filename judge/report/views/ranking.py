@@ -22,6 +22,7 @@ from judge.report.document import (
     Table,
     Tile,
     Tiles,
+    Tone,
     table,
 )
 from judge.report.document import Column as Head
@@ -73,20 +74,22 @@ def view(result: Result) -> Document:
     n_failed = sum(ranking.failed for ranking in result.rankings)
     names_items = bool(sentences) and sentences[0].endswith(f"over {n_items}")
     systems = plural(len(result.table.systems), "system")
-    notices = (*about.banners, *filter(None, [ranking_failure_notice(result)]))
+    notices = about.banners
+    failure_notice = ranking_failure_notice(result)
+    if failure_notice:
+        notices = (*notices, failure_notice)
+    pairs_compared = plural(n_pairs, "pair")
+    failed = f"{n_failed:,} failed"
     return Document(
         title=about.title,
         finding=(*sentences, *preferences.sentences(agreement)),
         scope="" if names_items else n_items,
-        about=(systems, n_items, plural(n_pairs, "pair"), f"{n_failed:,} failed"),
+        about=(systems, n_items, pairs_compared, failed),
         notices=notices,
         remarks=about.remarks,
         summary=tuple(_summary(rankings, n_pairs, n_failed)),
         sections=tuple(_sections(result, agreement)),
-        footer=(
-            f"{plural(n_pairs, 'pair')} compared, {n_failed:,} failed",
-            *panel.summary_lines(result),
-        ),
+        footer=(f"{pairs_compared} compared, {failed}", *panel.summary_lines(result)),
         data=ranked_data(result, about.failures, agreement, notices=notices),
         records=tuple(_records(result)),
         header=(*_STANDING_FIELDS, *_EQUAL_LENGTH, "signature"),
@@ -110,9 +113,10 @@ def _records(result: Result) -> Iterator[dict[str, Any]]:
 
 
 def _summary(rankings: list[Ranking], n_pairs: int, n_failed: int) -> Iterator[Block]:
+    tone: Tone = "bad" if n_failed else ""
     tiles = [
         Tile(f"{n_pairs:,}", "pairs compared"),
-        Tile(f"{n_failed:,}", "judgments failed", "bad" if n_failed else ""),
+        Tile(f"{n_failed:,}", "judgments failed", tone),
     ]
     for ranking in rankings[:2]:
         if ranking.flip_rate is not None:
@@ -127,20 +131,20 @@ def _summary(rankings: list[Ranking], n_pairs: int, n_failed: int) -> Iterator[B
 
 def _win_rates_by_criterion(rankings: Sequence[Ranking]) -> Table:
     """Return the systems' win rates on each criterion, ordered by the first criterion."""
-    standings = {
-        (standing.column, standing.system): standing
-        for ranking in rankings
-        for standing in ranking.standings
-    }
+    standings = {}
+    for ranking in rankings:
+        for standing in ranking.standings:
+            standings[standing.column, standing.system] = standing
     rows: list[list[Content]] = []
     for system in dict.fromkeys(system for _, system in standings):
         row: list[Content] = [system]
         for index, ranking in enumerate(rankings):
-            standing = standings.get((ranking.column, system))
-            row.append(_win_rate(standing, bar=index == 0))
+            of_system = standings.get((ranking.column, system))
+            row.append(_win_rate(of_system, bar=index == 0))
         rows.append(row)
     titles = [column_title(ranking.column) for ranking in rankings]
-    heads = [Head(""), *(Head(title, better="higher") for title in titles)]
+    win_rates = [Head(title, better="higher") for title in titles]
+    heads = [Head(""), *win_rates]
     key = "win rate: share of comparisons won, ties count half"
     if rankings[0].by_strength:
         key += "; ordered by strength"
@@ -156,7 +160,8 @@ def _sections(result: Result, agreement: Sequence[PreferenceAgreement]) -> Itera
                 title = column_title(group.name)
                 if judge:
                     title = f"{title}, {judge}"
-                make = partial(_ranking_blocks, result, rankings[column.name])
+                ranking = rankings[column.name]
+                make = partial(_ranking_blocks, result, ranking)
                 yield Section(f"ranking-{column.name}", title, make)
     if agreement:
         make_people = partial(preferences.blocks, agreement)
@@ -165,7 +170,8 @@ def _sections(result: Result, agreement: Sequence[PreferenceAgreement]) -> Itera
     if result.failures:
         yield Section("failures", "Failures", lambda: failure_blocks(result))
     yield from reading_section(result)
-    yield Section("items", f"All items ({len(result.table.items):,})", lambda: [browser(result)])
+    title = f"All items ({len(result.table.items):,})"
+    yield Section("items", title, lambda: [browser(result)])
     yield Section("method", "Method", partial(_method_blocks, result), folded=True)
 
 
@@ -182,65 +188,72 @@ def _method_blocks(result: Result) -> Iterator[Block]:
 def _win_rate(standing: Standing | None, *, bar: bool) -> Cell | None:
     if standing is None:
         return None
+    rate = standing.win_rate
+    low = standing.low
+    high = standing.high
+    shade = None
+    length = None
+    if bar:
+        length = Bar(rate, low, high)
+    else:
+        shade = 2 * rate - 1
+    tones: tuple[Tone, ...] = ("", "good", "bad")
     return Cell(
-        f"{100 * standing.win_rate:.0f}%",
-        format_interval(standing.low, standing.high, 0, 100),
-        shade=None if bar else 2 * standing.win_rate - 1,
-        bar=Bar(standing.win_rate, standing.low, standing.high) if bar else None,
-        value=standing.win_rate,
+        f"{100 * rate:.0f}%",
+        format_interval(low, high, 0, 100),
+        shade=shade,
+        bar=length,
+        value=rate,
         mark="*" if standing.apart else "",
-        tone=("", "good", "bad")[standing.apart],
+        tone=tones[standing.apart],
         link=link(system=standing.system, column=f"{standing.column}: preferred"),
     )
 
 
 def _standings(ranking: Ranking, *, short: bool) -> Table:
     """Tabulate one ranking: win rates, strengths, records and flips."""
-    rows: list[tuple[Content, ...]] = []
+    rows: list[list[Content]] = []
     group_by_system: dict[str, int] = {}
     for index, systems in enumerate(ranking.groups, 1):
         group_by_system.update(dict.fromkeys(systems, index))
     for standing in ranking.standings:
-        record = f"{standing.wins:,}-{standing.losses:,}-{standing.ties:,}"
+        win_loss_tie = (standing.wins, standing.losses, standing.ties)
+        record = "-".join(f"{count:,}" for count in win_loss_tie)
         undecided = f"({standing.undecided:,} undecided)" if standing.undecided else ""
         flips = None
         if standing.flip_rate is not None:
             flips = Cell(percent(standing.flip_rate), value=standing.flip_rate)
-        rows.append(
-            (
-                standing.system,
-                group_by_system.get(standing.system) if len(ranking.groups) > 1 else None,
-                _win_rate(standing, bar=True),
-                share_cell(standing.equal_length),
-                _strength(standing),
-                Cell(record, undecided, value=standing.wins),
-                standing.n,
-                standing.items or None,
-                flips,
-            )
-        )
+        # A single group says nothing: the column is left out if no row has a value.
+        group = group_by_system.get(standing.system) if len(ranking.groups) > 1 else None
+        row: list[Content] = [
+            standing.system,
+            group,
+            _win_rate(standing, bar=True),
+            share_cell(standing.equal_length),
+            _strength(standing),
+            Cell(record, undecided, value=standing.wins),
+            standing.n,
+            standing.items or None,
+            flips,
+        ]
+        rows.append(row)
     met = {standing.system for standing in ranking.standings}
-    rows += [(system, *[None] * 8) for system in ranking.systems if system not in met]
+    rows += [[system, *[None] * 8] for system in ranking.systems if system not in met]
     apart = f"* significantly different from {ranking.against}." if ranking.against else ""
     equal_length = "Equal length: estimated win rate if both texts were equally long."
-    return table(
-        (
-            "system",
-            Head("group", optional=True, about="Group: systems of two groups were never compared."),
-            "win rate",
-            Head("equal length", optional=True, about=equal_length),
-            "strength",
-            "won-lost-tied",
-            "pairs",
-            "items",
-            Head("flips", about="Flips: share of pairs whose verdict changed with the order."),
-        ),
-        rows,
-        apart,
-        name=f"ranking-{ranking.column}",
-        sorts=True,
-        short=short,
+    heads = (
+        "system",
+        Head("group", optional=True, about="Group: systems of two groups were never compared."),
+        "win rate",
+        Head("equal length", optional=True, about=equal_length),
+        "strength",
+        "won-lost-tied",
+        "pairs",
+        "items",
+        Head("flips", about="Flips: share of pairs whose verdict changed with the order."),
     )
+    name = f"ranking-{ranking.column}"
+    return table(heads, rows, apart, name=name, sorts=True, short=short)
 
 
 def _strength(standing: Standing) -> Cell | None:
@@ -253,11 +266,11 @@ def _strength(standing: Standing) -> Cell | None:
 def _counts_sentence(result: Result, ranking: Ranking) -> str:
     """Say how many pairs were compared, were equal or are missing."""
     # Both orders of a pair have a score: they count once.
-    equal_pairs = {
-        (score.item, frozenset((score.system, score.opponent)))
-        for score in result.table.column_scores(ranking.column)
-        if score.provenance.method == IDENTICAL
-    }
+    equal_pairs = set()
+    for score in result.table.column_scores(ranking.column):
+        if score.provenance.method == IDENTICAL:
+            systems = frozenset((score.system, score.opponent))
+            equal_pairs.add((score.item, systems))
     counts = {
         "identical texts, ties without a judge": len(equal_pairs),
         "left out, because an answer is missing": ranking.incomplete,
@@ -309,14 +322,18 @@ def win_rate_matrix(ranking: Ranking) -> Table:
     index = {system: position for position, system in enumerate(ranking.systems)}
 
     def cell(row: str, column: str) -> Cell:
-        share = ranking.win_rate[index[row]][index[column]]
-        n = ranking.n[index[row]][index[column]]
+        row_index = index[row]
+        column_index = index[column]
+        share = ranking.win_rate[row_index][column_index]
+        n = ranking.n[row_index][column_index]
         if row == column:
             return Cell("")
         if share is None:
             return Cell("–", tone="muted", title=f"{row} never met {column}")
-        title = f"{row} against {column}: {percent(share)} of {plural(n, 'pair')}"
-        return Cell(number(100 * share, 1), title=title, shade=2 * share - 1, value=share)
+        pairs = plural(n, "pair")
+        title = f"{row} against {column}: {percent(share)} of {pairs}"
+        percentage = number(100 * share, 1)
+        return Cell(percentage, title=title, shade=2 * share - 1, value=share)
 
     rows = []
     for row in systems:
