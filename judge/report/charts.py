@@ -47,19 +47,24 @@ def chart(
     height = round(size[1])
     alt = "; ".join(values[:_ALT])
     if len(values) > _ALT:
-        alt = f"{alt}; and {plural(len(values) - _ALT, 'more value')}"
+        n_more = len(values) - _ALT
+        alt = f"{alt}; and {plural(n_more, 'more value')}"
     alt = one_line(alt)
     label = escaped(f"{title}: {alt}" if alt else title)
+    box = f'viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
+    described = f'role="img" aria-label="{label}"'
     svg = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
-        f'height="{height}" font-size="13" role="img" aria-label="{label}">{"".join(parts)}</svg>'
+        f'<svg xmlns="http://www.w3.org/2000/svg" {box} font-size="13" {described}>'
+        f"{''.join(parts)}</svg>"
     )
     return Chart(name, title, svg, alt, width, height, caption)
 
 
 def _first(n: int, most: int, noun: str) -> str:
     """Say that only the first ones are drawn, if there are more than `most`."""
-    return f"The first {most} of {plural(n, noun)}. " if n > most else ""
+    if n <= most:
+        return ""
+    return f"The first {most} of {plural(n, noun)}. "
 
 
 def text(
@@ -74,7 +79,8 @@ def text(
     """Draw a text. Its baseline is `y`."""
     small = ' font-size="11"' if kind == "tick" else ""
     weight = ' font-weight="700"' if bold else ""
-    attributes = f'class="{kind}"{place(x=x, y=y)} text-anchor="{anchor}"{small}{weight}'
+    position = place(x=x, y=y)
+    attributes = f'class="{kind}"{position} text-anchor="{anchor}"{small}{weight}'
     return f"<text {attributes}>{escaped(content)}</text>"
 
 
@@ -98,14 +104,18 @@ def rect(
 ) -> str:
     """Draw a rectangle from its upper left corner."""
     shade = "" if opacity is None else f' fill-opacity="{opacity:.2g}"'
-    box = place(x=corner[0], y=corner[1], width=size[0], height=size[1])
+    x, y = corner
+    width, height = size
+    box = place(x=x, y=y, width=width, height=height)
     return f'<rect class="{kind}"{box} rx="2"{shade}/>'
 
 
 def line(kind: str, start: tuple[float, float], end: tuple[float, float], dashes: str = "") -> str:
     """Draw a line."""
     dashed = f' stroke-dasharray="{dashes}"' if dashes else ""
-    ends = place(x1=start[0], y1=start[1], x2=end[0], y2=end[1])
+    x1, y1 = start
+    x2, y2 = end
+    ends = place(x1=x1, y1=y1, x2=x2, y2=y2)
     return f'<line class="{kind}"{ends}{dashed}/>'
 
 
@@ -139,7 +149,8 @@ def shorten(name: str, limit: int = _NAME) -> str:
 
 def place(**numbers: float) -> str:
     """Write attributes with at most one decimal."""
-    return "".join(f' {name}="{round(number, 1):g}"' for name, number in numbers.items())
+    rounded = {name: round(value, 1) for name, value in numbers.items()}
+    return "".join(f' {name}="{value:g}"' for name, value in rounded.items())
 
 
 def escaped(content: str) -> str:
@@ -163,14 +174,16 @@ class Axis:
 
         Values outside are on its ends.
         """
-        share = (value - self.low) / (self.high - self.low)
+        span = self.high - self.low
+        share = (value - self.low) / (span)
         return length * min(1.0, max(0.0, share))
 
 
 def scale(low: float, high: float) -> Axis:
     """Return an axis of a whole scale, with a tick per point if there are few."""
     span = (high - low) or 1.0
-    step = 1.0 if 2 <= span <= 10 and span == int(span) else _round_step(span)
+    is_short = 2 <= span <= 10
+    step = 1.0 if is_short and span == int(span) else _round_step(span)
     return even(low, low + span, step)
 
 
@@ -183,7 +196,9 @@ def around(values: Iterable[float]) -> Axis:
     # Rounding errors must not add a step: 0.3 / 0.1 is a little less than 3.
     low = math.floor(lowest / step + 1e-9) * step
     high = math.ceil(highest / step - 1e-9) * step
-    return even(low, high if high > low else low + step, step)
+    if high <= low:
+        high = low + step
+    return even(low, high, step)
 
 
 def even(low: float, high: float, step: float) -> Axis:
@@ -260,15 +275,18 @@ def intervals(
     for index, row in enumerate(rows):
         # In several panels, a row may be the best one in some only.
         is_best = len(panels) == 1 and _is_best(panels[0].bars[index])
-        parts.append(name_text(0, top + _PITCH * index + 17, row, bold=is_best))
+        baseline = top + _PITCH * index + 17
+        parts.append(name_text(0, baseline, row, bold=is_best))
     box = _Box(label_width(rows), top, plot_width, bottom)
     right = box.left_edge
     descriptions = []
     for panel in panels:
-        texts = [bar.text if bar else "–" for bar in panel.bars[: len(rows)]]
+        drawn_bars = panel.bars[: len(rows)]
+        texts = [bar.text if bar else "–" for bar in drawn_bars]
         longest = max(map(cell_len, texts), default=0)
         # The values are written beside the plot, aligned at their right end.
-        right = box.left_edge + plot_width + CELL * longest + 10
+        width_of_texts = CELL * longest + 10
+        right = box.left_edge + plot_width + width_of_texts
         parts += _panel_frame(panel, box)
         parts += _panel_rows(panel, texts, box, right)
         head = f"{panel.head} " if panel.head else ""
@@ -312,7 +330,8 @@ def _panel_rows(panel: Panel, texts: Sequence[str], box: _Box, right: float) -> 
         if bar is not None:
             start = (box.left_edge, y + _PITCH / 2)
             yield _bar(panel.axis, bar, start, box.width)
-        yield text(right, y + 17, content, "value", "end", bold=_is_best(bar))
+        is_best = _is_best(bar)
+        yield text(right, y + 17, content, "value", "end", bold=is_best)
 
 
 def bars(
@@ -332,14 +351,18 @@ def _bar(axis: Axis, bar: Bar, position: tuple[float, float], plot_width: float)
     start = axis.at(max(0.0, axis.low), plot_width)
     end = axis.at(bar.value, plot_width)
     kind = f"bar {bar.tone}".rstrip()
-    corner = (left_edge + min(start, end), middle - _THICK / 2)
-    parts = [rect(kind, corner, (abs(end - start), _THICK))]
+    upper_left = (left_edge + min(start, end), middle - _THICK / 2)
+    size = (abs(end - start), _THICK)
+    parts = [rect(kind, upper_left, size)]
     if bar.low is not None and bar.high is not None:
         low = left_edge + axis.at(bar.low, plot_width)
         high = left_edge + axis.at(bar.high, plot_width)
+        # The interval is a line with a stroke at each end.
+        above = middle - 4
+        below = middle + 4
         parts.append(line("ci", (low, middle), (high, middle)))
-        parts.append(line("ci", (low, middle - 4), (low, middle + 4)))
-        parts.append(line("ci", (high, middle - 4), (high, middle + 4)))
+        parts.append(line("ci", (low, above), (low, below)))
+        parts.append(line("ci", (high, above), (high, below)))
     elif start == end:  # an empty bar cannot be seen
         parts.append(dot(left_edge + end, middle, 3))
     return group(bar.note, *parts)
@@ -365,8 +388,9 @@ def heat_map(
     caption: str = "",
 ) -> Chart:
     """Draw a shaded cell per row and column, its title as a tooltip; None leaves it empty."""
-    cut = _first(len(rows), MAX_ROWS, "row") + _first(len(columns), _MAX_COLUMNS, "column")
-    caption = f"{cut}{caption}".rstrip()
+    rows_cut = _first(len(rows), MAX_ROWS, "row")
+    columns_cut = _first(len(columns), _MAX_COLUMNS, "column")
+    caption = f"{rows_cut}{columns_cut}{caption}".rstrip()
     rows = rows[:MAX_ROWS]
     columns = columns[:_MAX_COLUMNS]
     longest = max(map(cell_len, columns), default=0)
@@ -377,7 +401,8 @@ def heat_map(
     if is_numbered:
         labels = [f"{index} {row}" for index, row in enumerate(rows, 1)]
     else:
-        cell_width = max(cell_width, CELL * min(longest, _CELLS) + 6)
+        width_of_names = CELL * min(longest, _CELLS) + 6
+        cell_width = max(cell_width, width_of_names)
     margin = label_width(labels)
     parts = []
     for index, head in enumerate(columns):
@@ -390,7 +415,8 @@ def heat_map(
         parts.append(name_text(0, y + 18, label))
         for index, cell in enumerate(table[row_index][: len(columns)]):
             if cell is not None and cell.text:
-                parts.append(_heat_cell(cell, (margin + cell_width * index, y), cell_width))
+                corner = (margin + cell_width * index, y)
+                parts.append(_heat_cell(cell, corner, cell_width))
     size = (margin + cell_width * len(columns), _HEADINGS + _TALL * len(rows))
     descriptions = _strongest_cells(rows, columns, table) or ["nothing stands out"]
     return chart(name, title, size, parts, values=descriptions, caption=caption)
@@ -404,7 +430,8 @@ def _strongest_cells(
     for row, cells in zip(rows, table, strict=False):
         for column, cell in zip(columns, cells, strict=False):
             if cell is not None and cell.text and cell.shade:
-                described = (-abs(cell.shade), f"{row} and {column} {cell.text}")
+                words = f"{row} and {column} {cell.text}"
+                described = (-abs(cell.shade), words)
                 # A symmetric matrix has each pair twice.
                 depth_and_words.setdefault(frozenset((row, column)), described)
     return [words for _, words in sorted(depth_and_words.values())]
@@ -418,8 +445,11 @@ def _heat_cell(cell: Cell, corner: tuple[float, float], width: float) -> str:
     if shade:
         kind = "heat-good" if shade > 0 else "heat-bad"
         depth = _DEEPEST * min(1.0, abs(shade))
-        drawn = rect(kind, (x + 1, y + 1), (width - 2, _TALL - 2), depth)
-    value = text(x + width / 2, y + 18, cell.text, "value", "middle")
+        inner_corner = (x + 1, y + 1)
+        inner_size = (width - 2, _TALL - 2)
+        drawn = rect(kind, inner_corner, inner_size, depth)
+    middle = x + width / 2
+    value = text(middle, y + 18, cell.text, "value", "middle")
     return group(cell.title, drawn, value)
 
 
@@ -455,14 +485,17 @@ def histograms(
         top = _ROW_PITCH * (index // _PER_ROW)
         floor = top + 32 + _HEIGHT
         parts.append(name_text(left_edge, top + 12, system, cells=20))
-        parts.append(line("axis", (left_edge, floor), (left_edge + _WIDTH, floor)))
+        right_edge = left_edge + _WIDTH
+        parts.append(line("axis", (left_edge, floor), (right_edge, floor)))
         parts += _columns(counts, binning.labels, (left_edge, floor), tallest)
         labelled = zip(binning.labels, counts, strict=True)
         in_words = [f"{n} × {label}" for label, n in labelled if n]
         descriptions.append(f"{system} {', '.join(in_words)}")
     n_across = min(_PER_ROW, len(counts_by_system)) or 1
     n_down = math.ceil(len(counts_by_system) / _PER_ROW) or 1
-    size = ((_WIDTH + _GUTTER) * n_across - _GUTTER, _ROW_PITCH * n_down - 16)
+    # No gutter follows the last histogram of a row.
+    width = (_WIDTH + _GUTTER) * n_across - _GUTTER
+    size = (width, _ROW_PITCH * n_down - 16)
     return chart(name, title, size, parts, values=descriptions, caption=caption)
 
 
@@ -479,13 +512,16 @@ def _columns(
         upper_left = (left_edge + step * index + 1, floor - height)
         drawn = [rect("bar", upper_left, (step - 2, height))]
         if n:
-            drawn.append(text(middle, floor - height - 4, f"{n:,}", "tick", "middle"))
-        yield group(f"{label}: {n:,} of {total}", *drawn)
+            label_baseline = floor - height - 4
+            drawn.append(text(middle, label_baseline, f"{n:,}", "tick", "middle"))
+        count = f"{n:,} of {total}"
+        yield group(f"{label}: {count}", *drawn)
         is_last = index == len(labels) - 1
         if len(labels) < _FEW or index == 0 or is_last:
             # Many bins show the ends only: of `1–2` the first one's start, the last one's end.
             ends = label.split("–")
-            yield text(middle, floor + 13, ends[-1] if is_last else ends[0], "tick", "middle")
+            end = ends[-1] if is_last else ends[0]
+            yield text(middle, floor + 13, end, "tick", "middle")
 
 
 @dataclass(frozen=True, slots=True)
@@ -560,7 +596,8 @@ def calibration(name: str, title: str, bins: Sequence[Bin], ends: tuple[float, f
     most_texts = max((bin.texts for bin in bins), default=1)
     parts += [_calibration_point(bin, axis, most_texts) for bin in bins]
     size = (_LEFT + _SIDE + 16, _TOP + _SIDE + _BELOW)
-    return chart(name, title, size, parts, values=[bin.note for bin in bins])
+    notes = [bin.note for bin in bins]
+    return chart(name, title, size, parts, values=notes)
 
 
 def _calibration_frame(axis: Axis) -> Iterator[str]:

@@ -125,10 +125,12 @@ class Table:
         parts = []
         for start in range(naming, len(self.columns), size):
             end = start + size
+            columns = (*self.columns[:naming], *self.columns[start:end])
+            rows = [(*row[:naming], *row[start:end]) for row in self.rows]
             part = replace(
                 self,
-                columns=(*self.columns[:naming], *self.columns[start:end]),
-                rows=tuple((*row[:naming], *row[start:end]) for row in self.rows),
+                columns=columns,
+                rows=tuple(rows),
                 name="",  # the page also has the whole table, and an anchor may occur only once
                 sorts=False,
             )
@@ -138,8 +140,11 @@ class Table:
     @property
     def tall(self) -> Table:
         """The table for paper, which is taller than wide: many columns of few rows become rows."""
-        is_wide = len(self.columns) > _MAX_SIDE_BY_SIDE and len(self.rows) < len(self.columns)
-        return self.turned if is_wide and not self.chosen else self
+        is_wide = len(self.columns) > _MAX_SIDE_BY_SIDE
+        is_wider_than_tall = len(self.columns) > len(self.rows)
+        if is_wide and is_wider_than_tall and not self.chosen:
+            return self.turned
+        return self
 
     @property
     def turned(self) -> Table:
@@ -170,15 +175,16 @@ def table(
         has_value = any(row[index] != _NONE for row in all_rows)
         is_kept.append(has_value or not column.optional)
     columns = tuple(compress(all_columns, is_kept))
-    kept_rows = tuple(tuple(compress(row, is_kept)) for row in all_rows)
+    kept_rows = [tuple(compress(row, is_kept)) for row in all_rows]
     about_columns = [column.about for column in columns]
     whole_key = " ".join(filter(None, (key, *about_columns)))
-    return Table(columns, kept_rows, key=whole_key, **fields)
+    return Table(columns, tuple(kept_rows), key=whole_key, **fields)
 
 
 def text_table(heads: Iterable[str], rows: Iterable[Iterable[Content]], **fields: Any) -> Table:
     """Return a table without numbers, which a terminal folds."""
-    return table([Column(head, numeric=False) for head in heads], rows, **fields)
+    columns = [Column(head, numeric=False) for head in heads]
+    return table(columns, rows, **fields)
 
 
 _NONE = Cell("–")

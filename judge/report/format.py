@@ -109,7 +109,9 @@ def estimate_text(column: Column, estimate: Estimate, places: int) -> str:
     if share:
         mean = f"{share} {mean}"
     elif column.high is not None and column.kind == "criterion":
-        scale = f"on {scale_text(column)}" if in_words(column) else f"of {column.high:g}"
+        scale = f"of {column.high:g}"
+        if in_words(column):
+            scale = f"on {scale_text(column)}"
         mean = f"{mean} {scale}"
     interval = interval_text(column, estimate.low, estimate.high, places)
     return f"{mean} {interval}".rstrip()
@@ -119,8 +121,8 @@ def score_text(column: Column, value: float, places: int = 2) -> str:
     """Write the score of one text: `4.25`, or the nearest label of a scale of words."""
     if in_words(column):
         levels = zip(column.labels, column.values, strict=True)
-        nearest = min(levels, key=lambda level: abs(level[1] - value))
-        return nearest[0]
+        nearest, _ = min(levels, key=lambda level: abs(level[1] - value))
+        return nearest
     text = number(value, places)
     return text.rstrip("0").rstrip(".") if "." in text else text
 
@@ -138,7 +140,9 @@ def scale_text(column: Column) -> str:
         levels = sorted(zip(column.values, column.labels, strict=True))
         low, lowest = levels[0]
         high, highest = levels[-1]
-        return f"{lowest} {minus(f'{low:g}')} – {highest} {minus(f'{high:g}')}"
+        low_end = f"{lowest} {minus(f'{low:g}')}"
+        high_end = f"{highest} {minus(f'{high:g}')}"
+        return f"{low_end} – {high_end}"
     if column.low % 1 == column.high % 1 == 0:
         return f"{number(column.low, 0)}–{number(column.high, 0)}"
     return ""
@@ -158,7 +162,8 @@ def share_of_scale(column: Column, value: float) -> float | None:
     """
     if column.low is None or column.high is None or column.high <= column.low:
         return None
-    share = (value - column.low) / (column.high - column.low)
+    length = column.high - column.low
+    share = (value - column.low) / (length)
     if column.better == "lower":
         share = 1 - share
     return min(1.0, max(0.0, share))

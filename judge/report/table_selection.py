@@ -23,15 +23,18 @@ def only_table(document: Document, name: str | None, columns: Sequence[str] = ()
             raise ConfigError(f"{_FLAG}: this report has no table")
         name = next(iter(tables))
     require_known("table", [name], tables, "--table")
-    table = with_columns(tables[name], columns) if columns else tables[name]
+    selected = tables[name]
+    if columns:
+        selected = with_columns(selected, columns)
     title = name.replace("-", " ").capitalize()
-    section = Section(name, title, lambda: (table,))
+    section = Section(name, title, lambda: (selected,))
     return Document(title=document.title, sections=(section,), language=document.language)
 
 
 def table_names(document: Document) -> tuple[str, ...]:
     """Return the names of all tables, in the order of the report."""
-    return tuple(dict.fromkeys(each.name for each in _tables_of(document) if each.name))
+    names = [each.name for each in _tables_of(document)]
+    return tuple(dict.fromkeys(filter(None, names)))
 
 
 def with_columns(table: Table, names: Sequence[str]) -> Table:
@@ -41,7 +44,8 @@ def with_columns(table: Table, names: Sequence[str]) -> Table:
     the names are those of rows, the table is turned: its rows become the columns. Upper and lower
     case, spaces and hyphens do not matter. Raises ConfigError for an unknown or repeated name.
     """
-    names = _separated(names, [*_headings(table).values(), *_row_names(table).values()])
+    all_names = [*_headings(table).values(), *_row_names(table).values()]
+    names = _separated(names, all_names)
     repeated = [name for name in names if names.count(name) > 1]
     if repeated:
         raise ConfigError(f"{_FLAG}: {repeated[0]!r} is named twice")
@@ -53,7 +57,8 @@ def with_columns(table: Table, names: Sequence[str]) -> Table:
     positions = _positions(names, row_names)
     if positions is not None and table.n_naming == 1:
         turned = table.turned
-        return _selected(turned, [position + turned.n_naming for position in positions])
+        turned_positions = [position + turned.n_naming for position in positions]
+        return _selected(turned, turned_positions)
     raise ConfigError(_unknown(names, [*headings.values()], [*row_names.values()]))
 
 
@@ -80,12 +85,12 @@ def _selected(table: Table, positions: Sequence[int]) -> Table:
             if table.columns[following].head:
                 break
             kept_indexes.append(following)
-    return replace(
-        table,
-        columns=tuple(table.columns[position] for position in kept_indexes),
-        rows=tuple(tuple(row[position] for position in kept_indexes) for row in table.rows),
-        chosen=True,
-    )
+    columns = [table.columns[position] for position in kept_indexes]
+    rows = []
+    for row in table.rows:
+        cells = [row[position] for position in kept_indexes]
+        rows.append(tuple(cells))
+    return replace(table, columns=tuple(columns), rows=tuple(rows), chosen=True)
 
 
 def _headings(table: Table) -> dict[int, str]:
@@ -96,7 +101,9 @@ def _headings(table: Table) -> dict[int, str]:
         if position < table.n_naming or not column.head:
             continue
         is_only_one = heads.count(column.head) == 1
-        name = column.head if is_only_one else f"{column.group} {column.head}".strip()
+        name = column.head
+        if not is_only_one:
+            name = f"{column.group} {name}".strip()
         headings[position] = name
     return headings
 
@@ -122,7 +129,8 @@ def _positions(names: Sequence[str], known: dict[int, str]) -> list[int] | None:
 
 def _folded(name: str) -> str:
     """Return a name as it is compared: `rouge1` for `ROUGE-1`."""
-    return "".join(name.casefold().replace("-", "").replace("_", "").split())
+    without_marks = name.casefold().replace("-", "").replace("_", "")
+    return "".join(without_marks.split())
 
 
 def _unknown(names: Sequence[str], columns: list[str], rows: list[str]) -> str:
@@ -130,7 +138,8 @@ def _unknown(names: Sequence[str], columns: list[str], rows: list[str]) -> str:
     known = {_folded(name) for name in [*columns, *rows]}
     unknown = [name for name in names if _folded(name) not in known]
     if not unknown:
-        first_rows = [name for name in names if _folded(name) in {*map(_folded, rows)}]
+        folded_rows = set(map(_folded, rows))
+        first_rows = [name for name in names if _folded(name) in folded_rows]
         return (
             f"{_FLAG}: {first_rows[0]!r} is a row, and others are columns; name columns, or only "
             "rows to turn the table"

@@ -73,9 +73,10 @@ def render(
     escape codes and no bars.
     """
     text = StringIO()
+    columns_of_terminal = shutil.get_terminal_size((80, 24)).columns
     console = Console(
         file=text,
-        width=width or shutil.get_terminal_size((80, 24)).columns,
+        width=width or columns_of_terminal,
         force_terminal=colour,
         force_jupyter=False,  # Jupyter mode writes nothing into the file
         color_system="standard" if colour else None,
@@ -109,10 +110,12 @@ def _print_finding(document: Document, screen: _Screen) -> None:
     headline, *details = document.finding or (document.title,)
     if screen.full and document.finding:
         console.print(_text(one_line(document.title), "bold"))
-        console.print(_text(" · ".join(map(one_line, document.about)), "dim"))
+        about = " · ".join(map(one_line, document.about))
+        console.print(_text(about, "dim"))
     _print_headline(console, one_line(headline), one_line(document.scope))
     for sentence in details:
-        console.print(Padding(_text(one_line(sentence)), (0, 0, 0, 2)))
+        text = _text(one_line(sentence))
+        console.print(Padding(text, (0, 0, 0, 2)))
 
 
 def _is_in_summary(block: blocks.Block, screen: _Screen) -> bool:
@@ -180,7 +183,8 @@ def _assemble(*parts: str | Text | tuple[str, str]) -> Text:
 def _print_headline(console: Console, headline: str, scope: str) -> None:
     gap = console.width - cell_len(headline) - cell_len(scope)
     if scope and gap >= _GAP:
-        console.print(_assemble((headline, "bold"), " " * gap, (scope, "dim")))
+        space = " " * gap
+        console.print(_assemble((headline, "bold"), space, (scope, "dim")))
     else:
         console.print(_text(headline, "bold"))
         if scope:
@@ -202,7 +206,9 @@ def _print_labelled(
         else:
             lines.append(part)
     if fold:
-        wrapped = [part for line in lines for part in _text(line).wrap(console, room)]
+        wrapped: list[Text] = []
+        for line in lines:
+            wrapped += _text(line).wrap(console, room)
         lines = [part.plain.rstrip() for part in wrapped]
     for index, line in enumerate(lines):
         shown_label = label if index == 0 else ""
@@ -217,12 +223,14 @@ def _print(block: blocks.Block, screen: _Screen) -> None:
 
 @_print.register
 def _(block: blocks.Heading, screen: _Screen) -> None:
-    screen.console.print(_text(f"\n{one_line(block.text)}", "bold"))
+    heading = f"\n{one_line(block.text)}"
+    screen.console.print(_text(heading, "bold"))
 
 
 @_print.register
 def _(block: blocks.Paragraph, screen: _Screen) -> None:
-    screen.console.print(_text(block.text, _STYLES[block.tone]))
+    style = _STYLES[block.tone]
+    screen.console.print(_text(block.text, style))
 
 
 @_print.register
@@ -235,7 +243,8 @@ def _(block: blocks.Facts, screen: _Screen) -> None:
     grid = Grid.grid(padding=(0, _GAP, 0, 0))
     grid.add_column(style="dim", no_wrap=True)
     grid.add_column(overflow="fold")
-    longest_name = max((cell_len(name) for name, _ in block.pairs), default=0)
+    name_lengths = [cell_len(name) for name, _ in block.pairs]
+    longest_name = max(name_lengths, default=0)
     room = max(_FOLDED, screen.console.width - longest_name - _GAP)
     for name, text in block.pairs:
         grid.add_row(_assemble(name), _folded(_text(text), room))
@@ -248,20 +257,23 @@ def _(block: blocks.Bullets, screen: _Screen) -> None:
         grid = Grid.grid(padding=(0, 1, 0, 0))
         grid.add_column()
         grid.add_column(overflow="fold")
-        grid.add_row("-", _folded(_text(item), screen.console.width - 2))
+        room = screen.console.width - 2
+        grid.add_row("-", _folded(_text(item), room))
         screen.console.print(grid)
 
 
 @_print.register
 def _(block: blocks.Code, screen: _Screen) -> None:
-    screen.console.print(Padding(_text(block.text), (0, 0, 0, 2)))
+    code = _text(block.text)
+    screen.console.print(Padding(code, (0, 0, 0, 2)))
 
 
 @_print.register
 def _(block: blocks.Diff, screen: _Screen) -> None:
     styles = {"+": "green", "-": "red", "@": "cyan"}
     for line in block.lines:
-        screen.console.print(_text(line, styles.get(line[:1], "")), soft_wrap=True)
+        style = styles.get(line[:1], "")
+        screen.console.print(_text(line, style), soft_wrap=True)
 
 
 @_print.register
@@ -286,14 +298,16 @@ def _(block: blocks.Excerpts, screen: _Screen) -> None:
 
 @_print.register
 def _(block: blocks.Chart, screen: _Screen) -> None:
-    screen.console.print(_text(f"{block.title}: {block.alt}", "dim"))
+    alternative = f"{block.title}: {block.alt}"
+    screen.console.print(_text(alternative, "dim"))
 
 
 @_print.register
 def _(block: blocks.Details, screen: _Screen) -> None:
     if any(isinstance(inner, blocks.Code) for inner in block.blocks):
         return  # prompts fill screens; the page has them
-    screen.console.print(_text(f"\n{one_line(block.title)}", "bold"))
+    heading = f"\n{one_line(block.title)}"
+    screen.console.print(_text(heading, "bold"))
     for inner in block.blocks:
         _print(inner, screen)
 
@@ -309,26 +323,30 @@ def _(block: blocks.Table, screen: _Screen) -> None:
     console = screen.console
     if block.caption and screen.full:
         console.print(_text(block.caption, "dim"))
-    columns = [_column(block, index, screen) for index in range(len(block.columns))]
+    indices = range(len(block.columns))
+    columns = [_column(block, index, screen) for index in indices]
     are_all_text = not any(column.numeric for column in columns)
     if not screen.full and not are_all_text and _total_width(columns) > console.width:
-        columns = [_column(block, index, screen, narrow=True) for index in range(len(columns))]
+        columns = [_column(block, index, screen, narrow=True) for index in indices]
     if are_all_text:
         n_names = len(columns)
     else:
         names = takewhile(lambda column: not column.numeric, block.columns[:2])
         n_names = max(1, len(list(names)))
-    named = _fitted_names(columns[:n_names], columns[n_names:], console.width)
+    values = columns[n_names:]
+    named = _fitted_names(columns[:n_names], values, console.width)
     room = console.width - _total_width(named)
-    parts = _parts(columns[n_names:], room)
+    parts = _parts(values, room)
     for part in parts if screen.full else parts[:1]:
-        console.print(_grid(named, part, len(block.rows), console.width))
+        grid = _grid(named, part, len(block.rows), console.width)
+        console.print(grid)
     n_hidden = sum(map(len, parts[1:]))
     key = block.key
     if not screen.full:
         hidden = []
         if n_hidden:
-            hidden.append(f"{n_hidden} more {'column' if n_hidden == 1 else 'columns'}")
+            noun = "column" if n_hidden == 1 else "columns"
+            hidden.append(f"{n_hidden} more {noun}")
         if block.short:
             hidden.append("intervals and details")
         more = f"{', '.join(hidden)}: {full_report()}" if hidden else ""
@@ -339,7 +357,8 @@ def _(block: blocks.Table, screen: _Screen) -> None:
 
 def _total_width(columns: Sequence[_Column]) -> int:
     """Return the cells that columns side by side take."""
-    return sum(column.width + _GAP for column in columns) - _GAP
+    widths = [column.width + _GAP for column in columns]
+    return sum(widths) - _GAP
 
 
 def _fitted_names(names: Sequence[_Column], others: Sequence[_Column], width: int) -> list[_Column]:
@@ -348,18 +367,21 @@ def _fitted_names(names: Sequence[_Column], others: Sequence[_Column], width: in
     if others:
         widths = [min(each.width, max(_NAME, each.least)) for each in names]
         others_width = sum(column.width + _GAP for column in others)
-        taken = others_width + sum(each + _GAP for each in widths[:-1])
+        taken = others_width + sum(widths[:-1]) + _GAP * len(widths[:-1])
         floor = max(_MIN_NAME, names[-1].least)
         if widths[-1] + taken > width >= taken + floor:
             widths[-1] = width - taken
         # Narrow screens: at least one column of numbers stands beside the names.
-        widest = max((column.width for column in others if column.numeric), default=0)
-        room = width - widest - _GAP - sum(each + _GAP for each in widths[:-1])
+        widths_of_numbers = [column.width for column in others if column.numeric]
+        widest = max(widths_of_numbers, default=0)
+        width_of_first_names = sum(widths[:-1]) + _GAP * len(widths[:-1])
+        room = width - widest - _GAP - width_of_first_names
         longest_word = min(names[-1].least, width // 2)
         widths[-1] = min(widths[-1], max(room, longest_word, _FOLDED))
     else:
         widths = _folded_widths(names, width)
-    return [replace(column, width=each) for column, each in zip(names, widths, strict=True)]
+    folded = zip(names, widths, strict=True)
+    return [replace(column, width=each) for column, each in folded]
 
 
 def _folded_widths(columns: Sequence[_Column], width: int) -> list[int]:
@@ -373,7 +395,10 @@ def _folded_widths(columns: Sequence[_Column], width: int) -> list[int]:
     if sum(map(min, widths, floors)) + gaps > width:
         floors = [_MIN_NAME for _ in columns]
     while sum(widths) + gaps > width:
-        foldable = [each if each > floor else 0 for each, floor in zip(widths, floors, strict=True)]
+        foldable = []
+        for each, floor in zip(widths, floors, strict=True):
+            can_be_folded = each > floor
+            foldable.append(each if can_be_folded else 0)
         if not any(foldable):
             break
         widths[foldable.index(max(foldable))] -= 1
@@ -384,7 +409,8 @@ def _parts(columns: Sequence[_Column], room: int) -> list[list[_Column]]:
     """Split the columns into parts that fit beside the names."""
     parts: list[list[_Column]] = [[]]
     for column in columns:
-        width = sum(each.width + _GAP for each in [*parts[-1], column])
+        extended = [*parts[-1], column]
+        width = sum(each.width + _GAP for each in extended)
         if parts[-1] and width > room:
             parts.append([])
         parts[-1].append(column)
@@ -399,19 +425,22 @@ def _grid(names: Sequence[_Column], columns: Sequence[_Column], n_rows: int, wid
         collapse_padding=True,
         header_style="",
     )
-    room = max(_FOLDED, width - sum(name.width + _GAP for name in names))
+    width_of_names = sum(name.width + _GAP for name in names)
+    room = max(_FOLDED, width - width_of_names)
     others = [replace(column, width=min(column.width, room)) for column in columns]
     shown_columns = [*names, *others]
     for index, column in enumerate(shown_columns):
         is_right = column.numeric and index >= len(names)
+        head = _folded(column.head, column.width)
         grid.add_column(
-            _folded(column.head, column.width),
+            head,
             justify="right" if is_right else "left",
             width=column.width,
             overflow="fold",
         )
     for index in range(n_rows):
-        grid.add_row(*(_folded(column.cells[index], column.width) for column in shown_columns))
+        cells = [_folded(column.cells[index], column.width) for column in shown_columns]
+        grid.add_row(*cells)
     return grid
 
 
@@ -431,8 +460,12 @@ def _column(block: blocks.Table, index: int, screen: _Screen, *, narrow: bool = 
     column = block.columns[index]
     cells = [row[index] for row in block.rows]
     # Marks are padded, so that numbers stay aligned at the right.
-    longest_mark = max((cell_len(cell.mark) for cell in cells), default=0)
-    texts = [f"{one_line(cell.text)}{cell.mark:{_BLANK}<{longest_mark}}" for cell in cells]
+    mark_lengths = [cell_len(cell.mark) for cell in cells]
+    longest_mark = max(mark_lengths, default=0)
+    texts = []
+    for cell in cells:
+        mark = f"{cell.mark:{_BLANK}<{longest_mark}}"
+        texts.append(f"{one_line(cell.text)}{mark}")
     if any(cell.bar for cell in cells):
         widest_text = max(map(cell_len, texts))
         texts = [f"{text:{_BLANK}>{widest_text}}" for text in texts]
@@ -441,7 +474,8 @@ def _column(block: blocks.Table, index: int, screen: _Screen, *, narrow: bool = 
     for cell, text in zip(cells, texts, strict=True):
         line = _text(text, _STYLES[cell.tone])
         if cell.bar and has_bars:
-            drawn = "█" * max(1, round(_BAR * cell.bar.end))
+            n_cells = max(1, round(_BAR * cell.bar.end))
+            drawn = "█" * n_cells
             line = _assemble(line, " ", (f"{drawn:<{_BAR}}", "blue"))
         if cell.note and screen.full:
             line = _assemble(line, (f"\n{cell.note}", "dim"))
@@ -449,12 +483,16 @@ def _column(block: blocks.Table, index: int, screen: _Screen, *, narrow: bool = 
     head = one_line(column.head, _HEAD)
     if screen.full:
         above = [part for part in (column.group, column.head) if part]
-        head = "\n".join(one_line(part, _HEAD) for part in above) + blocks.ARROWS[column.better]
-    printed = [line for text in lines for line in text.plain.split("\n")]
+        two_lines = "\n".join(one_line(part, _HEAD) for part in above)
+        head = two_lines + blocks.ARROWS[column.better]
+    printed: list[str] = []
+    for line in lines:
+        printed += line.plain.split("\n")
     widest = max(map(cell_len, printed), default=0)
     heading = max(map(cell_len, head.split("\n")))
     longest_word = max(longest_piece(line, cell_len) for line in [head, *printed])
     least = min(longest_word, _WORD)
     if narrow:
         heading = min(heading, max(_FOLDED, longest_piece(head, cell_len)))
-    return _Column(_text(head, "dim"), lines, column.numeric, max(widest, heading), least)
+    width = max(widest, heading)
+    return _Column(_text(head, "dim"), lines, column.numeric, width, least)

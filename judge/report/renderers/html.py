@@ -44,12 +44,13 @@ def render(document: Document) -> str:
     style = asset("page.css") + asset("items.css")
     script = asset("page.js") + asset("items.js")
     template = page_environment().get_template("page.html.jinja")
+    table_data = _table_data(document)
     page: str = template.render(
         document=document,
         style=Markup(style),  # noqa: S704  (our own file)
         script=Markup(script),  # noqa: S704  (our own file)
         script_hash=policy_hash(script),
-        table_data=_table_data(document),
+        table_data=table_data,
     )
     return page
 
@@ -75,14 +76,16 @@ def fragment(document: Document) -> str:
 
 def policy_hash(content: str) -> str:
     """Return the hash by which a content security policy names a script or a style."""
-    return base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
+    digest = hashlib.sha256(content.encode()).digest()
+    return base64.b64encode(digest).decode()
 
 
 @cache
 def page_environment(folder: Path = ASSETS) -> Environment:
     """Return the environment of the templates in a folder; it escapes every value they write."""
+    loader = FileSystemLoader(folder)
     environment = Environment(
-        loader=FileSystemLoader(folder),
+        loader=loader,
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -146,7 +149,10 @@ def _breakable(text: str) -> Markup:
         if written and not written.endswith((" ", "-")):
             written += "<wbr>"
         starts = range(0, len(piece), _LONGEST_WORD)
-        parts = [str(escape(piece[start : start + _LONGEST_WORD])) for start in starts]
+        parts = []
+        for start in starts:
+            part = piece[start : start + _LONGEST_WORD]
+            parts.append(str(escape(part)))
         written += "<wbr>".join(parts)
     return Markup(written)  # noqa: S704  (escaped)
 

@@ -32,7 +32,8 @@ def render(document: Document) -> str:
 def _add_suite(root: Element, suite: TestSuite) -> None:
     suite_name = _text(one_line(suite.name, _NAME))
     file = _text(suite.file)
-    node = SubElement(root, "testsuite", {"name": suite_name, "file": file, **_counts([suite])})
+    attributes_of_suite = {"name": suite_name, "file": file, **_counts([suite])}
+    node = SubElement(root, "testsuite", attributes_of_suite)
     for case in suite.cases:
         attributes = {"name": _text(one_line(case.name, _NAME)), "classname": suite_name}
         if case.line:
@@ -53,15 +54,17 @@ def _add_message(node: Element, case: TestCase) -> None:
 
 def _text(text: str) -> str:
     """Return a text with only characters that XML allows; the others become escapes."""
-    return _FORBIDDEN.sub(lambda match: f"\\u{ord(match[0]):04x}", escape_controls(text))
+    printable = escape_controls(text)
+    return _FORBIDDEN.sub(lambda match: f"\\u{ord(match[0]):04x}", printable)
 
 
 def _counts(suites: Sequence[TestSuite]) -> dict[str, str]:
     statuses = [case.status for suite in suites for case in suite.cases]
+    seconds = sum(suite.seconds for suite in suites)
     return {
         "tests": str(len(statuses)),
         "failures": str(statuses.count("failed")),
         "errors": str(statuses.count("error")),
         "skipped": str(statuses.count("skipped")),
-        "time": f"{sum(suite.seconds for suite in suites):.3f}",
+        "time": f"{seconds:.3f}",
     }

@@ -69,7 +69,8 @@ class Leaderboard:
         if system not in self.ranks:
             return "–"
         low = self.ranks[system].low
-        n_sharing = sum(rank.low == low for rank in self.ranks.values())
+        ranks = self.ranks.values()
+        n_sharing = sum(rank.low == low for rank in ranks)
         return f"{low}=" if n_sharing > 1 else str(low)
 
 
@@ -93,25 +94,26 @@ def build_leaderboard(result: Result) -> Leaderboard:
     calibrated = calibrated_columns(result)
     main = main_order(result)
     against = main.against if main else ""
-    groups = tuple(
-        with_calibration(with_pass_rate(group, rates), calibrated)
-        for group in in_display_order(result)
-    )
+    groups = []
+    for group in in_display_order(result):
+        rated_group = with_pass_rate(group, rates)
+        groups.append(with_calibration(rated_group, calibrated))
     columns = [column for group in groups for column in group.columns]
     shown_columns = Shown(rates, calibrated)
-    rows = _mean_rows(
-        result, columns, shown_columns, _tested_columns(result, shown_columns, against)
-    )
+    tested = _tested_columns(result, shown_columns, against)
+    rows = _mean_rows(result, columns, shown_columns, tested)
     ranks = _in_printed_order(main) if main and len(main.ranks) > 1 else {}
     with_values = [column for column in columns if column in result.table.columns]
     corpus = result.table.corpus_columns
+    systems = dict.fromkeys([*ranks, *count_texts(result)])
+    of_texts = tuple(column for column in with_values if column.name not in corpus)
     return Leaderboard(
         ranked_by=main.column if main else "",
         ranks=ranks,
-        systems=tuple(dict.fromkeys([*ranks, *count_texts(result)])),
-        groups=groups,
+        systems=tuple(systems),
+        groups=tuple(groups),
         rows=rows,
-        of_texts=tuple(column for column in with_values if column.name not in corpus),
+        of_texts=of_texts,
         against=against,
         rates=rates,
         calibrated=calibrated,
@@ -175,11 +177,13 @@ def _mean_rows(
     estimates = dict(result.estimates)
     for (system, name), estimate in result.pass_rates.items():
         if name in shown_columns.rates:
-            estimates[system, shown_columns.rates[name].name] = estimate
+            rate = shown_columns.rates[name]
+            estimates[system, rate.name] = estimate
     for calibrated in result.calibrated:
         if calibrated.column in shown_columns.calibrated:
             name = shown_columns.calibrated[calibrated.column].name
-            estimates |= {(mean.system, name): mean.estimate for mean in calibrated.means}
+            for mean in calibrated.means:
+                estimates[mean.system, name] = mean.estimate
     # A pass rate counts scores, and has the failures of these scores.
     scored_by_name = shown_columns.scored_by_name()
     calibrated_names = {column.name for column in shown_columns.calibrated.values()}
@@ -211,16 +215,20 @@ def _mean_rows(
 def mean_cell(result: Result, column: Column, row: Row, **fields: Any) -> Cell:
     """Write a mean with its interval and mark."""
     decimals = places(result, column)
-    mean = "–" if row.mean is None else mean_text(column, row.mean, decimals)
+    mean = "–"
+    if row.mean is not None:
+        mean = mean_text(column, row.mean, decimals)
     interval = interval_text(column, row.low, row.high, decimals)
     mark = "*" if row.mark in TONES else ""
-    return Cell(mean, interval, tone=TONES.get(row.mark, ""), mark=mark, value=row.mean, **fields)
+    tone = TONES.get(row.mark, "")
+    return Cell(mean, interval, tone=tone, mark=mark, value=row.mean, **fields)
 
 
 def count_texts(result: Result, *, generations: bool = True) -> Counter[str]:
     """Count the texts of each system; without `generations`, its items."""
-    texts = {
-        (sample.system, sample.item if generations else sample.source_item): None
-        for sample in result.table.samples
-    }
+    # A dict and no set, because it keeps the order of the systems.
+    texts: dict[tuple[str, str], None] = {}
+    for sample in result.table.samples:
+        item = sample.item if generations else sample.source_item
+        texts[sample.system, item] = None
     return Counter(system for system, _ in texts)

@@ -34,20 +34,20 @@ def calibrated_finding(result: Result, calibrated: Calibrated) -> list[str]:
 def _winners(result: Result, calibrated: Calibrated) -> Iterator[str]:
     """Say whom the leader beats, and how far the best of these trails."""
     leader, *others = calibrated.best
-    behind = [mean.system for mean in calibrated.means if mean.system not in calibrated.best]
+    systems = [mean.system for mean in calibrated.means]
+    behind = [system for system in systems if system not in calibrated.best]
     on = _on_column(result, calibrated)
     if others:
         not_beaten = listed(others, "or")
-        yield (
-            f"{_SCALE}, {short_name(leader)} beats {listed(behind)}{on}, but not significantly "
-            f"{not_beaten}"
-        )
+        beats = f"{short_name(leader)} beats {listed(behind)}{on}"
+        yield f"{_SCALE}, {beats}, but not significantly {not_beaten}"
     else:
         yield f"{_SCALE}, {short_name(leader)} beats {all_others(behind)}{on}"
     difference = _difference(calibrated, leader, behind[0])
     if difference is not None:
         name = short_name(behind[0])
-        yield f"{name} trails {short_name(leader)} by {_size(calibrated, difference)}."
+        size = _size(calibrated, difference)
+        yield f"{name} trails {short_name(leader)} by {size}."
 
 
 def _no_difference(result: Result, calibrated: Calibrated) -> Iterator[str]:
@@ -90,11 +90,11 @@ def _highest_mean(result: Result, calibrated: Calibrated) -> str:
 
 def _raw_order(result: Result, calibrated: Calibrated) -> Iterator[str]:
     """Say which system the judge's own mean puts first, if it is another one."""
-    raw_means = {
-        mean.system: result.estimates[mean.system, calibrated.column].value
-        for mean in calibrated.means
-        if (mean.system, calibrated.column) in result.estimates
-    }
+    raw_means = {}
+    for mean in calibrated.means:
+        raw = result.estimates.get((mean.system, calibrated.column))
+        if raw is not None:
+            raw_means[mean.system] = raw.value
     comparison = main_comparison(result)
     if comparison is None or comparison.column != calibrated.column or not raw_means:
         return
@@ -111,7 +111,9 @@ def _size(calibrated: Calibrated, difference: Powered) -> str:
     if estimate.value < 0:
         estimate = estimate.times(-1)
     interval = format_interval(estimate.low, estimate.high, _PLACES)
-    p = f" ({format_p(difference.adjusted)})" if difference.adjusted is not None else ""
+    p = ""
+    if difference.adjusted is not None:
+        p = f" ({format_p(difference.adjusted)})"
     rated = plural(estimate.n, "rated item")
     size = f"{number(estimate.value, _PLACES)} {interval}".rstrip()
     return f"{size}{p}, from {rated} and {difference.judged:,} that only the judge scored"
@@ -128,9 +130,8 @@ def _on_column(result: Result, calibrated: Calibrated) -> str:
     """Return ` on fluency`, or nothing for the overall score or the only criterion."""
     if result.overall is not None and calibrated.column == result.overall.column.name:
         return ""
-    criteria = [
-        column.name
-        for column in result.table.columns
-        if column.kind == "criterion" and not column.judge
-    ]
-    return "" if criteria == [calibrated.column] else f" on {column_title(calibrated.column)}"
+    judged = [column for column in result.table.columns if column.kind == "criterion"]
+    criteria = [column.name for column in judged if not column.judge]
+    if criteria == [calibrated.column]:
+        return ""
+    return f" on {column_title(calibrated.column)}"

@@ -40,10 +40,12 @@ def calibration_blocks(criteria: Sequence[Calibrated]) -> tuple[Block, ...]:
             rows.append((*cells, p_cell(difference.adjusted)))
     if rows:
         caption = "Differences on people's scale; of many, only those from the best system."
-        blocks.append(table((*_HEADS, "p"), rows, caption=caption, name="calibrated-differences"))
-    blocks += [
-        Notice(one_line(f"{each.column}: {each.note}", NOTE)) for each in criteria if each.note
-    ]
+        name = "calibrated-differences"
+        blocks.append(table((*_HEADS, "p"), rows, caption=caption, name=name))
+    for each in criteria:
+        if each.note:
+            text = one_line(f"{each.column}: {each.note}", NOTE)
+            blocks.append(Notice(text))
     if blocks:
         blocks.append(Details("How to read these tables", (Bullets(_HELP),)))
     return tuple(blocks)
@@ -57,14 +59,15 @@ def calibration_finding(criteria: Sequence[Calibrated]) -> Iterator[str]:
             verb = "differ significantly" if difference.apart else "do not differ significantly"
             names = f"{difference.system} and {difference.other}"
             n = plural(difference.estimate.n, "rated item")
-            yield f"On people's scale, {names} {verb} on {calibrated.column}: {size}, {n}."
+            result = f"{names} {verb} on {calibrated.column}"
+            yield f"On people's scale, {result}: {size}, {n}."
 
 
 def calibration_summary(criteria: Sequence[Calibrated], *, short: bool = True) -> tuple[Table, ...]:
     """Tabulate the means on people's scale: a row per criterion and system."""
-    rows = [
-        _cells(criteria, calibrated, mean) for calibrated in criteria for mean in calibrated.means
-    ]
+    rows: list[Sequence[Content]] = []
+    for calibrated in criteria:
+        rows += [_cells(criteria, calibrated, mean) for mean in calibrated.means]
     if not rows:
         return ()
     key = (
@@ -81,7 +84,9 @@ def _cells(
     places = _places(calibrated)
     estimate = powered.estimate
     write = signed if powered.other else number
-    name = f"{powered.system} − {powered.other}" if powered.other else powered.system
+    name = powered.system
+    if powered.other:
+        name = f"{name} − {powered.other}"
     if len(criteria) > 1:
         name = f"{calibrated.column} · {name}"
     value = write(estimate.value, places)
@@ -119,10 +124,13 @@ def calibration_curve(judge: str, criterion: str, calibration: Calibration) -> I
         people = bin.people
         mean = number(bin.value, places)
         rating = number(people.value, places)
-        note = f"judge {mean}, people {rating}, {plural(people.n, 'text')}"
-        points.append(charts.Bin(bin.value, people.value, people.low, people.high, people.n, note))
+        n_texts = plural(people.n, "text")
+        note = f"judge {mean}, people {rating}, {n_texts}"
+        ends_of_mean = (people.low, people.high)
+        points.append(charts.Bin(bin.value, people.value, *ends_of_mean, people.n, note))
         scores = f"{number(bin.low, 1)}–{number(bin.high, 1)}"
-        rows.append((scores, people.n, mean, estimate_cell(people, places)))
+        rating_cell = estimate_cell(people, places)
+        rows.append((scores, people.n, mean, rating_cell))
     name = f"calibration-{criterion}-{judge}"
     caption = f"{criterion}: mean score and rating by {judge}'s score."
     bins = table(("scores", "texts", "judge", "people"), rows, caption=caption, name=name)

@@ -42,7 +42,8 @@ def titles(result: Result) -> dict[str, str]:
     title_by_column = {}
     for group in in_display_order(result):
         for column in group.columns:
-            parts = (column_title(group.name), one_line(group.parts[column.name]))
+            judge = one_line(group.parts[column.name])
+            parts = (column_title(group.name), judge)
             title_by_column[column.name] = ", ".join(filter(None, parts))
     return title_by_column
 
@@ -67,7 +68,8 @@ def means_charts(result: Result) -> Iterator[Chart]:
             axis = scale(low, high)  # the whole scale
         caption = " · ".join(_marks(column, comparison, known))
         title = f"{title_by_column[column.name]}{ARROWS[column.better]}"
-        chart = intervals(column.name, title, systems, [Panel(axis, drawn)], caption=caption)
+        panel = Panel(axis, drawn)
+        chart = intervals(column.name, title, systems, [panel], caption=caption)
         yield replace(chart, tabled=True)
 
 
@@ -86,7 +88,8 @@ def _mean_bars(
             continue
         interval = interval_text(column, estimate.low, estimate.high, decimals)
         text = mean_text(column, estimate.value, decimals)
-        note = _note(system, text, interval, plural(estimate.n, "text"))
+        n_texts = plural(estimate.n, "text")
+        note = _note(system, text, interval, n_texts)
         bar = Bar(estimate.value, estimate.low, estimate.high, text, note)
         is_below_best = bool(best) and system not in best
         if best == (system,) or marks.get(system) == "better":
@@ -114,7 +117,9 @@ def distribution_blocks(result: Result) -> Iterator[Chart]:
     for column in display_columns(result):
         if column.kind != "criterion":
             continue
-        values: dict[str, list[float]] = {system: [] for system in result.table.systems}
+        values: dict[str, list[float]] = {}
+        for system in result.table.systems:
+            values[system] = []
         for score in result.table.column_scores(column.name):
             values[score.system].append(score.value)
         if any(values.values()):
@@ -133,24 +138,30 @@ def ranking_charts(ranking: Ranking, label: str) -> Iterator[Chart]:
         low = None if standing.low is None else 100 * standing.low
         high = None if standing.high is None else 100 * standing.high
         text = percent(standing.win_rate)
-        note = _note(standing.system, text, format_interval(low, high, 1), pairs)
-        rates[standing.system] = Bar(100 * standing.win_rate, low, high, text, note)
+        interval = format_interval(low, high, 1)
+        note = _note(standing.system, text, interval, pairs)
+        rate = 100 * standing.win_rate
+        rates[standing.system] = Bar(rate, low, high, text, note)
         if standing.strength is not None:
             low = standing.strength_low
             high = standing.strength_high
             text = number(standing.strength, 2)
-            note = _note(standing.system, text, format_interval(low, high, 2), pairs)
+            interval = format_interval(low, high, 2)
+            note = _note(standing.system, text, interval, pairs)
             strengths[standing.system] = Bar(standing.strength, low, high, text, note)
     systems = list(dict.fromkeys([*rates, *ranking.systems]))
     if rates:
         bars_of_systems = [rates.get(system) for system in systems]
         panels = [Panel(even(0, 100, 25), bars_of_systems)]
-        chart = intervals(f"win-rate-{ranking.column}", f"Win rate: {label}", systems, panels)
+        name = f"win-rate-{ranking.column}"
+        chart = intervals(name, f"Win rate: {label}", systems, panels)
         yield replace(chart, tabled=True)
     if strengths:
         bars_of_systems = [strengths.get(system) for system in systems]
-        panels = [Panel(_around(list(strengths.values())), bars_of_systems)]
-        chart = intervals(f"strength-{ranking.column}", f"Strength: {label}", systems, panels)
+        axis = _around(list(strengths.values()))
+        panels = [Panel(axis, bars_of_systems)]
+        name = f"strength-{ranking.column}"
+        chart = intervals(name, f"Strength: {label}", systems, panels)
         yield replace(chart, tabled=True)
 
 
@@ -172,9 +183,8 @@ def metric_chart(result: Result) -> Iterator[Chart]:
         if level not in matrices:
             continue
         matrix = matrices[level]
-        judged = [
-            index for index, name in enumerate(matrix.names) if kinds.get(name) == "criterion"
-        ]
+        names = matrix.names
+        judged = [index for index, name in enumerate(names) if kinds.get(name) == "criterion"]
         if not judged:
             continue
         judge = judged[0]
@@ -184,9 +194,11 @@ def metric_chart(result: Result) -> Iterator[Chart]:
             if kinds.get(name) == "metric" and value is not None:
                 low = matrix.low[index][judge]
                 high = matrix.high[index][judge]
-                drawn[column_title(name)] = Bar(value, low, high, number(value, 2))
+                title = column_title(name)
+                drawn[title] = Bar(value, low, high, number(value, 2))
         if drawn:
-            yield _metric_bars(one_line(matrix.names[judge]), drawn, OVER[matrix.level])
+            name_of_judge = one_line(matrix.names[judge])
+            yield _metric_bars(name_of_judge, drawn, OVER[matrix.level])
             return
 
 
@@ -211,5 +223,7 @@ def _note(system: str, text: str, interval: str, count: str) -> str:
 
 def _around(drawn: Sequence[Bar]) -> Axis:
     """Return an axis that holds all values and intervals."""
-    ends = [end for bar in drawn for end in (bar.value, bar.low, bar.high)]
+    ends: list[float | None] = []
+    for bar in drawn:
+        ends += [bar.value, bar.low, bar.high]
     return around(end for end in ends if end is not None)

@@ -27,13 +27,13 @@ def checklist_summary(result: Result) -> Iterator[Table]:
     """Yield a table of the questions that fail most, for each criterion."""
     judges = {column.name: column.judge for column in result.table.columns}
     for checklist in result.checklists:
-        failing = [question for question in checklist.questions if question.lowest[0] < 1][:_MOST]
+        failing = [question for question in checklist.questions if question.lowest[0] < 1]
         if failing and not judges[checklist.column]:
             title = column_title(checklist.column)
             yield _table(
                 result,
                 checklist,
-                failing,
+                failing[:_MOST],
                 f"{title}: question",
                 caption=f"Questions of {title} that fail most",
                 name=f"checklist-{checklist.column}",
@@ -48,15 +48,20 @@ def _table(
     head: str = "question",
     **fields: Any,
 ) -> Table:
-    weighted = len({question.weight for question in checklist.questions}) > 1
+    weights = {question.weight for question in checklist.questions}
+    are_weighted = len(weights) > 1
     systems = result.table.systems
     rows: list[list[Content]] = []
     for question in questions:
-        row: list[Content] = [question.question, f"{question.weight:g}" if weighted else None]
+        weight = f"{question.weight:g}" if are_weighted else None
+        row: list[Content] = [question.question, weight]
         for system in systems:
             share = question.shares.get(system)
             n = question.n.get(system, 0)
-            row.append(None if share is None else Cell(f"{share:.0%}", f"n = {n:,}", value=share))
+            cell = None
+            if share is not None:
+                cell = Cell(f"{share:.0%}", f"n = {n:,}", value=share)
+            row.append(cell)
         rows.append([*row, question.unanswered or None])
     names = (Head(system, better="higher") for system in systems)
     all_questions = plural(len(checklist.questions), "question")
@@ -64,5 +69,7 @@ def _table(
     if checklist.others:
         others = plural(checklist.others, "question")
         key = f"{key} {others} about a single item: see the items."
-    heads = (Head(head), Head("weight", optional=True), *names, Head("unanswered", optional=True))
+    weight_head = Head("weight", optional=True)
+    unanswered_head = Head("unanswered", optional=True)
+    heads = (Head(head), weight_head, *names, unanswered_head)
     return table(heads, rows, key, sorts=True, **fields)

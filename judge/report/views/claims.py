@@ -61,14 +61,17 @@ def _unsupported_claims(result: Result, *, short: bool = False) -> Iterator[Bloc
         probable = f"all have a probability of {threshold:g} or more"
         yield Paragraph(f"None of {total} is unsupported: {probable}.")
         return
-    key = f"{len(unsupported):,} of {total} have a probability of support below {threshold:g}."
+    share = f"{len(unsupported):,} of {total}"
+    key = f"{share} have a probability of support below {threshold:g}."
     if len(unsupported) > _MOST and not short:
         key += f" {len(unsupported) - _MOST:,} more: judge report RUN --item ID"
     n_rows = _MOST_IN_SUMMARY if short else _MOST
-    rows = [_row(score, claim, short=short) for score, claim in unsupported[:n_rows]]
+    listed = unsupported[:n_rows]
+    rows = [_row(score, claim, short=short) for score, claim in listed]
     names = ("system", "item", *CLAIM_HEADS)
+    heads = [Column(name, numeric=False, optional=True) for name in names]
     yield table(
-        [Column(name, numeric=False, optional=True) for name in names],
+        heads,
         rows,
         key,
         caption="Least supported claims" if short else "",
@@ -89,14 +92,12 @@ def _claims_of_column(result: Result, column: ScoreColumn) -> list[tuple[Score, 
     return claims
 
 
-def _row(score: Score, claim: CheckedClaim, *, short: bool) -> tuple[Content, ...]:
+def _row(score: Score, claim: CheckedClaim, *, short: bool) -> list[Content]:
     """Return the system, the item, and the claim with its probability and its evidence."""
     # Without a value in any row, a `short` table has no column of evidence.
     evidence = "" if short else one_line(claim.evidence, _MAX_TEXT)
-    return (
-        score.system,
-        Cell(score.item, link=items.link(item=score.item, system=score.system)),
-        Cell(f"{claim.probability:.2f}", value=claim.probability),
-        one_line(claim.text, _MAX_TEXT),
-        evidence or None,
-    )
+    link = items.link(item=score.item, system=score.system)
+    item = Cell(score.item, link=link)
+    probability = Cell(f"{claim.probability:.2f}", value=claim.probability)
+    text = one_line(claim.text, _MAX_TEXT)
+    return [score.system, item, probability, text, evidence or None]

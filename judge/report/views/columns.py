@@ -70,7 +70,8 @@ def in_display_order(result: Result) -> tuple[Group, ...]:
     if result.overall is None:
         return column_groups
     column = result.overall.column
-    return (Group(column.name, (column,), {column.name: ""}), *column_groups)
+    overall = Group(column.name, (column,), {column.name: ""})
+    return (overall, *column_groups)
 
 
 def display_columns(result: Result) -> list[Column]:
@@ -87,7 +88,8 @@ def shown_pass_rates(result: Result) -> dict[str, Column]:
         mean = means.get((system, name))
         if mean is not None and rate.value != mean.value:
             differ.add(name)
-    columns = pass_columns(column for column in result.table.columns if not column.judge)
+    whole = [column for column in result.table.columns if not column.judge]
+    columns = pass_columns(whole)
     return {name: column for name, column in columns.items() if name in differ}
 
 
@@ -97,10 +99,12 @@ def with_pass_rate(group: Group, rates: Mapping[str, Column]) -> Group:
     rate = rates.get(mean.name)
     if rate is None:
         return group
+    title_of_mean = group.parts[mean.name] or "mean"
+    title_of_rate = f"pass at {pass_text(mean)}"
     parts = {
         **group.parts,
-        mean.name: group.parts[mean.name] or "mean",
-        rate.name: f"pass at {pass_text(mean)}",
+        mean.name: title_of_mean,
+        rate.name: title_of_rate,
     }
     return Group(group.name, (mean, rate, *others), parts)
 
@@ -137,21 +141,16 @@ def calibrated_columns(result: Result) -> dict[str, Column]:
     """Return the columns of means on people's scale by the columns of the judge."""
     columns = [column for column in display_columns(result) if not column.judge]
     calibrated = {each.column for each in result.calibrated if each.means}
-    return {
-        column.name: _on_peoples_scale(result, column)
-        for column in columns
-        if column.name in calibrated
-    }
+    shown = [column for column in columns if column.name in calibrated]
+    return {column.name: _on_peoples_scale(result, column) for column in shown}
 
 
 def _on_peoples_scale(result: Result, column: Column) -> Column:
     """Return the column of means on people's scale, without ends if it is not the judge's scale."""
     name = f"{column.name} on people's scale"
-    ratings = [
-        sample.human[column.criterion]
-        for sample in result.table.samples
-        if column.criterion in sample.human
-    ]
+    ratings_by_text = [sample.human for sample in result.table.samples]
+    criterion = column.criterion
+    ratings = [human[criterion] for human in ratings_by_text if criterion in human]
     low = column.low
     high = column.high
     if low is not None and high is not None and all(low <= rating <= high for rating in ratings):
@@ -199,9 +198,8 @@ def compared_columns(result: Result) -> Mapping[str, Comparison]:
 def places(result: Result, column: Column) -> int:
     """Return the number of decimals of a column's means."""
     estimates = result.estimates.items()
-    return decimal_places(
-        column, (each.value for (_, name), each in estimates if name == column.name)
-    )
+    means = [estimate.value for (_, name), estimate in estimates if name == column.name]
+    return decimal_places(column, means)
 
 
 def estimate_cell(
@@ -214,7 +212,8 @@ def estimate_cell(
     if estimate is None:
         return Cell("–")
     interval = format_interval(estimate.low, estimate.high, places)
-    return Cell(write(estimate.value, places), interval, value=estimate.value, **fields)
+    text = write(estimate.value, places)
+    return Cell(text, interval, value=estimate.value, **fields)
 
 
 def share_cell(estimate: Estimate | None, **fields: Any) -> Cell:
@@ -222,7 +221,8 @@ def share_cell(estimate: Estimate | None, **fields: Any) -> Cell:
     if estimate is None:
         return Cell("–")
     interval = format_interval(estimate.low, estimate.high, 0, 100)
-    return Cell(f"{100 * estimate.value:.0f}%", interval, value=estimate.value, **fields)
+    percentage = f"{100 * estimate.value:.0f}%"
+    return Cell(percentage, interval, value=estimate.value, **fields)
 
 
 def change_text(estimate: Estimate, places: int) -> str:
@@ -264,7 +264,8 @@ def marked_mean(
             mark = " ▲" if change > 0 else " ▼"
             tone = change_tone(change, column.better)
     note = interval_text(column, mean.low, mean.high, places)
-    return Cell(mean_text(column, mean.value, places), note, tone, mark, title, value=mean.value)
+    text = mean_text(column, mean.value, places)
+    return Cell(text, note, tone, mark, title, value=mean.value)
 
 
 def p_cell(p: float | None) -> str:

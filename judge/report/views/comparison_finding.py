@@ -71,7 +71,8 @@ class _Tests:
         """
         best = (self.leader, *self.others)
         all_won = all((winner, loser) in self.wins for winner in best for loser in self.behind)
-        return all_won and not any(winner in best and loser in best for winner, loser in self.wins)
+        among_best = any(winner in best and loser in best for winner, loser in self.wins)
+        return all_won and not among_best
 
 
 def comparison_finding(result: Result, comparison: Comparison) -> list[str]:
@@ -98,12 +99,14 @@ def comparison_finding(result: Result, comparison: Comparison) -> list[str]:
 def _read(result: Result, comparison: Comparison) -> _Tests:
     order = tuple(rank.system for rank in comparison.ranks)
     leader, *others = comparison.best
+    column = _column(result, comparison)
+    behind = [name for name in order if name not in comparison.best]
     return _Tests(
         order=order,
-        wins=_wins(_column(result, comparison), comparison),
+        wins=_wins(column, comparison),
         leader=leader,
         others=tuple(others),
-        behind=tuple(name for name in order if name not in comparison.best),
+        behind=tuple(behind),
     )
 
 
@@ -125,25 +128,32 @@ def _winners(result: Result, comparison: Comparison, tests: _Tests) -> Iterator[
         yield f"{short_name(leader)} beats {all_others(behind)}{on}"
     elif tests.best_beat_the_rest:
         between = "between them" if len(others) == 1 else f"among the {len(others) + 1}"
-        beaten = listed(behind) if len(comparison.best) <= MAX_NAMED else the_others(behind)
+        beaten = the_others(behind)
+        if len(comparison.best) <= MAX_NAMED:
+            beaten = listed(behind)
         best = first_listed(comparison.best)
         yield f"{best} beat {beaten}{on}; no significant difference {between}"
     else:
         not_beaten = listed(others, "or")
-        yield f"{short_name(leader)} beats {listed(behind)}{on}, but not significantly {not_beaten}"
+        subject = f"{short_name(leader)} beats {listed(behind)}{on}"
+        yield f"{subject}, but not significantly {not_beaten}"
     yield _trailing(result, comparison, tests)
     yield from _tie_behind(comparison, tests)
     yield from _leader_by_mean(result, comparison, tests)
     if leader in comparison.partly_scored:
-        yield f"{short_name(leader)} has {_coverage(result, comparison, leader)}."
+        coverage = _coverage(result, comparison, leader)
+        yield f"{short_name(leader)} has {coverage}."
 
 
 def _trailing(result: Result, comparison: Comparison, tests: _Tests) -> str:
     """Say how far the first of the beaten systems is behind the leader, on the items of both."""
     first = tests.behind[0]
     difference = _difference(comparison, tests.leader, first)
-    worse = difference.wins if difference.system == tests.leader else difference.losses
-    p = f" ({format_p(difference.adjusted)})" if difference.adjusted is not None else ""
+    leader_is_first = difference.system == tests.leader
+    worse = difference.wins if leader_is_first else difference.losses
+    p = ""
+    if difference.adjusted is not None:
+        p = f" ({format_p(difference.adjusted)})"
     leader = f" {short_name(tests.leader)}" if tests.others else ""
     subject = f"{short_name(first)}{_apposition(comparison, tests)}"
     gap = _gap(result, comparison, difference)
@@ -159,9 +169,10 @@ def _apposition(comparison: Comparison, tests: _Tests) -> str:
     first, second = tests.behind[:2]
     if ranks[first] == ranks[second]:
         return ""
-    shares_rank = sum(rank == ranks[first] for rank in ranks.values()) > 1
-    follows = tests.order[:2] == (tests.leader, first) and ranks[tests.leader] < ranks[first]
-    if follows and not shares_rank:
+    n_sharing = sum(rank == ranks[first] for rank in ranks.values())
+    is_second = tests.order[:2] == (tests.leader, first)
+    follows = is_second and ranks[tests.leader] < ranks[first]
+    if follows and n_sharing == 1:
         return ", the next best,"
     return ", the best of those beaten,"
 
@@ -196,7 +207,12 @@ def _some_differences(result: Result, comparison: Comparison, tests: _Tests) -> 
     """Name the significant differences, if none of them makes the leader the best."""
     title = _title(result, comparison)
     index_of = tests.order.index
-    pairs = sorted(tests.wins, key=lambda win: (index_of(win[0]), index_of(win[1])))
+
+    def position(win: Win) -> tuple[int, int]:
+        winner, loser = win
+        return index_of(winner), index_of(loser)
+
+    pairs = sorted(tests.wins, key=position)
     if len(pairs) > MAX_NAMED:
         n_tested = sum(each.adjusted is not None for each in comparison.differences)
         yield f"{len(pairs)} of {n_tested:,} pairs of systems differ significantly on {title}"
@@ -234,27 +250,30 @@ def _no_difference(result: Result, comparison: Comparison, tests: _Tests) -> Ite
     lead = _highest_mean(result, comparison, top)
     if len(top) == 1 and top[0] in comparison.partly_scored:
         lead += f", but {_coverage(result, comparison, top[0])}"
-    n = max((each.estimate.n for each in comparison.differences), default=0)
+    sizes = [each.estimate.n for each in comparison.differences]
+    n = max(sizes, default=0)
     if TOO_FEW in comparison.note or n < MIN_ITEMS:
         yield f"{lead}."
-        yield _too_few(result, comparison, n, f"no difference between {len(order)} systems")
+        claim = f"no difference between {len(order)} systems"
+        yield _too_few(result, comparison, n, claim)
         return
     first, second, *_ = order
     closest = _find_difference(comparison, first, second)
     column = _column(result, comparison)
     # On the items of both, the system with the best mean may be behind.
-    is_ahead = (
-        closest is not None
-        and closest.estimate.value != 0
-        and _in_order(column, closest) == (first, second)
-    )
-    if closest is None or not is_ahead or first != tests.leader:
+    if closest is None or first != tests.leader:
+        yield f"{lead}."
+        return
+    is_ahead = closest.estimate.value != 0 and _in_order(column, closest) == (first, second)
+    if not is_ahead:
         yield f"{lead}."
         return
     side = "below" if column.better == "lower" else "above"
-    gap = f"{_gap(result, comparison, closest)} {side} {short_name(second)}"
+    size = _gap(result, comparison, closest)
+    gap = f"{size} {side} {short_name(second)}"
     n = closest.estimate.n
-    yield f"{lead}, {gap} on {plural(n, 'item')}.{_needed(result, n)}"
+    n_items = plural(n, "item")
+    yield f"{lead}, {gap} on {n_items}.{_needed(result, n)}"
 
 
 def _no_difference_headline(result: Result, comparison: Comparison, tests: _Tests) -> str:
@@ -274,7 +293,8 @@ def _highest_mean(result: Result, comparison: Comparison, systems: Sequence[str]
     decimals = places(result, column)
     if column.kind == "criterion":
         decimals = min(2, decimals)
-    best = result.estimates[systems[0], column.name].value
+    estimate = result.estimates[systems[0], column.name]
+    best = estimate.value
     mean = mean_text(column, best, decimals)
     has = "has" if len(systems) == 1 else "have"
     end = "lowest" if column.better == "lower" else "highest"
@@ -283,7 +303,8 @@ def _highest_mean(result: Result, comparison: Comparison, systems: Sequence[str]
 
 def _items(result: Result, comparison: Comparison, system: str) -> tuple[int, int]:
     """Return on how many items a system has a value, and on how many any system has one."""
-    return result.estimates[system, comparison.column].n, comparison.items
+    estimate = result.estimates[system, comparison.column]
+    return estimate.n, comparison.items
 
 
 def _coverage(result: Result, comparison: Comparison, system: str) -> str:
@@ -308,7 +329,8 @@ def _contradictions(result: Result, comparison: Comparison, tests: _Tests) -> It
             continue
         reversed_wins = [win for win in _wins(column, further) if win[::-1] in claimed]
         if reversed_wins:
-            clauses.append(f"on {column_title(column.name)}, {_won(reversed_wins)}")
+            title = column_title(column.name)
+            clauses.append(f"on {title}, {_won(reversed_wins)}")
     if clauses:
         named = clauses[:_MAX_CONTRADICTING]
         n_more = len(clauses) - len(named)
@@ -352,7 +374,8 @@ def _metric_disagrees(result: Result, comparison: Comparison) -> Iterator[str]:
 def _rank_in_words(system: str, ranks: Mapping[str, int]) -> str:
     """Return a rank in words: `last` if nobody else has it and none comes after."""
     rank = ranks[system]
-    is_last = rank == max(ranks.values()) and list(ranks.values()).count(rank) == 1
+    all_ranks = list(ranks.values())
+    is_last = rank == max(all_ranks) and all_ranks.count(rank) == 1
     return "last" if is_last else str(rank)
 
 
@@ -369,7 +392,8 @@ def _lowest_criterion(result: Result, system: str) -> str:
     if not means:
         return ""
     _, column, value = min(means, key=lambda mean: mean[0])
-    return f" ({column_title(column.name)} {mean_text(column, value, places(result, column))})"
+    mean = mean_text(column, value, places(result, column))
+    return f" ({column_title(column.name)} {mean})"
 
 
 # All systems compared with one.
@@ -393,16 +417,17 @@ def _finding_against(result: Result, comparison: Comparison) -> list[str]:
         return [f"The systems cannot be compared with {name} on {title}: {comparison.note}"]
     column = _column(result, comparison)
     decimals = min(2, places(result, column))
-    texts = {
-        difference.system: _difference_text(column, difference, decimals) for difference in tested
-    }
+    texts = {}
+    for difference in tested:
+        texts[difference.system] = _difference_text(column, difference, decimals)
     marks = marks_against(comparison, column.better)
     n_opponents = len(comparison.ranks) - 1
     sentences = [*split_against(marks, texts, name, title, opponents=n_opponents)]
     n = max(difference.estimate.n for difference in tested)
     (scatter,) = result.scatters(comparison.column)
     if n < max(MIN_ITEMS, scatter.least):
-        return [sentences[0], _too_few(result, comparison, n, f"no difference from {name}")]
+        claim = f"no difference from {name}"
+        return [sentences[0], _too_few(result, comparison, n, claim)]
     # One system is undecided: more items may decide it.
     if len(tested) == len(marks) + 1:
         sentences[-1] += _needed(result, n)
@@ -475,7 +500,9 @@ def _needed(result: Result, n: int) -> str:
     _, _, needed = closest
     if needed <= n:
         return ""
-    items = f"more than {_MAX_ITEMS:,}" if needed > _MAX_ITEMS else f"about {needed:,}"
+    items = f"about {needed:,}"
+    if needed > _MAX_ITEMS:
+        items = f"more than {_MAX_ITEMS:,}"
     return f" If that is real, detecting it needs {items} items (80% power)."
 
 
@@ -490,7 +517,8 @@ def _in_order(column: Column, difference: Difference) -> Win:
     """Return the better system on the items of both, and the other one."""
     sign = -1 if column.better == "lower" else 1
     pair = difference.system, difference.other
-    return pair if sign * difference.estimate.value > 0 else pair[::-1]
+    is_ahead = sign * difference.estimate.value > 0
+    return pair if is_ahead else pair[::-1]
 
 
 def _find_difference(comparison: Comparison, first: str, second: str) -> Difference | None:
@@ -503,15 +531,14 @@ def _find_difference(comparison: Comparison, first: str, second: str) -> Differe
 
 def _difference(comparison: Comparison, first: str, second: str) -> Difference:
     """Return the difference between two systems that share items."""
-    return next(
-        difference
-        for difference in comparison.differences
-        if {difference.system, difference.other} == {first, second}
-    )
+    pair = {first, second}
+    differences = comparison.differences
+    return next(each for each in differences if {each.system, each.other} == pair)
 
 
 def _column(result: Result, comparison: Comparison) -> Column:
-    return next(column for column in display_columns(result) if column.name == comparison.column)
+    columns = display_columns(result)
+    return next(column for column in columns if column.name == comparison.column)
 
 
 def _title(result: Result, comparison: Comparison) -> str:

@@ -43,7 +43,8 @@ _LARGE_GAP = 0.5  # of the scale
 def of_result(result: Result) -> tuple[Disagreements, ...]:
     """Return the disagreements of a run's judges with the ratings in its table."""
     judges = judges_of(result.table, result.info.model)
-    return disagreements(result.table.samples, judges, Bootstrap(seed=result.info.config.seed))
+    bootstrap = Bootstrap(seed=result.info.config.seed)
+    return disagreements(result.table.samples, judges, bootstrap)
 
 
 def blocks(
@@ -53,7 +54,8 @@ def blocks(
 
     `level` is the level of the correlations. With `linked`, texts link to the page's item browser.
     """
-    judges = sorted({each.judge: None for each in compared}, key=lambda judge: judge != best)
+    names = dict.fromkeys(each.judge for each in compared)
+    judges = sorted(names, key=lambda judge: judge != best)
     for judge in judges:
         of_judge = [each for each in compared if each.judge == judge]
         suffix = f" of {judge}" if len(of_judge) < len(compared) else ""
@@ -72,7 +74,11 @@ def _blocks_of_judge(
     `suffix` names the judge in headings.
     """
     longest = ceil(_MAX_GAPS / len(compared))
-    higher = [_ShownGap(each, gap) for each in compared for gap in each.higher[:longest]]
+    higher: list[_ShownGap] = []
+    lower: list[_ShownGap] = []
+    for each in compared:
+        higher += [_ShownGap(each, gap) for gap in each.higher[:longest]]
+        lower += [_ShownGap(each, gap) for gap in each.lower[:longest]]
     if higher:
         yield Heading(f"Judge higher than people{suffix}")
         yield _excerpts(higher, "high" if linked else None)
@@ -101,11 +107,12 @@ def _rater_table(compared: Sequence[Disagreements], level: Level) -> Table:
             spearman = estimate_cell(rater.spearman.get(usable), 2)
             difference = estimate_cell(rater.difference, 2, signed)
             rows.append((each.criterion, rater.rater, spearman, difference, rater.texts))
+    heads = ("criterion", Column("rater", numeric=False), "Spearman", "judge − rater", "texts")
+    spearman_note = f"Spearman's correlation {'; or '.join(correlations)}."
     return table(
-        ("criterion", Column("rater", numeric=False), "Spearman", "judge − rater", "texts"),
+        heads,
         rows,
-        f"Spearman's correlation {'; or '.join(correlations)}. "
-        "Judge − rater: mean difference in points.",
+        f"{spearman_note} Judge − rater: mean difference in points.",
         caption="Judge against each rater.",
         name="each-rater",
     )
@@ -154,7 +161,8 @@ class _ShownGap:
         for rater, vote in self.gap.ratings:
             rating = f"{rater}: {score_text(self.compared.column, vote)}"
             if rater in self.gap.comments:
-                rating += f" “{one_line(self.gap.comments[rater], _MAX_COMMENT)}”"
+                comment = one_line(self.gap.comments[rater], _MAX_COMMENT)
+                rating += f" “{comment}”"
             ratings.append(rating)
         return ", ".join(ratings)
 
@@ -176,13 +184,15 @@ def _excerpt(text: _ShownGap, order: str | None) -> Excerpt:
         column = items.gap_name(criterion)
         link = items.link(item=gap.item, system=gap.system, column=column, order=order)
     quote = f"“{gap.quote}”" if gap.quote else ""
+    reason = " ".join(filter(None, (gap.reason, quote)))
+    note = " · ".join(filter(None, (text.scores_text, text.ratings_text)))
     return Excerpt(
         text.size_text,
         gap.system,
         gap.item,
         column_title(criterion),
-        reason=" ".join(filter(None, (gap.reason, quote))),
-        note=" · ".join(filter(None, (text.scores_text, text.ratings_text))),
+        reason=reason,
+        note=note,
         text=one_line(gap.output, _MAX_TEXT),
         tone="bad" if text.share >= _LARGE_GAP else "",
         link=link,
@@ -194,10 +204,12 @@ def finding(compared: Iterable[Disagreements], judge: str) -> Iterator[str]:
     gaps: list[_ShownGap] = []
     for each in compared:
         if each.judge == judge:
-            gaps += [_ShownGap(each, gap) for gap in (*each.higher[:1], *each.lower[:1])]
+            largest_gaps = (*each.higher[:1], *each.lower[:1])
+            gaps += [_ShownGap(each, gap) for gap in largest_gaps]
     if gaps:
         largest = max(gaps, key=lambda gap: gap.share)
-        text = ", ".join((largest.gap.item, largest.gap.system, largest.compared.criterion))
+        parts = (largest.gap.item, largest.gap.system, largest.compared.criterion)
+        text = ", ".join(parts)
         yield f"Largest disagreement: {text}: {largest.scores_text}."
 
 
@@ -220,7 +232,8 @@ def _confusion_table(criterion: str, confusion: Confusion) -> Table:
         rows.append(row)
     key = f"Same level {confusion.share(0):.0%}."
     if len(names) > 2:  # with two levels, all are at most one level apart
-        key = f"{key.removesuffix('.')}, at most one level apart {confusion.share(1):.0%}."
+        share_near = f"{confusion.share(1):.0%}"
+        key = f"{key.removesuffix('.')}, at most one level apart {share_near}."
     ratings = plural(confusion.n, "rating")
     return table(
         ("", *(Column(name, group="judge") for name in names)),

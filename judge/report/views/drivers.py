@@ -40,7 +40,9 @@ def drivers_blocks(result: Result) -> Iterator[Block]:
     drawn = {title: by_name for title, by_name in correlations.items() if by_name}
     names = [name for name in NAMES if name in measured]
     yield _chart(names, drawn)
-    lines = [_line(title, rows[title], correlations[title], names) for title in rows]
+    lines = []
+    for title, drivers in rows.items():
+        lines.append(_line(title, drivers, correlations[title], names))
     heads = ("scores", "explained", "by chance", *names, "texts")
     yield table(heads, lines, _KEY, name="drivers")
 
@@ -52,7 +54,8 @@ def _rows(result: Result) -> dict[str, Drivers]:
     for group in groups(result):
         judged = [name for name in group.parts if (name, False) in known]
         for name in judged:
-            title = ", ".join(filter(None, (group.name, group.parts[name])))
+            parts = (group.name, group.parts[name])
+            title = ", ".join(filter(None, parts))
             rows[title] = known[name, False]
         if judged and (group.name, True) in known:
             rows[f"{group.name}, people"] = known[group.name, True]
@@ -75,11 +78,14 @@ def _chart(names: Sequence[str], drawn: Mapping[str, _Correlations]) -> Chart:
             known = by_name.get(name)
             bar = None
             if known is not None:
-                bar = Bar(known.value, known.low, known.high, signed(known.value, 2))
+                text = signed(known.value, 2)
+                bar = Bar(known.value, known.low, known.high, text)
             bars.append(bar)
-        panels.append(Panel(even(-limit, limit, limit), bars, head=name))
+        axis = even(-limit, limit, limit)
+        panels.append(Panel(axis, bars, head=name))
     title = f"Correlation with {listed(names)}"
-    return replace(intervals("drivers", title, [*drawn], panels), tabled=True)
+    chart = intervals("drivers", title, [*drawn], panels)
+    return replace(chart, tabled=True)
 
 
 def _line(
@@ -90,10 +96,7 @@ def _line(
     if drivers.chance is not None:
         chance = Cell(percent(drivers.chance), value=drivers.chance)
     level = "within items" if drivers.within else "pooled"
-    return [
-        Cell(title, drivers.note, tone="muted" if drivers.people else ""),
-        share_cell(drivers.together),
-        chance,
-        *(estimate_cell(correlations.get(name), 2, signed) for name in names),
-        Cell(f"{drivers.texts:,}", level, value=drivers.texts),
-    ]
+    scores = Cell(title, drivers.note, tone="muted" if drivers.people else "")
+    cells = [estimate_cell(correlations.get(name), 2, signed) for name in names]
+    texts = Cell(f"{drivers.texts:,}", level, value=drivers.texts)
+    return [scores, share_cell(drivers.together), chance, *cells, texts]

@@ -37,7 +37,8 @@ def finding(result: Result) -> tuple[str, ...]:
             sentences = comparison_finding(result, order)
         else:
             sentences = _means(result)
-    nothing_succeeded = _all_failed(result, {column.name for column in judged if column.weight})
+    weighted = {column.name for column in judged if column.weight}
+    nothing_succeeded = _all_failed(result, weighted)
     if not nothing_succeeded:
         return tuple(sentences)
     first, *others = sentences or ["There is nothing to compare"]
@@ -72,10 +73,11 @@ def _means(result: Result) -> list[str]:
     rates = shown_pass_rates(result)
     sentences = []
     for column in judged[:4] or columns[:1]:
-        estimates = [
-            (system, result.estimates.get((system, column.name))) for system in result.table.systems
-        ]
-        known = [(system, estimate) for system, estimate in estimates if estimate]
+        known = []
+        for system in result.table.systems:
+            mean = result.estimates.get((system, column.name))
+            if mean:
+                known.append((system, mean))
         if len(known) != 1:
             continue
         system, estimate = known[0]
@@ -84,10 +86,13 @@ def _means(result: Result) -> list[str]:
         if rate is not None:
             passing = pass_columns([column])[column.name]
             interval = interval_text(passing, rate.low, rate.high, 0)
-            share = f"{mean_text(passing, rate.value, 0)} pass {interval}".rstrip()
+            passing_mean = mean_text(passing, rate.value, 0)
+            share = f"{passing_mean} pass {interval}".rstrip()
             # If every score says pass or fail, the mean is the share that passes.
             text = f"{text}, {share}" if column.name in rates else share
-        sentences.append(f"{column_title(column.name)}: {text} over {plural(estimate.n, 'item')}")
+        title = column_title(column.name)
+        n_items = plural(estimate.n, "item")
+        sentences.append(f"{title}: {text} over {n_items}")
     # The headline has no full stop.
     return [*sentences[:1], *(f"{sentence}." for sentence in sentences[1:])]
 

@@ -12,16 +12,11 @@ from judge.suite.risk import ACCEPTABLE, CaseRisk, SuiteRisk
 def blocks(risk: SuiteRisk, name: str) -> Iterator[Block]:
     """Yield a sentence about the suite and a table of its cases; `name` names the suite."""
     yield Paragraph(" ".join(_sentences(risk, name)))
-    rows = [
-        (
-            Cell(case.name),
-            case.status,
-            _rate(case.same_texts, "unknown"),
-            _rate(case.other_items, "–"),
-            _mend(case),
-        )
-        for case in risk.cases
-    ]
+    rows = []
+    for case in risk.cases:
+        same_texts = _rate(case.same_texts, "unknown")
+        other_items = _rate(case.other_items, "–")
+        rows.append((Cell(case.name), case.status, same_texts, other_items, _mend(case)))
     yield text_table(
         ("case", "verdict", "same texts", "other items", "mend"),
         rows,

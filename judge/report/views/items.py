@@ -334,8 +334,8 @@ _TextRows = Mapping[tuple[str, str, str], Score | Failure]
 def _scored(result: Result) -> Items:
     """Lay out a run that scores texts."""
     rows: dict[tuple[str, str, str], Score | Failure] = {}
-    for row in result.table.rows():
-        rows[row.item, row.system, row.column] = row
+    for stored in result.table.rows():
+        rows[stored.item, stored.system, stored.column] = stored
     measure_by_column = _measures_of_columns(result, rows)
     measures = _with_leads(measure_by_column)
     measures += _spreads(measures)

@@ -70,10 +70,12 @@ def view(result: Result) -> Document:
     """Build the report of a run that scores texts."""
     board = build_leaderboard(result)
     about = provenance.build_provenance(result)
-    n_lost = sum(kind.count for kind in about.failures) - result.abstained
+    n_failures = sum(kind.count for kind in about.failures)
+    n_lost = n_failures - result.abstained
     rows = tuple(board.rows.values())
     notices = (*about.banners, *_notices(result))
     failures = about.failures
+    data = means_data(result, board.systems, board.columns, rows, failures, notices=notices)
     return Document(
         title=about.title,
         finding=finding(result),
@@ -85,7 +87,7 @@ def view(result: Result) -> Document:
         sections=tuple(_sections(result, board)),
         footer=tuple(_footer(result, failures, n_lost)),
         next=tuple(_next_commands(result, board)),
-        data=means_data(result, board.systems, board.columns, rows, failures, notices=notices),
+        data=data,
         records=tuple(_records(result, board)),
         header=_FIELDS,
         wide_records=lambda: wide_records(result),
@@ -108,7 +110,8 @@ def _facts(result: Result, n_lost: int) -> Iterator[str]:
     if result.overall is not None:  # the overall score is shown like a criterion
         n_criteria -= 1
     if n_criteria:
-        yield f"{n_criteria} {'criterion' if n_criteria == 1 else 'criteria'}"
+        noun = "criterion" if n_criteria == 1 else "criteria"
+        yield f"{n_criteria} {noun}"
     texts = plural(sum(count_texts(result).values()), "text")
     yield from dict.fromkeys([number_of_items(result), texts])
     yield f"{n_lost:,} failed"
@@ -118,10 +121,8 @@ def _facts(result: Result, n_lost: int) -> Iterator[str]:
 
 def _has_given_scores(result: Result) -> bool:
     """Return whether the data contain a judge's scores."""
-    return any(
-        column.kind == "criterion" and column.signature.is_external
-        for column in result.table.columns
-    )
+    criteria = [column for column in result.table.columns if column.kind == "criterion"]
+    return any(column.signature.is_external for column in criteria)
 
 
 def _notices(result: Result) -> Iterator[str]:
@@ -140,7 +141,8 @@ def _footer(
     """Yield the counts and the cost, the agreement of a panel, and the most common failure."""
     output = _count_values(result, n_lost)
     done = "judged" if output.noun == "judgments" else "measured"
-    counts = [f"{output.succeeded:,} {done}", f"{n_lost:,} failed"]
+    n_succeeded = f"{output.succeeded:,} {done}"
+    counts = [n_succeeded, f"{n_lost:,} failed"]
     if result.abstained:
         counts.append(f"{result.abstained:,} skipped by metrics")
     cost = result.info.cost
@@ -159,7 +161,8 @@ def _names_a_winner(result: Result) -> bool:
     main = main_order(result)
     if main is None:
         return False
-    return 0 < len(main.best) < len(main.ranks) or bool(marks_against(main, ""))
+    some_are_best = 0 < len(main.best) < len(main.ranks)
+    return some_are_best or bool(marks_against(main, ""))
 
 
 def _summary(result: Result, board: Leaderboard, n_lost: int) -> Iterator[Block]:
@@ -169,16 +172,17 @@ def _summary(result: Result, board: Leaderboard, n_lost: int) -> Iterator[Block]
         first, second, n_needed = closest
         pair = f"{one_line(first, 30)} and {one_line(second, 30)}"
         label = f"items needed to separate {pair} (80% power)"
-        tiles.append(Tile(f"≈ {n_needed:,}", label, link="differences"))
+        tile = Tile(f"≈ {n_needed:,}", label, link="differences")
+        tiles.append(tile)
     values = _count_values(result, n_lost)
-    tiles.append(
-        Tile(
-            value=f"{values.failed:,} / {values.succeeded + values.failed:,}",
-            label=f"{values.noun} failed",
-            tone="bad" if n_lost else "",
-            link="failures" if n_lost else "",
-        )
+    n_values = values.succeeded + values.failed
+    failures = Tile(
+        value=f"{values.failed:,} / {n_values:,}",
+        label=f"{values.noun} failed",
+        tone="bad" if n_lost else "",
+        link="failures" if n_lost else "",
     )
+    tiles.append(failures)
     yield Tiles(tuple(tiles))
     if board.systems:
         yield short_table(result, board)
@@ -187,7 +191,8 @@ def _summary(result: Result, board: Leaderboard, n_lost: int) -> Iterator[Block]
     if lowest:
         has_high_scores = any(text.column.better == "lower" for text in lowest)
         title = "Worst" if has_high_scores else "Lowest"
-        yield Excerpts(title, tuple(excerpt(result, text) for text in lowest))
+        excerpts = [excerpt(result, text) for text in lowest]
+        yield Excerpts(title, tuple(excerpts))
     yield from checklist_summary(result)
     yield from claims_summary(result)
     rated = main_agreement(result)
@@ -211,9 +216,8 @@ def _sections(result: Result, board: Leaderboard) -> Iterator[Section]:
         yield Section("failures", "Failures", lambda: provenance.failure_blocks(result))
     yield from provenance.reading_section(result)
     if result.table.samples:
-        yield Section(
-            "items", f"All items ({len(result.table.items):,})", lambda: [items.browser(result)]
-        )
+        title = f"All items ({len(result.table.items):,})"
+        yield Section("items", title, lambda: [items.browser(result)])
     if len(board.systems) > 1 and result.comparisons:
         yield Section(
             "differences", "System against system", lambda: difference_blocks(result), folded=True
@@ -255,7 +259,10 @@ def _count_values(result: Result, n_lost: int) -> _ValueCounts:
     if not criteria:
         return _ValueCounts("values", n_succeeded, n_lost)
     counts = failure_counts(result)
-    n_failed = sum(n for (_, _, _, column), n in counts.items() if column in criteria)
+    n_failed = 0
+    for (_, _, _, column), n in counts.items():
+        if column in criteria:
+            n_failed += n
     return _ValueCounts("judgments", n_succeeded, n_failed)
 
 
@@ -278,7 +285,8 @@ def _all_scores(result: Result, board: Leaderboard) -> Iterator[Block]:
             row = board.rows[system, column.name]
             cell = mean_cell(result, column, row)
             if row.coverage:
-                cell = replace(cell, note=f"{cell.note} ({row.coverage})".lstrip())
+                note = f"{cell.note} ({row.coverage})".lstrip()
+                cell = replace(cell, note=note)
             cells.append(cell)
         rows.append(cells)
     caption = " ".join(_caption(result, board))
@@ -289,18 +297,22 @@ def _all_scores(result: Result, board: Leaderboard) -> Iterator[Block]:
 def _rank_cell(rank: Rank | None) -> Cell:
     if rank is None:
         return Cell("–")
-    interval = f"[{rank.low}, {rank.high}]" if rank.low < rank.high else ""
+    interval = ""
+    if rank.low < rank.high:
+        interval = f"[{rank.low}, {rank.high}]"
     return Cell(str(rank.rank), interval, value=rank.rank)
 
 
 def _caption(result: Result, board: Leaderboard) -> Iterator[str]:
     """Say how the means, intervals, ranks and marks were made, one sentence each."""
     corpus = result.table.corpus_columns
-    n_items = max((row.total for row in board.rows.values()), default=0)
+    totals = [row.total for row in board.rows.values()]
+    n_items = max(totals, default=0)
     yield f"Means over {plural(n_items, 'item')}."
     yield from _interval_sentences(result)
     if board.ranks:
-        has_ranges = any(rank.low < rank.high for rank in board.ranks.values())
+        ranks = board.ranks.values()
+        has_ranges = any(rank.low < rank.high for rank in ranks)
         note = "; the range is the 95% interval of the rank" if has_ranges else ""
         scale = " on people's scale" if board.ranked_by in board.calibrated else ""
         yield f"Ranked by {column_title(board.ranked_by)}{scale}{note}."
@@ -320,14 +332,19 @@ def _caption(result: Result, board: Leaderboard) -> Iterator[str]:
         if comparison.note:
             titles_by_note.setdefault(comparison.note, []).append(column_title(name))
     for note, titles in titles_by_note.items():
-        subject = ", ".join(titles) if len(titles) <= 4 else f"{len(titles)} columns"
+        subject = f"{len(titles)} columns"
+        if len(titles) <= 4:
+            subject = ", ".join(titles)
         yield f"{subject}: {note}."
 
 
 def _interval_sentences(result: Result) -> Iterator[str]:
     """Name the methods of the means' intervals, and say why some have none."""
     corpus = result.table.corpus_columns
-    estimates = [each for (_, name), each in result.estimates.items() if name not in corpus]
+    estimates = []
+    for (_, name), estimate in result.estimates.items():
+        if name not in corpus:
+            estimates.append(estimate)
     # An interval has equal ends if the values have no spread. Its method says so.
     with_width = [each for each in estimates if each.low is not None and each.low != each.high]
     methods = Counter(each.method for each in with_width)
@@ -348,7 +365,8 @@ def _next_commands(result: Result, board: Leaderboard) -> Iterator[str]:
     if board.against:
         leaders = list(closest[:2]) if closest else []
     if len(leaders) > 1 and closest:
-        yield f"judge plan RUN --pair {quote(f'{leaders[0]},{leaders[1]}')}"
+        pair = quote(f"{leaders[0]},{leaders[1]}")
+        yield f"judge plan RUN --pair {pair}"
     if worst_texts(result.table, 1):
         yield "judge report RUN --worst 10"
 
@@ -363,11 +381,10 @@ _FIELDS = (
 
 def _records(result: Result, board: Leaderboard) -> Iterator[Mapping[str, Any]]:
     """Yield a row per column and system for CSV."""
-    ranks = {
-        (comparison.column, rank.system): rank
-        for comparison in result.comparisons
-        for rank in comparison.ranks
-    }
+    ranks = {}
+    for comparison in result.comparisons:
+        for system_rank in comparison.ranks:
+            ranks[comparison.column, system_rank.system] = system_rank
     for column in board.columns:
         for system in board.systems:
             rank = ranks.get((column.name, system))

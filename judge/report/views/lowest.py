@@ -20,23 +20,21 @@ def excerpt(result: Result, lowest: LowScore) -> Excerpt:
     """Show a low score with its reason, and the other systems' scores of the item."""
     score = lowest.score
     column = lowest.column
-    same_item = [
-        candidate
-        for candidate in result.table.column_scores(column.name)
-        if candidate.item == score.item and candidate.system != score.system
-    ]
-    notes = [
-        f"{compared.system} {score_text(column, compared.value)}"
-        for compared in same_item[:_MAX_SYSTEMS]
-    ]
+    notes = []
+    for other_score in result.table.column_scores(column.name):
+        if other_score.item == score.item and other_score.system != score.system:
+            value = score_text(column, other_score.value)
+            notes.append(f"{other_score.system} {value}")
     is_bad = column.passes(score.value) is False or lowest.share < NEUTRAL
+    reason = score.provenance.reason or score.provenance.quote or _output(result, score)
+    has_several_systems = len(result.table.systems) > 1
     return Excerpt(
         score_text(column, score.value),
-        score.system if len(result.table.systems) > 1 else "",
+        score.system if has_several_systems else "",
         score.item,
         column_title(column.name),
-        reason=score.provenance.reason or score.provenance.quote or _output(result, score),
-        note=" · ".join(notes),
+        reason=reason,
+        note=" · ".join(notes[:_MAX_SYSTEMS]),
         tone="bad" if is_bad else "",
         link=items.link(item=score.item, system=score.system, column=column.name),
     )

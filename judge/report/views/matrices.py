@@ -50,7 +50,8 @@ def difference_blocks(result: Result) -> Iterator[Block]:
             head = f"{head} (percentage points)"
             factor = 100
             decimals = 0
-        tables[column.kind].append(_pairs(comparison, head, factor, decimals, TEST_NAME))
+        pairs = _pairs(comparison, head, factor, decimals, TEST_NAME)
+        tables[column.kind].append(pairs)
     yield from tables["criterion"] or tables["metric"]
     if tables["criterion"] and tables["metric"]:
         yield Details("Differences in metrics", tuple(tables["metric"]))
@@ -63,30 +64,29 @@ def _pairs(comparison: Comparison, head: str, factor: int, decimals: int, test: 
         differences = tuple(each for each in differences if each.system == first)
     are_all = len(differences) == len(comparison.differences)
     only = "" if are_all else ", pairs with the first system"
-    rows: list[tuple[Content, ...]] = []
+    rows: list[list[Content]] = []
     for difference in differences:
         mark = "*" if difference.apart else ""
         estimate = difference.estimate.times(factor)
         delta = None
         if difference.delta is not None:
             delta = Cell(signed(difference.delta, 2), value=difference.delta)
-        rows.append(
-            (
-                f"{difference.system} − {difference.other}",
-                estimate_cell(estimate, decimals, signed, mark=mark),
-                Cell(p_cell(difference.adjusted), value=difference.adjusted),
-                delta,
-                difference.wins,
-                difference.ties,
-                difference.losses,
-            )
-        )
+        row: list[Content] = [
+            f"{difference.system} − {difference.other}",
+            estimate_cell(estimate, decimals, signed, mark=mark),
+            Cell(p_cell(difference.adjusted), value=difference.adjusted),
+            delta,
+            difference.wins,
+            difference.ties,
+            difference.losses,
+        ]
+        rows.append(row)
     key = [f"* p < {ALPHA:g} ({test}, Holm-corrected). Won, tied, lost: items."]
     if comparison.detectable is not None:
         detectable = number(factor * comparison.detectable, decimals)
         key.append(f"Detectable difference: {detectable} (80% power).")
     if comparison.note:
-        key.append(f"{comparison.note[0].upper()}{comparison.note[1:]}.")
+        key.append(_as_sentence(comparison.note))
     return table(
         ("systems", "difference", "p", "Cliff's delta", "won", "tied", "lost"),
         rows,
@@ -109,26 +109,32 @@ def correlation_blocks(result: Result) -> Iterator[Chart]:
         indices = range(len(matrix.names))
         cells = []
         for row in indices:
-            line = [
-                _correlation(matrix, row, column) if row != column else None for column in indices
-            ]
+            line: list[Cell | None] = [_correlation(matrix, row, column) for column in indices]
+            line[row] = None
             cells.append(line)
         # The diagonal has values even if no two columns can be compared.
         if any(cell and cell.text != "–" for row in cells for cell in row):
-            note = f" {matrix.note[0].upper()}{matrix.note[1:]}." if matrix.note else ""
+            note = f" {_as_sentence(matrix.note)}" if matrix.note else ""
             caption = f"Spearman's rho {OVER[level]}.{note}"
             title = f"Correlation of the columns, {_TITLES[level]}"
-            yield heat_map(
-                f"correlations-{level}", title, matrix.names, matrix.names, cells, caption=caption
-            )
+            name = f"correlations-{level}"
+            yield heat_map(name, title, matrix.names, matrix.names, cells, caption=caption)
+
+
+def _as_sentence(note: str) -> str:
+    """Return a note with a capital letter and a full stop."""
+    return f"{note[0].upper()}{note[1:]}."
 
 
 def _correlation(matrix: Matrix, row: int, column: int) -> Cell:
     value = matrix.values[row][column]
     if value is None:
         return Cell("–", title="not defined")
-    interval = format_interval(matrix.low[row][column], matrix.high[row][column], 2)
-    size = plural(matrix.n[row][column], UNITS[matrix.level])
+    low = matrix.low[row][column]
+    high = matrix.high[row][column]
+    interval = format_interval(low, high, 2)
+    n = matrix.n[row][column]
+    size = plural(n, UNITS[matrix.level])
     text = number(value, 2)
     title = f"{text} {interval}".rstrip()
     return Cell(text, shade=value, title=f"{title}, {size}")

@@ -23,28 +23,29 @@ def metrics_table(criteria: Sequence[Rated], level: Level) -> Table | None:
 
     Rows are sorted by their mean over the criteria. None if there is only one row.
     """
-    correlations_by_criterion = {
-        rated.criterion: _correlations(rated, usable_level(rated, level)) for rated in criteria
-    }
-    names = list(
-        dict.fromkeys(name for each in correlations_by_criterion.values() for name in each)
-    )
+    correlations_by_criterion = {}
+    names: dict[str, None] = {}
+    for rated in criteria:
+        correlations = _correlations(rated, usable_level(rated, level))
+        correlations_by_criterion[rated.criterion] = correlations
+        names |= dict.fromkeys(correlations)
     if len(names) < 2:
         return None
 
     def mean_correlation(name: str) -> float:
-        known = [each[name].value for each in correlations_by_criterion.values() if name in each]
-        return fmean(known)
+        all_correlations = correlations_by_criterion.values()
+        return fmean(each[name].value for each in all_correlations if name in each)
 
     rows: list[Sequence[Content]] = []
     for name in sorted(names, key=mean_correlation, reverse=True):
-        cells: list[Content] = [
-            _cell(rated, usable_level(rated, level), name, correlations_by_criterion)
-            for rated in criteria
-        ]
+        cells: list[Content] = []
+        for rated in criteria:
+            usable = usable_level(rated, level)
+            cells.append(_cell(rated, usable, name, correlations_by_criterion))
         rows.append((column_title(name), *cells))
     heads = [Column(rated.criterion, better="higher") for rated in criteria]
-    levels = dict.fromkeys(OVER[usable_level(rated, level)] for rated in criteria)
+    usable_levels = [usable_level(rated, level) for rated in criteria]
+    levels = dict.fromkeys(OVER[usable] for usable in usable_levels)
     return table(
         ("", *heads),
         rows,
@@ -57,12 +58,12 @@ def metrics_table(criteria: Sequence[Rated], level: Level) -> Table | None:
 
 def _key(criteria: Sequence[Rated], level: Level) -> str:
     """Explain the bold values and the stars."""
-    tested = [
-        difference
-        for rated in criteria
-        for (_, tested_level), difference in rated.behind.items()
-        if tested_level == usable_level(rated, level) and difference.low is not None
-    ]
+    tested = []
+    for rated in criteria:
+        usable = usable_level(rated, level)
+        for (_, tested_level), difference in rated.behind.items():
+            if tested_level == usable and difference.low is not None:
+                tested.append(difference)
     if not tested:
         return "Bold: best; too little data to test the differences."
     return (
@@ -91,13 +92,14 @@ def _cell(
     estimate = correlations.get(name)
     if estimate is None:
         return Cell("–")
-    best = max(correlations, key=lambda other: correlations[other].value)
+    best = max(correlations, key=lambda column: correlations[column].value)
     tone: Tone = ""
     mark = ""
     if name == best:
         tone = "good"
-        behind = [rated.behind.get((other, level)) for other in correlations if other != best]
-        if behind and all(map(_is_apart, behind)):
+        others = [column for column in correlations if column != best]
+        leads = [rated.behind.get((column, level)) for column in others]
+        if leads and all(map(_is_apart, leads)):
             mark = "*"
     elif _is_near(rated.behind.get((name, level))):
         tone = "strong"
@@ -106,9 +108,13 @@ def _cell(
 
 def _is_near(difference: Estimate | None) -> bool:
     """Return whether the best column was tested and is not significantly ahead."""
-    return difference is not None and difference.low is not None and difference.low <= 0
+    if difference is None or difference.low is None:
+        return False
+    return difference.low <= 0
 
 
 def _is_apart(difference: Estimate | None) -> bool:
     """Return whether the interval of the best column's lead excludes 0."""
-    return difference is not None and difference.low is not None and difference.low > 0
+    if difference is None or difference.low is None:
+        return False
+    return difference.low > 0

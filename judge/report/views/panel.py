@@ -41,7 +41,10 @@ def summary_lines(result: Result) -> Iterator[str]:
     """Yield a line with the texts on which a panel is split, by criterion."""
     splits = panel_splits(result.table)
     if any(row.split for row in splits):
-        counts = [f"{column_title(row.criterion)} {row.split:,} of {row.n:,}" for row in splits]
+        counts = []
+        for row in splits:
+            title = column_title(row.criterion)
+            counts.append(f"{title} {row.split:,} of {row.n:,}")
         yield f"Panel    split on {', '.join(counts)}"
 
 
@@ -54,22 +57,21 @@ def _blocks(result: Result) -> Iterator[Block]:
         if row.split and not result.rankings:
             link = items.link(column=items.spread_name(row.criterion))
         alpha = result.agreement.get(row.criterion)
-        rows.append(
-            (
-                row.criterion,
-                estimate_cell(alpha, 2),
-                alpha.n if alpha else None,
-                Cell(f"{row.split:,} of {row.n:,}", link=link),
-                None if row.no_majority is None else f"{row.no_majority:,} of {row.n:,}",
-            )
-        )
-    no_majority = Head("no majority", optional=True, about=_NO_MAJORITY)
-    heads = ("criterion", "alpha", "texts", "split", no_majority)
+        split = Cell(f"{row.split:,} of {row.n:,}", link=link)
+        n_texts = alpha.n if alpha else None
+        no_majority = None
+        if row.no_majority is not None:
+            no_majority = f"{row.no_majority:,} of {row.n:,}"
+        agreement = estimate_cell(alpha, 2)
+        rows.append((row.criterion, agreement, n_texts, split, no_majority))
+    no_majority_head = Head("no majority", optional=True, about=_NO_MAJORITY)
+    heads = ("criterion", "alpha", "texts", "split", no_majority_head)
     yield table(heads, rows, f"{_ALPHA} {_SPLIT}", name="agreement")
     columns = {column.criterion: column for column in result.table.columns if column.judge}
     widest = []
     for row in splits:
-        widest += [_excerpt(columns[row.criterion], split) for split in row.widest]
+        column = columns[row.criterion]
+        widest += [_excerpt(column, split) for split in row.widest]
     if widest:
         yield Excerpts("Widest splits", tuple(widest))
 
@@ -80,9 +82,12 @@ def _excerpt(column: Column, split: Split) -> Excerpt:
     low = score_text(column, min(values.values()))
     high = score_text(column, max(values.values()))
     scores = [f"{judge} {score_text(column, value)}" for judge, value in values.items()]
+    system = split.system
+    if split.opponent:
+        system = f"{system} against {split.opponent}"
     return Excerpt(
         score=f"{low} to {high}",
-        system=f"{split.system} against {split.opponent}" if split.opponent else split.system,
+        system=system,
         item=split.item,
         column=column_title(column.criterion),
         reason=" · ".join(scores),

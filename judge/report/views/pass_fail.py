@@ -26,13 +26,19 @@ HELP = (
 
 def pass_fail_summary(criteria: Sequence[Rated]) -> tuple[Table, ...]:
     """Tabulate accuracy, rates and kappa: a row per criterion and judge. Empty without any."""
-    judged = [(rated, row) for rated in criteria for row in rated.judges if row.passes]
-    has_panel = len({row.name for _, row in judged}) > 1
+    judged = []
+    for rated in criteria:
+        judged += [(rated, row) for row in rated.judges if row.passes]
+    names_of_judges = {row.name for _, row in judged}
+    has_panel = len(names_of_judges) > 1
     rows = []
     for rated, row in judged:
-        name = f"{rated.criterion} · {row.name}" if has_panel else rated.criterion
+        name = rated.criterion
+        if has_panel:
+            name = f"{name} · {row.name}"
         if row.passes is not None:
-            rows.append((f"{name} {row.passes.mark}", *_cells(row.passes)))
+            name_and_mark = f"{name} {row.passes.mark}"
+            rows.append((name_and_mark, *_cells(row.passes)))
     if not rows:
         return ()
     key = "Pass and fail, judge against people. TPR: share of people's passes that the judge "
@@ -50,19 +56,16 @@ def pass_fail_sentences(criteria: Sequence[Rated]) -> Iterator[str]:
             n_failed = passes.judge_only + passes.neither
             n_passed = passes.both + passes.people_only
             subject = f"On {rated.criterion}, {one_line(row.name)}"
-            on_failed = (
-                f"passes {passes.judge_only:,} of the {plural(n_failed, 'text')} that people fail"
-            )
+            texts_failed = plural(n_failed, "text")
+            on_failed = f"passes {passes.judge_only:,} of the {texts_failed} that people fail"
             if not n_failed:
                 texts = plural(n_passed, "text")
                 yield f"{subject} fails {passes.people_only:,} of the {texts}, all of which people pass."
             elif not n_passed:
                 yield f"{subject} {on_failed}. People pass none."
             else:
-                yield (
-                    f"{subject} {on_failed}, and fails {passes.people_only:,} of the {n_passed:,} "
-                    "that they pass."
-                )
+                on_passed = f"fails {passes.people_only:,} of the {n_passed:,} that they pass"
+                yield f"{subject} {on_failed}, and {on_passed}."
 
 
 def pass_fail_blocks(rated: Rated) -> Iterator[Block]:
@@ -90,7 +93,8 @@ def pass_fail_notes(rated: Rated) -> Iterator[str]:
         for measure, title in titles.items():
             reason = lacking.get(measure)  # type: ignore[call-overload]
             if reason:
-                yield f"{rated.criterion}: no {title} of {row.name}: {reason}."
+                rate = f"{title} of {row.name}"
+                yield f"{rated.criterion}: no {rate}: {reason}."
 
 
 def pass_rate_blocks(
@@ -107,18 +111,17 @@ def pass_rate_blocks(
             if len(criteria) > 1:
                 name = f"{each.column} {each.mark} · {name}"
             people = rate.people
-            rows.append(
-                (
-                    name,
-                    share_cell(rate.judge),
-                    share_cell(people.estimate),
-                    share_cell(people.people),
-                    people.estimate.n,
-                    people.judged,
-                    number(people.weight, 2),
-                    people.effective_ratings,
-                )
-            )
+            row: list[Content] = [
+                name,
+                share_cell(rate.judge),
+                share_cell(people.estimate),
+                share_cell(people.people),
+                people.estimate.n,
+                people.judged,
+                number(people.weight, 2),
+                people.effective_ratings,
+            ]
+            rows.append(row)
     if rows:
         yield table(
             ("", "judge", "people", "ratings alone", "rated", "judged", "λ", "worth"),
@@ -155,15 +158,15 @@ def pass_fail_records(rated: Rated) -> Iterator[dict[str, Any]]:
             }
 
 
-def _cells(passes: PassAgreement) -> tuple[Content, ...]:
+def _cells(passes: PassAgreement) -> list[Content]:
     """Return accuracy, both rates, kappa and the number of texts."""
-    return (
+    return [
         share_cell(passes.accuracy),
         _rate_cell(passes.true_positive_rate),
         _rate_cell(passes.true_negative_rate),
         estimate_cell(passes.kappa, _PLACES),
         passes.texts,
-    )
+    ]
 
 
 def _rate_cell(rate: Estimate | None) -> Cell:
@@ -182,21 +185,24 @@ def _confusion_table(criterion: str, row: Row, passes: PassAgreement) -> Table:
     def count(number: int, *, agree: bool) -> Cell:
         shade = None
         if number:
-            shade = _STRONGEST_SHADE * number / most * (1 if agree else -1)
+            sign = 1 if agree else -1
+            shade = sign * _STRONGEST_SHADE * number / most
         return Cell(f"{number:,}", value=number, shade=shade)
 
     rule = "half of their verdicts" if passes.verdicts else "their mean rating"
+    both_pass = count(passes.both, agree=True)
+    only_people_pass = count(passes.people_only, agree=False)
+    only_judge_passes = count(passes.judge_only, agree=False)
+    both_fail = count(passes.neither, agree=True)
+    rows = (
+        ("people pass", both_pass, only_people_pass),
+        ("people fail", only_judge_passes, both_fail),
+    )
+    texts = f"{passes.texts:,} texts by pass and fail"
     return table(
         ("", Column("passes", group="judge"), Column("fails", group="judge")),
-        (
-            ("people pass", count(passes.both, agree=True), count(passes.people_only, agree=False)),
-            (
-                "people fail",
-                count(passes.judge_only, agree=False),
-                count(passes.neither, agree=True),
-            ),
-        ),
+        rows,
         f"Passes: {passes.mark}; by people: {rule}.",
-        caption=f"{criterion}: {passes.texts:,} texts by pass and fail, {row.name} against people.",
+        caption=f"{criterion}: {texts}, {row.name} against people.",
         name=f"pass-confusion-{criterion}-{row.name}",
     )

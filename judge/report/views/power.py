@@ -17,15 +17,18 @@ from judge.stats.power import POWER
 def view(power: RunPower) -> Document:
     """Lay out the power of a run."""
     sentences = list(_power_sentences(power))
-    items = [pair.items for column in power.columns for pair in column.pairs]
+    items = []
+    for column in power.columns:
+        items += [pair.items for pair in column.pairs]
     method = Bullets(tuple(_method(power)))
+    sections = (Section("method", "Method", lambda: [method]),)
     return Document(
         title=f"Power of {power.run or 'the run'}",
         finding=(sentences[0].rstrip("."), *sentences[1:]),
         scope=plural(max(items), "item") if items else "",
         notices=power.notes,
         summary=(_power_table(power),) if items else (),
-        sections=(Section("method", "Method", lambda: [method]),),
+        sections=sections,
         data=power,
         records=tuple(_records(power)),
     )
@@ -40,9 +43,11 @@ def _method(power: RunPower) -> Iterator[str]:
     # Columns with equally many systems have the same number of tests.
     by_systems = {column.systems: column for column in power.columns if column.pairs}
     for systems, column in sorted(by_systems.items()):
+        systems_compared = plural(systems, "system")
+        comparisons = f"{column.tests:,} comparisons"
         yield (
-            f"{plural(systems, 'system')}: p must be below {column.level:.2g} "
-            f"(.05 / {column.tests:,} comparisons, Holm's first step), "
+            f"{systems_compared}: p must be below {column.level:.2g} "
+            f"(.05 / {comparisons}, Holm's first step), "
             f"which takes at least {column.min_items} items."
         )
 
@@ -72,7 +77,8 @@ def _power_sentences(power: RunPower) -> Iterator[str]:
     if not columns:
         yield "No pair of systems has differences to compute the power from."
         return
-    column = columns.get("overall") or next(iter(columns.values()))
+    first_column = next(iter(columns.values()))
+    column = columns.get("overall") or first_column
     pair = column.pairs[-1]  # the requested pair, or the one that needs most items
     where = f"in {column.column}"
     detecting = "Detecting"
@@ -81,7 +87,8 @@ def _power_sentences(power: RunPower) -> Iterator[str]:
         detecting = f"{subject}detecting"
         observed = f"their difference of {abs(pair.difference):.3g} {where}"
         if pair.significant:
-            evidence = f"{format_p(pair.p or 0.0)}, {plural(pair.items, 'item')}"
+            p = format_p(pair.p or 0.0)
+            evidence = f"{p}, {plural(pair.items, 'item')}"
             yield f"{subject}{observed} is already significant ({evidence})."
         elif pair.items_for_observed is not None and power.difference is None:
             yield f"{detecting} {observed} needs {_items(pair.items_for_observed)}."
@@ -91,12 +98,14 @@ def _power_sentences(power: RunPower) -> Iterator[str]:
         where += " between any two systems"
     if power.difference is not None and pair.items_needed is not None:
         needed = _items(pair.items_needed)
-        yield f"{detecting} a difference of {power.difference:g} {where} needs {needed}."
+        difference = f"a difference of {power.difference:g} {where}"
+        yield f"{detecting} {difference} needs {needed}."
     elif pair.detectable is None:
         too_few = f"{plural(pair.items, 'item')} are too few to detect any difference {where}"
         yield f"{too_few} ({POWER:.0%} power)."
     else:
-        detectable = f"{pair.items:,} items detect a difference of {pair.detectable:.3g} {where}"
+        difference = f"a difference of {pair.detectable:.3g} {where}"
+        detectable = f"{pair.items:,} items detect {difference}"
         yield f"{detectable} ({POWER:.0%} power)."
 
 
@@ -115,25 +124,22 @@ def _power_table(power: RunPower) -> Table:
             items_for_observed: Content = None
             if power.pair:
                 items_for_observed = "significant" if pair.significant else pair.items_for_observed
+            difference = minus(f"{pair.difference:+.3g}")
             row = (
                 column.column,
                 systems,
                 pair.items,
-                minus(f"{pair.difference:+.3g}"),
+                difference,
                 f"{pair.sd:.3g}",
                 detectable,
                 items_for_observed,
                 pair.items_needed,
             )
             rows.append(row)
+    pairs_shown = "Pairs: the one with the median SD, and the one that needs most items."
     heads = (
         "column",
-        Column(
-            "pair",
-            numeric=False,
-            optional=True,
-            about="Pairs: the one with the median SD, and the one that needs most items.",
-        ),
+        Column("pair", numeric=False, optional=True, about=pairs_shown),
         "items",
         "difference",
         Column("SD", about="SD: of the differences between the two systems, item by item."),

@@ -110,11 +110,15 @@ class Provenance:
 def build_provenance(result: Result) -> Provenance:
     """Lay out how a result came to be."""
     failures = _failures(result)
-    n_lost = sum(kind.count for kind in failures) - result.abstained
+    n_failures = sum(kind.count for kind in failures)
+    n_lost = n_failures - result.abstained
+    title = one_line(str(_title(result.info)))
+    banners = dict.fromkeys(_banners(result))
+    remarks = dict.fromkeys(map(Remark, _remarks(result)))
     return Provenance(
-        title=one_line(str(_title(result.info))),
-        banners=tuple(dict.fromkeys(_banners(result))),
-        remarks=tuple(dict.fromkeys(map(Remark, _remarks(result)))),
+        title=title,
+        banners=tuple(banners),
+        remarks=tuple(remarks),
         failures=failures,
         facts=_facts(result, n_lost),
         usage=usage_of_run(result.info),
@@ -175,11 +179,12 @@ def _signatures(result: Result) -> Iterator[tuple[str, str]]:
     # The sort is stable, so that both kinds keep the order of the table.
     columns = sorted(result.table.columns, key=lambda column: column.kind != "criterion")
     for column in columns:
-        if not str(column.signature):
+        signature = str(column.signature)
+        if not signature:
             continue
         counts = methods.get(column.name)
         text = f"({_method_counts(counts)})" if counts else ""
-        yield one_line(column.name), _joined(str(column.signature), text, sep=" ")
+        yield one_line(column.name), _joined(signature, text, sep=" ")
 
 
 def _banners(result: Result) -> Iterator[str]:
@@ -214,19 +219,22 @@ def _thin_scores(result: Result) -> Iterator[str]:
             by_probability = provenance.method in ("logprobs", "decisions")
             if by_probability and provenance.mass is not None:
                 masses.append(provenance.mass)
+    # Probabilities are sums of floats: 0.95 may be 0.9499999.
     thin = [mass for mass in masses if mass < _MIN_MASS - _ROUNDING]
     if thin:
+        scores = plural(len(masses), "score")
         yield (
-            f"{len(thin):,} of {plural(len(masses), 'score')} by token probabilities have less "
-            f"than {_MIN_MASS:.0%} of the probability on the scale, the least {min(thin):.0%}."
+            f"{len(thin):,} of {scores} by token probabilities have less than {_MIN_MASS:.0%} of the "
+            f"probability on the scale, the least {min(thin):.0%}."
         )
 
 
 def _repaired_share(result: Result) -> float:
     """Return the share of the scores that came from the answer to a repair question."""
     counts = readings(result)
-    total = sum(each.strict + each.prose + each.repaired for each in counts)
-    return sum(each.repaired for each in counts) / total if total else 0.0
+    n_repaired = sum(each.repaired for each in counts)
+    total = n_repaired + sum(each.strict + each.prose for each in counts)
+    return n_repaired / total if total else 0.0
 
 
 def _readings_in_words(result: Result) -> Iterator[str]:
@@ -234,7 +242,8 @@ def _readings_in_words(result: Result) -> Iterator[str]:
     counts = readings(result)
     n_prose = sum(each.prose for each in counts)
     n_repaired = sum(each.repaired for each in counts)
-    total = sum(each.strict for each in counts) + n_prose + n_repaired
+    n_strict = sum(each.strict for each in counts)
+    total = n_strict + n_prose + n_repaired
     parts = []
     if n_prose:
         parts.append(f"{n_prose:,} of {total:,} read from a sentence")
@@ -251,7 +260,9 @@ def failed(row: Score | Failure | None) -> bool:
 
 def abstained(column: Column, row: Score | Failure | None) -> bool:
     """Return whether a metric declined to give a value."""
-    return column.kind == "metric" and isinstance(row, Failure) and row.error == ABSTAINED
+    if column.kind != "metric" or not isinstance(row, Failure):
+        return False
+    return row.error == ABSTAINED
 
 
 def _failures(result: Result) -> tuple[FailureKind, ...]:
@@ -259,15 +270,18 @@ def _failures(result: Result) -> tuple[FailureKind, ...]:
     examples: dict[tuple[str, str], Failure] = {}
     for failure in result.failures:
         if failed(failure):
-            examples.setdefault((failure.stage, failure.error), failure)
+            kind = (failure.stage, failure.error)
+            examples.setdefault(kind, failure)
     counts_by_kind: dict[tuple[str, str], Counter[str]] = {}
     for (stage, error, _, column), n in failure_counts(result).items():
         if (stage, error) in examples:
-            counts_by_kind.setdefault((stage, error), Counter())[column] += n
+            counts = counts_by_kind.setdefault((stage, error), Counter())
+            counts[column] += n
     kinds = []
     for (stage, error), counts in counts_by_kind.items():
         example = _example(examples[stage, error])
-        kinds.append(FailureKind(stage, error, counts.total(), tuple(counts), example))
+        kind_of_failure = FailureKind(stage, error, counts.total(), tuple(counts), example)
+        kinds.append(kind_of_failure)
     return tuple(sorted(kinds, key=lambda kind: -kind.count))
 
 
@@ -279,7 +293,8 @@ def _example(failure: Failure) -> str:
     judged = failure.system
     if failure.opponent:
         judged = f"{judged} against {failure.opponent}"
-    return f"{failure.item or 'all texts'}, {judged}: {failure.message}{reply}"
+    item = failure.item or "all texts"
+    return f"{item}, {judged}: {failure.message}{reply}"
 
 
 def readings(result: Result) -> tuple[Readings, ...]:
@@ -288,9 +303,10 @@ def readings(result: Result) -> tuple[Readings, ...]:
     Columns without replies in words have no counts. Neither have columns of older runs, which did
     not store how a reply was read.
     """
-    counts = {
-        column.name: Counter[str]() for column in result.table.columns if column.kind == "criterion"
-    }
+    counts: dict[str, Counter[str]] = {}
+    for column in result.table.columns:
+        if column.kind == "criterion":
+            counts[column.name] = Counter()
     for row in chain.from_iterable(map(split, result.table.rows())):
         if row.column not in counts:
             continue
@@ -298,19 +314,19 @@ def readings(result: Result) -> tuple[Readings, ...]:
             if row.stage == "parse":
                 counts[row.column]["unread"] += 1
         elif row.provenance.raw or row.provenance.reading:
-            counts[row.column][row.provenance.reading or "unknown"] += 1
+            reading = row.provenance.reading or "unknown"
+            counts[row.column][reading] += 1
     read = []
     for name, by_reading in counts.items():
         if by_reading.total() and not by_reading["unknown"]:
-            read.append(
-                Readings(
-                    column=name,
-                    strict=by_reading["strict"],
-                    prose=by_reading["prose"],
-                    repaired=by_reading["repaired"],
-                    unread=by_reading["unread"],
-                )
+            counted = Readings(
+                column=name,
+                strict=by_reading["strict"],
+                prose=by_reading["prose"],
+                repaired=by_reading["repaired"],
+                unread=by_reading["unread"],
             )
+            read.append(counted)
     return tuple(read)
 
 
@@ -333,20 +349,21 @@ def _facts(result: Result, n_lost: int) -> tuple[tuple[str, str], ...]:
     with suppress(ValueError):
         started = f"{datetime.fromisoformat(started):%Y-%m-%d %H:%M %Z}".rstrip()
     language = info.language
+    took = f"took\u00a0{seconds(info.seconds)}" if started else ""
+    status = info.status if info.judge_version else ""
+    n_failed = f"{n_lost:,} failed" if n_lost else ""
+    n_abstained = f"{result.abstained:,} abstained" if result.abstained else ""
+    version = f"judge {one_line(info.judge_version)}" if info.judge_version else ""
     facts = {
         "Data": _data_fact(info),
         "Texts": f"{texts}: {n_items}, {systems}",
         "Judges" if is_panel else "Judge": _joined(info.model, at, sep=" "),
         "Language": f"{language.name} ({language.how})" if language is not None else "",
         "Weighting": _joined(weighting, _method_counts(methods), sep=": "),
-        "Started": _joined(started, f"took\u00a0{seconds(info.seconds)}" if started else ""),
-        "Status": _joined(
-            info.status if info.judge_version else "",
-            f"{n_lost:,} failed" if n_lost else "",
-            f"{result.abstained:,} abstained" if result.abstained else "",
-        ),
+        "Started": _joined(started, took),
+        "Status": _joined(status, n_failed, n_abstained),
         "Budget": _budget_fact(info),
-        "Version": f"judge {one_line(info.judge_version)}" if info.judge_version else "",
+        "Version": version,
     }
     return tuple((name, text) for name, text in facts.items() if text)
 
@@ -369,7 +386,8 @@ def _budget_fact(info: RunInfo) -> str:
 
 def _method_counts(methods: Counter[str]) -> str:
     """Return `logprobs 78, samples 2`."""
-    return ", ".join(f"{one_line(method)} {n:,}" for method, n in methods.most_common())
+    counts = [f"{one_line(method)} {n:,}" for method, n in methods.most_common()]
+    return ", ".join(counts)
 
 
 def _joined(*parts: Any, sep: str = ", ") -> str:
@@ -417,14 +435,17 @@ def _usage(used: ModelUse, *, replayed: bool) -> str:
     if cost is not None:
         price = "unknown"
         if cost.usd is not None:
-            price = f"${cost.usd:,.4f}" if cost.usd or requests.sent else "nothing"
-        parts.append(f"cost: {price} ({cost.note})" if cost.note else f"cost: {price}")
+            is_free = not cost.usd and not requests.sent
+            price = "nothing" if is_free else f"${cost.usd:,.4f}"
+        note = f" ({cost.note})" if cost.note else ""
+        parts.append(f"cost: {price}{note}")
     return one_line(" · ".join(parts))
 
 
 def generation_cost(info: RunInfo) -> float | None:
     """Return the cost of the outputs that a run generated, in US dollars; None if unknown."""
-    costs = [system.cost.usd for system in info.systems.values() if system.cost is not None]
+    all_costs = [system.cost for system in info.systems.values()]
+    costs = [cost.usd for cost in all_costs if cost is not None]
     known = [cost for cost in costs if cost is not None]
     return sum(known) if len(known) == len(costs) else None
 
@@ -432,7 +453,8 @@ def generation_cost(info: RunInfo) -> float | None:
 def failure_blocks(result: Result) -> Iterator[Block]:
     """List the failures by kind, each with an example."""
     yield Paragraph("Failed judgments are counted and never enter a mean.", "muted")
-    yield Bullets(tuple(failure_text(kind) for kind in _failures(result)))
+    texts = [failure_text(kind) for kind in _failures(result)]
+    yield Bullets(tuple(texts))
 
 
 def reading_section(result: Result) -> Iterator[Section]:
@@ -442,7 +464,8 @@ def reading_section(result: Result) -> Iterator[Section]:
     rows = []
     for each in counts:
         numbers = (each.strict, each.prose, each.repaired, each.unread)
-        rows.append((one_line(each.column, 60), *(f"{n:,}" for n in numbers)))
+        name = one_line(each.column, 60)
+        rows.append((name, *(f"{n:,}" for n in numbers)))
     if any(each.prose or each.repaired for each in counts):
         key = "Where judge read the scores. Judgments without a score have failed."
         yield Section(
@@ -455,7 +478,9 @@ def reading_section(result: Result) -> Iterator[Section]:
 def failure_text(kind: FailureKind, limit: int = 400) -> str:
     """Return `4 × ParseError (consistency): item, system: what went wrong`."""
     columns = one_line(", ".join(kind.columns), 60)
-    return f"{kind.count:,} × {one_line(kind.error)} ({columns}): {one_line(kind.example, limit)}"
+    error = one_line(kind.error)
+    example = one_line(kind.example, limit)
+    return f"{kind.count:,} × {error} ({columns}): {example}"
 
 
 def message_blocks(messages: Sequence[PromptMessage]) -> Iterator[Block]:
@@ -475,7 +500,9 @@ def _first_prompts(result: Result) -> Iterator[Block]:
     for column, prompt in result.info.prompts.items():
         columns_by_prompt.setdefault(prompt, []).append(column)
     for prompt, columns in columns_by_prompt.items():
-        text = f"item {one_line(prompt.item, 60)}, {one_line(prompt.system, 60)}"
+        item = one_line(prompt.item, 60)
+        system = one_line(prompt.system, 60)
+        text = f"item {item}, {system}"
         if prompt.opponent:
             text = f"{text} against {one_line(prompt.opponent, 60)}"
         title = f"Prompt: {one_line(', '.join(columns))}, as sent for {text}"
@@ -503,7 +530,8 @@ def method_blocks(result: Result) -> Iterator[Block]:
         blocks = tuple(_criterion_blocks(criterion))
         if blocks:
             title = one_line(criterion.title or name)
-            yield Details(f"Template: {title} {criterion.digest[:12]}".rstrip(), blocks)
+            summary = f"Template: {title} {criterion.digest[:12]}"
+            yield Details(summary.rstrip(), blocks)
     versions = result.info.versions.items()
     if versions:
         packages = [f"{one_line(name)} {one_line(number)}" for name, number in versions]
@@ -516,10 +544,10 @@ def _criterion_blocks(criterion: CriterionInfo) -> Iterator[Block]:
         yield Bullets(criterion.steps)
     if criterion.examples:
         yield Heading("Examples", 4)
-        examples = [
-            f"{one_line(example.score)}: {one_line(example.output, 200)}"
-            for example in criterion.examples
-        ]
+        examples = []
+        for example in criterion.examples:
+            output = one_line(example.output, 200)
+            examples.append(f"{one_line(example.score)}: {output}")
         yield Bullets(tuple(examples))
     for file, text in criterion.templates.items():
         yield Heading(one_line(file), 4)

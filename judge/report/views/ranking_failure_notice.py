@@ -19,7 +19,8 @@ def ranking_failure_notice(result: Result) -> str:
     """
     # The columns of a panel's single judges have no finding.
     columns = {column.name for column in result.table.columns if not column.judge}
-    ranking = next((ranking for ranking in result.rankings if ranking.column in columns), None)
+    whole = (ranking for ranking in result.rankings if ranking.column in columns)
+    ranking = next(whole, None)
     if ranking is None or len(ranking.standings) < 2:
         return ""
     leaders = _leaders(ranking)
@@ -29,15 +30,17 @@ def ranking_failure_notice(result: Result) -> str:
         with_one_leader = (row.system in leaders) != (row.opponent in leaders)
         if row.column == ranking.column and with_one_leader:
             # A pair that failed in both orders is one comparison.
-            failed.add((row.item, frozenset((row.system, row.opponent))))
+            pair = frozenset((row.system, row.opponent))
+            failed.add((row.item, pair))
     if not leaders or not failed:
         return ""
     if leaders <= _leaders(_ranking_with_losses(result, ranking, leaders)):
         return ""
     comparisons = plural(len(failed), "comparison")
     verb = "it does" if len(leaders) == 1 else "they do"
+    title = column_title(ranking.column)
     return (
-        f"{comparisons} of {listed(sorted(leaders))} failed on {column_title(ranking.column)}. "
+        f"{comparisons} of {listed(sorted(leaders))} failed on {title}. "
         f"With each as a loss, {verb} not lead."
     )
 
@@ -45,13 +48,14 @@ def ranking_failure_notice(result: Result) -> str:
 def _ranking_with_losses(result: Result, ranking: Ranking, leaders: set[str]) -> Ranking:
     """Return the ranking with each failed comparison of a leader as a loss."""
     table = failures_as_losses(result, ranking.column, leaders).table
+    source_items = {sample.item: sample.source_item for sample in table.samples}
     (with_losses,) = rankings(
         table.scores,
         table.failures,
         table.systems,
         [ranking.column],
         orders=result.info.orders or 2,
-        source_items={sample.item: sample.source_item for sample in table.samples},
+        source_items=source_items,
         against=ranking.against,
         seed=result.info.config.seed,
     )

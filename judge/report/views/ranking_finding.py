@@ -78,11 +78,12 @@ def _finding_against(ranking: Ranking) -> Iterator[str]:
         if opponent.apart:
             marks[opponent.system] = "better" if opponent.apart > 0 else "worse"
         interval = format_interval(opponent.low, opponent.high, 0, 100)
-        rates[opponent.system] = f"{100 * opponent.win_rate:.0f}% {interval}".rstrip()
+        percentage = f"{100 * opponent.win_rate:.0f}%"
+        rates[opponent.system] = f"{percentage} {interval}".rstrip()
     title = column_title(ranking.column)
-    yield from split_against(
-        marks, rates, short_name(ranking.against), title, opponents=len(opponents)
-    )
+    opponent_of_all = short_name(ranking.against)
+    n_opponents = len(opponents)
+    yield from split_against(marks, rates, opponent_of_all, title, opponents=n_opponents)
     n = max(opponent.items for opponent in opponents)
     least = min_items(ALPHA / len(opponents))
     if n < least:
@@ -101,7 +102,8 @@ def _lead(ranking: Ranking) -> Iterator[str]:
     noun = "strength" if _has_strengths(ranking) else "win rate"
     winners = _winners_of(ranking.standings, ranking)
     if len(winners) > 1:
-        yield f"{listed(winners)} have the same {noun} on {title}: {_size(ranking, first)}{over}"
+        same = f"{listed(winners)} have the same {noun} on {title}"
+        yield f"{same}: {_size(ranking, first)}{over}"
         return
     name = short_name(first.system)
     size = _size_with_interval(ranking, first)
@@ -111,8 +113,10 @@ def _lead(ranking: Ranking) -> Iterator[str]:
     elif leads:
         yield f"{name} is the strongest on {title}: {size}{over}"
     else:
-        yield f"No system clearly leads on {title}: {name} has the highest {noun}, {size}{over}"
-    yield f"{short_name(second.system)} follows with {_size(ranking, second)}{_overlap(ranking)}."
+        highest = f"{name} has the highest {noun}, {size}{over}"
+        yield f"No system clearly leads on {title}: {highest}"
+    size_of_second = _size(ranking, second)
+    yield f"{short_name(second.system)} follows with {size_of_second}{_overlap(ranking)}."
 
 
 def _leads(ranking: Ranking, standing: Standing) -> bool:
@@ -143,8 +147,10 @@ def _circle(ranking: Ranking) -> Iterator[str]:
     index_of = {system: index for index, system in enumerate(ranking.systems)}
     wins = []
     for system, opponent in zip(circle, [*circle[1:], circle[0]], strict=True):
-        rate = ranking.win_rate[index_of[system]][index_of[opponent]] or 0.0
-        wins.append(f"{short_name(system)} against {short_name(opponent)} ({100 * rate:.0f}%)")
+        rates = ranking.win_rate[index_of[system]]
+        rate = rates[index_of[opponent]] or 0.0
+        pair = f"{short_name(system)} against {short_name(opponent)}"
+        wins.append(f"{pair} ({100 * rate:.0f}%)")
     yield f"The wins go round in a circle: {sentence_list(wins)}."
 
 
@@ -203,7 +209,8 @@ def _groups_apart(ranking: Ranking) -> Iterator[str]:
     for group in ranking.groups[:MAX_NAMED]:
         standings = [by_name[name] for name in group]
         winners = _winners_of(standings, ranking)
-        size = f"{_size_with_interval(ranking, standings[0])}{_over_items(standings[0])}"
+        size_of_first = _size_with_interval(ranking, standings[0])
+        size = f"{size_of_first}{_over_items(standings[0])}"
         among = f"Among {listed(group)}"
         if len(winners) == 1:
             yield f"{among}, {short_name(winners[0])} has the highest win rate: {size}."
@@ -225,7 +232,8 @@ def _elsewhere(others: Sequence[Ranking]) -> Iterator[str]:
             clear.append((ranking, winners[0]))
     for ranking, winner in clear[:_MAX_ELSEWHERE]:
         noun = "strength" if _has_strengths(ranking) else "win rate"
-        yield f"{short_name(winner)} has the highest {noun} on {column_title(ranking.column)}."
+        title = column_title(ranking.column)
+        yield f"{short_name(winner)} has the highest {noun} on {title}."
 
 
 # What the sentences share.
@@ -265,9 +273,9 @@ def _size_with_interval(ranking: Ranking, standing: Standing) -> str:
 def _winners_of(standings: Sequence[Standing], ranking: Ranking) -> list[str]:
     """Return the systems that share the first place among these."""
     by_strength = _has_strengths(ranking)
-    sizes = {
-        standing.system: (standing.strength or 0.0) if by_strength else standing.win_rate
-        for standing in standings
-    }
+    sizes = {}
+    for standing in standings:
+        strength = standing.strength or 0.0
+        sizes[standing.system] = strength if by_strength else standing.win_rate
     best = sizes[standings[0].system]
     return [system for system, size in sizes.items() if best - size <= _NEAR]

@@ -33,11 +33,13 @@ def alt_test_finding(criteria: Sequence[Rated], judge: str) -> Iterator[str]:
             if row.name == judge and test is not None and test.winning_rate is not None:
                 epsilon = test.epsilon
                 rate = number(test.winning_rate, _PLACES)
-                rates.setdefault(test.passed, []).append(f"{rated.criterion} {rate}")
+                criteria_of_verdict = rates.setdefault(test.passed, [])
+                criteria_of_verdict.append(f"{rated.criterion} {rate}")
     for passed in (True, False):
         if rates[passed]:
             names = ", ".join(rates[passed])
-            yield f"{_verdict(judge, passed)} (ω at ε {epsilon:g}): {names}."
+            verdict = _verdict(judge, passed)
+            yield f"{verdict} (ω at ε {epsilon:g}): {names}."
 
 
 def _verdict(judge: str, passed: bool | None) -> str:
@@ -55,19 +57,21 @@ def rater_blocks(rated: Rated) -> Iterator[Block]:
         elif row.alt_test:
             yield from _alt_test(row.name, row.alt_test, rated.criterion)
     if rated.raters:
-        rows = [
-            (
+        rows = []
+        for rater in rated.raters:
+            same = f"{rater.same} of {rater.repeated}" if rater.repeated else None
+            row_of_rater = (
                 rater.rater,
                 rater.ratings,
                 number(rater.mean, _PLACES),
                 estimate_cell(rater.spearman, _PLACES),
                 estimate_cell(rater.alpha, _PLACES),
-                f"{rater.same} of {rater.repeated}" if rater.repeated else None,
+                same,
             )
-            for rater in rated.raters
-        ]
+            rows.append(row_of_rater)
+        heads = ("rater", "ratings", "mean", "Spearman", "alpha", Column("same", optional=True))
         yield table(
-            ("rater", "ratings", "mean", "Spearman", "alpha", Column("same", optional=True)),
+            heads,
             rows,
             caption=f"{rated.criterion}: the raters, each compared with the mean of the others.",
             name=f"rater-table-{rated.criterion}",
@@ -79,26 +83,20 @@ def _alt_test(judge: str, test: AltTest, criterion: str) -> Iterator[Block]:
     n_won = sum(each.won for each in tested)
     rate = number(test.winning_rate or 0.0, _PLACES)
     share = percent(test.advantage or 0.0)
+    wins = f"it wins against {n_won} of {plural(len(tested), 'rater')}"
     yield Paragraph(
-        f"{_verdict(judge, test.passed)}: it wins against {n_won} of "
-        f"{plural(len(tested), 'rater')} (ω {rate}, ε {test.epsilon:g}). "
+        f"{_verdict(judge, test.passed)}: {wins} (ω {rate}, ε {test.epsilon:g}). "
         f"It is as close to the others as a rater on {share} of the texts."
     )
     rows: list[tuple[Content, ...]] = []
     for each in test.raters:
-        wins = None
+        judge_wins = None
         if each.p is not None:
-            wins = "yes" if each.won else "no"
-        rows.append(
-            (
-                each.rater,
-                Cell(percent(each.judge), value=each.judge),
-                Cell(percent(each.person), value=each.person),
-                p_cell(each.p),
-                wins,
-                each.texts,
-            )
-        )
+            judge_wins = "yes" if each.won else "no"
+        judge_as_close = Cell(percent(each.judge), value=each.judge)
+        rater_as_close = Cell(percent(each.person), value=each.person)
+        p = p_cell(each.p)
+        rows.append((each.rater, judge_as_close, rater_as_close, p, judge_wins, each.texts))
     yield table(
         ("left out", "judge as close", "rater as close", "p", "judge wins", "texts"),
         rows,

@@ -41,25 +41,26 @@ def _short_columns(board: Leaderboard) -> list[Column]:
     before its pass rate.
     """
     calibrated = {column.name for column in board.calibrated.values()}
-    first_columns = [
-        next(column for column in group.columns if column.name not in calibrated)
-        for group in board.groups
-    ]
+    first_columns = []
+    for group in board.groups:
+        own_means = [column for column in group.columns if column.name not in calibrated]
+        first_columns.append(own_means[0])
     judged = [column for column in first_columns if column.kind == "criterion"]
     columns = judged[:_MAX_CRITERIA]
     if columns:
-        metrics = {
-            group.name: group.columns[0]
-            for group in board.groups
-            if group.columns[0].kind == "metric"
-        }
+        metrics = {}
+        for group in board.groups:
+            if group.columns[0].kind == "metric":
+                metrics[group.name] = group.columns[0]
         external = [name for name, column in metrics.items() if column.signature.is_external]
-        preferred = [name for name in (*external, *REFERENCE_METRICS) if name in metrics]
+        in_order = (*external, *REFERENCE_METRICS)
+        preferred = [name for name in in_order if name in metrics]
         if preferred:
             columns.append(metrics[preferred[0]])
     else:
         directed = [column for column in board.columns if column.better]
-        columns = (directed or [*board.columns])[:_MAX_METRICS]
+        candidates = directed or board.columns
+        columns = list(candidates[:_MAX_METRICS])
     shown_columns = []
     for column in columns:
         if column.name in board.calibrated:
@@ -76,11 +77,11 @@ def short_table(result: Result, board: Leaderboard) -> Table:
     Of one system, return a row per column.
     """
     columns = _short_columns(board)
-    limit_by_rate = {
-        board.rates[column.name].name: pass_text(column)
-        for column in columns
-        if column.name in board.rates
-    }
+    limit_by_rate = {}
+    for column in columns:
+        if column.name in board.rates:
+            rate = board.rates[column.name]
+            limit_by_rate[rate.name] = pass_text(column)
     heads = _heads(board, columns, limit_by_rate)
     if len(board.systems) == 1:
         key = _short_key(board, columns, limit_by_rate)
@@ -88,20 +89,22 @@ def short_table(result: Result, board: Leaderboard) -> Table:
     rank_heads = [""] if board.ranks and not board.against else []
     rows = []
     for system in board.systems:
-        cells = [
-            _short_cell(result, board, board.rows[system, column.name], column, bar=index == 0)
-            for index, column in enumerate(columns)
-        ]
-        cells.insert(0, Cell(one_line(system, MAX_NAME), link=items.link(system=system)))
+        link = items.link(system=system)
+        cells = [Cell(one_line(system, MAX_NAME), link=link)]
+        for index, column in enumerate(columns):
+            row = board.rows[system, column.name]
+            cells.append(_short_cell(result, board, row, column, bar=index == 0))
         if rank_heads:
             rank = board.place(system)
             tone: Tone = "strong" if rank in ("1", "1=") else ""
             cells.insert(0, Cell(rank, tone=tone))
         rows.append(cells)
+    all_heads: tuple[str | Head, ...] = (*rank_heads, Head("", numeric=False), *heads)
+    key = _short_key(board, columns, limit_by_rate)
     return table(
-        (*rank_heads, Head("", numeric=False), *heads),
+        all_heads,
         rows,
-        key=_short_key(board, columns, limit_by_rate),
+        key=key,
         caption=f"Mean scores over {number_of_items(result)}.",
         name="leaderboard",
         sorts=True,
@@ -143,16 +146,28 @@ def _table_of_one_system(
     for column, head in zip(columns, heads, strict=True):
         row = board.rows[system, column.name]
         cell = _short_cell(result, board, row, column, bar=True)
-        is_rate = column.name in {rate.name for rate in board.rates.values()}
+        names_of_rates = {rate.name for rate in board.rates.values()}
+        is_rate = column.name in names_of_rates
         note = head.note if has_several_scales or is_rate else ""
         name = f"{head.head} {note}".rstrip()
         # The number of items has a column of its own.
         mean = cell.text.removeprefix(f"({row.coverage}) ")
-        n_items = f"{row.n:,} of {row.total:,}" if row.coverage else f"{row.n:,}"
-        rows.append((name, replace(cell, text=mean, note=""), cell.note or None, n_items))
-    name = "" if system == UNNAMED_SYSTEM else f" of {one_line(system, MAX_NAME)}"
+        n_items = f"{row.n:,}"
+        if row.coverage:
+            n_items = f"{n_items} of {row.total:,}"
+        mean_cell_alone = replace(cell, text=mean, note="")
+        rows.append((name, mean_cell_alone, cell.note or None, n_items))
+    name = ""
+    if system != UNNAMED_SYSTEM:
+        name = f" of {one_line(system, MAX_NAME)}"
+    row_heads = (
+        Head("", numeric=False),
+        Head("mean"),
+        Head("95% interval", optional=True),
+        Head("items"),
+    )
     return table(
-        (Head("", numeric=False), Head("mean"), Head("95% interval", optional=True), Head("items")),
+        row_heads,
         rows,
         key=key,
         caption=f"Mean scores{name}.",
@@ -174,18 +189,21 @@ def _short_cell(result: Result, board: Leaderboard, row: Row, column: Column, *,
     if share is not None and bar:
         drawn = _bar(column, row, share)
     elif share is not None and column.kind == "criterion":
+        # The shade runs from -1 to 1 around the neutral share; a low share is never darker than -1.
         shade = max(-1.0, (share - NEUTRAL) / (1 - NEUTRAL))
     # A pass rate and a mean on people's scale link to the scores that they were computed from.
     scored_by_name = Shown(board.rates, board.calibrated).scored_by_name()
     scored = scored_by_name.get(column.name, column.name)
     has_texts = scored in {each.name for each in board.of_texts}
+    title_parts = (cell.text, cell.note, f"n = {row.n:,}")
+    link = items.link(system=row.system, column=scored) if has_texts else ""
     return replace(
         cell,
         text=f"({row.coverage}) {text}" if row.coverage else text,
-        title=" ".join(filter(None, (cell.text, cell.note, f"n = {row.n:,}"))),
+        title=" ".join(filter(None, title_parts)),
         shade=shade,
         bar=drawn,
-        link=items.link(system=row.system, column=scored) if has_texts else "",
+        link=link,
     )
 
 
@@ -210,7 +228,9 @@ def _short_key(
     board: Leaderboard, columns: Sequence[Column], limit_by_rate: Mapping[str, str]
 ) -> str:
     """Explain the marks that the short table has."""
-    rows = [board.rows[system, column.name] for system in board.systems for column in columns]
+    rows = []
+    for system in board.systems:
+        rows += [board.rows[system, column.name] for column in columns]
     parts = []
     if any(row.mark in TONES for row in rows):
         best = "significantly best"
@@ -219,11 +239,8 @@ def _short_key(
         parts.append(f"* {best}")
     shown_means = [column for column in columns if column.name not in limit_by_rate]
     for is_external, words in ((False, "mean probability of"), (True, "share of")):
-        labels = [
-            share_label(column)
-            for column in shown_means
-            if column.signature.is_external is is_external
-        ]
+        of_source = [each for each in shown_means if each.signature.is_external is is_external]
+        labels = [share_label(column) for column in of_source]
         labels = [label for label in dict.fromkeys(labels) if label]
         if labels:
             parts.append(f"%: {words} {' or '.join(labels)}")

@@ -57,13 +57,16 @@ _Pair = tuple[Outcome, Verdict]
 
 def view(outcomes: Outcomes) -> Document:
     """Return the report of suites that were run."""
-    pairs = [(outcome, verdict) for outcome in outcomes for verdict in outcome.verdicts]
-    failing = [(outcome, verdict) for outcome, verdict in pairs if not verdict.met]
+    pairs: list[_Pair] = []
+    for outcome in outcomes:
+        pairs += [(outcome, verdict) for verdict in outcome.verdicts]
+    failing = [pair for pair in pairs if not pair[1].met]
     # A gate that passes names what it passed without evidence.
-    undecided = [(outcome, verdict) for outcome, verdict in pairs if verdict.status == "undecided"]
+    undecided = [pair for pair in pairs if pair[1].status == "undecided"]
     lines = []
     for number, (outcome, verdict) in enumerate(failing or undecided):
-        lines.append(_line(outcome, verdict, quoted=number < _QUOTED))
+        line = _line(outcome, verdict, quoted=number < _QUOTED)
+        lines.append(line)
     scope = plural(len(outcomes), "suite")
     if len(outcomes) < 2:
         scope = _path(outcomes[0]) if outcomes else ""
@@ -71,26 +74,30 @@ def view(outcomes: Outcomes) -> Document:
     mark = "✓" if outcomes.passed else "✗"
     headline, *others = summarize(outcomes)
     notices = tuple(_notices(outcomes))
+    data = {
+        "schema": SCHEMA,
+        "passed": outcomes.passed,
+        "summary": ". ".join([headline, *others]),
+        "notices": list(notices),
+        "suites": list(map(_data, outcomes)),
+    }
+    # The headline has no full stop.
+    sentences = (headline, *(f"{sentence}." for sentence in others))
+    footer = _footer(outcomes, pairs, failing, len(lines))
+    records = (_record(outcome, verdict) for outcome, verdict in pairs)
     return Document(
         title=f"{mark} judge test: {names}",
-        # The headline has no full stop.
-        finding=(headline, *(f"{sentence}." for sentence in others)),
+        finding=sentences,
         tone="good" if outcomes.passed else "bad",
         scope=scope,
         about=tuple(map(_path, outcomes)),
         notices=notices,
         summary=tuple(_summary(outcomes, lines)),
         sections=tuple(_sections(outcomes)),
-        footer=tuple(_footer(outcomes, pairs, failing, len(lines))),
+        footer=tuple(footer),
         next=tuple(_next_commands(failing)),
-        data={
-            "schema": SCHEMA,
-            "passed": outcomes.passed,
-            "summary": ". ".join([headline, *others]),
-            "notices": list(notices),
-            "suites": list(map(_data, outcomes)),
-        },
-        records=tuple(_record(outcome, verdict) for outcome, verdict in pairs),
+        data=data,
+        records=tuple(records),
         tests=tuple(map(_test_suite, outcomes)),
     )
 
@@ -121,14 +128,16 @@ def _line(outcome: Outcome, verdict: Verdict, *, quoted: bool) -> str:
     """
     mark, _ = _MARKS[verdict.status]
     name = one_line(verdict.name, _NAME)
+    location = f"{_path(outcome)}:{verdict.line}"
     lines = [
-        f"{mark} {name} ({_path(outcome)}:{verdict.line}):",
+        f"{mark} {name} ({location}):",
         _message(outcome, verdict),
     ]
     # Of an order, both texts of an item.
     n_quoted = _TEXTS_OF_ORDER if verdict.kind == "order" else 1
     if quoted:
-        lines += [_quote(outcome, text) for text in verdict.texts[:n_quoted]]
+        quoted_texts = verdict.texts[:n_quoted]
+        lines += [_quote(outcome, text) for text in quoted_texts]
     return "\n".join(lines)
 
 
@@ -136,8 +145,12 @@ def _quote(outcome: Outcome, text: JudgedText) -> str:
     """Return a text with its score and the judge's reason."""
     before = _before(outcome, text)
     note = f" ({before})" if before else ""
-    request = f" to “{one_line(text.request, _QUOTE)}”" if text.request else ""
-    line = f"{text.name or 'text'} {text.score}{note}: “{one_line(text.output, _QUOTE)}”{request}"
+    request = ""
+    if text.request:
+        request = f" to “{one_line(text.request, _QUOTE)}”"
+    name = text.name or "text"
+    output = one_line(text.output, _QUOTE)
+    line = f"{name} {text.score}{note}: “{output}”{request}"
     if text.reason:
         line += f"; judge: {one_line(text.reason, _QUOTE)}"
     return line
@@ -167,7 +180,8 @@ def _checks(pairs: Sequence[_Pair], failing: Sequence[_Pair]) -> str:
     n_failed = Counter(verdict.subject for _, verdict in failing)
     counts: list[str] = []
     for group, total in n_checked.items():
-        passed = f"{total - n_failed[group]:,} of {plural(total, group)}"
+        n_passed = total - n_failed[group]
+        passed = f"{n_passed:,} of {plural(total, group)}"
         counts.append(passed if counts else f"{passed} passed")
     return ", ".join(counts)
 
@@ -210,7 +224,8 @@ def summarize(outcomes: Sequence[Outcome]) -> list[str]:
         sentences.append(_failing_sentence(cases))
     for subject, names in _missed_names(verdicts).items():
         if names:
-            sentences.append(f"{subject}: {first_names(dict.fromkeys(names), _MAX_NAMED)}")
+            listed = first_names(dict.fromkeys(names), _MAX_NAMED)
+            sentences.append(f"{subject}: {listed}")
     if cases and not has_failing:
         sentences.append(_passing_sentence(cases))
     return sentences or ["No case was run"]
@@ -220,16 +235,20 @@ def _failing_sentence(cases: Sequence[Verdict]) -> str:
     """Return `3 of 12 cases fail: 1 failed, 2 undecided`, without the kinds if all just failed."""
     counts = Counter(verdict.status for verdict in cases if not verdict.met)
     verb = "fails" if len(cases) == 1 else "fail"
-    sentence = f"{counts.total():,} of {plural(len(cases), 'case')} {verb}"
+    all_cases = plural(len(cases), "case")
+    sentence = f"{counts.total():,} of {all_cases} {verb}"
     if counts.keys() == {"failed"}:
         return sentence
-    kinds = [f"{counts[status]:,} {status}" for status in _MARKS if counts[status]]
+    present = [status for status in _MARKS if counts[status]]
+    kinds = [f"{counts[status]:,} {status}" for status in present]
     return f"{sentence}: {', '.join(kinds)}"
 
 
 def _passing_sentence(cases: Sequence[Verdict]) -> str:
     count = plural(len(cases), "case")
-    sentence = f"{count} passes" if len(cases) == 1 else f"All {count} pass"
+    sentence = f"All {count} pass"
+    if len(cases) == 1:
+        sentence = f"{count} passes"
     n_undecided = sum(verdict.status == "undecided" for verdict in cases)
     return f"{sentence}, {n_undecided:,} of them undecided" if n_undecided else sentence
 
@@ -300,7 +319,8 @@ def _blocks(outcome: Outcome, are_several: bool) -> Iterator[Block]:
     """Yield all verdicts of a suite, the details of the failing ones, and the baseline."""
     if are_several:
         yield Paragraph(". ".join(summarize([outcome])))
-    yield Details(plural(len(outcome.verdicts), "verdict"), (_verdict_table(outcome),))
+    verdicts = plural(len(outcome.verdicts), "verdict")
+    yield Details(verdicts, (_verdict_table(outcome),))
     texts = tuple(_texts(outcome))
     if texts:
         yield Details("Texts of cases that did not pass", texts)
@@ -325,19 +345,21 @@ def _blocks(outcome: Outcome, are_several: bool) -> Iterator[Block]:
 def _texts(outcome: Outcome) -> Iterator[Block]:
     """Yield the texts of each case that did not pass, below its name."""
     for verdict in outcome.verdicts:
-        excerpts = [
-            Excerpt(
+        excerpts = []
+        for text in verdict.texts:
+            name = text.name or "text"
+            note = _before(outcome, text)
+            excerpt = Excerpt(
                 text.score,
                 "",
-                text.name or "text",
+                name,
                 "",
                 reason=text.reason,
-                note=_before(outcome, text),
+                note=note,
                 tone="bad",
                 text=text.output,
             )
-            for text in verdict.texts
-        ]
+            excerpts.append(excerpt)
         if excerpts:
             yield Heading(verdict.name, 4)
             yield Excerpts("", tuple(excerpts))
@@ -351,14 +373,10 @@ def _verdict_table(outcome: Outcome) -> Table:
             tone = ""
         location = f"{_path(outcome)}:{verdict.line}"
         before = f"{outcome.earlier} {verdict.before}" if verdict.before else ""
-        rows.append(
-            (
-                Cell(f"{mark} {verdict.name}", tone=tone, title=location),
-                verdict.expected,
-                Cell(verdict.found, note=before),
-                f"{verdict.reason}{_counts(verdict)}".lstrip(),
-            )
-        )
+        name = Cell(f"{mark} {verdict.name}", tone=tone, title=location)
+        measured = Cell(verdict.found, note=before)
+        reason = f"{verdict.reason}{_counts(verdict)}".lstrip()
+        rows.append((name, verdict.expected, measured, reason))
     return text_table(
         ("case", "expected", "found", "reason"),
         rows,
@@ -373,6 +391,12 @@ def _verdict_table(outcome: Outcome) -> Table:
 
 def _data(outcome: Outcome) -> dict[str, Any]:
     result = outcome.result or outcome.ranked
+    comparison = None
+    if outcome.comparison is not None:
+        comparison = plugins.document(outcome.comparison).data
+    model = None
+    if result is not None:
+        model = result.info.model or None
     return {
         "name": outcome.suite.name,
         "path": str(outcome.suite.path),
@@ -382,8 +406,8 @@ def _data(outcome: Outcome) -> dict[str, Any]:
         "verdicts": outcome.verdicts,
         "warnings": outcome.warnings,
         "notes": outcome.notes,
-        "model": result and (result.info.model or None),
-        "comparison": outcome.comparison and plugins.document(outcome.comparison).data,
+        "model": model,
+        "comparison": comparison,
         "seconds": outcome.seconds,
         "risk": outcome.risk,
     }

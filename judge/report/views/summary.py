@@ -50,7 +50,9 @@ class Row:
     @property
     def coverage(self) -> str:
         """`48/50` if not every item was scored, else nothing."""
-        return "" if self.n >= self.total else f"{self.n}/{self.total}"
+        if self.n >= self.total:
+            return ""
+        return f"{self.n}/{self.total}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +159,7 @@ def means_data(
     notices: tuple[str, ...],
 ) -> dict[str, Any]:
     """Return the fields of `Means`, without those that equal their default."""
+    common_fields = _common_fields(result, failures)
     means = Means(
         notices=notices,
         systems=systems,
@@ -169,7 +172,7 @@ def means_data(
         calibrated=result.calibrated,
         checklists=result.checklists,
         rated=tuple(map(flat, result.rated)),
-        **_common_fields(result, failures),
+        **common_fields,
     )
     return _without_defaults(means)
 
@@ -203,22 +206,27 @@ def ranked_data(
     win_rates = []
     for ranking in result.rankings:
         standings += ranking.standings
-        win_rates.append(WinRates(**{name: getattr(ranking, name) for name in names}))
+        values = {name: getattr(ranking, name) for name in names}
+        win_rates.append(WinRates(**values))
+    common_fields = _common_fields(result, failures)
     ranked = Ranked(
         notices=notices,
         systems=tuple(standings),
         rankings=tuple(win_rates),
         preferences=people,
-        **_common_fields(result, failures),
+        **common_fields,
     )
     return _without_defaults(ranked)
 
 
 def _without_defaults(data: Means | Ranked) -> dict[str, Any]:
     # Not `asdict`: the records inside stay as they are until JSON is written.
-    values = {field.name: getattr(data, field.name) for field in fields(data)}
-    defaults = {field.name: field.default for field in fields(data)}
-    return {name: value for name, value in values.items() if value != defaults[name]}
+    values = {}
+    for field in fields(data):
+        value = getattr(data, field.name)
+        if value != field.default:
+            values[field.name] = value
+    return values
 
 
 def schema() -> dict[str, Any]:
@@ -236,10 +244,10 @@ def schema() -> dict[str, Any]:
 
 def _common_fields(result: Result, failures: tuple[FailureKind, ...]) -> dict[str, Any]:
     """Return the fields that both kinds of runs have."""
-    agreement = [
-        Agreement(criterion, alpha.value, alpha.low, alpha.high, alpha.n, alpha.method)
-        for criterion, alpha in result.agreement.items()
-    ]
+    agreement = []
+    for criterion, alpha in result.agreement.items():
+        ends = (alpha.low, alpha.high)
+        agreement.append(Agreement(criterion, alpha.value, *ends, alpha.n, alpha.method))
     return {
         "schema": SCHEMA,
         "finding": finding(result),

@@ -20,7 +20,8 @@ def wide_records(result: Result) -> tuple[tuple[str, ...], list[dict[str, Any]]]
     stored = result.table
     word_keys = _word_keys(result)
     # Every row has every key, in this order.
-    empty: dict[str, Any] = dict.fromkeys([column.name for column in stored.columns])
+    names_of_columns = [column.name for column in stored.columns]
+    empty: dict[str, Any] = dict.fromkeys(names_of_columns)
     empty |= dict.fromkeys(word_keys)
     empty["failures"] = ""
     names = ["item", "system", "output"]
@@ -28,7 +29,8 @@ def wide_records(result: Result) -> tuple[tuple[str, ...], list[dict[str, Any]]]
         names.insert(2, "source")
     values: dict[tuple[str, str], dict[str, Any]] = {}
     for sample in stored.samples:
-        values[sample.key] = {name: getattr(sample, name) for name in names} | empty
+        fields = {name: getattr(sample, name) for name in names}
+        values[sample.key] = fields | empty
     for score in stored.scores:
         row = values.get(score.key)
         if row is None or score.opponent:
@@ -51,7 +53,8 @@ def wide_records(result: Result) -> tuple[tuple[str, ...], list[dict[str, Any]]]
             cell = sample.extra.get(name)
             is_nested = isinstance(cell, list | tuple | Mapping)
             values[sample.key][heading] = json_cell(cell) if is_nested else cell
-    return (*keys, *own_columns.values()), list(values.values())
+    all_keys = (*keys, *own_columns.values())
+    return all_keys, list(values.values())
 
 
 def _word_keys(result: Result) -> dict[str, None]:

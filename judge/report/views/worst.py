@@ -29,9 +29,11 @@ def view(listed: WorstList) -> Document:
     """Lay out the worst texts."""
     headings = listed.result.table.own_columns(_KEYS)
     texts = [_text_data(listed, low_score, headings) for low_score in listed.lowest]
+    n_texts = plural(len(listed.lowest), "text")
+    all_texts = plural(len(listed.samples), "text")
     return Document(
-        title=f"Worst {plural(len(listed.lowest), 'text')}",
-        scope=f"of {plural(len(listed.samples), 'text')}",
+        title=f"Worst {n_texts}",
+        scope=f"of {all_texts}",
         about=(build_provenance(listed.result).title,),
         remarks=tuple(_ties_in_words(listed)),
         sections=tuple(_sections(listed)),
@@ -44,17 +46,20 @@ def _sections(listed: WorstList) -> Iterator[Section]:
     for index, low_score in enumerate(listed.lowest, 1):
         score = low_score.score
         value = score_text(low_score.column, score.value)
-        title = f"{column_title(low_score.column.name)} {value}: item {one_line(score.item)}"
+        name = column_title(low_score.column.name)
+        title = f"{name} {value}: item {one_line(score.item)}"
         if len(listed.result.table.systems) > 1:
             title += f", system {one_line(score.system)}"
-        yield Section(f"worst-{index}", title, partial(_blocks, listed, low_score))
+        make_blocks = partial(_blocks, listed, low_score)
+        yield Section(f"worst-{index}", title, make_blocks)
 
 
 def _count_ties(listed: WorstList) -> int:
     """Count the further texts that have the same score as the last one that is shown."""
     last = listed.lowest[-1].share
     all_texts = worst_texts(listed.result.table, len(listed.samples))
-    return sum(text.share == last for text in all_texts[len(listed.lowest) :])
+    not_shown = all_texts[len(listed.lowest) :]
+    return sum(text.share == last for text in not_shown)
 
 
 def _ties_in_words(listed: WorstList) -> Iterator[str]:
@@ -75,7 +80,8 @@ def _blocks(listed: WorstList, low_score: LowScore) -> Iterator[Block]:
         *_other_values(listed, low_score),
         *_own_columns(sample),
     ]
-    yield Facts(tuple((name, cut_middle(text, _MAX_TEXT)) for name, text in facts))
+    shortened = [(name, cut_middle(text, _MAX_TEXT)) for name, text in facts]
+    yield Facts(tuple(shortened))
 
 
 def _given(sample: Sample) -> Texts:
@@ -104,7 +110,8 @@ def _other_values(listed: WorstList, low_score: LowScore) -> Iterator[tuple[str,
     for row in listed.rows[low_score.score.key]:
         column = columns[row.column]
         if column.name != low_score.column.name and column.kind == "criterion" and not column.judge:
-            values.append(f"{column_title(column.name)} {_value(column, row)}")
+            name = column_title(column.name)
+            values.append(f"{name} {_value(column, row)}")
     if values:
         yield "other scores", " · ".join(values)
 
@@ -118,7 +125,8 @@ def _own_columns(sample: Sample) -> Iterator[tuple[str, str]]:
     shown_names = {MESSAGES, first_column(sample, REQUEST_COLUMNS)}
     for name, value in sample.extra.items():
         # A field may have been read from this column.
-        is_shown = name in shown_names or value in (sample.output, sample.source)
+        fields = (sample.output, sample.source)
+        is_shown = name in shown_names or value in fields
         if not is_shown and value not in (None, "", [], {}):
             yield name, str(value)
 
@@ -129,7 +137,7 @@ def _text_data(
     """Return a text for JSON. `headings` are the keys of the data's own columns, by name."""
     score = low_score.score
     sample = listed.samples[score.key]
-    data: dict[str, Any] = {key: None for key in (*_KEYS, *headings.values())}
+    data: dict[str, Any] = dict.fromkeys((*_KEYS, *headings.values()))
     data["item"] = score.item
     data["system"] = score.system
     data["column"] = score.column
@@ -144,7 +152,8 @@ def _text_data(
 
 def _record(data: Mapping[str, Any]) -> dict[str, Any]:
     """Return a text for CSV, with lists and mappings as JSON in their cells."""
-    return {
-        key: json_cell(value) if isinstance(value, list | tuple | Mapping) else value
-        for key, value in data.items()
-    }
+    record = dict(data)
+    for key, value in data.items():
+        if isinstance(value, list | tuple | Mapping):
+            record[key] = json_cell(value)
+    return record
