@@ -98,14 +98,14 @@ def format_option(
     """Give a function the options `--format` and `--json`.
 
     The default is the first of the formats. Any other format is refused unless packages may add
-    formats (`open_ended`).
+    formats (`open_ended`); a built-in one is refused even then, such as JUnit for a run.
     """
 
     def check(ctx: click.Context, option: click.Parameter, format: str) -> str:
-        from judge.core.plugins import require_known
+        from judge.core import plugins
 
-        if not open_ended:
-            require_known("format", [format], formats)
+        if not open_ended or format in plugins.FORMATS:
+            plugins.require_known("format", [format], formats)
         return format
 
     choices = f"{', '.join(formats[:-1])} or {formats[-1]}"

@@ -138,6 +138,7 @@ def report_command(
             "--table": table,
             "--columns": columns,
             "--wide": wide,
+            f"--format {format}": format in _CHART_FORMATS,
         },
     )
     if system is not None and item is None and worst is None:

@@ -65,6 +65,8 @@ COMMANDS = {
     "worst": ("report", "run", "--worst", "2"),
     "pair": ("report", "ranked", "--item", "i1"),
 }
+OF_TEXTS = ("doctor", "item", "worst", "pair")
+"""Reports that have no table of numbers, so that LaTeX has nothing of them."""
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -72,7 +74,10 @@ def test_every_report_has_every_format(
     folder: Path, command: Callable[..., Any], name: str
 ) -> None:
     outputs = {}
-    for format in ("console", "markdown", "html", "latex", "csv", "json"):
+    formats = ["console", "markdown", "html", "csv", "json"]
+    if name not in OF_TEXTS:
+        formats.append("latex")
+    for format in formats:
         done = command(*COMMANDS[name], "--format", format)
         assert (done.code, bool(done.out)) == (0, True), (format, done.err)
         outputs[format] = done.out
@@ -84,6 +89,31 @@ def test_every_report_has_every_format(
     assert outputs["markdown"].startswith("## ")
     assert outputs["html"].startswith("<!doctype html>")
     assert headline.split()[0] in outputs["html"]
+
+
+@pytest.mark.parametrize(
+    ("parts", "format", "lacks"),
+    [
+        *((COMMANDS[name], "latex", "no table of numbers") for name in OF_TEXTS),
+        (COMMANDS["item"], "svg", "cannot be combined with --item"),
+        (COMMANDS["worst"], "png", "cannot be combined with --worst"),
+        (COMMANDS["power"], "junit", "unknown format 'junit'"),
+        (COMMANDS["item"], "junit", "unknown format 'junit'"),
+        (("report", "run"), "junit", "unknown format 'junit'"),
+        (("run", "data.jsonl"), "junit", "unknown format 'junit'"),
+    ],
+)
+def test_a_format_that_shows_nothing_of_a_report_is_refused(
+    folder: Path, command: Callable[..., Any], parts: tuple[str, ...], format: str, lacks: str
+) -> None:
+    done = command(*parts, "--format", format)
+    assert (done.code, done.out) == (2, "")
+    assert lacks in done.err
+
+
+def test_python_refuses_the_tests_of_a_run(folder: Path) -> None:
+    with pytest.raises(judge.ConfigError, match="format='junit': this report has no tests"):
+        judge.load_result("run").report("junit")
 
 
 def test_an_item_has_texts_scores_reasons_and_ratings(

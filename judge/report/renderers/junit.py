@@ -6,7 +6,9 @@ import re
 from collections.abc import Sequence
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
+from judge.core.errors import ConfigError
 from judge.core.format import escape_controls, one_line
+from judge.core.messages import command, option
 from judge.report.document import Document, TestCase, TestSuite
 
 _NAME = 80  # characters
@@ -19,8 +21,13 @@ _FORBIDDEN = re.compile("[\ufffe\uffff]")
 def render(document: Document) -> str:
     """Write a `testsuite` per suite, with its cases in order.
 
-    The message of a passed case is its `system-out`.
+    The message of a passed case is its `system-out`. Raises ConfigError for a report without
+    tests, which a CI server would count as passed.
     """
+    if not document.tests:
+        raise ConfigError(
+            f"{option('format', 'junit')}: this report has no tests; that of {command('test')} has"
+        )
     title = _text(one_line(document.title))
     root = Element("testsuites", {"name": title, **_counts(document.tests)})
     for suite in document.tests:

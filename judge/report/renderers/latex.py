@@ -10,8 +10,10 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from math import ceil
 
+from judge.core.errors import ConfigError
 from judge.core.format import one_line
 from judge.core.line_breaks import longest_piece, pieces
+from judge.core.messages import option
 from judge.report import document as blocks
 from judge.report.document import Document
 
@@ -83,12 +85,17 @@ def render(document: Document) -> str:
 
     A row has a line of values and below it one
     of small intervals. A table with many columns continues in a part below, and LaTeX shrinks a
-    part that is wider than a line.
+    part that is wider than a line. Raises ConfigError for a report without such tables.
     """
+    chosen = _chosen_tables(document)
+    if not chosen:
+        raise ConfigError(
+            f"{option('format', 'latex')}: this report has no table of numbers; "
+            f"{option('format', 'markdown')} has its texts"
+        )
     notes = (*document.notices, *document.remarks)
     comments = "".join(f"% {one_line(note)}\n" for note in notes)
-    tables = [_table(table, number) for number, table in enumerate(_chosen_tables(document), 1)]
-    text = "\n".join(tables)
+    text = "\n".join(_table(table, number) for number, table in enumerate(chosen, 1))
     other_scripts = _OTHER_SCRIPTS if max(text, default="") > _LAST_LATIN else ""
     return f"{_HEAD}{other_scripts}{comments}{text}"
 
