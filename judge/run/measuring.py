@@ -16,6 +16,7 @@ from judge.core.records import Column
 from judge.execution.judgments import Row
 from judge.execution.progress import Progress
 from judge.metrics import Metric, MetricResult, parallel
+from judge.metrics.base import Note
 from judge.run import metric_setup
 from judge.run.preparation import PreparedRun, reject_duplicate_columns
 
@@ -80,18 +81,27 @@ class Measuring:
         """Wait for these metrics, and measure the others. No metric may have one of the other
         columns.
         """
-        for name, metric in self._prepared.metrics.items():
-            self._progress.stage = name
-            early = self._early.get(name)
-            result = await (self._measure(metric) if early is None else early)
-            metric_setup.validate_result(name, result, self._prepared.samples)
-            columns = [*other_columns, *self.columns, *result.columns]
-            reject_duplicate_columns([column.name for column in columns])
-            self.columns.extend(result.columns)
-            self.rows.extend(map(metric_setup.reject_non_finite, result.rows))
-            for note in map(str, result.notes):
-                if note not in (*self._prepared.notes, *self._progress.notes):
-                    self._progress.notes.append(note)
+        notes: list[str | Note] = []
+        try:
+            for name, metric in self._prepared.metrics.items():
+                self._progress.stage = name
+                early = self._early.get(name)
+                result = await (self._measure(metric) if early is None else early)
+                metric_setup.validate_result(name, result, self._prepared.samples)
+                columns = [*other_columns, *self.columns, *result.columns]
+                reject_duplicate_columns([column.name for column in columns])
+                self.columns.extend(result.columns)
+                self.rows.extend(map(metric_setup.reject_non_finite, result.rows))
+                notes.extend(result.notes)
+        finally:
+            # A run that is stopped shows the notes of what it measured, too.
+            self._add_notes(notes)
+
+    def _add_notes(self, notes: list[str | Note]) -> None:
+        """Add the metrics' notes to those of the run, unless it has the same."""
+        for note in parallel.share_notes(notes):
+            if note not in (*self._prepared.notes, *self._progress.notes):
+                self._progress.notes.append(note)
 
     async def stop(self, *, complete: bool) -> None:
         """End what is under way."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 import multiprocessing
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from unicodedata import normalize
 
 import pytest
 
+import judge
 from judge.core.errors import ConfigError
 from judge.core.records import Column, Provenance, Sample, Score
 from judge.core.signature import Signature
@@ -75,10 +77,39 @@ def test_empty_samples_are_one_part() -> None:
 def test_signatures_and_notes_are_put_together() -> None:
     result = parallel.score_in_parallel(Length(), SAMPLES)
     assert str(result.columns[0].signature) == "length|tok=t200+t500|nrefs=var|judge 1"
-    assert result.notes == ("the same", "length: 3 of 1,200 texts are odd"), (
-        "the first part has none, and counts"
-    )
+    assert [str(note) for note in result.notes] == [
+        "the same",
+        "length: 3 of 1,200 texts are odd",  # the first part has none, and counts
+    ]
     assert parallel.score_in_parallel(Length(), SAMPLES[:500]).notes == ("the same",)
+
+
+@pytest.mark.parametrize(
+    ("notes", "shown"),
+    [
+        (
+            [Note("bleu", 2, 9, "are odd"), "x", Note("chrf", 2, 9, "are odd")],
+            ["bleu, chrf: 2 of 9 texts are odd", "x"],
+        ),
+        (
+            [Note("bleu", 2, 9, "are odd"), Note("chrf", 3, 9, "are odd")],
+            ["bleu: 2 of 9 texts are odd", "chrf: 3 of 9 texts are odd"],
+        ),
+        (
+            [Note("bleu", 2, 9, "are odd"), Note("chrf", 2, 9, "are even"), "x", "x"],
+            ["bleu: 2 of 9 texts are odd", "chrf: 2 of 9 texts are even", "x"],
+        ),
+    ],
+)
+def test_metrics_that_note_the_same_share_a_note(notes: list[str | Note], shown: list[str]) -> None:
+    assert parallel.share_notes(notes) == shown
+
+
+def test_a_run_shows_a_note_of_two_metrics_once() -> None:
+    decomposed = normalize("NFD", "Café déjà vu")
+    rows = [{"item": "1", "output": decomposed, "references": ["Café déjà vu à Paris"]}]
+    notes = judge.evaluate(rows, [], metrics=["bleu", "chrf"], cache=False).info.notes
+    assert [note.partition(" have words")[0] for note in notes] == ["bleu, chrf: 1 of 1 texts"]
 
 
 def test_a_signature_as_text_is_an_error_of_the_metric() -> None:

@@ -218,7 +218,7 @@ def test_notes_texts_that_a_preset_drops() -> None:
     for metric, of in ((Rouge(tokenizer="char"), samples), (Rouge(tokenizer="en"), samples)):
         assert parallel.score_in_parallel(metric, of).notes == ()
     (note,) = parallel.score_in_parallel(Rouge(), samples).notes
-    assert note.startswith("Korean ")
+    assert str(note).startswith("Korean ")
 
 
 def test_scoring_english_loads_no_other_program() -> None:
