@@ -31,6 +31,8 @@ _COLON = rf"(?::\s+|：\s*|:(?![/\\])(?=\S*(?:\s|[{''.join(_ENDS)}]$)))"
 _SENTENCE = re.compile(rf"(?P<name>{_NAME}){_COLON}(?P<question>\S.*)", re.DOTALL)
 # The end of "Is it solved? (pass/fail)" and of "Is it polite? (1-7)"
 _SCALE_AT_END = re.compile(r"\s*[(（](?P<scale>[^()（）]+)[)）]\s*")
+# "good/bad" and "A / B / C"
+_WORDS_WITH_SLASHES = re.compile(r"[^\s/／|]+(\s*[/／|]\s*[^\s/／|]+)+")
 _LABEL_SIGNS = re.compile(r"[/／|,、–-]|\bor\b")
 _WITHOUT_NAME = {"question", "questions", "scale", "levels"}
 # "polite.improved", "polite.improved-2"
@@ -156,6 +158,26 @@ def _split_scale(sentence: str) -> tuple[str, dict[str, Any]]:
     if not keys or not question.strip():
         return sentence, {}
     return question.rstrip(), keys
+
+
+def require_known_scale(entry: str) -> None:
+    """Raise ValueError if a sentence ends with words that look like a scale and are none.
+
+    The words of `(good/bad)` do not say which of them is better, and the sentence would silently
+    get the scale from 1 to 5.
+    """
+    keys = keys_of(entry) or {}
+    if keys.keys() != {"name", "question"}:
+        return
+    _, opening, end = keys["question"].replace("（", "(").rpartition("(")
+    match = _SCALE_AT_END.fullmatch(f"({end}") if opening else None
+    words = match["scale"].strip() if match else ""
+    if _WORDS_WITH_SLASHES.fullmatch(words):
+        raise ValueError(
+            f"{keys['name']}: ({words}) is no scale that a sentence may end with, such as (1-7), "
+            "(yes/no) or (pass/fail). Write a criterion's file with, for example, scale: {labels: "
+            "[bad, good], values: [0, 1]}; if it is no scale, end the sentence with a full stop"
+        )
 
 
 def _keys_of_scale(text: str) -> dict[str, Any]:

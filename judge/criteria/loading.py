@@ -13,7 +13,14 @@ from typing import Any, Literal
 import yaml
 
 from judge.core import yaml_lines
-from judge.core.criterion_entry import YAML_SUFFIXES, is_file, keys_of, name_of_file, to_entries
+from judge.core.criterion_entry import (
+    YAML_SUFFIXES,
+    is_file,
+    keys_of,
+    name_of_file,
+    require_known_scale,
+    to_entries,
+)
 from judge.core.errors import CriterionError, DataError
 from judge.core.messages import command, option
 from judge.core.plugins import unknown_name_message
@@ -326,6 +333,8 @@ def validate_name(value: Any) -> str:
         )
     try:
         entries = to_entries([value])
+        for sentence in entries:
+            require_known_scale(sentence)
     except ValueError as error:
         raise CriterionError(f"criteria: {error}") from None
     if len(entries) != 1:

@@ -9,7 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.core.criterion_entry import is_file, keys_of, name_of, split_entries, to_entries
+from judge.core.criterion_entry import (
+    is_file,
+    keys_of,
+    name_of,
+    require_known_scale,
+    split_entries,
+    to_entries,
+)
 
 
 @pytest.mark.parametrize(
@@ -131,6 +138,39 @@ def test_a_sentence_may_end_with_its_scale(end: str, keys: dict[str, object]) ->
 def test_other_brackets_belong_to_the_question(end: str) -> None:
     keys = keys_of(f"solved: Is it solved? {end}")
     assert keys == {"name": "solved", "question": f"Is it solved? {end}"}
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "tone: Is the tone good? (good/bad)",
+        "tone: Is the tone good? （良い／悪い）",
+        "tone: how the text sounds (warm / neutral / cold)",
+        "tone: Is the tone good? (1/5)",
+        "tone: Is it done? (pass/passed)",
+    ],
+)
+def test_words_at_the_end_that_are_no_scale_are_refused(sentence: str) -> None:
+    with pytest.raises(ValueError, match=r"tone: \(.*is no scale that a sentence may end with"):
+        require_known_scale(sentence)
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "tone: Is the tone good (or bad)?",
+        "tone: Is the form of address right (Sie/du)?",
+        "tone: The form of address is right (Sie/du).",
+        "tone: Is it good? (see the guide / the manual)",
+        "tone: Is it good? (pass/fail)",
+        "tone: Is it good? (1-7)",
+        '{"name": "tone", "question": "Good? (good/bad)", "scale": [1, 3]}',
+        "prompts/tone (old/new).yaml",
+        "relevance",
+    ],
+)
+def test_other_ends_of_a_sentence_are_no_refused_scales(entry: str) -> None:
+    require_known_scale(entry)
 
 
 def test_a_scale_alone_is_no_question() -> None:
