@@ -72,6 +72,20 @@ def test_texts_with_the_same_score_as_the_last_one_are_counted() -> None:
     assert json.loads(written(tied, 1, "json"))["ties"] == 2
 
 
+def test_each_row_of_csv_and_json_counts_the_other_texts_with_its_score() -> None:
+    result = replies()
+    values = {"late": 2.0, "size": 1.0, "wet": 2.0}
+    scores = [
+        replace(score, value=values[score.item]) if score.column == "solved" else score
+        for score in result.table.scores
+    ]
+    tied = replace(result, table=replace(result.table, scores=tuple(scores)))
+    rows = list(csv.DictReader(written(tied, 2, "csv").splitlines()))
+    assert [(row["score"], row["same_score"]) for row in rows] == [("1.0", "0"), ("2.0", "1")]
+    texts = json.loads(written(tied, 2, "json"))["texts"]
+    assert [text["same_score"] for text in texts] == [0, 1]
+
+
 def test_a_request_comes_before_the_output() -> None:
     text = written(replies(channel="mail", question="Where is it?"), 1)
     assert text.index("Where is it?") < text.index("Reply late.") < text.index("channel")

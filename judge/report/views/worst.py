@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
@@ -19,7 +20,7 @@ from judge.results.worst_list import WorstList
 from judge.results.worst_texts import LowScore, worst_texts
 
 _MAX_TEXT = 1_200  # characters of a text; JSON has the whole one
-_KEYS = ("item", "system", "column", "score", "reason", "source", "output")
+_KEYS = ("item", "system", "column", "score", "same_score", "reason", "source", "output")
 """Keys of a text in JSON and CSV; the data's own columns follow."""
 Texts = tuple[tuple[str, str], ...]
 """Names and texts."""
@@ -28,16 +29,22 @@ Texts = tuple[tuple[str, str], ...]
 def view(listed: WorstList) -> Document:
     """Lay out the worst texts."""
     headings = listed.result.table.own_columns(_KEYS)
-    texts = [_text_data(listed, low_score, headings) for low_score in listed.lowest]
+    n_with_share = _count_texts_by_share(listed)
+    # A table in a spreadsheet has no place for a sentence, so each row counts its ties.
+    texts = []
+    for low_score in listed.lowest:
+        n_others = n_with_share[low_score.share] - 1
+        texts.append(_text_data(listed, low_score, headings, same_score=n_others))
+    n_ties = _count_ties(listed, n_with_share)
     n_texts = plural(len(listed.lowest), "text")
     all_texts = plural(len(listed.samples), "text")
     return Document(
         title=f"Worst {n_texts}",
         scope=f"of {all_texts}",
         about=(build_provenance(listed.result).title,),
-        remarks=tuple(_ties_in_words(listed)),
+        remarks=tuple(_ties_in_words(n_ties)),
         sections=tuple(_sections(listed)),
-        data={"texts": texts, "ties": _count_ties(listed)},
+        data={"texts": texts, "ties": n_ties},
         records=tuple(map(_record, texts)),
     )
 
@@ -54,16 +61,20 @@ def _sections(listed: WorstList) -> Iterator[Section]:
         yield Section(f"worst-{index}", title, make_blocks)
 
 
-def _count_ties(listed: WorstList) -> int:
+def _count_texts_by_share(listed: WorstList) -> Counter[float]:
+    """Count the run's texts by their lowest score, as a share of its scale."""
+    all_texts = worst_texts(listed.result.table, len(listed.samples))
+    return Counter(text.share for text in all_texts)
+
+
+def _count_ties(listed: WorstList, n_with_share: Counter[float]) -> int:
     """Count the further texts that have the same score as the last one that is shown."""
     last = listed.lowest[-1].share
-    all_texts = worst_texts(listed.result.table, len(listed.samples))
-    not_shown = all_texts[len(listed.lowest) :]
-    return sum(text.share == last for text in not_shown)
+    n_shown = sum(text.share == last for text in listed.lowest)
+    return n_with_share[last] - n_shown
 
 
-def _ties_in_words(listed: WorstList) -> Iterator[str]:
-    n_more = _count_ties(listed)
+def _ties_in_words(n_more: int) -> Iterator[str]:
     if n_more:
         yield (
             f"{plural(n_more, 'more text')} {'has' if n_more == 1 else 'have'} the same score as "
@@ -132,9 +143,13 @@ def _own_columns(sample: Sample) -> Iterator[tuple[str, str]]:
 
 
 def _text_data(
-    listed: WorstList, low_score: LowScore, headings: Mapping[str, str]
+    listed: WorstList, low_score: LowScore, headings: Mapping[str, str], *, same_score: int
 ) -> dict[str, Any]:
-    """Return a text for JSON. `headings` are the keys of the data's own columns, by name."""
+    """Return a text for JSON.
+
+    `headings` are the keys of the data's own columns, by name. `same_score` counts the run's other
+    texts with the same lowest score.
+    """
     score = low_score.score
     sample = listed.samples[score.key]
     data: dict[str, Any] = dict.fromkeys((*_KEYS, *headings.values()))
@@ -142,6 +157,7 @@ def _text_data(
     data["system"] = score.system
     data["column"] = score.column
     data["score"] = score.value
+    data["same_score"] = same_score
     data["reason"] = score.provenance.reason
     data["source"] = sample.source
     data["output"] = sample.output
