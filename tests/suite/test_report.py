@@ -184,6 +184,15 @@ def test_any_text_is_xml(name: str, reason: str, status: Any) -> None:
     assert escape_controls(text) == text
 
 
+def test_a_case_shares_its_name_in_junit_with_no_limit() -> None:
+    limit = Decision("passed", "", "0 of 4").verdict(
+        kind="limit", name="failures", line=1, expected="≤ 0"
+    )
+    case = replace(PASSED, name="failures")
+    root = ElementTree.fromstring(Outcomes([Outcome(BARE, (case, limit))]).report("junit").encode())
+    assert [test.get("name") for test in root.iter("testcase")] == ["failures", "(limit) failures"]
+
+
 def test_json_is_strict_and_whole(outcomes: list[Outcome]) -> None:
     data = json.loads(Outcomes(outcomes).report("json"), parse_constant=pytest.fail)
     assert (data["schema"], data["passed"]) == ("judge.test/1", False)

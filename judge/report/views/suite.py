@@ -428,6 +428,12 @@ def _test_suite(outcome: Outcome) -> TestSuite:
             lines = [message, f"{path}:{verdict.line}", detail]
             lines += [_quote(outcome, text) for text in verdict.texts]
             message = "\n".join(filter(None, lines))
-        case = TestCase(verdict.name, status, message, kind=verdict.status, line=verdict.line)
+        name = _test_name(verdict)
+        case = TestCase(name, status, message, kind=verdict.status, line=verdict.line)
         cases.append(case)
     return TestSuite(outcome.suite.name, tuple(cases), path, outcome.seconds)
+
+
+def _test_name(verdict: Verdict) -> str:
+    """Return the name of a test, which no case shares with a limit: both may be `failures`."""
+    return f"(limit) {verdict.name}" if verdict.subject == "limit" else verdict.name
