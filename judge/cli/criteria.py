@@ -226,7 +226,7 @@ def _criterion_json(criterion: Criterion) -> dict[str, Any]:
 
 
 @criteria_app.command("new")
-@click.argument("name", metavar="NAME", help="Its name, which is that of the file.")
+@click.argument("name", metavar="NAME", help="Name of the criterion and of its file.")
 @option("--question", "What the judge is asked about a text.", default="", metavar="TEXT")
 def criteria_new(
     name: str,

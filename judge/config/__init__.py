@@ -1,4 +1,4 @@
-"""`RunConfig`: every option of a run, said once, and what the interfaces are made of."""
+"""`RunConfig`: every option of a run, stated once, and the source of all interfaces."""
 
 from judge.config.option_list import Option, json_schema, run_options, run_schema
 from judge.config.run_config import (

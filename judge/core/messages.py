@@ -90,7 +90,7 @@ FORMER_NAMES = {
     "file": "out",
     "rival": "opponent",
 }
-"""What options were called, here or in other tools, and what they are called now."""
+"""Former names of options, here or in other tools, with the present ones."""
 
 
 def new_name(former: str, names: Collection[str]) -> str:

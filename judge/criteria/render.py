@@ -328,7 +328,7 @@ def template_variables(
 
 
 def _variables_of_pair(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
-    """Return the variables of a comparison, given those of each sample.
+    """Return the variables of a comparison, given each sample's variables.
 
     Of two different conversations, `messages` and `request` are their common beginning, and `first`
     and `second` are the messages from there to the output.

@@ -116,7 +116,7 @@ class Ratings:
 
 
 def source_name(source: RatingSource) -> str:
-    """Return how messages call the place of ratings: a file's path, or what it is in Python."""
+    """Return the source of ratings for messages: a file's path, or its type in Python."""
     if isinstance(source, str | PathLike):
         return str(source)
     return f"the {type(source).__name__} of ratings"

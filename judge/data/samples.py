@@ -381,7 +381,7 @@ def _sample(
     *,
     raters: Mapping[str, tuple[str, ...]],
 ) -> Sample:
-    """Return the sample of an output, given those of the row's cells that hold something."""
+    """Return the sample of an output, given the row's cells without the empty ones."""
     cluster = ""
     if "generation" in present:
         cluster = item

@@ -128,7 +128,7 @@ def _positions(names: Sequence[str], known: dict[int, str]) -> list[int] | None:
 
 
 def _folded(name: str) -> str:
-    """Return a name as it is compared: `rouge1` for `ROUGE-1`."""
+    """Return the form of a name for comparisons: `rouge1` for `ROUGE-1`."""
     without_marks = name.casefold().replace("-", "").replace("_", "")
     return "".join(without_marks.split())
 

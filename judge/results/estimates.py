@@ -29,7 +29,7 @@ ESTIMATES = "estimates.parquet"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EstimateRow:
-    """A number, and what it is of.
+    """A number of a report, with its subject.
 
     `kind` says what the number is; docs/results.md lists the kinds. `column` is a criterion or a
     metric, as in scores.parquet, and `measure` the coefficient. A difference is that of `system`

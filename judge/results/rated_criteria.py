@@ -60,8 +60,8 @@ class Compared:
     `lacking` says why a level has no value, `no_agreement` why a measure has none. `agreement` is a
     judge's with people's mean, or that of the raters with one another. `few` says by level why a
     baseline cannot be compared. `alt_test` is a judge's in a validation: may it replace a rater?
-    `directed` is false for a baseline without a better direction, such as length. `passes` says
-    which texts pass by the judge and by people; `no_passes` why people's ratings do not allow it.
+    `directed` is false for a baseline without a better direction, such as length. `passes` has the
+    texts that pass by the judge and by people; `no_passes` why people's ratings do not allow it.
     `exact` is the share of texts (0–1) to which the judge and people's mean give the same label.
     """
 

@@ -46,7 +46,7 @@ def count_requests(
     judge.
 
     A sample is of whole items. With `items`, scale to that many similar items that are not cached.
-    `notes` gets what there is to say of the cache.
+    `notes` gets a note about the cache if there is one.
     """
     if not prepared.criteria:
         return []

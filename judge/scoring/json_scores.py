@@ -1,6 +1,6 @@
 """Find the score in the JSON objects of a reply, and the values of several keys of one object.
 
-See docs/decisions/0054-a-reply-is-read-only-where-it-is-plain.md.
+See docs/decisions/0054-a-reply-is-read-only-if-it-is-plain.md.
 """
 
 from __future__ import annotations

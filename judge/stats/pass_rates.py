@@ -33,7 +33,7 @@ class SystemPassRate:
 class CalibratedPassRates:
     """The pass rates of a criterion's column, that of the best system first.
 
-    `mark` says which values pass, such as `≥ 4` or `≥ good`. `note` explains what could not be
+    `mark` names the values that pass, such as `≥ 4` or `≥ good`. `note` explains what could not be
     estimated.
     """
 

@@ -42,7 +42,7 @@ class JudgedText:
 
 @dataclass(frozen=True, slots=True)
 class TextSource:
-    """The texts of a case with its scores, and those of an earlier run, if there is one."""
+    """The texts of a case with its scores, and with an earlier run's scores if there is one."""
 
     case_name: str
     scores: CaseScores

@@ -226,8 +226,8 @@ time.sleep(max(0.0, start - time.time()))
 cache = DiskCache(folder)
 for n in range(100):
     key = f"both {n}" if n % 2 else f"{mine} {n}"
-    found = cache.get_many([key, f"both {n - 2}"])
-    assert all(len(one.choices) == 1 for one in found.values())
+    replies = cache.get_many([key, f"both {n - 2}"])
+    assert all(len(one.choices) == 1 for one in replies.values())
     cache.put(key, Response((Choice(key),)), Request("m", ({"role": "user", "content": key},)))
     cache.flush()
 cache.close()

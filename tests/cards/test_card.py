@@ -338,7 +338,7 @@ def test_a_rise_in_all_of_too_few_texts_is_bad_news() -> None:
     )
 
 
-def test_an_attack_works_only_beyond_its_control_and_above_the_text_as_it_is() -> None:
+def test_an_attack_works_only_beyond_its_control_and_above_the_unchanged_text() -> None:
     won, lost = (
         cell("one", "c", 0.9, 1.0, vs_original=move(0.5)),
         cell("one", "c", 0.9, 1.0, vs_original=move(-0.5)),

@@ -219,9 +219,7 @@ def test_the_completion_is_shown(shell: str, command: Callable[..., Any]) -> Non
     assert "_JUDGE_COMPLETE" in done.out
 
 
-def test_a_diffs_progress_says_which_criterion_it_is_of(
-    folder: Path, command: Callable[..., Any]
-) -> None:
+def test_a_diffs_progress_names_the_criterion(folder: Path, command: Callable[..., Any]) -> None:
     done = command(
         "criteria",
         "diff",

@@ -77,7 +77,7 @@ def test_a_better_wording_is_written_and_its_diff_shown(command: Callable[..., A
     assert Path("again/helpful.yaml").read_text(encoding="utf-8") == new
 
 
-def test_a_writer_without_a_revision_leaves_everything_as_it_is(
+def test_a_writer_without_a_revision_changes_nothing(
     command: Callable[..., Any],
 ) -> None:
     write_files("I would rather not.")

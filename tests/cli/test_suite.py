@@ -54,7 +54,7 @@ def test_init_writes_a_suite_that_judge_test_runs(
     )
 
 
-def test_init_says_which_columns_are_not_used(suite: Callable[..., Any]) -> None:
+def test_init_names_the_columns_that_are_not_used(suite: Callable[..., Any]) -> None:
     rows = [row | {"bot": row["system"]} for row in ROWS]
     write_jsonl("texts.jsonl", rows)
     done = suite("texts.jsonl", "--model", "scripted/replies.yaml")

@@ -149,7 +149,7 @@ def test_the_judge_is_tested_against_each_rater(judge: Callable[..., Any]) -> No
     assert "judge wins" in judge("validate", "r", "--ratings", "ratings.jsonl", "--full").out
 
 
-def test_a_failed_judgment_leaves_with_one(judge: Callable[..., Any]) -> None:
+def test_a_failed_judgment_exits_with_one(judge: Callable[..., Any]) -> None:
     Path("replies.yaml").write_text(
         "- {when: x wrote, reply: no score}\n" + REPLIES, encoding="utf-8"
     )

@@ -37,7 +37,7 @@ def evaluate(data: Any, columns: Any = "helpful", **options: Any) -> judge.Resul
     return judge.evaluate(data, judge_columns=columns, cache=False, **options)
 
 
-def test_means_tests_and_agreement_are_those_of_pandas_and_scipy() -> None:
+def test_means_tests_and_agreement_equal_pandas_and_scipy() -> None:
     data = frame()
     result = evaluate(data, scale="1-5")
     for system, mean in data.groupby("system").helpful.mean().items():

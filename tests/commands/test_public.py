@@ -263,7 +263,7 @@ def test_a_prompt_of_two_texts() -> None:
 # Progress
 
 
-def test_progress_is_shown_where_it_is_wanted(
+def test_progress_is_shown_if_requested(
     frame: Frame, solved: judge.Criterion, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run(frame, solved)
@@ -286,7 +286,7 @@ def test_a_function_is_called_with_the_progress(frame: Frame, solved: judge.Crit
 # Afterwards
 
 
-def test_scores_are_joined_to_the_frame_as_it_is(frame: Frame, solved: judge.Criterion) -> None:
+def test_scores_are_joined_to_the_unchanged_frame(frame: Frame, solved: judge.Criterion) -> None:
     joined = run(frame, solved).join(frame)
     assert list(joined.index) == [7, 8, 9]
     assert joined.drop(columns="solved").equals(frame)

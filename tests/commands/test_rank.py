@@ -122,7 +122,7 @@ def test_a_tie_fails_if_ties_are_not_allowed() -> None:
     assert result.table.scores == ()
 
 
-def test_a_tie_counts_half_where_it_is_allowed(tmp_path: Path) -> None:
+def test_a_tie_counts_half_if_it_is_allowed(tmp_path: Path) -> None:
     path = tmp_path / "with_ties.jinja"
     path.write_text(
         "---\nscale: {labels: [A, B, C], values: [1, 0, 0.5]}\n---\n"

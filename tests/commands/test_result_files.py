@@ -70,7 +70,7 @@ def changed(tmp_path: Path, name: str, change: Callable[[Any], None]) -> Path:
 
 
 @pytest.mark.parametrize("name", TEXTS)
-def test_scores_are_those_of_the_same_table(name: str, tmp_path: Path) -> None:
+def test_scores_equal_those_of_the_same_table(name: str, tmp_path: Path) -> None:
     tool, scores = TEXTS[name]
     result = evaluate(FILES / name)
     assert f"Read as a result file of {tool}." in map(str, result.info.remarks)

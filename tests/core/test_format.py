@@ -18,7 +18,7 @@ def test_characters_a_terminal_or_page_obeys_are_written_out() -> None:
     )
 
 
-def test_harmless_text_stays_as_it_is() -> None:
+def test_harmless_text_is_unchanged() -> None:
     text = "tab\tline\nend 한국어 日本語 עברית\u200f é 👩‍👩‍👧"
     assert format.escape_controls(text) == text
     assert format.escape_controls("a\r\nb") == "a\nb"

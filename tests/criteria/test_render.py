@@ -461,7 +461,7 @@ def test_comparisons_are_decided_on_one_material(language: str) -> None:
 
 
 @pytest.mark.parametrize("values", [(0.0, 1.0), (1.0, 0.0)])
-def test_a_predicate_says_which_answer_it_is_about(values: tuple[float, float]) -> None:
+def test_a_predicate_names_the_answer_it_is_about(values: tuple[float, float]) -> None:
     one = replace(criteria.load("coherence"), scale=Scale(("low", "high"), values), form="decision")
     right = one.scale.labels[values.index(1.0)]
     assert ending(one) == f'Judge whether this statement is true: the right answer is "{right}".'
@@ -677,7 +677,7 @@ def test_failures_name_the_line_of_the_users_template(custom: Load, line: str, s
     assert message.endswith("(item 'alder')")
 
 
-def test_a_missing_variable_fails_where_it_is_read() -> None:
+def test_reading_a_missing_variable_fails() -> None:
     one = criteria.load("relevance")
     message = failure(one, Sample("i", "s", "o", where="data.csv:3"))
     assert (

@@ -45,11 +45,11 @@ def work(url, folder, places, texts):
     )
     asyncio.run(run())
     cache.close()
-    found = sorted(
+    plain_rows = sorted(
         (r.item, r.column, *((str(r.value), r.provenance.method) if isinstance(r, Score) else (r.error, r.raw)))
         for r in rows
     )
-    (Path(folder) / "found.json").write_text(json.dumps(found))
+    (Path(folder) / "rows.json").write_text(json.dumps(plain_rows))
 
 for line in sys.stdin:
     if not (pid := os.fork()):
@@ -101,7 +101,7 @@ def starter(chat_server: Any) -> Iterator[Starter]:
 def finished(starter: Starter, folder: Path) -> Any:
     starter.start(folder)
     assert starter.status() == 0
-    return json.loads((folder / "found.json").read_text())
+    return json.loads((folder / "rows.json").read_text())
 
 
 def text(messages: Iterable[Any]) -> str:

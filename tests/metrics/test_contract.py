@@ -108,7 +108,7 @@ def test_columns_are_signed_and_bounded(name: str) -> None:
 
 
 @with_each
-def test_a_row_per_sample_and_column_then_those_of_whole_systems(name: str) -> None:
+def test_rows_of_samples_come_before_rows_of_whole_systems(name: str) -> None:
     samples = [
         Sample("1", "a", TEXTS[0], source=TEXTS[0], references=(TEXTS[0],)),
         Sample("1", "b", TEXTS[1]),

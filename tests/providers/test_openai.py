@@ -655,7 +655,7 @@ def answered_by(
     return caught.value
 
 
-def test_a_reply_in_drops_is_given_up_as_a_whole() -> None:
+def test_a_reply_in_drops_times_out_as_a_whole() -> None:
     """Each byte comes in time, and the reply never."""
 
     def drip(connection: socket.socket) -> None:
@@ -677,7 +677,7 @@ def test_a_reply_in_drops_is_given_up_as_a_whole() -> None:
         b"HTTP/1.1 429 Slow\r\nretry-af",
     ],
 )
-def test_a_server_that_falls_silent_is_given_up(first_bytes: bytes) -> None:
+def test_a_server_that_falls_silent_times_out(first_bytes: bytes) -> None:
     given_up = threading.Event()
 
     def stall(connection: socket.socket) -> None:

@@ -304,7 +304,7 @@ def test_a_recording_that_grows_or_is_replaced_is_read_as_it_was(tmp_path: Path)
         assert len(now) == 3
 
 
-def test_a_reply_that_contradicts_its_tokens_is_refused_where_it_is_to_answer(
+def test_a_reply_that_contradicts_its_tokens_is_refused_when_it_answers(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "calls.jsonl"

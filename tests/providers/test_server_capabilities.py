@@ -333,7 +333,7 @@ def test_twenty_alternatives_are_not_lowered_for_a_model_that_reasons(
 # Response format.
 
 
-def test_a_response_format_goes_out_as_it_is(
+def test_a_response_format_is_sent_unchanged(
     chat_server: Any, reply: Callable[..., Answer]
 ) -> None:
     chat_server.answer = reply

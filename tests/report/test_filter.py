@@ -45,7 +45,7 @@ def run(data: Any, **options: Any) -> Result:
     return judge.evaluate(data, ["coherence"], **kind)
 
 
-def test_filtered_numbers_equal_those_of_a_run_on_the_subset() -> None:
+def test_filtered_numbers_equal_a_run_on_the_subset() -> None:
     whole, alone = run(rows()).where(channel="email"), run(rows(), where={"channel": "email"})
     for name in ("estimates", "comparisons", "overall", "drivers", "rated", "matrices", "repeats"):
         assert getattr(whole, name) == getattr(alone, name), name
@@ -64,7 +64,7 @@ def test_filtering_a_panel_and_a_ranking() -> None:
     assert ranked.rankings == judge.rank(rows()[24:], **first).rankings
 
 
-def test_a_stored_run_has_the_columns_and_says_which_rows_are_shown(tmp_path: Path) -> None:
+def test_a_stored_run_has_the_columns_and_names_the_rows_shown(tmp_path: Path) -> None:
     run(rows(), out=tmp_path)
     shown = load(tmp_path).where(channel=["email"], system="a")
     assert {(s.extra["channel"], s.system) for s in shown.table.samples} == {("email", "a")}

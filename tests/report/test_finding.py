@@ -414,12 +414,11 @@ def test_a_ranking_names_the_winner_and_whether_the_intervals_overlap(ranking: R
     apart = replace(first, low=0.99, high=1.0)
     clear = replace(ranking, rankings=(replace(even, standings=(apart, *ranked.standings[1:])),))
     assert finding(clear)[1].endswith("; the intervals do not overlap.")
-    assert finding(ranking)[:3] == (
-        f"No system clearly leads on overall: {first.system} has the highest strength, "
-        "strength 0.31 [−0.10, 0.80] over 3 items",
-        f"{second.system} follows with strength 0.14.",
-        "Strengths decide, not win rates: the systems met different opponents.",
-    )
+    headline, detail, reason = finding(ranking)[:3]
+    assert f"{first.system} has the highest strength" in headline
+    assert "0.31 [−0.10, 0.80]" in headline
+    assert detail == f"{second.system} follows with strength 0.14."
+    assert reason.startswith("Strengths decide, not win rates")
 
 
 @pytest.mark.parametrize(

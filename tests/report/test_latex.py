@@ -170,7 +170,7 @@ def test_that_no_model_judged_is_a_comment(tested: Result) -> None:
     ("better", "head"),
     [("higher", "error $\\uparrow$"), ("lower", "error $\\downarrow$"), ("", "error")],
 )
-def test_an_arrow_says_which_end_is_good(better: str, head: str) -> None:
+def test_an_arrow_marks_the_better_end(better: str, head: str) -> None:
     assert f"{{}}system & {head} \\\\\n" in _one("a", better, 0.5, None, None)
 
 

@@ -63,7 +63,7 @@ def test_the_overall_score_comes_first_and_orders_the_systems(tested: Result) ->
     assert board.rows["good", "overall"].mean == tested.estimates["good", "overall"].value
 
 
-def test_a_place_is_one_more_than_the_number_of_significantly_better_systems(
+def test_a_rank_is_one_more_than_the_number_of_significantly_better_systems(
     tested: Result,
 ) -> None:
     board = build_leaderboard(tested)

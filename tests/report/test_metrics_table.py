@@ -66,7 +66,7 @@ def within_items(data: pd.DataFrame, values: str, ratings: str) -> float:
     return float(np.mean(by_item))
 
 
-def test_values_are_those_of_scipy(data: pd.DataFrame, validation: Any) -> None:
+def test_values_equal_scipy(data: pd.DataFrame, validation: Any) -> None:
     values_by_row = {
         row[0].text: [cell.value for cell in row[1:]] for row in table_of(validation).rows
     }

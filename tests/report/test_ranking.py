@@ -187,7 +187,7 @@ def test_csv_has_a_row_per_standing(ranking: Result) -> None:
         }
 
 
-def test_a_stored_ranking_is_shown_as_it_was(ranking: Result, tmp_path) -> None:
+def test_a_stored_ranking_is_shown_unchanged(ranking: Result, tmp_path) -> None:
     ranking.save(tmp_path)
     for format in FORMATS:
         assert load(tmp_path).report(format) == ranking.report(format)

@@ -292,7 +292,7 @@ def test_one_win_and_nine_ties_make_no_lead() -> None:
 
 
 @pytest.mark.parametrize(("first", "second"), [(1.0, 0.0), (0.0, 1.0)])
-def test_a_judge_that_prefers_a_place_ranks_nothing(first: float, second: float) -> None:
+def test_a_judge_that_prefers_a_position_ranks_nothing(first: float, second: float) -> None:
     verdicts = [
         ("better", item, a, b, first, second)
         for item in range(6)

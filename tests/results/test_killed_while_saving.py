@@ -30,7 +30,7 @@ def contents(folder):
 
 old, new = made("old", "one text"), made("new", "another text")
 of_old, of_new = contents(place / "old"), contents(place / "new")
-found = []
+outcomes = []
 for last in range(1, 1000):
     out = place / "out"
     shutil.rmtree(out, ignore_errors=True)
@@ -57,10 +57,10 @@ for last in range(1, 1000):
     loaded = load(out).table.systems
     new.save(out, overwrite=True)
     left_over = sorted(str(path.relative_to(out)) for path in out.rglob("*") if path.name not in of_new)
-    found.append([sorted(runs), list(loaded), left_over])
+    outcomes.append([sorted(runs), list(loaded), left_over])
     if status == 0:
         break
-print(json.dumps(found))
+print(json.dumps(outcomes))
 """
 
 

@@ -299,7 +299,7 @@ def test_zero_mass_on_the_scale_is_an_error_and_not_a_score(reply: list[Place | 
 
 
 @pytest.mark.parametrize("start", [-1, 1, 7])
-def test_a_place_outside_of_the_tokens_is_an_error(start: int) -> None:
+def test_a_position_outside_of_the_tokens_is_an_error(start: int) -> None:
     with pytest.raises(ParseError, match="outside"):
         from_logprobs(tokens("4"), start, "4", FIVE)
 

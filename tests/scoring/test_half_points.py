@@ -152,7 +152,7 @@ def test_half_points_that_are_not_asked_for_are_weighed_only_if_one_is_written()
     assert value == pytest.approx(4.45)
 
 
-def test_a_decimal_comma_is_weighed_as_it_is_read() -> None:
+def test_a_decimal_comma_is_weighted_and_parsed_alike() -> None:
     value, shares = weigh(
         STEPS.scale, ("4", {"4": 1.0}), (",", {",": 1.0}), ("5", {"5": 0.8, " but": 0.2})
     )

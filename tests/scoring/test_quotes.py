@@ -123,7 +123,7 @@ def test_a_quotation_is_found_literally_or_not_at_all(
 
 
 @given(st.text(max_size=30), st.lists(st.text(max_size=6), max_size=4))
-def test_marks_leave_the_text_as_it_is(text: str, quotes: list[str]) -> None:
+def test_marks_do_not_change_the_text(text: str, quotes: list[str]) -> None:
     pieces = marked(text, [(quote, str(n)) for n, quote in enumerate(quotes)])
     assert "".join(piece.text for piece in pieces) == text
     for n, quote in enumerate(quotes):
@@ -202,7 +202,7 @@ def test_a_run_stores_and_shows_quotations(weighting: Any, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("structured", [False, True])
-def test_a_quotation_that_no_text_has_is_shown_as_such(structured: bool, tmp_path: Path) -> None:
+def test_a_quotation_that_is_in_no_text_is_not_marked(structured: bool, tmp_path: Path) -> None:
     (tmp_path / "true.yaml").write_text("question: Is it true?\ncite: true\n", encoding="utf-8")
 
     def script(request: Any) -> str:

@@ -60,7 +60,7 @@ def test_a_template_that_asks_for_too_much_on_one_row_is_refused_there() -> None
             render(criterion, {**ROW, "item": "b", "output": "go"})
 
 
-def test_a_prompt_ends_as_soon_as_it_is_too_long() -> None:
+def test_rendering_stops_as_soon_as_a_prompt_is_too_long() -> None:
     endless = (
         "{% for a in range(99999) %}{% for b in range(99999) %}{{ output }}{% endfor %}{% endfor %}"
     )

@@ -149,7 +149,7 @@ def test_terminal_codes_in_texts_are_escaped(steering: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_pipe_gets_the_text_as_it_is(steering: Path) -> None:
+def test_a_pipe_gets_the_unchanged_text(steering: Path) -> None:
     words = json.dumps([["criteria", "render", "relevance", "rows.jsonl"]])
     command = [sys.executable, "-c", COMMANDS, words]
     done = subprocess.run(command, cwd=steering, capture_output=True, check=True)

@@ -268,10 +268,8 @@ def test_strength_with_equal_items_has_the_model_standard_error() -> None:
 
 def test_the_method_names_the_interval() -> None:
     ranking = _only(_random("ab", 5, seed=0), "ab")
-    assert (
-        ranking.method
-        == "95% over items, with Student's t: Wilson's score for win rates, sandwich errors for strengths"
-    )
+    assert "Wilson's score for win rates" in ranking.method
+    assert "sandwich errors for strengths" in ranking.method
 
 
 def test_wins_losses_ties_and_flips_by_hand() -> None:

@@ -63,7 +63,7 @@ def counts(agreement: PassAgreement) -> tuple[int, int, int, int]:
 
 
 @given(st.lists(st.tuples(st.sampled_from([2, 3.9, 4, 5]), st.integers(1, 5)), min_size=1))
-def test_rates_and_kappa_equal_those_of_the_four_counts(pairs: list[tuple[float, int]]) -> None:
+def test_rates_and_kappa_follow_from_the_four_counts(pairs: list[tuple[float, int]]) -> None:
     scores, ratings = zip(*pairs, strict=True)
     agreement = compared(scores, ratings)
     both = sum(score >= 4 and rating >= 4 for score, rating in pairs)

@@ -192,7 +192,7 @@ def test_another_scale_is_not_compared() -> None:
     assert comparison.incomparable == (("c", "its scale was 1–5 and is open"),)
 
 
-def test_the_weighted_overall_is_compared_where_it_is_the_same() -> None:
+def test_the_weighted_overall_is_compared_if_it_is_the_same() -> None:
     values: Values = {("x", "c"): [1, 3, 5], ("x", "d"): [1, 2, 3]}
     before, after = (
         table(values, columns=(C, D)),

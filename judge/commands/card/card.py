@@ -1,4 +1,4 @@
-"""The data of a judge card, the card, and what both are made of.
+"""The data of a judge card, the card, and the parts of both.
 
 `sensitivity_table` computes how changes to a text change its scores: how often by at least half a
 step, and by how much on average. `apply_holm` corrects the findings of all probes and puts each

@@ -104,9 +104,9 @@ async def audit_async(
 
     `probes` are `sensitivity` (does each criterion notice its own damage and no other), `bias`
     (position, length, copying, own family, wording of the prompt, scale, chance) and `injection`
-    (does a text's instruction work). The other arguments are those of `judge.evaluate`, with one
-    judge as `model`. `out` stores the card as `card.md`, `.html` and `.json`, and the run of the
-    changed texts in `changed`.
+    (does a text's instruction work). The other arguments are as in `judge.evaluate`, with one judge
+    as `model`. `out` stores the card as `card.md`, `.html` and `.json`, and the run of the changed
+    texts in `changed`.
 
     Raises JudgeError for wrong arguments or data and for a failing endpoint.
     """

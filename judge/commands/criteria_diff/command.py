@@ -100,7 +100,7 @@ def diff(
     texts (of one `item` or `system`) and the tokens. With a judge (`model`, or `replay`), score all
     texts with both: how far scores change, which orders flip, and which criterion agrees better
     with people's ratings in the column `human` (default: the criterion's name). The other arguments
-    are those of `judge.evaluate`.
+    are as in `judge.evaluate`.
 
     Raises JudgeError.
     """

@@ -46,7 +46,7 @@ def improve(
     `human` names them (default: the criterion's name). `writer` writes the `revisions` and is the
     judge by default. They are tried on a third of the items; the best one is tested on the others.
     `output` is the file to write if it agrees significantly better with people, `out` a folder for
-    all revisions. The other arguments are those of `judge.evaluate`.
+    all revisions. The other arguments are as in `judge.evaluate`.
 
     Raises JudgeError. A failed judgment or an unusable revision raises nothing; the result counts
     them.

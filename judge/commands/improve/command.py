@@ -396,7 +396,7 @@ async def _ask_writer(
     """Return the writer's reply for each revision, or why it cannot be used.
 
     A reply that holds no usable revision is asked for again, once, with what is wrong with it. If
-    the second one holds none either, another call of the command asks for it anew.
+    the second one holds none either, another call of the command asks again.
     """
     wording = plan.wording
     criterion = wording.criterion

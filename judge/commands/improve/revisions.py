@@ -253,7 +253,7 @@ def _parse_object(reply: str) -> dict[str, Any]:
 
 
 def _check_parts(question: str, level_parts: Sequence[str], reply: str) -> None:
-    """Raise ParseError for text that cannot stand in a criterion's file."""
+    """Raise ParseError for text that a criterion's file cannot hold."""
     parts = [question, *level_parts]
     if any(sign in part for part in parts for sign in _SYNTAX):
         raise ParseError("holds template syntax", reply)

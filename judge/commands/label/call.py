@@ -48,7 +48,7 @@ def label(
     Prints an address on this machine for each of the `raters` and serves it until everything is
     rated, or until you interrupt it. Each rating is saved in the file `output` at once, so the same
     call resumes. `items` is a number of random items, `repeat` the share of texts that each rater
-    rates twice; with `pairwise`, raters compare two texts. The other arguments are those of
+    rates twice; with `pairwise`, raters compare two texts. The other arguments are as in
     `judge.evaluate`.
 
     The result has a row per rating, for `judge.evaluate(..., ratings=...)`. Raises JudgeError.
@@ -94,7 +94,7 @@ def serve(labelling: Labelling) -> None:
         thread.start()
         lines = [f"{rater}: {server.url(rater)}" for rater in labelling.raters]
         lines.append(f"Ratings go to {labelling.output}. Interrupt to end.")
-        # The raters need the addresses while the call goes on.
+        # The raters need the addresses while the call runs.
         print(*lines, sep="\n", flush=True)  # noqa: T201
         try:
             _wait_for_ratings(labelling)

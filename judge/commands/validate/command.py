@@ -63,8 +63,8 @@ def validate(
 
     The judges of `others` are compared with the same ratings on the texts that both runs have, and
     with each other. `ratings` are people's, in a file, a DataFrame or a list of dicts; they replace
-    those of the same criteria in the first run. `rating_criterion` is their criterion, if they name
-    none. `where` selects texts: {"lang": "ja"}. `level` is the correlation that reports show:
+    the first run's ratings on the same criteria. `rating_criterion` is their criterion, if they
+    name none. `where` selects texts: {"lang": "ja"}. `level` is the correlation that reports show:
     within-items, all-texts or systems. `calibrate` also estimates the systems' means on people's
     scale. `epsilon` is the judge's advantage in the alternative annotator test.
 

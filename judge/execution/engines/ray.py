@@ -393,7 +393,7 @@ class RayEngine:
             raise self._failure
         if not enough(worker.ready for worker in self._workers):
             raise Refused(
-                f"{option('engine', 'ray')}: none of {len(self._workers)} workers had a place "
+                f"{option('engine', 'ray')}: none of {len(self._workers)} workers started "
                 f"within {seconds:.0f} s: the cluster has no room, or its nodes' ports are not "
                 "open to this machine; see ray status",
                 stops="always",

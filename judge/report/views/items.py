@@ -721,7 +721,7 @@ def _shown_value(value: Any, *, is_list: bool) -> str:
 
 
 def _tags(sample: Sample, others: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Yield the short values of the data's own columns, except those of `others`."""
+    """Yield the short values of the data's own columns, except the columns `others`."""
     for name, value in sample.extra.items():
         if name in others or not isinstance(value, str | int | float):
             continue

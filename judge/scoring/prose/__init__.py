@@ -5,7 +5,7 @@ it quotes. Each sentence may name a score (`forms`) or assert one (`english`, `k
 `chinese`); the first or last may be nothing but the score. The reply has a score if all of these
 agree on one. Words that are not on the closed lists of these modules give no score, but take none
 away either: the reply "Score: 3. With better links, I would give it a 5." has the score 3. See
-docs/decisions/0054-a-reply-is-read-only-where-it-is-plain.md.
+docs/decisions/0054-a-reply-is-read-only-if-it-is-plain.md.
 """
 
 from __future__ import annotations

@@ -547,7 +547,7 @@ def test_workers_that_all_die_stop_the_run(connected: Any) -> None:
 
 
 @on_ray
-def test_a_request_that_kills_workers_is_given_up_and_the_others_are_not(connected: Any) -> None:
+def test_only_a_request_that_kills_workers_is_abandoned(connected: Any) -> None:
     """It is alone with the worker at last, which by then has died for nothing else several times in a row."""
 
     async def answer(one: Request) -> Response:

@@ -331,11 +331,11 @@ class Telling:
         pass
 
 rows = [{"item": "1", "source": "A text.", "output": "A summary."}]
-found = judge.evaluate(
+result = judge.evaluate(
     rows, ["coherence"], model=Telling(), engine="ray", metrics=[], cache=False, weighting="single"
 )
 import ray
-print([score.value for score in found.table.scores], ray.is_initialized())
+print([score.value for score in result.table.scores], ray.is_initialized())
 """
     for name in ("RAY_ADDRESS", "RAY_USAGE_STATS_ENABLED"):
         monkeypatch.delenv(name, raising=False)

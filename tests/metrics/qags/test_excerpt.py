@@ -36,7 +36,7 @@ def at_most(count: int) -> Callable[[Excerpt], bool]:
         (6, "closed"),
     ],
 )
-def test_the_themes_sentence_and_its_neighbours_are_shown_as_far_as_they_fit(
+def test_the_themes_sentence_and_its_neighbours_are_shown_if_they_fit(
     room: int, shown: str
 ) -> None:
     passage = excerpt(RIVER, "closed", at_most(room))

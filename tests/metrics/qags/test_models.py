@@ -207,7 +207,7 @@ def by_all_spans(
 
 
 @pytest.mark.parametrize("beams", [1, 4])
-def test_questions_equal_those_of_transformers_one_by_one(t5: str, beams: int) -> None:
+def test_questions_equal_transformers_one_by_one(t5: str, beams: int) -> None:
     written = generator(t5, beams=beams).questions(ASKED)
     assert written == one_by_one(t5, ASKED, beams)
     assert len(set(written)) > len(ASKED) // 2, (
