@@ -316,7 +316,7 @@ def test_a_preference_has_to_be_shown(folder: pytest.Pytester) -> None:
             assert "not preferred by coherence: −3" in repr(worse)
 
         @pytest.mark.judge(model=said({"One.": {4: 0.5, 5: 0.5}, "Two.": {4: 0.6, 5: 0.4}}), weighting="samples")
-        def test_what_is_not_told_apart_is_not_preferred(judge):
+        def test_a_difference_that_is_not_significant_is_not_preferred(judge):
             for one, other in (("One.", "Two."), ("Two.", "One.")):
                 preference = judge.prefers(one, over=other, criterion="coherence", source="A.")
                 assert not preference

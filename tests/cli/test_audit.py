@@ -74,7 +74,7 @@ def test_a_card_on_the_console_and_in_a_folder(judge: Callable[..., Any]) -> Non
     assert Path("audit/changed/report.html").exists()
 
 
-def test_quiet_says_where_the_card_is_and_nothing_else(judge: Callable[..., Any]) -> None:
+def test_quiet_prints_only_the_path_of_the_card(judge: Callable[..., Any]) -> None:
     done = judge(
         "audit",
         "data.jsonl",
@@ -93,7 +93,7 @@ def test_quiet_says_where_the_card_is_and_nothing_else(judge: Callable[..., Any]
     assert card["info"]["texts"] == 2
 
 
-def test_a_plan_names_data_and_judge_and_the_folder_goes_by_the_data(
+def test_a_plan_names_data_and_judge_and_the_folder_is_named_after_the_data(
     judge: Callable[..., Any],
 ) -> None:
     Path("run.yaml").write_text(

@@ -33,7 +33,7 @@ def test_charts_go_into_the_runs_folder(run: Path, command: Callable[..., Any]) 
     assert all(Path(name).read_text("utf-8").startswith("<svg ") for name in done.out.split())
 
 
-def test_or_where_they_are_wanted(run: Path, command: Callable[..., Any]) -> None:
+def test_charts_are_written_to_the_requested_path(run: Path, command: Callable[..., Any]) -> None:
     assert (
         "here/chrf.svg" in command("report", run, "--format", "svg", "--output", "here").out.split()
     )

@@ -64,7 +64,7 @@ def test_who_is_meant(name: str, base_url: str | None, meant: tuple[str, str, st
     assert (provider.name, provider.model, provider.endpoint) == meant
 
 
-def test_replies_of_plain_models_are_found_where_they_were_kept() -> None:
+def test_the_cache_key_of_a_plain_model_is_that_of_the_first_release() -> None:
     """The key is that of the release before vendors had names."""
     config = load_config(given={"model": "gpt-5.4-mini"})
     provider = open_judge(config, config.model[0])

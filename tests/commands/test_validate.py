@@ -448,7 +448,7 @@ def test_validate_refuses_unusable_input(tmp_path: Path) -> None:
         judge.validate(tmp_path)
 
 
-def test_samples_given_as_such_keep_their_ratings() -> None:
+def test_samples_keep_their_ratings() -> None:
     samples = [
         Sample(
             row["item"],

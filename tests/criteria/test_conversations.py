@@ -167,7 +167,7 @@ def test_a_pair_shows_once_what_both_conversations_share() -> None:
     assert text.endswith("<A>\nGo to the museum.\n</A>\n<B>\nStay in.\n</B>")
 
 
-def test_a_pair_shows_each_conversation_from_where_they_differ() -> None:
+def test_a_pair_shows_each_conversation_from_the_first_difference() -> None:
     messages = [MESSAGES[0], {"role": "assistant", "content": "Walk."}, MESSAGES[2]]
     other = Sample("trip", "b", "Stay in.", extra={"messages": messages})
     assert prompt(PAIR, CHAT, other) == (

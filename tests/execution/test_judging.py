@@ -553,7 +553,7 @@ def test_each_typed_question_is_a_request_of_its_own(tmp_path: Path) -> None:
     assert {row.provenance.method for row in both.rows} == {"decisions"}  # type: ignore[union-attr]
 
 
-def test_a_temperature_is_only_unmet_where_it_made_a_score() -> None:
+def test_a_temperature_is_only_unmet_if_it_made_a_score() -> None:
     def script(request: Any) -> Reply:
         cold = request.params["temperature"] != 1
         return Response(

@@ -339,7 +339,7 @@ def test_a_list_that_is_nearly_json_is_read_and_each_claim_once(reply: str) -> N
     ]
 
 
-def test_a_claim_without_quotation_has_no_place() -> None:
+def test_a_claim_without_quotation_has_no_position() -> None:
     (parts,) = Splitter(
         Judge(lambda _: '{"claims": [{"claim": "It snowed.", "quote": null}]}', same_word), None
     ).split(["x"])

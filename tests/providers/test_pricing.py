@@ -30,7 +30,7 @@ def test_unknown_price_is_none_and_not_zero(model: str, url: str) -> None:
     assert cost_usd(model, url, Usage(10, 10)) is None
 
 
-def test_written_cache_tokens_cost_more_where_they_do() -> None:
+def test_written_cache_tokens_cost_more_if_the_vendor_charges_more() -> None:
     """gpt-6-luna, November 2026: $0.10 a million input tokens, $0.125 written to the cache."""
     url = "https://api.openai.com/v1"
     assert cost_usd(

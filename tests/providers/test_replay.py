@@ -167,7 +167,7 @@ def test_an_unwritable_recording_is_an_error_before_any_request(tmp_path: Path) 
     assert provider.seen == []
 
 
-def test_results_are_kept_where_the_recording_cannot_be(tmp_path: Path) -> None:
+def test_results_are_saved_although_the_recording_cannot_be(tmp_path: Path) -> None:
     calls, out = tmp_path / "new" / "calls.jsonl", tmp_path / "out"
 
     requests: list[Request] = []

@@ -28,7 +28,7 @@ def test_scripted_provider_records_its_requests() -> None:
     asyncio.run(provider.aclose())
 
 
-def test_probabilities_become_log_probabilities_where_they_are_wanted() -> None:
+def test_probabilities_become_log_probabilities_if_requested() -> None:
     provider = ScriptedProvider(lambda _: {"3": 0.25, "4": 0.75, "5": 0.0})
     tokens = ask(provider, user_request(top_logprobs=5)).choices[0].tokens
     assert tokens is not None

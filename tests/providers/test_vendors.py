@@ -253,7 +253,7 @@ def test_refusals_in_a_vendors_own_shape_teach(
     assert "response_format" in provider.learned["dropped"]
 
 
-def test_prices_are_known_where_the_vendor_publishes_them() -> None:
+def test_prices_are_known_if_the_vendor_publishes_them() -> None:
     used = Usage(prompt_tokens=1_000_000)
     assert cost_usd("claude-haiku-4-5", VENDORS["anthropic"].url, used) == pytest.approx(1.0)
     assert cost_usd("m", VENDORS["ollama"].url, used) is None

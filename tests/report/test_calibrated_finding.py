@@ -88,7 +88,7 @@ def test_the_console_has_both_columns(biased: judge.Result) -> None:
     assert "(30/60)" not in report
 
 
-def test_equal_systems_are_not_told_to_differ() -> None:
+def test_equal_systems_do_not_differ_significantly() -> None:
     result = run({"a": 0, "b": 0.8}, {"a": 3.0, "b": 3.0})
     headline, *_ = finding(result)
     assert headline == "On people's scale, no system differs significantly"

@@ -116,7 +116,7 @@ def test_a_claim_is_supported_from_the_threshold_of_the_signature() -> None:
         )
 
 
-def test_claims_of_the_references_have_no_place_in_the_output() -> None:
+def test_claims_of_the_references_have_no_position_in_the_output() -> None:
     (claim,) = checked(encode([Claim("c", 0.5, Span(0, 5), Span(0, 11))]))
     assert (claim.span, claim.evidence) == ((0, 5), "The council")
     (of_reference,) = checked(encode([Claim("c", 0.5, Span(0, 5), Span(4, 16))]), RECALL)

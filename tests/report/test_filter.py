@@ -75,7 +75,7 @@ def test_a_stored_run_has_the_columns_and_names_the_rows_shown(tmp_path: Path) -
     assert load(tmp_path / "part").estimates == shown.estimates
 
 
-def test_values_of_whole_systems_go_where_their_texts_do() -> None:
+def test_values_of_whole_systems_are_filtered_with_their_texts() -> None:
     whole = judge.evaluate(rows(), [], metrics=["bleu_corpus", "rouge"])
     columns = [
         column.name for column in whole.table.columns if column.name in whole.table.corpus_columns

@@ -239,7 +239,7 @@ def test_the_distribution_is_described() -> None:
     assert result.entropy == pytest.approx(-0.2 * math.log(0.2) - 0.8 * math.log(0.8))
 
 
-def test_the_emitted_token_counts_where_its_list_lacks_it() -> None:
+def test_the_emitted_token_counts_if_its_list_lacks_it() -> None:
     result = from_logprobs((Token("4", math.log(0.5), (("5", math.log(0.25)),)),), 0, "4", FIVE)
     assert result.distribution == pytest.approx({"4": 0.5, "5": 0.25})
 

@@ -154,7 +154,7 @@ def test_the_score_may_be_named_by_the_title() -> None:
     assert wrong == []
 
 
-def test_an_unknown_name_counts_only_where_the_title_is_unknown() -> None:
+def test_an_unknown_name_counts_only_if_the_title_is_unknown() -> None:
     assert find("Relevance: 4", "score", FIVE).label == "4"
     with pytest.raises(ParseError):
         find("Relevance: 4", "score", FIVE, "Coherence")

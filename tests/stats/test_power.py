@@ -80,7 +80,7 @@ def test_a_small_difference_has_a_sample_size_also_if_the_observed_one_is_large(
     tests=st.integers(1, 190),
     zeros=st.floats(0.0, 0.99),
 )
-def test_the_detectable_difference_is_where_the_power_is_crossed(
+def test_the_detectable_difference_reaches_the_power(
     items: int, sd: float, tests: int, zeros: float
 ) -> None:
     spread = Spread(items, 0.0, sd, ALPHA / tests, zeros)

@@ -94,7 +94,7 @@ def test_the_judges_scale_does_not_matter(factor: float, shift: float, seed: int
     assert ends[0] == pytest.approx(ends[1], abs=1e-6)
 
 
-def test_a_judge_who_goes_against_people_does_not_count() -> None:
+def test_a_judge_that_ranks_against_people_does_not_count() -> None:
     y, f, more = drawn()
     result = powered(y, -f, -more)
     assert (result.weight, result.estimate) == (0.0, result.people)

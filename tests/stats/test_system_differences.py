@@ -76,7 +76,7 @@ def test_pairs_of_systems_are_sorted_with_described_estimates(metric_table: Make
     assert (comparison.column, comparison.note) == ("m", "")
 
 
-def test_p_is_scipys_where_items_are_few(only: Make) -> None:
+def test_p_equals_scipy_for_few_items(only: Make) -> None:
     values = _scores({"a": 0.6, "b": 0.0}, 9, seed=3)
     (difference,) = only(values).differences
     theirs = scipy_stats.permutation_test(

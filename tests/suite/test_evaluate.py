@@ -677,7 +677,7 @@ def test_agreement_that_is_undefined_is_an_error(make: Any) -> None:
     assert "rating for relevance" in unrated.reason
 
 
-def test_agreement_within_items_is_the_level_where_there_are_several_systems(make: Any) -> None:
+def test_agreement_within_items_is_the_level_for_several_systems(make: Any) -> None:
     human = {
         (item, system): float(rank)
         for item, system in texts(40, "a", "b", "c")

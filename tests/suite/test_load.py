@@ -206,7 +206,7 @@ def test_anchors_and_merged_keys(write: Write, errors_of: Callable[..., list[str
     ]
 
 
-def test_a_criterion_may_be_left_out_where_there_is_one(write: Write) -> None:
+def test_a_criterion_may_be_left_out_if_there_is_one(write: Write) -> None:
     one = load(write("data: data.jsonl\ncriteria: mine.jinja\ncases: [{expect: {min: 3}}]\n"))
     assert one.cases[0].criterion == "mine.jinja"
     named = load(

@@ -287,7 +287,7 @@ def test_spacy_reads_as_much_as_its_model_may(monkeypatch: pytest.MonkeyPatch) -
         ({"spacy", "en_core_web_trf", "en_core_web_lg"}, "en_core_web_trf"),
     ],
 )
-def test_english_goes_by_the_largest_model_that_is_installed(
+def test_english_uses_the_largest_installed_model(
     monkeypatch: pytest.MonkeyPatch, installed: set[str], expected: str
 ) -> None:
     loaded = []
@@ -320,7 +320,7 @@ def test_a_broken_english_model_is_an_error(monkeypatch: pytest.MonkeyPatch) -> 
         Nouns().themes([PLAIN])
 
 
-def test_spacy_of_a_language_without_spaces_goes_by_nouns(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_spacy_of_a_language_without_spaces_uses_nouns(monkeypatch: pytest.MonkeyPatch) -> None:
     nlp = pipeline("交番/NOUN の/ADP 喫茶/NOUN 店/NOUN", [(0, 4)], [], lang="ja")
     monkeypatch.setitem(sys.modules, "spacy", SimpleNamespace(load=lambda name: nlp))
     answer_candidates._spacy.cache_clear()

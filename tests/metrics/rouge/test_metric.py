@@ -134,7 +134,7 @@ def test_signatures_say_which_rules_were_used() -> None:
         assert part in str(result.columns[0].signature)
 
 
-def test_signatures_name_alpha_only_where_it_changes_the_value() -> None:
+def test_signatures_name_alpha_only_if_it_changes_the_value() -> None:
     def signed(*references: str, **options: Any) -> set[str]:
         metric = Rouge(types=["rouge1", "lcs_mead"], alpha=0.2, values="f,p,r", **options)
         columns = metric.score([Sample("1", "a", "the cat sat", references=references)]).columns
