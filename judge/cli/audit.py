@@ -54,6 +54,10 @@ def audit_command(
 ) -> None:
     """Test a judge with controlled changes to your texts.
 
+    \b
+    Example:
+      judge audit replies.csv --model gpt-5.4-mini --criteria polite
+
     Reports which damage it notices, its biases, and whether injected instructions move it."""
     from judge.commands.card.card import PROBES
     from judge.commands.card.command import audit_estimate, plan_audit, run_audit

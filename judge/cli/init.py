@@ -61,6 +61,10 @@ def init_command(
 ) -> None:
     """Start a project that runs offline, or a suite.
 
+    \b
+    Example:
+      judge init my-project
+
     The project has data, a criterion, run.yaml, a suite and a CI job, and needs no key. Existing
     files are never overwritten. With --skill, write what an agent has to know about judge, for
     example into .claude/skills or .agents/skills. The other options are for --suite.

@@ -92,6 +92,10 @@ def label_command(
 ) -> None:
     """Rate texts in the browser, blind and in random order.
 
+    \b
+    Example:
+      judge label replies.csv --criteria polite --raters anna,ben
+
     Each rating is saved as it is made. Run the same command again to resume."""
     from judge.commands.label.command import prepare_labelling
     from judge.commands.label.server import LabelServer

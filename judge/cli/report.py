@@ -122,7 +122,12 @@ def report_command(
     export: tuple[str, ...],
     **options: Any,
 ) -> None:
-    """Show a stored run again, or draw its charts."""
+    """Show a stored run again, or draw its charts.
+
+    \b
+    Example:
+      judge report runs/first --worst 10
+    """
     from judge.commands.finished_runs import open_run
     from judge.config import load_config
     from judge.results.failures import WORST, failures_as_worst
@@ -268,6 +273,10 @@ def compare_command(
 ) -> None:
     """Show what changed between two runs.
 
+    \b
+    Example:
+      judge compare runs/old runs/new
+
     The runs are on the same texts; each change comes with a test. Exits with 0 whether or not
     something changed."""
     from judge.commands.compare.command import compare
@@ -326,6 +335,10 @@ def validate_command(
     **options: Any,
 ) -> None:
     """Compare a judge with human ratings.
+
+    \b
+    Example:
+      judge validate runs/first --ratings ratings.csv
 
     Also compares baselines that need no judge, and the human raters with each other."""
     from judge.commands.finished_runs import check_run

@@ -105,7 +105,12 @@ def run_command(
 def rank_command(
     data: Path, *, format: str, full: bool, quiet: bool, export: tuple[str, ...], **options: Any
 ) -> None:
-    """Compare the systems' texts two by two, and rank the systems."""
+    """Compare the systems' texts two by two, and rank the systems.
+
+    \b
+    Example:
+      judge rank replies.csv --systems old,new --model gpt-5.4-mini
+    """
     from judge.config import RankConfig
 
     _run(data, options, RankConfig, export, format=format, full=full, quiet=quiet)
@@ -199,6 +204,10 @@ def plan_command(
     **options: Any,
 ) -> None:
     """Estimate the requests, cost and time of a run. Sends nothing, and needs no key.
+
+    \b
+    Example:
+      judge plan replies.csv --model gpt-5.4-mini --criteria polite
 
     For the folder of a finished run, show which differences between systems its items can detect;
     with --detect or --pair, also how many items it takes to detect a difference."""

@@ -102,6 +102,10 @@ def suites_command(
 ) -> None:
     """Run suites and check their expectations.
 
+    \b
+    Example:
+      judge test replies.judge.yaml --replay calls.jsonl
+
     Exits with 0 if all cases pass, 1 if one fails, 2 if a suite could not run.
     """
     from judge.config import criterion_entries

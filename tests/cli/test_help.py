@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable
 from typing import Any
 
+import click
 import pytest
 from click.testing import CliRunner
 
@@ -84,6 +86,25 @@ def test_the_help_of_run_shows_an_example_and_ten_options_in_80_columns(
     assert re.findall(r"--[\w-]+", others) == ["--help", "--help-all"]
     assert "judge run replies.csv" in shown.partition("Common options:")[0]
     assert max(map(len, shown.splitlines())) <= 80
+
+
+@pytest.mark.parametrize(
+    "name", [row.name for row in COMMANDS if row.name not in ("criteria", "doctor")]
+)
+def test_the_help_of_a_command_has_an_example_that_it_accepts(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not `criteria` and `doctor`, which begin with their own commands."""
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = CliRunner().invoke(app, [name, "--help"]).output
+    _, _, after = shown.partition("Example:\n")
+    example = after.partition("\n\n")[0].replace("\\\n", "")
+    judge, typed, *words = shlex.split(example)
+    assert (judge, typed) == ("judge", name)
+    command = app.get_command(click.Context(app), name)
+    assert command is not None
+    # Raises UsageError for an unknown option, a missing value and words that are left over.
+    command.parse_args(click.Context(command), words)
 
 
 @pytest.mark.parametrize("name", ["run", "rank", "plan", "validate", "audit", "test"])
