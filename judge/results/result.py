@@ -664,8 +664,8 @@ def filter_texts(result: Result, values: samples.Values) -> Result:
     texts = plural(len(table.samples), "text")
     notes = [
         f"Shown are the texts with {samples.describe_filter(values)} alone, {len(matching):,} of "
-        f"{texts}: all means, intervals and tests are of these; requests, tokens, cost and time "
-        "are of the whole run."
+        f"{texts}: all means, intervals and tests are of these; requests, tokens, cost, time and "
+        "the run's other notices are of the whole run."
     ]
     if dropped:
         notes.append(

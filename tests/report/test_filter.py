@@ -71,6 +71,7 @@ def test_a_stored_run_has_the_columns_and_names_the_rows_shown(tmp_path: Path) -
     assert "Shown are the texts with channel=email, system=a alone, 8 of 48 texts" in shown.report(
         "markdown"
     )
+    assert "the run's other notices are of the whole run" in shown.info.notes[0]
     shown.save(tmp_path / "part")
     assert load(tmp_path / "part").estimates == shown.estimates
 
