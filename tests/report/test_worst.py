@@ -72,6 +72,19 @@ def test_texts_with_the_same_score_as_the_last_one_are_counted() -> None:
     assert json.loads(written(tied, 1, "json"))["ties"] == 2
 
 
+def test_the_order_of_texts_with_equal_scores_is_the_one_that_is_said() -> None:
+    result = replies()
+    polite = {"late": 4.0, "size": 3.0, "wet": 4.0}
+    scores = []
+    for score in result.table.scores:
+        value = 2.0 if score.column == "solved" else polite[score.item]
+        scores.append(replace(score, value=value))
+    tied = replace(result, table=replace(result.table, scores=tuple(scores)))
+    assert "ordered by their mean over the criteria, then as in the data" in written(tied, 1)
+    rows = csv.DictReader(written(tied, 3, "csv").splitlines())
+    assert [row["item"] for row in rows] == ["size", "late", "wet"]
+
+
 def test_each_row_of_csv_and_json_counts_the_other_texts_with_its_score() -> None:
     result = replies()
     values = {"late": 2.0, "size": 1.0, "wet": 2.0}

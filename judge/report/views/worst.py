@@ -78,7 +78,8 @@ def _ties_in_words(n_more: int) -> Iterator[str]:
     if n_more:
         yield (
             f"{plural(n_more, 'more text')} {'has' if n_more == 1 else 'have'} the same score as "
-            "the last one here; texts with equal scores are in the order of the data."
+            "the last one here; texts with equal scores are ordered by their mean over the "
+            "criteria, then as in the data."
         )
 
 
