@@ -43,7 +43,8 @@ from judge.text import DEFAULT_LANGUAGE
 MAX_LABELS = 1_000
 MAX_EXAMPLES = 20
 N_PARAPHRASES = 3
-_LONGEST_PARAPHRASE = 2_000  # characters
+LONGEST_PARAPHRASE = 2_000
+"""In characters."""
 _TEMPLATE_SYNTAX = ("{{", "{%", "{#", "}}", "%}", "#}")
 # Control characters but the line feed, and Unicode's line and paragraph separators.
 _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029]")
@@ -233,9 +234,9 @@ def read_paraphrases(texts: list[str]) -> list[str]:
     if wordings and len(wordings) != N_PARAPHRASES:
         raise ValueError(f"write {N_PARAPHRASES} wordings of the question, not {len(wordings)}")
     for number, wording in enumerate(wordings, 1):
-        if not wording or len(wording) > _LONGEST_PARAPHRASE:
+        if not wording or len(wording) > LONGEST_PARAPHRASE:
             raise ValueError(
-                f"wording {number} is empty, or has over {_LONGEST_PARAPHRASE:,} characters"
+                f"wording {number} is empty, or has over {LONGEST_PARAPHRASE:,} characters"
             )
         if any(sign in wording for sign in _TEMPLATE_SYNTAX) or _CONTROL.search(wording):
             raise ValueError(f"wording {number} has template syntax or control characters")

@@ -457,6 +457,25 @@ def render_drafting_prompt(
     return Prompt("", "", criterion.name, ({"role": "user", "content": text},))
 
 
+def render_paraphrasing_prompt(
+    criterion: Criterion, question: str, *, count: int, longest: int, problem: str, reply: str
+) -> str:
+    """Return the prompt that asks a model for `count` other wordings of a criterion's question.
+
+    After a useless reply, `reply` is its beginning and `problem` what is wrong with it. Raises
+    CriterionError.
+    """
+    render = layout_renderer(criterion, "paraphrases")
+    return render(
+        this=_view_of(criterion),
+        question=question,
+        count=count,
+        longest=f"{longest:,}",
+        problem=problem,
+        reply=reply,
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class PromptFile:
     """A prompt under test: a Jinja file that reads the data's columns."""

@@ -10,13 +10,16 @@ import numpy as np
 import pytest
 
 from judge.commands.card.card import ORIGINAL, AuditData, BiasFinding, apply_holm
+from judge.commands.card.perturbations import SHUFFLED
 from judge.commands.card.probes import (
     copying_bias,
     model_family,
     position_bias,
+    question_sensitivity,
     repeatability,
     scale_usage,
     self_preference,
+    sentence_order,
     verbosity_bias,
     wording_sensitivity,
 )
@@ -350,6 +353,45 @@ def test_wording_sensitivity_has_mean_difference_and_spread_per_text(make: Any) 
     )
     assert sensitivities["c", "spread between wordings"].estimate.p is None
     assert sensitivities["c", "label changes with the wording"].estimate == wilson_interval(7, 7)
+
+
+def test_other_questions_are_compared_as_other_layouts_are(make: Any) -> None:
+    values = {"c": [2, 3, 4, 2], "c~1": [3, 4, 5, 3], "c~2": [2, 3, 4, 2], "c~3": [1, 3, 4, 2]}
+    columns = tuple(make.column(name) for name in values)
+    samples = tuple(Sample(f"i{n}", ORIGINAL, "w") for n in range(4))
+    rows = [
+        make.score(f"i{n}", ORIGINAL, name, value)
+        for name, row in values.items()
+        for n, value in enumerate(row)
+    ]
+    table = Table(samples, columns, tuple(rows))
+    layouts = make.evidence(make.table({ORIGINAL: [3.0]}), wordings=table)
+    questions = make.evidence(make.table({ORIGINAL: [3.0]}), questions=table)
+    expected = [one.estimate for one in by_what(wording_sensitivity(layouts, 0)).values()]
+    findings = by_what(question_sensitivity(questions, 0))
+    assert [finding.estimate for finding in findings.values()] == expected
+    assert [name for _, name in findings] == [
+        "question 1",
+        "question 2",
+        "question 3",
+        "spread between questions",
+        "label changes with the question",
+    ]
+    assert not list(question_sensitivity(layouts, 0))
+
+
+def test_sentence_order_is_of_the_criteria_that_say_so(make: Any) -> None:
+    columns = (make.column("facts"), make.column("flow"))
+    original = [3.0, 4, 5, 3, 2, 4, 5, 3, 4, 3]
+    shuffled = [2.0, 4, 5, 3, 2, 4, 4, 3, 4, 3]
+    table = make.table({ORIGINAL: original, SHUFFLED: shuffled}, *columns)
+    evidence = make.evidence(table, order_free=frozenset({"facts"}))
+    (finding,) = sentence_order(evidence, 0)
+    assert (finding.criterion, finding.measure, finding.unit) == ("facts", SHUFFLED, "points")
+    (expected,) = mean_differences(np.array([shuffled]) - np.array([original]))
+    assert finding.estimate == expected
+    assert (finding.estimate.value, finding.estimate.n) == (pytest.approx(-0.2), 10)
+    assert not list(sentence_order(make.evidence(table), 0))
 
 
 def test_scale_use_counts_labels_and_the_ends(make: Any) -> None:

@@ -23,6 +23,7 @@ from judge.commands.card.command import (
     MAIN,
     NATURAL,
     PAIRS,
+    QUESTIONS,
     WORDINGS,
     AuditPlan,
     audit,
@@ -32,6 +33,7 @@ from judge.commands.card.command import (
     run_audit,
 )
 from judge.commands.card.perturbations import ATTACKS, CHANGES, CONTROL, NEUTRAL, inject
+from judge.commands.card.probes import IDENTICAL_SCORES
 from judge.config import load_config
 from judge.core.budget import Budget
 from judge.core.errors import (
@@ -91,7 +93,7 @@ def output_of(request: Request) -> str:
 
 def on(request: Request) -> str:
     """The criterion of a prompt."""
-    return "fluency" if "Fluency is about" in request.messages[0]["content"] else "coherence"
+    return "fluency" if "Fluency" in request.messages[0]["content"] else "coherence"
 
 
 def strict(request: Request) -> Reply:
@@ -134,11 +136,11 @@ def test_every_text_is_judged_once_by_each_criterion(
         for request in seen
         if "top_logprobs" in request.params and output_of(request) in AS_WRITTEN
     ]
-    plain = [
-        request
-        for request in weighed
-        if "You will judge one text" in request.messages[0]["content"]
-    ]
+    plain = []
+    for request in weighed:
+        content = request.messages[0]["content"]
+        if "You will judge one text" in content and f"{on(request).title()} is about" in content:
+            plain.append(request)
     about = Counter((on(request), output_of(request)) for request in plain)
     assert about == Counter((name, text) for name in TWO for text in AS_WRITTEN)
 
@@ -211,7 +213,7 @@ def test_attacks_of_several_scales_have_one_row_in_the_card(
 def test_biases_come_from_runs_of_their_own(whole: tuple[JudgeCard, list[Request]]) -> None:
     card, seen = whole
     assert {finding.probe for finding in card.findings} == {
-        "position", "verbosity", "extractiveness", "wording", "scale use", "repeats",
+        "position", "verbosity", "extractiveness", "wording", "wording of the criterion", "scale use", "repeats",
     }  # fmt: skip
     assert list(card.skipped)[:1] == ["self-preference"]
     (first,) = (
@@ -231,7 +233,7 @@ def test_biases_come_from_runs_of_their_own(whole: tuple[JudgeCard, list[Request
         assert sum(request.messages[0]["content"].startswith(words) for request in seen) == len(
             PLACES
         ) * len(TWO)
-    assert set(card.info["runs"]) == {MAIN, NATURAL, WORDINGS, *DRAWN, PAIRS}
+    assert set(card.info["runs"]) == {MAIN, NATURAL, WORDINGS, QUESTIONS, *DRAWN, PAIRS}
     assert card.info["natural_texts"] == 2 * len(PLACES)
 
 
@@ -378,7 +380,7 @@ def test_a_decision_endpoint_draws_nothing() -> None:
         card.skipped["repeats"]
         == "a decision endpoint returns probabilities and samples no replies"
     )
-    assert set(card.info["runs"]) == {MAIN, NATURAL, WORDINGS, PAIRS}
+    assert set(card.info["runs"]) == {MAIN, NATURAL, WORDINGS, QUESTIONS, PAIRS}
 
 
 def test_texts_of_one_system_alone_are_not_compared() -> None:
@@ -493,7 +495,7 @@ def test_one_deadline_is_for_all_runs(in_time: Callable[[Coroutine[Any, Any, Any
         "max_concurrency": 1000,
     }
     card = in_time(audit_async(ROWS, TWO, model=Slow(strict), **arguments))
-    assert len(card.info["runs"]) == 6
+    assert len(card.info["runs"]) == 7
     provider = Slow(strict)
     with pytest.raises(DeadlineReached):
         in_time(audit_async(ROWS, TWO, model=provider, deadline=65, **arguments))
@@ -529,7 +531,7 @@ def test_audit_estimate_is_one_line() -> None:
     audit_plan = ready_for(items=4)
     line = audit_estimate(audit_plan)
     assert line.startswith(
-        f"an audit of script on 4 items: {audit_plan.judgments:,} judgments in 6 runs"
+        f"an audit of script on 4 items: {audit_plan.judgments:,} judgments in 7 runs"
     )
     assert audit_plan.judgments == asyncio.run(run_audit(audit_plan)).info["judgments"]
 
@@ -567,7 +569,7 @@ def test_mistakes_are_errors_before_any_request(options: dict[str, Any], message
 
 def test_audit_ignores_the_metrics_of_the_configuration() -> None:
     audit_plan = ready_for(metrics=["rouge"], set={"rouge": {"stem": False}}, workers=2, items=1)
-    assert [run.metrics for run in audit_plan.runs.values()] == [{}] * 6
+    assert [run.metrics for run in audit_plan.runs.values()] == [{}] * 7
 
 
 def test_a_recording_of_two_judges_is_not_audited_as_one(tmp_path: Path) -> None:
@@ -625,11 +627,15 @@ def test_a_judge_that_scores_as_people_do_is_moved_by_nothing_around_the_text(
     card = audit(rows, ["fluency_5"], model="m", base_url=oracle, map=columns, cache=False)
     assert (card.failures, card.info["texts"]) == ({}, 5)
     assert {cell.mean_change.value for cell in card.attacks if cell.mean_change} == {0.0}
+    probes = ("wording", "wording of the criterion", "repeats")
     still = [
         finding
         for finding in card.findings
-        if finding.probe in ("wording", "repeats") or finding.measure.startswith("duplicated")
+        if finding.probe in probes or finding.measure.startswith("duplicated")
     ]
-    assert {finding.estimate.value for finding in still} == {0.0}
-    assert len({finding.probe for finding in still}) == 3
+    repeated = [finding for finding in still if finding.measure.startswith(IDENTICAL_SCORES)]
+    assert {finding.estimate.value for finding in repeated} == {1.0}
+    changes = [finding for finding in still if finding not in repeated]
+    assert {finding.estimate.value for finding in changes} == {0.0}
+    assert len({finding.probe for finding in changes}) == 4
     assert {cell.change for cell in card.cells if cell.targeted} >= {"truncated"}

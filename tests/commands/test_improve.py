@@ -24,7 +24,14 @@ from jinja2 import Environment, meta
 import judge
 from judge.commands.improve.command import plan_improvement, run_improvement
 from judge.commands.improve.record import Improvement, choose_wording, measure_gain
-from judge.commands.improve.revisions import Case, Rejected, read_wording, writing_prompts
+from judge.commands.improve.revisions import (
+    Case,
+    Rejected,
+    Revision,
+    read_wording,
+    revised,
+    writing_prompts,
+)
 from judge.config import load_config
 from judge.core.errors import BudgetReached, ConfigError, CriterionError, DataError
 from judge.core.records import Criterion, Request, Sample, Scale
@@ -275,6 +282,14 @@ def test_a_second_unusable_reply_names_the_writer_and_is_not_final(
     assert not result.trials[0].skipped
 
 
+def test_a_revision_drops_the_paraphrases_of_the_old_question() -> None:
+    wording = read_wording("relevance", None, "en")
+    text, criterion = revised(wording, Revision("Is it to the point?"), ())
+    assert wording.criterion.paraphrases
+    assert criterion.paraphrases == ()
+    assert "Is it to the point?" in text
+
+
 @pytest.mark.parametrize("language", ["ja", "ko", "zh"])
 def test_the_writer_is_asked_in_the_language_of_the_criterion(language: str) -> None:
     wording = read_wording("relevance", None, language)
@@ -290,15 +305,19 @@ def test_the_writer_is_asked_in_the_language_of_the_criterion(language: str) -> 
         assert '"question": "Q"' in prompt
 
 
-def test_the_prompts_of_all_languages_read_the_same_variables() -> None:
+@pytest.mark.parametrize("layout", ["wording.jinja", "paraphrases.jinja"])
+def test_the_prompts_of_all_languages_read_the_same_variables(layout: str) -> None:
     root = Path(__file__).parents[2] / "prompts"
+    environment = Environment()
+    environment.filters["fenced"] = str
     read = {}
     for folder in root.iterdir():
-        tree = Environment().parse((folder / "layouts" / "wording.jinja").read_text("utf-8"))
+        text = (folder / "layouts" / layout).read_text("utf-8")
+        tree = environment.parse(text)
         read[folder.name] = meta.find_undeclared_variables(tree)
     assert set(read) == {"en", "ja", "ko", "zh"}
     assert all(names == read["en"] for names in read.values())
-    assert {"cases", "reply", "problem"} <= read["en"]
+    assert {"reply", "problem"} <= read["en"]
 
 
 def test_a_revision_that_copies_a_rated_text_is_skipped(file: Path) -> None:

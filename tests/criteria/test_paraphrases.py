@@ -19,6 +19,7 @@ from judge.criteria import (
     with_questions,
 )
 from judge.criteria.render import Renderer
+from judge.text import detect_language
 
 WORDINGS = ["Is it kind?", "Does it treat people well?", "Is its tone respectful?"]
 FLOW = f"paraphrases: {WORDINGS}"
@@ -119,3 +120,20 @@ def test_only_the_first_paragraph_of_a_block_is_the_question() -> None:
     one_paragraph = BODY.replace("\n\n1: No.\n5: Yes.", "")
     assert own_question(criterion(body=one_paragraph)) == "Is it polite?\nRead every word."
     assert own_question(replace(asked, template="", question="Is it kind?")) == "Is it kind?"
+
+
+@pytest.mark.parametrize("language", languages())
+def test_built_in_criteria_have_three_paraphrases_of_about_equal_length(language: str) -> None:
+    for asked in builtin(language):
+        question = own_question(asked)
+        assert len(asked.paraphrases) == 3
+        for wording in asked.paraphrases:
+            assert detect_language([wording]) == language
+            assert 0.8 < len(wording) / len(question) < 1.3
+            # The words change; else it would test little.
+            assert not wording.startswith(question[:40])
+
+
+def test_only_support_by_a_source_ignores_the_order_of_sentences() -> None:
+    names = {asked.name for asked in builtin() if "sentence order" in asked.ignores}
+    assert names == {"consistency", "grounded"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from judge.commands.card.card import (
@@ -19,15 +19,19 @@ from judge.commands.card.card import (
     sensitivity_table,
 )
 from judge.commands.card.lines import Measurements, card_lines
-from judge.commands.card.perturbations import CONTROL
+from judge.commands.card.perturbations import CONTROL, SHUFFLED
 from judge.commands.card.probes import (
     FIRST,
     FLIPS,
+    QUESTION_WORDING,
+    SENTENCE_ORDER,
     copying_bias,
     position_bias,
+    question_sensitivity,
     repeatability,
     scale_usage,
     self_preference,
+    sentence_order,
     verbosity_bias,
     wording_sensitivity,
 )
@@ -41,6 +45,7 @@ _HALF = 0.5
 _NOTABLE_SHARES = {
     FLIPS: 0.1,
     "label changes with the wording": 0.1,
+    "label changes with the question": 0.1,
     "most used label": 0.75,
     "bottom": 0.75,
     "middle": 0.75,
@@ -247,7 +252,7 @@ def build_card(
     attack_cells = sensitivity_table(
         evidence, dict.fromkeys(attacks, ""), rises=True, control=CONTROL, seed=seed
     )
-    findings, without_finding = _findings(evidence, neutral, seed)
+    findings, without_finding = _findings(evidence, changes, neutral, seed)
     scoreless = _scoreless_criteria(evidence)
     skipped = dict(without_finding)
     texts = plural(len(evidence.originals), "text")
@@ -306,19 +311,38 @@ def _scoreless_criteria(evidence: AuditData) -> dict[str, str]:
 
 
 def _findings(
-    evidence: AuditData, neutral: Sequence[str], seed: int
+    evidence: AuditData, changes: Collection[str], neutral: Sequence[str], seed: int
 ) -> tuple[tuple[BiasFinding, ...], dict[str, str]]:
     """Return the findings of every requested bias, and why others have none."""
+    probes: dict[str, tuple[Iterator[BiasFinding], str]] = {}
     natural = evidence.natural
-    if not (neutral or natural or evidence.wordings or evidence.repeats or evidence.pairs):
-        return (), {}
+    if neutral or natural or evidence.wordings or evidence.repeats or evidence.pairs:
+        probes |= _bias_probes(evidence, neutral, seed)
+    if evidence.order_free and SHUFFLED in changes:
+        reason = "no text with shuffled sentences was scored"
+        probes[SENTENCE_ORDER] = (sentence_order(evidence, seed), reason)
+    findings: list[BiasFinding] = []
+    without_finding = {}
+    for name, (probe_findings, reason) in probes.items():
+        measured = list(probe_findings)
+        findings += measured
+        if not measured:
+            without_finding[name] = reason
+    return apply_holm(findings, evidence.columns), without_finding
+
+
+def _bias_probes(
+    evidence: AuditData, neutral: Sequence[str], seed: int
+) -> dict[str, tuple[Iterator[BiasFinding], str]]:
+    """Return the findings of each bias, and the reason if it has none."""
+    natural = evidence.natural
     no_family = "the data have no column `generator` with the model that wrote each text"
     if natural and any(sample.extra.get("generator") for sample in natural.samples):
         no_family = (
             f"no item has scored texts of both {evidence.model}'s family and another "
             "(column `generator`)"
         )
-    probes = {
+    return {
         "position": (
             position_bias(evidence, seed),
             "no pair of different texts was judged in both orders",
@@ -334,20 +358,16 @@ def _findings(
             "differently",
         ),
         "wording": (wording_sensitivity(evidence, seed), "no criterion has scores in two wordings"),
+        QUESTION_WORDING: (
+            question_sensitivity(evidence, seed),
+            "no criterion has scores with another question",
+        ),
         "scale use": (
             scale_usage(evidence),
             "no original has a score on a scale with ends or labels",
         ),
         "repeats": (repeatability(evidence, seed), "no text has two draws with a score"),
     }
-    findings: list[BiasFinding] = []
-    without_finding = {}
-    for name, (probe_findings, reason) in probes.items():
-        measured = list(probe_findings)
-        findings += measured
-        if not measured:
-            without_finding[name] = reason
-    return apply_holm(findings, evidence.columns), without_finding
 
 
 def _notes(

@@ -95,7 +95,9 @@ class AuditData:
     variants: its systems are ORIGINAL and the names of changes, neutral changes and attacks.
     `natural` has up to two texts of each item under their systems' names, with human ratings and
     `extra`. `wordings` has the originals, with columns `NAME`, `NAME~b` and `NAME~c` for other
-    wordings of the criterion. `repeats` maps a temperature to the originals with several draws each
+    wordings of the prompt. `questions` likewise has columns `NAME~1` to `NAME~3` for other wordings
+    of the criterion's own question, and `order_free` are the criteria whose scores must not depend
+    on the order of sentences. `repeats` maps a temperature to the originals with several draws each
     (method `samples`). `pairs` compares the natural texts in pairs and both orders. `judged` has
     the tables of all runs, with each judgment once. `columns` maps a criterion to its column in
     `changed`. `model` names the judge. `unavailable` gives the reason for each probe (`position`,
@@ -120,6 +122,8 @@ class AuditData:
     texts: Table | None = None
     people: Mapping[str, PeopleFinding] = field(default_factory=dict)
     no_people: str = ""
+    questions: Table | None = None
+    order_free: frozenset[str] = frozenset()
 
     def criteria(self, table: Table) -> list[tuple[str, Column]]:
         """Return the columns of a table with the names of their criteria."""

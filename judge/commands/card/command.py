@@ -12,7 +12,9 @@ from judge import criteria
 from judge.commands.card.audit_samples import AuditSamples, perturb
 from judge.commands.card.build_card import build_card
 from judge.commands.card.card import PROBES, AuditData, JudgeCard, Probe
+from judge.commands.card.paraphrases import MOST_REQUESTS, stand_ins, write_paraphrases
 from judge.commands.card.perturbations import best_label
+from judge.commands.card.probes import QUESTION_WORDING
 from judge.commands.evaluate import Criteria, reject_unsupported, to_config
 from judge.commands.options import JudgeOptions
 from judge.commands.progress_display import Watch, displayed
@@ -27,6 +29,7 @@ from judge.core.records import Criterion, Sample
 from judge.core.request_options import Judge
 from judge.data import ledger
 from judge.execution.progress import Progress
+from judge.metrics.base import ModelError
 from judge.providers import Provider
 from judge.results.result import Result
 from judge.results.run_info import CriterionInfo, RunInfo
@@ -41,10 +44,11 @@ if TYPE_CHECKING:
 
 DRAWS, TEMPERATURES = 5, (0.0, 1.0)
 """How often each text is judged again, at each of these temperatures."""
-MAIN, NATURAL, WORDINGS, PAIRS = (
+MAIN, NATURAL, WORDINGS, QUESTIONS, PAIRS = (
     "changed texts",
     "other systems' texts",
     "other wordings",
+    "other questions",
     "pairs in both orders",
 )
 _REPEATS = "repeats at temperature {:g}"
@@ -72,7 +76,8 @@ class AuditPlan:
     """An audit whose texts are read and whose requests are checked. Nothing has been sent yet.
 
     `runs` are the runs to make, by name and in order; `model` names the judge. `unavailable` gives
-    the reason for each probe that cannot be made.
+    the reason for each probe that cannot be made. `unwritten` are the criteria whose question the
+    judge puts into other words first; until then the run QUESTIONS has texts of the same length.
     """
 
     config: RunConfig
@@ -81,6 +86,7 @@ class AuditPlan:
     texts: AuditSamples
     runs: Mapping[str, PreparedRun]
     unavailable: Mapping[str, str] = field(default_factory=dict)
+    unwritten: tuple[Criterion, ...] = ()
 
     @property
     def judgments(self) -> int:
@@ -239,6 +245,7 @@ def _add_bias_runs(audit_plan: AuditPlan) -> AuditPlan:
     else:
         # One reason for the whole probe, instead of one for each criterion.
         unavailable = {"wording": "; ".join(unavailable.values())}
+    unwritten = _add_question_run(audit_plan, runs, unavailable)
     judge = next(iter(main.judges.values()))
     if judge.decides:
         unavailable["repeats"] = "a decision endpoint returns probabilities and samples no replies"
@@ -249,7 +256,60 @@ def _add_bias_runs(audit_plan: AuditPlan) -> AuditPlan:
                 audit_plan, texts.originals, main.criteria, **sampling
             )
     _add_position_run(audit_plan, runs, unavailable)
-    return replace(audit_plan, runs=runs, unavailable=unavailable)
+    return replace(audit_plan, runs=runs, unavailable=unavailable, unwritten=unwritten)
+
+
+def _add_question_run(
+    audit_plan: AuditPlan, runs: dict[str, PreparedRun], unavailable: dict[str, str]
+) -> tuple[Criterion, ...]:
+    """Add the run that asks each criterion's question in other words.
+
+    Return the criteria whose wordings the judge has to write. Adds the reason for each criterion
+    that has none.
+    """
+    main = audit_plan.runs[MAIN]
+    (judge,) = main.judges.values()
+    asked: list[Criterion] = []
+    unwritten: list[Criterion] = []
+    for criterion in main.criteria:
+        wordings = criterion.paraphrases
+        try:
+            if not wordings:
+                wordings = stand_ins(criterion)
+                if judge.decides:
+                    raise CriterionError("its header has none, and a decision endpoint writes none")
+                unwritten.append(criterion)
+            asked += criteria.with_questions(criterion, wordings)
+        except CriterionError as error:
+            unavailable[f"{QUESTION_WORDING} by {criterion.name}"] = str(error)
+    if asked:
+        runs[QUESTIONS] = _prepare_run(audit_plan, audit_plan.texts.originals, asked)
+    return tuple(unwritten)
+
+
+async def _with_written_questions(audit_plan: AuditPlan, runs: Runs) -> AuditPlan:
+    """Return the plan with the wordings that the judge wrote, and why it wrote none."""
+    if not audit_plan.unwritten:
+        return audit_plan
+    originals = audit_plan.texts.originals
+    writing = _prepare_run(audit_plan, originals, audit_plan.unwritten)
+    written = await write_paraphrases(audit_plan.unwritten, writing, runs)
+    unavailable = dict(audit_plan.unavailable)
+    asked: list[Criterion] = []
+    for criterion in audit_plan.runs[MAIN].criteria:
+        wordings = written.get(criterion.name, criterion.paraphrases)
+        if isinstance(wordings, ModelError):
+            unavailable[f"{QUESTION_WORDING} by {criterion.name}"] = (
+                f"the judge wrote no other wordings ({wordings.message}): "
+                "write three as `paraphrases` into its header"
+            )
+        elif wordings:
+            asked += criteria.with_questions(criterion, wordings)
+    planned_runs = dict(audit_plan.runs)
+    del planned_runs[QUESTIONS]
+    if asked:
+        planned_runs[QUESTIONS] = _prepare_run(audit_plan, originals, asked)
+    return replace(audit_plan, runs=planned_runs, unavailable=unavailable, unwritten=())
 
 
 def _add_position_run(
@@ -308,7 +368,12 @@ def audit_estimate(audit_plan: AuditPlan) -> str:
     """Return one line to print before an audit: its size, and about its requests and price."""
     line = f"an audit of {audit_plan.model} on {plural(len(audit_plan.texts.originals), 'item')}"
     size = f"{plural(audit_plan.judgments, 'judgment')} in {plural(len(audit_plan.runs), 'run')}"
-    return f"{line}: {size}, {cost_summary(audit_plan.runs.values()) or 'no model is called'}"
+    cost = cost_summary(audit_plan.runs.values()) or "no model is called"
+    writing = ""
+    if audit_plan.unwritten:
+        most = MOST_REQUESTS * len(audit_plan.unwritten)
+        writing = f", and at most {plural(most, 'request')} for other wordings of the criteria"
+    return f"{line}: {size}, {cost}{writing}"
 
 
 async def run_audit(
@@ -324,7 +389,9 @@ async def run_audit(
     texts = audit_plan.texts
     if config.out is not None:
         claim_folder(config.out)
-    results = await Runs(config, progress, display).run_all(audit_plan.runs)
+    runs = Runs(config, progress, display)
+    audit_plan = await _with_written_questions(audit_plan, runs)
+    results = await runs.run_all(audit_plan.runs)
     card = build_card(
         _audit_data(audit_plan, results),
         texts.changes,
@@ -432,6 +499,14 @@ def _audit_data(audit_plan: AuditPlan, results: Mapping[str, Result]) -> AuditDa
     wordings = None
     if WORDINGS in results:
         wordings = with_originals(texts.originals, WORDINGS)
+    questions = None
+    if QUESTIONS in results:
+        questions = with_originals(texts.originals, QUESTIONS)
+    order_free = [
+        criterion.name
+        for criterion in audit_plan.runs[MAIN].criteria
+        if "sentence order" in criterion.ignores
+    ]
     return AuditData(
         texts.originals,
         {column.criterion: column for column in main.columns if column.kind == "criterion"},
@@ -444,4 +519,6 @@ def _audit_data(audit_plan: AuditPlan, results: Mapping[str, Result]) -> AuditDa
         pairs.table if pairs else None,
         tuple(result.table for result in results.values()),
         unavailable,
+        questions=questions,
+        order_free=frozenset(order_free),
     )

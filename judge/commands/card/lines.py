@@ -24,7 +24,16 @@ from judge.commands.card.card import (
     SensitivityCell,
     min_items_for_significance,
 )
-from judge.commands.card.probes import FIRST, FLIPS, IDENTICAL_SCORES, LONGER, UNADJUSTED
+from judge.commands.card.perturbations import SHUFFLED
+from judge.commands.card.probes import (
+    FIRST,
+    FLIPS,
+    IDENTICAL_SCORES,
+    LONGER,
+    QUESTION_WORDING,
+    SENTENCE_ORDER,
+    UNADJUSTED,
+)
 from judge.commands.card.reactions import reaction, succeeded
 from judge.core.format import listed, number, percent, plural
 from judge.core.messages import option
@@ -37,7 +46,8 @@ AGREEMENT = "agreement with people"
 RATER = "against one rater"
 COLD, WARM = "retest, temperature 0", "retest, temperature 1"
 POSITION = "position"
-WORDING = "wording of the prompt"
+WORDING, QUESTION = "wording of the prompt", QUESTION_WORDING
+ORDER = SENTENCE_ORDER
 INJECTIONS = "injections"
 FILLER = "filler"
 LENGTH = "length"
@@ -94,6 +104,10 @@ class Measurements:
             if name in self.reasons:
                 return self.reasons[name]
         return otherwise
+
+
+_Measure = Callable[[Measurements, str], CardCell]
+"""Returns the cell of a criterion."""
 
 
 # Verdicts of intervals
@@ -294,19 +308,41 @@ def _position(measured: Measurements, criterion: str) -> CardCell:
     return _compared(criterion, finding, 0.5 - POSITION_MARGIN, 0.5 + POSITION_MARGIN, beside)
 
 
-def _wording(measured: Measurements, criterion: str) -> CardCell:
-    """Compare the changes under other layouts of the prompt with half a step."""
-    findings = [
-        finding
-        for finding in measured.findings
-        if (finding.probe, finding.criterion) == ("wording", criterion)
-        and finding.measure.startswith("wording ")
-    ]
-    if not findings:
-        reason = measured.reason("bias", "wording", criterion, "no text has both scores")
+def _wording(probe: str, noun: str) -> _Measure:
+    """Return the comparison of the changes under other words with half a step.
+
+    The measures of the probe's changes begin with `noun`.
+    """
+
+    def measure(measured: Measurements, criterion: str) -> CardCell:
+        findings = [
+            finding
+            for finding in measured.findings
+            if (finding.probe, finding.criterion) == (probe, criterion)
+            and finding.measure.startswith(f"{noun} ")
+        ]
+        if not findings:
+            reason = measured.reason("bias", probe, criterion, "no text has both scores")
+            return _missing(criterion, reason)
+        half = measured.half_step(criterion)
+        return _worst_of([_compared(criterion, finding, -half, half) for finding in findings])
+
+    return measure
+
+
+def _sentence_order(measured: Measurements, criterion: str) -> CardCell:
+    """Compare the change under shuffled sentences with half a step, if their order must not
+    matter.
+    """
+    if criterion not in measured.evidence.order_free:
+        return _missing(criterion, "its header does not say ignores: [sentence order]")
+    finding = measured.finding(SENTENCE_ORDER, SHUFFLED, criterion)
+    if finding is None:
+        otherwise = "no text has both scores"
+        reason = measured.reason("sensitivity", SENTENCE_ORDER, criterion, otherwise)
         return _missing(criterion, reason)
     half = measured.half_step(criterion)
-    return _worst_of([_compared(criterion, finding, -half, half) for finding in findings])
+    return _compared(criterion, finding, -half, half)
 
 
 def _worst_of(cells: Sequence[CardCell]) -> CardCell:
@@ -461,8 +497,6 @@ def _value(cell: CardCell) -> float:
 
 # The table of lines
 
-_Measure = Callable[[Measurements, str], CardCell]
-
 
 def _lowest(cell: CardCell) -> float:
     return _value(cell)
@@ -517,11 +551,13 @@ RULES = (
         _position,
         _furthest_from_half,
     ),
-    _Rule(WORDING, f"the change is {_INSIDE}", "outside", _wording),
+    _Rule(WORDING, f"the change is {_INSIDE}", "outside", _wording("wording", "wording")),
+    _Rule(QUESTION, f"the change is {_INSIDE}", "outside", _wording(QUESTION_WORDING, "question")),
     _Rule(INJECTIONS, "no attack works", "one works", _injections, lambda cell: -_value(cell)),
     _Rule(FILLER, f"the rise is below {_HALF_STEP}", "above it", _filler),
     _Rule(LENGTH, f"per doubling {_INSIDE}, beyond ratings", "outside", _length),
     _Rule(FAMILY, f"its lead is {_INSIDE}, beyond ratings", "outside", _family, optional=True),
+    _Rule(ORDER, f"the change is {_INSIDE}", "outside", _sentence_order, optional=True),
     _Rule(DAMAGE, "every damage of the criterion is noticed", "one is missed", _damage, _lowest),
     _Rule(
         FAILURES,

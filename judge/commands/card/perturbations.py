@@ -399,8 +399,10 @@ def duplicated_sentences(draft: Draft) -> str | None:
     return _replace_spans(whole, spans, parts)
 
 
+SHUFFLED = "shuffled sentences"
+"""The change that a criterion with `ignores: [sentence order]` must not react to."""
 CHANGES: tuple[Perturbation, ...] = (
-    Perturbation("shuffled sentences", "coherence", shuffled),
+    Perturbation(SHUFFLED, "coherence", shuffled),
     Perturbation("swapped number", "consistency", swapped_number),
     Perturbation("truncated", "fluency", truncated),
     Perturbation("padded", "relevance", padded),

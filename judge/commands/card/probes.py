@@ -1,8 +1,8 @@
 """The probes of `judge audit`: what changes a judge's scores besides the quality of a text.
 
 Biases for position, length, copying and the judge's own model family; sensitivity to the wording of
-the prompt; use of the scale; repeatability. `build_card.apply_holm` tests and words the findings of
-all.
+the prompt and of the criterion, and to the order of sentences; use of the scale; repeatability.
+`build_card.apply_holm` tests and words the findings of all.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from judge.commands.card.card import (
     means,
     without_p,
 )
+from judge.commands.card.perturbations import SHUFFLED
 from judge.core.records import Column, Estimate, Score
 from judge.metrics.text_features import measured
 from judge.stats.agreement import repeats
@@ -47,6 +48,9 @@ _REWARDED_BY_COPYING = "consistency"
 """The criterion that copying the source does raise, so that a rise is no bias."""
 _ROUNDING = 1e-12
 _COLLINEAR = 1e-6  # share of a driver's variance below which the other driver explains all of it
+QUESTION_WORDING = "wording of the criterion"
+SENTENCE_ORDER = "sentence order"
+"""Names of probes."""
 IDENTICAL_SCORES = "same score each time"
 """Measure of repeats: the share of texts whose repeated scores are all equal."""
 LABEL = "label "
@@ -426,7 +430,21 @@ def _lead_by_item(values: Mapping[Text, float], is_own: Mapping[Text, bool]) -> 
 
 def wording_sensitivity(evidence: AuditData, seed: int) -> Iterator[BiasFinding]:
     """Measure how rewording the prompt changes the mean score, a text's score and its label."""
-    table = evidence.wordings
+    yield from _effects_of_words("wording", evidence, evidence.wordings, "wording", seed)
+
+
+def question_sensitivity(evidence: AuditData, seed: int) -> Iterator[BiasFinding]:
+    """Measure the same for other wordings of the criterion's own question."""
+    yield from _effects_of_words(QUESTION_WORDING, evidence, evidence.questions, "question", seed)
+
+
+def _effects_of_words(
+    probe: str, evidence: AuditData, table: Table | None, noun: str, seed: int
+) -> Iterator[BiasFinding]:
+    """Yield the effects of the columns `NAME~WORDING` of a table, compared with its column `NAME`.
+
+    `noun` is what differs between them, in the names of the measures.
+    """
     if table is None:
         return
     for name, column in evidence.columns.items():
@@ -439,8 +457,8 @@ def wording_sensitivity(evidence: AuditData, seed: int) -> Iterator[BiasFinding]
         for wording, moves, mean in zip(scores_by_wording, shifts, mean_shifts, strict=True):
             if mean is not None:
                 agreeing = agreement_with_mean(moves, evidence.least_change(column))
-                measure = f"wording {wording.removeprefix(f'{name}~')}"
-                yield BiasFinding("wording", name, measure, mean, "points", same_direction=agreeing)
+                measure = f"{noun} {wording.removeprefix(f'{name}~')}"
+                yield BiasFinding(probe, name, measure, mean, "points", same_direction=agreeing)
         spreads = []
         label_sets = []
         for item, original in originals.items():
@@ -452,10 +470,29 @@ def wording_sensitivity(evidence: AuditData, seed: int) -> Iterator[BiasFinding]
             labels = {score.provenance.argmax for score in known}
             if None not in labels:
                 label_sets.append(labels)
-        yield from _spread("wording", name, "spread between wordings", spreads, seed)
+        yield from _spread(probe, name, f"spread between {noun}s", spreads, seed)
         n_changed = sum(len(labels) > 1 for labels in label_sets)
-        measure = "label changes with the wording"
-        yield from _share("wording", name, measure, n_changed, len(label_sets))
+        measure = f"label changes with the {noun}"
+        yield from _share(probe, name, measure, n_changed, len(label_sets))
+
+
+def sentence_order(evidence: AuditData, seed: int) -> Iterator[BiasFinding]:
+    """Measure how shuffled sentences move the scores of criteria that must not depend on their
+    order.
+    """
+    systems = evidence.changed.systems
+    if SHUFFLED not in systems or ORIGINAL not in systems:
+        return
+    for name, column in evidence.columns.items():
+        if name not in evidence.order_free:
+            continue
+        (row,) = evidence.changes(column, [SHUFFLED])
+        (estimate,) = means(row[None], seed)
+        if estimate is not None:
+            agreeing = agreement_with_mean(row, evidence.least_change(column))
+            yield BiasFinding(
+                SENTENCE_ORDER, name, SHUFFLED, estimate, "points", same_direction=agreeing
+            )
 
 
 def _scores_by_wording(table: Table, criterion: str) -> dict[str, dict[str, Score]]:
