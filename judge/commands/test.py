@@ -33,7 +33,7 @@ from judge.config import (
 )
 from judge.core.errors import ConfigError, CriterionError, DataError, JudgeError
 from judge.core.format import one_line, plural
-from judge.core.messages import command, in_python, option
+from judge.core.messages import Remark, command, in_python, option
 from judge.core.plugins import unknown_name_message
 from judge.core.records import Sample
 from judge.core.request_options import Judge
@@ -180,7 +180,13 @@ def _prepare_run(
             f"replay {config.replay}: replies of {judges}: name the judge with "
             f"{option('model')} (scripted/NAME if scripted)"
         )
-    return prepared
+    if folder is None:
+        return prepared
+    # The run's folder has no verdicts, so a report that is made of it later has none either.
+    without_verdicts = Remark(
+        f"The run of the suite {suite.path.name}; {command('test')} shows its verdicts."
+    )
+    return replace(prepared, notes=(*prepared.notes, without_verdicts))
 
 
 def with_ratings(result: Result, suite_texts: SuiteTexts) -> Result:

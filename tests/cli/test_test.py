@@ -51,6 +51,20 @@ def test_all_met(run: Callable[..., Any]) -> None:
     assert done.err.startswith("1 suite, 2 judgments to make\n")
 
 
+def test_a_report_of_a_suites_run_says_where_its_verdicts_are(
+    run: Callable[..., Any], command: Callable[..., Any]
+) -> None:
+    where = "The run of the suite s.judge.yaml; judge test shows its verdicts."
+    assert run("s.judge.yaml", "--out", "runs", "--quiet").code == 0
+    with_verdicts = Path("runs/report.md").read_text(encoding="utf-8")
+    assert "says nothing" in with_verdicts
+    assert where not in with_verdicts
+    for format in ("console", "html", "markdown"):
+        shown = command("report", "runs", "--format", format, "--output", "page").code
+        assert shown == 0
+        assert where in " ".join(Path("page").read_text(encoding="utf-8").split())
+
+
 def test_the_summary_of_a_job_is_added_to(
     run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
