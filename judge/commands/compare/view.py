@@ -83,13 +83,11 @@ def view(comparison: RunComparison) -> Document:
     remarks += _not_compared(comparison)
     summary = list(summary_blocks(comparison))
     if remarks:
-        first_remarks = tuple(remarks[:_MAX_REMARKS])
-        summary.append(Bullets(first_remarks))
+        summary.append(Bullets(tuple(remarks[:_MAX_REMARKS])))
     footer = f"{plural(runs.texts, 'text')} in both runs"
     if runs.appeared or runs.vanished:
         new_failures = plural(len(runs.appeared), "new failure")
-        n_gone = len(runs.vanished)
-        footer += f" · {new_failures}, {n_gone:,} gone"
+        footer += f" · {new_failures}, {len(runs.vanished):,} gone"
     before, after = (one_line(name, 40) for name in comparison.names)
     title = f"{one_line(comparison.names[0])} → {one_line(comparison.names[1])}"
     scope = f"{before} → {after} · {plural(runs.items, 'item')}"
@@ -120,8 +118,7 @@ def _sections(comparison: RunComparison, more_remarks: Sequence[str]) -> Iterato
     for change in comparison.changes:
         if change.diff:
             prompts.append(Heading(_setting(comparison, change)))
-            printable_lines = tuple(map(escape_controls, change.diff))
-            prompts.append(Diff(printable_lines))
+            prompts.append(Diff(tuple(map(escape_controls, change.diff))))
     if prompts:
         yield Section("prompts", "Prompts", lambda: prompts)
     if runs.appeared or runs.vanished:
