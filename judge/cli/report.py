@@ -130,7 +130,7 @@ def report_command(
     """
     from judge.commands.finished_runs import open_run
     from judge.config import load_config
-    from judge.results.failures import WORST, failures_as_worst
+    from judge.results.failures import failures_as_worst
 
     result = open_run(run)
     # The output of charts may be a folder that exists.
@@ -146,12 +146,10 @@ def report_command(
             f"--format {format}": format in _CHART_FORMATS,
         },
     )
-    if system is not None and item is None and worst is None:
-        raise ConfigError("--system: is for --item ID or --worst N")
-    if failures_as not in (None, WORST):
-        raise ConfigError(f"--failures-as {failures_as}: the only way is {WORST}")
-    if wide and format != "csv":
-        raise ConfigError("--wide: is for --format csv")
+    is_part = item is not None or worst is not None
+    _check_modifiers(
+        format=format, system=system, is_part=is_part, failures_as=failures_as, wide=wide
+    )
 
     where = load_config(given=options).where
     if where:
@@ -187,6 +185,23 @@ def report_command(
         table=table,
         columns=columns,
     )
+
+
+def _check_modifiers(
+    *, format: str, system: str | None, is_part: bool, failures_as: str | None, wide: bool
+) -> None:
+    """Raise ConfigError for an option without the one that it modifies, or for an unknown value.
+
+    `is_part` says whether the report is about one item or the worst texts.
+    """
+    from judge.results.failures import WORST
+
+    if system is not None and not is_part:
+        raise ConfigError("--system: is for --item ID or --worst N")
+    if failures_as not in (None, WORST):
+        raise ConfigError(f"--failures-as {failures_as}: the only way is {WORST}")
+    if wide and format != "csv":
+        raise ConfigError("--wide: is for --format csv")
 
 
 def _refuse_unused(parts: Mapping[str, Any], of_whole_run: Mapping[str, Any]) -> None:
