@@ -303,7 +303,7 @@ def claims() -> Iterator[tuple[str, Claim]]:
             metric(lambda random, n, p=p: (random.random(n) < p) * 1.0, p, 0.0, 1.0),
         )
     for p in (0.5, 0.8, 0.95):
-        yield f"share of an audit, {p}", share(p)
+        yield f"share of a card, {p}", share(p)
     for shape in GATES:
         yield f"false pass of a gate, {shape}", gate(shape, 1)
         yield f"false fail of a gate, {shape}", gate(shape, -1)

@@ -5,7 +5,7 @@
 - `judge.generate(...)` has models write the texts.
 - `judge.plan(...)` estimates the requests and the price; `judge.render(...)` shows a prompt.
 - `judge.label(...)` lets people rate texts, `judge.validate(...)` compares a judge with their ratings,
-  `judge.audit(...)` tests it with changed texts.
+  `judge.card(...)` answers whether to trust it.
 - `judge.test(...)` runs suites, `judge.compare(...)` compares two runs, `judge.diff(...)` compares two wordings of a
   criterion, and `judge.improve(...)` finds a better one.
 - `judge.load_result(...)` reads a stored run.
@@ -25,8 +25,8 @@ from judge.core.version import __version__
 if TYPE_CHECKING:
     from judge import metrics as metrics
     from judge.commands.card.card import JudgeCard as JudgeCard
-    from judge.commands.card.command import audit as audit
-    from judge.commands.card.command import audit_async as audit_async
+    from judge.commands.card.command import card as card
+    from judge.commands.card.command import card_async as card_async
     from judge.commands.compare.command import compare as compare
     from judge.commands.criteria_diff.command import diff as diff
     from judge.commands.criteria_diff.record import CriterionDiff as CriterionDiff
@@ -88,7 +88,7 @@ if TYPE_CHECKING:
 
 _NAMES = {
     "judge.commands.card.card": "JudgeCard",
-    "judge.commands.card.command": "audit audit_async",
+    "judge.commands.card.command": "card card_async",
     "judge.commands.compare.command": "compare",
     "judge.commands.criteria_diff.command": "diff",
     "judge.commands.criteria_diff.record": "CriterionDiff",

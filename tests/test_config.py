@@ -40,7 +40,7 @@ class Brighter(RunConfig):
 # An option is said once
 
 
-@pytest.mark.parametrize("name", ["run", "audit", "test"])
+@pytest.mark.parametrize("name", ["run", "validate", "test"])
 def test_a_new_field_is_an_option_of_the_command(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -83,7 +83,7 @@ def test_every_description_is_short_and_plain() -> None:
 
 def typed_options() -> str:
     """The module of the keyword arguments, for editors and type checkers."""
-    everywhere = (run_options("audit").keys() & run_options("diff").keys()) | {"reasons"}
+    everywhere = (run_options("card").keys() & run_options("diff").keys()) | {"reasons"}
     rank = option_parameters("plan", RankConfig)
     blocks = [
         '''"""Keyword arguments of the public functions, for editors and type checkers.

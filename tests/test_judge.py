@@ -72,7 +72,7 @@ def test_the_public_face_is_this_and_no_more() -> None:
         "JudgeCard",
         "Outcomes", "Outputs", "Progress", "Provenance", "Provider", "Ranking", "Result", "RunComparison", "RunInfo", "RunPower",
         "Sample", "Scale", "Score", "ScriptedProvider", "Signature", "Slices", "Table", "Validation", "__version__",
-        "audit", "audit_async", "compare", "diff", "evaluate", "evaluate_async", "generate", "improve", "label",
+        "card", "card_async", "compare", "diff", "evaluate", "evaluate_async", "generate", "improve", "label",
         "load_criterion", "load_result", "load_samples", "metrics", "plan", "rank", "rank_async", "render", "slices",
         "test", "test_async", "validate",
     }  # fmt: skip

@@ -345,7 +345,7 @@ def test_an_audit_of_people_and_of_chance(
 ) -> None:
     """The originals' scores are people's, those of changed texts are drawn: what is noticed then is nothing."""
     server = replay(TEXTS, "--oracle", 0, "--on-miss", "synthetic")
-    card = judge.audit(
+    card = judge.card(
         shared_data(TEXTS), ["consistency"], model="m", base_url=server.url, cache=False,
         map={"item": "doc_id", "output": "summary"}, weighting="single",
     )  # fmt: skip

@@ -45,7 +45,6 @@ COMMANDS = (
     CommandRow("Read", "compare", "judge.cli.report:compare_command"),
     CommandRow("Read", "validate", "judge.cli.report:validate_command"),
     CommandRow("Gate", "test", "judge.cli.test:suites_command"),
-    CommandRow("Gate", "audit", "judge.cli.audit:audit_command"),
     CommandRow("Set up", "init", "judge.cli.init:init_command"),
     CommandRow("Set up", "criteria", "judge.cli.criteria:criteria_app"),
     CommandRow("Set up", "doctor", "judge.cli.doctor:doctor_command"),
@@ -53,6 +52,8 @@ COMMANDS = (
 _HINTS = {
     **{word: f"judge {row.name}" for row in COMMANDS for word in row.synonyms},
     **dict.fromkeys(("view", "show", "open"), "judge report RUN, or open RUN/report.html"),
+    "audit": "judge validate DATA --card",
+    "card": "judge validate DATA --card",
     "score": "judge run DATA --criteria none",
     "qags": "judge report RUN --item ID",
     "diff": "judge criteria diff A B",

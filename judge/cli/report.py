@@ -329,6 +329,18 @@ def compare_command(
     default=0.2,
     metavar="E",
 )
+@option(
+    "--card",
+    "Judge the texts and changes to them: may this judge be trusted?",
+    is_flag=True,
+)
+@option("--items", "With --card: items to take (default: 100).", type=int, default=100, metavar="N")
+@option(
+    "--probes",
+    "With --card: sensitivity,bias,injection (default: all).",
+    metavar="NAME,...",
+    known=("sensitivity", "bias", "injection"),
+)
 @report_format
 @table_option
 @columns_option
@@ -341,6 +353,9 @@ def validate_command(
     *,
     level: str,
     epsilon: float,
+    card: bool,
+    items: int,
+    probes: str | None,
     format: str,
     table: str | None,
     columns: tuple[str, ...],
@@ -349,14 +364,16 @@ def validate_command(
     quiet: bool,
     **options: Any,
 ) -> None:
-    """Compare a judge with human ratings.
+    """Compare a judge with human ratings, or make its card.
 
     \b
     Example:
       judge validate runs/first --ratings ratings.csv
 
-    Also compares baselines that need no judge, and the human raters with each other."""
-    from judge.commands.finished_runs import check_run
+    Also compares baselines that need no judge, and the human raters with each other. --card also
+    tests the judge with changed texts and works without ratings; of a finished run, it asks no
+    judge."""
+    from judge.cli.card import refuse_without_card, show_card
     from judge.commands.validate.command import validate
     from judge.commands.validate.record import check_level
     from judge.config import RunConfig
@@ -367,18 +384,24 @@ def validate_command(
     check_epsilon(epsilon)
     check_level(level)
     check_outputs({"--output": output}, format=format)
-    for run in others:
-        if not run.is_dir():
-            raise ConfigError(
-                f"{run}: no such folder; name the folder of a run to compare with {data}"
-            )
-        check_run(run)
-
-    compare_judges = partial(validate, level=level, epsilon=epsilon)
+    _check_others(data, others, card=card)
     show = partial(
         print_report, format=format, full=full, output=output, table=table, columns=columns
     )
     silent = output is None and not shows_report(format, quiet=quiet)
+    if card:
+        show_card(
+            data,
+            options,
+            None if silent else show,
+            items=items,
+            probes=probes,
+            epsilon=epsilon,
+            quiet=quiet,
+        )
+        return
+    refuse_without_card()
+    compare_judges = partial(validate, level=level, epsilon=epsilon)
     if samples.is_data(data):
         config, folder = to_config(data, options, RunConfig)
         check_run_folder(folder)
@@ -403,3 +426,17 @@ def validate_command(
     is_page_of_run = not others and not config.ratings
     if not silent:
         show(validation, folder=data if is_page_of_run else None)
+
+
+def _check_others(data: Path, others: tuple[Path, ...], *, card: bool) -> None:
+    """Raise ConfigError if other runs to compare with are not there, or none can be."""
+    from judge.commands.finished_runs import check_run
+
+    if card and others:
+        raise ConfigError(f"{others[0]}: --card is about one judge; make a card of each run")
+    for run in others:
+        if not run.is_dir():
+            raise ConfigError(
+                f"{run}: no such folder; name the folder of a run to compare with {data}"
+            )
+        check_run(run)

@@ -151,7 +151,7 @@ def _generate_only(data: Path, options: Mapping[str, Any], *, quiet: bool) -> No
     from judge.execution.budget import BudgetLedger
     from judge.run.generate import FILE, OPTIONS
 
-    typed = _typed(besides=("generate_only", "quiet", "out", "no_cache", *OPTIONS))
+    typed = typed_options(besides=("generate_only", "quiet", "out", "no_cache", *OPTIONS))
     if typed:
         raise ConfigError(f"{typed[0]}: --generate-only judges nothing; leave it out")
     config, _ = to_config(data, options, RunConfig)
@@ -319,14 +319,14 @@ async def wait_for_in_flight(run: Coroutine[Any, Any, T], progress: Progress) ->
 
 def refuse_options(folder: Path, *, besides: Sequence[str]) -> None:
     """Raise ConfigError if an option other than `besides` was given for a run that is finished."""
-    typed = _typed(besides=("format", "json", *besides))
+    typed = typed_options(besides=("format", "json", *besides))
     if typed:
         raise ConfigError(
             f"{typed[0]}: the run in {folder} is finished; name its data to run again"
         )
 
 
-def _typed(*, besides: Sequence[str]) -> list[str]:
+def typed_options(*, besides: Sequence[str]) -> list[str]:
     """Return the options on the command line, other than `besides`."""
     ctx = click.get_current_context()
     names = {parameter.name for parameter in ctx.command.get_params(ctx) if parameter.name}

@@ -69,9 +69,10 @@ _OPTION_PATHS = (
 Value = str | int | float | bool
 
 
-Command = Literal["run", "rank", "plan", "audit", "diff", "test", "suite"]
+Command = Literal["run", "rank", "plan", "card", "diff", "test", "suite"]
 Group = Literal["Data", "Judge", "Scoring", "Metrics", "Limits and cost", "Output", "Advanced"]
-_RUNS_ONLY: tuple[Command, ...] = ("audit", "diff", "test", "suite")
+_UNRATED: tuple[Command, ...] = ("diff", "test", "suite")
+_RUNS_ONLY: tuple[Command, ...] = ("card", *_UNRATED)
 
 
 def _option(
@@ -124,14 +125,14 @@ class RunConfig(BaseModel):
         lacking=_RUNS_ONLY,
     )
     ratings: Path | None = _option(
-        None, "Data", "File with people's ratings, apart from the data.", "FILE", lacking=_RUNS_ONLY
+        None, "Data", "File with people's ratings, apart from the data.", "FILE", lacking=_UNRATED
     )
     rating_criterion: str = _option(
         "",
         "Data",
         "Criterion of the ratings, if their file names none.",
         "NAME",
-        lacking=_RUNS_ONLY,
+        lacking=_UNRATED,
     )
     limit: int | None = _option(None, "Data", "Only the first N outputs.", "N", ge=1)
     sentence_marks: tuple[str, ...] = _option(
@@ -233,7 +234,7 @@ class RunConfig(BaseModel):
         "Scoring",
         "How several judges' scores become one.",
         "METHOD",
-        lacking=("audit", "diff"),
+        lacking=("card", "diff"),
     )
     pass_at: int | float | str | None = _option(
         None,
@@ -268,21 +269,21 @@ class RunConfig(BaseModel):
         "Metrics",
         "Columns with scores from elsewhere; COLUMN=lower if less is better.",
         "COLUMN,...",
-        lacking=("rank", "audit", "diff", "test"),
+        lacking=("rank", "card", "diff", "test"),
     )
     judge_columns: dict[str, Literal["higher", "lower"]] = _option(
         {},
         "Scoring",
         "Columns with a judge's scores; COLUMN=lower if less is better.",
         "COLUMN,...",
-        lacking=("audit", "diff", "test"),
+        lacking=("card", "diff", "test"),
     )
     scale: tuple[float, float] | None = _option(
         None,
         "Scoring",
         "Scale of the judge columns (default: from their values).",
         "LOW-HIGH",
-        lacking=("rank", "audit", "diff", "test"),
+        lacking=("rank", "card", "diff", "test"),
     )
     workers: int = _option(
         1, "Metrics", "Processes that compute metrics.", "N", lacking=_RUNS_ONLY, ge=1, le=1_000
@@ -345,14 +346,14 @@ class RunConfig(BaseModel):
         "Advanced",
         "Where requests run: local, batch (half price) or ray.",
         "NAME",
-        lacking=("audit", "diff", "suite"),
+        lacking=("card", "diff", "suite"),
     )
     ray_workers: int | None = _option(
         None,
         "Advanced",
         "Processes of engine ray (default: one per machine).",
         "N",
-        lacking=("audit", "diff", "suite"),
+        lacking=("card", "diff", "suite"),
         ge=1,
         le=10_000,
     )

@@ -72,6 +72,11 @@ def start_again() -> str:
     return "make the same call again" if in_python() else "start the same command again"
 
 
+def making_a_card() -> str:
+    """Return what makes the card of a judge from new judgments."""
+    return "judge.card(data)" if in_python() else "judge validate DATA --card"
+
+
 def generating() -> str:
     """Return what writes the outputs of systems that are a prompt and a model."""
     return "judge.generate" if in_python() else "judge run --generate-only FILE"

@@ -110,7 +110,7 @@ def report(name: str) -> Any:
 
 
 def document(finished: Any) -> Any:
-    """Return the Document of a result, comparison, audit or the like, by the view of its class.
+    """Return the Document of a result, comparison, card or the like, by the view of its class.
 
     The Document is built once and kept with the result, for all formats.
     """

@@ -11,7 +11,8 @@ import pytest
 
 from judge import criteria
 from judge.commands.card.card import JudgeCard
-from judge.commands.card.command import QUESTIONS, audit, audit_estimate, plan_audit
+from judge.commands.card.command import QUESTIONS, audit_estimate, plan_audit
+from judge.commands.card.command import card as make_card
 from judge.commands.card.paraphrases import read_reply
 from judge.commands.card.probes import QUESTION_WORDING
 from judge.config import load_config
@@ -57,7 +58,7 @@ def carded(
         "weighting": "single",
         "probes": "bias",
     } | options
-    card = audit(ROWS, **arguments)
+    card = make_card(ROWS, **arguments)
     asked = [one for one in provider.seen if any(text in content(one) for text in WORDINGS)]
     asked = [one for one in asked if not is_writing(one)]
     return card, [one for one in provider.seen if is_writing(one)], asked

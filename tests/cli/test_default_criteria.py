@@ -31,7 +31,7 @@ SCRIPTED = ("--model", "scripted/replies.yaml")
 COMMANDS = {
     "run": ("run", "data.jsonl", *SCRIPTED, "--out", "r"),
     "plan": ("plan", "data.jsonl", *SCRIPTED),
-    "audit": ("audit", "data.jsonl", *SCRIPTED, "--out", "r"),
+    "card": ("validate", "data.jsonl", "--card", *SCRIPTED, "--out", "r"),
     "init": ("init", "--suite", "data.jsonl", "--output", "r"),
 }
 
@@ -60,8 +60,8 @@ def test_a_command_refuses_to_judge_other_texts_as_summaries(
 def test_a_command_judges_summaries_by_default(command: Callable[..., Any], name: str) -> None:
     write(SUMMARIES)
     done = command(*COMMANDS[name])
-    # The scripted reply is none of a comparison, so an audit fails in part.
-    assert done.code == int(name == "audit"), done.err
+    # The scripted reply is none of a comparison, so a card fails in part.
+    assert done.code == int(name == "card"), done.err
 
 
 @pytest.mark.parametrize(

@@ -424,7 +424,7 @@ def test_in_python(project: Path) -> None:
     forecast = judge.plan(rows, ["relevance"], model=provider, systems=systems, cache=False)
     assert [each.estimate.judge for each in forecast.judges[:2]] == ["long", "short"]
     with pytest.raises(ConfigError, match="generates no outputs"):
-        judge.audit(rows, ["relevance"], model=provider, systems=systems)
+        judge.card(rows, ["relevance"], model=provider, systems=systems)
     with pytest.raises(DataError, match="no system wrote a text"):
         judge.evaluate(
             [{"item": "x", "source": "y", "topic": "z"}],

@@ -107,7 +107,7 @@ def test_the_help_of_a_command_has_an_example_that_it_accepts(
     command.parse_args(click.Context(command), words)
 
 
-@pytest.mark.parametrize("name", ["run", "rank", "plan", "validate", "audit", "test"])
+@pytest.mark.parametrize("name", ["run", "rank", "plan", "validate", "test"])
 def test_the_help_of_all_options_lists_each_under_its_heading(
     name: str, parameters: dict[str, list[Any]]
 ) -> None:

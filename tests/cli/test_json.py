@@ -38,7 +38,7 @@ def test_every_command_with_format_has_json(parameters: dict[str, list[Any]]) ->
         if "format" in names:
             assert names.index("json") == names.index("format") + 1, command
     assert {command for command, parts in parameters.items() if any(part.name == "json" for part in parts)} == {
-        "run", "rank", "plan", "report", "validate", "compare", "test", "audit",
+        "run", "rank", "plan", "report", "validate", "compare", "test",
         "doctor", "criteria diff", "criteria improve", "criteria list", "criteria show", "doctor metrics",
         "doctor cache stats",
     }  # fmt: skip
@@ -54,7 +54,7 @@ COMMANDS = (
     "compare run run",
     "plan run --detect 0.1",
     "test s.judge.yaml",
-    "audit data.jsonl --model scripted/replies.yaml --criteria relevance --probes injection",
+    "validate data.jsonl --card --model scripted/replies.yaml --criteria relevance --probes injection",
     "report run --item a",
     "report run --worst 2",
     "criteria diff relevance fluency",

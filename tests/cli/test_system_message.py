@@ -38,7 +38,7 @@ def test_a_system_message_and_a_system_have_two_names_in_every_command(
     selecting = commands_with(parameters, "--system")
     sending = commands_with(parameters, "--system-message")
     assert selecting == {"report", "criteria render", "criteria diff"}
-    assert {"run", "rank", "plan", "validate", "audit", "test", "doctor"} < sending
+    assert {"run", "rank", "plan", "validate", "test", "doctor"} < sending
     for name in selecting:
         (help,) = (part.help for part in parameters[name] if "--system" in part.opts)
         assert "message" not in help
@@ -124,11 +124,11 @@ def test_a_suite_takes_a_system_message(command: Callable[..., Any], chat_server
         lambda: judge.evaluate(ROWS, "fluency", model="m", system="Be kind."),  # type: ignore[call-arg]
         lambda: judge.rank(ROWS, model="m", system="Be kind."),  # type: ignore[call-arg]
         lambda: judge.plan(ROWS, "fluency", model="m", system="Be kind."),  # type: ignore[call-arg]
-        lambda: judge.audit(ROWS, "fluency", model="m", system="Be kind."),  # type: ignore[call-arg]
+        lambda: judge.card(ROWS, "fluency", model="m", system="Be kind."),  # type: ignore[call-arg]
         lambda: judge.test("s.judge.yaml", model="m", system="Be kind."),  # type: ignore[call-arg]
         lambda: judge.evaluate(ROWS, "fluency", model={"name": "m", "system": "Be kind."}),
     ],
-    ids=["evaluate", "rank", "plan", "audit", "test", "a judge"],
+    ids=["evaluate", "rank", "plan", "card", "test", "a judge"],
 )
 def test_the_old_argument_explains_both_meanings(call: Callable[[], object]) -> None:
     with pytest.raises(ConfigError) as refused:

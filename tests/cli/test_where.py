@@ -58,7 +58,7 @@ def test_a_finished_run_is_shown_by_part(command: Callable[..., Any], folder: Pa
     assert command("report", "r", "--where", "channel=fax").code == 2
 
 
-@pytest.mark.parametrize("name", ["plan", "run", "rank", "audit"])
+@pytest.mark.parametrize("name", ["plan", "run", "rank"])
 def test_every_command_that_reads_data_takes_it(
     command: Callable[..., Any], folder: Path, name: str
 ) -> None:

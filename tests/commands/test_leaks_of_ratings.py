@@ -121,7 +121,7 @@ def worded(data: Any, name: str) -> Any:
 
 
 def carded(data: Any, name: str) -> Any:
-    return judge.audit(
+    return judge.card(
         data, name, model=ScriptedProvider(answer, model="grader"), probes="bias", cache=False
     )
 
@@ -133,7 +133,7 @@ COMMANDS: Mapping[str, tuple[Callable[[Any, str], Any], Callable[[Any], Any]]] =
     "filter": (lambda data, name: run(data, name).where(system="good"), agreement),
     "test": (suite, lambda outcome: [(v.name, v.status, v.estimate) for v in outcome.verdicts]),
     "criteria diff": (worded, lambda diff: diff.judged.agreement),
-    "audit": (carded, lambda card: [f for f in card.findings if "ratings" in repr(f)]),
+    "card": (carded, lambda card: [f for f in card.findings if "ratings" in repr(f)]),
 }
 
 

@@ -93,7 +93,7 @@ def test_a_judge_is_not_asked_about_two_languages_in_one() -> None:
     with pytest.raises(DataError, match="several languages"):
         judge.rank(data(en=3, ja=3), **{k: v for k, v in JUDGE.items() if k != "metrics"})
     with pytest.raises(DataError, match="several languages"):
-        judge.audit(data(en=3, ja=3), ["coherence"], model=JUDGE["model"], cache=False)
+        judge.card(data(en=3, ja=3), ["coherence"], model=JUDGE["model"], cache=False)
 
 
 @pytest.mark.parametrize(

@@ -167,13 +167,13 @@ def test_an_invalid_criterion_explains_how_to_make_one(
 
 
 @pytest.mark.parametrize(
-    "function", [judge.evaluate, judge.rank, judge.plan, judge.audit, judge.diff, judge.test]
+    "function", [judge.evaluate, judge.rank, judge.plan, judge.card, judge.diff, judge.test]
 )
 def test_help_has_a_line_for_every_option(function: Callable[..., Any]) -> None:
     shown = " ".join(pydoc.plain(pydoc.render_doc(function)).split())
     names = inspect.signature(function).parameters
     assert {"base_url", "budget", "cache", "model"} <= set(names)
-    described = run_options("audit").values()
+    described = run_options("card").values()
     assert all(
         f"{option.name} {option.description}" in shown
         for option in described

@@ -19,7 +19,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference.md"
 HEAD = """# Options and API
 
 The public names of `import judge`, by task ([examples](python.md)). `help(judge.evaluate)` also prints types and errors.
-`**options` are the keywords under [Options](#options). `evaluate`, `rank`, `audit` and `test` have an async form:
+`**options` are the keywords under [Options](#options). `evaluate`, `rank`, `card` and `test` have an async form:
 `await judge.evaluate_async(...)`. All results have a method `report` like that of `Result`; that of `judge.test` also has
 the format junit.
 """
@@ -30,11 +30,11 @@ TASKS = {
     "Numbers of a result": ("Estimate", "Comparison", "Ranking", "RunPower"),
     "Before a run": ("plan", "Forecast", "render", "generate", "Outputs"),
     "Compare runs and parts": ("compare", "RunComparison", "slices", "Slices"),
-    "Validate, audit, test": (
+    "Validate, test": (
         "label",
         "validate",
         "Validation",
-        "audit",
+        "card",
         "JudgeCard",
         "test",
         "Outcomes",

@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SKILL = ROOT / "judge/commands/init/agent_skill/SKILL.md"
 OPTIONS = SKILL.parent / "references" / "options.md"
 
-MODEL_COMMANDS = ("run", "rank", "plan", "validate", "test", "audit")
+MODEL_COMMANDS = ("run", "rank", "plan", "validate", "test")
 """The commands that take most options of a run."""
 SHARED_BY = 3
 """An option that at least this many of these commands have, with one meaning, is listed once."""

@@ -74,7 +74,7 @@ def run(folder: Path, *commands: tuple[str, ...]) -> None:
 OPTIONS = {
     "run": "--criteria fluency,relevance --out run --record rec.jsonl",
     "rank": "--out ranked --record ranks.jsonl",
-    "audit": "--criteria fluency --items 2 --probes bias --out card",
+    "validate": "--card --criteria fluency --items 2 --probes bias --out card",
     "test": "--out suite --junit junit.xml --markdown page.md --format json",
 }
 

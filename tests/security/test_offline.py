@@ -63,7 +63,7 @@ plan rows.jsonl --criteria fluency --model m --base-url http://127.0.0.1:9/v1
 report run
 report run --format html
 run rows.jsonl --criteria none --metrics rouge,stats --out scored
-audit rows.jsonl --criteria fluency --model scripted/replies.yaml --probes injection --out card
+validate rows.jsonl --card --criteria fluency --model scripted/replies.yaml --probes injection --out card
 run rows.jsonl --replay rec.jsonl --criteria fluency --no-cache --out again
 criteria list
 criteria render fluency rows.jsonl

@@ -1,1 +1,1 @@
-"""`judge audit`: how a judge reacts to texts that are changed in known ways."""
+"""The judge card: may this judge be trusted for this job?."""

@@ -35,23 +35,27 @@ class AuditSamples:
     names: Mapping[str, str] = field(default_factory=dict)
     wanted_texts: Mapping[str, Collection[tuple[str, str]]] | None = None
 
-    def by_change(self, table: Table) -> Table:
-        """Return the table of `changed` with every attack under its own name."""
-        if not self.names:
-            return table
+    def by_change(self, unchanged: Table, changes: Table | None) -> Table:
+        """Return the table of `changed`, with every attack under its own name.
+
+        `unchanged` has the judgments of the originals and other texts, `changes` those of the
+        variants.
+        """
+        rows = [replace(row, system=ORIGINAL) for row in self.original_rows(unchanged)]
+        columns = dict.fromkeys(unchanged.columns)
+        if changes is not None:
+            columns |= dict.fromkeys(changes.columns)
+            rows += [replace(row, system=self._name(row)) for row in changes.rows()]
         samples = {}
-        for sample in table.samples:
+        for sample in self.changed:
             name = self._name(sample)
             samples[sample.item, name] = replace(sample, system=name)
-        rows = [replace(row, system=self._name(row)) for row in table.rows()]
-        return Table(tuple(samples.values()), table.columns, *split_rows(rows))
+        return Table(tuple(samples.values()), tuple(columns), *split_rows(rows))
 
-    def restore_systems(self, table: Table) -> list[Score | Failure]:
-        """Return the originals' rows in the table of `changed`, under their own systems."""
-        systems = {sample.item: sample.system for sample in self.originals}
-        return [
-            replace(row, system=systems[row.item]) for row in table.rows() if row.system == ORIGINAL
-        ]
+    def original_rows(self, unchanged: Table) -> list[Score | Failure]:
+        """Return the judgments of the originals."""
+        originals = {sample.key for sample in self.originals}
+        return [row for row in unchanged.rows() if row.key in originals]
 
     def _name(self, record: Sample | Score | Failure) -> str:
         return self.names.get(record.system, record.system)
@@ -71,7 +75,7 @@ def choose_originals(
             texts_by_item.setdefault(sample.item, []).append(sample)
     if not texts_by_item:
         raise DataError(
-            "nothing to audit: every output is blank; name their column with "
+            "nothing to judge: every output is blank; name their column with "
             f"{option('map', {'output': 'COLUMN'})}"
         )
     item_ids = list(texts_by_item)

@@ -1,4 +1,4 @@
-"""`judge audit`: test a judge with controlled changes to the user's texts, and make its card."""
+"""`judge validate --card`: judge texts, test the judge with changes to them, and make its card."""
 
 from __future__ import annotations
 
@@ -11,8 +11,22 @@ from typing import TYPE_CHECKING, Any, Unpack
 from judge import criteria
 from judge.commands.card.audit_samples import AuditSamples, perturb
 from judge.commands.card.build_card import build_card
-from judge.commands.card.card import PROBES, AuditData, JudgeCard, Probe
+from judge.commands.card.card import (
+    ORIGINAL,
+    PROBES,
+    AuditData,
+    JudgeCard,
+    PeopleFinding,
+    Probe,
+)
+from judge.commands.card.finished import (
+    ITEMS,
+    finished_card,
+    is_run,
+    refuse_for_finished_run,
+)
 from judge.commands.card.paraphrases import MOST_REQUESTS, stand_ins, write_paraphrases
+from judge.commands.card.people import people_findings, why_no_ratings
 from judge.commands.card.perturbations import best_label
 from judge.commands.card.probes import QUESTION_WORDING
 from judge.commands.evaluate import Criteria, reject_unsupported, to_config
@@ -33,20 +47,28 @@ from judge.metrics.base import ModelError
 from judge.providers import Provider
 from judge.results.result import Result
 from judge.results.run_info import CriterionInfo, RunInfo
-from judge.run import judge_run, prompt_language
+from judge.run import human_ratings, judge_run, prompt_language
 from judge.run.cost_estimate import cost_summary
 from judge.run.pipeline import Display, Runs
-from judge.run.preparation import PreparedRun, check_output_dir, load_texts, prepare
+from judge.run.preparation import (
+    PreparedRun,
+    WantedTexts,
+    check_output_dir,
+    load_texts,
+    prepare,
+)
+from judge.stats.alt_test import EPSILON
 from judge.table import Table, split_rows
 
 if TYPE_CHECKING:
     from judge.commands.evaluate import Data, Model
+    from judge.data.ratings import RatingSource
 
 DRAWS, TEMPERATURES = 5, (0.0, 1.0)
 """How often each text is judged again, at each of these temperatures."""
-MAIN, NATURAL, WORDINGS, QUESTIONS, PAIRS = (
+TEXTS, MAIN, WORDINGS, QUESTIONS, PAIRS = (
+    "texts",
     "changed texts",
-    "other systems' texts",
     "other wordings",
     "other questions",
     "pairs in both orders",
@@ -64,6 +86,8 @@ _USED_UP: dict[str, Any] = {
     "systems": (),
     "where": {},
     "limit": None,
+    "ratings": None,
+    "rating_criterion": "",
     "out": None,
 }
 """Options to reset once the texts are read: no metric is measured, and `out` is the folder of the
@@ -76,8 +100,10 @@ class AuditPlan:
     """An audit whose texts are read and whose requests are checked. Nothing has been sent yet.
 
     `runs` are the runs to make, by name and in order; `model` names the judge. `unavailable` gives
-    the reason for each probe that cannot be made. `unwritten` are the criteria whose question the
-    judge puts into other words first; until then the run QUESTIONS has texts of the same length.
+    the reason for each probe that cannot be made, and `notes` are on people's ratings. `epsilon` is
+    the judge's advantage in the alternative annotator test. `unwritten` are the criteria whose
+    question the judge puts into other words first; until then the run QUESTIONS has texts of the
+    same length.
     """
 
     config: RunConfig
@@ -87,6 +113,8 @@ class AuditPlan:
     runs: Mapping[str, PreparedRun]
     unavailable: Mapping[str, str] = field(default_factory=dict)
     unwritten: tuple[Criterion, ...] = ()
+    notes: tuple[str, ...] = ()
+    epsilon: float = EPSILON
 
     @property
     def judgments(self) -> int:
@@ -94,32 +122,52 @@ class AuditPlan:
         return judge_run.count_judgments(self.runs.values())
 
 
-@public_api("audit")
-async def audit_async(
-    data: Data,
+@public_api("card")
+async def card_async(
+    data: Data | Result,
     criteria: Criteria | None = None,
     *,
     model: Model | None = None,
-    items: int = 100,
+    items: int = ITEMS,
     probes: str | Sequence[str] = PROBES,
+    ratings: RatingSource | None = None,
+    rating_criterion: str = "",
+    epsilon: float = EPSILON,
     progress: Watch = None,
     out: str | Path | None = None,
     **options: Unpack[JudgeOptions],
 ) -> JudgeCard:
-    """Test a judge with controlled changes to one text of each of `items` items.
+    """Answer whether a judge may be trusted: the judge card.
 
-    `probes` are `sensitivity` (does each criterion notice its own damage and no other), `bias`
-    (position, length, copying, own family, wording of the prompt, scale, chance) and `injection`
-    (does a text's instruction work). The other arguments are as in `judge.evaluate`, with one judge
-    as `model`. `out` stores the card as `card.md`, `.html` and `.json`, and the run of the changed
-    texts in `changed`.
+    Judges all texts of `items` items, compares the scores with people's ratings if there are any,
+    and tests the judge with changes to one text of each item. `probes` are `sensitivity` (does each
+    criterion notice its own damage and no other), `bias` (position, length, copying, own family,
+    wording of the prompt, scale, chance) and `injection` (does a text's instruction work). `model`
+    names one judge. `ratings` are people's, if the data have none, `rating_criterion` their
+    criterion if they name none; `epsilon` is the judge's advantage in the alternative annotator
+    test. The other arguments are those of `judge.evaluate`. `out` stores the card as `card.md`,
+    `.html` and `.json`, the run of the texts in `run`, and that of the changed texts in `changed`.
 
-    Raises JudgeError for wrong arguments or data and for a failing endpoint.
+    For a Result, or the folder of a run, no request is made: the card has the lines that the stored
+    scores show.
+
+    Failed judgments are counted in `card.failures`. Raises JudgeError for wrong arguments or data
+    and for a failing endpoint.
     """
-    reject_unsupported(options, "audit", "an audit")
-    config, providers, custom_criteria = to_config(
-        RunConfig, data, criteria, model, {"out": out, **options}
-    )
+    if isinstance(data, Result) or (isinstance(data, str | Path) and is_run(data)):
+        given = {"criteria": criteria, "model": model, "out": out, **options}
+        refuse_for_finished_run(given, items=items, probes=probes)
+        return finished_card(
+            data,
+            where=options.get("where"),
+            ratings=ratings,
+            rating_criterion=rating_criterion,
+            epsilon=epsilon,
+            seed=options.get("seed") or 0,
+        )
+    reject_unsupported(options, "card", "a judge card")
+    settings = {"ratings": ratings, "rating_criterion": rating_criterion, "out": out, **options}
+    config, providers, custom_criteria = to_config(RunConfig, data, criteria, model, settings)
     audit_plan = plan_audit(
         config,
         data,
@@ -127,22 +175,24 @@ async def audit_async(
         probes=probes,
         providers=providers,
         custom_criteria=custom_criteria,
+        epsilon=epsilon,
     )
     async with displayed(progress) as counts:
         return await run_audit(audit_plan, counts)
 
 
-audit = blocking(audit_async)
+card = blocking(card_async)
 
 
 def plan_audit(
     config: RunConfig,
     data: Any = None,
     *,
-    items: int = 100,
+    items: int = ITEMS,
     probes: str | Sequence[str] = PROBES,
     providers: Sequence[Judge | Provider] | None = None,
     custom_criteria: Mapping[str, Criterion] | None = None,
+    epsilon: float = EPSILON,
 ) -> AuditPlan:
     """Make the texts of an audit and prepare the runs that judge them. Raises JudgeError."""
     judges = config.model if providers is None else providers
@@ -151,31 +201,42 @@ def plan_audit(
     rows = load_texts(config, source)[: config.limit]
     language = prompt_language.choose_prompt_language(config, rows)[0].name
     names = criteria.default_criteria(rows) if config.criteria is None else config.criteria
-    base_config = config.model_copy(update={**_USED_UP, "language": language, "criteria": names})
-    best_labels = {}
+    loaded = []
     for name in names:
         criterion = (custom_criteria or {}).get(name)
-        if criterion is None:
-            criterion = criteria.load(name, language=base_config.language or "en")
-        best_labels[criterion.name] = best_label(criterion)
+        loaded.append(criterion or criteria.load(name, language=language))
+    rated = _with_ratings(config.model_copy(update={"criteria": names}), rows, loaded)
+    base_config = config.with_rating_rows(None).model_copy(
+        update={**_USED_UP, "language": language, "criteria": names}
+    )
+    best_labels = {criterion.name: best_label(criterion) for criterion in loaded}
     texts = perturb(
-        rows, best_labels, chosen_probes, items=items, language=language, seed=config.seed
+        rated.samples, best_labels, chosen_probes, items=items, language=language, seed=config.seed
     )
-    main_config = base_config
-    if config.out is not None:
-        main_config = base_config.model_copy(update={"out": config.out / "changed"})
-    main = prepare(
-        main_config,
-        list(texts.changed),
-        providers=judges,
-        loaded_criteria=custom_criteria,
-        wanted_texts=texts.wanted_texts,
-    )
+    chosen_items = {sample.item for sample in texts.originals}
+    unchanged = [sample for sample in rated.samples if sample.item in chosen_items]
+
+    def prepare_in(folder: str, rows: Sequence[Sample], wanted: WantedTexts | None) -> PreparedRun:
+        out = None if config.out is None else config.out / folder
+        return prepare(
+            base_config.model_copy(update={"out": out}),
+            list(rows),
+            providers=judges,
+            loaded_criteria=custom_criteria,
+            wanted_texts=wanted,
+        )
+
+    main = prepare_in("run", unchanged, None)
     if len(main.judges) > 1:
         raise ConfigError(
             f"the recording has several judges: name one of {', '.join(main.judges)} with "
             f"{option('model')}"
         )
+    runs = {TEXTS: main}
+    # The unchanged texts are judged in the first run.
+    changed = [sample for sample in texts.changed if sample.system != ORIGINAL]
+    if changed:
+        runs[MAIN] = prepare_in("changed", changed, texts.wanted_texts)
     used_by_criterion = {criterion.name: criterion.used for criterion in main.criteria}
     texts = replace(
         texts,
@@ -187,9 +248,28 @@ def plan_audit(
         model=next(iter(main.judges)),
         probes=chosen_probes,
         texts=texts,
-        runs={MAIN: main},
+        runs=runs,
+        notes=rated.notes,
+        epsilon=epsilon,
     )
     return _add_bias_runs(audit_plan) if "bias" in chosen_probes else audit_plan
+
+
+@dataclass(frozen=True, slots=True)
+class _RatedTexts:
+    """Texts with people's ratings, and notes on the ratings."""
+
+    samples: list[Sample]
+    notes: tuple[str, ...]
+
+
+def _with_ratings(
+    config: RunConfig, rows: Sequence[Sample], chosen: Sequence[Criterion]
+) -> _RatedTexts:
+    """Join the ratings of the configuration's file to all texts. Raises JudgeError."""
+    sheet, _ = human_ratings.read(config, rows, rated=False)
+    samples, notes = human_ratings.join(config, rows, sheet, chosen)
+    return _RatedTexts(samples, tuple(notes))
 
 
 def _check_arguments(
@@ -204,33 +284,31 @@ def _check_arguments(
     require_known("probe", names, PROBES, option("probes"))
     if not names:
         raise ConfigError(f"{option('probes')}: name at least one of {', '.join(PROBES)}")
-    reject_unsupported(config, "audit", "an audit")
+    reject_unsupported(config, "card", "a judge card")
     if not isinstance(items, int) or items < 1:
         raise ConfigError(f"{option('items', items)}: write a whole number, 1 or more")
     if len(judges) > 1:
         raise ConfigError(
-            "an audit tests one judge: name one, and audit each judge of a panel separately"
+            "a judge card is about one judge: name one, and make a card of each judge of a panel"
         )
     if config.criteria == ():
         raise ConfigError(
-            f"{option('criteria', [] if in_python() else 'none')}: an audit needs a criterion"
+            f"{option('criteria', [] if in_python() else 'none')}: a judge card needs a criterion"
         )
     check_output_dir(config.out)
     if source is None:
         raise ConfigError(
-            "no data: name a file, for example judge audit summaries.jsonl "
-            f"{option('model', 'gpt-5.4-mini')}"
+            "no data: name a file, for example judge validate summaries.jsonl "
+            f"{option('card', True)} {option('model', 'gpt-5.4-mini')}"
         )
     return tuple(name for name in PROBES if name in names)
 
 
 def _add_bias_runs(audit_plan: AuditPlan) -> AuditPlan:
     """Add the runs that show biases, and the reasons why some of them cannot be made."""
-    main = audit_plan.runs[MAIN]
+    main = audit_plan.runs[TEXTS]
     texts = audit_plan.texts
     runs = dict(audit_plan.runs)
-    if texts.others:
-        runs[NATURAL] = _prepare_run(audit_plan, texts.others, main.criteria)
     paraphrases: list[Criterion] = []
     unavailable: dict[str, str] = {}
     for criterion in main.criteria:
@@ -267,7 +345,7 @@ def _add_question_run(
     Return the criteria whose wordings the judge has to write. Adds the reason for each criterion
     that has none.
     """
-    main = audit_plan.runs[MAIN]
+    main = audit_plan.runs[TEXTS]
     (judge,) = main.judges.values()
     asked: list[Criterion] = []
     unwritten: list[Criterion] = []
@@ -296,7 +374,7 @@ async def _with_written_questions(audit_plan: AuditPlan, runs: Runs) -> AuditPla
     written = await write_paraphrases(audit_plan.unwritten, writing, runs)
     unavailable = dict(audit_plan.unavailable)
     asked: list[Criterion] = []
-    for criterion in audit_plan.runs[MAIN].criteria:
+    for criterion in audit_plan.runs[TEXTS].criteria:
         wordings = written.get(criterion.name, criterion.paraphrases)
         if isinstance(wordings, ModelError):
             unavailable[f"{QUESTION_WORDING} by {criterion.name}"] = (
@@ -316,7 +394,7 @@ def _add_position_run(
     audit_plan: AuditPlan, runs: dict[str, PreparedRun], unavailable: dict[str, str]
 ) -> None:
     """Add the run that compares texts in pairs, or the reason why it cannot be made."""
-    main = audit_plan.runs[MAIN]
+    main = audit_plan.runs[TEXTS]
     texts = audit_plan.texts
     names = [criterion.name for criterion in main.criteria]
     builtin = criteria.builtin(audit_plan.config.language or "en", pairwise=True)
@@ -355,7 +433,7 @@ def _prepare_run(
     by_name = {criterion.name: criterion for criterion in chosen}
     names = {"criteria": tuple(by_name)} if by_name else {}
     config = audit_plan.config.model_copy(update={"out": None, **names, **settings})
-    judges = list(audit_plan.runs[MAIN].judges.values())
+    judges = list(audit_plan.runs[TEXTS].judges.values())
     return prepare(
         config.model_copy(update={"replay": None}),
         list(rows),
@@ -365,8 +443,8 @@ def _prepare_run(
 
 
 def audit_estimate(audit_plan: AuditPlan) -> str:
-    """Return one line to print before an audit: its size, and about its requests and price."""
-    line = f"an audit of {audit_plan.model} on {plural(len(audit_plan.texts.originals), 'item')}"
+    """Return one line to print before a card is made: its size, and about its requests and price."""
+    line = f"a card of {audit_plan.model} on {plural(len(audit_plan.texts.originals), 'item')}"
     size = f"{plural(audit_plan.judgments, 'judgment')} in {plural(len(audit_plan.runs), 'run')}"
     cost = cost_summary(audit_plan.runs.values()) or "no model is called"
     writing = ""
@@ -392,21 +470,21 @@ async def run_audit(
     runs = Runs(config, progress, display)
     audit_plan = await _with_written_questions(audit_plan, runs)
     results = await runs.run_all(audit_plan.runs)
-    card = build_card(
+    made = build_card(
         _audit_data(audit_plan, results),
         texts.changes,
         texts.attacks,
         texts.neutral,
         seed=config.seed,
     )
-    main_notes = results[MAIN].info.notes
-    rating_notes = ledger.notes([*texts.originals, *texts.others])
-    notes = tuple(dict.fromkeys([*main_notes, *rating_notes, *card.notes]))
-    card = replace(card, notes=notes, info={**card.info, **_card_info(audit_plan, results, card)})
+    first = results[TEXTS]
+    rating_notes = ledger.notes(first.table.samples)
+    notes = tuple(dict.fromkeys([*audit_plan.notes, *first.info.notes, *rating_notes, *made.notes]))
+    made = replace(made, notes=notes, info={**made.info, **_card_info(audit_plan, results, made)})
     if config.out is not None:
-        files = {name: card.report(format).encode() for name, format in _CARD_FILES.items()}
+        files = {name: made.report(format).encode() for name, format in _CARD_FILES.items()}
         store(config.out, files)
-    return card
+    return made
 
 
 def _card_info(
@@ -414,7 +492,7 @@ def _card_info(
 ) -> dict[str, Any]:
     """Return what the card says of the data, the settings, the cost and each run."""
     config = audit_plan.config
-    main = results[MAIN].info
+    main = results[TEXTS].info
     weighting = main.config.weighting
     sampled = weighting == "samples"
     temperature = config.temperature
@@ -470,7 +548,7 @@ def _audit_data(audit_plan: AuditPlan, results: Mapping[str, Result]) -> AuditDa
     """Collect the scores of all runs, as the analysis needs them."""
     texts = audit_plan.texts
     unavailable = dict(audit_plan.unavailable)
-    main = results[MAIN].table
+    unchanged = results[TEXTS].table
     repeats = {
         temperature: results[name]
         for temperature, name in zip(TEMPERATURES, DRAWN, strict=True)
@@ -480,45 +558,43 @@ def _audit_data(audit_plan: AuditPlan, results: Mapping[str, Result]) -> AuditDa
         # Then both runs used the server's own temperature. One of them is enough.
         unavailable["repeats"] = "the server ignores the temperature and uses its own"
         repeats = {temperature: result for temperature, result in repeats.items() if temperature}
-    original_rows = texts.restore_systems(main)
+    original_rows = texts.original_rows(unchanged)
     pairs = results.get(PAIRS)
 
-    def with_originals(samples: Sequence[Sample], name: str) -> Table:
+    def with_originals(name: str) -> Table:
         """Return a table of the originals' scores and the scores of another run."""
-        columns = dict.fromkeys(main.columns)
-        rows = list(original_rows)
-        if name in results:
-            table = results[name].table
-            columns |= dict.fromkeys(table.columns)
-            rows += table.rows()
-        return Table(tuple(samples), tuple(columns), *split_rows(rows))
+        table = results[name].table
+        columns = dict.fromkeys((*unchanged.columns, *table.columns))
+        rows = [*original_rows, *table.rows()]
+        return Table(texts.originals, tuple(columns), *split_rows(rows))
 
-    natural = None
-    if "bias" in audit_plan.probes:
-        natural = with_originals((*texts.originals, *texts.others), NATURAL)
-    wordings = None
-    if WORDINGS in results:
-        wordings = with_originals(texts.originals, WORDINGS)
-    questions = None
-    if QUESTIONS in results:
-        questions = with_originals(texts.originals, QUESTIONS)
+    people: dict[str, PeopleFinding] = {}
+    for found in people_findings(
+        unchanged, audit_plan.model, seed=audit_plan.config.seed, epsilon=audit_plan.epsilon
+    ):
+        people[found.rated.criterion] = found
+    left_out = f"{option('probes')} leaves it out"
     order_free = [
         criterion.name
-        for criterion in audit_plan.runs[MAIN].criteria
+        for criterion in audit_plan.runs[TEXTS].criteria
         if "sentence order" in criterion.ignores
     ]
     return AuditData(
         texts.originals,
-        {column.criterion: column for column in main.columns if column.kind == "criterion"},
-        texts.by_change(main),
+        {column.criterion: column for column in unchanged.columns if column.kind == "criterion"},
+        texts.by_change(unchanged, results[MAIN].table if MAIN in results else None),
         audit_plan.model,
         audit_plan.config.language or "en",
-        natural,
-        wordings,
+        unchanged if "bias" in audit_plan.probes else None,
+        with_originals(WORDINGS) if WORDINGS in results else None,
         {temperature: result.table for temperature, result in repeats.items()},
         pairs.table if pairs else None,
         tuple(result.table for result in results.values()),
         unavailable,
-        questions=questions,
+        questions=with_originals(QUESTIONS) if QUESTIONS in results else None,
         order_free=frozenset(order_free),
+        not_made={probe: left_out for probe in PROBES if probe not in audit_plan.probes},
+        texts=unchanged,
+        people=people,
+        no_people="" if people else why_no_ratings(unchanged),
     )

@@ -1,4 +1,4 @@
-"""Make the perturbed texts of `judge audit`.
+"""Make the perturbed texts of a judge card.
 
 - consistency: another number
 - biases: a longer or copied text that says nothing new

@@ -1,4 +1,4 @@
-"""The probes of `judge audit`: what changes a judge's scores besides the quality of a text.
+"""The probes of a judge card: what changes a judge's scores besides the quality of a text.
 
 Biases for position, length, copying and the judge's own model family; sensitivity to the wording of
 the prompt and of the criterion, and to the order of sentences; use of the scale; repeatability.
@@ -518,7 +518,13 @@ def _wording_shifts(
 
 
 def _spread(
-    probe: str, criterion: str, measure: str, values: Sequence[float], seed: int
+    probe: str,
+    criterion: str,
+    measure: str,
+    values: Sequence[float],
+    seed: int,
+    *,
+    counted: str = "texts",
 ) -> Iterator[BiasFinding]:
     """Yield the root mean square of standard deviations, without a test.
 
@@ -534,7 +540,7 @@ def _spread(
     high = None if mean.high is None else sqrt(max(0.0, mean.high))
     method = f"root mean square over texts; {mean.method}"
     sd = replace(mean, name="rms", value=sqrt(mean.value), low=low, high=high, method=method)
-    yield BiasFinding(probe, criterion, measure, sd, "sd")
+    yield BiasFinding(probe, criterion, measure, sd, "sd", counted=counted)
 
 
 def scale_usage(evidence: AuditData) -> Iterator[BiasFinding]:
@@ -564,21 +570,36 @@ def scale_usage(evidence: AuditData) -> Iterator[BiasFinding]:
 
 
 def repeatability(evidence: AuditData, seed: int) -> Iterator[BiasFinding]:
-    """Measure how much repeated replies about one text differ, at each temperature."""
+    """Measure how much repeated replies about one text differ, at each temperature.
+
+    The unit is the item: its spread is the root mean square of those of its texts.
+    """
     for temperature, table in sorted(evidence.repeats.items()):
-        # There is one text per item. Each becomes a system of its own, because spreads are computed
-        # by system.
-        samples = tuple(replace(sample, system=sample.item) for sample in table.samples)
-        scores = tuple(replace(score, system=score.item) for score in table.scores)
-        spread_by_column = repeats(Table(samples, table.columns, scores))
+        spread_by_text = _spread_by_text(table)
         for name, column in evidence.criteria(table):
-            spreads = [
-                spread.value
-                for (_, column_name), spread in spread_by_column.items()
-                if column_name == column.name
-            ]
+            squares_by_item = defaultdict[str, list[float]](list)
+            n_identical = 0
+            for (text, column_name), spread in spread_by_text.items():
+                if column_name == column.name:
+                    squares_by_item[text[0]].append(spread**2)
+                    n_identical += spread <= _TOLERANCE
+            spreads = [sqrt(fmean(squares)) for squares in squares_by_item.values()]
+            n_texts = sum(map(len, squares_by_item.values()))
+            counted = "texts" if n_texts == len(spreads) else "items"
             measure = f"spread at temperature {temperature:g}"
-            yield from _spread("repeats", name, measure, spreads, seed)
-            n_identical = sum(spread <= _TOLERANCE for spread in spreads)
+            yield from _spread("repeats", name, measure, spreads, seed, counted=counted)
             measure = f"{IDENTICAL_SCORES} at temperature {temperature:g}"
-            yield from _share("repeats", name, measure, n_identical, len(spreads))
+            yield from _share("repeats", name, measure, n_identical, n_texts)
+
+
+def _spread_by_text(table: Table) -> dict[tuple[Text, str], float]:
+    """Return the standard deviation of each text's repeated replies, by text and column."""
+    # Each text becomes a system of its own, because spreads are computed by system.
+    texts = [sample.key for sample in table.samples]
+    name_of_text = {text: str(number) for number, text in enumerate(texts)}
+    samples = tuple(replace(sample, system=name_of_text[sample.key]) for sample in table.samples)
+    scores = tuple(replace(score, system=name_of_text[score.key]) for score in table.scores)
+    return {
+        (texts[int(system)], column): spread.value
+        for (system, column), spread in repeats(Table(samples, table.columns, scores)).items()
+    }

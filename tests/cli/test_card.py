@@ -1,4 +1,4 @@
-"""`judge audit`: what is printed and written, exit codes, and what is refused."""
+"""`judge validate --card`: what is printed and written, exit codes, and what is refused."""
 
 from __future__ import annotations
 
@@ -52,43 +52,46 @@ def judge(command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Calla
 
 
 def test_a_card_on_the_console_and_in_a_folder(judge: Callable[..., Any]) -> None:
-    done = judge("audit", "data.jsonl", *SCRIPTED, "--full", "--out", "audit")
+    done = judge("validate", "data.jsonl", "--card", *SCRIPTED, "--full", "--out", "card")
     assert done.code == 0
     for heading in ("Judge card: replies.yaml", "Sensitivity", "Injection", "Bias"):
         assert heading in done.out
-    assert done.err.startswith("an audit of replies.yaml on 4 items: ")
-    assert done.err.endswith("card: audit/card.html\n")
+    assert done.err.startswith("a card of replies.yaml on 4 items: ")
+    assert done.err.endswith("card: card/card.html\n")
     for name in (
+        "texts:",
         "changed texts:",
-        "other systems' texts:",
         "other wordings:",
         "pairs in both orders:",
     ):
         assert name in done.err
-    assert {path.name for path in Path("audit").iterdir()} == {
+    assert {path.name for path in Path("card").iterdir()} == {
         "card.md",
         "card.html",
         "card.json",
         "changed",
+        "run",
     }
-    assert Path("audit/changed/report.html").exists()
+    assert Path("card/changed/report.html").exists()
+    assert Path("card/run/report.html").exists()
 
 
 def test_quiet_prints_only_the_path_of_the_card(judge: Callable[..., Any]) -> None:
     done = judge(
-        "audit",
+        "validate",
         "data.jsonl",
+        "--card",
         *SCRIPTED,
         "--probes",
         "injection",
         "--items",
         "2",
         "--out",
-        "audit",
+        "card",
         "-q",
     )
-    assert (done.code, done.out, done.err) == (0, "", "card: audit/card.html\n")
-    card = json.loads(Path("audit/card.json").read_text(encoding="utf-8"))
+    assert (done.code, done.out, done.err) == (0, "", "card: card/card.html\n")
+    card = json.loads(Path("card/card.json").read_text(encoding="utf-8"))
     assert (card["cells"], card["findings"]) == ([], [])
     assert card["info"]["texts"] == 2
 
@@ -100,31 +103,82 @@ def test_a_plan_names_data_and_judge_and_the_folder_is_named_after_the_data(
         "data: data.jsonl\nmodel: scripted/replies.yaml\ncriteria: [coherence]\nmetrics: [rouge]\ncache: false\n",
         encoding="utf-8",
     )
-    done = judge("audit", "run.yaml", "--probes", "sensitivity", "--format", "markdown")
+    done = judge(
+        "validate", "run.yaml", "--card", "--probes", "sensitivity", "--format", "markdown"
+    )
     assert done.code == 0
     assert "## Judge card: replies.yaml" in done.out
     (folder,) = Path("runs").iterdir()
     assert folder.name.startswith("data-")
 
 
-def test_a_stopped_audit_says_how_to_resume(
+def test_a_stopped_card_says_how_to_resume(
     judge: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def stopped(*_: object) -> None:
         raise asyncio.CancelledError
 
     monkeypatch.setattr("judge.commands.card.command.run_audit", stopped)
-    done = judge("audit", "data.jsonl", "--model", "scripted/replies.yaml")
+    done = judge("validate", "data.jsonl", "--card", "--model", "scripted/replies.yaml")
     assert (done.code, done.out) == (130, "")
     assert "interrupted. Run the same command again to resume. The cache answers" in done.err
-    assert judge("audit", "data.jsonl", *SCRIPTED).err.endswith(
+    assert judge("validate", "data.jsonl", "--card", *SCRIPTED).err.endswith(
         "the same command pays for everything again.\n"
     )
+
+
+def test_the_former_command_is_refused_with_the_new_form(judge: Callable[..., Any]) -> None:
+    done = judge("audit", "data.jsonl", *SCRIPTED)
+    assert done.code == 2
+    assert "use judge validate DATA --card" in done.err
+
+
+@pytest.mark.parametrize("option", [("--items", "3"), ("--probes", "bias")])
+def test_an_option_of_the_card_without_it_is_refused(
+    judge: Callable[..., Any], option: tuple[str, str]
+) -> None:
+    done = judge("validate", "data.jsonl", *SCRIPTED, *option)
+    assert done.code == 2
+    assert f"{option[0]}: is for --card" in done.err
+
+
+def test_failed_judgments_exit_1_and_the_card_is_still_there(judge: Callable[..., Any]) -> None:
+    Path("replies.yaml").write_text(
+        "- {when: Bern, reply: no idea}\n- {when: two texts, reply: A}\n- {when: [], reply: 3}\n",
+        encoding="utf-8",
+    )
+    done = judge("validate", "data.jsonl", "--card", *SCRIPTED, "--out", "card")
+    assert done.code == 1
+    assert "judgments have no score" in done.err
+    card = json.loads(Path("card/card.json").read_text(encoding="utf-8"))
+    (failures,) = (line for line in card["lines"] if line["name"] == "failures by system")
+    assert failures["cells"][0]["estimate"]["value"] == 0.25
+
+
+def test_a_finished_run_has_a_card_without_a_request(judge: Callable[..., Any]) -> None:
+    rated = [row | {"human": {"coherence": 1 + n % 5}} for n, row in enumerate(ROWS)]
+    write_jsonl("rated.jsonl", rated)
+    assert judge("run", "rated.jsonl", *SCRIPTED, "--out", "run", "-q").code == 0
+    Path("replies.yaml").unlink()  # nobody can be asked any more
+    done = judge("validate", "run", "--card", "--json")
+    assert (done.code, done.err) == (0, "")
+    card = json.loads(done.out)
+    verdicts = {line["name"]: line["verdict"] for line in card["lines"]}
+    assert verdicts["agreement with people"] == "unclear"
+    assert verdicts["failures by system"] == "unclear"
+    assert verdicts["injections"] == "not measured"
+    reasons = [cell["reason"] for line in card["lines"] for cell in line["cells"]]
+    assert "judge validate DATA --card measures it" in reasons
+    assert sorted(path.name for path in Path().iterdir()) == ["data.jsonl", "rated.jsonl", "run"]
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (("data.jsonl", *SCRIPTED, "--metrics", "rouge"), "--metrics: --card has no use for it"),
+        (("data.jsonl", *SCRIPTED, "--level", "systems"), "--level: --card has no use for it"),
+        (("data.jsonl", *SCRIPTED, "--calibrate"), "--calibrate: --card has no use for it"),
+        (("data.jsonl", "data.jsonl", *SCRIPTED), "--card is about one judge"),
         (("nothing.jsonl", *SCRIPTED), "nothing.jsonl"),
         (
             ("data.jsonl", *SCRIPTED, "--probes", "bais"),
@@ -137,7 +191,7 @@ def test_a_stopped_audit_says_how_to_resume(
 def test_impossible_requests_exit_2(
     judge: Callable[..., Any], arguments: tuple[str, ...], message: str
 ) -> None:
-    done = judge("audit", *arguments)
+    done = judge("validate", "--card", *arguments)
     assert done.code == 2
     assert message in done.err
     assert done.out == ""

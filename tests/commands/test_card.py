@@ -1,4 +1,4 @@
-"""audit(): which texts are judged how often, by which runs, and what reaches the card."""
+"""make_card(): which texts are judged how often, by which runs, and what reaches the card."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ import pytest
 
 import judge
 from judge.commands.card import audit_samples
-from judge.commands.card import command as audit_command
+from judge.commands.card import command as card_command
 from judge.commands.card.card import ORIGINAL, PROBES, JudgeCard
 from judge.commands.card.command import (
     DRAWN,
     MAIN,
-    NATURAL,
     PAIRS,
     QUESTIONS,
+    TEXTS,
     WORDINGS,
     AuditPlan,
-    audit,
-    audit_async,
     audit_estimate,
+    card_async,
     plan_audit,
     run_audit,
 )
+from judge.commands.card.command import card as make_card
 from judge.commands.card.perturbations import ATTACKS, CHANGES, CONTROL, NEUTRAL, inject
 from judge.commands.card.probes import IDENTICAL_SCORES
 from judge.config import load_config
@@ -115,7 +115,7 @@ def audited(
         "cache": False,
         "weighting": "logprobs",
     } | options
-    return audit(ROWS, **arguments), provider.seen
+    return make_card(ROWS, **arguments), provider.seen
 
 
 @pytest.fixture(scope="module")
@@ -178,7 +178,7 @@ def test_a_judge_that_obeys_injections_is_detected() -> None:
     assert whole == set(ATTACKS) - {CONTROL}
     assert sum("The attack" in text for text in card.observations) == len(ATTACKS) - 1
     assert (card.cells, card.findings) == ((), ())
-    assert len(seen) == len(PLACES) * (1 + len(ATTACKS))
+    assert len(seen) == len(ROWS) + len(PLACES) * len(ATTACKS)
 
 
 def test_an_attack_asks_each_criterion_for_the_top_of_its_own_scale(
@@ -226,14 +226,14 @@ def test_biases_come_from_runs_of_their_own(whole: tuple[JudgeCard, list[Request
     for request in seen:
         drawn[request.params["temperature"]] += request.params.get("n", 0)
     assert drawn == {
-        0.0: len(PLACES) * len(TWO) * audit_command.DRAWS,
-        1.0: len(PLACES) * len(TWO) * audit_command.DRAWS,
+        0.0: len(PLACES) * len(TWO) * card_command.DRAWS,
+        1.0: len(PLACES) * len(TWO) * card_command.DRAWS,
     }
     for words in ("Your task is to assess a text", "Read the text below carefully"):
         assert sum(request.messages[0]["content"].startswith(words) for request in seen) == len(
             PLACES
         ) * len(TWO)
-    assert set(card.info["runs"]) == {MAIN, NATURAL, WORDINGS, QUESTIONS, *DRAWN, PAIRS}
+    assert set(card.info["runs"]) == {TEXTS, MAIN, WORDINGS, QUESTIONS, *DRAWN, PAIRS}
     assert card.info["natural_texts"] == 2 * len(PLACES)
 
 
@@ -250,7 +250,7 @@ def test_how_a_card_was_made_can_be_read_and_names_no_folder(tmp_path: Path) -> 
     write_jsonl(file, ROWS)
     replies = tmp_path / "replies.yaml"
     replies.write_text("- {when: two texts, reply: A}\n- {when: [], reply: 3}\n", encoding="utf-8")
-    card = audit(
+    card = make_card(
         file, ["fluency"], model=f"scripted/{replies}", weighting="single", items=2, probes="injection",
         out=tmp_path / "card", cache=tmp_path / "cache",
     )  # fmt: skip
@@ -268,8 +268,8 @@ def test_only_the_probes_that_are_asked_for_are_paid(
 ) -> None:
     everything, seen = whole
     parts = [audited(probes=probe) for probe in PROBES]
-    originals = len(PLACES) * len(TWO)
-    assert len(seen) == sum(len(some) for _, some in parts) - 2 * originals
+    unchanged = len(ROWS) * len(TWO)
+    assert len(seen) == sum(len(some) for _, some in parts) - 2 * unchanged
     assert [bool(card.cells) for card, _ in parts] == [True, False, False]
     assert [bool(card.findings) for card, _ in parts] == [False, True, False]
     assert [bool(card.attacks) for card, _ in parts] == [False, False, True]
@@ -359,7 +359,7 @@ def test_other_languages_have_prompts_changes_and_attacks_of_their_own(language:
     provider = ScriptedProvider(
         lambda request: {"A": 0.5, "B": 0.5} if not output_of(request) else "3"
     )
-    card = audit(rows, ["coherence"], model=provider, weighting="single", cache=False, items=4)
+    card = make_card(rows, ["coherence"], model=provider, weighting="single", cache=False, items=4)
     assert (card.failures, card.info["language"]) == ({}, language)
     assert {"shuffled sentences", "swapped number", "truncated"} <= {
         cell.change for cell in card.cells
@@ -375,21 +375,21 @@ def test_a_decision_endpoint_draws_nothing() -> None:
         lambda request: {label: 1.0 for label in request.params["questions"][0]["labels"][:1]},
         decides=True,
     )
-    card = audit(ROWS, TWO, model=provider, cache=False, items=4)
+    card = make_card(ROWS, TWO, model=provider, cache=False, items=4)
     assert (
         card.skipped["repeats"]
         == "a decision endpoint returns probabilities and samples no replies"
     )
-    assert set(card.info["runs"]) == {MAIN, NATURAL, WORDINGS, QUESTIONS, PAIRS}
+    assert set(card.info["runs"]) == {TEXTS, MAIN, WORDINGS, QUESTIONS, PAIRS}
 
 
 def test_texts_of_one_system_alone_are_not_compared() -> None:
     rows = [row for row in ROWS if row["system"] == "plain"]
-    card = audit(
+    card = make_card(
         rows, TWO, model=ScriptedProvider(strict), cache=False, weighting="single", items=4
     )
     assert card.skipped["position"] == "no item has different texts of two systems"
-    assert {NATURAL, PAIRS}.isdisjoint(card.info["runs"])
+    assert PAIRS not in card.info["runs"]
     assert card.info["natural_texts"] == 4
 
 
@@ -494,11 +494,11 @@ def test_one_deadline_is_for_all_runs(in_time: Callable[[Coroutine[Any, Any, Any
         "items": 2,
         "max_concurrency": 1000,
     }
-    card = in_time(audit_async(ROWS, TWO, model=Slow(strict), **arguments))
+    card = in_time(card_async(ROWS, TWO, model=Slow(strict), **arguments))
     assert len(card.info["runs"]) == 7
     provider = Slow(strict)
     with pytest.raises(DeadlineReached):
-        in_time(audit_async(ROWS, TWO, model=provider, deadline=65, **arguments))
+        in_time(card_async(ROWS, TWO, model=provider, deadline=65, **arguments))
     prompts = {request.messages[0]["content"][:30] for request in provider.seen}
     assert any(text.startswith("Your task is") for text in prompts)  # the first runs were in time
 
@@ -506,7 +506,7 @@ def test_one_deadline_is_for_all_runs(in_time: Callable[[Coroutine[Any, Any, Any
 def test_a_recorded_audit_is_replayed_to_the_same_card(tmp_path: Path) -> None:
     calls = tmp_path / "calls.jsonl"
     recorded, _ = audited(items=4, record=calls)
-    again = audit(ROWS, TWO, replay=calls, cache=False, weighting="logprobs", items=4)
+    again = make_card(ROWS, TWO, replay=calls, cache=False, weighting="logprobs", items=4)
     assert again.failures == {}
     assert (again.cells, again.attacks, again.findings) == (
         recorded.cells,
@@ -515,14 +515,76 @@ def test_a_recorded_audit_is_replayed_to_the_same_card(tmp_path: Path) -> None:
     )
 
 
+def test_nothing_is_asked_twice(whole: tuple[JudgeCard, list[Request]]) -> None:
+    _, seen = whole
+    # Repeats are asked again on purpose: each is a draw of its own.
+    single = [request for request in seen if request.params.get("n", 1) == 1]
+    asked = Counter((repr(request.messages), repr(request.params)) for request in single)
+    assert max(asked.values()) == 1
+    assert len(seen) > len(ROWS) * len(TWO)
+
+
+def test_the_ratings_of_a_file_count_for_the_items_that_are_taken(tmp_path: Path) -> None:
+    rows = [{key: value for key, value in row.items() if key != "human"} for row in ROWS]
+    ratings = [
+        {"item": row["item"], "system": row["system"], "rater": "anna", "criterion": "coherence",
+         "value": 3 + n % 3}
+        for n, row in enumerate(rows)
+    ]  # fmt: skip
+    made = make_card(
+        rows, ["coherence"], model=ScriptedProvider(strict), cache=False, weighting="single",
+        items=4, probes="injection", ratings=write_jsonl(tmp_path / "ratings.jsonl", ratings),
+    )  # fmt: skip
+    (agreement,) = (line for line in made.lines if line.name == "agreement with people")
+    assert agreement.verdict == "unclear"  # with 4 items
+    assert made.people[0].texts == 8
+
+
+def test_a_result_has_a_card_and_takes_no_option_of_a_new_run() -> None:
+    result = judge.evaluate(
+        ROWS, TWO, model=ScriptedProvider(strict), cache=False, weighting="single", metrics=[]
+    )
+    made = judge.card(result)
+    verdicts = {line.name: line.verdict for line in made.lines}
+    assert verdicts["injections"] == "not measured"
+    assert verdicts["agreement with people"] == "unclear"
+    assert made.verdict.startswith("Not shown on ")
+    for given in ({"items": 3}, {"model": "m"}, {"criteria": "coherence"}):
+        with pytest.raises(ConfigError, match="the run is finished"):
+            judge.card(result, **given)
+
+
+def test_repeats_of_a_finished_run_are_those_of_its_draws() -> None:
+    result = judge.evaluate(
+        ROWS, ["coherence"], model=ScriptedProvider(lambda request: {"3": 0.5, "5": 0.5}),
+        cache=False, weighting="samples", draws=6, metrics=[],
+    )  # fmt: skip
+    made = judge.card(result)
+    (line,) = (line for line in made.lines if line.name == "retest, temperature 1")
+    (cell,) = line.cells
+    assert cell.counted == "items"
+    assert cell.estimate is not None
+    assert cell.estimate.n == len(PLACES)
+    assert 0.5 < cell.estimate.value < 1.5  # half 3 and half 5: about 1.1
+
+
+def test_a_panel_has_no_card() -> None:
+    judges = [ScriptedProvider(strict, model=name) for name in ("one", "two")]
+    result = judge.evaluate(
+        ROWS, ["coherence"], model=judges, cache=False, weighting="single", metrics=[]
+    )
+    with pytest.raises(ConfigError, match="about one judge, and this run has a panel: one and two"):
+        judge.card(result)
+
+
 def test_a_second_audit_is_answered_from_the_cache(tmp_path: Path) -> None:
     def judge() -> ScriptedProvider:
         return ScriptedProvider(strict, endpoint="scripted:test")
 
     arguments: dict[str, Any] = {"items": 4, "weighting": "single", "cache": tmp_path / "cache"}
-    first = audit(ROWS, TWO, model=judge(), **arguments)
+    first = make_card(ROWS, TWO, model=judge(), **arguments)
     provider = judge()
-    second = audit(ROWS, TWO, model=provider, **arguments)
+    second = make_card(ROWS, TWO, model=provider, **arguments)
     assert provider.seen == []
     assert (first.cells, first.findings) == (second.cells, second.findings)
 
@@ -531,7 +593,7 @@ def test_audit_estimate_is_one_line() -> None:
     audit_plan = ready_for(items=4)
     line = audit_estimate(audit_plan)
     assert line.startswith(
-        f"an audit of script on 4 items: {audit_plan.judgments:,} judgments in 7 runs"
+        f"a card of script on 4 items: {audit_plan.judgments:,} judgments in 7 runs"
     )
     assert audit_plan.judgments == asyncio.run(run_audit(audit_plan)).info["judgments"]
 
@@ -542,19 +604,19 @@ def test_audit_estimate_is_one_line() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"model": ["gpt-5.4-mini", "gpt-5.4-nano"]}, "an audit tests one judge"),
+        ({"model": ["gpt-5.4-mini", "gpt-5.4-nano"]}, "a judge card is about one judge"),
         ({"probes": "sensitivity,biass"}, "unknown probe 'biass'; did you mean 'bias'"),
         ({"probes": "none"}, "name at least one of sensitivity, bias, injection"),
         ({"items": 0}, "items=0: write a whole number"),
         ({"items": 2.5}, "items=2.5: write a whole number, 1 or more"),
         ({"items": "3"}, "items='3': write a whole number, 1 or more"),
         ({"model": 42}, "a prompt and returns a reply; this int has no name"),
-        ({"metrics": "rouge"}, "metrics: an audit has no such option; judge run has"),
-        ({"set": {"rouge": {"stem": False}}}, "set: an audit has no such option"),
-        ({"workers": 2}, "workers: an audit has no such option"),
-        ({"calibrate": True}, "calibrate: an audit has no such option"),
-        ({"engine": "batch"}, "engine: an audit has no such option; judge run has"),
-        ({"criteria": []}, "an audit needs a criterion"),
+        ({"metrics": "rouge"}, "metrics: a judge card has no such option; judge run has"),
+        ({"set": {"rouge": {"stem": False}}}, "set: a judge card has no such option"),
+        ({"workers": 2}, "workers: a judge card has no such option"),
+        ({"calibrate": True}, "calibrate: a judge card has no such option"),
+        ({"engine": "batch"}, "engine: a judge card has no such option; judge run has"),
+        ({"criteria": []}, "a judge card needs a criterion"),
         ({"criteria": ["relevanse"]}, "did you mean 'relevance'"),
         ({"model": None}, "no judge is named"),
     ],
@@ -563,7 +625,7 @@ def test_mistakes_are_errors_before_any_request(options: dict[str, Any], message
     provider = ScriptedProvider(strict)
     arguments: dict[str, Any] = {"criteria": TWO, "model": provider, "cache": False} | options
     with pytest.raises(JudgeError, match=re.escape(message)):
-        audit(ROWS, **arguments)
+        make_card(ROWS, **arguments)
     assert provider.seen == []
 
 
@@ -576,7 +638,7 @@ def test_a_recording_of_two_judges_is_not_audited_as_one(tmp_path: Path) -> None
     calls = tmp_path / "calls.jsonl"
     for model in ("one", "two"):
         provider = ScriptedProvider(strict, model=model)
-        audit(
+        make_card(
             ROWS,
             TWO,
             model=provider,
@@ -587,7 +649,7 @@ def test_a_recording_of_two_judges_is_not_audited_as_one(tmp_path: Path) -> None
             record=calls,
         )
     with pytest.raises(ConfigError, match="several judges: name one of one, two with model"):
-        audit(ROWS, TWO, replay=calls, weighting="single", items=1, probes="injection")
+        make_card(ROWS, TWO, replay=calls, weighting="single", items=1, probes="injection")
 
 
 def test_a_file_where_the_folder_should_be_is_refused(tmp_path: Path) -> None:
@@ -624,7 +686,7 @@ def test_a_judge_that_scores_as_people_do_is_moved_by_nothing_around_the_text(
 ) -> None:
     rows = shared_data("summeval_smoke.jsonl")
     columns = {"item": "doc_id", "output": "summary"}
-    card = audit(rows, ["fluency_5"], model="m", base_url=oracle, map=columns, cache=False)
+    card = make_card(rows, ["fluency_5"], model="m", base_url=oracle, map=columns, cache=False)
     assert (card.failures, card.info["texts"]) == ({}, 5)
     assert {cell.mean_change.value for cell in card.attacks if cell.mean_change} == {0.0}
     probes = ("wording", "wording of the criterion", "repeats")
