@@ -130,7 +130,6 @@ def report_command(
     """
     from judge.commands.finished_runs import open_run
     from judge.config import load_config
-    from judge.results.failures import failures_as_worst
 
     result = open_run(run)
     # The output of charts may be a folder that exists.
@@ -152,10 +151,7 @@ def report_command(
     )
 
     where = load_config(given=options).where
-    if where:
-        result = result.where(**where)
-    if failures_as is not None:
-        result = failures_as_worst(result)
+    result = _selected(result, where, failures_as)
     # An export has the selected rows only, like the report.
     write_exports(result, check_exports(export))
 
@@ -185,6 +181,17 @@ def report_command(
         table=table,
         columns=columns,
     )
+
+
+def _selected(result: Result, where: Mapping[str, Any] | None, failures_as: str | None) -> Result:
+    """Return the result of the selected rows, with failures counted as the worst score if asked."""
+    from judge.results.failures import failures_as_worst
+
+    if where:
+        result = result.where(**where)
+    if failures_as is not None:
+        result = failures_as_worst(result)
+    return result
 
 
 def _check_modifiers(
