@@ -101,10 +101,13 @@ class SuiteOverrides:
             )
         reject_unsupported(options, "test", "a suite")
         checked = load_config(given=options)
-        named: dict[str, Any] = {name: getattr(checked, name) for name in checked.model_fields_set}
+        named: dict[str, Any] = {}
+        for name in checked.model_fields_set:
+            named[name] = getattr(checked, name)
         if model is not None and model != []:
             named["model"] = model
-        return cls(named, criteria or (), None if out is None else Path(out))
+        folder = None if out is None else Path(out)
+        return cls(named, criteria or (), folder)
 
     @property
     def overridden_keys(self) -> Collection[str]:
@@ -122,7 +125,8 @@ class SuiteOverrides:
         A recording replaces scripted replies of the file.
         """
         replaced = {*self.overridden_keys}
-        is_scripted = any(script_of(judge.name) for judge in options.get("model", ()))
+        judges = options.get("model", ())
+        is_scripted = any(script_of(judge.name) for judge in judges)
         if "replay" in self.options and is_scripted:
             replaced.add("model")
         unchanged = {name: value for name, value in options.items() if name not in replaced}
@@ -144,15 +148,15 @@ def _prepare_run(
     """
     texts = suite_texts.judged[pairwise]
     scored = [] if pairwise else load.scored_columns(suite.options)
-    criteria = {
-        criterion.name: criterion
-        for criterion in suite_texts.criteria.values()
-        if criterion.pairwise == pairwise and criterion.name not in scored
-    }
+    criteria = {}
+    for criterion in suite_texts.criteria.values():
+        if criterion.pairwise == pairwise and criterion.name not in scored:
+            criteria[criterion.name] = criterion
     out = folder
     if folder is not None and pairwise:
         out = folder / PAIRS
-    options = {name: value for name, value in suite.options.items() if name not in _SELECTION_KEYS}
+    all_options = suite.options.items()
+    options = {name: value for name, value in all_options if name not in _SELECTION_KEYS}
     options |= {
         "criteria": list(criteria),
         "metrics": [],
@@ -199,7 +203,9 @@ def with_ratings(result: Result, suite_texts: SuiteTexts) -> Result:
         needed_texts = texts.texts_by_criterion.get(criterion_of_column[row.column])
         if needed_texts is None or row.key in needed_texts:
             needed_rows.append(row)
-    return replace(result, table=Table(texts.samples, table.columns, *split_rows(needed_rows)))
+    scores_and_failures = split_rows(needed_rows)
+    needed_table = Table(texts.samples, table.columns, *scores_and_failures)
+    return replace(result, table=needed_table)
 
 
 Write = Callable[[RunConfig, BudgetLedger | None], Outputs]
@@ -307,7 +313,8 @@ def prepare_suites(
     entries = None if criteria is None else criterion_entries(criteria)
     overrides = SuiteOverrides.of(model, options, entries, out)
     errors: list[JudgeError] = []
-    suites = _chosen(_read_suites(paths, overrides, errors), cases, errors)
+    read_suites = _read_suites(paths, overrides, errors)
+    suites = _chosen(read_suites, cases, errors)
     if update_baseline and cases is not None:
         message = (
             f"{option('update_baseline', True)}: with {option('cases')}, the baseline would lack "
@@ -316,8 +323,10 @@ def prepare_suites(
         errors.append(ConfigError(message))
     if len(suites) > 1 and (baseline or out):
         errors += _equal_names(suites)
-    limit = load_config(given={"budget": overrides.options.get("budget")}).budget
+    budget = overrides.options.get("budget")
+    limit = load_config(given={"budget": budget}).budget
     shared_ledger = None if limit is None else BudgetLedger(limit)
+    baseline_folder = None if baseline is None else Path(baseline)
     prepared = []
     for read_suite in suites:
         suite = _apply_overrides(read_suite, overrides, undecided)
@@ -326,15 +335,15 @@ def prepare_suites(
                 suite,
                 overrides,
                 shared_ledger,
-                None if baseline is None else Path(baseline),
+                baseline_folder,
                 update=update_baseline,
                 all_cases=cases is None,
                 is_alone=is_single_file(paths),
                 write=write,
             )
         except JudgeError as error:
-            located = str(error).startswith(str(suite.path))
-            errors.append(error if located else type(error)(f"{suite.path}: {error}"))
+            names_suite = str(error).startswith(str(suite.path))
+            errors.append(error if names_suite else type(error)(f"{suite.path}: {error}"))
         else:
             prepared.append(replace(prepared_suite, risk=risk))
     if errors:
@@ -357,23 +366,21 @@ def _equal_names(suites: Sequence[Suite]) -> Iterator[ConfigError]:
     """Yield an error for each name that several suites have."""
     for name, count in Counter(suite.name for suite in suites).items():
         if count > 1:
-            files = ", ".join(str(suite.path) for suite in suites if suite.name == name)
+            same_name = [suite for suite in suites if suite.name == name]
+            files = ", ".join(str(suite.path) for suite in same_name)
             problem = f"{plural(count, 'suite')} have the name {name} and would share a folder"
             yield ConfigError(f"{problem}: {files}; rename one")
 
 
 def _apply_overrides(suite: Suite, overrides: SuiteOverrides, undecided: Policy | None) -> Suite:
     """Return the suite with the options and the policy of the arguments."""
-    cases = [
-        case.model_copy(update={"undecided": undecided or case.undecided or suite.undecided})
-        for case in suite.cases
-    ]
-    return replace(
-        suite,
-        options=overrides.apply_to(suite.options),
-        cases=tuple(cases),
-        undecided=undecided or suite.undecided,
-    )
+    cases = []
+    for case in suite.cases:
+        policy = undecided or case.undecided or suite.undecided
+        cases.append(case.model_copy(update={"undecided": policy}))
+    options = overrides.apply_to(suite.options)
+    policy_of_suite = undecided or suite.undecided
+    return replace(suite, options=options, cases=tuple(cases), undecided=policy_of_suite)
 
 
 def _chosen(
@@ -388,13 +395,15 @@ def _chosen(
             return cases.casefold() in case.name.casefold()
         return case.name in cases
 
-    narrowed = [replace(suite, cases=tuple(filter(matches, suite.cases))) for suite in suites]
+    narrowed = []
+    for suite in suites:
+        kept_cases = filter(matches, suite.cases)
+        narrowed.append(replace(suite, cases=tuple(kept_cases)))
     if suites and not any(suite.cases for suite in narrowed):
         names = [one_line(case.name) for suite in suites for case in suite.cases]
         meant = cases if isinstance(cases, str) else ", ".join(cases)
-        errors.append(
-            ConfigError(f"{option('cases')}: {unknown_name_message('case', meant, names)}")
-        )
+        message = unknown_name_message("case", meant, names)
+        errors.append(ConfigError(f"{option('cases')}: {message}"))
     return [suite for suite in narrowed if suite.cases]
 
 
@@ -433,8 +442,9 @@ def _read_data(
             f"{plural(len(outputs.failures), 'output')} could not be generated; the first is of "
             f"{first.system} for item {first.item}: {first.message}"
         )
-    remaining = {name: value for name, value in suite.options.items() if name != "systems"}
-    return _SuiteData(replace(suite, options=remaining), outputs.samples, outputs)
+    options = {name: value for name, value in suite.options.items() if name != "systems"}
+    with_outputs = replace(suite, options=options)
+    return _SuiteData(with_outputs, outputs.samples, outputs)
 
 
 def _prepare_suite(
@@ -455,16 +465,17 @@ def _prepare_suite(
     criteria = load.load_criteria(suite, language, overrides.criteria)
     suite_texts = load.collect_samples(suite, data.samples, criteria)
     if suite.options.get("language") is None:
-        samples = [sample for texts in suite_texts.judged.values() for sample in texts.samples]
+        samples: list[Sample] = []
+        for texts in suite_texts.judged.values():
+            samples += texts.samples
         prompt_language.require_single_language(samples)
     folder = None
     if overrides.out is not None:
         folder = run_folder(overrides.out, suite.name, is_alone=is_alone)
-    runs = {
-        pairwise: _prepare_run(suite, suite_texts, folder, language, pairwise=pairwise)
-        for pairwise, texts in suite_texts.judged.items()
-        if texts.samples
-    }
+    runs = {}
+    for pairwise, texts in suite_texts.judged.items():
+        if texts.samples:
+            runs[pairwise] = _prepare_run(suite, suite_texts, folder, language, pairwise=pairwise)
     if not runs:
         raise ConfigError(f"{suite.path}: no case has a criterion and a text to judge")
     first = next(iter(runs))
@@ -473,13 +484,14 @@ def _prepare_suite(
     known_texts = None
     if all_cases:
         known_texts = [sample.key for sample in (*data.samples, *single)]
+    located_baseline = baselines.locate(
+        suite, single, folder=baseline_folder, update=update, known=known_texts
+    )
     return PreparedSuite(
         suite,
         suite_texts,
         runs,
-        baseline=baselines.locate(
-            suite, single, folder=baseline_folder, update=update, known=known_texts
-        ),
+        baseline=located_baseline,
         ledger=ledger or BudgetLedger(runs[first].config.budget),
         together="deadline" in overrides.options,
         folder=folder,
@@ -513,7 +525,9 @@ async def run_suites(
             if suite.folder is not None:
                 write_pages(suite.folder, outcome, results)
         except JudgeError as error:
-            message = "\n".join([str(error), *getattr(error, "__notes__", ())])
+            # `run_pipeline` adds what is saved, and how to go on, as notes of the error.
+            notes = getattr(error, "__notes__", ())
+            message = "\n".join([str(error), *notes])
             outcome = Outcome(suite.suite, trouble=message)
         outcomes.append(replace(outcome, seconds=time.monotonic() - suite_start))
     return Outcomes(outcomes)
@@ -534,7 +548,8 @@ def _evaluate(prepared: PreparedSuite, results: Mapping[bool, Result]) -> Outcom
         result = scored
         if before is not None:
             result, before = without_seen_ratings([scored, before])
-    compared = _Compared(result, before, ranked, next(iter(prepared.runs.values())).config.seed)
+    first_run = next(iter(prepared.runs.values()))
+    compared = _Compared(result, before, ranked, first_run.config.seed)
     judged, edited = _judge_cases(prepared, compared)
     cases = [each.case for each in judged]
     verdicts = [each.verdict for each in judged]
@@ -543,7 +558,8 @@ def _evaluate(prepared: PreparedSuite, results: Mapping[bool, Result]) -> Outcom
     verdicts += drift.verdicts
     notes = _notes(results, result, baseline)
     if edited:
-        cases_not_judged = f"{plural(len(edited), 'case')} of {edited[0].kind} not judged"
+        n_cases = plural(len(edited), "case")
+        cases_not_judged = f"{n_cases} of {edited[0].kind} not judged"
         notes.append(f"{cases_not_judged}: all the texts were edited.")
     notes += drift.notes
     if baseline.keep is not None and scored is not None:
@@ -551,7 +567,8 @@ def _evaluate(prepared: PreparedSuite, results: Mapping[bool, Result]) -> Outcom
         notes.append(note)
     risk = None
     if prepared.risk:
-        others_met = all(verdict.met for verdict in verdicts[len(judged) :])
+        other_verdicts = verdicts[len(judged) :]
+        others_met = all(verdict.met for verdict in other_verdicts)
         risk = _estimate_risk(suite, judged, compared, others_met=others_met)
     return Outcome(
         suite,
@@ -642,9 +659,12 @@ def _limit_verdicts(
 
 def _notes(results: Mapping[bool, Result], result: Result | None, baseline: Baseline) -> list[str]:
     """Return the notes of the runs, of their servers and of the baseline."""
-    notes = [note for run in results.values() for note in run.info.notices]
+    notes: list[str] = []
+    for run in results.values():
+        notes += run.info.notices
     if result is not None:
-        notes += [*result.info.notes, *ledger.notes(result.table.samples)]
+        samples = result.table.samples
+        notes += [*result.info.notes, *ledger.notes(samples)]
     for run in results.values():
         notes += server_notes(run)
     return [*notes, *baseline.notes]
@@ -680,7 +700,8 @@ def _compare_with_baseline(
     if shared and baseline.edited is not None:
         comparison = compare(baseline.edited, result, seed=seed)
         verdicts += compare_changed_texts(suite, result, comparison.runs)
-    added = ", ".join(one_line(name) for name in new_columns if name not in old_columns)
+    new_names = [one_line(name) for name in new_columns if name not in old_columns]
+    added = ", ".join(new_names)
     notes = [f"New, and not in the baseline: {added}."] if added else []
     return _Drift(verdicts, comparison, notes)
 
@@ -699,7 +720,8 @@ def _keep_baseline(
             return True
         return verdict.subject == "case" and verdict.name in drift_cases
 
-    unmet = sum(not verdict.met and not is_about_drift(verdict) for verdict in verdicts)
+    unmet_verdicts = [verdict for verdict in verdicts if not verdict.met]
+    unmet = sum(not is_about_drift(verdict) for verdict in unmet_verdicts)
     if unmet:
         failures = plural(unmet, "failure")
         return verdicts, f"Baseline not updated ({folder}): {failures} besides changes from it."
@@ -733,7 +755,8 @@ def _longest_prompt_tokens(runs: Iterable[PreparedRun]) -> int:
             for judgment in judgments(prepared, name):
                 criterion = judgment.criterion
                 try:
-                    prompt = renderers[criterion.name].render(judgment.sample, judgment.opponent)
+                    renderer = renderers[criterion.name]
+                    prompt = renderer.render(judgment.sample, judgment.opponent)
                 except CriterionError:
                     # It will be a failed judgment, which sends no prompt.
                     continue
@@ -752,18 +775,17 @@ def _uncached_price(runs: Iterable[PreparedRun]) -> tuple[float | None, str]:
     for prepared in runs:
         config = prepared.config.model_copy(update={"cache": False, "replay": None})
         try:
-            judges = {
-                name: _recorded_judge(config, provider)
-                if isinstance(provider, ReplayProvider)
-                else provider
-                for name, provider in prepared.judges.items()
-            }
-            estimate = estimate_cost(replace(prepared, config=config, judges=judges, notes=()))
+            judges = dict(prepared.judges)
+            for name, provider in judges.items():
+                if isinstance(provider, ReplayProvider):
+                    judges[name] = _recorded_judge(config, provider)
+            uncached = replace(prepared, config=config, judges=judges, notes=())
+            estimate = estimate_cost(uncached)
         except ConfigError as error:
             return None, str(error)
         if estimate.price is None:
-            unpriced = (judge for judge in estimate.judges if judge.money.price is None)
-            return None, next(unpriced).money.why
+            unpriced = [judge.money for judge in estimate.judges if judge.money.price is None]
+            return None, unpriced[0].why
         total += estimate.price
     return total, ""
 

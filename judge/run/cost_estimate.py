@@ -56,7 +56,8 @@ def estimate_cost(
         raise ConfigError(
             f"{option('items')} with {option('pairs')}: the number of pairs is fixed; leave one out"
         )
-    judging = _forecasts(prepared, count_requests(prepared, most, items))
+    estimates = count_requests(prepared, most, items)
+    judging = _forecasts(prepared, estimates)
     # Systems write one after the other, then all judges score at the same time.
     steps = _known_seconds(prepared.writing)
     judging_seconds = _known_seconds(judging)
@@ -64,12 +65,13 @@ def estimate_cost(
         steps.append(max(judging_seconds))
     judges = (*prepared.writing, *judging)
     price = sum_prices(judge.money.price for judge in judges)
+    fits = _requests_in_budget(config, judges, price)
     return CostEstimate(
         judges=judges,
         price=price,
         seconds=sum(steps) if steps else None,
         budget=config.budget,
-        fits=_requests_in_budget(config, judges, price),
+        fits=fits,
     )
 
 
@@ -78,13 +80,16 @@ def _forecasts(prepared: PreparedRun, estimates: Iterable[JudgeEstimate]) -> lis
     forecasts: list[JudgeForecast] = []
     for estimate in estimates:
         judge = estimate.judge
-        forecasts.append(judge_forecast(prepared.plans[judge], prepared.judges[judge], estimate))
+        plan = prepared.plans[judge]
+        provider = prepared.judges[judge]
+        forecasts.append(judge_forecast(plan, provider, estimate))
     return forecasts
 
 
 def _known_seconds(judges: Iterable[JudgeForecast]) -> list[float]:
     """Return the times of the judges whose time is known."""
-    return [judge.time.seconds for judge in judges if judge.time.seconds is not None]
+    times = [judge.time for judge in judges]
+    return [time.seconds for time in times if time.seconds is not None]
 
 
 def _requests_in_budget(
@@ -103,7 +108,8 @@ def _requests_in_budget(
     requests = sum(judge.estimate.total.requests for judge in judges)
     if not needed:
         return requests
-    return int(requests * min(1.0, config.budget.amount / needed))
+    share = config.budget.amount / needed
+    return int(requests * min(1.0, share))
 
 
 def cost_summary(runs: Iterable[PreparedRun]) -> str:
@@ -114,7 +120,8 @@ def cost_summary(runs: Iterable[PreparedRun]) -> str:
     estimates = []
     for prepared in runs:
         # A judge with a notice calls no model: it is scripted or a recording.
-        calls_model = not all(judge.notice for judge in prepared.judges.values())
+        judges = prepared.judges.values()
+        calls_model = not all(judge.notice for judge in judges)
         if calls_model:
             estimates.append(estimate_cost(prepared, SAMPLED_JUDGMENTS))
     if not estimates:
@@ -128,12 +135,14 @@ def cost_summary(runs: Iterable[PreparedRun]) -> str:
 
 def judge_forecast(config: RunConfig, provider: Provider, estimate: JudgeEstimate) -> JudgeForecast:
     """Return the price and the time of one judge's requests."""
+    price = _price(config, provider, estimate)
+    duration_of_requests = _duration(config, provider, estimate.total)
     return JudgeForecast(
         estimate=estimate,
         model=provider.model,
         endpoint=provider.endpoint,
-        money=_price(config, provider, estimate),
-        time=_duration(config, provider, estimate.total),
+        money=price,
+        time=duration_of_requests,
     )
 
 
@@ -153,7 +162,9 @@ def _price(config: RunConfig, provider: Provider, estimate: JudgeEstimate) -> Pr
     if price is None:
         return Price(None, None, None, pricing.why_unknown(provider))
     with_prompt_cache = replace(
-        usage, cached_tokens=int(total.shared), cache_write_tokens=int(total.stored)
+        usage,
+        cached_tokens=int(total.shared),
+        cache_write_tokens=int(total.stored),
     )
     source = pricing.price_source(provider)
     if discounted:
@@ -163,11 +174,16 @@ def _price(config: RunConfig, provider: Provider, estimate: JudgeEstimate) -> Pr
     rate = None
     token_prices = pricing.prices_of(provider)
     if token_prices is not None:
-        rate = (token_prices.uncached * _MILLION, token_prices.output * _MILLION)
+        input_price = token_prices.uncached * _MILLION
+        output_price = token_prices.output * _MILLION
+        rate = (input_price, output_price)
+    price_of_draws: float | None = 0.0
+    if estimate.draws:
+        price_of_draws = cost(_usage_of_draws(estimate))
     return Price(
         price,
         cached=cost(with_prompt_cache),
-        more=cost(_usage_of_draws(estimate)) if estimate.draws else 0.0,
+        more=price_of_draws,
         why=source,
         rate=rate,
     )
@@ -193,14 +209,18 @@ def _duration(config: RunConfig, provider: Provider, total: CriterionEstimate) -
     if config.engine == "batch":
         return Duration(None, "a batch takes up to 24 hours")
     # The slowest of these limits decides.
-    seconds_per_reply = _LATENCY + total.written / total.requests / _TOKENS_PER_SECOND
-    rounds = total.requests / min(config.max_concurrency, total.requests)
+    tokens_per_reply = total.written / total.requests
+    seconds_per_reply = _LATENCY + tokens_per_reply / _TOKENS_PER_SECOND
+    at_once = min(config.max_concurrency, total.requests)
+    rounds = total.requests / at_once
     limits = [(rounds * seconds_per_reply, f"{config.max_concurrency} at once")]
     if config.rpm:
-        limits.append((total.requests / config.rpm * 60, option("rpm", config.rpm)))
+        minutes = total.requests / config.rpm
+        limits.append((minutes * 60, option("rpm", config.rpm)))
     if config.tpm:
         tokens = total.read + total.written
-        limits.append((tokens / config.tpm * 60, option("tpm", config.tpm)))
+        minutes = tokens / config.tpm
+        limits.append((minutes * 60, option("tpm", config.tpm)))
     seconds, limit = max(limits)
     # The first request is sent alone, before the others.
     seconds += seconds_per_reply
@@ -222,10 +242,11 @@ def pending_batches(prepared: PreparedRun) -> list[str]:
         endpoint = context.provider.endpoint
         pending = under_way(context.folder, endpoint)
         if pending:
+            requests = plural(pending, "request")
             warnings.append(
-                f"{plural(pending, 'request')} of an earlier run are in progress in batches at "
-                f"{endpoint}. Use {option('engine', 'batch')} to wait for them; otherwise this "
-                "run pays for the same requests again."
+                f"{requests} of an earlier run are in progress in batches at {endpoint}. Use "
+                f"{option('engine', 'batch')} to wait for them; otherwise this run pays for the same "
+                "requests again."
             )
     return warnings
 
@@ -265,7 +286,8 @@ def _size_of_run(prepared: PreparedRun) -> str:
         for sample in prepared.samples:
             if has_questions(criterion, sample):
                 more_questions += len(questions_of(criterion, sample)) - 1
-    count = (size * len(prepared.criteria) + more_questions) * len(prepared.judges)
+    per_judge = size * len(prepared.criteria) + more_questions
+    count = per_judge * len(prepared.judges)
     line = f"{plural(count, 'judgment')} to make"
     if checklists:
         line = f"{plural(count, 'question')} to ask"
@@ -280,10 +302,13 @@ def _cost_line(prepared: PreparedRun, estimates: Sequence[JudgeEstimate]) -> str
     judges = _forecasts(prepared, estimates)
     requests = sum(estimate.total.requests for estimate in estimates)
     usage = sum((judge.usage for judge in judges), Usage())
+    price = sum_prices(judge.money.price for judge in judges)
+    tokens_read = f"{_short(usage.prompt_tokens)} tokens to read"
+    tokens_written = f"{_short(usage.completion_tokens)} to write"
     parts = [
         f"about {requests:,} requests",
-        f"{_short(usage.prompt_tokens)} tokens to read, {_short(usage.completion_tokens)} to write",
-        price_text(sum_prices(judge.money.price for judge in judges)),
+        f"{tokens_read}, {tokens_written}",
+        price_text(price),
     ]
     seconds = _known_seconds(judges)
     if seconds:

@@ -35,6 +35,11 @@ _SCORE, _REASON = 4, 60
 25.
 """
 
+_Texts = tuple[Sample, Sample | None]
+"""A text and, if two are compared, its opponent."""
+_Asked = tuple[Judgment, Strategy, int]
+"""The first judgment that asks a request, how it asks, and the number of scores in a reply."""
+
 
 def count_requests(
     prepared: PreparedRun,
@@ -50,27 +55,29 @@ def count_requests(
     """
     if not prepared.criteria:
         return []
-    texts: Iterable[tuple[Sample, Sample | None]]
-    texts = ((sample, None) for sample in prepared.samples)
+    texts: Iterable[_Texts] = ((sample, None) for sample in prepared.samples)
     if prepared.pairs:
         texts = prepared.pairs.compared
-    texts_by_item: dict[str, list[tuple[Sample, Sample | None]]] = {}
+    texts_by_item: dict[str, list[_Texts]] = {}
     for sample, opponent in texts:
-        texts_by_item.setdefault(sample.item, []).append((sample, opponent))
-    total = sum(map(len, texts_by_item.values()))
+        texts_of_item = texts_by_item.setdefault(sample.item, [])
+        texts_of_item.append((sample, opponent))
+    n_texts = sum(map(len, texts_by_item.values()))
     step = 1
     if most:
-        step = max(1, total * len(prepared.criteria) // most)
+        step = max(1, n_texts * len(prepared.criteria) // most)
     sampled = list(texts_by_item.values())[::step]
-    factor = total / max(1, sum(map(len, sampled)))
+    n_sampled = sum(map(len, sampled))
+    factor = n_texts / max(1, n_sampled)
     if items:
         factor *= items / max(1, len(texts_by_item))
     cache = open_reply_cache(prepared.config, notes, make=False)
     try:
-        counters = {
-            name: _count(prepared, name, provider, cache, sampled, ignore_cache=items is not None)
-            for name, provider in prepared.judges.items()
-        }
+        counters = {}
+        for name, provider in prepared.judges.items():
+            counters[name] = _count(
+                prepared, name, provider, cache, sampled, ignore_cache=items is not None
+            )
     finally:
         cache.close()
     exact = step == 1 and not items
@@ -82,7 +89,7 @@ def _count(
     name: str,
     provider: Provider,
     cache: Cache,
-    items: Sequence[Sequence[tuple[Sample, Sample | None]]],
+    items: Sequence[Sequence[_Texts]],
     *,
     ignore_cache: bool,
 ) -> _DryJudging:
@@ -94,12 +101,10 @@ def _count(
     criteria = [criterion_for(criterion, provider) for criterion in prepared.criteria]
     judgments: list[Judgment] = []
     for item in items:
-        of_item = [
-            Judgment(sample, criterion, opponent)
-            for sample, opponent in item
-            for criterion in criteria
-            if is_wanted(prepared, sample, criterion)
-        ]
+        of_item = []
+        for sample, opponent in item:
+            wanted = [each for each in criteria if is_wanted(prepared, sample, each)]
+            of_item += [Judgment(sample, criterion, opponent) for criterion in wanted]
         judgments += by_question(of_item)
     settings = prepared.settings[name]
 
@@ -216,30 +221,32 @@ class _DryJudging(Judging):
         ignore_cache: bool,
     ) -> None:
         counts = JudgeProgress(reasons=known.reasons)
-        self.lines = {criterion.name: CriterionEstimate(criterion.name) for criterion in criteria}
-        self._names = {
-            part.name: criterion.name
-            for criterion in criteria
-            for part in [criterion, *checklist.parts(criterion)]
-        }
+        self.lines = {}
+        self._names = {}
+        for criterion in criteria:
+            self.lines[criterion.name] = CriterionEstimate(criterion.name)
+            for part in (criterion, *checklist.parts(criterion)):
+                self._names[part.name] = criterion.name
         self.tokens = _Tokens()
-        self.asked: dict[str, tuple[Judgment, Strategy, int]] = {}
+        self.asked: dict[str, _Asked] = {}
         self._longest = 0
         self._longest_text = ""
         self._nothing_sent = _NothingSent(blind=known.blind)
         self._draws_at_once = known.draws_at_once
         self._ignore_cache = ignore_cache
-        self._cached = ReplyClient(self._nothing_sent, ReplyStore(_ReadOnly(cache)), counts)
+        read_only = _ReadOnly(cache)
+        self._cached = ReplyClient(self._nothing_sent, ReplyStore(read_only), counts)
         client = ReplyClient(
             self._nothing_sent,
-            ReplyStore(NoCache() if ignore_cache else _ReadOnly(cache)),
+            ReplyStore(NoCache() if ignore_cache else read_only),
             counts,
             most_draws=known.draws_at_once,
         )
+        without_repair = replace(settings, repair=False)
         super().__init__(
             client,
             provider,
-            replace(settings, repair=False),
+            without_repair,
             criteria,
             emit=self._note_row,
             counts=counts,
@@ -295,14 +302,16 @@ class _DryJudging(Judging):
     async def _ask(self, question: Question, attempt: Attempt, requests: Sequence[Request]) -> None:
         new = [request for request in requests if request.key() not in self.asked]
         if not new:
-            first, *_ = self.asked[requests[0].key()]
+            key = requests[0].key()
+            first, *_ = self.asked[key]
             line = self._line(attempt.judgment.criterion)
             line.equal += first.sample is not attempt.judgment.sample
             attempt.from_cache = False
             raise NotSent("an equal request would have been sent")
         scores = max(1, len(question.prompt.merged))
         for request in new:
-            self.asked[request.key()] = (attempt.judgment, attempt.strategy, scores)
+            key = request.key()
+            self.asked[key] = (attempt.judgment, attempt.strategy, scores)
         await super()._ask(question, attempt, new)
 
     def _count(self, attempt: Attempt, outcome: object) -> None:
@@ -328,16 +337,18 @@ class _DryJudging(Judging):
         would_draw = settings.weighting == "auto" and settings.temperature != 0
         draws = drawn if is_uncertain and would_draw else 0
         at_once = min(self._draws_at_once, drawn)
+        lines = [line.times(factor) for line in self.lines.values()]
+        asks_questions = self.counts.unit == "question"
         return JudgeEstimate(
             name,
-            [line.times(factor) for line in self.lines.values()],
+            lines,
             strategies,
             draws=draws,
             each=math.ceil(draws / at_once),
             exact=exact,
             drawn=drawn,
             size=at_once,
-            unit="question" if self.counts.unit == "question" else "judgment",
+            unit="question" if asks_questions else "judgment",
             longest=round(self._longest * correction),
             longest_text=self._longest_text,
         )
@@ -360,13 +371,15 @@ class _DryJudging(Judging):
                 self._longest = tokens_read
                 sample = judgment.sample
                 self._longest_text = text_name(sample.item, sample.system)
-            text = "\n".join(part["content"] for part in message.messages)
+            contents = [part["content"] for part in message.messages]
+            text = "\n".join(contents)
             prompts.append((text, line))
         # Sorted, so that prompts with a long common beginning are neighbours.
         prompts.sort(key=lambda prompt: prompt[0])
         common_before = 0
         for (earlier, earlier_line), (later, line) in pairwise(prompts):
-            tokens = token_estimates.estimate_tokens(earlier[: _common_length(earlier, later)])
+            beginning = earlier[: _common_length(earlier, later)]
+            tokens = token_estimates.estimate_tokens(beginning)
             common = 0
             if tokens >= _LEAST:
                 common = tokens // _STEP * _STEP
@@ -402,7 +415,8 @@ def _common_length(first: str, second: str) -> int:
     """Return the length of the text that both begin with, by bisection: slices compare faster than
     characters.
     """
-    low, high = 0, min(len(first), len(second))
+    low = 0
+    high = min(len(first), len(second))
     while low < high:
         middle = (low + high + 1) // 2
         if first[low:middle] == second[low:middle]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -102,7 +102,9 @@ class Outputs:
     notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        failed = f", {plural(len(self.failures), 'failure')}" if self.failures else ""
+        failed = ""
+        if self.failures:
+            failed = f", {plural(len(self.failures), 'failure')}"
         return f"<Outputs: {plural(len(self.samples), 'text')}{failed}>"
 
     def to_frame(self) -> pd.DataFrame:
@@ -130,7 +132,8 @@ class Outputs:
             }
             if sample.cluster:
                 # `2` of the item `doc-1 (2)`
-                number = sample.item.removeprefix(f"{sample.cluster} (").removesuffix(")")
+                prefix = f"{sample.cluster} ("
+                number = sample.item.removeprefix(prefix).removesuffix(")")
                 fields["generation"] = number
             if sample.source:
                 fields["source"] = sample.source
@@ -167,7 +170,8 @@ async def generate(
         raise ConfigError(
             "systems: name each system's prompt and model; run.yaml has them under systems"
         )
-    items = _items(config, config.data if data is None else data)
+    source = config.data if data is None else data
+    items = _items(config, source)
     if config.out is not None:
         check_output_dir(config.out)
         claim_folder(config.out)
@@ -180,7 +184,8 @@ async def generate(
             writers[name] = _Writer(name, spec, config, items)
     for name, spec in config.systems.items():
         if not isinstance(spec, GeneratedSystem):
-            texts_by_system[name] = list(_from_file(name, spec, items, config))
+            outputs = _from_file(name, spec, items, config)
+            texts_by_system[name] = list(outputs)
             info[name] = SystemInfo(outputs=spec.name)
     notes: list[str] = []
     with ExitStack() as stack:
@@ -198,17 +203,17 @@ async def generate(
         texts_by_system |= await _write_all(writers, tools, progress, display)
     for name, writer in writers.items():
         info[name] = writer.info
-        notes += [f"{name}: {remark}" for remark in writer.counts.remarks]
+        remarks = writer.counts.remarks
+        notes += [f"{name}: {remark}" for remark in remarks]
     rows: list[Sample | Failure] = []
     for position in range(len(items)):
         for name in config.systems:
             rows += texts_by_system[name][position]
-    return Outputs(
-        tuple(row for row in rows if isinstance(row, Sample)),
-        tuple(row for row in rows if isinstance(row, Failure)),
-        {name: info[name] for name in config.systems},
-        tuple(notes),
-    )
+    written = [row for row in rows if isinstance(row, Sample)]
+    failures = [row for row in rows if isinstance(row, Failure)]
+    # In the order of the configuration, which wrote and read systems do not keep.
+    info = {name: info[name] for name in config.systems}
+    return Outputs(tuple(written), tuple(failures), info, tuple(notes))
 
 
 _TextsByItem = list[list[Sample | Failure]]
@@ -246,16 +251,17 @@ class _Writer:
         self._mapping = config.map
         self._all_items = items
         self._without_prompt, prompts = self._render(items)
-        self._items = [item for item in items if item.item not in self._without_prompt]
+        without_prompt = self._without_prompt
+        self._items = [item for item in items if item.item not in without_prompt]
         temperature = spec.temperature
         if temperature is None:
             # At 0, all generations of an item would be alike.
             temperature = 0.0 if spec.generations == 1 else 1.0
-        self._questions = [
-            ModelQuestion(prompt, spec.max_tokens, str, temperature, draw)
-            for prompt in prompts
-            for draw in range(spec.generations)
-        ]
+        self._questions = []
+        for prompt in prompts:
+            for draw in range(spec.generations):
+                question = ModelQuestion(prompt, spec.max_tokens, str, temperature, draw)
+                self._questions.append(question)
         writer_config = config.model_copy(update=_OF_THE_JUDGE)
         model: Judge | Provider = spec.requested_model
         try:
@@ -297,9 +303,11 @@ class _Writer:
         for position, item in enumerate(self._items):
             first = position * generations
             replies_to_item = replies[first : first + generations]
-            texts_by_item[item.item] = [
-                self._text(item, number, reply) for number, reply in enumerate(replies_to_item, 1)
-            ]
+            texts: list[Sample | Failure] = []
+            for number, reply in enumerate(replies_to_item, 1):
+                text = self._text(item, number, reply)
+                texts.append(text)
+            texts_by_item[item.item] = texts
         return [texts_by_item.get(item.item) or self._unwritten(item) for item in self._all_items]
 
     def _text(self, item: Sample, number: int, reply: MetricReply) -> Sample | Failure:
@@ -321,7 +329,8 @@ class _Writer:
         failures: list[Sample | Failure] = []
         for number in range(1, generations + 1):
             name = _generation(item, number, generations).item
-            failures.append(Failure(name, self._name, "", UNWRITTEN, error, message))
+            failure = Failure(name, self._name, "", UNWRITTEN, error, message)
+            failures.append(failure)
         return failures
 
     def _render(self, items: Sequence[Sample]) -> tuple[dict[str, ConfigError], list[str]]:
@@ -342,23 +351,20 @@ class _Writer:
 
     def plan(self, config: RunConfig, cache: Cache) -> tuple[list[Sample], JudgeForecast]:
         """Return outputs that are stored or assumed, and what writing the others takes."""
-        keys = [
-            to_request(question, self.provider, self._settings).key()
-            for question in self._questions
-        ]
+        requests = [to_request(each, self.provider, self._settings) for each in self._questions]
+        keys = [request.key() for request in requests]
         stored = cache.get_many(keys) if self.provider.endpoint else {}
-        new = [
-            question
-            for question, key in zip(self._questions, keys, strict=True)
-            if key not in stored
-        ]
+        keyed = zip(self._questions, keys, strict=True)
+        new = [question for question, key in keyed if key not in stored]
+        tokens_read = sum(estimate_tokens(question.prompt) for question in new)
+        tokens_written = len(new) * self._spec.max_tokens
         line = CriterionEstimate(
             "outputs",
             judgments=len(keys),
             cached=len(keys) - len(new),
             requests=len(new),
-            read=float(sum(estimate_tokens(question.prompt) for question in new)),
-            written=float(len(new) * self._spec.max_tokens),
+            read=float(tokens_read),
+            written=float(tokens_written),
         )
         estimate = JudgeEstimate(
             self._name,
@@ -381,12 +387,14 @@ class _Writer:
             if isinstance(reply, str):
                 generation = _generation(item, position % generations + 1, generations)
                 outputs.append(replace(generation, system=self._name, output=reply))
-        return outputs, judge_forecast(self._model.plan, self.provider, estimate)
+        forecast = judge_forecast(self._model.plan, self.provider, estimate)
+        return outputs, forecast
 
     def _assumed_text(self, item: Sample, question: ModelQuestion, position: int) -> str:
         """Return a text as long as the source, or as `max_tokens` allow."""
         source = item.source or question.prompt
-        share = min(1.0, question.max_tokens / max(1, estimate_tokens(source)))
+        source_tokens = max(1, estimate_tokens(source))
+        share = min(1.0, question.max_tokens / source_tokens)
         length = int(len(source) * share)
         # Each ends differently, because equal texts would be judged once.
         return f"{source[:length]}\n{self._name} {position}"
@@ -439,9 +447,8 @@ async def _write_all(
     except BaseExceptionGroup as errors:
         error = errors.exceptions[0]
         # Before the first output, only a run that reached its limit can be resumed.
-        if isinstance(error, Reached | ProviderError | StorageError) and (
-            progress.done or isinstance(error, Reached)
-        ):
+        can_resume = bool(progress.done) or isinstance(error, Reached)
+        if can_resume and isinstance(error, Reached | ProviderError | StorageError):
             outputs = f"{progress.done:,} of {progress.total:,} outputs are written."
             add_resume_note(error, outputs, config)
         raise error from None
@@ -501,7 +508,9 @@ def require_criteria(config: RunConfig) -> None:
     """Raise ConfigError if the criteria are the default ones, which the unwritten outputs would
     decide.
     """
-    systems = config.systems.values() if isinstance(config.systems, dict) else ()
+    systems: Iterable[Any] = ()
+    if isinstance(config.systems, dict):
+        systems = config.systems.values()
     if config.criteria is None and any(isinstance(spec, GeneratedSystem) for spec in systems):
         raise criteria.no_default_of_unwritten()
 
@@ -542,7 +551,8 @@ def plan_outputs(config: RunConfig, data: Any) -> PlannedOutputs:
 
 
 def _without_systems(config: RunConfig) -> RunConfig:
-    mapping = {name: column for name, column in config.map.items() if name.startswith("rating")}
+    columns = config.map.items()
+    mapping = {name: column for name, column in columns if name.startswith("rating")}
     return config.model_copy(update={"systems": (), "map": mapping, "limit": None})
 
 
@@ -554,12 +564,14 @@ def hand_over(outputs: Outputs | None, prepared: PreparedRun) -> PreparedRun:
     if outputs is None:
         return prepared
     if prepared.config.out is not None:
-        store(prepared.config.out, {FILE: outputs.lines().encode()})
+        content = outputs.lines().encode()
+        store(prepared.config.out, {FILE: content})
+    notes = (*prepared.notes, *outputs.notes)
     return replace(
         prepared,
         unwritten=outputs.failures,
         generated=outputs.info,
-        notes=(*prepared.notes, *outputs.notes),
+        notes=notes,
     )
 
 
@@ -567,11 +579,11 @@ def _items(config: RunConfig, data: Any) -> list[Sample]:
     """Return an item per row of the data; none has an output yet."""
     if data is None:
         raise ConfigError("no data: name a file with the texts that the prompts read")
-    mapping = {
-        name: column for name, column in config.map.items() if name not in ("output", "system")
-    }
+    not_mapped = ("output", "system")
+    mapping = {name: column for name, column in config.map.items() if name not in not_mapped}
     without_outputs = map(_without_output, rows(data))
-    return samples.load(without_outputs, mapping=mapping, where=config.where)[: config.limit]
+    items = samples.load(without_outputs, mapping=mapping, where=config.where)
+    return items[: config.limit]
 
 
 def _without_output(row: Sample | RawRow) -> Sample | RawRow:
@@ -585,7 +597,8 @@ def _generation(item: Sample, number: int, generations: int) -> Sample:
     """Return the item of one of several generations: `doc-1 (2)`."""
     if generations == 1:
         return item
-    return replace(item, item=f"{item.item} ({number})", cluster=item.item)
+    name = f"{item.item} ({number})"
+    return replace(item, item=name, cluster=item.item)
 
 
 def _from_file(
@@ -593,9 +606,11 @@ def _from_file(
 ) -> Iterator[list[Sample | Failure]]:
     """Yield for each item its outputs in a file of one system, or a failure."""
     # The file needs no column that only the prompts of other systems read.
-    mapping = {field: column for field, column in config.map.items() if field in _OF_OUTPUT_FILES}
+    columns = config.map.items()
+    mapping = {field: column for field, column in columns if field in _OF_OUTPUT_FILES}
     loaded = samples.load(path, mapping=mapping)
-    systems = list(dict.fromkeys(sample.system for sample in loaded))
+    names = [sample.system for sample in loaded]
+    systems = list(dict.fromkeys(names))
     if len(systems) > 1:
         raise DataError(
             f"{path}: has the outputs of {listed(systems[:5])}; name a file for each system"
@@ -604,14 +619,16 @@ def _from_file(
     for sample in loaded:
         outputs_by_item.setdefault(sample.source_item, []).append(sample)
     for item in items:
-        outputs: list[Sample | Failure] = [
-            replace(item, item=row.item, cluster=row.cluster, system=name, output=row.output)
-            for row in outputs_by_item.get(item.item, ())
-        ]
+        outputs: list[Sample | Failure] = []
+        for row in outputs_by_item.get(item.item, ()):
+            text = replace(item, item=row.item, cluster=row.cluster, system=name, output=row.output)
+            outputs.append(text)
         if not outputs:
             message = f"{path.name} has no output for this item"
-            outputs.append(Failure(item.item, name, "", UNWRITTEN, "NoOutput", message))
+            failure = Failure(item.item, name, "", UNWRITTEN, "NoOutput", message)
+            outputs.append(failure)
         yield outputs
     if not outputs_by_item.keys() & {item.item for item in items}:
-        names = ", ".join(map(repr, list(outputs_by_item)[:3]))
-        raise DataError(f"{path}: has no item of the data; its items are {names}")
+        first_items = list(outputs_by_item)[:3]
+        listed_items = ", ".join(map(repr, first_items))
+        raise DataError(f"{path}: has no item of the data; its items are {listed_items}")

@@ -51,7 +51,8 @@ def read(config: RunConfig, rows: Sequence[Sample], *, rated: bool) -> tuple[Rat
         )
     elif config.rating_criterion:
         raise ConfigError(f"{option('rating_criterion')}: is for {option('ratings', 'FILE')}")
-    ratings = dict.fromkeys([*rated_names(rows), *sheet.criteria])
+    in_data = rated_names(rows)
+    ratings = dict.fromkeys([*in_data, *sheet.criteria])
     if rated and not ratings:
         check_rated(rows, names[0] if names else "")
     if config.criteria is None:
@@ -59,7 +60,8 @@ def read(config: RunConfig, rows: Sequence[Sample], *, rated: bool) -> tuple[Rat
         chosen = chosen or default_criteria(rows, metrics=not rated, rated=ratings)
         config = config.model_copy(update={"criteria": chosen})
     if rated:
-        problem = unknown_criteria(ratings, names, None if source is None else source_name(source))
+        file = None if source is None else source_name(source)
+        problem = unknown_criteria(ratings, names, file)
         if problem:
             raise DataError(problem)
     return sheet, config
@@ -79,13 +81,15 @@ def read_sheet(
     ratings, and if the sheet names another criterion; ConfigError if the run has no such criterion.
     """
     systems = list(dict.fromkeys(sample.system for sample in rows))
-    others = [*map(base_name, criteria), *(criterion.name for criterion in builtin())]
+    builtin_names = [criterion.name for criterion in builtin()]
+    others = [*map(base_name, criteria), *builtin_names]
     known_criteria = criteria
     if rating_criterion:
         names = dict.fromkeys([*criteria, *map(base_name, criteria)])
         require_known("criterion", [rating_criterion], names, option("rating_criterion"))
         known_criteria = [rating_criterion]
-    sheet = read_ratings(source, Known(known_criteria, others, systems, columns))
+    known = Known(known_criteria, others, systems, columns)
+    sheet = read_ratings(source, known)
     if not sheet.every:
         raise DataError(f"{source_name(source)}: no ratings")
     named = [name for name in sheet.criteria if name != rating_criterion]
@@ -107,10 +111,12 @@ def join(
 
     The ratings have the criteria's names. Raises DataError.
     """
-    scales = {criterion.name: criterion.scale for criterion in chosen if not criterion.pairwise}
+    pointwise = [criterion for criterion in chosen if not criterion.pairwise]
+    scales = {criterion.name: criterion.scale for criterion in pointwise}
     notes: list[str] = []
     if config.rating_source is not None:
-        left_out = [option(name) for name in ("where", "limit") if getattr(config, name)]
+        set_options = [name for name in ("where", "limit") if getattr(config, name)]
+        left_out = [option(name) for name in set_options]
         source = source_name(config.rating_source)
         lower_is_better = {each.name for each in chosen if each.better == "lower"}
         rows, notes = join_sheet(
@@ -121,7 +127,8 @@ def join(
             notes.append(f"{preferences} between two texts: only {command('rank')} uses them.")
     ends = {name: (scale.low, scale.high) for name, scale in scales.items()}
     pairs, pair_notes = pair_names(rows, ends)
-    return [*renamed(rows, pairs, scales)], [*notes, *pair_notes]
+    renamed_rows = renamed(rows, pairs, scales)
+    return [*renamed_rows], [*notes, *pair_notes]
 
 
 def label_values(scales: Mapping[str, Scale | Column]) -> dict[str, dict[str, float]]:
@@ -129,10 +136,11 @@ def label_values(scales: Mapping[str, Scale | Column]) -> dict[str, dict[str, fl
 
     A criterion that is a variant, such as `fluency_5`, is also there under its base name.
     """
-    values = {
-        name: dict(zip(scale.labels, scale.values, strict=False)) for name, scale in scales.items()
-    }
-    return {base_name(name): labels for name, labels in values.items()} | values
+    values = {}
+    for name, scale in scales.items():
+        values[name] = dict(zip(scale.labels, scale.values, strict=False))
+    by_base_name = {base_name(name): labels for name, labels in values.items()}
+    return by_base_name | values
 
 
 def join_sheet(
@@ -158,31 +166,35 @@ def join_sheet(
         single = of_these_texts or single
     _check_scales(single, scales)
     single = with_readable_verdicts(single, scales, lower_is_better)
-    joined = join_ratings(rows, single, label_values(scales)) if single else list(rows)
-    pairs = [
-        rating
-        for rating in sheet.pairs
-        if {(rating.item, rating.first), (rating.item, rating.second)} <= texts
-    ]
+    joined = list(rows)
+    if single:
+        joined = join_ratings(rows, single, label_values(scales))
+    pairs = []
+    for rating in sheet.pairs:
+        compared_texts = {(rating.item, rating.first), (rating.item, rating.second)}
+        if compared_texts <= texts:
+            pairs.append(rating)
     if len(pairs) < len(sheet.pairs) and not (pairs and left_out):
         first = next(rating for rating in sheet.pairs if rating not in pairs)
         raise DataError(
             f"{first.where}: the data lack a text of item {first.item!r} and system "
             f"{first.first!r} or {first.second!r}"
         )
-    notes: list[str] = [
-        Remark(f"Ratings from {source} ({sheet.form}): {_describe(sheet, single, pairs)}.")
-    ]
+    described = _describe(sheet, single, pairs)
+    notes: list[str] = [Remark(f"Ratings from {source} ({sheet.form}): {described}.")]
     if sheet.unread:
         notes.append(f"No ratings are in its columns {', '.join(sheet.unread)}.")
     if sheet.replaced:
         changed = plural(sheet.replaced, "rating")
         notes.append(f"{changed} in it changed by a later row; the last one counts.")
-    ignored = len(sheet.every) - len(single) - len(pairs)
+    n_used = len(single) + len(pairs)
+    ignored = len(sheet.every) - n_used
     if ignored:
         options = " or ".join(left_out)
-        notes.append(f"{plural(ignored, 'rating')} ignored: of texts that {options} leaves out.")
-    replaced = set(rated_names(rows)) & {rating.criterion for rating in single}
+        ratings = plural(ignored, "rating")
+        notes.append(f"{ratings} ignored: of texts that {options} leaves out.")
+    criteria = {rating.criterion for rating in single}
+    replaced = criteria & set(rated_names(rows))
     if replaced:
         notes.append(f"The data's own ratings of {listed(sorted(replaced))} are not used.")
     return joined, notes
@@ -199,21 +211,21 @@ def _check_scales(single: Sequence[Rating], scales: Mapping[str, Scale | Column]
         high = scale.high
         if low is None or high is None:
             continue
-        ratings = [
-            rating
-            for rating in single
-            if rating.criterion == name and isinstance(rating.value, float)
-        ]
-        outside = [
-            rating
-            for rating in ratings
-            if isinstance(rating.value, float) and not low <= rating.value <= high
-        ]
-        values = [rating.value for rating in ratings if isinstance(rating.value, float)]
-        other_scale = another_scale(len(outside), len(ratings)) or are_verdicts(values, low, high)
+        values = []
+        outside = []
+        for rating in single:
+            if rating.criterion != name or not isinstance(rating.value, float):
+                continue
+            values.append(rating.value)
+            if not low <= rating.value <= high:
+                outside.append(rating)
+        is_other_scale = another_scale(len(outside), len(values))
+        other_scale = is_other_scale or are_verdicts(values, low, high)
         if outside and not other_scale:
             first = outside[0]
-            more = f" (and {len(outside) - 1:,} more)" if len(outside) > 1 else ""
+            more = ""
+            if len(outside) > 1:
+                more = f" (and {len(outside) - 1:,} more)"
             raise DataError(
                 f"{first.where}: {name} is {first.value:g}, outside its scale, {low:g} to "
                 f"{high:g}{more}. Correct the rating or take it out"
@@ -224,13 +236,15 @@ def _describe(sheet: Ratings, single: Sequence[Rating], pairs: Sequence[PairRati
     """Write `40 ratings of 20 texts and 3 preferences by 2 raters, of coherence`."""
     counts = []
     if single:
-        texts = len({(rating.item, rating.system) for rating in single})
-        counts.append(f"{plural(len(single), 'rating')} of {plural(texts, 'text')}")
+        texts = {(rating.item, rating.system) for rating in single}
+        n_ratings = plural(len(single), "rating")
+        counts.append(f"{n_ratings} of {plural(len(texts), 'text')}")
     if pairs:
         counts.append(plural(len(pairs), "preference"))
     raters = {rating.rater for rating in sheet.every if rating.rater}
     by_raters = f" by {plural(len(raters), 'rater')}" if raters else ""
-    return f"{' and '.join(counts)}{by_raters}, of {listed(sheet.criteria)}"
+    counted = " and ".join(counts)
+    return f"{counted}{by_raters}, of {listed(sheet.criteria)}"
 
 
 def check_rated(rows: Sequence[Sample], criterion: str) -> None:
@@ -259,7 +273,8 @@ def rated_texts(rows: Sequence[Sample], rating: str) -> list[Sample]:
     rated = [sample for sample in rows if rating in sample.human]
     if rated:
         return rated
-    known = list(dict.fromkeys(name for sample in rows for name in sample.human))
+    names = dict.fromkeys(name for sample in rows for name in sample.human)
+    known = list(names)
     message = unknown_name_message("rating", rating, known)
     raise DataError(f"{message}; name one with {option('human', 'RATING')}")
 

@@ -51,15 +51,21 @@ class JudgeColumn:
 
     def as_criterion(self) -> Criterion:
         """Return a criterion of this name and scale, for what compares ratings with the judge."""
-        return Criterion(self.criterion, scale=self.scale, pass_at=self.pass_at, better=self.better)
+        return Criterion(
+            self.criterion,
+            scale=self.scale,
+            pass_at=self.pass_at,
+            better=self.better,
+        )
 
     def as_column(self) -> Column:
         """Return the column of the run."""
         lower_is_better = self.better == "lower"
+        signature = Signature.external(self.criterion, lower_is_better=lower_is_better)
         return Column(
             self.criterion,
             "criterion",
-            Signature.external(self.criterion, lower_is_better=lower_is_better),
+            signature,
             low=self.scale.low,
             high=self.scale.high,
             labels=self.scale.labels,
@@ -75,7 +81,8 @@ def given_scores(columns: Sequence[JudgeColumn], samples: Sequence[Sample]) -> G
     rows: list[Score | Failure] = []
     for sample in samples:
         rows += [_row(sample, column) for column in columns]
-    return GivenScores(tuple(column.as_column() for column in columns), tuple(rows))
+    columns_of_run = [column.as_column() for column in columns]
+    return GivenScores(tuple(columns_of_run), tuple(rows))
 
 
 def _row(sample: Sample, column: JudgeColumn) -> Score | Failure:
@@ -115,7 +122,9 @@ def unfold(config: RunConfig, data: Any) -> tuple[RunConfig, Any]:
     if config.criteria is None:
         changes["criteria"] = ()
     (first, *others) = columns
-    table = merge_criteria(data, first, mapping=config.map) if not others else None
+    table = None
+    if not others:
+        table = merge_criteria(data, first, mapping=config.map)
     if table is not None:
         changes["judge_columns"] = dict.fromkeys(table.criteria, columns[first])
         changes["map"] = {key: old for key, old in config.map.items() if key != CRITERION}
@@ -145,7 +154,8 @@ def read_judge_columns(
                 "rename one"
             )
         cell, ends = _cell_of(name, config.scale, rows)
-        column, note = _with_scale(JudgeColumn(name, cell, _PASS_FAIL, better), ends, rows)
+        unscaled = JudgeColumn(name, cell, _PASS_FAIL, better)
+        column, note = _with_scale(unscaled, ends, rows)
         if config.pass_at is not None:
             value = chosen_pass_value(config.pass_at, name, column.scale, better)
             column = replace(column, pass_at=value)
@@ -190,7 +200,8 @@ def _with_scale(
     if ends is not None:
         low, high = ends
         _check_ends(column, low, high, rows)
-        return replace(column, scale=_scale(low, high, values)), []
+        scale = _scale(low, high, values)
+        return replace(column, scale=scale), []
     if all(finite_number(cell) is None for cell in cells):
         # Verdicts, and nothing else.
         pass_at = 1.0 if column.better == "higher" else 0.0
@@ -205,16 +216,20 @@ def _with_scale(
     known = f"scale {low:g} to {high:g}, {origin}"
     if low == high:
         known = f"every score is {low:g}, so that the scale is unknown"
-    note = f"{column.criterion}: {known}; {option('scale', '1-5')} sets another one."
-    return replace(column, scale=_scale(low, high, values)), [note]
+    another = option("scale", "1-5")
+    note = f"{column.criterion}: {known}; {another} sets another one."
+    scale = _scale(low, high, values)
+    return replace(column, scale=scale), [note]
 
 
 def _scale(low: float, high: float, values: Sequence[float]) -> Scale:
     """Return the scale from `low` to `high`: whole numbers, or only its ends."""
-    is_whole = all(value.is_integer() for value in (low, high, *values))
+    numbers = (low, high, *values)
+    is_whole = all(number.is_integer() for number in numbers)
     if is_whole and high - low < _MOST_LABELS:
         return Scale.integers(int(low), int(high))
-    return Scale((f"{low:g}", f"{high:g}"), (low, high))
+    labels = (f"{low:g}", f"{high:g}")
+    return Scale(labels, (low, high))
 
 
 def _check_ends(column: JudgeColumn, low: float, high: float, rows: Sequence[Sample]) -> None:

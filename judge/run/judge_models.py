@@ -53,7 +53,8 @@ class OpenedJudge:
         """The model, and its names with the provider and with the address."""
         provider = self.provider
         name = f"{provider.name}/{provider.model}"
-        return provider.model, name, f"{name}@{provider.endpoint.partition('//')[2]}"
+        address = provider.endpoint.partition("//")[2]
+        return provider.model, name, f"{name}@{address}"
 
 
 def open_judges(config: RunConfig, judges: Sequence[Judge | Provider]) -> dict[str, OpenedJudge]:
@@ -63,7 +64,8 @@ def open_judges(config: RunConfig, judges: Sequence[Judge | Provider]) -> dict[s
     """
     if not judges and config.replay is None:
         # A suite has no metrics.
-        may_measure = config.metrics != () and not isinstance(config, RankConfig)
+        has_metrics = config.metrics != ()
+        may_measure = has_metrics and not isinstance(config, RankConfig)
         raise ConfigError(_how_to_judge(may_measure=may_measure))
     for judge in judges:
         if isinstance(judge, Judge):
@@ -71,19 +73,21 @@ def open_judges(config: RunConfig, judges: Sequence[Judge | Provider]) -> dict[s
         else:
             # A provider object has its own address and key.
             kind = "decisions" if judge.decides else judge.name
-            unsupported = [name for name in _LACKING.get(kind, ()) if name in _ADDED_KEYS]
+            lacking = _LACKING.get(kind, ())
+            unsupported = [name for name in lacking if name in _ADDED_KEYS]
             _refuse(config, judge.model, unsupported)
     providers: Sequence[Provider]
-    if config.replay is None:
+    if config.replay is not None:
+        providers = _open_recording(config, config.replay, judges)
+    else:
         providers = [
             open_judge(config, judge) if isinstance(judge, Judge) else judge for judge in judges
         ]
-    else:
-        providers = _open_recording(config, config.replay, judges)
     opened = []
     for provider, judge in zip_longest(providers, judges):
         if isinstance(judge, Judge):
-            opened.append(OpenedJudge(provider, config.of_judge(judge), judge.label))
+            plan = config.of_judge(judge)
+            opened.append(OpenedJudge(provider, plan, judge.label))
         else:
             opened.append(OpenedJudge(provider, config))
     names = _names(opened)
@@ -128,8 +132,12 @@ def _names(judges: Sequence[OpenedJudge]) -> list[str]:
     nothing but their label keep one name.
     """
     addresses = [judge.base[2] for judge in judges]
-    settings = [(signed_temperature(judge.plan), *judge.settings.signature) for judge in judges]
-    some_are_equal = len({*zip(addresses, settings, strict=True)}) < len(judges)
+    settings = []
+    for judge in judges:
+        temperature = signed_temperature(judge.plan)
+        settings.append((temperature, *judge.settings.signature))
+    distinct = set(zip(addresses, settings, strict=True))
+    some_are_equal = len(distinct) < len(judges)
     names = []
     length = _shortest_distinct_base(judges)
     settings_by_address: dict[str, list[tuple[str, ...]]] = {}
@@ -139,15 +147,18 @@ def _names(judges: Sequence[OpenedJudge]) -> list[str]:
         twins = settings_by_address[address]
         differing = [part for part in parts if not all(part in twin for twin in twins)]
         name = " ".join([judge.base[length], *differing])
-        names.append(judge.label if judge.label and not some_are_equal else name)
+        has_own_label = judge.label and not some_are_equal
+        names.append(judge.label if has_own_label else name)
     return names
 
 
 def _shortest_distinct_base(judges: Sequence[OpenedJudge]) -> int:
     """Return which part of `base` is the shortest that differs between all addresses."""
-    bases = {judge.base[2]: judge.base for judge in judges}.values()
+    base_by_address = {judge.base[2]: judge.base for judge in judges}
+    bases = base_by_address.values()
     for index in (0, 1):
-        if len({base[index] for base in bases}) == len(bases):
+        parts = {base[index] for base in bases}
+        if len(parts) == len(bases):
             return index
     return 2
 
@@ -170,7 +181,8 @@ def open_judge(config: RunConfig, judge: Judge, *, sends: bool = True) -> Provid
     name, model = _check_settings(config, judge)
     is_vendor = name not in plugins.names("providers")
     if "," in model and (name in _KEY_REQUIRED or is_vendor):
-        names = [part.strip() for part in judge.name.split(",") if part.strip()]
+        parts = [part.strip() for part in judge.name.split(",")]
+        names = [part for part in parts if part]
         several = " ".join(option("model", part) for part in names)
         if in_python():
             several = option("model", names)
@@ -197,7 +209,8 @@ def open_judge(config: RunConfig, judge: Judge, *, sends: bool = True) -> Provid
             except ConfigError:
                 address = f"{UNKNOWN}{vendor.url}"
             config = load_config(given={"base_url": address})
-        opened: Provider = plugins.load("providers", "openai").open(model, config, vendor)
+        openai = plugins.load("providers", "openai")
+        opened: Provider = openai.open(model, config, vendor)
         return _with_price(opened, judge)
     provider_class = plugins.load("providers", name)
     if name in _KEY_REQUIRED and not sends:
@@ -231,13 +244,15 @@ def sampling_options(plan: RunConfig) -> SamplingOptions:
         draws_if_reasoning = min(REASONING_DRAWS, plan.draws)
     added = {EFFORT: effort, **plan.extra_body, HEADERS: public_headers(plan.headers)}
     # What the user writes into `extra_body` is sent even if it is 0 or empty.
-    params = [(name, value) for name, value in added.items() if value or name in plan.extra_body]
+    is_sent = {name: bool(value) or name in plan.extra_body for name, value in added.items()}
+    params = [(name, value) for name, value in added.items() if is_sent[name]]
+    reasoning_is_on = effort and effort != "none"
     return SamplingOptions(
         plan.weighting,
         plan.min_mass,
         plan.temperature,
         plan.max_tokens,
-        draws_if_reasoning if effort and effort != "none" else plan.draws,
+        draws_if_reasoning if reasoning_is_on else plan.draws,
         strict=plan.strict,
         repair=plan.repair == "on" and not plan.strict,
         system_message=plan.system_message or "",
@@ -260,7 +275,8 @@ def judge_notes(
 ) -> list[str]:
     """Return what every report must say about these judges."""
     judges = {name: judge.provider for name, judge in opened.items()}
-    notes = list(dict.fromkeys(provider.notice for provider in judges.values() if provider.notice))
+    provider_notices = [provider.notice for provider in judges.values()]
+    notes = list(dict.fromkeys(filter(None, provider_notices)))
     if judges and config.ray_workers is not None and config.engine != "ray":
         notes.append(f"{option('ray_workers')} had no effect.")
     if config.panel != "mean" and len(judges) == 1:
@@ -269,7 +285,8 @@ def judge_notes(
     if asking_metrics and len(judges) > 1:
         first = next(iter(judges))
         notes.append(f"Of the panel {', '.join(asking_metrics)} asks {first} alone.")
-    is_deterministic = any(judge.plan.temperature == 0 for judge in opened.values())
+    temperatures = [judge.plan.temperature for judge in opened.values()]
+    is_deterministic = 0 in temperatures
     if config.weighting == "samples" and is_deterministic:
         notes.append(
             "Replies were drawn at temperature 0. They differ only if the server is not "

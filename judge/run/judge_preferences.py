@@ -51,18 +51,20 @@ def read_preferences(config: RankConfig, data: Any) -> Preferences:
     if not table.scores:
         raise DataError("the data has no rows")
     columns = [_column(name) for name in config.judge_columns]
+    given = GivenScores(tuple(columns), tuple(table.scores))
     return Preferences(
         samples=list(table.samples.values()),
-        given=GivenScores(tuple(columns), tuple(table.scores)),
+        given=given,
         orders=2 if table.has_both_orders() else 1,
     )
 
 
 def _column(criterion: str) -> Column:
+    signature = Signature.external(criterion, lower_is_better=False)
     return Column(
         criterion,
         "criterion",
-        Signature.external(criterion, lower_is_better=False),
+        signature,
         low=0.0,
         high=1.0,
         labels=("first", "second", "tie"),
@@ -104,10 +106,8 @@ class _PairTable:
 
     def has_both_orders(self) -> bool:
         """Return whether every pair was compared in both orders."""
-        return all(
-            (item, second, first) in self._where_by_pair
-            for item, first, second in self._where_by_pair
-        )
+        where_by_pair = self._where_by_pair
+        return all((item, second, first) in where_by_pair for item, first, second in where_by_pair)
 
     def _score(self, row: RawRow, criterion: str, pair: tuple[str, str, str]) -> Score | Failure:
         if criterion not in row.cells:

@@ -33,10 +33,11 @@ def columns(prepared: PreparedRun, progress: Progress) -> list[Column]:
     """
     columns_of_run: list[Column] = []
     for criterion in prepared.criteria:
-        of_judges = [
-            signed_column(criterion, name, provider, prepared, progress.judges[name])
-            for name, provider in prepared.judges.items()
-        ]
+        of_judges = []
+        for name, provider in prepared.judges.items():
+            counts = progress.judges[name]
+            column = signed_column(criterion, name, provider, prepared, counts)
+            of_judges.append(column)
         if len(of_judges) > 1:
             columns_of_run.append(analyze.panel_column(of_judges))
         columns_of_run += of_judges
@@ -46,7 +47,10 @@ def columns(prepared: PreparedRun, progress: Progress) -> list[Column]:
 def unwritten_rows(prepared: PreparedRun, progress: Progress) -> list[Row]:
     """Return the failures of the texts that could not be generated, in every column."""
     names = [column.name for column in columns(prepared, progress)]
-    return [replace(row, column=name) for row in prepared.unwritten for name in names]
+    rows: list[Row] = []
+    for failure in prepared.unwritten:
+        rows += [replace(failure, column=name) for name in names]
+    return rows
 
 
 @asynccontextmanager
@@ -95,16 +99,20 @@ def _ties(prepared: PreparedRun, progress: Progress) -> list[Row]:
     if prepared.pairs is None:
         return []
     # The combined column of a panel has no rows of its own.
-    criterion_of_column = {
-        column.name: column.criterion
-        for column in columns(prepared, progress)
-        if column.judge or len(prepared.judges) == 1
-    }
+    criterion_of_column = {}
+    for column in columns(prepared, progress):
+        if column.judge or len(prepared.judges) == 1:
+            criterion_of_column[column.name] = column.criterion
     ties = list(prepared.pairs.ties([*criterion_of_column]))
     wanted_texts = prepared.wanted_texts
     if wanted_texts is None:
         return list(ties)
-    return [tie for tie in ties if tie.key in wanted_texts.get(criterion_of_column[tie.column], ())]
+    wanted_ties: list[Row] = []
+    for tie in ties:
+        criterion = criterion_of_column[tie.column]
+        if tie.key in wanted_texts.get(criterion, ()):
+            wanted_ties.append(tie)
+    return wanted_ties
 
 
 async def _run_judge(prepared: PreparedRun, name: str, model: ModelClient, rows: list[Row]) -> None:
@@ -112,12 +120,14 @@ async def _run_judge(prepared: PreparedRun, name: str, model: ModelClient, rows:
     suffix = column_suffix(prepared, name)
     own_judgments = judgments(prepared, name)
     texts = ((judgment.criterion, judgment.sample) for judgment in own_judgments)
+    judge_criteria = _criteria_of_judge(prepared, name)
+    emit = checklist.collect(texts, suffix, rows.append)
     judging = Judging(
         model.client,
         model.provider,
         prepared.settings[name],
-        _criteria_of_judge(prepared, name),
-        emit=checklist.collect(texts, suffix, rows.append),
+        judge_criteria,
+        emit=emit,
         counts=model.counts,
         suffix=suffix,
         retry_failed=prepared.config.retry_failed,
@@ -132,12 +142,16 @@ async def _run_judge(prepared: PreparedRun, name: str, model: ModelClient, rows:
 
 
 def _criteria_of_judge(prepared: PreparedRun, judge: str) -> list[Criterion]:
-    return [criterion_for(criterion, prepared.judges[judge]) for criterion in prepared.criteria]
+    provider = prepared.judges[judge]
+    return [criterion_for(criterion, provider) for criterion in prepared.criteria]
 
 
 def count_judgments(runs: Iterable[PreparedRun]) -> int:
     """Count what all judges of these runs are asked."""
-    return sum(len(judgments(run, name)) for run in runs for name in run.judges)
+    n_judgments = 0
+    for run in runs:
+        n_judgments += sum(len(judgments(run, name)) for name in run.judges)
+    return n_judgments
 
 
 def judgments(prepared: PreparedRun, judge: str) -> Sequence[Judgment]:
@@ -198,12 +212,12 @@ def require_all_recorded(*results: Result | None) -> None:
     unrecorded = []
     for result in results:
         if result is not None:
-            unrecorded += [
-                failure for failure in result.failures if failure.error == Unrecorded.__name__
-            ]
+            failures = result.failures
+            unrecorded += [each for each in failures if each.error == Unrecorded.__name__]
     if unrecorded:
         first = unrecorded[0]
-        text = f"{one_line(first.item, 60)} ({one_line(first.system, 60)})"
+        item = one_line(first.item, 60)
+        text = f"{item} ({one_line(first.system, 60)})"
         raise Unrecorded(
             f"{plural(len(unrecorded), 'judgment')} not in the recording; the first is {text}, "
             f"{one_line(first.column, 60)}: {first.message}"

@@ -34,7 +34,8 @@ def default_metrics(config: RunConfig, rows: Sequence[Sample]) -> tuple[tuple[st
         return (), [unused] if names else []
     notes: list[str] = []
     if names is None:
-        names = _DEFAULT if any(sample.references for sample in rows) else ()
+        has_references = any(sample.references for sample in rows)
+        names = _DEFAULT if has_references else ()
         # A table of scores may have no texts at all.
         if not names and not config.judge_columns:
             notes.append(Remark("The data has no references, so no ROUGE, BLEU or chrF."))
@@ -42,16 +43,17 @@ def default_metrics(config: RunConfig, rows: Sequence[Sample]) -> tuple[tuple[st
         return names, notes
     mismatched = sum(_in_other_script(sample) for sample in rows)
     if mismatched:
+        share = f"{mismatched:,} of {len(rows):,}"
         notes.append(
-            f"{mismatched:,} of {len(rows):,} outputs are in another script than their references: "
-            "ROUGE, BLEU and chrF mean little there."
+            f"{share} outputs are in another script than their references: ROUGE, BLEU and chrF "
+            "mean little there."
         )
     other_form = sum(_in_other_form(sample) for sample in rows)
     if other_form:
+        share = f"{other_form:,} of {len(rows):,}"
         notes.append(
-            f"{other_form:,} of {len(rows):,} outputs are in Traditional Chinese and their "
-            "references in Simplified, or the reverse, so that equal words differ: convert one "
-            "side, for example with OpenCC."
+            f"{share} outputs are in Traditional Chinese and their references in Simplified, or the "
+            "reverse, so that equal words differ: convert one side, for example with OpenCC."
         )
     return names, notes
 
@@ -81,7 +83,8 @@ def _in_other_form(sample: Sample) -> bool:
     form = text.han_form(sample.output)
     if not form or not _is_chinese(sample.output):
         return False
-    others = {text.han_form(reference) for reference in sample.references if _is_chinese(reference)}
+    chinese = [reference for reference in sample.references if _is_chinese(reference)]
+    others = {text.han_form(reference) for reference in chinese}
     return form not in others and bool(others - {""})
 
 
@@ -125,7 +128,9 @@ def build_metrics(
                 f"{option('set')} {name}: this run does not have the metric {name!r} (it has: "
                 f"{known})"
             )
-    cache = None if config.cache is False else metrics_folder(cache_location(config.cache))
+    cache = None
+    if config.cache is not False:
+        cache = metrics_folder(cache_location(config.cache))
     context = MetricContext(cache, tell, config.seed, config.language, ask)
     built: dict[str, Metric] = {}
     for name in names:
@@ -173,7 +178,9 @@ class ScoreColumns(BaseMetric):
         for name, better in self.columns.items():
             signature = Signature.external(name, lower_is_better=better == "lower")
             columns.append(Column(name, "metric", signature, better=better))
-        rows = [_cell_score(sample, name) for sample in samples for name in self.columns]
+        rows: list[Score | Failure] = []
+        for sample in samples:
+            rows += [_cell_score(sample, name) for name in self.columns]
         return MetricResult(tuple(columns), tuple(rows))
 
 
@@ -214,7 +221,8 @@ def metrics() -> list[MetricInfo]:
         docstring = inspect.getdoc(metric_class) or ""
         summary = docstring.partition("\n\n")[0].replace("\n", " ")
         first_sentence = re.split(r"(?<=[.])\s", summary)[0]  # ends before `. `
-        infos.append(MetricInfo(name, first_sentence.rstrip("."), options(name)))
+        description = first_sentence.rstrip(".")
+        infos.append(MetricInfo(name, description, options(name)))
     return infos
 
 
@@ -237,7 +245,8 @@ def options(name: str) -> dict[str, Any]:
 
     Raises ConfigError as `load_metric` does.
     """
-    return {key: field.default for key, field in load_metric(name).option_fields().items()}
+    known_options = load_metric(name).option_fields()
+    return {key: field.default for key, field in known_options.items()}
 
 
 def validate_result(name: str, result: MetricResult, samples: Sequence[Sample]) -> MetricResult:

@@ -65,12 +65,9 @@ async def open_client(
     Raises StorageError at the end if replies could not be kept.
     """
     ledger = limits.ledger if limits.ledger.covers(provider) else None
-    options = SendingOptions(
-        RateLimiter(model_config.max_concurrency, model_config.rpm, model_config.tpm),
-        Policy(attempts=model_config.retries + 1),
-        ledger,
-        limits.deadline,
-    )
+    rates = RateLimiter(model_config.max_concurrency, model_config.rpm, model_config.tpm)
+    policy = Policy(attempts=model_config.retries + 1)
+    options = SendingOptions(rates, policy, ledger, limits.deadline)
     context = replace(
         engine_context(config, provider),
         counts=counts,

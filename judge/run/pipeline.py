@@ -50,7 +50,8 @@ async def run_pipeline(
     ledger = ledger if ledger is not None else BudgetLedger(prepared.config.budget)
     limits = SharedLimits(ledger, deadline_of(prepared.config))
     about = metadata_factory(prepared, progress, ledger)
-    rows: list[Row] = [*judge_run.unwritten_rows(prepared, progress), *prepared.given.rows]
+    unwritten = judge_run.unwritten_rows(prepared, progress)
+    rows: list[Row] = [*unwritten, *prepared.given.rows]
     measuring = Measuring(prepared, progress)
     measuring.start()
     status: Status = "stopped"
@@ -69,9 +70,11 @@ async def run_pipeline(
             raise
         finally:
             await measuring.stop(complete=status == "complete")
-            columns = [*judge_run.columns(prepared, progress), *measuring.columns]
+            judged = judge_run.columns(prepared, progress)
+            columns = [*judged, *measuring.columns]
             info = _complete_info(prepared, about(status))
-            result = analyzed(prepared.samples, columns, [*rows, *measuring.rows], info)
+            all_rows = [*rows, *measuring.rows]
+            result = analyzed(prepared.samples, columns, all_rows, info)
             if prepared.config.out is not None:
                 complete = status == "complete"
                 progress.saved = _save_result(result, prepared.config, complete=complete)
@@ -122,8 +125,10 @@ def _rescue(result: Result, out: Path, *, paid_again: bool) -> Path | None:
     """
     folders: list[Path] = [out]
     if paid_again:
-        folders.append(_unused(out.with_name(f"{out.name}.rescued")))
-        folders.append(_unused(Path(gettempdir()) / f"{out.absolute().name}.rescued"))
+        beside = out.with_name(f"{out.name}.rescued")
+        folders.append(_unused(beside))
+        in_temporary_folder = Path(gettempdir()) / f"{out.absolute().name}.rescued"
+        folders.append(_unused(in_temporary_folder))
     for folder in folders:
         existed = folder.exists()
         try:
@@ -139,7 +144,8 @@ def _rescue(result: Result, out: Path, *, paid_again: bool) -> Path | None:
 def _unused(folder: Path) -> Path:
     """Return the folder, or the first one with a number after its name that does not exist."""
     numbered = (folder.with_name(f"{folder.name}.{number}") for number in count(2))
-    return next(path for path in chain([folder], numbered) if not path.exists())
+    candidates = chain([folder], numbered)
+    return next(path for path in candidates if not path.exists())
 
 
 @contextmanager
@@ -159,7 +165,8 @@ def _closing_run(prepared: PreparedRun, progress: Progress) -> Iterator[None]:
         if not progress.done and not isinstance(error, Reached):
             # Nothing was paid for, so there is nothing to resume.
             raise
-        done = f"{progress.done:,} of {progress.total:,} {progress.unit}s are done"
+        share = f"{progress.done:,} of {progress.total:,}"
+        done = f"{share} {progress.unit}s are done"
         if progress.done and progress.saved is not None:
             done += f" and kept in {progress.saved}"
         elif isinstance(error, _NotSaved):
@@ -193,7 +200,9 @@ def _complete_info(prepared: PreparedRun, info: RunInfo) -> RunInfo:
         info = replace(info, preferences=stated(prepared.preferences))
     if not prepared.criteria:
         return info
-    judgments_by_judge = {name: judge_run.judgments(prepared, name) for name in prepared.judges}
+    judgments_by_judge = {}
+    for name in prepared.judges:
+        judgments_by_judge[name] = judge_run.judgments(prepared, name)
     return replace(info, prompts=first_prompts(prepared, judgments_by_judge))
 
 

@@ -5,12 +5,10 @@ and pairs.
 from __future__ import annotations
 
 import difflib
-import hashlib
-import random
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations, islice, zip_longest
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -25,14 +23,11 @@ from judge.core.files import recover, try_writing
 from judge.core.format import listed, plural, text_name
 from judge.core.messages import Remark, command, option
 from judge.core.records import (
-    IDENTICAL,
     Criterion,
     Failure,
     Message,
     Prompt,
-    Provenance,
     Sample,
-    Score,
     whole,
 )
 from judge.core.request_options import Judge
@@ -42,7 +37,6 @@ from judge.data.column_names import PASSAGE_COLUMNS, REQUEST_COLUMNS
 from judge.data.conversations import MESSAGES
 from judge.data.ratings import PairRating, source_name
 from judge.execution import engines
-from judge.execution.judgments import Judgment
 from judge.execution.progress import JudgeProgress, MetricProgress
 from judge.execution.questions import DeferredClient
 from judge.metrics import Metric
@@ -60,6 +54,7 @@ from judge.run import (
 )
 from judge.run.given_scores import GivenScores
 from judge.run.judge_preferences import read_preferences
+from judge.run.pairing import PairPlan, choose_pairs
 from judge.run.request_estimates import JudgeForecast
 from judge.scoring import strategies
 from judge.scoring.checklist import parts
@@ -68,130 +63,6 @@ from judge.scoring.strategies import SamplingOptions
 from judge.stats.human_agreement import rated_names, unknown_criteria
 from judge.stats.rating_scales import out_of_scale
 from judge.table import stored_samples
-
-Pair = tuple[Sample, Sample]
-_TIE = Provenance(IDENTICAL, n=0, note="the two texts are equal: a tie, and no judge was asked")
-
-
-@dataclass(frozen=True, slots=True)
-class PairPlan:
-    """The pairs of texts of a ranking in the order they are shown: two orders are two entries.
-
-    A judge is asked about `compared`; `equal` texts tie without a question. `possible` counts all
-    pairs, `chosen` the sampled ones, and `alone` the pairs of systems and items with only one text
-    or none.
-    """
-
-    compared: tuple[Pair, ...]
-    equal: tuple[Pair, ...]
-    possible: int
-    chosen: int
-    alone: int
-
-    def judgments(self, criteria: Sequence[Criterion]) -> list[Judgment]:
-        """Return what a judge is asked."""
-        return [
-            Judgment(first, criterion, second)
-            for first, second in self.compared
-            for criterion in criteria
-        ]
-
-    def ties(self, columns: Sequence[str]) -> Iterator[Score]:
-        """Yield the rows of equal texts."""
-        for first, second in self.equal:
-            for column in columns:
-                yield Score(first.item, first.system, column, 0.5, _TIE, second.system)
-
-    def notes(self) -> list[str]:
-        """Return what reports say about pairs that are not compared."""
-        notes = []
-        if self.chosen < self.possible:
-            notes.append(
-                f"A sample: {self.chosen:,} of {self.possible:,} pairs of texts are compared."
-            )
-        if self.alone:
-            notes.append(
-                f"{self.alone:,} pairs of systems and items have only one text or none, and are "
-                "not compared."
-            )
-        return notes
-
-
-def choose_pairs(
-    samples: Sequence[Sample],
-    *,
-    orders: int,
-    budget: int | None,
-    seed: int,
-    against: str | None = None,
-) -> PairPlan:
-    """Pair the texts of every two systems, or of each and `against`, for each item.
-
-    With a `budget`, sample that many pairs. A sample takes the pairs of systems in turn, each time
-    with an item drawn by `seed`, so that all are compared about equally often. With one order, a
-    hash of seed, item and systems decides which text is shown first. Raises ConfigError if nothing
-    can be compared.
-    """
-    systems = list(dict.fromkeys(sample.system for sample in samples))
-    items = list(dict.fromkeys(sample.item for sample in samples))
-    texts = {sample.key: sample for sample in samples}
-    pairs_by_systems: list[list[Pair]] = []
-    for first_system, second_system in combinations(systems, 2):
-        if against and against not in (first_system, second_system):
-            continue
-        pairs = []
-        for item in items:
-            first_text = texts.get((item, first_system))
-            second_text = texts.get((item, second_system))
-            if first_text is not None and second_text is not None:
-                pairs.append((first_text, second_text))
-        pairs_by_systems.append(pairs)
-    all_pairs = _in_turn(pairs_by_systems)
-    if not all_pairs:
-        raise ConfigError(
-            "nothing to compare: no item has texts of two systems (systems: "
-            f"{', '.join(systems[:10])}); name the column of the systems with "
-            f"{option('map', {'system': 'COLUMN'})}, or those of their texts with "
-            f"{option('systems', ['A', 'B'])}"
-        )
-    chosen = all_pairs
-    if budget is not None and budget < len(all_pairs):
-        rng = random.Random(seed)  # noqa: S311  (a sample; no secret)
-        shuffled = [rng.sample(pairs, len(pairs)) for pairs in pairs_by_systems]
-        rng.shuffle(shuffled)
-        chosen = _in_turn(shuffled)[:budget]
-    ordered_pairs: list[Pair] = []
-    for first, second in chosen:
-        if orders == 2:
-            ordered_pairs += [(first, second), (second, first)]
-        else:
-            ordered_pairs.append(_in_one_order(first, second, seed))
-    return PairPlan(
-        compared=tuple(pair for pair in ordered_pairs if not _are_equal(*pair)),
-        equal=tuple(pair for pair in ordered_pairs if _are_equal(*pair)),
-        possible=len(all_pairs),
-        chosen=len(chosen),
-        alone=len(pairs_by_systems) * len(items) - len(all_pairs),
-    )
-
-
-def _are_equal(sample: Sample, opponent: Sample) -> bool:
-    """Return whether two texts are equal, and the messages before them."""
-    texts = [(text.output, text.extra.get(MESSAGES)) for text in (sample, opponent)]
-    return texts[0] == texts[1]
-
-
-def _in_one_order(first: Sample, second: Sample, seed: int) -> Pair:
-    """Return a pair in the order that a hash of seed, item and systems decides."""
-    description = "\n".join((str(seed), first.item, first.system, second.system))
-    digest = hashlib.sha256(description.encode("utf-8", "surrogatepass")).digest()
-    return (second, first) if digest[0] % 2 else (first, second)
-
-
-def _in_turn(lists: Sequence[Sequence[Pair]]) -> list[Pair]:
-    """Take one pair of each list, then the next ones."""
-    return [pair for turn in zip_longest(*lists) for pair in turn if pair is not None]
-
 
 _NO_REFERENCES = (
     " (the data has no column `references`, without which there are no default metrics; {named} "
@@ -266,19 +137,30 @@ def prepare(
     if isinstance(config, RankConfig) and config.judge_columns:
         return _prepare_preferences(config, taken.data, taken.notes)
     models = config.model if providers is None else providers
-    inputs = _read_inputs(config, taken.data, loaded_criteria or {}, wanted_texts, rated=rated)
+    inputs = _read_inputs(
+        config,
+        taken.data,
+        loaded_criteria or {},
+        wanted_texts,
+        rated=rated,
+    )
     config = inputs.config
     rows = inputs.samples
     measured = MetricProgress()
     ask = DeferredClient() if models or config.replay else None
+    has_judged_columns = bool(inputs.criteria or inputs.judged_columns)
     metrics, metric_notes = _build_metrics(
-        config, rows, measured, ask, alone=not (inputs.criteria or inputs.judged_columns)
+        config, rows, measured, ask, alone=not has_judged_columns
     )
     metric_setup.precheck(metrics, rows)
-    opened = _open_judges(config, models, judging=bool(inputs.criteria), metrics=metrics)
+    judging = bool(inputs.criteria)
+    opened = _open_judges(config, models, judging=judging, metrics=metrics)
     judge_notes = judge_models.judge_notes(config, metrics, opened)
     pairs = _pairs_of_ranking(config, rows)
     pair_notes = [] if pairs is None else pairs.notes()
+    given = judge_columns.given_scores(inputs.judged_columns, rows)
+    notes = (*metric_notes, *judge_notes, *taken.notes, *inputs.notes, *pair_notes)
+    data_info = _describe_data(config.data, len(rows))
     prepared = PreparedRun(
         config=config,
         samples=rows,
@@ -288,15 +170,15 @@ def prepare(
         plans={name: judge.plan for name, judge in opened.items()},
         settings={name: judge.settings for name, judge in opened.items()},
         language=inputs.language,
-        data=_describe_data(config.data, len(rows)),
-        notes=(*metric_notes, *judge_notes, *taken.notes, *inputs.notes, *pair_notes),
+        data=data_info,
+        notes=notes,
         pairs=pairs,
         measured=measured,
         ask=ask,
         wanted_texts=wanted_texts,
         preferences=inputs.preferences,
         default_criteria=inputs.criteria_are_default,
-        given=judge_columns.given_scores(inputs.judged_columns, rows),
+        given=given,
     )
     _check_replaced(prepared)
     if config.record is not None:
@@ -350,14 +232,15 @@ def _read_inputs(
         rows = judge_columns.name_ratings(rows, judged_columns)
     criteria_are_default = config.criteria is None
     sheet, config = human_ratings.read(config, rows, rated=rated)
-    language, language_notes = prompt_language.choose_prompt_language(
-        config, rows, judged=bool(config.criteria)
-    )
+    judged = bool(config.criteria)
+    language, language_notes = prompt_language.choose_prompt_language(config, rows, judged=judged)
     chosen = _load_criteria(config, rows, language.name, loaded_criteria, wanted_texts)
-    rated_criteria = [*chosen, *(column.as_criterion() for column in judged_columns)]
+    own_criteria = [column.as_criterion() for column in judged_columns]
+    rated_criteria = [*chosen, *own_criteria]
     rows, sheet_notes = human_ratings.join(config, rows, sheet, rated_criteria)
     # On all ratings, before those that made a prompt are withheld.
-    notes = [*scale_notes, *sheet_notes, *_row_notes(config, rows, rated_criteria)]
+    row_notes = _row_notes(config, rows, rated_criteria)
+    notes = [*scale_notes, *sheet_notes, *row_notes]
     used_by_criterion = {criterion.name: criterion.used for criterion in chosen}
     notes += ledger.overlap(rows, used_by_criterion, wanted_texts)
     rows = list(ledger.withhold(rows, used_by_criterion))
@@ -378,10 +261,12 @@ def _prepare_preferences(config: RankConfig, source: Any, notes: Sequence[str]) 
     """Return the run that ranks the systems by the preferences in the data. No judge is asked."""
     preferences = read_preferences(config, source)
     rows = preferences.samples
-    check_against(config, list(dict.fromkeys(row.system for row in rows)))
+    systems = dict.fromkeys(row.system for row in rows)
+    check_against(config, list(systems))
     language, _ = prompt_language.choose_prompt_language(config, rows, judged=False)
     # With one order, each pair counts. With two, pairs that lack an order would not count.
     config = config.model_copy(update={"criteria": (), "orders": preferences.orders})
+    data_info = _describe_data(config.data, len(rows))
     prepared = PreparedRun(
         config=config,
         samples=rows,
@@ -391,7 +276,7 @@ def _prepare_preferences(config: RankConfig, source: Any, notes: Sequence[str]) 
         plans={},
         settings={},
         language=language,
-        data=_describe_data(config.data, len(rows)),
+        data=data_info,
         notes=tuple(notes),
         given=preferences.given,
     )
@@ -428,7 +313,8 @@ def _check_replaced(prepared: PreparedRun) -> None:
         raise
     except StorageError:
         return
-    lost = [*_lost_texts(prepared, info, stored), *_lost_columns(prepared, info)]
+    lost_columns = _lost_columns(prepared, info)
+    lost = [*_lost_texts(prepared, info, stored), *lost_columns]
     if lost:
         raise StorageError(
             f"{config.out} has a run with results that this run would not have: {'; '.join(lost)}. "
@@ -450,7 +336,8 @@ def _lost_texts(prepared: PreparedRun, info: RunInfo, stored: Iterable[Sample]) 
     lost = stored_texts - texts
     if lost:
         item, system, _ = min(lost)
-        yield f"{plural(len(lost), 'text')}, such as {text_name(item, system)}"
+        texts_lost = plural(len(lost), "text")
+        yield f"{texts_lost}, such as {text_name(item, system)}"
 
 
 def _identity(sample: Sample, *, with_output: bool) -> tuple[str, str, str]:
@@ -480,7 +367,8 @@ def _lost_columns(prepared: PreparedRun, info: RunInfo) -> Iterator[str]:
 
     def differ(*options: str) -> bool:
         # Only rankings have these options.
-        return any(getattr(config, name, None) != getattr(earlier, name, None) for name in options)
+        pairs = [(getattr(config, name, None), getattr(earlier, name, None)) for name in options]
+        return any(ours != theirs for ours, theirs in pairs)
 
     if differ("orders", "pairs") or (isinstance(config, RankConfig) and differ("against")):
         yield "other pairs of texts" if info.orders is not None else "scores of single texts"
@@ -489,10 +377,12 @@ def _lost_columns(prepared: PreparedRun, info: RunInfo) -> Iterator[str]:
 def _describe_data(data: Path | None, rows: int) -> DataInfo:
     if data is None:
         return DataInfo(rows=rows)
+    sha256 = samples.content_hash(data)
+    files = samples.files(data)
     return DataInfo(
         path=str(data),
-        sha256=samples.content_hash(data),
-        files=len(samples.files(data)),
+        sha256=sha256,
+        files=len(files),
         rows=rows,
     )
 
@@ -521,29 +411,32 @@ def _row_notes(config: RunConfig, rows: Sequence[Sample], chosen: Sequence[Crite
     """Return notes on the filter, on empty texts and on human ratings."""
     notes: list[str] = []
     if config.where:
-        notes.append(Remark(f"Only rows with {samples.describe_filter(config.where)}."))
+        selected = samples.describe_filter(config.where)
+        notes.append(Remark(f"Only rows with {selected}."))
     notes += _unread_columns(config, chosen)
-    guessed = {guess for row in rows for guess in samples.guessed_columns(row, config.map).items()}
+    guessed: set[tuple[str, str]] = set()
+    for row in rows:
+        guessed |= samples.guessed_columns(row, config.map).items()
     if guessed:
         columns = ", ".join(f"{column} as {name}" for column, name in sorted(guessed))
-        notes.append(
-            Remark(f"Columns read under another name: {columns} ({option('map')} chooses others).")
-        )
+        remedy = f"{option('map')} chooses others"
+        notes.append(Remark(f"Columns read under another name: {columns} ({remedy})."))
     empty = [sample for sample in rows if not sample.output.strip()]
     if empty and not (config.judge_columns and len(empty) == len(rows)):
-        first = empty[0].where or text_name(empty[0].item, empty[0].system)
+        first_empty = empty[0]
+        first = first_empty.where or text_name(first_empty.item, first_empty.system)
         counts = f"{len(empty):,} of {len(rows):,}"
         notes.append(f"Empty texts are scored as such: {counts}, the first at {first}.")
     notes += suspect_cells.notes(rows)
-    scales = {
-        criterion.name: (criterion.scale.low, criterion.scale.high)
-        for criterion in chosen
-        if not criterion.pairwise
-    }
+    pointwise = [criterion for criterion in chosen if not criterion.pairwise]
+    scales = {}
+    for criterion in pointwise:
+        scales[criterion.name] = (criterion.scale.low, criterion.scale.high)
     marked = [criterion.name for criterion in chosen if criterion.pass_at is not None]
     lower_is_better = [criterion.name for criterion in chosen if criterion.better == "lower"]
     notes += out_of_scale(rows, scales, marked, lower_is_better)
-    unknown = unknown_criteria(rated_names(rows), list(scales), rating_place(config))
+    ratings = rated_names(rows)
+    unknown = unknown_criteria(ratings, list(scales), rating_place(config))
     if unknown:
         notes.append(unknown)
     return notes
@@ -554,8 +447,8 @@ def _unread_columns(config: RunConfig, chosen: Sequence[Criterion]) -> Iterator[
     read = {name for criterion in chosen for name in criterion.needs}
     read |= {MESSAGES, "reference", *REQUEST_COLUMNS, *PASSAGE_COLUMNS}
     for name, column in config.map.items():
-        is_field = name in samples.FIELDS or name.partition(".")[0] == samples.RATING
-        if is_field or name in read:
+        is_rating = name.partition(".")[0] == samples.RATING
+        if is_rating or name in samples.FIELDS or name in read:
             continue
         similar = difflib.get_close_matches(name, samples.FIELDS, n=1, cutoff=0.6)
         hint = f" Did you mean {similar[0]}?" if similar else ""
@@ -592,17 +485,19 @@ def _build_metrics(
 
 def _read_samples(config: RunConfig, source: Any) -> list[Sample]:
     """Read the samples, up to the plan's limit."""
+    score_names = [*config.score_columns, *config.judge_columns]
     stream = samples.stream(
         source,
         mapping=config.map,
         systems=config.output_columns,
         where=config.where,
-        scores=[*config.score_columns, *config.judge_columns],
+        scores=score_names,
         texts_optional=bool(config.judge_columns),
     )
     split = suspect_cells.split_sentences(stream, config.sentence_marks)
     rows = list(islice(split, config.limit))
-    check_against(config, list(dict.fromkeys(row.system for row in rows)))
+    names_of_systems = dict.fromkeys(row.system for row in rows)
+    check_against(config, list(names_of_systems))
     return rows
 
 
@@ -633,7 +528,8 @@ def prompt(
     if chosen.pairwise:
         others = [sample for sample in rows if sample.system != first.system]
         second = select_texts(others, first.item, opponent)[0]
-    rendered = make_renderers([chosen])[chosen.name].render(first, second)
+    renderer = make_renderers([chosen])[chosen.name]
+    rendered = renderer.render(first, second)
     if not system_message:
         return rendered
     message: Message = {"role": "system", "content": system_message}
@@ -643,7 +539,10 @@ def prompt(
 def load_texts(config: RunConfig, source: Any) -> list[Sample]:
     """Load all texts of a plan. Raises DataError."""
     rows = samples.load(
-        source, mapping=config.map, systems=config.output_columns, where=config.where
+        source,
+        mapping=config.map,
+        systems=config.output_columns,
+        where=config.where,
     )
     return list(suspect_cells.split_sentences(rows, config.sentence_marks))
 
@@ -655,8 +554,10 @@ def select_texts(rows: Sequence[Sample], item: str | None, system: str | None) -
     """
     selected = list(rows)
     for field_name, name in (("item", item), ("system", system)):
-        known = list(dict.fromkeys(getattr(row, field_name) for row in selected))
-        selected = [row for row in selected if name in (None, getattr(row, field_name))]
+        names = [getattr(row, field_name) for row in selected]
+        known = list(dict.fromkeys(names))
+        if name is not None:
+            selected = [row for row in selected if getattr(row, field_name) == name]
         if not selected:
             message = plugins.unknown_name_message(field_name, name or "", known[:20])
             raise ConfigError(f"{option(field_name)}: {message}")
@@ -680,7 +581,9 @@ def criterion_for(criterion: Criterion, provider: Provider) -> Criterion:
 def is_wanted(prepared: PreparedRun, sample: Sample, criterion: Criterion) -> bool:
     """Return whether the run judges this text on this criterion."""
     wanted_texts = prepared.wanted_texts
-    return wanted_texts is None or sample.key in wanted_texts.get(criterion.name, ())
+    if wanted_texts is None:
+        return True
+    return sample.key in wanted_texts.get(criterion.name, ())
 
 
 def check_against(config: RunConfig, systems: list[str]) -> None:
@@ -710,7 +613,8 @@ def check_output_dir(out: Path | None) -> None:
     if out is None:
         return
     named = option("out", str(out))
-    nearest = next(parent for parent in (out, *out.absolute().parents) if parent.exists())
+    parents = (out, *out.absolute().parents)
+    nearest = next(parent for parent in parents if parent.exists())
     if not nearest.is_dir():
         raise StorageError(f"{named}: {nearest} is a file; name a folder")
     try:
@@ -719,7 +623,8 @@ def check_output_dir(out: Path | None) -> None:
         problem = f"{nearest} cannot be written to ({error.strerror or error})"
         raise StorageError(f"{named}: {problem}; name another folder") from error
     recover(out, leftovers=True)
-    has_report = any((out / name).exists() for name in ("report.html", "report.md"))
+    report_files = [out / name for name in ("report.html", "report.md")]
+    has_report = any(file.exists() for file in report_files)
     if has_report and not (out / "run.json").exists():
         raise StorageError(f"{named}: holds a report that is not from judge; name another folder")
 
@@ -787,5 +692,6 @@ def _open_recorder(config: RunConfig, path: Path, judges: Iterable[Provider]) ->
             f"{named}: this recording is also replayed; name another file, or a model instead: "
             f"{option('model')}"
         )
-    notices = dict.fromkeys(judge.notice for judge in judges if judge.notice)
+    all_notices = [judge.notice for judge in judges]
+    notices = dict.fromkeys(filter(None, all_notices))
     return Recorder(path, " ".join(notices))

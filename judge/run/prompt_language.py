@@ -53,12 +53,16 @@ def choose_prompt_language(
         notes += _mixture(rows)
     language = text.language_of(rows)
     source = "one of several" if languages else "detected"
-    excerpts = [f"{row.output}\n{row.source or ''}"[:_MAX_ITEMS] for row in rows[:_MAX_ITEMS]]
+    excerpts = []
+    for row in rows[:_MAX_ITEMS]:
+        both_texts = f"{row.output}\n{row.source or ''}"
+        excerpts.append(both_texts[:_MAX_ITEMS])
     sample_text = "\n".join(excerpts)
     if text.LANGUAGES[language].letters == text.languages.HAN:
         writing = text.han_writing(sample_text)
         if judged and not writing:
-            options = " or ".join(option("language", code) for code in (language, "ja"))
+            both = [option("language", code) for code in (language, "ja")]
+            options = " or ".join(both)
             raise DataError(
                 "the texts may be Chinese or Japanese, and a judge is asked in one language: add "
                 f"{options}"
@@ -94,7 +98,10 @@ def _mixed_note(
 
 def _mixture(rows: Sequence[Sample]) -> list[str]:
     """Return a note on texts that mix two scripts, with the language that the judge is asked in."""
-    shares = text.word_shares(string for row in rows for string in (row.output, row.source or ""))
+    strings: list[str] = []
+    for row in rows:
+        strings += [row.output, row.source or ""]
+    shares = text.word_shares(strings)
     if len(shares) < 2:
         return []
     (first, first_share), (second, second_share), *_ = shares.items()
@@ -104,10 +111,11 @@ def _mixture(rows: Sequence[Sample]) -> list[str]:
     second_name = text.LANGUAGES[second].name
     # Any text in the Latin alphabet counts as English here.
     other_alphabet = {text.DEFAULT_LANGUAGE: "English or another alphabet"}
+    first_words = other_alphabet.get(first, first_name)
+    second_words = other_alphabet.get(second, second_name)
     return [
-        f"The texts mix scripts: {first_share:.0%} of their words are in "
-        f"{other_alphabet.get(first, first_name)}, {second_share:.0%} in "
-        f"{other_alphabet.get(second, second_name)}. The judge is asked in {first_name}, the "
+        f"The texts mix scripts: {first_share:.0%} of their words are in {first_words}, "
+        f"{second_share:.0%} in {second_words}. The judge is asked in {first_name}, the "
         f"language of most words; {option('language', second)} asks in {second_name}."
     ]
 
@@ -141,19 +149,24 @@ def mixed_languages(rows: Sequence[Sample]) -> dict[str, int]:
             counts[language] += 1
     if len(counts) < 2:
         return {}
-    return dict(counts.most_common()) | ({TOO_SHORT: n_short} if n_short else {})
+    languages = dict(counts.most_common())
+    if n_short:
+        languages[TOO_SHORT] = n_short
+    return languages
 
 
 def _language_of_item(samples: Sequence[Sample]) -> str | None:
     """Return the language of an item's texts, or their alphabet; None if they are too short."""
-    sources = (sample.source for sample in samples if sample.source and sample.source.strip())
-    item_text = next(sources, None) or "\n".join(sample.output for sample in samples)
+    sources = [sample.source or "" for sample in samples]
+    with_words = filter(str.strip, sources)
+    item_text = next(with_words, "") or "\n".join(sample.output for sample in samples)
     language = text.detect_language_or_none(item_text)
     if language not in (None, text.DEFAULT_LANGUAGE) or item_text.isascii():
         return language
     letters = [letter for letter in item_text[:_MAX_ITEMS] if letter.isalpha()]
     # A letter's name begins with its alphabet: `THAI CHARACTER KO KAI`.
-    alphabets = Counter(unicodedata.name(letter, "").partition(" ")[0] for letter in letters)
+    names = [unicodedata.name(letter, "") for letter in letters]
+    alphabets = Counter(name.partition(" ")[0] for name in names)
     alphabet, count = max(alphabets.items(), key=lambda pair: pair[1], default=("", 0))
     if alphabet not in _KNOWN_ALPHABETS and count >= max(_MIN_LETTERS, len(letters) / 2):
         return alphabet.capitalize()
@@ -169,13 +182,13 @@ def _list_languages(languages: Mapping[str, int]) -> str:
 
 
 def _refusal(languages: Mapping[str, int], rows: Sequence[Sample]) -> str:
-    first = next(
-        (language for language in languages if language in text.LANGUAGES), text.DEFAULT_LANGUAGE
-    )
+    prompted = [language for language in languages if language in text.LANGUAGES]
+    first = prompted[0] if prompted else text.DEFAULT_LANGUAGE
+    name = text.LANGUAGES[first].name
     return (
         f"the data are in several languages ({_list_languages(languages)}), and a judge is asked "
         f"in one: judge each by itself, {_how_to_separate(rows)}; or ask about all in "
-        f"{text.LANGUAGES[first].name} on purpose: {option('language', first)}"
+        f"{name} on purpose: {option('language', first)}"
     )
 
 
@@ -187,4 +200,5 @@ def _how_to_separate(rows: Sequence[Sample]) -> str:
         example = option("where", {"lang": "en"})
         return f"with a column that says the language, such as lang, and {example}"
     values = dict.fromkeys(str(row.extra.get(column)) for row in rows)
-    return " or ".join(option("where", {column: value}) for value in list(values)[:_MAX_VALUES])
+    first_values = list(values)[:_MAX_VALUES]
+    return " or ".join(option("where", {column: value}) for value in first_values)

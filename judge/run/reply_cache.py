@@ -30,7 +30,8 @@ class RecordedReplies(Cache):
 
     def get_many(self, keys: Sequence[str]) -> dict[str, Response]:
         """The recorded responses among these keys."""
-        return {key: self._replies[key] for key in keys if key in self._replies}
+        known = [key for key in keys if key in self._replies]
+        return {key: self._replies[key] for key in known}
 
 
 def open_reply_cache(

@@ -37,7 +37,9 @@ class CriterionEstimate:
 
     def times(self, factor: float) -> CriterionEstimate:
         """Multiply all numbers by a factor and round them."""
-        scaled = {name: round(getattr(self, name) * factor) for name in self.numbers()}
+        scaled = {}
+        for name in self.numbers():
+            scaled[name] = round(getattr(self, name) * factor)
         return CriterionEstimate(self.criterion, **scaled)
 
     @classmethod
@@ -75,7 +77,8 @@ class JudgeEstimate:
         """The sum over the criteria."""
         sums = {}
         for name in CriterionEstimate.numbers():
-            sums[name] = sum(getattr(line, name) for line in self.lines)
+            numbers = [getattr(line, name) for line in self.lines]
+            sums[name] = sum(numbers)
         return CriterionEstimate("all", **sums)
 
 

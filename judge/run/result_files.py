@@ -38,7 +38,8 @@ def take(config: RunConfig, source: Any) -> RunInput:
 
 def _has_columns(config: RunConfig, result: ResultFile) -> bool:
     """Return whether the columns that the plan names are criteria of the file."""
-    return config.judge_columns.keys() <= {*result.criteria, *result.further}
+    columns_of_file = {*result.criteria, *result.further}
+    return config.judge_columns.keys() <= columns_of_file
 
 
 def _with_columns(config: RunConfig, result: ResultFile) -> RunConfig:

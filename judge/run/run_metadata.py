@@ -63,17 +63,18 @@ def first_prompts(
     The middle of a long message is left out. A column has no prompt if none of its first 100 texts
     can be rendered.
     """
-    columns = max(1, len(prepared.criteria) * len(prepared.judges))
-    longest = min(_MAX_MESSAGE, max(_MIN_MESSAGE, _MAX_PROMPT_CHARACTERS // columns))
+    n_columns = max(1, len(prepared.criteria) * len(prepared.judges))
+    share = _MAX_PROMPT_CHARACTERS // n_columns
+    longest = min(_MAX_MESSAGE, max(_MIN_MESSAGE, share))
     prompts: dict[str, FirstPrompt] = {}
     for judge, judgments in judgments_by_judge.items():
         system_message = prepared.settings[judge].system_message
         for judgment, prompt in _first_prompts(judgments):
             whole_messages = messages_of(prompt, system_message)
-            messages = [
-                replace(message, content=cut_middle(message.content, longest))
-                for message in whole_messages
-            ]
+            messages = []
+            for message in whole_messages:
+                shortened = cut_middle(message.content, longest)
+                messages.append(replace(message, content=shortened))
             column = whole(judgment.criterion).name + column_suffix(prepared, judge)
             prompts[column] = FirstPrompt(
                 item=judgment.sample.item,
@@ -93,7 +94,8 @@ def _first_prompts(judgments: Sequence[Judgment]) -> Iterator[tuple[Judgment, Pr
         attempts = by_criterion.setdefault(judgment.criterion.name, [])
         if len(attempts) < _ATTEMPTS:
             attempts.append(judgment)
-    renderers = make_renderers([attempts[0].criterion for attempts in by_criterion.values()])
+    firsts = [attempts[0].criterion for attempts in by_criterion.values()]
+    renderers = make_renderers(firsts)
     for name, attempts in by_criterion.items():
         for judgment in attempts:
             try:
@@ -124,6 +126,8 @@ def metadata_factory(
     judges = prepared.judges
     versions = {"python": platform.python_version()}
     versions |= {name: version(name) for name in _PACKAGES}
+    infos_of_criteria = {criterion.name: _criterion(criterion) for criterion in prepared.criteria}
+    notices = [provider.notice for provider in judges.values()]
     fixed = RunInfo(
         judge_version=__version__,
         started=started.isoformat(timespec="seconds"),
@@ -131,27 +135,28 @@ def metadata_factory(
         data=prepared.data,
         language=prepared.language if judges else None,
         systems=prepared.generated,
-        criteria={criterion.name: _criterion(criterion) for criterion in prepared.criteria},
-        notices=tuple(provider.notice for provider in judges.values() if provider.notice),
+        criteria=infos_of_criteria,
+        notices=tuple(filter(None, notices)),
         versions=versions,
     )
 
     def now(status: Status) -> RunInfo:
         """Return the facts from the start together with the run's progress so far."""
-        info_by_judge = {
-            name: _judge(provider, progress.judges[name], prepared.plans[name])
-            for name, provider in judges.items()
-        }
+        info_by_judge = {}
+        for name, provider in judges.items():
+            counts = progress.judges[name]
+            info_by_judge[name] = _judge(provider, counts, prepared.plans[name])
         in_all = total_use([*info_by_judge.values(), *prepared.generated.values()])
         budget = None
         if ledger.budget is not None:
             budget = BudgetInfo(ledger.budget.amount, ledger.budget.unit, ledger.spent)
         notes = [*prepared.notes, *progress.notes]
         notes += _remarks(prepared, progress, complete=status == "complete")
+        elapsed = time.monotonic() - start
         return replace(
             fixed,
             status=status,
-            seconds=round(time.monotonic() - start, 3),
+            seconds=round(elapsed, 3),
             judges=info_by_judge,
             served_by=in_all.served_by,
             unmet=in_all.unmet,
@@ -172,14 +177,17 @@ def _remarks(prepared: PreparedRun, progress: Progress, *, complete: bool) -> li
     For a `complete` run over all its texts, also return the rules of scripted judges that answered
     none of its prompts.
     """
-    remarks = [remark for counts in progress.judges.values() for remark in counts.remarks]
+    remarks: list[str] = []
+    for counts in progress.judges.values():
+        remarks += counts.remarks
     for judge, counts in progress.judges.items():
         if 0 < counts.draws < prepared.plans[judge].draws:
             remarks.append(_fewer_draws(prepared, judge, counts))
     remarks += _recorded_draws(prepared, progress)
     for judge, counts in progress.judges.items():
         remarks += _stopped_criteria(counts, column_suffix(prepared, judge))
-    failed_again = sum(counts.failed_cached for counts in progress.judges.values())
+    repeated = [counts.failed_cached for counts in progress.judges.values()]
+    failed_again = sum(repeated)
     if failed_again and prepared.config.replay is None:
         values = plural(failed_again, "value")
         remarks.append(
@@ -218,14 +226,15 @@ def _fewer_draws(prepared: PreparedRun, judge: str, counts: JudgeProgress) -> st
         factor = draws / counts.draws
         # A server that gives one reply per request reads the prompt again for each draw.
         read_factor = factor if provider.learned.get("n") == 1 else 1
-        all_draws = Usage(
-            round(usage.prompt_tokens * read_factor), round(usage.completion_tokens * factor)
-        )
+        tokens_read = round(usage.prompt_tokens * read_factor)
+        tokens_written = round(usage.completion_tokens * factor)
+        all_draws = Usage(tokens_read, tokens_written)
         price = cost_of(provider, all_draws)
         cost = f" ({dollars(price)})" if price is not None else ""
         before = usage.prompt_tokens + usage.completion_tokens
         after = all_draws.prompt_tokens + all_draws.completion_tokens
-        note += f" {draws} would take about {after:,} tokens{cost} instead of {before:,}."
+        price_of_all = f"about {after:,} tokens{cost}"
+        note += f" {draws} would take {price_of_all} instead of {before:,}."
     return f"{note} {option('draws', draws)} draws them."
 
 
@@ -274,15 +283,18 @@ def signed_column(
     if provider.decides:
         parts.append("decisions")
     else:
-        parts += _sampling_parts(criterion, config, prepared.settings[judge], counts)
+        settings = prepared.settings[judge]
+        parts += _sampling_parts(criterion, config, settings, counts)
     if isinstance(config, RankConfig):
         parts += _ranking_parts(config)
     parts.append(f"judge {__version__}")
     suffix = column_suffix(prepared, judge)
+    name_and_digest = f"{criterion.name}@{criterion.digest[:6]}"
+    signature = Signature(name_and_digest, *parts)
     return Column(
         criterion.name + suffix,
         "criterion",
-        Signature(f"{criterion.name}@{criterion.digest[:6]}", *parts),
+        signature,
         **_scale_of_column(criterion),
         criterion=criterion.name,
         judge=judge if suffix else "",
@@ -319,7 +331,8 @@ def _sampling_parts(
         yield "repair=off"
     repair_prompt = shared_layout(criterion, "repair") if settings.repair else ""
     if repair_prompt and not is_packaged("layouts/repair.jinja", repair_prompt):
-        yield f"repair@{hashlib.sha256(repair_prompt.encode()).hexdigest()[:6]}"
+        digest = hashlib.sha256(repair_prompt.encode()).hexdigest()
+        yield f"repair@{digest[:6]}"
     yield config.weighting
     if config.weighting in ("auto", "samples"):
         yield f"draws={counts.draws or settings.draws}"
@@ -399,21 +412,22 @@ def _judge(provider: Provider, counts: JudgeProgress, config: RunConfig) -> Judg
 
 def model_use(provider: Provider, counts: JudgeProgress) -> ModelUse:
     """Return the requests to a model, their tokens and their cost."""
+    requests = Requests(
+        sent=counts.sent,
+        answered=counts.answered,
+        cached=counts.cached,
+        failed_cached=counts.failed_cached,
+        shared=counts.shared,
+        unread=counts.unread,
+        repaired=counts.repaired,
+        retried=counts.retried,
+        timeouts=counts.timeouts,
+        failed=counts.refused,
+    )
     return ModelUse(
         served_by=tuple(sorted(counts.served_by)),
         usage=counts.usage,
-        requests=Requests(
-            sent=counts.sent,
-            answered=counts.answered,
-            cached=counts.cached,
-            failed_cached=counts.failed_cached,
-            shared=counts.shared,
-            unread=counts.unread,
-            repaired=counts.repaired,
-            retried=counts.retried,
-            timeouts=counts.timeouts,
-            failed=counts.refused,
-        ),
+        requests=requests,
         cost=_cost(provider, counts),
     )
 
@@ -443,11 +457,14 @@ def total_use(models: Sequence[ModelUse]) -> ModelUse:
     if unknown:
         cost = unknown[0]
     elif costs:
-        cost = Cost(sum(cost.usd or 0.0 for cost in costs))
+        total = sum(cost.usd or 0.0 for cost in costs)
+        cost = Cost(total)
+    usage = sum((model.usage for model in models), Usage())
+    requests = sum((model.requests for model in models), Requests())
     return ModelUse(
         served_by=tuple(sorted(served_by)),
         unmet=dict(unmet),
-        usage=sum((model.usage for model in models), Usage()),
-        requests=sum((model.requests for model in models), Requests()),
+        usage=usage,
+        requests=requests,
         cost=cost,
     )

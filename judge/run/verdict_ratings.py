@@ -36,21 +36,24 @@ def with_readable_verdicts(
                 f"count as points of its scale, {scale.low:g} to {scale.high:g}: rate with its "
                 "points, or also rate a text that fails"
             )
-        says_pass = all(says_whether_it_passes(str(rating.value)) for rating in of_criterion)
+        values = [str(rating.value) for rating in of_criterion]
+        says_pass = all(map(says_whether_it_passes, values))
         if says_pass and name in lower_is_better:
             turned.add(name)
     return [_turned(rating) if rating.criterion in turned else rating for rating in ratings]
 
 
 def _with_base_names(scales: Mapping[str, Scale | Column]) -> dict[str, Scale | Column]:
-    return {base_name(name): scale for name, scale in scales.items()} | dict(scales)
+    by_base_name = {base_name(name): scale for name, scale in scales.items()}
+    return by_base_name | dict(scales)
 
 
 def _verdicts(ratings: Sequence[Rating], scale: Scale | Column) -> list[float]:
     """Return the verdicts that ratings are, none if one of them is a number or a label."""
     votes: list[float] = []
     for rating in ratings:
-        vote = None if rating.value in scale.labels else verdict(rating.value)
+        is_label = rating.value in scale.labels
+        vote = None if is_label else verdict(rating.value)
         if vote is None:
             return []
         votes.append(vote)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from judge.core.errors import ConfigError
 from judge.core.records import IDENTICAL, Sample
 from judge.criteria import load
-from judge.run.preparation import choose_pairs
+from judge.run.pairing import choose_pairs
 
 
 def texts(items: int, systems: str, *, same: bool = False) -> list[Sample]:

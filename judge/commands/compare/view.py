@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from math import sqrt
 from shlex import quote
 from typing import Any, Literal
 
 from judge.commands.compare import marks
+from judge.commands.compare.means import Mean, all_means, is_split
 from judge.core.format import (
     escape_controls,
     first_names,
-    format_p,
-    number,
     one_line,
     plural,
-    signed,
 )
 from judge.core.messages import Remark
 from judge.core.records import Column as Measured
@@ -48,18 +46,15 @@ from judge.report.document import (
 from judge.report.format import (
     column_title,
     decimal_places,
-    interval_text,
-    mean_text,
     score_text,
-    share_label,
 )
-from judge.report.views.columns import change_tone, p_cell
+from judge.report.views.columns import p_cell
 from judge.results.comparison import Change, RunComparison
 from judge.results.result import Result
 from judge.stats.analyze import NAME as OVERALL
 from judge.stats.bootstrap import MIN_INTERVAL_ITEMS, t_quantile
 from judge.stats.power import ALPHA, MIN_ITEMS, Spread
-from judge.stats.run_differences import MeanChange, Shift, text_of
+from judge.stats.run_differences import Shift, text_of
 
 SCHEMA = "judge.compare/1"
 _MAX_ROWS, _MAX_REMARKS, _MAX_EXCERPTS = 7, 3, 2  # of the summary
@@ -200,154 +195,6 @@ def _records(comparison: RunComparison) -> Iterator[dict[str, Any]]:
         yield {**record, "system_adjusted": row.system_adjusted}
 
 
-@dataclass(frozen=True, slots=True)
-class _Mean:
-    """A mean with its column and decimals; `several` says whether there are several systems."""
-
-    row: MeanChange
-    column: Measured
-    places: int
-    several: bool
-
-    @property
-    def system(self) -> str:
-        return one_line(self.row.system) or "all systems"
-
-    @property
-    def differs(self) -> bool:
-        return bool(self.row.up or self.row.down)
-
-    @property
-    def importance(self) -> tuple[int, float]:
-        """A key that sorts criteria first, then overall, metrics and single judges; large changes
-        come first.
-        """
-        if self.row.column == OVERALL:
-            kind = 1
-        elif self.column.kind == "metric":
-            kind = 2
-        elif self.column.judge:
-            kind = 3
-        else:
-            kind = 0
-        return kind, -self.share
-
-    @property
-    def size(self) -> str:
-        """`relevance fell by 0.31 for bart (p = 0.012)`, or `… over all systems` with its
-        interval.
-        """
-        estimate = self.row.estimate
-        low = estimate.low
-        high = estimate.high
-        amount = self._amount(abs(estimate.value))
-        if not self.row.system and low is not None and high is not None and low * high > 0:
-            nearer, farther = sorted((abs(low), abs(high)))
-            interval = interval_text(self.column, nearer, farther, self.places)
-            amount += f" {interval}"
-        whose = ""
-        if self.several:
-            system = self.row.system
-            whose = f" for {one_line(system, 60)}" if system else " over all systems"
-        p = "" if self.row.adjusted is None else f" ({format_p(self.row.adjusted)})"
-        verb = "rose" if estimate.value > 0 else "fell"
-        title = column_title(self.row.column)
-        return f"{title} {verb} by {amount}{whose}{p}"
-
-    def _amount(self, value: float) -> str:
-        """Return the size of a change that is not 0: `0.31`, `12 points`, `less than 0.01`."""
-        if share_label(self.column):
-            return f"{number(100 * value, 0)} points" if value >= 0.005 else "less than 1 point"
-        text = self.text(value)
-        # A mean that rose by 0.00 did not rise.
-        return text if float(text) else f"less than {10**-self.places:.{self.places}f}"
-
-    @property
-    def share(self) -> float:
-        """The size of the change, as a share of the scale if it has ends."""
-        low = self.column.low or 0.0
-        high = self.column.high or 0.0
-        length = high - low if high > low else 1.0
-        return abs(self.row.estimate.value) / length
-
-    @property
-    def split(self) -> str:
-        """A change in two parts.
-
-        `relevance of bart: +0.31, of which the judge +0.27 [0.21, 0.33] and the system +0.04 …`.
-        """
-        whole = self.part(self.row.estimate)
-        judge = self.part(self.row.judge)
-        systems = self.system_change
-        parts = [
-            f"the judge {judge.text} {judge.note}".rstrip(),
-            f"the system {systems.text} {systems.note}".rstrip(),
-        ]
-        p = self.row.system_adjusted
-        tested = "not tested" if p is None else format_p(p)
-        title = column_title(self.row.column)
-        system = one_line(self.row.system, 60)
-        name = f"{title} of {system}"
-        both_parts = " and ".join(parts)
-        return f"{name}: {whole.text}, of which {both_parts} ({tested})"
-
-    def part(self, estimate: Estimate | None, *, significant: bool = False) -> Cell:
-        """Return a change, or a part of it, with its interval."""
-        if estimate is None:
-            return Cell("–")
-        is_share = share_label(self.column)
-        value = estimate.value
-        text = signed(100 * value, 0) if is_share else signed(value, self.places)
-        interval = interval_text(self.column, estimate.low, estimate.high, self.places)
-        tone = change_tone(estimate.value, self.column.better) if significant else ""
-        return Cell(
-            text,
-            interval,
-            tone,
-            "*" if significant else "",
-            value=estimate.value,
-        )
-
-    def text(self, value: float) -> str:
-        return mean_text(self.column, value, self.places)
-
-    @property
-    def change(self) -> Cell:
-        return self.part(self.row.estimate, significant=self.row.significant)
-
-    @property
-    def system_change(self) -> Cell:
-        """The change without the judge's part."""
-        return self.part(self.row.system_change, significant=self.row.system_changed)
-
-
-def _is_split(row: MeanChange) -> bool:
-    """Whether texts changed and the judge moved, so that the change has two parts."""
-    return row.system_change is not None and row.system_change != row.estimate
-
-
-def _means(comparison: RunComparison) -> list[_Mean]:
-    """Return all means: first the overall score, then criteria, metrics and single judges."""
-    rows = comparison.runs.means
-    systems = {row.system for row in rows if row.system}
-    several = len(systems) > 1
-    values: dict[str, list[float]] = {}
-    for row in rows:
-        column_values = values.setdefault(row.column, [])
-        column_values += [row.before, row.after]
-    columns: dict[str, Measured] = {}
-    places: dict[str, int] = {}
-    for name, column_values in values.items():
-        column = comparison.columns.get(name) or Measured(name, "metric", Signature())
-        columns[name] = column
-        places[name] = 3 if name == OVERALL else decimal_places(column, column_values)
-    means = []
-    for row in rows:
-        column = columns[row.column]
-        means.append(_Mean(row, column, places[row.column], several))
-    return sorted(means, key=lambda mean: (mean.row.column != OVERALL, mean.importance[0]))
-
-
 # The finding
 
 
@@ -356,7 +203,7 @@ def finding(comparison: RunComparison) -> Iterator[str]:
 
     Also say whether the judge or the systems changed.
     """
-    means = sorted(_means(comparison), key=lambda mean: mean.importance)
+    means = sorted(all_means(comparison), key=lambda mean: mean.importance)
     over_all = [mean for mean in means if not mean.row.system and mean.row.significant]
     # The overall score is named only if no column of its own changed.
     own_columns = [mean for mean in over_all if mean.row.column != OVERALL]
@@ -371,7 +218,7 @@ def finding(comparison: RunComparison) -> Iterator[str]:
 
 
 def _headline(
-    single: Sequence[_Mean], significant: Sequence[_Mean], over_all: Sequence[_Mean]
+    single: Sequence[Mean], significant: Sequence[Mean], over_all: Sequence[Mean]
 ) -> Iterator[str]:
     """Yield the first sentence: of the significant changes, or else of the largest."""
     changed = [mean for mean in single if mean.differs]
@@ -396,10 +243,10 @@ def _headline(
         yield _largest_change(changed)
 
 
-def _judge_or_systems(comparison: RunComparison, means: Sequence[_Mean]) -> Iterator[str]:
+def _judge_or_systems(comparison: RunComparison, means: Sequence[Mean]) -> Iterator[str]:
     """Yield whether the judge or the systems changed, if the runs show it."""
     judged = [mean for mean in means if mean.differs and mean.column.kind == "criterion"]
-    split = [mean for mean in judged if mean.row.system and _is_split(mean.row)]
+    split = [mean for mean in judged if mean.row.system and is_split(mean.row)]
     if split:
         first = min(split, key=lambda mean: (not mean.row.system_changed, mean.importance))
         others = ""
@@ -418,7 +265,7 @@ def _judge_or_systems(comparison: RunComparison, means: Sequence[_Mean]) -> Iter
             yield f"The judge did not change: no score of {texts} differs."
 
 
-def _largest_change(changed: Sequence[_Mean]) -> str:
+def _largest_change(changed: Sequence[Mean]) -> str:
     """Name the largest change.
 
     `changed` has the criteria first, and the largest change of each kind. The sentence says the
@@ -499,7 +346,7 @@ def _overview(comparison: RunComparison) -> Iterator[Block]:
     """Yield a table of the means after with their changes: a row per system, a column per changed
     column.
     """
-    means = _means(comparison)
+    means = all_means(comparison)
     changed = {mean.row.column: mean.column.better for mean in means if mean.differs}
     if not changed:
         return
@@ -537,8 +384,8 @@ def _overview(comparison: RunComparison) -> Iterator[Block]:
 
 def mean_blocks(comparison: RunComparison) -> Iterator[Block]:
     """Yield the chart of the changes, and a table of the columns in which any value differs."""
-    means_by_column: dict[str, list[_Mean]] = {}
-    for mean in _means(comparison):
+    means_by_column: dict[str, list[Mean]] = {}
+    for mean in all_means(comparison):
         means_by_column.setdefault(mean.row.column, []).append(mean)
     changed = []
     equal = []
@@ -549,13 +396,13 @@ def mean_blocks(comparison: RunComparison) -> Iterator[Block]:
             equal.append(column_title(name))
     if changed:
         yield _chart(changed[:_MAX_PANELS])
-        all_means = [mean for means in changed for mean in means]
-        yield _mean_table(all_means, comparison.runs.anchors)
+        means_in_table = [mean for means in changed for mean in means]
+        yield _mean_table(means_in_table, comparison.runs.anchors)
     if equal:
         yield Paragraph(f"No value differs in {_listed(equal)}.")
 
 
-def _mean_table(means: Sequence[_Mean], anchors: int) -> Table:
+def _mean_table(means: Sequence[Mean], anchors: int) -> Table:
     # Intervals of different columns may use different methods: name the most common one.
     estimates = [mean.row.estimate for mean in means]
     methods = Counter(estimate.described for estimate in estimates if estimate.low is not None)
@@ -591,10 +438,10 @@ def _mean_table(means: Sequence[_Mean], anchors: int) -> Table:
     )
 
 
-def _mean_row(mean: _Mean) -> list[Content]:
+def _mean_row(mean: Mean) -> list[Content]:
     row = mean.row
     parts: tuple[Content, ...] = (None, None, None)
-    if _is_split(row):
+    if is_split(row):
         p = Cell(p_cell(row.system_adjusted), value=row.system_adjusted)
         parts = (mean.part(row.judge), mean.system_change, p)
     counts: tuple[Content, ...] = (None, None, None)
@@ -607,7 +454,7 @@ def _mean_row(mean: _Mean) -> list[Content]:
     return [name, mean.system, before, after, mean.change, p_of_change, *parts, *counts]
 
 
-def _chart(columns: Sequence[Sequence[_Mean]]) -> Chart:
+def _chart(columns: Sequence[Sequence[Mean]]) -> Chart:
     """Draw the changes of the columns with their intervals."""
     systems = list(dict.fromkeys(mean.system for means in columns for mean in means))
     tones: dict[Tone, Literal["best", "worse"]] = {"good": "best", "bad": "worse"}

@@ -42,10 +42,10 @@ from judge.results.comparison import Change
 from judge.results.result import Result
 from judge.run.cost_estimate import SAMPLED_JUDGMENTS, estimate_cost
 from judge.run.judge_run import require_all_recorded
+from judge.run.pairing import choose_pairs
 from judge.run.pipeline import Display, Runs
 from judge.run.preparation import (
     PreparedRun,
-    choose_pairs,
     criterion_for,
     load_texts,
     prepare,

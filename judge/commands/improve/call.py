@@ -52,10 +52,13 @@ def improve(
     them.
     """
     reject_unsupported(options, "diff", "judge.improve")
-    config, judges, _ = to_config(RunConfig, data, None, model, {"ratings": ratings, **options})
+    all_options = {"ratings": ratings, **options}
+    config, judges, _ = to_config(RunConfig, data, None, model, all_options)
     writers = None
     if writer is not None:
         writers = to_config(RunConfig, None, None, writer, {}).providers
+    output_path = None if output is None else Path(output)
+    out_folder = None if out is None else Path(out)
     plan = plan_improvement(
         _entry(criterion),
         config,
@@ -64,8 +67,8 @@ def improve(
         writer=writers[0] if writers else None,
         revisions=revisions,
         human=human,
-        output=None if output is None else Path(output),
-        out=None if out is None else Path(out),
+        output=output_path,
+        out=out_folder,
         writes=output is not None,
     )
 
@@ -87,11 +90,12 @@ def _entry(criterion: str | Path | Mapping[str, Any] | Criterion) -> str:
         raise CriterionError(
             f"{finalized.name}: its wording is in a template; write that into a file and name it"
         )
+    scale = {"labels": finalized.scale.labels, "values": finalized.scale.values}
     keys = {
         "name": finalized.name,
         "title": finalized.title,
         "question": finalized.question,
-        "scale": {"labels": finalized.scale.labels, "values": finalized.scale.values},
+        "scale": scale,
         "levels": dict(finalized.levels),
         "steps": finalized.steps,
         "show": finalized.show,
@@ -99,7 +103,8 @@ def _entry(criterion: str | Path | Mapping[str, Any] | Criterion) -> str:
         "weight": finalized.weight,
         "version": finalized.version,
     }
-    return json.dumps({name: value for name, value in keys.items() if value}, ensure_ascii=False)
+    set_keys = {name: value for name, value in keys.items() if value}
+    return json.dumps(set_keys, ensure_ascii=False)
 
 
 def _is_unchanged(criterion: Criterion) -> bool:

@@ -92,7 +92,8 @@ class ImprovementPlan:
     @property
     def seen(self) -> frozenset[str]:
         """The digests of the training part."""
-        return frozenset(seen_digest(sample.source, sample.output) for sample in self.training)
+        texts = [(sample.source, sample.output) for sample in self.training]
+        return frozenset(seen_digest(source, output) for source, output in texts)
 
 
 def plan_improvement(
@@ -121,7 +122,8 @@ def plan_improvement(
         raise ConfigError(f"{option('revisions', revisions)}: try 1 to {MOST_REVISIONS}")
     check_output_dir(out)
     judges = config.model if providers is None else providers
-    rows = load_texts(config, config.data if data is None else data)[: config.limit]
+    source = config.data if data is None else data
+    rows = load_texts(config, source)[: config.limit]
     language = config.language or text.language_of(rows)
     wording = read_wording(entry, output, language)
     criterion = wording.criterion
@@ -238,12 +240,14 @@ def _split(
     """
     ratings_by_item: dict[str, set[float]] = {}
     for sample in rated:
-        ratings_by_item.setdefault(sample.item, set()).add(sample.human[rating])
+        ratings_of_item = ratings_by_item.setdefault(sample.item, set())
+        ratings_of_item.add(sample.human[rating])
     items = sorted(ratings_by_item)
     if level == "within-items":
         items = [item for item in items if len(ratings_by_item[item]) > 1]
     random.Random(seed).shuffle(items)  # noqa: S311  (a split; no secret)
-    size = min(max(len(items) // _SHARE, MIN_RATED_ITEMS), _MOST_TRAINING)
+    share = max(len(items) // _SHARE, MIN_RATED_ITEMS)
+    size = min(share, _MOST_TRAINING)
     training_items = set(items[:size])
     testing_items = set(items) - training_items
     training = [sample for sample in rated if sample.item in training_items]
@@ -251,7 +255,8 @@ def _split(
     training_digests = {seen_digest(sample.source, sample.output) for sample in training}
     used = {rating: training_digests}
     candidates = (sample for sample in rated if sample.item in testing_items)
-    testing = [sample for sample in ledger.withhold(candidates, used) if rating in sample.human]
+    unseen = ledger.withhold(candidates, used)
+    testing = [sample for sample in unseen if rating in sample.human]
     n_tested = len({sample.item for sample in testing})
     if min(len(training_items), n_tested) >= MIN_RATED_ITEMS:
         return training, testing
@@ -276,7 +281,9 @@ def _prepare(
 ) -> PreparedRun:
     """Prepare a run of criteria, which have the same title, on texts without their ratings."""
     unrated = [replace(row, human={}, ratings={}, raters={}) for row in rows]
-    named = {name: replace(criterion, name=name) for name, criterion in by_name.items()}
+    named = {}
+    for name, criterion in by_name.items():
+        named[name] = replace(criterion, name=name)
     config = config.model_copy(update={"criteria": tuple(named)})
     return prepare(config, unrated, providers=judges, loaded_criteria=named)
 
@@ -285,19 +292,26 @@ def improvement_estimate(plan: ImprovementPlan) -> str:
     """Return one line to print before an attempt: its size, requests and price without a cache."""
     training = len(plan.training)
     testing = len(plan.testing)
+    revisions = plural(plan.revisions, "revision")
     line = (
-        f"{training:,} rated texts to write and choose {plural(plan.revisions, 'revision')}, "
-        f"{testing:,} others to test the best"
+        f"{training:,} rated texts to write and choose {revisions}, {testing:,} others to test "
+        "the best"
     )
     if all(judge.notice for judge in plan.first.judges.values()):
         return f"{line}; no model is called"
-    uncached = replace(plan.first, config=plan.first.config.model_copy(update={"cache": False}))
+    without_cache = plan.first.config.model_copy(update={"cache": False})
+    uncached = replace(plan.first, config=without_cache)
     first_run = estimate_cost(uncached, SAMPLED_JUDGMENTS)
     # Each wording judges the training part, then the present one and the best the testing part.
-    factor = (training * (1 + plan.revisions) + 2 * testing) / training
-    price = price_text(None if first_run.price is None else factor * first_run.price)
-    requests = f"at most about {factor * first_run.requests:,.0f} requests to the judge ({price})"
-    return f"{line}: {requests} and {plan.revisions} to {2 * plan.revisions} to the writer"
+    n_judged = training * (1 + plan.revisions) + 2 * testing
+    factor = n_judged / training
+    price = None
+    if first_run.price is not None:
+        price = factor * first_run.price
+    n_requests = f"{factor * first_run.requests:,.0f}"
+    to_judge = f"at most about {n_requests} requests to the judge ({price_text(price)})"
+    to_writer = f"{plan.revisions} to {2 * plan.revisions} to the writer"
+    return f"{line}: {to_judge} and {to_writer}"
 
 
 async def _judge(name: str, prepared: PreparedRun, runs: Runs) -> Result:
@@ -338,7 +352,8 @@ async def run_improvement(
     runs = Runs(plan.config, progress, display)
     present = await _judge("present wording", plan.first, runs)
     candidates, trials = await _revise(plan, runs, present)
-    notices = [judge.notice for judge in plan.first.judges.values() if judge.notice]
+    notices = [judge.notice for judge in plan.first.judges.values()]
+    notes = filter(None, [*notices, *plan.notes])
     improvement = Improvement(
         name=plan.wording.criterion.name,
         file=plan.wording.criterion.path,
@@ -346,7 +361,7 @@ async def run_improvement(
         testing=_size(plan.testing),
         trials=trials,
         level=plan.level,
-        notes=tuple(dict.fromkeys([*notices, *plan.notes])),
+        notes=tuple(dict.fromkeys(notes)),
     )
     if candidates:
         improvement = await _choose_and_test(plan, runs, candidates, improvement, present)
@@ -355,12 +370,14 @@ async def run_improvement(
         for candidate in candidates:
             name = f"revision-{candidate.trial.number}{plan.wording.path.suffix}"
             files[name] = candidate.text.encode()
-        store(plan.out, {**files, "result.json": improvement.report("json").encode()})
+        result = improvement.report("json").encode()
+        store(plan.out, {**files, "result.json": result})
     return improvement
 
 
 def _size(rows: Sequence[Sample]) -> Part:
-    return Part(len({row.item for row in rows}), len(rows))
+    items = {row.item for row in rows}
+    return Part(len(items), len(rows))
 
 
 async def _revise(
@@ -409,19 +426,20 @@ async def _ask_writer(
     def questions(prompts: Sequence[str]) -> list[ModelQuestion]:
         return [ModelQuestion(prompt, _TOKEN_LIMIT, checked) for prompt in prompts]
 
-    writing = _prepare(plan.config, plan.training, {criterion.name: criterion}, [plan.writer])
+    by_name = {criterion.name: criterion}
+    writing = _prepare(plan.config, plan.training, by_name, [plan.writer])
     prompts = writing_prompts(wording, cases, plan.revisions)
     replies = await runs.ask(writing, questions(prompts))
-    rejected = {
-        number: Rejected(reply.raw, reply.message)
-        for number, reply in enumerate(replies, 1)
-        if isinstance(reply, ModelError) and reply.error == ParseError.__name__
-    }
+    rejected = {}
+    for number, reply in enumerate(replies, 1):
+        if isinstance(reply, ModelError) and reply.error == ParseError.__name__:
+            rejected[number] = Rejected(reply.raw, reply.message)
     if not rejected:
         return replies
     not_final = writing.config.model_copy(update={"retry_failed": True})
     prompts = writing_prompts(wording, cases, plan.revisions, rejected)
-    second_replies = await runs.ask(replace(writing, config=not_final), questions(prompts))
+    asking_again = replace(writing, config=not_final)
+    second_replies = await runs.ask(asking_again, questions(prompts))
     (writer,) = writing.judges.values()
     for number, reply in zip(rejected, second_replies, strict=True):
         if isinstance(reply, ModelError) and reply.error == ParseError.__name__:
@@ -434,7 +452,10 @@ async def _ask_writer(
 
 def _shown_texts(plan: ImprovementPlan) -> list[str]:
     """Return all texts of the training part, which a revision must not copy."""
-    return [part for sample in plan.training for part in (sample.output, sample.source or "")]
+    texts: list[str] = []
+    for sample in plan.training:
+        texts += [sample.output, sample.source or ""]
+    return texts
 
 
 def _largest_disagreements(plan: ImprovementPlan, present: Result) -> list[Case]:
@@ -454,22 +475,31 @@ def _largest_disagreements(plan: ImprovementPlan, present: Result) -> list[Case]
     gaps: dict[tuple[str, str], float] = {}
     for group in groups.values():
         # Rounded, so that equal values that differ by rounding alone share a rank.
-        scores = np.round([score_by_text[sample.key].value for sample in group], 9)
+        values = [score_by_text[sample.key].value for sample in group]
+        scores = np.round(values, 9)
         ratings = np.round([sample.human[plan.rating] for sample in group], 9)
-        differences = (rankdata(scores) - rankdata(ratings)) / len(group)
+        rank_differences = rankdata(scores) - rankdata(ratings)
+        differences = rank_differences / len(group)
         for sample, gap in zip(group, differences, strict=True):
             gaps[sample.key] = float(gap)
-    ordered = sorted(scored, key=lambda sample: (-gaps[sample.key], sample.key))
-    too_high = [sample for sample in ordered[:_CASES] if gaps[sample.key] > 0]
-    too_low = [sample for sample in ordered[::-1][:_CASES] if gaps[sample.key] < 0]
+
+    def largest_gap_first(sample: Sample) -> tuple[float, tuple[str, str]]:
+        return -gaps[sample.key], sample.key
+
+    ordered = sorted(scored, key=largest_gap_first)
+    highest = ordered[:_CASES]
+    lowest = ordered[::-1][:_CASES]
+    too_high = [sample for sample in highest if gaps[sample.key] > 0]
+    too_low = [sample for sample in lowest if gaps[sample.key] < 0]
     cases = []
     for sample in (*too_high, *too_low):
         score = score_by_text[sample.key]
         comments = plan.comments.get(sample.key, ())
+        rating = sample.human[plan.rating]
         case = Case(
             sample=sample,
             judge=f"{score.value:.3g}",
-            people=f"{sample.human[plan.rating]:.3g}",
+            people=f"{rating:.3g}",
             high=gaps[sample.key] > 0,
             reason=score.provenance.reason or "",
             comments=tuple(comments[:_MOST_COMMENTS]),
@@ -490,24 +520,25 @@ async def _choose_and_test(
     If the present wording is the best, nothing is tested.
     """
     training = plan.training
-    by_name = {
-        f"revision-{candidate.trial.number}": candidate.criterion for candidate in candidates
-    }
+    by_name = {}
+    for candidate in candidates:
+        by_name[f"revision-{candidate.trial.number}"] = candidate.criterion
     trying = _prepare(plan.config, training, by_name, plan.judges)
-    columns = [*_columns(present), *_columns(await _judge("revisions", trying, runs))]
+    result = await _judge("revisions", trying, runs)
+    columns = [*_columns(present), *_columns(result)]
     selection = choose_wording(training, plan.rating, columns, plan.level)
     tried = {}
     for candidate, value, column in zip(candidates, selection.values[1:], columns[1:], strict=True):
         trial = replace(candidate.trial, agreement=value, failed=len(column.failed))
         tried[trial.number] = trial
+    all_trials = [tried.get(trial.number, trial) for trial in improvement.trials]
+    n_failed = sum(len(column.failed) for column in columns)
+    n_judged = len(training) * len(columns)
     improvement = replace(
         improvement,
-        trials=tuple(tried.get(trial.number, trial) for trial in improvement.trials),
+        trials=tuple(all_trials),
         selection=selection,
-        judgments=(
-            sum(len(column.failed) for column in columns),
-            len(training) * len(columns),
-        ),
+        judgments=(n_failed, n_judged),
     )
     if not selection.chosen:
         return improvement
@@ -533,7 +564,8 @@ async def _test(
     wording = plan.wording
     both = {"present": wording.criterion, "revised": best.criterion}
     testing = _prepare(plan.config, plan.testing, both, plan.judges)
-    old, new = _columns(await _judge("test", testing, runs))
+    result = await _judge("test", testing, runs)
+    old, new = _columns(result)
     failed, judged = improvement.judgments
     # Without `seen`, which would fill the diff with digests.
     revised_text, _ = revised(wording, best.revision, ())
@@ -545,14 +577,15 @@ async def _test(
         lineterm="",
         n=1,
     )
+    failed_of_both = (len(old.failed), len(new.failed))
+    n_failed = failed + sum(failed_of_both)
+    n_judged = judged + 2 * len(plan.testing)
+    agreement = measure_gain(plan.testing, plan.rating, (old, new), plan.level, plan.config.seed)
     return replace(
         improvement,
         chosen=best.trial.number,
-        agreement=measure_gain(plan.testing, plan.rating, (old, new), plan.level, plan.config.seed),
-        failed=(len(old.failed), len(new.failed)),
-        judgments=(
-            failed + len(old.failed) + len(new.failed),
-            judged + 2 * len(plan.testing),
-        ),
+        agreement=agreement,
+        failed=failed_of_both,
+        judgments=(n_failed, n_judged),
         diff=tuple(diff),
     )

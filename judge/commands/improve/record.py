@@ -95,7 +95,8 @@ class Improvement(plugins.Reported):
     @property
     def fails_more(self) -> bool:
         """Whether the judge fails on clearly more texts with the revision."""
-        return self.failed[1] - self.failed[0] > MOST_FAILED * self.testing.texts
+        before, after = self.failed
+        return after - before > MOST_FAILED * self.testing.texts
 
     @property
     def improved(self) -> bool:
@@ -128,7 +129,8 @@ def measure_gain(
     """
     matrices = _matrices(rated, rating, columns)
     old, new = fill_failed(matrices.values, matrices.failed, level)
-    ratings = np.where(np.isnan(old) | np.isnan(new), np.nan, matrices.ratings)
+    lacks_a_score = np.isnan(old) | np.isnan(new)
+    ratings = np.where(lacks_a_score, np.nan, matrices.ratings)
     if level != "within-items":
         correlations = CorrelationWithRatings(ratings, Bootstrap(seed=seed))
         before = correlations.correlate(old).estimates.get((level, "spearman"))
@@ -139,13 +141,17 @@ def measure_gain(
     ratings_vary = ~np.isnan(within(ratings, ratings, "spearman"))
     if not ratings_vary.any():
         return None
+    # An item whose scores are all equal orders nothing: its correlation counts as 0.
     old_rho: Floats = np.nan_to_num(within(old, ratings, "spearman"))[ratings_vary]
     new_rho: Floats = np.nan_to_num(within(new, ratings, "spearman"))[ratings_vary]
-    (difference,) = mean_differences((new_rho - old_rho)[None], seed=seed)
+    gains = new_rho - old_rho
+    (difference,) = mean_differences(gains[None], seed=seed)
+    mean_before = mean_estimate(old_rho, -1.0, 1.0)
+    mean_after = mean_estimate(new_rho, -1.0, 1.0)
     return Agreement(
         level,
-        replace(mean_estimate(old_rho, -1.0, 1.0), name="spearman"),
-        replace(mean_estimate(new_rho, -1.0, 1.0), name="spearman"),
+        replace(mean_before, name="spearman"),
+        replace(mean_after, name="spearman"),
         difference,
     )
 
@@ -161,6 +167,10 @@ class _Matrices:
 
 def _matrices(rated: Sequence[Sample], rating: str, columns: Sequence[RatedColumn]) -> _Matrices:
     values = np.stack([matrix(rated, column.values) for column in columns])
-    failures = [matrix(rated, dict.fromkeys(column.failed, 0.0)) for column in columns]
-    ratings = matrix(rated, {sample.key: sample.human[rating] for sample in rated})
-    return _Matrices(values, ~np.isnan(np.stack(failures)), ratings)
+    failures = []
+    for column in columns:
+        failed_texts = dict.fromkeys(column.failed, 0.0)
+        failures.append(matrix(rated, failed_texts))
+    ratings_by_text = {sample.key: sample.human[rating] for sample in rated}
+    failed = ~np.isnan(np.stack(failures))
+    return _Matrices(values, failed, matrix(rated, ratings_by_text))

@@ -72,7 +72,8 @@ class Revision:
 
     def same_wording(self, revision: Revision) -> bool:
         """Return whether both have the same wording, whatever their reasons are."""
-        return (self.question, self.levels) == (revision.question, revision.levels)
+        same_question = self.question == revision.question
+        return same_question and self.levels == revision.levels
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +109,11 @@ def read_wording(entry: str, output: Path | None, language: str) -> Wording:
     path = output
     if path is None:
         folder = source.parent if is_file(entry) else Path()
-        stem = source.stem if source.suffix in SUFFIXES and not is_sentence else source.name
+        has_suffix = source.suffix in SUFFIXES and not is_sentence
+        stem = source.stem if has_suffix else source.name
         path = folder / f"{_improved_name(stem)}{suffix}"
-    if path.suffix not in ((".jinja",) if suffix == ".jinja" else YAML_SUFFIXES):
+    suffixes = (".jinja",) if suffix == ".jinja" else YAML_SUFFIXES
+    if path.suffix not in suffixes:
         raise ConfigError(f"{option('output', str(path))}: write a name that ends in {suffix}")
     if not is_sentence and source.suffix in (".jinja", *YAML_SUFFIXES):
         file_text = source.read_text(encoding="utf-8-sig")
@@ -135,7 +138,8 @@ def _improved_name(stem: str) -> str:
     match = re.fullmatch(r"(.+)\.improved(?:-(\d+))?", stem)
     if match is None:
         return f"{stem}.improved"
-    return f"{match[1]}.improved-{int(match[2] or 1) + 1}"
+    number = int(match[2] or 1) + 1
+    return f"{match[1]}.improved-{number}"
 
 
 def writing_prompts(
@@ -157,27 +161,32 @@ def writing_prompts(
     # The key of a fence must occur in none of the texts.
     among = []
     for case in cases:
-        among += [case.sample.output, case.sample.source or "", case.reason, *case.comments]
+        among += [case.sample.output, case.sample.source or ""]
+        among += [case.reason, *case.comments]
     among += [unusable.reply for unusable in (rejected or {}).values()]
 
     def between_marks(part: str, label: str) -> str:
-        excerpt = part if len(part) <= _MOST_SHOWN else f"{part[:_MOST_SHOWN]} […]"
-        return fenced(excerpt, label, among) if part else ""
+        if not part:
+            return ""
+        excerpt = part
+        if len(part) > _MOST_SHOWN:
+            excerpt = f"{part[:_MOST_SHOWN]} […]"
+        return fenced(excerpt, label, among)
 
     described_cases = []
     for case in cases:
         source = case.sample.source or "" if shows_source else ""
-        described_cases.append(
-            {
-                "judge": case.judge,
-                "people": case.people,
-                "high": case.high,
-                "source": between_marks(source, "source"),
-                "output": between_marks(case.sample.output, "text"),
-                "reason": between_marks(case.reason, "judge_reason"),
-                "comments": [between_marks(comment, "comment") for comment in case.comments],
-            }
-        )
+        comments = [between_marks(comment, "comment") for comment in case.comments]
+        described_case = {
+            "judge": case.judge,
+            "people": case.people,
+            "high": case.high,
+            "source": between_marks(source, "source"),
+            "output": between_marks(case.sample.output, "text"),
+            "reason": between_marks(case.reason, "judge_reason"),
+            "comments": comments,
+        }
+        described_cases.append(described_case)
     variables: dict[str, Any] = {
         "cases": described_cases,
         "count": count,
@@ -193,7 +202,8 @@ def writing_prompts(
         variables["number"] = number
         if rejected is not None:
             variables["problem"] = rejected[number].problem
-            variables["reply"] = between_marks(rejected[number].reply[:_MOST_REJECTED], "reply")
+            reply = rejected[number].reply[:_MOST_REJECTED]
+            variables["reply"] = between_marks(reply, "reply")
         prompt = render_drafting_prompt(criterion, templates, **variables)
         prompts.append(prompt.messages[0]["content"])
     return prompts
@@ -215,12 +225,14 @@ def read_revision(reply: str, wording: Wording, seen_texts: Collection[str]) -> 
         raise ParseError("question, reason and each of the levels are texts", reply)
     criterion = wording.criterion
     question = question.strip() or ("" if wording.in_block else criterion.question)
-    levels = {str(label).strip(): part.strip() for label, part in levels.items() if part.strip()}
+    texts_of_levels = {str(label).strip(): part.strip() for label, part in levels.items()}
+    levels = {label: part for label, part in texts_of_levels.items() if part}
     if not question:
         raise ParseError("has no question", reply)
     _check_parts(question, [*levels, *levels.values()], reply)
     own_grams = _grams([wording.text])
-    copied = (_grams([question, *levels, *levels.values()]) & _grams(seen_texts)) - own_grams
+    grams = _grams([question, *levels, *levels.values()])
+    copied = (grams & _grams(seen_texts)) - own_grams
     if copied:
         raise ParseError(f"copies a rated text: {one_line(' '.join(min(copied)), 60)!r}", reply)
     try:
@@ -237,7 +249,8 @@ def _parse_object(reply: str) -> dict[str, Any]:
     objects = json_reply.objects(reply, 0)
     if len(objects) != 1 or objects[0].broken:
         raise ParseError("no JSON object with question, levels and reason", reply)
-    json_text = reply[objects[0].start : objects[0].end]
+    (json_object,) = objects
+    json_text = reply[json_object.start : json_object.end]
     try:
         # Models write line breaks inside strings, which strict JSON forbids.
         values: dict[str, Any] = json.loads(json_text, strict=False)

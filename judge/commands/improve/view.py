@@ -43,41 +43,45 @@ def view(improvement: Improvement) -> Document:
         summary.append(_table(improvement, trials))
     if improvement.diff:
         summary.append(Diff(improvement.diff))
-    reasons = tuple(
-        f"Revision {trial.number}: {one_line(trial.reason, 300)}"
-        for trial in improvement.trials
-        if trial.reason
-    )
+    reasons = []
+    for trial in improvement.trials:
+        if trial.reason:
+            reason = one_line(trial.reason, 300)
+            reasons.append(f"Revision {trial.number}: {reason}")
     sections = []
     if reasons:
-        sections.append(Section("reasons", "The writer's reasons", lambda: [Bullets(reasons)]))
+        bullets = Bullets(tuple(reasons))
+        sections.append(Section("reasons", "The writer's reasons", lambda: [bullets]))
+    data = {
+        "schema": SCHEMA,
+        "finding": finding,
+        "improved": improvement.improved,
+        **{name: getattr(improvement, name) for name in _FIELDS},
+        "training": improvement.training._asdict(),
+        "testing": improvement.testing._asdict(),
+    }
+    records = []
+    for trial in trials:
+        record = {
+            "revision": trial.number,
+            "training": trial.agreement,
+            "chosen": trial.number == improvement.chosen,
+            "failed": trial.failed,
+            "skipped": trial.skipped,
+            "reason": trial.reason,
+        }
+        records.append(record)
+    remarks = [note for note in improvement.notes if isinstance(note, Remark)]
     return Document(
         title=f"Improve {one_line(improvement.name, 60)}",
         finding=tuple(finding),
         scope=f"{training_texts:,} rated texts for training, {testing_texts:,} for the test",
         notices=tuple(_notices(improvement)),
-        remarks=tuple(note for note in improvement.notes if isinstance(note, Remark)),
+        remarks=tuple(remarks),
         summary=tuple(summary),
         sections=tuple(sections),
-        data={
-            "schema": SCHEMA,
-            "finding": finding,
-            "improved": improvement.improved,
-            **{name: getattr(improvement, name) for name in _FIELDS},
-            "training": improvement.training._asdict(),
-            "testing": improvement.testing._asdict(),
-        },
-        records=tuple(
-            {
-                "revision": trial.number,
-                "training": trial.agreement,
-                "chosen": trial.number == improvement.chosen,
-                "failed": trial.failed,
-                "skipped": trial.skipped,
-                "reason": trial.reason,
-            }
-            for trial in trials
-        ),
+        data=data,
+        records=tuple(records),
     )
 
 
@@ -108,7 +112,9 @@ def _finding(improvement: Improvement) -> Iterator[str]:
     if agreement is None or gain is None:
         yield f"The gain is undefined on the unseen ratings: {file} stays"
         return
-    tested = f" ({format_p(gain.p)})" if gain.p is not None else ""
+    tested = ""
+    if gain.p is not None:
+        tested = f" ({format_p(gain.p)})"
     details = ""
     if improvement.improved:
         yield f"Revision {improvement.chosen} agrees better with people{tested}"
@@ -121,7 +127,8 @@ def _finding(improvement: Improvement) -> Iterator[str]:
     else:
         yield f"No significant gain{tested}: {file} stays"
     items = f"{gain.n:,} unseen {UNITS[agreement.level]}s"
-    yield f"Spearman {change_text(gain, PLACES)} on {items}. {details}".rstrip()
+    change = f"Spearman {change_text(gain, PLACES)} on {items}."
+    yield f"{change} {details}".rstrip()
 
 
 def _table(improvement: Improvement, trials: Sequence[Trial]) -> Table:
@@ -135,9 +142,11 @@ def _table(improvement: Improvement, trials: Sequence[Trial]) -> Table:
         mark = "*" if improvement.improved and trial.number > 0 else ""
         training = None if trial.agreement is None else number(trial.agreement, PLACES)
         test = estimate_cell(tests.get(trial.number), PLACES, mark=mark)
-        rows.append((name, training, test, one_line(trial.reason, 36)))
+        reason = one_line(trial.reason, 36)
+        rows.append((name, training, test, reason))
+    heads = ("", "training", "test", Column("what it changes", numeric=False))
     return table(
-        ("", "training", "test", Column("what it changes", numeric=False)),
+        heads,
         rows,
         "* significant",
         caption=f"Spearman's correlation with people, {OVER[improvement.level]}.",

@@ -51,13 +51,16 @@ def slices(
     if run.rankings or run.table.has_pairs:
         raise ConfigError("a ranking compares texts in pairs and has no means to slice")
     value_by_item = _value_of_item(run.table.samples, by)
-    tables = {column.name: (column, run.table) for column in run.table.ranked_columns}
+    tables = {}
+    for ranked_column in run.table.ranked_columns:
+        tables[ranked_column.name] = (ranked_column, run.table)
     weighted = overall(run.table)
     if weighted:
         overall_column = weighted.summary.column
         tables[overall_column.name] = (overall_column, weighted.table)
     require_known("column", columns, tables)
-    chosen = list(columns) or _default_columns(run, [column for column, _ in tables.values()])
+    all_columns = [column for column, _ in tables.values()]
+    chosen = list(columns) or _default_columns(run, all_columns)
     if not chosen:
         raise ConfigError("this run has no scores of single texts that say which is better")
     if OVERALL in chosen:
@@ -66,7 +69,8 @@ def slices(
     sizes = dict(Counter(value_of_items).most_common())
     members = {}
     for name in sizes:
-        members[name] = np.array([value == name for value in value_of_items])
+        is_member = [value == name for value in value_of_items]
+        members[name] = np.array(is_member)
     matrices = {}
     columns_of_slices = {}
     for name in chosen:
@@ -79,24 +83,26 @@ def slices(
             differences = [each for each in comparison.differences if each.apart]
             significant[comparison.column] = differences
     systems = run.table.systems
+    means = slice_means(matrices, systems, members, seed=seed, n_resamples=n_resamples)
+    differences_of_slices = slice_differences(matrices, systems, members, significant, seed=seed)
     return Slices(
         by=by,
         items=sizes,
         systems=systems,
         columns=columns_of_slices,
         main=chosen[0],
-        means=slice_means(matrices, systems, members, seed=seed, n_resamples=n_resamples),
-        differences=slice_differences(matrices, systems, members, significant, seed=seed),
+        means=means,
+        differences=differences_of_slices,
         notes=tuple(_notes(run, sizes)),
     )
 
 
 def _default_columns(run: Result, columns: Sequence[Column]) -> list[str]:
     """Return the criteria and the overall score, or else the first metric."""
-    criteria = [
-        column.name for column in columns if column.kind == "criterion" and not column.judge
-    ]
-    return criteria or [column.name for column in run.table.ranked_columns[:1]]
+    judged = [column for column in columns if column.kind == "criterion"]
+    criteria = [column.name for column in judged if not column.judge]
+    first_metric = [column.name for column in run.table.ranked_columns[:1]]
+    return criteria or first_metric
 
 
 def _notes(run: Result, sizes: Mapping[str, int]) -> Iterator[str]:
@@ -106,8 +112,10 @@ def _notes(run: Result, sizes: Mapping[str, int]) -> Iterator[str]:
         yield unfinished
     small = [one_line(name) for name, items in sizes.items() if items < MIN_INTERVAL_ITEMS]
     if small:
-        more = f" and {len(small) - 5:,} more" if len(small) > 5 else ""
         names = ", ".join(small[:5])
+        more = ""
+        if len(small) > 5:
+            more = f" and {len(small) - 5:,} more"
         yield f"Fewer than {MIN_INTERVAL_ITEMS} items, so not tested: {names}{more}."
 
 
@@ -128,7 +136,8 @@ def _value_of_item(samples: Sequence[Sample], by: str) -> dict[str, str]:
     values: dict[str, str] = {}
     for sample in samples:
         value = sample.extra.get(by)
-        text = _NONE if value is None or not str(value).strip() else str(value).strip()
+        text = "" if value is None else str(value).strip()
+        text = text or _NONE
         item = sample.source_item
         if values.setdefault(item, text) != text:
             raise ConfigError(

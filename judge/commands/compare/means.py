@@ -1,0 +1,170 @@
+"""The means that `judge compare` reports, each with its change in words and numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from judge.core.format import format_p, number, one_line, signed
+from judge.core.records import Column as Measured
+from judge.core.records import Estimate
+from judge.core.signature import Signature
+from judge.report.document import Cell
+from judge.report.format import (
+    column_title,
+    decimal_places,
+    interval_text,
+    mean_text,
+    share_label,
+)
+from judge.report.views.columns import change_tone
+from judge.results.comparison import RunComparison
+from judge.stats.analyze import NAME as OVERALL
+from judge.stats.run_differences import MeanChange
+
+
+@dataclass(frozen=True, slots=True)
+class Mean:
+    """A mean with its column and decimals; `several` says whether there are several systems."""
+
+    row: MeanChange
+    column: Measured
+    places: int
+    several: bool
+
+    @property
+    def system(self) -> str:
+        return one_line(self.row.system) or "all systems"
+
+    @property
+    def differs(self) -> bool:
+        return bool(self.row.up or self.row.down)
+
+    @property
+    def importance(self) -> tuple[int, float]:
+        """A key that sorts criteria first, then overall, metrics and single judges; large changes
+        come first.
+        """
+        if self.row.column == OVERALL:
+            kind = 1
+        elif self.column.kind == "metric":
+            kind = 2
+        elif self.column.judge:
+            kind = 3
+        else:
+            kind = 0
+        return kind, -self.share
+
+    @property
+    def size(self) -> str:
+        """`relevance fell by 0.31 for bart (p = 0.012)`, or `… over all systems` with its
+        interval.
+        """
+        estimate = self.row.estimate
+        low = estimate.low
+        high = estimate.high
+        amount = self._amount(abs(estimate.value))
+        if not self.row.system and low is not None and high is not None and low * high > 0:
+            nearer, farther = sorted((abs(low), abs(high)))
+            interval = interval_text(self.column, nearer, farther, self.places)
+            amount += f" {interval}"
+        whose = ""
+        if self.several:
+            system = self.row.system
+            whose = f" for {one_line(system, 60)}" if system else " over all systems"
+        p = "" if self.row.adjusted is None else f" ({format_p(self.row.adjusted)})"
+        verb = "rose" if estimate.value > 0 else "fell"
+        title = column_title(self.row.column)
+        return f"{title} {verb} by {amount}{whose}{p}"
+
+    def _amount(self, value: float) -> str:
+        """Return the size of a change that is not 0: `0.31`, `12 points`, `less than 0.01`."""
+        if share_label(self.column):
+            return f"{number(100 * value, 0)} points" if value >= 0.005 else "less than 1 point"
+        text = self.text(value)
+        # A mean that rose by 0.00 did not rise.
+        return text if float(text) else f"less than {10**-self.places:.{self.places}f}"
+
+    @property
+    def share(self) -> float:
+        """The size of the change, as a share of the scale if it has ends."""
+        low = self.column.low or 0.0
+        high = self.column.high or 0.0
+        length = high - low if high > low else 1.0
+        return abs(self.row.estimate.value) / length
+
+    @property
+    def split(self) -> str:
+        """A change in two parts.
+
+        `relevance of bart: +0.31, of which the judge +0.27 [0.21, 0.33] and the system +0.04 …`.
+        """
+        whole = self.part(self.row.estimate)
+        judge = self.part(self.row.judge)
+        systems = self.system_change
+        parts = [
+            f"the judge {judge.text} {judge.note}".rstrip(),
+            f"the system {systems.text} {systems.note}".rstrip(),
+        ]
+        p = self.row.system_adjusted
+        tested = "not tested" if p is None else format_p(p)
+        title = column_title(self.row.column)
+        system = one_line(self.row.system, 60)
+        name = f"{title} of {system}"
+        both_parts = " and ".join(parts)
+        return f"{name}: {whole.text}, of which {both_parts} ({tested})"
+
+    def part(self, estimate: Estimate | None, *, significant: bool = False) -> Cell:
+        """Return a change, or a part of it, with its interval."""
+        if estimate is None:
+            return Cell("–")
+        is_share = share_label(self.column)
+        value = estimate.value
+        text = signed(100 * value, 0) if is_share else signed(value, self.places)
+        interval = interval_text(self.column, estimate.low, estimate.high, self.places)
+        tone = change_tone(estimate.value, self.column.better) if significant else ""
+        return Cell(
+            text,
+            interval,
+            tone,
+            "*" if significant else "",
+            value=estimate.value,
+        )
+
+    def text(self, value: float) -> str:
+        return mean_text(self.column, value, self.places)
+
+    @property
+    def change(self) -> Cell:
+        return self.part(self.row.estimate, significant=self.row.significant)
+
+    @property
+    def system_change(self) -> Cell:
+        """The change without the judge's part."""
+        return self.part(self.row.system_change, significant=self.row.system_changed)
+
+
+def is_split(row: MeanChange) -> bool:
+    """Whether texts changed and the judge moved, so that the change has two parts."""
+    return row.system_change is not None and row.system_change != row.estimate
+
+
+def all_means(comparison: RunComparison) -> list[Mean]:
+    """Return all means: first the overall score, then criteria, metrics and single judges."""
+    rows = comparison.runs.means
+    systems = {row.system for row in rows if row.system}
+    several = len(systems) > 1
+    values: dict[str, list[float]] = {}
+    for row in rows:
+        column_values = values.setdefault(row.column, [])
+        column_values += [row.before, row.after]
+    columns: dict[str, Measured] = {}
+    places: dict[str, int] = {}
+    for name, column_values in values.items():
+        column = comparison.columns.get(name) or Measured(name, "metric", Signature())
+        columns[name] = column
+        places[name] = 3 if name == OVERALL else decimal_places(column, column_values)
+    means = []
+    for row in rows:
+        column = columns[row.column]
+        means.append(Mean(row, column, places[row.column], several))
+    return sorted(means, key=lambda mean: (mean.row.column != OVERALL, mean.importance[0]))

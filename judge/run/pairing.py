@@ -1,0 +1,147 @@
+"""Choose the pairs of texts that a ranking compares."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations, zip_longest
+
+from judge.core.errors import ConfigError
+from judge.core.messages import option
+from judge.core.records import IDENTICAL, Criterion, Provenance, Sample, Score
+from judge.data.conversations import MESSAGES
+from judge.execution.judgments import Judgment
+
+Pair = tuple[Sample, Sample]
+_TIE = Provenance(IDENTICAL, n=0, note="the two texts are equal: a tie, and no judge was asked")
+
+
+@dataclass(frozen=True, slots=True)
+class PairPlan:
+    """The pairs of texts of a ranking in the order they are shown: two orders are two entries.
+
+    A judge is asked about `compared`; `equal` texts tie without a question. `possible` counts all
+    pairs, `chosen` the sampled ones, and `alone` the pairs of systems and items with only one text
+    or none.
+    """
+
+    compared: tuple[Pair, ...]
+    equal: tuple[Pair, ...]
+    possible: int
+    chosen: int
+    alone: int
+
+    def judgments(self, criteria: Sequence[Criterion]) -> list[Judgment]:
+        """Return what a judge is asked."""
+        asked: list[Judgment] = []
+        for first, second in self.compared:
+            asked += [Judgment(first, criterion, second) for criterion in criteria]
+        return asked
+
+    def ties(self, columns: Sequence[str]) -> Iterator[Score]:
+        """Yield the rows of equal texts."""
+        for first, second in self.equal:
+            for column in columns:
+                yield Score(first.item, first.system, column, 0.5, _TIE, second.system)
+
+    def notes(self) -> list[str]:
+        """Return what reports say about pairs that are not compared."""
+        notes = []
+        if self.chosen < self.possible:
+            sampled = f"{self.chosen:,} of {self.possible:,}"
+            notes.append(f"A sample: {sampled} pairs of texts are compared.")
+        if self.alone:
+            notes.append(
+                f"{self.alone:,} pairs of systems and items have only one text or none, and are "
+                "not compared."
+            )
+        return notes
+
+
+def choose_pairs(
+    samples: Sequence[Sample],
+    *,
+    orders: int,
+    budget: int | None,
+    seed: int,
+    against: str | None = None,
+) -> PairPlan:
+    """Pair the texts of every two systems, or of each and `against`, for each item.
+
+    With a `budget`, sample that many pairs. A sample takes the pairs of systems in turn, each time
+    with an item drawn by `seed`, so that all are compared about equally often. With one order, a
+    hash of seed, item and systems decides which text is shown first. Raises ConfigError if nothing
+    can be compared.
+    """
+    systems = list(dict.fromkeys(sample.system for sample in samples))
+    items = list(dict.fromkeys(sample.item for sample in samples))
+    texts = {sample.key: sample for sample in samples}
+    pairs_by_systems: list[list[Pair]] = []
+    for first_system, second_system in combinations(systems, 2):
+        if against and against not in (first_system, second_system):
+            continue
+        pairs = []
+        for item in items:
+            first_text = texts.get((item, first_system))
+            second_text = texts.get((item, second_system))
+            if first_text is not None and second_text is not None:
+                pairs.append((first_text, second_text))
+        pairs_by_systems.append(pairs)
+    all_pairs = _in_turn(pairs_by_systems)
+    if not all_pairs:
+        raise ConfigError(
+            "nothing to compare: no item has texts of two systems (systems: "
+            f"{', '.join(systems[:10])}); name the column of the systems with "
+            f"{option('map', {'system': 'COLUMN'})}, or those of their texts with "
+            f"{option('systems', ['A', 'B'])}"
+        )
+    chosen = all_pairs
+    if budget is not None and budget < len(all_pairs):
+        rng = random.Random(seed)  # noqa: S311  (a sample; no secret)
+        shuffled = [rng.sample(pairs, len(pairs)) for pairs in pairs_by_systems]
+        rng.shuffle(shuffled)
+        chosen = _in_turn(shuffled)[:budget]
+    ordered_pairs: list[Pair] = []
+    for first, second in chosen:
+        if orders == 2:
+            ordered_pairs += [(first, second), (second, first)]
+        else:
+            ordered_pairs.append(_in_one_order(first, second, seed))
+    n_possible = len(pairs_by_systems) * len(items)
+    compared = [pair for pair in ordered_pairs if not _are_equal(*pair)]
+    equal = [pair for pair in ordered_pairs if _are_equal(*pair)]
+    return PairPlan(
+        compared=tuple(compared),
+        equal=tuple(equal),
+        possible=len(all_pairs),
+        chosen=len(chosen),
+        alone=n_possible - len(all_pairs),
+    )
+
+
+def _are_equal(sample: Sample, opponent: Sample) -> bool:
+    """Return whether two texts are equal, and the messages before them."""
+    messages = sample.extra.get(MESSAGES)
+    if sample.output != opponent.output:
+        return False
+    return bool(messages == opponent.extra.get(MESSAGES))
+
+
+def _in_one_order(first: Sample, second: Sample, seed: int) -> Pair:
+    """Return a pair in the order that a hash of seed, item and systems decides."""
+    names = (str(seed), first.item, first.system, second.system)
+    description = "\n".join(names)
+    # JSON may hold half of a surrogate pair, which UTF-8 alone refuses.
+    digest = hashlib.sha256(description.encode("utf-8", "surrogatepass")).digest()
+    is_swapped = digest[0] % 2 == 1
+    return (second, first) if is_swapped else (first, second)
+
+
+def _in_turn(lists: Sequence[Sequence[Pair]]) -> list[Pair]:
+    """Take one pair of each list, then the next ones."""
+    pairs: list[Pair] = []
+    for turn in zip_longest(*lists):
+        pairs += [pair for pair in turn if pair is not None]
+    return pairs
