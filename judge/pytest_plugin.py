@@ -108,11 +108,10 @@ def pytest_configure_node(node: Any) -> None:
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:
-    return (
-        f"judge: {', '.join(typed)} may receive requests"
-        if (typed := _typed(config, _MODEL))
-        else None
-    )
+    models = _typed(config, _MODEL)
+    if not models:
+        return None
+    return f"judge: {', '.join(models)} may receive requests"
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
@@ -132,19 +131,19 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> SuiteFile | None:
-    return (
-        SuiteFile.from_parent(parent, path=file_path) if file_path.name.endswith(_SUITE) else None
-    )
+    if not file_path.name.endswith(_SUITE):
+        return None
+    suite_file: SuiteFile = SuiteFile.from_parent(parent, path=file_path)
+    return suite_file
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Mark the tests that use the fixture, but not those whose `judge` is another fixture or a parameter."""
-    defined = [
-        *getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {}).get("judge", ())
-    ]
-    while (
-        defined and "judge" in defined[-1].argnames
-    ):  # an override that uses the fixture it overrides
+    fixture_info = getattr(item, "_fixtureinfo", None)
+    fixtures_by_name = getattr(fixture_info, "name2fixturedefs", {})
+    defined = list(fixtures_by_name.get("judge", ()))
+    # An override may use the fixture that it overrides.
+    while defined and "judge" in defined[-1].argnames:
         defined.pop()
     if defined and getattr(defined[-1].func, "__module__", "") == __name__:
         item.add_marker("judge")
@@ -160,10 +159,10 @@ def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str]
     if not scores:
         return None
     why = "; ".join(score.short for score in scores)
-    return [
-        f"{left!r} {op} {right!r} ({why})",
-        *(line for score in scores for line in score.explained),
-    ]
+    lines = [f"{left!r} {op} {right!r} ({why})"]
+    for score in scores:
+        lines += score.explained
+    return lines
 
 
 @pytest.fixture
@@ -191,16 +190,14 @@ def judge(request: pytest.FixtureRequest) -> JudgeFixture:
 
 def _typed(config: pytest.Config, option: str) -> list[str]:
     """Return the typed values of an option: `addopts` and PYTEST_ADDOPTS give no permission to spend money."""
-    args = [str(arg) for arg in config.invocation_params.args]
-    pairs = [
-        (arg.partition("="), following)
-        for arg, following in zip(args, [*args[1:], ""], strict=True)
-    ]
-    return [
-        value or ("" if mark else following)
-        for (name, mark, value), following in pairs
-        if name == option
-    ]
+    arguments = [str(argument) for argument in config.invocation_params.args]
+    values = []
+    for argument, following in zip(arguments, [*arguments[1:], ""], strict=True):
+        # `--judge-model=NAME` or `--judge-model NAME`
+        name, equals_sign, value = argument.partition("=")
+        if name == option:
+            values.append(value if equals_sign else following)
+    return values
 
 
 def _session(config: pytest.Config) -> SuiteSession:
@@ -208,29 +205,25 @@ def _session(config: pytest.Config) -> SuiteSession:
     from judge.config import resolve_value
 
     typed = _typed(config, _MODEL)
-    start, shared = (
-        config.invocation_params.dir,
-        getattr(config, "workerinput", {}).get("judge_shared", ""),
-    )
+    # Only workers of pytest-xdist have this attribute.
+    shared = getattr(config, "workerinput", {}).get("judge_shared", "")
     command: dict[str, Any] = {
         "model": typed or config.getoption("judge_model"),
         "base_url": config.getoption("judge_base_url"),
     }
-    command |= {
-        name: start / path
-        for name in ("replay", "record")
-        if (path := config.getoption(f"judge_{name}"))
-    }
+    for name in ("replay", "record"):
+        path = config.getoption(f"judge_{name}")
+        if path:
+            command[name] = config.invocation_params.dir / path
     folder = config.inipath.parent if config.inipath else config.rootpath
-    ini = {
-        name: resolve_value(name, value, folder)
-        for name in ("model", "replay")
-        if (value := config.getini(f"judge_{name}"))
-    }
-    command = {name: value for name, value in command.items() if value}
-    return SuiteSession(
-        command, ini, typed, Path(shared) if shared and Path(shared).is_dir() else None
-    )
+    ini = {}
+    for name in ("model", "replay"):
+        value = config.getini(f"judge_{name}")
+        if value:
+            ini[name] = resolve_value(name, value, folder)
+    set_options = {name: value for name, value in command.items() if value}
+    shared_folder = Path(shared) if shared and Path(shared).is_dir() else None
+    return SuiteSession(set_options, ini, typed, shared_folder)
 
 
 class SuiteFile(pytest.File):
@@ -247,7 +240,9 @@ class SuiteFile(pytest.File):
         from judge.suite import load
 
         try:
-            self.suite = load.load(self.path, given={"replay", *_session(self.config).command})
+            self.suite = load.load(
+                self.path, set_elsewhere={"replay", *_session(self.config).command}
+            )
         except JudgeError as error:
             raise self.CollectError(str(error)) from None
         for case in self.suite.cases:
@@ -261,10 +256,10 @@ class SuiteFile(pytest.File):
             yield _test_or_part(
                 self, names, suite_file=self, title=title, target=case.name, line=case.line
             )
-        for target, key in (
-            ("limit", "limits"),
-            *([("baseline", "baseline")] if self.suite.baseline else []),
-        ):
+        whole_tests = [("limit", "limits")]
+        if self.suite.baseline:
+            whole_tests.append(("baseline", "baseline"))
+        for target, key in whole_tests:
             yield SuiteItem.from_parent(
                 self,
                 name=f"({key})",
@@ -280,14 +275,10 @@ class SuiteFile(pytest.File):
         if self._outcome is None:
             from judge.commands.pytest_support import run_suite_once
 
-            here = [
-                item
-                for item in self.session.items
-                if isinstance(item, SuiteItem) and item.suite_file is self
-            ]
-            self._outcome = run_suite_once(
-                self.suite, _session(self.config), frozenset(o.target for o in here if not o.whole)
-            )
+            suite_items = [item for item in self.session.items if isinstance(item, SuiteItem)]
+            here = [item for item in suite_items if item.suite_file is self]
+            cases = frozenset(item.target for item in here if not item.whole)
+            self._outcome = run_suite_once(self.suite, _session(self.config), cases)
         return self._outcome
 
 
@@ -348,25 +339,21 @@ class SuiteItem(pytest.Item):
             # Else pytest would name this line as the place of the skipped test.
             raise pytest.skip.Exception(outcome.without_judge, _use_item_location=True)
         if outcome.trouble:
-            first, self.suite_file.first_to_fail = (
-                self.suite_file.first_to_fail or self,
-                self.suite_file.first_to_fail or self,
-            )
-            why = (
-                outcome.trouble
-                if first is self
-                else f"the suite could not be run: see {first.title}"
-            )
+            first = self.suite_file.first_to_fail or self
+            self.suite_file.first_to_fail = first
+            why = outcome.trouble
+            if first is not self:
+                why = f"the suite could not be run: see {first.title}"
             raise Unmet(f"{why}\n\n{self.path}:{self.line}")
-        mine = [
-            verdict
-            for verdict in outcome.verdicts
-            if self.target == (verdict.subject if self.whole else verdict.name)
-            and (verdict.subject != "case") == self.whole
-        ]
-        self.user_properties += [
-            ("judge", f"{verdict.found} {verdict.reason}".strip()) for verdict in mine
-        ]
+        mine = []
+        for verdict in outcome.verdicts:
+            is_whole = verdict.subject != "case"
+            name = verdict.subject if self.whole else verdict.name
+            if is_whole == self.whole and name == self.target:
+                mine.append(verdict)
+        for verdict in mine:
+            result = f"{verdict.found} {verdict.reason}".strip()
+            self.user_properties.append(("judge", result))
         if failures := unmet_failures(mine):
             raise Unmet("\n".join([*failures, "", f"{self.path}:{self.line}"]))
         if self.target == "baseline" and self.whole and not mine:
@@ -375,11 +362,9 @@ class SuiteItem(pytest.Item):
             raise Unmet(f"no verdict on this case\n\n{self.path}:{self.line}")
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        return (
-            str(excinfo.value)
-            if isinstance(excinfo.value, Unmet)
-            else super().repr_failure(excinfo, style)
-        )
+        if isinstance(excinfo.value, Unmet):
+            return str(excinfo.value)
+        return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, int, str]:
         return self.path, self.line - 1, self.title

@@ -188,15 +188,17 @@ class Table:
 
     @cached_property
     def _orders(self) -> tuple[dict[tuple[str, str], int], dict[str, int]]:
-        samples = {s.key: index for index, s in enumerate(self.samples)}
-        return samples, {c.name: index for index, c in enumerate(self.columns)}
+        index_of_text = {sample.key: index for index, sample in enumerate(self.samples)}
+        index_of_column = {column.name: index for index, column in enumerate(self.columns)}
+        return index_of_text, index_of_column
 
-    def _order(self, row: Score | Failure) -> tuple[int, int, int]:
-        samples, columns = self._orders
-        place, opponent = (
-            samples.get((row.item, name), len(samples)) for name in (row.system, row.opponent)
-        )
-        return place, columns.get(row.column, len(columns)), opponent
+    def _order(self, row: Score | Failure) -> tuple[int, ...]:
+        """Return the key that sorts rows by text, column and opponent; unknown ones are last."""
+        index_of_text, index_of_column = self._orders
+        text = index_of_text.get((row.item, row.system), len(index_of_text))
+        opponent = index_of_text.get((row.item, row.opponent), len(index_of_text))
+        column = index_of_column.get(row.column, len(index_of_column))
+        return (text, column, opponent)
 
     def rows(self) -> Iterator[Score | Failure]:
         """Scores and failures together, in table order."""
@@ -209,9 +211,9 @@ class Table:
         to be written to.
         """
         if column not in self._matrices:
-            values = matrix(
-                self.samples, {s.key: s.value for s in self.column_scores(column) if not s.opponent}
-            ).T.copy()
+            single = [score for score in self.column_scores(column) if not score.opponent]
+            by_text = {score.key: score.value for score in single}
+            values = matrix(self.samples, by_text).T.copy()
             values.flags.writeable = False
             self._matrices[column] = values
         return self._matrices[column]
@@ -283,17 +285,14 @@ class Table:
 
         if wide:
             return self._wide_frame()
-        rows = [*self.rows()]
+        rows = list(self.rows())
         cells = [_score_row(row) for row in rows]
-        frame = pd.DataFrame(
-            {
-                field.name: pd.Series(
-                    [row.get(field.name) for row in cells],
-                    dtype=_FRAME_TYPES.get(field.type, "object"),
-                )
-                for field in _SCORE_SCHEMA
-            }
-        )
+        series_by_name = {}
+        for field in _SCORE_SCHEMA:
+            values = [row.get(field.name) for row in cells]
+            frame_type = _FRAME_TYPES.get(field.type, "object")
+            series_by_name[field.name] = pd.Series(values, dtype=frame_type)
+        frame = pd.DataFrame(series_by_name)
         passing = {column.name: column for column in self.columns if column.pass_at is not None}
         if passing:
             passed = [
@@ -313,10 +312,10 @@ class Table:
         if self.has_pairs:
             names.append("opponent")
             keys = list(dict.fromkeys((row.item, row.system, row.opponent) for row in self.rows()))
-        values = {
-            (*(score.item, score.system, score.opponent)[: len(names)], score.column): score.value
-            for score in self.scores
-        }
+        values = {}
+        for score in self.scores:
+            key = (score.item, score.system, score.opponent)[: len(names)]
+            values[*key, score.column] = score.value
         frame = pd.DataFrame(keys, columns=names)
         for column in self.columns:
             cells = [values.get((*key, column.name)) for key in keys]
@@ -385,17 +384,17 @@ def matrix(samples: Sequence[Sample], values: Mapping[tuple[str, str], float | N
     """
     import numpy as np
 
-    down = {item: index for index, item in enumerate(dict.fromkeys(s.source_item for s in samples))}
-    across = {
-        system: index for index, system in enumerate(dict.fromkeys(s.system for s in samples))
-    }
-    cells = np.full((len(down), len(across)), np.nan)
+    items = dict.fromkeys(sample.source_item for sample in samples)
+    systems = dict.fromkeys(sample.system for sample in samples)
+    row_of_item = {item: index for index, item in enumerate(items)}
+    column_of_system = {system: index for index, system in enumerate(systems)}
+    cells = np.full((len(items), len(systems)), np.nan)
     generations: dict[tuple[int, int], list[float]] = {}
     for sample in samples:
-        if (value := values.get(sample.key)) is not None:
-            generations.setdefault((down[sample.source_item], across[sample.system]), []).append(
-                value
-            )
+        value = values.get(sample.key)
+        if value is not None:
+            cell = (row_of_item[sample.source_item], column_of_system[sample.system])
+            generations.setdefault(cell, []).append(value)
     for cell, known in generations.items():
         cells[cell] = known[0] if len(known) == 1 else sum(known) / len(known)
     return cells
@@ -403,10 +402,14 @@ def matrix(samples: Sequence[Sample], values: Mapping[tuple[str, str], float | N
 
 def split_rows(rows: Iterable[Score | Failure]) -> tuple[tuple[Score, ...], tuple[Failure, ...]]:
     """Scores and failures apart."""
-    rows = list(rows)
-    return tuple(r for r in rows if isinstance(r, Score)), tuple(
-        r for r in rows if isinstance(r, Failure)
-    )
+    scores: list[Score] = []
+    failures: list[Failure] = []
+    for row in rows:
+        if isinstance(row, Score):
+            scores.append(row)
+        else:
+            failures.append(row)
+    return tuple(scores), tuple(failures)
 
 
 @contextmanager

@@ -155,7 +155,8 @@ def criteria_list(*, format: str, **options: Any) -> None:
     of_two_texts = builtin(language, pairwise=True)
     if format == "json":
         every = [*of_one_text, *of_two_texts]
-        print_json([{"task": task_of(one), **_criterion_json(one)} for one in every])
+        listed = [{"task": task_of(each), **_criterion_json(each)} for each in every]
+        print_json(listed)
         return
     for command, criteria in (("judge run", of_one_text), ("judge rank", of_two_texts)):
         number = "one text" if command == "judge run" else "two texts"

@@ -35,7 +35,7 @@ class Preferences:
     """
 
     samples: list[Sample] = field(default_factory=list)
-    given: GivenScores = field(default_factory=GivenScores)
+    given_scores: GivenScores = field(default_factory=GivenScores)
     orders: int = 1
 
 
@@ -54,7 +54,7 @@ def read_preferences(config: RankConfig, data: Any) -> Preferences:
     given = GivenScores(tuple(columns), tuple(table.scores))
     return Preferences(
         samples=list(table.samples.values()),
-        given=given,
+        given_scores=given,
         orders=2 if table.has_both_orders() else 1,
     )
 

@@ -41,7 +41,7 @@ def columns(prepared: PreparedRun, progress: Progress) -> list[Column]:
         if len(of_judges) > 1:
             columns_of_run.append(analyze.panel_column(of_judges))
         columns_of_run += of_judges
-    return [*columns_of_run, *prepared.given.columns]
+    return [*columns_of_run, *prepared.given_scores.columns]
 
 
 def unwritten_rows(prepared: PreparedRun, progress: Progress) -> list[Row]:

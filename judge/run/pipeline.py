@@ -51,7 +51,7 @@ async def run_pipeline(
     limits = SharedLimits(ledger, deadline_of(prepared.config))
     about = metadata_factory(prepared, progress, ledger)
     unwritten = judge_run.unwritten_rows(prepared, progress)
-    rows: list[Row] = [*unwritten, *prepared.given.rows]
+    rows: list[Row] = [*unwritten, *prepared.given_scores.rows]
     measuring = Measuring(prepared, progress)
     measuring.start()
     status: Status = "stopped"

@@ -84,7 +84,7 @@ class PreparedRun:
     a judge through `ask`. `recording` stores the replies. `wanted_texts` limits what is judged;
     None means all texts. `preferences` are people's. `default_criteria` says that nobody chose the
     criteria. `generated` describes the systems whose outputs were generated, and `unwritten` are
-    the texts that failed there; `writing` is what they will cost. `given` are scores of a judge
+    the texts that failed there; `writing` is what they will cost. `given_scores` are scores of a judge
     that the data contain.
     """
 
@@ -108,7 +108,7 @@ class PreparedRun:
     writing: Sequence[JudgeForecast] = ()
     preferences: Sequence[PairRating] = ()
     default_criteria: bool = False
-    given: GivenScores = field(default_factory=GivenScores)
+    given_scores: GivenScores = field(default_factory=GivenScores)
 
     def with_deadline(self, seconds: float) -> PreparedRun:
         """Return the run with another time after which it stops."""
@@ -178,7 +178,7 @@ def prepare(
         wanted_texts=wanted_texts,
         preferences=inputs.preferences,
         default_criteria=inputs.criteria_are_default,
-        given=given,
+        given_scores=given,
     )
     _check_replaced(prepared)
     if config.record is not None:
@@ -278,7 +278,7 @@ def _prepare_preferences(config: RankConfig, source: Any, notes: Sequence[str]) 
         language=language,
         data=data_info,
         notes=tuple(notes),
-        given=preferences.given,
+        given_scores=preferences.given_scores,
     )
     _check_replaced(prepared)
     return prepared
@@ -331,19 +331,28 @@ def _lost_texts(prepared: PreparedRun, info: RunInfo, stored: Iterable[Sample]) 
     path = prepared.data.path
     same_file = path != "" and path == info.data.path
 
-    stored_texts = {_identity(sample, with_output=not same_file) for sample in stored}
-    texts = {_identity(sample, with_output=not same_file) for sample in prepared.samples}
+    stored_texts = {_TextIdentity.of(sample, with_output=not same_file) for sample in stored}
+    samples_of_run = prepared.samples
+    texts = {_TextIdentity.of(sample, with_output=not same_file) for sample in samples_of_run}
     lost = stored_texts - texts
     if lost:
-        item, system, _ = min(lost)
+        first = min(lost)
         texts_lost = plural(len(lost), "text")
-        yield f"{texts_lost}, such as {text_name(item, system)}"
+        yield f"{texts_lost}, such as {text_name(first.item, first.system)}"
 
 
-def _identity(sample: Sample, *, with_output: bool) -> tuple[str, str, str]:
-    """Return the item and the system of a text, and its output if it counts."""
-    output = whole(sample.output) if with_output else ""
-    return whole(sample.item), whole(sample.system), output
+@dataclass(frozen=True, slots=True, order=True)
+class _TextIdentity:
+    """The item and the system of a text, and its output if it counts."""
+
+    item: str
+    system: str
+    output: str
+
+    @classmethod
+    def of(cls, sample: Sample, *, with_output: bool) -> _TextIdentity:
+        output = whole(sample.output) if with_output else ""
+        return cls(whole(sample.item), whole(sample.system), output)
 
 
 def _lost_columns(prepared: PreparedRun, info: RunInfo) -> Iterator[str]:

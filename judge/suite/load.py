@@ -69,10 +69,10 @@ def _is_hidden(path: Path) -> bool:
     return any(part.startswith(".") for part in path.parts)
 
 
-def load(path: str | Path, given: Collection[str] = ()) -> Suite:
+def load(path: str | Path, set_elsewhere: Collection[str] = ()) -> Suite:
     """Load a suite.
 
-    The files that it names must exist, except for options that are `given` elsewhere. Its `options`
+    The files that it names must exist, except for options that are `set_elsewhere`. Its `options`
     are checked values of `RunConfig`, its `criteria` the ones that cases name. Raises ConfigError
     with a line `FILE:LINE: message` for each mistake.
     """
@@ -97,7 +97,7 @@ def load(path: str | Path, given: Collection[str] = ()) -> Suite:
     scored = scored_columns(options)
     judged = dict.fromkeys(case.criterion for case in cases if case.criterion not in scored)
     options["criteria"] = tuple(resolve_value("criteria", [*judged], folder))
-    _check_files(options, given, suite_file)
+    _check_files(options, set_elsewhere, suite_file)
     suite_file.raise_if_any()
     name = suite_file.path.stem
     if suite_file.path.name.endswith(SUFFIX):
@@ -131,10 +131,10 @@ def _checked_config(written: Mapping[str, Any], suite_file: YamlSource) -> RunCo
 
 
 def _check_files(
-    options: Mapping[str, Any], given: Collection[str], suite_file: YamlSource
+    options: Mapping[str, Any], set_elsewhere: Collection[str], suite_file: YamlSource
 ) -> None:
-    """Report the missing files of options that are not `given` elsewhere."""
-    if "data" in options and "data" not in given:
+    """Report the missing files of options that are not `set_elsewhere`."""
+    if "data" in options and "data" not in set_elsewhere:
         try:
             samples.files(options["data"])
         except DataError as error:
@@ -147,7 +147,7 @@ def _check_files(
         if script:
             needed.append(("model", script))
     for key, needed_file in needed:
-        if key in given or needed_file.is_file():
+        if key in set_elsewhere or needed_file.is_file():
             continue
         problem = f"no such file{nearby(needed_file)}"
         if needed_file.is_dir():

@@ -364,7 +364,7 @@ def test_files_that_are_not_there(
     assert lacking.startswith(f"1: data: {tmp_path / 'empty'}: no data in this folder")
     load(write(HEAD.replace("data.jsonl", ".") + ONE))
     load(write(HEAD.replace("data.jsonl", "'*.jsonl'") + ONE))
-    fine = load(write(text.replace("dta", "data")), given=("replay", "model"))
+    fine = load(write(text.replace("dta", "data")), set_elsewhere=("replay", "model"))
     assert fine.options["replay"] == tmp_path / "kept"
 
 

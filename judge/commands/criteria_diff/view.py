@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, fields, replace
 from typing import Any
 
@@ -109,7 +109,7 @@ def _sections(diff: CriterionDiff) -> Iterator[Section]:
         yield Section("files", "Files", lambda: [Diff(diff.diff)])
 
 
-def _record(row: tuple[Cell, ...]) -> dict[str, Any]:
+def _record(row: Sequence[Cell]) -> dict[str, Any]:
     """Return a row of the summary for CSV, with the number of each cell, or else its text."""
     name, before, after, change, p = row
     record: dict[str, Any] = {"quantity": name.text}
@@ -199,7 +199,7 @@ def _test_details(estimate: Estimate, *, significant: bool) -> str:
     return f" ({', '.join(details)})" if details else ""
 
 
-def _rows(diff: CriterionDiff) -> Iterator[tuple[Cell, ...]]:
+def _rows(diff: CriterionDiff) -> Iterator[Sequence[Cell]]:
     """Yield the rows of the summary, with the columns of _HEADS."""
     if diff.judged is not None:
         yield from _judged_rows(diff.judged)
@@ -207,7 +207,7 @@ def _rows(diff: CriterionDiff) -> Iterator[tuple[Cell, ...]]:
         yield from _prompt_rows(diff.prompts)
 
 
-def _judged_rows(judged: Judged) -> Iterator[tuple[Cell, ...]]:
+def _judged_rows(judged: Judged) -> Iterator[Sequence[Cell]]:
     """Yield the rows of the agreement, the mean score, the failures and the flips."""
     empty = Cell("")
     if judged.leading is not None:
@@ -227,19 +227,16 @@ def _judged_rows(judged: Judged) -> Iterator[tuple[Cell, ...]]:
             yield Cell(f"flips: {flips.name}"), empty, empty, count, empty
 
 
-def _mean_row(change: MeanChange) -> tuple[Cell, ...]:
+def _mean_row(change: MeanChange) -> list[Cell]:
     places = decimals([change.before, change.after])
     mark = "*" if change.significant else ""
-    return (
-        Cell("mean score"),
-        Cell(number(change.before, places), value=change.before),
-        Cell(number(change.after, places), value=change.after),
-        estimate_cell(change.estimate, places, signed, mark=mark),
-        Cell(p_cell(change.adjusted)),
-    )
+    before = Cell(number(change.before, places), value=change.before)
+    after = Cell(number(change.after, places), value=change.after)
+    difference = estimate_cell(change.estimate, places, signed, mark=mark)
+    return [Cell("mean score"), before, after, difference, Cell(p_cell(change.adjusted))]
 
 
-def _prompt_rows(prompts: Prompts) -> Iterator[tuple[Cell, ...]]:
+def _prompt_rows(prompts: Prompts) -> Iterator[Sequence[Cell]]:
     """Yield the tokens and, if it is known, the cost of the prompts."""
     empty = Cell("")
     before, after = prompts.tokens
@@ -252,18 +249,19 @@ def _prompt_rows(prompts: Prompts) -> Iterator[tuple[Cell, ...]]:
         yield name, *costs, empty, empty
 
 
-def _agreement_row(agreement: Agreement, name: str) -> tuple[Cell, ...]:
+def _agreement_row(agreement: Agreement, name: str) -> list[Cell]:
     before = agreement.before.value
     after = agreement.after.value
     difference = agreement.difference
     mark = "*" if agreement.is_significant else ""
-    return (
+    p = difference.p if difference else None
+    return [
         Cell(name),
         Cell(number(before, PLACES), value=before),
         Cell(number(after, PLACES), value=after),
         estimate_cell(difference, PLACES, signed, mark=mark),
-        Cell(p_cell(difference.p if difference else None)),
-    )
+        Cell(p_cell(p)),
+    ]
 
 
 def _data(diff: CriterionDiff, finding: list[str]) -> dict[str, Any]:

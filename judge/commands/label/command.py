@@ -120,7 +120,7 @@ class Labelling:
     """The units to rate by id, the criteria with their instructions, and the file of the ratings.
 
     `repeat` is the share of units that a rater sees twice. `known` are all texts of the data (item,
-    system), also those that are not to be rated. `own` are the data's own columns by item, as far
+    system), also those that are not to be rated. `own_columns` are the data's own columns by item, as far
     as raters may see them. Ratings may come from several threads and processes.
     """
 
@@ -134,7 +134,7 @@ class Labelling:
     pairwise: bool = False
     repeat: float = 0.1
     seed: int = 0
-    own: Mapping[str, OwnColumns] = field(default_factory=dict)
+    own_columns: Mapping[str, OwnColumns] = field(default_factory=dict)
     lock: Lock = field(default_factory=Lock)
 
     @property
@@ -431,7 +431,7 @@ def prepare_labelling(
         pairwise=pairwise,
         repeat=repeat,
         seed=config.seed,
-        own=own_columns(chosen, taken, names),
+        own_columns=own_columns(chosen, taken, names),
     )
 
 

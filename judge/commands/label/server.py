@@ -56,7 +56,9 @@ def page(labelling: Labelling, rater: str | None, *, served: bool) -> str:
         "units": {unit.id: [source_numbers[unit.around], *unit.texts] for unit in units},
         "orders": {name: _order_content(labelling, name) for name in raters},
         "own": {
-            unit.id: labelling.own[unit.item] for unit in units if labelling.own.get(unit.item)
+            unit.id: labelling.own_columns[unit.item]
+            for unit in units
+            if labelling.own_columns.get(unit.item)
         },
         "done": _done_content(labelling, rater) if served else [],
         "progress": labelling.progress() if served else {},

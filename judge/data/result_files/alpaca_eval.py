@@ -34,7 +34,7 @@ def read(opening: Opening) -> Iterator[JudgedPair]:
             first=member(annotation, "generator_1", row.where, str),
             second=member(annotation, "generator_2", row.where, str),
             result=_result(annotation, row.where),
-            own=_own(annotation),
+            own_columns=_own(annotation),
         )
 
 

@@ -53,8 +53,8 @@ def lower_is_better(texts: Sequence[JudgedText]) -> set[str]:
     higher: set[str] = set()
     for text in texts:
         for name, value in text.scores.items():
-            threshold = finite_number(text.own.get(name + _THRESHOLD))
-            success = text.own.get(name + _SUCCESS)
+            threshold = finite_number(text.own_columns.get(name + _THRESHOLD))
+            success = text.own_columns.get(name + _SUCCESS)
             if value is None or threshold is None or value == threshold or success is None:
                 continue
             group = higher if success == (value > threshold) else lower
@@ -80,10 +80,10 @@ def _text(case: Mapping[str, Any], item: str, model: str, where: str) -> JudgedT
             raise DataError(f"{where}: two scores of {name}")
         text.scores[name] = score(metric.get("score"), where, name)
         text.reasons[name] = str(metric.get("reason") or "")
-        text.own[name + _THRESHOLD] = metric.get("threshold")
-        text.own[name + _SUCCESS] = metric.get("success")
+        text.own_columns[name + _THRESHOLD] = metric.get("threshold")
+        text.own_columns[name + _SUCCESS] = metric.get("success")
         if metric.get("error"):
             errors.append(f"{name}: {metric['error']}")
     if errors:
-        text.own["error"] = "; ".join(errors)
+        text.own_columns["error"] = "; ".join(errors)
     return text

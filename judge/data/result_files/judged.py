@@ -25,7 +25,7 @@ class JudgedText:
 
     A score that is None is a judgment that failed. If the tool marks the text itself as failed,
     `error` says why, and scores that are not there failed with it; otherwise nobody asked for them.
-    An empty `system` is not in the file. `own` are further columns.
+    An empty `system` is not in the file. `own_columns` are further columns.
     """
 
     where: str
@@ -38,7 +38,7 @@ class JudgedText:
     reasons: dict[str, str] = field(default_factory=dict)
     generation: int | None = None
     error: str = ""
-    own: dict[str, Any] = field(default_factory=dict)
+    own_columns: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -50,7 +50,7 @@ class JudgedPair:
     first: str
     second: str
     result: float | None
-    own: dict[str, Any] = field(default_factory=dict)
+    own_columns: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,11 @@ def member(value: Any, key: str, where: str, kind: type[Any]) -> Any:
     """Return what an object has under a key. Raises DataError if it is not of this kind."""
     content = value.get(key) if isinstance(value, Mapping) else None
     if not isinstance(content, kind):
-        expected = "an object" if kind is dict else "a list" if kind is list else "a text"
+        expected = "a text"
+        if kind is dict:
+            expected = "an object"
+        elif kind is list:
+            expected = "a list"
         raise DataError(f"{where}: {key} is {content!r:.40}, not {expected}")
     return content
 
@@ -154,7 +158,7 @@ def _cell_name(name: str, texts: Sequence[JudgedText]) -> str:
 
 
 def _cells(text: JudgedText, cells: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
-    yield from text.own.items()
+    yield from text.own_columns.items()
     if text.error:
         yield "error", text.error
     for name, reason in text.reasons.items():
@@ -179,7 +183,7 @@ def rows_of_pairs(tool: str, pairs: Sequence[JudgedPair]) -> ResultFile:
     rows = []
     for pair in pairs:
         cells = {
-            **pair.own,
+            **pair.own_columns,
             "item": pair.item,
             "first": pair.first,
             "second": pair.second,

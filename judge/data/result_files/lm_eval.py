@@ -101,10 +101,10 @@ def _add_scores(text: JudgedText, row: RawRow, *, suffix: bool) -> None:
     for metric in row.cells.get("metrics") or ():
         name = f"{metric}.{row.cells['filter']}" if suffix else str(metric)
         value = row.cells.get(metric)
-        if name in text.scores or name in text.own:
+        if name in text.scores or name in text.own_columns:
             raise DataError(f"{row.where}: document {text.item} already has {name}")
         if isinstance(value, list):
             # Corpus metrics, such as BLEU, have texts here and no score of this document.
-            text.own[name] = value
+            text.own_columns[name] = value
             continue
         text.scores[name] = score(value, row.where, name)

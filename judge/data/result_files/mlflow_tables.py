@@ -55,7 +55,7 @@ def _text_of_trace(row: RawRow) -> JudgedText:
         item=str(cells["request"] or cells["trace_id"]),
         source=str(cells["request"]),
         output=str(cells["response"]),
-        own={"trace_id": cells["trace_id"]},
+        own_columns={"trace_id": cells["trace_id"]},
     )
     expected = _expectations(row)
     errors = []
@@ -71,7 +71,7 @@ def _text_of_trace(row: RawRow) -> JudgedText:
         if cells.get(f"{name}/error_message"):
             errors.append(f"{name}: {cells[f'{name}/error_message']}")
     if errors:
-        text.own["error"] = "; ".join(errors)
+        text.own_columns["error"] = "; ".join(errors)
     return text
 
 

@@ -51,7 +51,7 @@ def _text(item: Any, where: str) -> JudgedText:
         system=str(sample.get("model") or ""),
         source=as_text(sample.get("input")),
         output=as_text(sample.get("output")),
-        own={f"item.{name}": value for name, value in data.items()},
+        own_columns={f"item.{name}": value for name, value in data.items()},
     )
     error = sample.get("error") or {}
     if isinstance(error, Mapping) and error.get("message"):

@@ -82,9 +82,9 @@ def _text(result: Mapping[str, Any], system: str, where: str) -> JudgedText:
         output=as_text(output),
     )
     if isinstance(test, Mapping) and test.get("description"):
-        text.own["description"] = str(test["description"])
+        text.own_columns["description"] = str(test["description"])
     for name, value in (result.get("vars") or {}).items():
-        text.own[f"vars.{name}"] = value
+        text.own_columns[f"vars.{name}"] = value
     if result.get("failureReason") == _ERROR:
         text.error = str(result.get("error") or "error")
     graded = result.get("gradingResult") or {}
@@ -112,14 +112,16 @@ def _add_scores(text: JudgedText, components: Sequence[Any]) -> None:
         assertion = component.get("assertion") or {} if isinstance(component, Mapping) else {}
         kind = str(assertion.get("type") or "assertion")
         if kind == _HUMAN:
-            text.own["human"] = score(component.get("score"), text.where, kind)
+            text.own_columns["human"] = score(component.get("score"), text.where, kind)
             continue
         name = str(assertion.get("metric") or _numbered(kind, values))
         values.setdefault(name, []).append(_value(component, text.where, name))
         reasons.setdefault(name, []).append(str(component.get("reason") or ""))
     for name, scores in values.items():
         known = [value for value in scores if value is not None]
-        text.scores[name] = known[0] if len(known) == 1 else fmean(known) if known else None
+        mean = fmean(known) if known else None
+        # A single verdict stays true or false.
+        text.scores[name] = known[0] if len(known) == 1 else mean
         text.reasons[name] = "\n".join(reasons[name])
 
 

@@ -80,10 +80,10 @@ class Bundled:
 
         The reply is None if the server returned too few draws.
         """
-        last_bundles: dict[tuple[str, ...], _Bundle] = {}
+        last_bundles: dict[_Prompt, _Bundle] = {}
         joined: list[_Bundle | asyncio.Future[Response | None]] = []
         for request in requests:
-            prompt = _prompt_of(request)
+            prompt = _Prompt.of(request)
             bundle = last_bundles.get(prompt)
             if bundle is not None and self._has_room(bundle, request):
                 joined.append(bundle.add(request))
@@ -111,7 +111,15 @@ class Bundled:
         return first
 
 
-def _prompt_of(request: Request) -> tuple[str, ...]:
-    """Return what draws of one prompt have in common."""
-    texts = [message["content"] for message in request.messages]
-    return (request.model, repr(request.params), *texts)
+@dataclass(frozen=True, slots=True)
+class _Prompt:
+    """What the draws of one prompt have in common."""
+
+    model: str
+    params: str
+    texts: tuple[str, ...]
+
+    @classmethod
+    def of(cls, request: Request) -> _Prompt:
+        texts = [message["content"] for message in request.messages]
+        return cls(request.model, repr(request.params), tuple(texts))

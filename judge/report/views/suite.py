@@ -300,11 +300,11 @@ def _message(outcome: Outcome, verdict: Verdict) -> str:
     # The detail of an error begins with its kind, which is the reason, and its message.
     if verdict.status == "error" and verdict.detail.startswith(reason):
         reason = verdict.detail.partition("\n")[0]
-    found = verdict.found
+    measured = verdict.found
     if verdict.before:
-        found = f"{found} ({outcome.earlier} {verdict.before})"
-    measured = ": ".join(filter(None, [found, reason]))
-    text = f"expected {verdict.expected}, found {measured}{_counts(verdict)}"
+        measured = f"{measured} ({outcome.earlier} {verdict.before})"
+    result = ": ".join(filter(None, [measured, reason]))
+    text = f"expected {verdict.expected}, found {result}{_counts(verdict)}"
     return one_line(text, _SENTENCE)
 
 
