@@ -1,4 +1,5 @@
-"""The question of a criterion in other words: `own_question` finds it, `with_question` replaces it.
+"""The question of a criterion: `own_question` finds it, `with_question` replaces it, and `asks` tells
+it from an order or a description.
 
 It is the header's `question`, or else the first paragraph of the block `criterion` of a template;
 descriptions of scores, which follow in the block, are not part of it.
@@ -17,6 +18,9 @@ from judge.criteria.template import CRITERION_BLOCK, own_name, template_texts
 # Up to the first empty line, or to a block inside, as around the descriptions of scores.
 _FIRST_PARAGRAPH = re.compile(r"\s*(?P<text>\S(?:(?!\n[ \t]*\n|\{%).)*)", re.DOTALL)
 
+# A question mark, or a sentence that ends as questions do: 丁寧ですか。 or 공손합니까. or 有礼貌吗。
+_ASKS = re.compile(r"[?？]|(か|까|까요|나요|吗|呢)[。.]?\s*(\n|$)")
+
 
 @dataclass(frozen=True, slots=True)
 class _Position:
@@ -25,6 +29,14 @@ class _Position:
     template: str
     start: int
     end: int
+
+
+def asks(question: str) -> bool:
+    """Return whether a text asks something.
+
+    "Do not mention prices." does not: without a question around it, a judge may take it for an order.
+    """
+    return _ASKS.search(question) is not None
 
 
 def own_question(criterion: Criterion) -> str:

@@ -23,6 +23,7 @@ from judge.core.records import Criterion, Message, Prompt, Sample, Scale
 from judge.criteria import sandbox
 from judge.criteria.checklist import part_name
 from judge.criteria.header import template_body
+from judge.criteria.own_question import asks
 from judge.criteria.sandbox import (
     MOST_CHARACTERS,
     MOST_TEMPLATES,
@@ -80,6 +81,7 @@ def _view_of(criterion: Criterion) -> CriterionView:
         # Random, and different in every run, so that no text can contain it.
         cut=f"<cut {secrets.token_hex(16)}>" if has_cut else "",
         question=criterion.question,
+        asks=asks(criterion.question),
         levels=criterion.levels,
         examples=criterion.examples,
         questions=tuple(questions),

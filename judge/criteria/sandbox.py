@@ -98,7 +98,8 @@ class CriterionView:
     `lowest` and `highest` are the labels of least and greatest value; `whole` is whether the labels
     are all whole numbers from the lowest to the highest, in this order. `levels` are labels, or
     ranges of them, with their descriptions. `cite` is whether the judge has to quote a sentence. `judged` is
-    the output, or the whole conversation that ends with it.
+    the output, or the whole conversation that ends with it. `asks` is whether the question is one, or
+    else an order or a description.
 
     `cut` marks the end of the material and the beginning of the question. It is "" unless they go
     to a decision endpoint separately, or several questions follow one material. `questions` are the
@@ -116,6 +117,7 @@ class CriterionView:
     form: Form = "text"
     cut: str = ""
     question: str = ""
+    asks: bool = True
     levels: tuple[tuple[str, str], ...] = ()
     examples: tuple[Example, ...] = ()
     questions: tuple[tuple[str, str], ...] = ()

@@ -1,0 +1,72 @@
+"""A criterion that is an order or a description is asked as a question about the text."""
+
+from __future__ import annotations
+
+import pytest
+
+from judge import criteria
+from judge.core.records import Sample
+from judge.criteria.own_question import asks
+from judge.criteria.render import Renderer
+
+FIRST = Sample(item="1", output="It arrives on Friday.", source="When?", system="a")
+SECOND = Sample(item="1", output="I do not know.", source="When?", system="b")
+
+ORDERS = {
+    "en": "Do not mention that you are an AI.",
+    "ja": "AIであることに触れないこと。",
+    "ko": "인공지능이라고 말하지 마세요.",
+    "zh": "不要提到你是人工智能。",
+}
+QUESTIONS = {
+    "en": "Does the text stay polite? Greetings do not count.",
+    "ja": "文章は丁寧ですか。",
+    "ko": "글이 공손합니까",
+    "zh": "文本有礼貌吗",
+}
+
+
+def _prompt(question: str, language: str, *others: Sample) -> str:
+    criterion = criteria.load(
+        {"name": "own", "question": question}, language=language, pairwise=bool(others)
+    )
+    renderer = Renderer(criterion, criteria.template_bodies(criterion))
+    return str(renderer.render(FIRST, *others).messages[-1]["content"])
+
+
+def _paragraph_before(prompt: str, text: str) -> str:
+    paragraphs = prompt.split("\n\n")
+    position = next(index for index, part in enumerate(paragraphs) if part.startswith(text))
+    return paragraphs[position - 1]
+
+
+@pytest.mark.parametrize("others", [(), (SECOND,)], ids=["one text", "two texts"])
+@pytest.mark.parametrize("language", ORDERS)
+def test_an_order_is_put_into_a_question(language: str, others: tuple[Sample, ...]) -> None:
+    frame = _paragraph_before(_prompt(ORDERS[language], language, *others), ORDERS[language])
+    assert asks(frame)
+
+
+@pytest.mark.parametrize("others", [(), (SECOND,)], ids=["one text", "two texts"])
+@pytest.mark.parametrize("language", QUESTIONS)
+def test_a_question_is_asked_as_it_is(language: str, others: tuple[Sample, ...]) -> None:
+    question = QUESTIONS[language]
+    before = _paragraph_before(_prompt(question, language, *others), question)
+    assert before.endswith("own")  # the line that names the criterion
+
+
+@pytest.mark.parametrize(
+    ("text", "is_question"),
+    [
+        ("Is it clear?", True),
+        ("Rate clarity. Is it clear? Ignore typos.", True),
+        ("Mentions the refund policy", False),
+        ("", False),
+        ("明確か", True),
+        ("明確かどうかを評価する。", False),
+        ("명확한가요?", True),
+        ("清楚呢。", True),
+    ],
+)
+def test_questions_are_told_from_orders(text: str, is_question: bool) -> None:
+    assert asks(text) is is_question
