@@ -53,22 +53,22 @@ def alpha(table: Table, columns: Sequence[str], bootstrap: Bootstrap = DEFAULT) 
     estimate = agree(votes, ("alpha_interval",), bootstrap).estimates.get("alpha_interval")
     if estimate is None:
         return None
-    method = estimate.method.replace(f"{len(columns)} raters", f"{len(columns)} judges")
+    raters = f"{len(columns)} raters"
+    judges = f"{len(columns)} judges"
+    method = estimate.method.replace(raters, judges)
     return replace(estimate, name="alpha", method=method)
 
 
-_JudgedText = tuple[
-    str, str, str
-]  # item, system and, in a comparison, the system of the other text
+# item, system and, in a comparison, the system of the other text
+_JudgedText = tuple[str, str, str]
 
 
 def _values_by_text(table: Table, column: str) -> dict[_JudgedText, float]:
     """Return a judge's values, except the values of identical texts."""
-    return {
-        (score.item, score.system, score.opponent): score.value
-        for score in table.column_scores(column)
-        if score.provenance.method != IDENTICAL
-    }
+    judged = [
+        score for score in table.column_scores(column) if score.provenance.method != IDENTICAL
+    ]
+    return {(score.item, score.system, score.opponent): score.value for score in judged}
 
 
 def _votes_of_judges(values_by_judge: Sequence[Mapping[_JudgedText, float]]) -> Floats:
@@ -76,14 +76,13 @@ def _votes_of_judges(values_by_judge: Sequence[Mapping[_JudgedText, float]]) -> 
     number_of_values = Counter(chain.from_iterable(values_by_judge))
     shared_texts = [text for text, number in number_of_values.items() if number > 1]
     items = sorted({item for item, _, _ in shared_texts})
-    variants = list(dict.fromkeys((system, opponent) for _, system, opponent in shared_texts))
-    cells = [
-        values.get((item, system, opponent), np.nan)
-        for values in values_by_judge
-        for item in items
-        for system, opponent in variants
-    ]
-    return np.array(cells).reshape(len(values_by_judge), len(items), len(variants))
+    variants = list(dict.fromkeys(text[1:] for text in shared_texts))
+    votes = np.full((len(values_by_judge), len(items), len(variants)), np.nan)
+    for judge, values in enumerate(values_by_judge):
+        for i, item in enumerate(items):
+            for k, variant in enumerate(variants):
+                votes[judge, i, k] = values.get((item, *variant), np.nan)
+    return votes
 
 
 Measure = Literal[
@@ -183,7 +182,8 @@ def _reason_undefined(used_votes: Floats, number_of_texts: int, measure: Measure
         if measure.startswith("icc") and number_of_raters > 2:
             raters = f"all {number_of_raters} raters"
         return f"fewer than two texts have the ratings of {raters}"
-    distinct = len(np.unique(used_votes[~np.isnan(used_votes)]))
+    ratings = used_votes[~np.isnan(used_votes)]
+    distinct = len(np.unique(ratings))
     if distinct < 2:
         return "all ratings are equal"
     if distinct > _MAX_CATEGORIES and measure not in _WITHOUT_CATEGORIES:
@@ -264,7 +264,8 @@ def _with_added_texts(votes: Floats, measure: Measure) -> _PaddedVotes:
     give it. This label is the one nearest to the mean of all ratings with another label than the
     commonest.
     """
-    labels, frequencies = np.unique(votes[~np.isnan(votes)], return_counts=True)
+    ratings = votes[~np.isnan(votes)]
+    labels, frequencies = np.unique(ratings, return_counts=True)
     commonest = labels[frequencies.argmax()]
     rarer_labels = labels[labels != commonest]
     mean_of_rarer = np.average(rarer_labels, weights=frequencies[labels != commonest])
@@ -274,8 +275,9 @@ def _with_added_texts(votes: Floats, measure: Measure) -> _PaddedVotes:
         # Alpha weighs a text by its ratings: an added text has as many as the others.
         ratings_of_text = (~np.isnan(votes)).sum(axis=0)
         raters = round(float(ratings_of_text[ratings_of_text > 0].mean()))
+    one_rater_each = np.eye(raters, dtype=bool)
     added = np.full((len(votes), raters + 1, votes.shape[2]), np.nan)
-    added[:raters, :raters, 0] = np.where(np.eye(raters, dtype=bool), rarer_label, commonest)
+    added[:raters, :raters, 0] = np.where(one_rater_each, rarer_label, commonest)
     added[:raters, raters, 0] = rarer_label
     disagreement = np.append(np.full(raters, _ADDED / raters), 0.0)
     consensus = np.append(np.zeros(raters), _ADDED)
@@ -298,19 +300,22 @@ def _alpha_interval(votes: Floats) -> Statistic:
     # Sums of squares lose no digits if the values are centred; a range of 1 fits `_ROUNDING`.
     units = (units - known.mean()) / np.ptp(known)
     ratings_of_unit = (~np.isnan(units)).sum(axis=1)
+    variances = np.nanvar(units, axis=1, ddof=1)
     terms = [
         ratings_of_unit,
         np.nansum(units, axis=1),
         np.nansum(units**2, axis=1),
-        ratings_of_unit * np.nanvar(units, axis=1, ddof=1),
+        ratings_of_unit * variances,
     ]
-    terms_by_item = sums_by_item(item, np.stack(terms, axis=1), votes.shape[1])
+    terms_of_unit = np.stack(terms, axis=1)
+    terms_by_item = sums_by_item(item, terms_of_unit, votes.shape[1])
 
     def statistic(counts: Floats) -> Floats:
         n, total, squares, within = (counts @ terms_by_item).T
         with np.errstate(invalid="ignore", divide="ignore"):
             variance = (squares - total**2 / n) / (n - 1)
-            return np.where(variance > _ROUNDING, 1 - within / n / variance, np.nan)
+            alpha_of_draw = 1 - within / n / variance
+            return np.where(variance > _ROUNDING, alpha_of_draw, np.nan)
 
     return statistic
 
@@ -325,16 +330,20 @@ def _alpha_of_categories(votes: Floats, ordinal: bool) -> Statistic:
     known = ~np.isnan(units)
     values, categories = np.unique(units[known], return_inverse=True)
     unit, _ = np.nonzero(known)
-    counts_by_unit = sums_by_item(unit, np.eye(len(values))[categories], len(units))
+    indicators = np.eye(len(values))[categories]
+    counts_by_unit = sums_by_item(unit, indicators, len(units))
     first, second = np.triu_indices(len(values), 1)
-    number_of_pairs = 2 * counts_by_unit[:, first] * counts_by_unit[:, second]
+    first_counts = counts_by_unit[:, first]
+    second_counts = counts_by_unit[:, second]
+    number_of_pairs = 2 * first_counts * second_counts
     coincidences = number_of_pairs / (counts_by_unit.sum(axis=1, keepdims=True) - 1)
     # Most pairs of categories never meet in a text: without them the products are much smaller.
     occurring = coincidences.any(axis=0)
     first = first[occurring]
     second = second[occurring]
-    pairs = sums_by_item(item, coincidences[:, occurring], votes.shape[1])
-    frequencies = sums_by_item(item, counts_by_unit, votes.shape[1])
+    n_items = votes.shape[1]
+    pairs = sums_by_item(item, coincidences[:, occurring], n_items)
+    frequencies = sums_by_item(item, counts_by_unit, n_items)
 
     def statistic(counts: Floats) -> Floats:
         """Return alpha of each draw (rows of `counts`: how often the draw has each item)."""
@@ -350,6 +359,7 @@ def _alpha_of_categories(votes: Floats, ordinal: bool) -> Statistic:
         else:
             observed = (counts @ pairs).sum(axis=1)
             expected = n * n - (drawn_frequencies**2).sum(axis=1)
+        # Values that all agree leave an expected disagreement of rounding errors.
         varying = np.where(expected > _ROUNDING * n**4, expected, 0.0)
         return 1 - share(observed * (n - 1), varying)
 
@@ -358,7 +368,8 @@ def _alpha_of_categories(votes: Floats, ordinal: bool) -> Statistic:
 
 def _votes_by_text(votes: Floats) -> tuple[Ints, Floats]:
     """Return the item and the votes (texts × raters) of every text with at least two ratings."""
-    item, system = np.nonzero((~np.isnan(votes)).sum(axis=0) > 1)
+    ratings_of_text = (~np.isnan(votes)).sum(axis=0)
+    item, system = np.nonzero(ratings_of_text > 1)
     return item, votes[:, item, system].T
 
 
@@ -367,9 +378,8 @@ def _votes_by_text(votes: Floats) -> tuple[Ints, Floats]:
 
 def _kappa(votes: Floats, power: int) -> Statistic:
     """Return 1 − observed / expected disagreement |v − w|^power, averaged over pairs of raters."""
-    kappas_of_pairs = [
-        _kappa_of_pair(first, second, power) for first, second in combinations(votes, 2)
-    ]
+    pairs_of_raters = combinations(votes, 2)
+    kappas_of_pairs = [_kappa_of_pair(first, second, power) for first, second in pairs_of_raters]
 
     return lambda counts: average(np.stack([kappa(counts) for kappa in kappas_of_pairs]))
 
@@ -382,8 +392,10 @@ def _kappa_of_pair(first_votes: Floats, second_votes: Floats, power: int) -> Sta
     values, categories = np.unique(known, return_inverse=True)
     first, second = categories.reshape(2, -1)
     # Weights of Cohen (1968): 1 for linear, 2 for quadratic ones.
-    distance = np.abs(values[:, None] - values) ** power
-    disagreement = np.bincount(item, distance[first, second], minlength=len(first_votes))
+    difference = np.abs(values[:, None] - values)
+    distance = difference**power
+    disagreement_of_text = distance[first, second]
+    disagreement = np.bincount(item, disagreement_of_text, minlength=len(first_votes))
     indicators = np.eye(len(values))
     first_frequencies = sums_by_item(item, indicators[first], len(first_votes))
     second_frequencies = sums_by_item(item, indicators[second], len(first_votes))
@@ -407,19 +419,22 @@ def _icc(votes: Floats, of_mean: bool) -> Statistic:
     The source is Shrout and Fleiss (1979, p. 423).
     """
     raters = len(votes)
-    item, system = np.nonzero(~np.isnan(votes).any(axis=0))
+    complete = ~np.isnan(votes).any(axis=0)
+    item, system = np.nonzero(complete)
     units = votes[:, item, system].T
     units = units - units.mean()
     sum_of_unit = units.sum(axis=1)
     squares_of_unit = (units**2).sum(axis=1)
-    terms = np.column_stack([np.ones(len(item)), sum_of_unit**2, squares_of_unit, units])
+    ones = np.ones(len(item))
+    terms = np.column_stack([ones, sum_of_unit**2, squares_of_unit, units])
     terms_by_item = sums_by_item(item, terms, votes.shape[1])
 
     def statistic(counts: Floats) -> Floats:
         n, rows, squares, *columns = (counts @ terms_by_item).T
         correction = share(sum(columns) ** 2, n * raters)
         between_texts = rows / raters - correction
-        between_raters = share(sum(column**2 for column in columns), n) - correction
+        column_squares = sum(column**2 for column in columns)
+        between_raters = share(column_squares, n) - correction
         unexplained = squares - correction - between_texts - between_raters
         residual = share(unexplained, (n - 1) * (raters - 1))
         texts_square = share(between_texts, n - 1)
@@ -429,7 +444,8 @@ def _icc(votes: Floats, of_mean: bool) -> Statistic:
         else:
             rater_error = share(raters * (raters_square - residual), n)
             total = texts_square + (raters - 1) * residual + rater_error
-        return share(texts_square - residual, np.where(total > _ROUNDING, total, 0.0))
+        varying = np.where(total > _ROUNDING, total, 0.0)
+        return share(texts_square - residual, varying)
 
     return statistic
 
@@ -501,6 +517,7 @@ def deviation_of_draws(column: Column, score: Score) -> float | None:
     provenance = score.provenance
     values = values_by_label(column)
     distribution = provenance.distribution or {}
+    # A label without draws needs no value.
     shares = {label: share for label, share in distribution.items() if share > 0}
     mass = fsum(shares.values())
     if provenance.method != "samples" or provenance.n < 2 or not mass > 0:

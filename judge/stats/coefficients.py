@@ -61,7 +61,8 @@ def share(part: Any, whole: Any) -> Floats:
 def average(values: Any) -> Floats:
     """Return the mean over the first axis, without NaN."""
     known = ~np.isnan(values)
-    return share(np.where(known, values, 0.0).sum(axis=0), known.sum(axis=0))
+    total = np.where(known, values, 0.0).sum(axis=0)
+    return share(total, known.sum(axis=0))
 
 
 def paired(x: Floats, y: Floats) -> Pair:
@@ -77,7 +78,8 @@ def paired(x: Floats, y: Floats) -> Pair:
 
 def within(x: Floats, y: Floats, coefficient: Coefficient) -> Floats:
     """Return the coefficient of each row; NaN if a side does not vary."""
-    values: Floats = between(np.stack(paired(x, y)), coefficient)[:, 0, 1]
+    columns = np.stack(paired(x, y))
+    values: Floats = between(columns, coefficient)[:, 0, 1]
     return values
 
 
@@ -95,10 +97,12 @@ def between(columns: Floats, coefficient: Coefficient) -> Floats:
     parts: list[Floats] = []
     # As many rows at once as fit into memory.
     for first in range(0, rows, step):
-        features = np.moveaxis(features_of(columns[:, first : first + step]), 0, 1)
+        some_rows = columns[:, first : first + step]
+        features = np.moveaxis(features_of(some_rows), 0, 1)
         products = features @ np.swapaxes(features, 1, 2)
         squares = np.diagonal(products, axis1=1, axis2=2)
-        norms = np.sqrt(squares[:, :, None] * squares[:, None, :])
+        squares_of_pair = squares[:, :, None] * squares[:, None, :]
+        norms = np.sqrt(squares_of_pair)
         parts.append(np.clip(share(products, norms), -1.0, 1.0))
     return np.concatenate(parts) if parts else np.empty((0, number, number))
 
@@ -106,7 +110,8 @@ def between(columns: Floats, coefficient: Coefficient) -> Floats:
 def _signs(x: Floats) -> Floats:
     """Return the signs of x_k − x_l for all pairs, 0 if either is missing."""
     first, second = np.triu_indices(x.shape[-1], 1)
-    return np.nan_to_num(np.sign(x[..., first] - x[..., second]))
+    signs = np.sign(x[..., first] - x[..., second])
+    return np.nan_to_num(signs)
 
 
 def _centred_ranks(x: Floats) -> Floats:
@@ -115,7 +120,8 @@ def _centred_ranks(x: Floats) -> Floats:
     size = x.shape[-1]
     positions = np.arange(size)
     order = np.argsort(x, axis=-1, kind="stable")  # NaN comes last
-    ordered = np.take_along_axis(np.where(known, x, np.inf), order, axis=-1)
+    filled = np.where(known, x, np.inf)
+    ordered = np.take_along_axis(filled, order, axis=-1)
     # A group of equal values starts after each rise. Spread its first and its last position over
     # the group; their sum is twice the mid-rank.
     rises = ordered[..., 1:] > ordered[..., :-1]
@@ -124,10 +130,13 @@ def _centred_ranks(x: Floats) -> Floats:
     first = np.maximum.accumulate(first, axis=-1)
     last = np.full(x.shape, size)
     last[..., :-1] = np.where(rises, positions[1:], size)
-    last = np.minimum.accumulate(last[..., ::-1], axis=-1)[..., ::-1]
+    from_the_end = np.minimum.accumulate(last[..., ::-1], axis=-1)
+    last = from_the_end[..., ::-1]
     doubled_ranks = np.empty(x.shape)
-    np.put_along_axis(doubled_ranks, order, (first + last).astype(np.float64), axis=-1)
-    return np.where(known, doubled_ranks - known.sum(axis=-1, keepdims=True), 0.0)
+    sum_of_ends = (first + last).astype(np.float64)
+    np.put_along_axis(doubled_ranks, order, sum_of_ends, axis=-1)
+    number_known = known.sum(axis=-1, keepdims=True)
+    return np.where(known, doubled_ranks - number_known, 0.0)
 
 
 def _centred(x: Floats) -> Floats:
@@ -165,7 +174,8 @@ def pooled(
     (counts − 1) times the derivative by each count (the infinitesimal jackknife; Efron 1982,
     ch. 6).
     """
-    item, system = np.nonzero(~np.isnan(columns[0]))
+    known = ~np.isnan(columns[0])
+    item, system = np.nonzero(known)
     values = np.stack([column[item, system] for column in columns])
     n_items = columns.shape[1]
     if coefficient == "spearman" and len(item) > exact:
@@ -180,11 +190,12 @@ def pooled(
         for start in range(0, len(counts), step):
             products = products_of(counts[start : start + step])
             squares = [products(column, column) for column in range(len(values))]
-            by_pair = [
-                share(products(first, second), np.sqrt(squares[first] * squares[second]))
-                for first, second in pairs
-            ]
-            parts.append(np.clip(np.stack(by_pair, axis=1), -1.0, 1.0))
+            by_pair: list[Floats] = []
+            for first, second in pairs:
+                norms = np.sqrt(squares[first] * squares[second])
+                by_pair.append(share(products(first, second), norms))
+            by_resample = np.stack(by_pair, axis=1)
+            parts.append(np.clip(by_resample, -1.0, 1.0))
         return np.concatenate(parts)
 
     return statistic
@@ -198,9 +209,10 @@ def _linear(
     slopes: list[Floats] = []  # the derivatives by how often each item is drawn
     for first, second in pairs:
         parts = terms(first, second)
-        product_slope, first_slope, second_slope = (
+        slopes_by_item = [
             np.bincount(item, slope_by_text, minlength=n_items) for slope_by_text in parts.slopes
-        )
+        ]
+        product_slope, first_slope, second_slope = slopes_by_item
         _, first_square, second_square = parts.sums
         with np.errstate(invalid="ignore", divide="ignore"):
             # The derivative of Σ a b / √(Σ a² Σ b²) by the product and quotient rules.
@@ -211,7 +223,12 @@ def _linear(
         slopes.append(slope)
     values = np.array(observed)
     slope_by_pair = np.stack(slopes, axis=1)
-    return lambda counts: np.clip(values + (counts - 1) @ slope_by_pair, -1.0, 1.0)
+
+    def statistic(counts: Floats) -> Floats:
+        change = (counts - 1) @ slope_by_pair
+        return np.clip(values + change, -1.0, 1.0)
+
+    return statistic
 
 
 def _moments(values: Floats, item: Ints, n_items: int) -> Callable[[Floats], _Products]:
@@ -220,7 +237,8 @@ def _moments(values: Floats, item: Ints, n_items: int) -> Callable[[Floats], _Pr
     centred = values - values.mean(axis=1, keepdims=True)
     scaled = centred / np.where(ranges > 0, ranges, 1.0)
     number = np.bincount(item, minlength=n_items)
-    sums = np.stack([np.bincount(item, column, minlength=n_items) for column in scaled], axis=1)
+    sums_of_columns = [np.bincount(item, column, minlength=n_items) for column in scaled]
+    sums = np.stack(sums_of_columns, axis=1)
 
     def products_of(counts: Floats) -> _Products:
         n = counts @ number
@@ -229,7 +247,8 @@ def _moments(values: Floats, item: Ints, n_items: int) -> Callable[[Floats], _Pr
         def covariance(first: int, second: int) -> Floats:
             product = scaled[first] * scaled[second]
             moment = counts @ np.bincount(item, product, minlength=n_items)
-            spread = share(moment, n) - means[:, first] * means[:, second]
+            product_of_means = means[:, first] * means[:, second]
+            spread = share(moment, n) - product_of_means
             if first == second:
                 return np.where(spread > _ROUNDING, spread, 0.0)
             return spread
@@ -245,16 +264,25 @@ def _weighted_ranks(values: Floats, item: Ints, n_items: int) -> Callable[[Float
     for column in values:
         order = np.argsort(column, kind="stable")
         _, starts, position = np.unique(column[order], return_index=True, return_inverse=True)
-        groups.append(_Groups(order, starts, position[np.argsort(order)]))
+        group_of_text = position[np.argsort(order)]
+        groups.append(_Groups(order, starts, group_of_text))
 
     def products_of(counts: Floats) -> _Products:
         weights = np.ascontiguousarray(counts.T)[item]  # texts × resamples
         ranks: list[Floats] = []
         for column in groups:
-            by_value = np.add.reduceat(weights[column.order], column.starts, axis=0)
-            middle = np.cumsum(by_value, axis=0) - by_value / 2 - by_value.sum(axis=0) / 2
-            ranks.append(middle[column.group_of_text])
-        return lambda first, second: np.einsum("tr,tr,tr->r", weights, ranks[first], ranks[second])
+            ordered_weights = weights[column.order]
+            by_value = np.add.reduceat(ordered_weights, column.starts, axis=0)
+            mid_ranks = np.cumsum(by_value, axis=0) - by_value / 2
+            centred = mid_ranks - by_value.sum(axis=0) / 2
+            ranks.append(centred[column.group_of_text])
+
+        def product(first: int, second: int) -> Floats:
+            # Sum over texts t for each resample r.
+            sums: Floats = np.einsum("tr,tr,tr->r", weights, ranks[first], ranks[second])
+            return sums
+
+        return product
 
     return products_of
 
@@ -270,7 +298,7 @@ class _Groups:
 
 def _weighted_signs(values: Floats, item: Ints, n_items: int) -> Callable[[Floats], _Products]:
     """Return signs over all pairs of texts. A text drawn twice is tied with itself."""
-    signs = [np.sign(column[:, None] - column[None, :]) for column in values]
+    signs = [np.sign(np.subtract.outer(column, column)) for column in values]
 
     def products_of(counts: Floats) -> _Products:
         weights = counts[:, item]
@@ -305,7 +333,8 @@ class _Terms:
 
 
 def _ratio(sums: Floats) -> float:
-    return float(np.clip(share(sums[0], np.sqrt(sums[1] * sums[2])), -1.0, 1.0))
+    norm = np.sqrt(sums[1] * sums[2])
+    return float(np.clip(share(sums[0], norm), -1.0, 1.0))
 
 
 def _rank_terms(values: Floats) -> Callable[[int, int], _Terms]:
@@ -318,19 +347,23 @@ def _rank_terms(values: Floats) -> Callable[[int, int], _Terms]:
     def above(column: int, numbers: Floats) -> Floats:
         """Return each text's Σ_k sign(x_k − x_i) of these numbers."""
         by_value = np.bincount(groups[column], numbers)
-        above_minus_below = by_value.sum() + by_value - 2 * np.cumsum(by_value)
+        up_to_value = np.cumsum(by_value)
+        above_minus_below = by_value.sum() + by_value - 2 * up_to_value
         return np.asarray(above_minus_below[groups[column]])
 
-    ranks = [-above(column, np.ones(values.shape[1])) for column in range(len(values))]
+    ones = np.ones(values.shape[1])
+    ranks = [-above(column, ones) for column in range(len(values))]
 
     def slope_of_product(first: int, second: int) -> Floats:
         own_product = ranks[first] * ranks[second]
-        return own_product + above(first, ranks[second]) + above(second, ranks[first])
+        change_of_second = above(first, ranks[second])
+        change_of_first = above(second, ranks[first])
+        return own_product + change_of_second + change_of_first
 
     def terms(first: int, second: int) -> _Terms:
         products = [(first, second), (first, first), (second, second)]
-        sums = np.array([ranks[a] @ ranks[b] for a, b in products])
-        slopes = [slope_of_product(a, b) for a, b in products]
+        sums = np.array([ranks[left] @ ranks[right] for left, right in products])
+        slopes = [slope_of_product(left, right) for left, right in products]
         return _Terms(_ratio(sums), sums, np.stack(slopes))
 
     return terms
@@ -356,7 +389,7 @@ def _tau_terms(values: Floats) -> Callable[[int, int], _Terms]:
         rows = binned(first) if too_large else groups[first]
         columns = binned(second) if too_large else groups[second]
         concordance = _concordance(rows, columns)
-        untied = [len(ranks) - np.bincount(ranks)[ranks] for ranks in (rows, columns)]
+        untied = [_untied_texts(ranks) for ranks in (rows, columns)]
         slopes = np.stack([concordance, *untied]).astype(np.float64)
         sums = slopes.sum(axis=1)
         # Bins are good enough for the derivative; the value itself is exact.
@@ -366,13 +399,22 @@ def _tau_terms(values: Floats) -> Callable[[int, int], _Terms]:
     return terms
 
 
+def _untied_texts(ranks: Ints) -> Ints:
+    """Return for each text the number of texts with another rank."""
+    tied = np.bincount(ranks)[ranks]
+    untied: Ints = len(ranks) - tied
+    return untied
+
+
 def _concordance(first: Ints, second: Ints) -> Ints:
     """Return each text's concordant minus discordant pairs, from its two ranks."""
     width = int(second.max(initial=0)) + 1
     height = int(first.max(initial=0)) + 1
-    cells = np.bincount(first * width + second, minlength=height * width)
-    table = cells.reshape(height, width)
-    concordance: Ints = _less_above(_less_above(table).T).T[first, second]
+    cell_of_text = first * width + second
+    table = np.bincount(cell_of_text, minlength=height * width).reshape(height, width)
+    by_column = _less_above(table).T
+    by_cell = _less_above(by_column).T
+    concordance: Ints = by_cell[first, second]
     return concordance
 
 
@@ -397,15 +439,21 @@ def _tau(first: Ints, second: Ints) -> float:
     width = 1
     while width < size:
         # Blocks of two halves. An offset for each block keeps the search within its own block.
-        offsets = (beyond + 1) * np.arange(len(ordered) // (2 * width))
+        n_blocks = len(ordered) // (2 * width)
+        offsets = (beyond + 1) * np.arange(n_blocks)
         halves = ordered.reshape(-1, 2, width) + offsets[:, None, None]
-        smaller = np.searchsorted(halves[:, 0].ravel(), halves[:, 1].ravel(), "right")
-        ends = np.repeat(np.arange(1, len(halves) + 1) * width, width)
+        first_halves = halves[:, 0].ravel()
+        second_halves = halves[:, 1].ravel()
+        smaller = np.searchsorted(first_halves, second_halves, "right")
+        end_of_block = np.arange(1, n_blocks + 1) * width
+        ends = np.repeat(end_of_block, width)
         discordant += int((ends - smaller).sum())
         width *= 2
         ordered = np.sort(ordered.reshape(-1, width), axis=1).ravel()
     all_pairs = size * size
-    concordant_less = all_pairs - tied_first - tied_second + tied_both - 4 * discordant
+    # Each sum counts a pair in both orders; `discordant` counts it once.
+    untied = all_pairs - tied_first - tied_second + tied_both
+    concordant_less = untied - 4 * discordant
     sums = [concordant_less, all_pairs - tied_first, all_pairs - tied_second]
     return _ratio(np.array(sums, dtype=np.float64))
 
@@ -446,15 +494,16 @@ def coefficients(
     number = (~np.isnan(columns[0])).astype(np.float64)
     # One product for all columns: items × (columns · systems).
     whole = np.stack([_whole_numbers(column) for column in columns])
-    filled = np.moveaxis(np.nan_to_num(whole), 0, 1).reshape(columns.shape[1], -1)
+    by_item = np.moveaxis(np.nan_to_num(whole), 0, 1)
+    filled = by_item.reshape(columns.shape[1], -1)
     step = max(1, _MAX_NUMBERS // max(1, filled.shape[1]))
 
     def between_systems(counts: Floats) -> Floats:
         parts: list[Floats] = []
         for start in range(0, len(counts), step):
             drawn = counts[start : start + step]
-            sums = (drawn @ filled).reshape(len(drawn), len(columns), -1)
-            means = share(sums, (drawn @ number)[:, None])
+            sums_of_columns = (drawn @ filled).reshape(len(drawn), len(columns), -1)
+            means = share(sums_of_columns, (drawn @ number)[:, None])
             all_coefficients = between(np.moveaxis(means, 1, 0), name)
             parts.append(all_coefficients[:, first, second])
         return np.concatenate(parts)
@@ -486,7 +535,8 @@ def _denominator(value: float) -> int:
     Return 0 if there is no fraction with a small denominator.
     """
     fraction = Fraction(value).limit_denominator(_MAX_DENOMINATOR)
-    is_near = abs(fraction - Fraction(value)) <= 10 * 0.1**_DECIMALS
+    distance = abs(fraction - Fraction(value))
+    is_near = distance <= 10 * 0.1**_DECIMALS
     return fraction.denominator if is_near else 0
 
 
@@ -497,5 +547,6 @@ def of_pair(
 
     They are items × systems with NaN for missing values.
     """
-    statistic = coefficients(np.stack(paired(x, y)), [(0, 1)], level, coefficient, exact)
+    columns = np.stack(paired(x, y))
+    statistic = coefficients(columns, [(0, 1)], level, coefficient, exact)
     return lambda counts: statistic(counts)[:, 0]
