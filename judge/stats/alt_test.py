@@ -106,7 +106,8 @@ def alt_test(
             raters=tuple(raters),
             reason=reason,
         )
-    limit = _significance_limit([rater.p for rater in tested if rater.p is not None])
+    p_values = [rater.p for rater in tested if rater.p is not None]
+    limit = _significance_limit(p_values)
     marked = tuple(replace(rater, won=rater.p is not None and rater.p <= limit) for rater in raters)
     winning_rate = sum(rater.won for rater in marked) / len(tested)
     advantage = sum(rater.judge for rater in tested) / len(tested)
@@ -123,32 +124,32 @@ def _significance_limit(p_values: Sequence[float]) -> float:
     harmonic = sum(1 / k for k in range(1, n_tests + 1))
     step = ALPHA / n_tests / harmonic
     ranked = enumerate(sorted(p_values), 1)
-    return max((p for rank, p in ranked if p <= rank * step), default=-1.0)
+    significant = [p for rank, p in ranked if p <= rank * step]
+    return max(significant, default=-1.0)
 
 
 def _reason_without_test(votes: Floats, tested: int) -> str:
     """Say why there is no test: only `tested` raters have enough texts."""
     rated = sum(not np.isnan(votes_of_rater).all() for votes_of_rater in votes)
     have = "has" if tested < 2 else "have"
-    return (
-        f"it needs {MIN_RATERS} raters, each with {MIN_TEXTS} texts of {MIN_ITEMS} items that the "
-        f"judge and another rater scored too; of {plural(rated, 'rater')}, {tested or 'none'} "
-        f"{have} that"
-    )
+    texts = f"{MIN_TEXTS} texts of {MIN_ITEMS} items that the judge and another rater scored too"
+    count = f"of {plural(rated, 'rater')}, {tested or 'none'} {have} that"
+    return f"it needs {MIN_RATERS} raters, each with {texts}; {count}"
 
 
 def _left_out(
     judge: Floats, votes: Floats, position: int, name: str, epsilon: float
 ) -> LeftOut | None:
     """Compare the judge with a rater by the distance from the others; None without shared texts."""
+    own_votes = votes[position]
     others = np.delete(votes, position, axis=0)
-    both_scored = ~(np.isnan(judge) | np.isnan(votes[position]))
+    both_scored = ~(np.isnan(judge) | np.isnan(own_votes))
     shared = both_scored & ~np.isnan(others).all(axis=0)
     if not shared.any():
         return None
     item, _ = np.nonzero(shared)
     judge_distance = _distance(judge[shared], others[:, shared])
-    rater_distance = _distance(votes[position][shared], others[:, shared])
+    rater_distance = _distance(own_votes[shared], others[:, shared])
     judge_closer = judge_distance <= rater_distance
     rater_closer = rater_distance <= judge_distance
     texts = len(item)
@@ -175,9 +176,11 @@ def _p_of_mean_below(epsilon: float, differences: Floats, item: Ints, items: int
     texts = len(differences)
     mean = float(differences.mean())
     sums = np.bincount(item, differences - mean)
-    clustered = items / (items - 1) * float((sums**2).sum()) / texts**2
+    between_items = items / (items - 1) * float((sums**2).sum())
+    clustered = between_items / texts**2
     # Whole numbers with the mean ε have at least the variance of zeros and ones with that mean.
-    error = sqrt(max(clustered, epsilon * (1 - epsilon) / texts))
+    least = epsilon * (1 - epsilon) / texts
+    error = sqrt(max(clustered, least))
     if error:
         return float(stdtr(items - 1, (mean - epsilon) / error))
     return float(mean >= epsilon)

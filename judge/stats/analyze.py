@@ -47,7 +47,8 @@ class Overall:
     @property
     def column(self) -> Column:
         """The column of these values."""
-        weights = " + ".join(f"{share:.4g} {name}" for name, share in self.weights.items())
+        shares = [f"{share:.4g} {name}" for name, share in self.weights.items()]
+        weights = " + ".join(shares)
         signature = Signature(NAME, weights, "0–1")
         return Column(NAME, "criterion", signature, 0.0, 1.0, criterion=NAME)
 
@@ -76,11 +77,9 @@ def overall(table: Table) -> WeightedScores | None:
     for column in columns:
         shares = _shares_of_scale(table, column)
         # A text without a value for one of the criteria has no overall value.
-        sums = {
-            text: value + weights[column.name] * shares[text]
-            for text, value in sums.items()
-            if text in shares
-        }
+        complete = [text for text in sums if text in shares]
+        weight = weights[column.name]
+        sums = {text: sums[text] + weight * shares[text] for text in complete}
     scores = tuple(
         Score(item, system, NAME, value, _PROVENANCE) for (item, system), value in sums.items()
     )
@@ -92,19 +91,19 @@ def _is_weighted(column: Column) -> bool:
     """Return whether it is a criterion's or a panel's column with a weight and a better end."""
     if column.kind != "criterion" or column.judge or not column.better or column.weight <= 0:
         return False
-    return column.low is not None and column.high is not None and column.low < column.high
+    if column.low is None or column.high is None:
+        return False
+    return column.low < column.high
 
 
 def _shares_of_scale(table: Table, column: Column) -> dict[tuple[str, str], float]:
     """Return a column's values by text, from 0 at the worse end of the scale to 1 at the better."""
     low = float(column.low or 0.0)
     high = float(column.high or 0.0)
-    worst, best = (high, low) if column.better == "lower" else (low, high)
-    return {
-        score.key: (score.value - worst) / (best - worst)
-        for score in table.column_scores(column.name)
-        if not score.opponent
-    }
+    if column.better == "lower":
+        low, high = high, low
+    scores = [score for score in table.column_scores(column.name) if not score.opponent]
+    return {score.key: (score.value - low) / (high - low) for score in scores}
 
 
 # Pass rates: the share of a system's texts whose value reaches the criterion's `pass_at`. It is the
@@ -122,10 +121,11 @@ def _pass_column(column: Column) -> Column:
     scored = column.signature
     sign = "<=" if column.better == "lower" else ">="
     rule = f"pass rate, value {sign} {column.pass_at:g}"
+    signature = Signature(rule, scored.name, *scored.parts)
     return Column(
         f"{column.name} pass rate",
         "criterion",
-        Signature(rule, scored.name, *scored.parts),
+        signature,
         0.0,
         1.0,
         labels=("fail", "pass"),
@@ -144,8 +144,9 @@ def pass_table(table: Table) -> Table:
     for score in table.scores:
         if score.column not in rates:
             continue
-        passes = float(columns[score.column].passes(score.value) or 0)
-        scores.append(replace(score, column=rates[score.column].name, value=passes))
+        passes = columns[score.column].passes(score.value)
+        rate = rates[score.column]
+        scores.append(replace(score, column=rate.name, value=float(passes or 0)))
     return Table(table.samples, tuple(rates.values()), tuple(scores))
 
 
@@ -237,7 +238,8 @@ def _combine(judges: Sequence[Column], scores: Sequence[Score]) -> tuple[float, 
         return _majority(judges, scores)
     values = [score.value for score in scores]
     value = fmean(values) if judges[0].panel == "mean" else float(median(values))
-    notes = [f"{column.judge}: {value:.4g}" for column, value in zip(judges, values, strict=True)]
+    by_judge = zip(judges, values, strict=True)
+    notes = [f"{column.judge}: {judge_value:.4g}" for column, judge_value in by_judge]
     return value, Provenance("panel", n=len(scores), note="; ".join(notes))
 
 
@@ -246,9 +248,11 @@ def _majority(judges: Sequence[Column], scores: Sequence[Score]) -> tuple[float,
     votes = [_vote(column, score) for column, score in zip(judges, scores, strict=True)]
     labels = [label for label, _ in votes]
     commonest = multimode(labels)
-    shares = {label: number / len(votes) for label, number in Counter(labels).items()}
+    number_of_votes = Counter(labels)
+    shares = {label: number / len(votes) for label, number in number_of_votes.items()}
     majority = commonest[0] if shares[commonest[0]] > 0.5 else None
-    notes = [f"{column.judge}: {label}" for column, label in zip(judges, labels, strict=True)]
+    by_judge = zip(judges, labels, strict=True)
+    notes = [f"{column.judge}: {label}" for column, label in by_judge]
     if not majority:
         notes.append(f"no majority, most votes for {listed(commonest)}")
     value_by_label = dict(votes)
@@ -266,7 +270,12 @@ def _vote(column: Column, score: Score) -> tuple[str, float]:
         return label, points[label]
     if not points:  # the column has no labels: the value stands for itself
         return f"{score.value:.4g}", score.value
-    nearest = min(points, key=lambda name: (abs(points[name] - score.value), points[name]))
+
+    def by_distance(name: str) -> tuple[float, float]:
+        """Order by the distance from the score; of two, the lower label comes first."""
+        return abs(points[name] - score.value), points[name]
+
+    nearest = min(points, key=by_distance)
     return nearest, points[nearest]
 
 
@@ -310,18 +319,23 @@ def panel_splits(table: Table) -> tuple[Splits, ...]:
         scores = judged.scores
         if len(scores) == len(judged.judges) and scores[0].provenance.method != IDENTICAL:
             scored_texts.setdefault(judged.criterion, []).append(scores)
-    return tuple(
-        _splits(criterion, panels[criterion], texts) for criterion, texts in scored_texts.items()
-    )
+    splits: list[Splits] = []
+    for criterion, texts in scored_texts.items():
+        splits.append(_splits(criterion, panels[criterion], texts))
+    return tuple(splits)
 
 
 def _splits(criterion: str, judges: Sequence[Column], texts: Sequence[Sequence[Score]]) -> Splits:
     """Count how often the judges differ on a criterion; `texts` have every judge's score."""
-    half_of_scale = ((judges[0].high or 0.0) - (judges[0].low or 0.0)) / 2
+    low = judges[0].low or 0.0
+    high = judges[0].high or 0.0
+    half_of_scale = (high - low) / 2
     wide: list[Split] = []
     for scores in texts:
-        values = {column.judge: row.value for column, row in zip(judges, scores, strict=True)}
-        split = Split(scores[0].item, scores[0].system, scores[0].opponent, values)
+        by_judge = zip(judges, scores, strict=True)
+        values = {column.judge: row.value for column, row in by_judge}
+        text = scores[0]
+        split = Split(text.item, text.system, text.opponent, values)
         if split.spread >= half_of_scale - _ROUNDING:
             wide.append(split)
     wide.sort(key=lambda split: -split.spread)
@@ -329,7 +343,8 @@ def _splits(criterion: str, judges: Sequence[Column], texts: Sequence[Sequence[S
     if judges[0].panel == "majority":
         provenances = [_majority(judges, scores)[1] for scores in texts]
         no_majority = sum(provenance.argmax is None for provenance in provenances)
-    return Splits(criterion, len(texts), len(wide), no_majority, tuple(wide[:_MOST_SPLITS]))
+    widest = tuple(wide[:_MOST_SPLITS])
+    return Splits(criterion, len(texts), len(wide), no_majority, widest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -381,6 +396,8 @@ def analyze(
     if weighted is not None:
         estimates |= item_means(weighted.table)
         comparisons += compare(weighted.table, seed=seed, against=against)
+    calibrated = _calibrated_columns(table, weighted, against) if people else ()
+    matrix_bootstrap = Bootstrap(_MATRIX_RESAMPLES, seed)
     return Analysis(
         table,
         estimates,
@@ -389,8 +406,8 @@ def analyze(
         comparisons=comparisons,
         overall=weighted.summary if weighted else None,
         repeats=repeats(table),
-        calibrated=_calibrated_columns(table, weighted, against) if people else (),
-        matrices=matrices(table, Bootstrap(_MATRIX_RESAMPLES, seed)),
+        calibrated=calibrated,
+        matrices=matrices(table, matrix_bootstrap),
     )
 
 
@@ -420,13 +437,15 @@ def _rankings(table: Table, orders: Orders, against: str, seed: int) -> tuple[Ra
     lengths: dict[Text, int] = {}
     if against:  # only win rates against one system are also estimated at equal length
         lengths = {sample.key: len(sample.output) for sample in table.samples}
+    criteria = [column.name for column in table.columns if column.kind == "criterion"]
+    source_items = {sample.item: sample.source_item for sample in table.samples}
     return rankings(
         table.scores,
         table.failures,
         table.systems,
-        [column.name for column in table.columns if column.kind == "criterion"],
+        criteria,
         orders=orders,
-        source_items={sample.item: sample.source_item for sample in table.samples},
+        source_items=source_items,
         against=against,
         lengths=lengths,
         seed=seed,

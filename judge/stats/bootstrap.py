@@ -37,7 +37,8 @@ def one_thread(function: Callable[P, R]) -> Callable[P, R]:
 
     A second thread costs more than it saves for small matrices.
     """
-    limited: Callable[P, R] = threadpool_limits.wrap(limits=1, user_api="blas")(function)
+    decorate = threadpool_limits.wrap(limits=1, user_api="blas")
+    limited: Callable[P, R] = decorate(function)
     return limited
 
 
@@ -62,7 +63,8 @@ def item_means(table: Table) -> dict[tuple[str, str], Estimate]:
         for system, row in zip(table.systems, table.matrix(column.name), strict=True):
             known = row[~np.isnan(row)]
             if len(known):
-                estimates[system, column.name] = mean_estimate(known, column.low, column.high)
+                mean = mean_estimate(known, column.low, column.high)
+                estimates[system, column.name] = mean
     return estimates
 
 
@@ -91,10 +93,14 @@ def mean_estimate(
     # The mean of equal numbers may differ from them by rounding.
     mean = float(values.mean()) if np.ptp(values) else float(values[0])
     deviations = values - mean
-    variance = float((deviations**2).sum()) / max(1, n - 1)
-    third = float((deviations**3).sum()) * n / ((n - 1) * (n - 2)) if n > 2 else 0.0
+    squares = float((deviations**2).sum())
+    variance = squares / max(1, n - 1)
+    third_cumulant = 0.0
+    if n > 2:
+        cubes = float((deviations**3).sum())
+        third_cumulant = cubes * n / ((n - 1) * (n - 2))
     ends = mean_interval(
-        mean, variance, n, low, high, third=third, confidence=confidence, fewest=fewest
+        mean, variance, n, low, high, third=third_cumulant, confidence=confidence, fewest=fewest
     )
     return Estimate("mean", mean, ends.low, ends.high, n, ends.method)
 
@@ -134,11 +140,15 @@ def mean_interval(
     if low is not None and high is not None and low < high and low <= mean <= high:
         width = high - low
         share = (mean - low) / width
-        tries = n * share * (1 - share) * width**2 / variance if varies else n
+        tries: float = n
+        if varies:
+            tries = n * share * (1 - share) * width**2 / variance
         lower, upper = wilson_ends(share, tries, t)
         method = f"{percent} Wilson interval with Student's t over items"
         # Rounding must not leave the mean outside of its interval.
-        return Interval(min(low + width * lower, mean), max(low + width * upper, mean), method)
+        lower_end = min(low + width * lower, mean)
+        upper_end = max(low + width * upper, mean)
+        return Interval(lower_end, upper_end, method)
     if not varies:
         return Interval(None, None, "all values equal: no interval without a scale")
     error = sqrt(variance / n)
@@ -161,7 +171,8 @@ def unskewed_quantile(t: float, skewness: float) -> float:
     """
     if abs(skewness) < _ROUNDING:
         return t
-    return 3 / skewness * (cbrt(1 + skewness * (t - skewness / 6)) - 1)
+    transformed = cbrt(1 + skewness * (t - skewness / 6))
+    return 3 / skewness * (transformed - 1)
 
 
 def resample_weights(n_items: int, n_resamples: int, seed: int) -> Iterator[Floats]:
@@ -176,7 +187,8 @@ def resample_weights(n_items: int, n_resamples: int, seed: int) -> Iterator[Floa
         drawn = random.integers(n_items, size=(size, n_items))
         # Number the items of the second resample from n_items on, and so forth: one call counts
         # all.
-        numbered = drawn + np.arange(size)[:, None] * n_items
+        first_number = np.arange(size)[:, None] * n_items
+        numbered = drawn + first_number
         counts = np.bincount(numbered.ravel(), minlength=size * n_items)
         yield counts.reshape(size, n_items).astype(np.float64)
 
@@ -262,7 +274,8 @@ class Bootstrap:
             return None
         items = resampled.items
         if items < fewest or n < 2 or np.isnan(resampled.resampled).all():
-            return Estimate(name, resampled.value, None, None, n, f"{method}; {too_few(items)}")
+            note = f"{method}; {too_few(items)}"
+            return Estimate(name, resampled.value, None, None, n, note)
         low, high = self.interval(resampled.resampled, items).tolist()
         return Estimate(name, resampled.value, low, high, n, f"{method}; {self}")
 
@@ -278,12 +291,14 @@ class Bootstrap:
         last = np.maximum(number_known - 1, 0)
         tail = (1 - self.confidence) / 2
         if items > 1:
-            tail = NORMAL.cdf(-sqrt(items / (items - 1)) * t_quantile(tail, items - 1))
+            quantile = t_quantile(tail, items - 1)
+            tail = NORMAL.cdf(-sqrt(items / (items - 1)) * quantile)
         # Linear between neighbours, as in numpy, whose partition takes five times as long.
         position = np.array([tail, 1 - tail]) * last
         below = position.astype(np.intp)
+        above = np.minimum(below + 1, last)
         lower_neighbour = np.take_along_axis(ordered, np.minimum(below, last), -1)
-        upper_neighbour = np.take_along_axis(ordered, np.minimum(below + 1, last), -1)
+        upper_neighbour = np.take_along_axis(ordered, above, -1)
         step = upper_neighbour - lower_neighbour
         ends: Floats = lower_neighbour + step * (position - below)
         return ends.T.reshape(2, *drawn.shape[1:])
@@ -300,7 +315,9 @@ def wilson_interval(hits: int, n: int, name: str = "share") -> Estimate | None:
     low, high = wilson_ends(share, n, NORMAL.inv_cdf(0.975))
     method = "95% Wilson score interval"
     # Rounding must not leave the share outside of its interval.
-    return Estimate(name, share, min(low, share), max(high, share), n, method)
+    low = min(low, share)
+    high = max(high, share)
+    return Estimate(name, share, low, high, n, method)
 
 
 def wilson_ends(share: float, tries: float, z: float) -> tuple[float, float]:
@@ -310,7 +327,8 @@ def wilson_ends(share: float, tries: float, z: float) -> tuple[float, float]:
     """
     added = z * z / tries
     middle = share + added / 2
-    half = sqrt(added * share * (1 - share) + added**2 / 4)
+    variance = added * share * (1 - share) + added**2 / 4
+    half = sqrt(variance)
     low = (middle - half) / (1 + added)
     high = (middle + half) / (1 + added)
     return max(0.0, low), min(1.0, high)

@@ -31,7 +31,8 @@ def chance_beyond(
     beyond = 0
     for first in range(0, n_resamples, chunk):
         size = min(chunk, n_resamples - first)
-        sums = random.exponential(size=(size, len(margins))) @ margins
+        weights = random.exponential(size=(size, len(margins)))
+        sums = weights @ margins
         reached = sums <= 0 if end_is_below else sums >= 0
         beyond += int(reached.sum())
     return beyond / n_resamples

@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
-from math import sqrt
+from math import comb, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -95,7 +95,8 @@ def edges(column: Column) -> tuple[float, ...]:
     if 2 <= len(points) <= _MAX_LABELS:
         middles = [(lower + upper) / 2 for lower, upper in pairwise(points)]
         return column.low, *middles, column.high
-    return tuple(np.linspace(column.low, column.high, _BINS + 1).tolist())
+    equal_bins = np.linspace(column.low, column.high, _BINS + 1)
+    return tuple(equal_bins.tolist())
 
 
 def calibration(
@@ -127,7 +128,8 @@ def calibration(
     def estimate(position: int, name: str, method: str, sizes: tuple[int, int]) -> Estimate | None:
         """Return a number of `statistic`; `sizes` counts its items and texts."""
         items, texts = sizes
-        resampled = Resampled(float(observed[position]), drawn[:, position], items)
+        value = float(observed[position])
+        resampled = Resampled(value, drawn[:, position], items)
         return bootstrap.estimate(name, resampled, texts, method)
 
     all_sizes = (binned.items, binned.texts)
@@ -167,7 +169,8 @@ def _sums_by_bin(values: Floats, ratings: Floats, edges: Sequence[float]) -> _Bi
     judge_values = values[item, system]
     people_values = ratings[item, system]
     position = np.searchsorted(edges[1:-1], judge_values, "right")
-    sums = np.zeros((3, len(values), len(edges) - 1))
+    n_bins = len(edges) - 1
+    sums = np.zeros((3, len(values), n_bins))
     # `sums[…] += …` would add only one of several texts of an item in a bin.
     np.add.at(sums[0], (item, position), 1.0)
     np.add.at(sums[1], (item, position), judge_values)
@@ -261,7 +264,8 @@ def calibrate(table: Table, against: str = "") -> tuple[Calibrated, ...]:
             if _are_other_verdicts(table, column):
                 calibrated.append(Calibrated(column.name, note=_VERDICTS))
                 continue
-            ratings = {s.key: s.human[name] for s in table.samples if name in s.human}
+            rated_texts = [sample for sample in table.samples if name in sample.human]
+            ratings = {sample.key: sample.human[name] for sample in rated_texts}
             calibrated.append(calibrate_column(table, column, name, ratings, against))
     return tuple(calibrated)
 
@@ -270,7 +274,8 @@ def _are_other_verdicts(table: Table, column: Column) -> bool:
     """Return whether people gave verdicts on a criterion whose scale is not that of verdicts."""
     if column.low is None or column.high is None or (column.low, column.high) == (0, 1):
         return False
-    votes = {vote for sample in table.samples for vote in votes_on(sample, criterion(column))}
+    name = criterion(column)
+    votes = {vote for sample in table.samples for vote in votes_on(sample, name)}
     return are_verdicts(votes, column.low, column.high)
 
 
@@ -291,19 +296,14 @@ def calibrate_overall(
             return None
         ratings.append(by_text)
     rated_texts = set(ratings[0]).intersection(*ratings[1:])
-    totals = {
-        text: sum(
-            weights[column.name] * by_text[text]
-            for column, by_text in zip(columns, ratings, strict=True)
-        )
-        for text in rated_texts
-    }
+    totals: dict[Text, float] = {}
+    for text in rated_texts:
+        by_column = zip(columns, ratings, strict=True)
+        totals[text] = sum(weights[column.name] * by_text[text] for column, by_text in by_column)
     (column,) = overall.columns
-    names = [criterion(each) for each in columns]
+    names = {criterion(column) for column in columns}
     # Its rating went into the prompt of at least one of the criteria.
-    withheld = {
-        sample.key for sample in table.samples if any(name in sample.withheld for name in names)
-    }
+    withheld = {sample.key for sample in table.samples if not names.isdisjoint(sample.withheld)}
     return _estimated(overall, column, totals, withheld, against)
 
 
@@ -362,10 +362,12 @@ def powered(
         return Powered(people, people, 0.0, n_others)
     slope = share * scale
     freedom = n - 2 if weight is None else n - 1
-    parts = [_part(ratings - slope * scores, max(1, freedom))]
+    residuals = ratings - slope * scores
+    parts = [_part(residuals, max(1, freedom))]
     if n_others > 1:
         parts.append(_part(slope * others, n_others - 1))
-    value = float(ratings.mean() + slope * (others.mean() - scores.mean()))
+    correction = slope * (others.mean() - scores.mean())
+    value = float(ratings.mean() + correction)
     method = f"PPI++, judge's weight {share:.2f}, {n_others:,} more items judged"
     estimate = _estimate_of_parts(name, value, parts, n, method)
     return Powered(estimate, people, share, n_others)
@@ -389,7 +391,8 @@ def _best_weight(ratings: Floats, scores: Floats, others: Floats, scale: float) 
     if not len(others) or not all_scores.any():
         return 0.0
     n = len(ratings)
-    products = (ratings - ratings.mean()) * (scores - scores.mean()) * scale
+    rating_deviations = ratings - ratings.mean()
+    products = rating_deviations * (scores - scores.mean()) * scale
     covariance = float(products.sum() / (n - 1))
     variance = float(all_scores.var(ddof=1))
     weight = covariance / ((1 + n / len(others)) * variance)
@@ -413,7 +416,8 @@ def _part(values: Floats, free: int) -> _Part:
     deviations = values - values.mean()
     third = 0.0
     if n > 2:
-        third_cumulant = float((deviations**3).sum()) * n / ((n - 1) * (n - 2))
+        cubes = float((deviations**3).sum())
+        third_cumulant = cubes * n / ((n - 1) * (n - 2))
         third = third_cumulant / n**2
     variance = float((deviations**2).sum()) / free / n
     return _Part(variance, third, free)
@@ -425,9 +429,11 @@ def _estimate_of_parts(
     """Return an estimate whose error is the sum of independent parts."""
     variance = sum(part.variance for part in parts)
     if not variance > (_TOLERANCE * value) ** 2:
-        return Estimate(name, value, None, None, n, f"{method}; all ratings are equal: no interval")
+        note = f"{method}; all ratings are equal: no interval"
+        return Estimate(name, value, None, None, n, note)
     # Welch-Satterthwaite degrees of freedom of a sum of variances.
-    free = variance**2 / sum(part.variance**2 / part.free for part in parts)
+    scatter = sum(part.variance**2 / part.free for part in parts)
+    free = variance**2 / scatter
     error = sqrt(variance)
     t = t_quantile(ALPHA / 2, free)
     percent = f"{100 * (1 - ALPHA):g}%"
@@ -435,7 +441,8 @@ def _estimate_of_parts(
         low = value - t * error
         high = value + t * error
         p = t_test(value / error, free)
-        return Estimate(name, value, low, high, n, f"{percent} t interval, {method}", p)
+        note = f"{percent} t interval, {method}"
+        return Estimate(name, value, low, high, n, note, p)
     skewness = sum(part.third for part in parts) / error**3
     low = value - error * unskewed_quantile(t, skewness)
     high = value - error * unskewed_quantile(-t, skewness)
@@ -468,7 +475,8 @@ class _RatedScores:
 
     def mean(self, system: int) -> Powered | None:
         """Return the mean of one system, or None if too few items are rated."""
-        estimate = _powered_if_enough(self.ratings[system], self.scores[system], self.estimate_mean)
+        ratings = self.ratings[system]
+        estimate = _powered_if_enough(ratings, self.scores[system], self.estimate_mean)
         return estimate and replace(estimate, system=self.systems[system])
 
     def difference(self, first: int, second: int) -> Powered | None:
@@ -478,7 +486,8 @@ class _RatedScores:
         estimate = _powered_if_enough(ratings, scores, partial(powered, name="difference"))
         if estimate is None:
             return None
-        return replace(estimate, system=self.systems[first], other=self.systems[second])
+        systems = self.systems
+        return replace(estimate, system=systems[first], other=systems[second])
 
 
 def _powered_if_enough(ratings: Floats, scores: Floats, estimator: MeanEstimator) -> Powered | None:
@@ -487,7 +496,8 @@ def _powered_if_enough(ratings: Floats, scores: Floats, estimator: MeanEstimator
     rated = judged & ~np.isnan(ratings)
     if rated.sum() < MIN_RATED_ITEMS:
         return None
-    return estimator(ratings[rated], scores[rated], scores[judged & ~rated])
+    scores_of_others = scores[judged & ~rated]
+    return estimator(ratings[rated], scores[rated], scores_of_others)
 
 
 def calibrate_column(
@@ -527,10 +537,11 @@ def _estimated(
 
     The scores of `withheld_texts` do not count.
     """
-    ratings = matrix(table.samples, {s.key: rating_by_text.get(s.key) for s in table.samples}).T
-    withheld = matrix(
-        table.samples, {s.key: float(s.key in withheld_texts) for s in table.samples}
-    ).T
+    keys = [sample.key for sample in table.samples]
+    known_ratings = {key: rating_by_text.get(key) for key in keys}
+    ratings = matrix(table.samples, known_ratings).T
+    is_withheld = {key: float(key in withheld_texts) for key in keys}
+    withheld = matrix(table.samples, is_withheld).T
     scores = np.where(withheld > 0, np.nan, table.matrix(column.name))
     data = _RatedScores(table.systems, ratings, scores, estimate_mean or powered)
 
@@ -540,31 +551,35 @@ def _estimated(
         if mean is not None:
             means[system] = mean
     values = np.full((len(table.systems), 1), np.nan)
-    values[list(means), 0] = [mean.estimate.value for mean in means.values()]
+    known_systems = list(means)
+    values[known_systems, 0] = [mean.estimate.value for mean in means.values()]
     order = best_first(values, column.better)
 
     tested = pairs(order, row_of(table.systems, against))
     estimates = [data.difference(first, second) for first, second in tested]
     compared = [difference for difference in estimates if difference is not None]
-    n_tests = len(tested) if against else len(order) * (len(order) - 1) // 2
+    # Beyond `MOST` systems only some pairs are tested, but the best was selected from all of them.
+    n_tests = len(tested) if against else comb(len(order), 2)
     adjusted = holm([difference.estimate.p for difference in compared], n_tests)
-    differences = tuple(
-        replace(difference, adjusted=p) for difference, p in zip(compared, adjusted, strict=True)
-    )
+    with_adjusted = zip(compared, adjusted, strict=True)
+    differences = tuple(replace(difference, adjusted=p) for difference, p in with_adjusted)
 
-    remarks = [_remark_on_missing(data, order, len(tested) - len(differences))]
+    n_missing = len(tested) - len(differences)
+    remarks = [_remark_on_missing(data, order, n_missing)]
     if len(order) > MOST and not against:
         remarks.append(f"more than {MOST} systems: compared with the best one only")
     remarks.append(_remark_on_sample(data, order))
     note = "; ".join(remark for remark in remarks if remark)
     names = [table.systems[row] for row in order]
     decided = [_loser_and_winner(each, column) for each in differences if each.apart]
+    ordered_means = tuple(means[row] for row in order)
+    ranks = tuple(rank_by_means(names, values[order, 0], decided)) if names else ()
     return Calibrated(
         column.name,
-        tuple(means[row] for row in order),
+        ordered_means,
         differences,
         note,
-        ranks=tuple(rank_by_means(names, values[order, 0], decided)) if names else (),
+        ranks=ranks,
         best=leaders(names, names, decided) if differences and not against else (),
         against=against,
     )
@@ -620,7 +635,9 @@ def _rated_items_differ(data: _RatedScores) -> bool:
     other_means = means[(scored_systems > 0) & ~is_rated]
     if min(len(rated_means), len(other_means)) < MIN_RATED_ITEMS:
         return False
-    parts = [_part(rated_means, len(rated_means) - 1), _part(other_means, len(other_means) - 1)]
+    rated_part = _part(rated_means, len(rated_means) - 1)
+    other_part = _part(other_means, len(other_means) - 1)
+    parts = [rated_part, other_part]
     difference = float(rated_means.mean() - other_means.mean())
     p = _estimate_of_parts("difference", difference, parts, len(means), "").p
     return p is not None and p < _UNLIKELY

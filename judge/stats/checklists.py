@@ -72,7 +72,8 @@ class _AnswersOfColumn:
 
     def number(self, question: _Question) -> int:
         """Return how many texts the question was asked about, with or without an answer."""
-        return sum(len(values) for values in self.values[question].values())
+        answers_by_system = self.values[question].values()
+        return sum(map(len, answers_by_system))
 
     def shown_questions(self) -> list[_Question]:
         """Return the common questions, or those about two items or more if they differ by item."""

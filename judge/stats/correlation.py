@@ -177,7 +177,8 @@ class CorrelationWithRatings:
         # Bonferroni: each interval has its part of the error.
         tail = (1 - self._bootstrap.confidence) / max(1, n_intervals or 1)
         bootstrap = replace(self._bootstrap, confidence=1 - tail)
-        known = ~(np.isnan(values) | np.isnan(other_values) | np.isnan(self._ratings))
+        has_both = ~(np.isnan(values) | np.isnan(other_values))
+        known = has_both & ~np.isnan(self._ratings)
         ratings = np.where(known, self._ratings, np.nan)
         pair = paired(values, ratings)
         other_pair = paired(other_values, ratings)
@@ -233,7 +234,8 @@ class CorrelationWithRatings:
         # Columns that differ by rounding only share their resamples.
         cell = (rounded(values).tobytes(), known.tobytes(), key)
         if cell not in self._resampled:
-            statistic = of_pair(values, np.where(known, self._ratings, np.nan), *key)
+            ratings = np.where(known, self._ratings, np.nan)
+            statistic = of_pair(values, ratings, *key)
             self._resampled[cell] = _draw(statistic, known, key, self._bootstrap)
         return self._resampled[cell]
 
@@ -246,7 +248,8 @@ def _with_williams_test(
     test = williams(first, second, r_between, n)
     if test is None:
         return estimate
-    return replace(estimate, p=test.p, test=f"Williams' test, t({n - 3}) = {test.t:.2f}")
+    name = f"Williams' test, t({n - 3}) = {test.t:.2f}"
+    return replace(estimate, p=test.p, test=name)
 
 
 def _draw(statistic: Statistic, known: Bools, key: Key, bootstrap: Bootstrap) -> Resampled:
@@ -285,15 +288,28 @@ def jackknife_interval(value: float, without: Floats, confidence: float) -> Inte
     if n < INTERVAL_ITEMS_OF_JUDGES["all-texts"] or np.isnan(without).any():
         return Interval(None, None, too_few(n))
     deviations = without - without.mean()
-    squares = float((deviations**2).sum()) if np.ptp(without) else 0.0
-    kurtosis = n * float((deviations**4).sum()) / squares**2 if squares else 0.0
+    varies = np.ptp(without) > 0
+    squares = float((deviations**2).sum()) if varies else 0.0
     freedom = n - 1
-    if kurtosis > 1:
-        freedom = max(1, min(n - 1, int(2 * n / (kurtosis - 1)) - 1))
+    if squares:
+        fourth_powers = float((deviations**4).sum())
+        kurtosis = n * fourth_powers / squares**2
+        freedom = _freedom_of_variance(n, kurtosis)
     error = sqrt((n - 1) / n * squares)
     half = t_quantile((1 - confidence) / 2, freedom) * error
     method = f"{100 * confidence:.6g}% t interval, jackknife over items"
-    return Interval(max(-2.0, value - half), min(2.0, value + half), method)
+    # Two coefficients differ by 2 at most.
+    low = max(-2.0, value - half)
+    high = min(2.0, value + half)
+    return Interval(low, high, method)
+
+
+def _freedom_of_variance(n: int, kurtosis: float) -> int:
+    """Return the degrees of freedom of a variance of n values (see `jackknife_interval`)."""
+    if kurtosis <= 1:
+        return n - 1
+    freedom = int(2 * n / (kurtosis - 1)) - 1
+    return max(1, min(n - 1, freedom))
 
 
 def _without_each(values: Floats, ratings: Floats, key: Key) -> Floats:
@@ -303,7 +319,8 @@ def _without_each(values: Floats, ratings: Floats, key: Key) -> Floats:
     step = max(1, _MAX_WEIGHTS // n)
     parts: list[Floats] = []
     for first in range(0, n, step):
-        all_but_one = 1.0 - np.eye(min(step, n - first), n, first)
+        size = min(step, n - first)
+        all_but_one = 1.0 - np.eye(size, n, first)
         parts.append(statistic(all_but_one))
     return np.concatenate(parts)
 
@@ -326,13 +343,16 @@ def williams(r_one: float, r_other: float, between: float, n: int) -> WilliamsTe
         return None
     if r_one == r_other:
         return WilliamsTest(0.0, 1.0)
-    determinant = 1 - r_one**2 - r_other**2 - between**2 + 2 * r_one * r_other * between
+    without_product = 1 - r_one**2 - r_other**2 - between**2
+    determinant = without_product + 2 * r_one * r_other * between
     mean_r = (r_one + r_other) / 2
-    determined = 2 * (n - 1) / (n - 3) * max(determinant, 0.0)
+    scale = 2 * (n - 1) / (n - 3)
+    determined = scale * max(determinant, 0.0)
     spread = determined + mean_r**2 * (1 - between) ** 3
     if not spread > 0:
         return None
-    t = (r_one - r_other) * sqrt((n - 1) * (1 + between) / spread)
+    inverse_variance = (n - 1) * (1 + between) / spread
+    t = (r_one - r_other) * sqrt(inverse_variance)
     return WilliamsTest(t, t_test(t, n - 3))
 
 
@@ -362,8 +382,10 @@ def change_in_agreement(
     """
     old = matrix(rated, before)
     new = matrix(rated, after)
-    ratings = matrix(rated, {sample.key: sample.human[rating] for sample in rated})
-    shared = np.where(np.isnan(old) | np.isnan(new), np.nan, ratings)
+    values = {sample.key: sample.human[rating] for sample in rated}
+    ratings = matrix(rated, values)
+    missing = np.isnan(old) | np.isnan(new)
+    shared = np.where(missing, np.nan, ratings)
     against = CorrelationWithRatings(shared, Bootstrap(seed=seed, confidence=confidence))
     old_correlation = against.correlate(old)
     new_correlation = against.correlate(new)
@@ -372,7 +394,8 @@ def change_in_agreement(
         old_estimate = old_correlation.estimates.get((level, "spearman"))
         new_estimate = new_correlation.estimates.get((level, "spearman"))
         if old_estimate is not None and new_estimate is not None:
-            shifts[level] = Shift(old_estimate, new_estimate, against.change(old, new, level))
+            change = against.change(old, new, level)
+            shifts[level] = Shift(old_estimate, new_estimate, change)
     reasons = [*old_correlation.lacking.values(), *new_correlation.lacking.values()]
     return shifts, reasons[0] if reasons else ""
 
@@ -385,8 +408,10 @@ def rater_correlation(votes: Floats, bootstrap: Bootstrap) -> Correlation:
     """
     voted = ~np.isnan(votes)
     known = np.where(voted, votes, 0.0)
+    sum_of_others = known.sum(axis=0) - known
+    number_of_others = voted.sum(axis=0) - voted
     with np.errstate(invalid="ignore", divide="ignore"):
-        mean_of_others = (known.sum(axis=0) - known) / (voted.sum(axis=0) - voted)
+        mean_of_others = sum_of_others / number_of_others
     pairs = [paired(rater, mean) for rater, mean in zip(votes, mean_of_others, strict=True)]
 
     def drawn(key: Key) -> Resampled:
@@ -524,12 +549,16 @@ def _sample_size(pairs: Sequence[Pair], level: Level) -> int:
         by_item = average([within(*pair, "spearman") for pair in pairs])
         return int((~np.isnan(by_item)).sum())
     known = _complete_texts(pairs)
-    return int(known.sum() if level == "all-texts" else known.any(axis=0).sum())
+    if level == "all-texts":
+        return int(known.sum())
+    in_system = known.any(axis=0)
+    return int(in_system.sum())
 
 
 def _complete_texts(pairs: Sequence[Pair]) -> Bools:
     """Return which texts have both sides of a pair, items × systems."""
-    return np.asarray(~np.isnan([x for x, _ in pairs]).all(axis=0))
+    missing = np.isnan([first for first, _ in pairs])
+    return np.asarray(~missing.all(axis=0))
 
 
 def _reason_undefined(pairs: Sequence[Pair], level: Level) -> str:
@@ -615,11 +644,7 @@ def matrices(table: Table, bootstrap: Bootstrap = DEFAULT) -> tuple[Matrix, ...]
     """
     if table.has_pairs:
         return ()
-    scored = [
-        column
-        for column in table.columns
-        if column.name not in table.corpus_columns and table.column_scores(column.name)
-    ]
+    scored = [column for column in table.columns if _has_values_of_texts(table, column)]
     scored.sort(key=_order_in_matrix)
     names = tuple(column.name for column in scored[:MOST])
     if len(names) < 2:
@@ -627,12 +652,22 @@ def matrices(table: Table, bootstrap: Bootstrap = DEFAULT) -> tuple[Matrix, ...]
     note = ""
     if len(scored) > MOST:
         note = f"the first {MOST} of {len(scored)} columns, criteria before metrics"
-    values = np.stack([rounded(table.matrix(name).T) for name in names])
+    values = np.stack([_values_in_matrix(table, name) for name in names])
     groups = _pairs_on_same_texts(~np.isnan(values))
-    return tuple(
-        _matrix(names, values, groups, (level, coefficient), bootstrap, note=note)
-        for level, coefficient in product(LEVELS, COEFFICIENTS)
-    )
+    keys = product(LEVELS, COEFFICIENTS)
+    return tuple(_matrix(names, values, groups, key, bootstrap, note=note) for key in keys)
+
+
+def _has_values_of_texts(table: Table, column: Column) -> bool:
+    """Return whether any text has a value; corpus columns have values of systems only."""
+    if column.name in table.corpus_columns:
+        return False
+    return bool(table.column_scores(column.name))
+
+
+def _values_in_matrix(table: Table, name: str) -> Floats:
+    """Return the values of a column, items × systems."""
+    return rounded(table.matrix(name).T)
 
 
 def _order_in_matrix(column: Column) -> int:
@@ -653,7 +688,8 @@ def _pairs_on_same_texts(present: Bools) -> list[_PairsOfColumns]:
     groups: dict[bytes, _PairsOfColumns] = {}
     for first, second in combinations_with_replacement(range(len(present)), 2):
         both = present[first] & present[second]
-        groups.setdefault(np.packbits(both).tobytes(), []).append((first, second))
+        texts = np.packbits(both).tobytes()
+        groups.setdefault(texts, []).append((first, second))
     return list(groups.values())
 
 
@@ -669,10 +705,11 @@ def _matrix(
     """Return the coefficients of all pairs of columns at one level."""
     level, coefficient = key
     cells = _cells(values, groups, key, bootstrap)
-    known: Bools = np.asarray((~np.isnan(values)).any(axis=0))
+    has_value = ~np.isnan(values)
+    known: Bools = np.asarray(has_value.any(axis=0))
     empty = _reason_empty(known, level, coefficient)
     diagonal = np.diagonal(cells.values)
-    constant = [name for name, r in zip(names, diagonal, strict=True) if np.isnan(r)]
+    constant = [name for name, value in zip(names, diagonal, strict=True) if np.isnan(value)]
     notes = [note]
     if empty:
         notes.append(empty)
@@ -680,6 +717,8 @@ def _matrix(
         in_items = " in each item" if level == "within-items" else ""
         notes.append(f"all values are equal{in_items}: {', '.join(constant)}")
     interval = _WITHIN_ITEMS if level == "within-items" else str(bootstrap)
+    n = tuple(tuple(row) for row in cells.n.tolist())
+    all_notes = "; ".join(part for part in notes if part)
     return Matrix(
         level,
         coefficient,
@@ -687,9 +726,9 @@ def _matrix(
         values=_none_for_nan(cells.values),
         low=_none_for_nan(cells.low),
         high=_none_for_nan(cells.high),
-        n=tuple(tuple(row) for row in cells.n.tolist()),
+        n=n,
         method=f"{NAMES[coefficient]} {OVER[level]}; {interval}",
-        note="; ".join(part for part in notes if part),
+        note=all_notes,
     )
 
 
@@ -710,20 +749,24 @@ class _CellsOfColumns:
     high: Floats
     n: Ints
 
+    @classmethod
+    def empty(cls, n_columns: int) -> _CellsOfColumns:
+        """Return cells without values."""
+        shape = (n_columns, n_columns)
+        values = np.full(shape, np.nan)
+        n = np.zeros(shape, dtype=np.intp)
+        return cls(values, low=values.copy(), high=values.copy(), n=n)
+
 
 def _cells(
     values: Floats, groups: Sequence[_PairsOfColumns], key: Key, bootstrap: Bootstrap
 ) -> _CellsOfColumns:
     """Return the coefficients of all pairs of columns."""
-    shape = (len(values), len(values))
-    cells = _CellsOfColumns(
-        values=np.full(shape, np.nan),
-        low=np.full(shape, np.nan),
-        high=np.full(shape, np.nan),
-        n=np.zeros(shape, dtype=np.intp),
-    )
+    cells = _CellsOfColumns.empty(len(values))
     for pairs in groups:
-        known: Bools = np.asarray(~np.isnan(values[list(pairs[0])]).any(axis=0))
+        # All pairs of a group have the same texts, so the first stands for all.
+        first_pair = values[list(pairs[0])]
+        known: Bools = np.asarray(~np.isnan(first_pair).any(axis=0))
         if _reason_empty(known, *key):
             continue
         used, positions = np.unique(pairs, return_inverse=True)
@@ -762,7 +805,8 @@ def _within_items_of_group(
     bootstrap: Bootstrap,
 ) -> _CellsOfPairs:
     """Return means over items of the coefficients of pairs of columns within items."""
-    by_item = between(columns, coefficient)[:, pairs[:, 0], pairs[:, 1]]
+    first, second = pairs.T
+    by_item = between(columns, coefficient)[:, first, second]
     low = np.full(len(pairs), np.nan)
     high = np.full(len(pairs), np.nan)
     for index in differ:
@@ -770,7 +814,8 @@ def _within_items_of_group(
         if estimate is not None and estimate.low is not None and estimate.high is not None:
             low[index] = estimate.low
             high[index] = estimate.high
-    return _CellsOfPairs(average(by_item), low, high, (~np.isnan(by_item)).sum(axis=0))
+    n = (~np.isnan(by_item)).sum(axis=0)
+    return _CellsOfPairs(average(by_item), low, high, n)
 
 
 def _over_texts_of_group(
@@ -785,7 +830,8 @@ def _over_texts_of_group(
     high = np.full(len(pairs), np.nan)
     n_items = int(known.any(axis=1).sum())
     if level == "all-texts" and n_items >= INTERVAL_ITEMS[level]:
-        low[differ], high[differ] = bootstrap.interval(drawn[:, differ], n_items)
+        ends = bootstrap.interval(drawn[:, differ], n_items)
+        low[differ], high[differ] = ends
     n = known.sum() if level == "all-texts" else known.any(axis=0).sum()
     return _CellsOfPairs(observed, low, high, np.asarray(n))
 

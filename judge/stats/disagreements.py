@@ -134,28 +134,33 @@ def disagreements(
             continue
         # Whether people used another scale shows in all of their ratings, also of texts that the
         # judge failed to score.
-        same_scale = [
-            sample
-            for sample in on_same_scale(column, judge.criterion, rated)
-            if sample.key in judge.values
-        ]
+        comparable = on_same_scale(column, judge.criterion, rated)
+        same_scale = [sample for sample in comparable if sample.key in judge.values]
         gaps = [_gap(judge, sample, comments) for sample in same_scale]
         # Tied gaps keep the order of the data.
-        gaps.sort(key=lambda gap: -round(abs(gap.size), _DIGITS))
+        gaps.sort(key=_by_size)
         higher = [gap for gap in gaps if round(gap.size, _DIGITS) > 0]
         lower = [gap for gap in gaps if round(gap.size, _DIGITS) < 0]
+        confusion = _confusion(judge, column, same_scale) if same_scale else None
+        rows = tuple(_raters(judge, column, texts, same_scale, bootstrap))
+        named = any(sample.raters.get(judge.criterion) for sample in texts)
         disagreement = Disagreements(
             judge.criterion,
             judge.name,
             column,
             higher=tuple(higher[:_MOST_GAPS]),
             lower=tuple(lower[:_MOST_GAPS]),
-            confusion=_confusion(judge, column, same_scale) if same_scale else None,
-            raters=tuple(_raters(judge, column, texts, same_scale, bootstrap)),
-            named=any(sample.raters.get(judge.criterion) for sample in texts),
+            confusion=confusion,
+            raters=rows,
+            named=named,
         )
         compared.append(disagreement)
     return tuple(compared)
+
+
+def _by_size(gap: Gap) -> float:
+    """Sort the largest gaps first, whatever their sign."""
+    return -round(abs(gap.size), _DIGITS)
 
 
 _Comments = Mapping[tuple[str, str, str], Mapping[str, str]]
@@ -176,18 +181,19 @@ def _gap(judge: RatedColumn, sample: Sample, comments: _Comments) -> Gap:
     """Return the judge's and people's scores of a text."""
     name = judge.criterion
     score = judge.scores[sample.key]
-    votes = tuple((rater, vote) for rater, vote in named_votes(sample, name) if vote is not None)
+    given_votes = [(rater, vote) for rater, vote in named_votes(sample, name) if vote is not None]
     # The sheet may call the criterion `fluency_5` by its base name, `fluency`.
     own_comments = comments.get((*sample.key, name))
     base_comments = comments.get((*sample.key, base_name(name)))
+    provenance = score.provenance
     return Gap(
         sample.item,
         sample.system,
         judge=score.value,
         people=sample.human[name],
-        ratings=votes,
-        reason=score.provenance.reason or "",
-        quote=score.provenance.quote or "",
+        ratings=tuple(given_votes),
+        reason=provenance.reason or "",
+        quote=provenance.quote or "",
         output=sample.output,
         comments=own_comments or base_comments or {},
     )
@@ -201,7 +207,8 @@ def on_same_scale(column: Column, name: str, samples: Sequence[Sample]) -> list[
     low, high = column.low, column.high
     if low is None or high is None or not low < high:
         return []
-    return [sample for sample in on_scale(samples, name, low, high) if name in sample.human]
+    usable = on_scale(samples, name, low, high)
+    return [sample for sample in usable if name in sample.human]
 
 
 def _confusion(judge: RatedColumn, column: Column, texts: Sequence[Sample]) -> Confusion | None:
@@ -220,7 +227,8 @@ def _confusion(judge: RatedColumn, column: Column, texts: Sequence[Sample]) -> C
         for vote in votes_on(sample, judge.criterion):
             people_level = bisect_right(middles, vote)
             counts[people_level][judge_level] += 1
-    return Confusion(tuple(labels), tuple(tuple(row) for row in counts))
+    rows = tuple(tuple(row) for row in counts)
+    return Confusion(tuple(labels), rows)
 
 
 def _raters(
@@ -235,7 +243,8 @@ def _raters(
     There is nothing to yield for fewer than two raters.
     """
     votes = votes_of(texts, judge.criterion)
-    numbers = (~np.isnan(votes.values)).sum(axis=(1, 2)).tolist()
+    is_rated = ~np.isnan(votes.values)
+    numbers = is_rated.sum(axis=(1, 2)).tolist()
     texts_of_rater = dict(zip(votes.names, numbers, strict=True))
     ratings_of_rater = dict(zip(votes.names, votes.values, strict=True))
     raters = [name for name in votes.names if texts_of_rater[name]]

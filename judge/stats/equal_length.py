@@ -65,9 +65,9 @@ def win_rates(
         high: float | None = None
         if n_items[name] >= _MIN_ITEMS:
             low, high = rate_ends[:, index].tolist()
-        estimates[name] = Estimate(
-            "win rate at equal length", float(rates[index]), low, high, n_items[name], method
-        )
+        rate = float(rates[index])
+        n = n_items[name]
+        estimates[name] = Estimate("win rate at equal length", rate, low, high, n, method)
     return estimates
 
 
@@ -107,13 +107,16 @@ def _pairs_with_half_ties(
 ) -> _Pairs:
     index_by_system = {name: index for index, name in enumerate(names)}
     own_systems = [index_by_system[name] for name in systems]
-    system = np.array([*own_systems, *range(len(names)), *range(len(names))])
+    every_system = range(len(names))
+    system = np.array([*own_systems, *every_system, *every_system])
     difference = np.array(longer, dtype=np.float64)
     length = np.tanh(difference / difference.std())
     # 1 and −1 are the limits of tanh: a far longer and a far shorter text.
-    x = np.concatenate([length, np.ones(len(names)), -np.ones(len(names))])
+    longest = np.ones(len(names))
+    x = np.concatenate([length, longest, -longest])
     half_ties = np.full(2 * len(names), 0.5)
-    y = np.concatenate([np.array(preferences, dtype=np.float64), half_ties])
+    observed = np.array(preferences, dtype=np.float64)
+    y = np.concatenate([observed, half_ties])
     return _Pairs(system, x, y, half_ties)
 
 
@@ -143,17 +146,21 @@ def _fit(pairs: _Pairs, pair_weights: Floats, start: Floats) -> Floats:
     n_systems = len(start) - 1
     parameters = start.copy()
     for _ in range(_MAX_STEPS):
-        p = _probability(parameters[1 + system] + parameters[0] * x)
+        odds = parameters[1 + system] + parameters[0] * x
+        p = _probability(odds)
         error = weights * (pairs.y - p)
         curvature = weights * p * (1 - p)
         gradient = np.bincount(system, error, n_systems)
         diagonal = np.bincount(system, curvature, n_systems)
         mixed = np.bincount(system, curvature * x, n_systems)
         # The Schur complement of the systems' block leaves one equation for the slope.
-        slope_gradient = (error * x).sum() - (mixed * gradient / diagonal).sum()
-        slope_curvature = (curvature * x * x).sum() - (mixed**2 / diagonal).sum()
+        own_gradient = (mixed * gradient / diagonal).sum()
+        own_curvature = (mixed**2 / diagonal).sum()
+        slope_gradient = (error * x).sum() - own_gradient
+        slope_curvature = (curvature * x * x).sum() - own_curvature
         slope = slope_gradient / slope_curvature
-        step = np.concatenate([[slope], (gradient - mixed * slope) / diagonal])
+        steps_of_systems = (gradient - mixed * slope) / diagonal
+        step = np.concatenate([[slope], steps_of_systems])
         parameters += np.clip(step, -_LARGEST_STEP, _LARGEST_STEP)
         if np.abs(step).max() < _TOLERANCE:
             break

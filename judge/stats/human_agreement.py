@@ -164,7 +164,8 @@ class RatedColumn:
 
 def column_from_table(column: Column, table: Table, name: str) -> RatedColumn:
     """Return a column of a run under this name."""
-    return column_from_metric(column, (*table.column_scores(column.name), *table.failures), name)
+    rows: list[Score | Failure] = [*table.column_scores(column.name), *table.failures]
+    return column_from_metric(column, rows, name)
 
 
 def column_from_metric(column: Column, rows: Iterable[Score | Failure], name: str) -> RatedColumn:
@@ -179,7 +180,8 @@ def column_from_metric(column: Column, rows: Iterable[Score | Failure], name: st
 
 def rated_names(samples: Iterable[Sample]) -> tuple[str, ...]:
     """Return the names of people's ratings, in the order of the texts."""
-    return tuple(dict.fromkeys(name for sample in samples for name in sample.human))
+    names = dict.fromkeys(name for sample in samples for name in sample.human)
+    return tuple(names)
 
 
 def did_you_mean(ratings: Iterable[str], criteria: Collection[str]) -> str:
@@ -210,10 +212,9 @@ def unknown_criteria(
     fix = f"{example} names the ratings of a criterion."
     if sheet:
         fix = f"Rename them in {fspath(sheet)}."
-    return (
-        f"People rated {', '.join(names)}, but the run judged {', '.join(criteria)}, so no judge "
-        f"is compared with them.{did_you_mean(names, criteria)} {fix}"
-    )
+    contrast = f"People rated {', '.join(names)}, but the run judged {', '.join(criteria)}"
+    suggestion = did_you_mean(names, criteria)
+    return f"{contrast}, so no judge is compared with them.{suggestion} {fix}"
 
 
 # Papers on summaries compare sentence by sentence. `ROUGE-L` is the heading of rougeL, which does
@@ -230,12 +231,15 @@ def baselines_without_judge(
     else it is measured if `measure` is true: the stemmed F, averaged over references.
     """
     tokenizers = {sample.output: text.tokenizer_for([sample.output]) for sample in samples}
-    lengths = {s.key: float(len(text.words(tokenizers[s.output])(s.output))) for s in samples}
-    names = "+".join(sorted({text.signature(name) for name in tokenizers.values()}))
+    lengths: dict[tuple[str, str], float] = {}
+    for sample in samples:
+        words_of = text.words(tokenizers[sample.output])
+        lengths[sample.key] = float(len(words_of(sample.output)))
+    signatures = {text.signature(name) for name in tokenizers.values()}
+    names = "+".join(sorted(signatures))
     metrics = [column for column in table.columns if column.kind == "metric"]
-    columns: list[RatedColumn] = [
-        _metric_column(column, table) for column in metrics if column.signature.is_external
-    ]
+    external = [column for column in metrics if column.signature.is_external]
+    columns = [_metric_column(column, table) for column in external]
     # Whether people prefer long or short texts depends on the data.
     signature = Signature("words", f"tok={names}", f"judge {__version__}")
     columns.append(RatedColumn("length", signature, lengths, directed=False))
@@ -273,7 +277,8 @@ def _same_direction(
     If lower is better on the criterion, people's low ratings are the good ones. Baselines without a
     better direction stay as they are.
     """
-    lower_is_better = any(judge.scale and judge.scale.better == "lower" for judge in judges)
+    scales = [judge.scale for judge in judges if judge.scale]
+    lower_is_better = any(scale.better == "lower" for scale in scales)
     if not lower_is_better:
         return list(baselines)
     return [_reversed(baseline) if baseline.directed else baseline for baseline in baselines]
@@ -291,9 +296,8 @@ def _rouge_columns(table: Table, samples: Sequence[Sample], *, measure: bool) ->
         return []
     rouge = plugins.load("metrics", "rouge")(types=list(_ROUGE), multi="mean")
     scored = parallel.score_in_parallel(rouge, samples)
-    return [
-        column_from_metric(column, scored.rows, _ROUGE[column.name]) for column in scored.columns
-    ]
+    rows = scored.rows
+    return [column_from_metric(column, rows, _ROUGE[column.name]) for column in scored.columns]
 
 
 _FEWEST = 10  # items that a baseline needs, if the judges have as many
@@ -319,17 +323,19 @@ def people(
     raters a table, to which `sheet`, the file of the ratings, adds repeated ratings. Raises
     DataError for a rating that a judge's criterion has seen.
     """
-    ledger.check(table.samples, ledger.seen_by(judge.scale for judge in judges if judge.scale))
+    scales = [judge.scale for judge in judges if judge.scale]
+    ledger.check(table.samples, ledger.seen_by(scales))
     samples = [sample for sample in table.samples if sample.human]
     baselines = baselines_without_judge(table, samples, measure=measure)
     compared: list[Rated] = []
     for name in rated_names(samples):
         judges_on_name = [judge for judge in judges if judge.criterion == name]
+        directed_baselines = _same_direction(baselines, judges_on_name)
         rated = _rated(
             name,
             samples,
             judges_on_name,
-            _same_direction(baselines, judges_on_name),
+            directed_baselines,
             bootstrap,
             epsilon=epsilon,
             compare_all=measure,
@@ -414,11 +420,12 @@ def _rated(
     differences = _differences(judged, measured, baseline_rows, against)
     behind: dict[tuple[str, Level], Estimate] = {}
     if compare_all:
-        behind = _behind_the_best([*judged, *measured], [*judge_rows, *baseline_rows], against)
-    compared_rows = [
-        _compared(column, row, values, texts, bootstrap, epsilon=epsilon)
-        for (column, values), row in zip(judged, judge_rows, strict=True)
-    ]
+        measured_columns = [*judged, *measured]
+        behind = _behind_the_best(measured_columns, [*judge_rows, *baseline_rows], against)
+    compared_rows: list[Row] = []
+    for (column, values), row in zip(judged, judge_rows, strict=True):
+        compared = _compared(column, row, values, texts, bootstrap, epsilon=epsilon)
+        compared_rows.append(compared)
     return Rated(
         name,
         len(texts),
@@ -443,13 +450,9 @@ def _row(
     against: CorrelationWithRatings,
 ) -> Row:
     """Correlate one column with the ratings."""
-    return Row(
-        column.name,
-        kind,
-        str(column.signature),
-        against.correlate(values),
-        failed=_failed(column, texts, values, ratings),
-    )
+    correlation = against.correlate(values)
+    failed = _failed(column, texts, values, ratings)
+    return Row(column.name, kind, str(column.signature), correlation, failed=failed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -506,8 +509,9 @@ def _behind_the_best(
         for name, values in values_by_name.items():
             if name == best:
                 continue
+            n_compared = len(correlations) - 1
             difference = against.difference(
-                values_by_name[best], values, level, n_intervals=len(correlations) - 1
+                values_by_name[best], values, level, n_intervals=n_compared
             )
             if difference is not None:
                 behind[name, level] = difference
@@ -541,7 +545,8 @@ def _compare_judges(
 
 def _holm_of_williams(compared: Sequence[Versus]) -> list[Versus]:
     """Correct the p of Williams' tests for their number."""
-    adjusted = holm([versus.pearson.p if versus.pearson else None for versus in compared])
+    p_values = [versus.pearson.p if versus.pearson else None for versus in compared]
+    adjusted = holm(p_values)
     corrected: list[Versus] = []
     for versus, p in zip(compared, adjusted, strict=True):
         pearson = versus.pearson
@@ -556,7 +561,8 @@ def _failed(
     column: RatedColumn, texts: Sequence[Sample], values: Floats, ratings: Floats
 ) -> FailedJudgments | None:
     """Compare people's ratings of the failed and of the scored texts."""
-    has_failure = ~np.isnan(matrix(texts, dict.fromkeys(column.failed, 0.0)))
+    failures = matrix(texts, dict.fromkeys(column.failed, 0.0))
+    has_failure = ~np.isnan(failures)
     missing = np.isnan(values) & has_failure
     if not missing.any():
         return None
@@ -567,12 +573,11 @@ def _failed(
     if scored.any():
         p = _p_of_failures(missing, judged, ratings)
         scored_ratings = float(ratings[scored].mean())
+    n_failed = int(missing.sum())
+    n_judged = int(judged.sum())
+    failed_ratings = float(ratings[missing].mean())
     return FailedJudgments(
-        n=int(missing.sum()),
-        of=int(judged.sum()),
-        ratings=float(ratings[missing].mean()),
-        scored_ratings=scored_ratings,
-        p=p,
+        n=n_failed, of=n_judged, ratings=failed_ratings, scored_ratings=scored_ratings, p=p
     )
 
 
@@ -584,7 +589,8 @@ def _p_of_failures(missing: Bools, judged: Bools, ratings: Floats) -> float | No
     failed_deviation = missing - missing[judged].mean()
     rating_deviation = ratings - ratings[judged].mean()
     products = np.where(judged, failed_deviation * rating_deviation, 0.0)
-    by_item = np.where(judged.any(axis=1), products.sum(axis=1), np.nan)
+    sums = products.sum(axis=1)
+    by_item = np.where(judged.any(axis=1), sums, np.nan)
     p = float(sign_flip(by_item[None], seed=0).p[0])
     return None if np.isnan(p) else p
 
@@ -614,8 +620,10 @@ def _too_few_items(baseline: Floats, judges: Sequence[Floats], ratings: Floats) 
 def _count_items(values: Floats, ratings: Floats, level: Level) -> int:
     """Return the number of items that can be compared at this level."""
     if level == "within-items":
-        return int((~np.isnan(within(*paired(values, ratings), "spearman"))).sum())
-    return int((~np.isnan(values) & ~np.isnan(ratings)).any(axis=1).sum())
+        by_item = within(*paired(values, ratings), "spearman")
+        return int((~np.isnan(by_item)).sum())
+    has_both = ~np.isnan(values) & ~np.isnan(ratings)
+    return int(has_both.any(axis=1).sum())
 
 
 def _compared(
@@ -634,7 +642,8 @@ def _compared(
     if scale is None or scale.low is None or scale.high is None or not scale.low < scale.high:
         return replace(row, no_calibration="its column has no scale")
     usable = on_scale(texts, name, scale.low, scale.high)
-    human = {sample.key: sample.human[name] for sample in usable if name in sample.human}
+    rated = [sample for sample in usable if name in sample.human]
+    human = {sample.key: sample.human[name] for sample in rated}
     ratings = matrix(texts, human)
     if np.isnan(ratings).all():
         means = [sample.human[name] for sample in texts]
@@ -679,7 +688,8 @@ def _agreement(
     if not points:
         return alpha
     kappa = agree(_nearest(both, points), _KAPPA, bootstrap)
-    return Agreement({**alpha.estimates, **kappa.estimates}, {**alpha.lacking, **kappa.lacking})
+    estimates = {**alpha.estimates, **kappa.estimates}
+    return Agreement(estimates, {**alpha.lacking, **kappa.lacking})
 
 
 def _exact_agreement(values: Floats, ratings: Floats, points: Sequence[float]) -> Estimate | None:
@@ -695,7 +705,8 @@ def _nearest(values: Floats, points: Sequence[float]) -> Floats:
     """Round values to the nearest of these ascending points; half way is rounded up."""
     levels_of_scale = np.asarray(points)
     middles = (levels_of_scale[1:] + levels_of_scale[:-1]) / 2
-    nearest = np.searchsorted(middles, values, "right").clip(max=len(points) - 1)
+    position = np.searchsorted(middles, values, "right")
+    nearest = position.clip(max=len(points) - 1)
     return np.where(np.isnan(values), np.nan, levels_of_scale[nearest])
 
 
@@ -706,11 +717,6 @@ def _rater_row(votes: Votes, bootstrap: Bootstrap) -> tuple[Row | None, str]:
         shortage = "no text with ratings by two raters" if votes.names else "one rating per text"
         example = '"human": {"relevance": [4, 5, 3]}'
         return None, f"the data have {shortage}; write every rating, as in {example}"
-    row = Row(
-        "rater",
-        "rater",
-        f"{len(votes.names)} raters",
-        rater_correlation(votes.values, bootstrap),
-        agree(votes.values, bootstrap=bootstrap),
-    )
-    return row, ""
+    correlation = rater_correlation(votes.values, bootstrap)
+    agreement = agree(votes.values, bootstrap=bootstrap)
+    return Row("rater", "rater", f"{len(votes.names)} raters", correlation, agreement), ""

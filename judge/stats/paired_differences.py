@@ -50,27 +50,32 @@ def sign_flip(differences: Floats, *, n_resamples: int = 10_000, seed: int = 0) 
     p = np.empty(len(scaled))
     p[exact] = _exact_p(scaled[exact])
     if not exact.all():
-        p[~exact] = _drawn_p(scaled[~exact], n_resamples, seed)
-    p[(~np.isnan(differences)).sum(axis=1) < 2] = np.nan
+        drawn = ~exact
+        p[drawn] = _drawn_p(scaled[drawn], n_resamples, seed)
+    number_known = (~np.isnan(differences)).sum(axis=1)
+    p[number_known < 2] = np.nan
     return SignFlips(p, exact)
 
 
 def _exact_p(rows: Floats) -> Floats:
     """Return p from all flips of rows with at most `EXACT` nonzero differences."""
     observed = np.abs(rows.sum(axis=1))
-    nonzero_first = np.argsort(rows == 0, axis=1, kind="stable")[:, :EXACT]
-    nonzero = np.take_along_axis(rows, nonzero_first, axis=1)
+    zeros_last = np.argsort(rows == 0, axis=1, kind="stable")
+    nonzero = np.take_along_axis(rows, zeros_last[:, :EXACT], axis=1)
     # One sign stays fixed: the other half of the flips mirrors this one.
     size = nonzero.shape[1]
     n_resamples = 2 ** max(0, size - 1)
-    is_negative = np.arange(n_resamples)[:, None] >> np.arange(size) & 1
+    # Bit k of the number of a flip is the sign of difference k.
+    numbers = np.arange(n_resamples)[:, None]
+    is_negative = numbers >> np.arange(size) & 1
     signs = 1.0 - 2.0 * is_negative
     p = np.empty(len(rows))
     step = max(1, _MAX_NUMBERS // len(signs))
     for first in range(0, len(rows), step):
         here = slice(first, first + step)
         sums = np.abs(nonzero[here] @ signs.T)
-        p[here] = (sums >= observed[here, None] - _TOLERANCE).mean(axis=1)
+        is_extreme = sums >= observed[here, None] - _TOLERANCE
+        p[here] = is_extreme.mean(axis=1)
     return p
 
 
@@ -78,7 +83,8 @@ def _drawn_p(rows: Floats, n_resamples: int, seed: int) -> Floats:
     """Return p from drawn flips, the same for all rows."""
     random = np.random.default_rng(seed)
     items_by_row = rows.T.astype(np.float32)
-    limits = (np.abs(rows.sum(axis=1)) - _SINGLE_TOLERANCE).astype(np.float32)
+    observed = np.abs(rows.sum(axis=1))
+    limits = (observed - _SINGLE_TOLERANCE).astype(np.float32)
     n_extreme = np.zeros(len(limits))
     step = max(1, _MAX_NUMBERS // max(items_by_row.shape))
     for first in range(0, n_resamples, step):
@@ -98,7 +104,8 @@ def holm(p: Sequence[float | None], n_tests: int = 0) -> list[float | None]:
     None. `n_tests` is the number of tests from which these were selected by looking at the data, if
     larger.
     """
-    tested = sorted((value, index) for index, value in enumerate(p) if value is not None)
+    indexed = [(value, index) for index, value in enumerate(p) if value is not None]
+    tested = sorted(indexed)
     n_tests = max(n_tests, len(tested))
     adjusted: list[float | None] = [None] * len(p)
     highest = 0.0
@@ -147,7 +154,8 @@ def mean_difference(differences: Floats, confidence: float) -> Estimate:
     if n < MIN_INTERVAL_ITEMS:
         return Estimate("difference", mean, None, None, n, too_few(n))
     t = t_quantile((1 - confidence) / 2, n - 1)
-    half = t * float(differences.std(ddof=1)) / sqrt(n)
+    deviation = float(differences.std(ddof=1))
+    half = t * deviation / sqrt(n)
     method = f"{100 * confidence:g}% t interval over items"
     return Estimate("difference", mean, mean - half, mean + half, n, method)
 
@@ -207,7 +215,8 @@ def partly_scored(values: Floats) -> set[int]:
     """Return the rows with values for less than half of the items that any row has a value for."""
     known = ~np.isnan(values)
     items = int(known.any(axis=0).sum())
-    return {row for row, number in enumerate(known.sum(axis=1).tolist()) if 2 * number < items}
+    items_of_row = known.sum(axis=1).tolist()
+    return {row for row, number in enumerate(items_of_row) if 2 * number < items}
 
 
 def pairs(
@@ -225,7 +234,8 @@ def pairs(
         return [(row, against) for row in order if row != against]
     if len(order) <= MOST:
         return list(combinations(order, 2))
-    first = next((row for row in order if row not in partly), order[0])
+    mostly_scored = [row for row in order if row not in partly]
+    first = mostly_scored[0] if mostly_scored else order[0]
     return [(first, second) for second in order if second != first]
 
 
@@ -247,5 +257,6 @@ def differences(values: Floats, compared: Sequence[Pair]) -> Floats:
     """
     first = [row for row, _ in compared]
     second = [row for _, row in compared]
-    rows: Floats = np.round(values[first] - values[second], PLACES)
+    paired = values[first] - values[second]
+    rows: Floats = np.round(paired, PLACES)
     return rows

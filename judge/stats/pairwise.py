@@ -200,16 +200,24 @@ class _Sides:
     @classmethod
     def from_rows(cls, systems: tuple[str, ...], rows: Sequence[_Side], incomplete: int) -> _Sides:
         """Return the rows as arrays."""
+        item = np.array([row.item for row in rows], dtype=np.intp)
+        system = np.array([row.system for row in rows], dtype=np.intp)
+        opponent = np.array([row.opponent for row in rows], dtype=np.intp)
+        preferences = np.array([row.p for row in rows], dtype=np.float64)
+        tied = np.array([row.tied for row in rows], dtype=np.bool_)
+        flipped = np.array([row.flipped for row in rows], dtype=np.float64)
+        first = np.array([row.first for row in rows], dtype=np.float64)
+        longer = np.array([row.longer for row in rows], dtype=np.float64)
         return cls(
             systems,
-            item=np.array([row.item for row in rows], dtype=np.intp),
-            system=np.array([row.system for row in rows], dtype=np.intp),
-            opponent=np.array([row.opponent for row in rows], dtype=np.intp),
-            p=np.array([row.p for row in rows], dtype=np.float64),
-            tied=np.array([row.tied for row in rows], dtype=np.bool_),
-            flipped=np.array([row.flipped for row in rows], dtype=np.float64),
-            first=np.array([row.first for row in rows], dtype=np.float64),
-            longer=np.array([row.longer for row in rows], dtype=np.float64),
+            item=item,
+            system=system,
+            opponent=opponent,
+            p=preferences,
+            tied=tied,
+            flipped=flipped,
+            first=first,
+            longer=longer,
             incomplete=incomplete,
         )
 
@@ -217,7 +225,8 @@ class _Sides:
         """Return the sum of one value per side, systems × opponents."""
         size = len(self.systems)
         cell = self.system * size + self.opponent
-        sums: Floats = np.bincount(cell, values, size * size).astype(np.float64)
+        totals = np.bincount(cell, values, size * size)
+        sums: Floats = totals.astype(np.float64)
         return sums.reshape(size, size)
 
     def by_item(self, chosen: Bools) -> Floats:
@@ -249,8 +258,9 @@ class _Side(NamedTuple):
 
     def mirrored(self) -> _Side:
         """Return the pair from the opponent's side."""
+        complement = 1 - self.p
         return self._replace(
-            system=self.opponent, opponent=self.system, p=1 - self.p, longer=-self.longer
+            system=self.opponent, opponent=self.system, p=complement, longer=-self.longer
         )
 
 
@@ -322,25 +332,30 @@ def _ranking(
         return groups[standing.system], -score
 
     standings.sort(key=best_first)
-    in_data = np.array([systems.index(name) for name in sides.systems], dtype=np.intp)
+    # The ranking shows its systems in the order of the data, which may have more of them.
+    positions = [systems.index(name) for name in sides.systems]
+    in_data = np.ix_(positions, positions)
     number_in_data = np.zeros((len(systems), len(systems)))
-    number_in_data[in_data[:, None], in_data] = number
+    number_in_data[in_data] = number
     preferred_in_data = np.zeros((len(systems), len(systems)))
-    preferred_in_data[in_data[:, None], in_data] = preferred
+    preferred_in_data[in_data] = preferred
     mean_of_first = _mean(sides.first)
     has_interval = any(standing.low is not None for standing in standings)
     without_interval = f"fewer than {MIN_INTERVAL_ITEMS} items: too few for an interval"
+    bias = None if mean_of_first is None else mean_of_first - TIE
+    n = tuple(tuple(int(count) for count in row) for row in number_in_data.tolist())
+    win_rate = _quotients(preferred_in_data, number_in_data)
     return Ranking(
         column,
         systems,
         tuple(standings),
-        win_rate=_quotients(preferred_in_data, number_in_data),
-        n=tuple(tuple(int(count) for count in row) for row in number_in_data.tolist()),
+        win_rate=win_rate,
+        n=n,
         pairs=len(sides.p) // 2,
         incomplete=sides.incomplete,
         failed=failed,
         flip_rate=_mean(sides.flipped),
-        position_bias=None if mean_of_first is None else mean_of_first - TIE,
+        position_bias=bias,
         method=_METHOD if has_interval else without_interval,
         note=strengths.note,
         by_strength=by_strength,
@@ -355,13 +370,10 @@ def _standings(
     """Return the systems' results in the order of the data."""
     p_values = _p_values_against(sides, against)
     met = sides.against(against)
-    equal_length = win_rates(
-        sides.item[met].tolist(),
-        [sides.systems[index] for index in sides.system[met]],
-        sides.p[met].tolist(),
-        sides.longer[met].tolist(),
-        seed,
-    )
+    systems_met = [sides.systems[index] for index in sides.system[met]]
+    items_met = sides.item[met].tolist()
+    preferences = sides.p[met].tolist()
+    equal_length = win_rates(items_met, systems_met, preferences, sides.longer[met].tolist(), seed)
     standings: list[Standing] = []
     for index, name in enumerate(sides.systems):
         standing = _standing(sides, index, column, strengths)
@@ -375,7 +387,8 @@ def _p_values_against(sides: _Sides, against: str) -> dict[str, float | None]:
     if against not in sides.systems:
         return {}
     opponents = [name for name in sides.systems if name != against]
-    differences = _preferences(sides, [(name, against) for name in opponents]) - TIE
+    pairs_with_against = [(name, against) for name in opponents]
+    differences = _preferences(sides, pairs_with_against) - TIE
     # With fewer flips no p could be significant after Holm's correction.
     n_resamples = max(10_000, ceil(2 * len(opponents) / ALPHA))
     estimates = mean_differences(differences, n_resamples=n_resamples)
@@ -388,7 +401,8 @@ def _quotients(sums: Floats, number: Floats) -> tuple[tuple[float | None, ...], 
     rows: list[tuple[float | None, ...]] = []
     for sums_of_row, numbers_of_row in zip(sums.tolist(), number.tolist(), strict=True):
         cells = zip(sums_of_row, numbers_of_row, strict=True)
-        rows.append(tuple(total / count if count else None for total, count in cells))
+        quotients = [total / count if count else None for total, count in cells]
+        rows.append(tuple(quotients))
     return tuple(rows)
 
 
@@ -396,7 +410,8 @@ def _names_by_group(
     standings: Sequence[Standing], groups: Mapping[str, int]
 ) -> tuple[tuple[str, ...], ...]:
     """Return the systems of each group, in the order of the standings."""
-    names: dict[int, list[str]] = {group: [] for group in sorted(set(groups.values()))}
+    groups_in_order = sorted(set(groups.values()))
+    names: dict[int, list[str]] = {group: [] for group in groups_in_order}
     for standing in standings:
         names[groups[standing.system]].append(standing.system)
     return tuple(tuple(group) for group in names.values())
@@ -443,7 +458,8 @@ def complete_pairs(
     answers_by_pair: dict[tuple[str, str, str], Answers] = {}
     for row in rows:
         swapped = position[row.system] > position[row.opponent]
-        earlier, later = (row.opponent, row.system) if swapped else (row.system, row.opponent)
+        earlier = row.opponent if swapped else row.system
+        later = row.system if swapped else row.opponent
         answers = answers_by_pair.setdefault((row.item, earlier, later), [None, None])
         if isinstance(row, Score):
             answers[1 if swapped else 0] = row
@@ -484,16 +500,18 @@ def _collect_sides(
         ):
             flipped = float(outcome.flipped)
             mean_of_first = (forward.value + backward.value) / 2
-        excess = lengths.get((item, first_name), 0) - lengths.get((item, second_name), 0)
+        first_length = lengths.get((item, first_name), 0)
+        second_length = lengths.get((item, second_name), 0)
+        source_item = source_items.get(item, item)
         side = _Side(
-            item=item_index[source_items.get(item, item)],
+            item=item_index[source_item],
             system=system_index[first_name],
             opponent=system_index[second_name],
             p=outcome.preference,
             tied=outcome.tied,
             flipped=flipped,
             first=mean_of_first,
-            longer=excess,
+            longer=first_length - second_length,
         )
         sides += [side, side.mirrored()]
     return _Sides.from_rows(names, sides, incomplete)
@@ -504,7 +522,8 @@ def _index_of_items(compared: Sequence[str], source_items: Mapping[str, str]) ->
     known = set(compared)
     in_data = [source for item, source in source_items.items() if item in known]
     others = [source_items.get(item, item) for item in compared]
-    return {source: index for index, source in enumerate(dict.fromkeys(in_data + others))}
+    in_order = dict.fromkeys(in_data + others)
+    return {source: index for index, source in enumerate(in_order)}
 
 
 def mean_over_items(values: Floats, items: np.ndarray[Any, Any]) -> Estimate:
@@ -517,7 +536,8 @@ def mean_over_items(values: Floats, items: np.ndarray[Any, Any]) -> Estimate:
     n = len(known)
     deviations = np.bincount(item_of_pair, values - mean)
     squares = float((deviations**2).sum())
-    variance = squares / len(values) ** 2 * n**2 / max(1, n - 1)
+    mean_square = squares / len(values) ** 2
+    variance = mean_square * n**2 / max(1, n - 1)
     if variance <= _NEAR**2:
         variance = 0.0
     ends = mean_interval(mean, variance, n, 0.0, 1.0)
@@ -534,6 +554,10 @@ def _standing(sides: _Sides, index: int, column: str, strengths: _Strengths) -> 
     n_agreeing = len(preferred) if items_agree else None
     strength = strengths.with_interval(index, rate.n, n_agreeing)
     ties = int(sides.tied[of_system].sum())
+    wins = int((preferred > TIE).sum())
+    losses = int((preferred < TIE).sum())
+    undecided = int((preferred == TIE).sum()) - ties
+    flip_rate = _mean(sides.flipped[of_system])
     return Standing(
         sides.systems[index],
         column,
@@ -544,11 +568,11 @@ def _standing(sides: _Sides, index: int, column: str, strengths: _Strengths) -> 
         strength_low=strength.low,
         strength_high=strength.high,
         n=len(preferred),
-        wins=int((preferred > TIE).sum()),
-        losses=int((preferred < TIE).sum()),
+        wins=wins,
+        losses=losses,
         ties=ties,
-        undecided=int((preferred == TIE).sum()) - ties,
-        flip_rate=_mean(sides.flipped[of_system]),
+        undecided=undecided,
+        flip_rate=flip_rate,
         items=rate.n,
     )
 
@@ -590,7 +614,8 @@ class _Strengths:
             variance = float(self.by_model[index]) * n_agreeing / items
         else:
             variance = float(self.over_items[index]) * items / (items - 1)
-        half = t_quantile((1 - CONFIDENCE) / 2, items - 1) * sqrt(variance)
+        quantile = t_quantile((1 - CONFIDENCE) / 2, items - 1)
+        half = quantile * sqrt(variance)
         pull = float(self.pull[index])
         # The added ties pull strengths towards 0, so the end away from 0 is further out.
         low = strength - half - max(0.0, pull)
@@ -617,7 +642,8 @@ def _fit_strengths(sides: _Sides, number: Floats, preferred: Floats, *, groups: 
     odds = _bradley_terry(wins, met)
     # Accept strengths only if they solve the likelihood equations.
     with np.errstate(all="ignore"):
-        expected = odds[:, None] / (odds[:, None] + odds)
+        sums_of_odds = odds[:, None] + odds
+        expected = odds[:, None] / sums_of_odds
         residuals = (wins - with_tie * expected).sum(axis=1)
         solved = np.abs(residuals) <= _RESIDUAL * with_tie.sum(axis=1)
         strengths = np.log(odds)
@@ -627,16 +653,20 @@ def _fit_strengths(sides: _Sides, number: Floats, preferred: Floats, *, groups: 
     variance = expected * (1 - expected)
     inverse = _inverse_information(with_tie * variance)
     inverse_without_ties = _inverse_information(number * variance)
-    scores_by_item = np.zeros((int(sides.item.max()) + 1, size))
+    n_items = int(sides.item.max()) + 1
+    scores_by_item = np.zeros((n_items, size))
     surprise = sides.p - expected[sides.system, sides.opponent]
     np.add.at(scores_by_item, (sides.item, sides.system), surprise)
     scores_of_ties = (met * (0.5 - expected)).sum(axis=1)
+    influences = scores_by_item @ inverse
+    over_items = (influences**2).sum(axis=0)
+    pull = inverse_without_ties @ scores_of_ties
     return _Strengths(
         "",
         strengths - strengths.mean(),
-        over_items=((scores_by_item @ inverse) ** 2).sum(axis=0),
+        over_items=over_items,
         by_model=np.diag(inverse).copy(),
-        pull=inverse_without_ties @ scores_of_ties,
+        pull=pull,
     )
 
 
@@ -646,11 +676,12 @@ def _bradley_terry(wins: Floats, met: Bools) -> Floats:
 
     systems, opponents = np.nonzero(met)
     winners = [evalica.Winner.X] * len(systems)
+    weights = wins[met].tolist()
     result = evalica.bradley_terry(
         systems.tolist(),
         opponents.tolist(),
         winners,
-        weights=wins[met].tolist(),
+        weights=weights,
         tolerance=_TOLERANCE,
         limit=_LIMIT,
     )

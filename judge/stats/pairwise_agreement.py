@@ -95,8 +95,9 @@ def preference_agreement(
         no_majority = 0
         if not derived:
             no_majority = _pairs_without_majority(preferences, judged)
+        name = judge.criterion
         agreement = PreferenceAgreement(
-            judge.criterion, judge.name, tuple(rows), derived, excluded, no_majority
+            name, judge.name, tuple(rows), derived, excluded, no_majority
         )
         agreements.append(agreement)
     return tuple(agreements)
@@ -105,11 +106,8 @@ def preference_agreement(
 def _preferences_of_judge(table: Table, judge: RatedColumn, orders: Orders) -> dict[Pair, float]:
     """Return the judge's preferences about complete pairs of different texts."""
     column = judge.scale.name if judge.scale else ""
-    scores = [
-        score
-        for score in table.column_scores(column)
-        if score.opponent and score.provenance.method != IDENTICAL
-    ]
+    compared = [score for score in table.column_scores(column) if score.opponent]
+    scores = [score for score in compared if score.provenance.method != IDENTICAL]
     answers_by_pair, _ = complete_pairs(scores, table.systems, orders)
     preferences: dict[Pair, float] = {}
     for pair, (forward, backward) in answers_by_pair.items():
@@ -124,13 +122,17 @@ def _rows(
     """Compare the judge with people's majority and each rater, and the raters with each other."""
     raters = [name for name in preferences if name]
     # The majority of one rater is that rater: one row is enough.
-    names = list(preferences) if len(raters) > 1 else list(preferences)[:1]
+    names = list(preferences)
+    if len(raters) <= 1:
+        names = names[:1]
     rows: list[PreferenceRow | None] = []
     for name in names:
         kind: Kind = "rater" if name else "people"
-        rows.append(_row(kind, name, [judged, preferences[name]], bootstrap))
+        row = _row(kind, name, [judged, preferences[name]], bootstrap)
+        rows.append(row)
     if len(raters) > 1:
-        rows.append(_row("raters", "", [preferences[name] for name in raters], bootstrap))
+        preferences_of_raters = [preferences[name] for name in raters]
+        rows.append(_row("raters", "", preferences_of_raters, bootstrap))
     return [row for row in rows if row is not None]
 
 
@@ -197,9 +199,8 @@ def majority_label(votes: Sequence[float]) -> float | None:
 
 def _derived(table: Table, criterion: str) -> Preferences:
     """Return the preferences that follow from ratings of single texts."""
-    means = {
-        sample.key: sample.human[criterion] for sample in table.samples if criterion in sample.human
-    }
+    rated = [sample for sample in table.samples if criterion in sample.human]
+    means = {sample.key: sample.human[criterion] for sample in rated}
     ratings: dict[str, dict[tuple[str, str], float]] = {"": means}
     for sample in table.samples:
         for name, vote in named_votes(sample, criterion):
@@ -214,7 +215,8 @@ def _preferences_from(ratings: Mapping[tuple[str, str], float], table: Table) ->
     for first, second in combinations(table.systems, 2):
         for item in table.items:
             if (item, first) in ratings and (item, second) in ratings:
-                difference = round(ratings[item, first] - ratings[item, second], _DECIMALS)
+                gap = ratings[item, first] - ratings[item, second]
+                difference = round(gap, _DECIMALS)
                 preferences[item, first, second] = float(np.sign(difference))
     return preferences
 
@@ -243,12 +245,12 @@ def _row(
 
 def _votes(sides: Sequence[Mapping[Pair, float]]) -> Floats:
     """Return the preferences as sides × items × pairs of systems, NaN for missing ones."""
-    items = list(dict.fromkeys(item for side in sides for item, _, _ in side))
-    systems = list(dict.fromkeys((first, second) for side in sides for _, first, second in side))
-    cells = [
-        side.get((item, first, second), np.nan)
-        for side in sides
-        for item in items
-        for first, second in systems
-    ]
-    return np.array(cells).reshape(len(sides), len(items), len(systems))
+    compared = list(dict.fromkeys(pair for side in sides for pair in side))
+    items = list(dict.fromkeys(item for item, _, _ in compared))
+    systems = list(dict.fromkeys((first, second) for _, first, second in compared))
+    votes = np.full((len(sides), len(items), len(systems)), np.nan)
+    for index, side in enumerate(sides):
+        for row, item in enumerate(items):
+            for column, (first, second) in enumerate(systems):
+                votes[index, row, column] = side.get((item, first, second), np.nan)
+    return votes

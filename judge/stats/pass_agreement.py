@@ -100,15 +100,19 @@ def people_passes(samples: Sequence[Sample], name: str, column: Column) -> Peopl
         verdicts: dict[Text, float] = {}
         for sample in rated:
             mean = sample.human[name]
-            verdicts[sample.key] = float(mean <= _HALF if is_reversed else mean >= _HALF)
+            is_pass = mean <= _HALF if is_reversed else mean >= _HALF
+            verdicts[sample.key] = float(is_pass)
         return PeoplesVerdicts(verdicts, are_verdicts=True)
     passes: dict[Text, float] = {}
     for sample in on_scale(rated, name, column.low, column.high):
         if name in sample.human:
-            passes[sample.key] = float(bool(column.passes(sample.human[name])))
+            is_pass = bool(column.passes(sample.human[name]))
+            passes[sample.key] = float(is_pass)
     if not passes:
         means = [sample.human[name] for sample in rated]
-        people = f"people rated from {min(means):g} to {max(means):g}" if means else "no ratings"
+        people = "no ratings"
+        if means:
+            people = f"people rated from {min(means):g} to {max(means):g}"
         scale = f"the judge on a scale of {column.low:g} to {column.high:g}"
         return PeoplesVerdicts({}, reason=f"{people}, {scale}")
     return PeoplesVerdicts(passes)
@@ -130,7 +134,8 @@ def pass_agreement(
     if column.pass_at is None:
         return None
     passes = {text: float(bool(column.passes(score))) for text, score in scores.items()}
-    texts = [sample for sample in samples if sample.key in passes and sample.key in people.passes]
+    judged = [sample for sample in samples if sample.key in passes]
+    texts = [sample for sample in judged if sample.key in people.passes]
     if not texts:
         return None
     judge = _texts_by_item(texts, passes)
@@ -138,16 +143,15 @@ def pass_agreement(
     judge_passes = judge == 1
     people_pass = _texts_by_item(texts, people.passes) == 1
     same = both_known & (judge_passes == people_pass)
+    both_pass = judge_passes & people_pass
+    people_fail = both_known & ~people_pass
+    both_fail = people_fail & ~judge_passes
+    true_positive_rate = share_over_items("true_positive_rate", both_pass, people_pass)
+    true_negative_rate = share_over_items("true_negative_rate", both_fail, people_fail)
     shares: dict[PassMeasure, Estimate | None] = {
         "accuracy": share_over_items("accuracy", same, both_known),
-        "true_positive_rate": share_over_items(
-            "true_positive_rate", judge_passes & people_pass, people_pass
-        ),
-        "true_negative_rate": share_over_items(
-            "true_negative_rate",
-            both_known & ~judge_passes & ~people_pass,
-            both_known & ~people_pass,
-        ),
+        "true_positive_rate": true_positive_rate,
+        "true_negative_rate": true_negative_rate,
     }
     lacking: dict[PassMeasure, str] = {}
     if shares["true_positive_rate"] is None:
@@ -157,17 +161,19 @@ def pass_agreement(
     kappa, no_kappa = _kappa(judge_passes, people_pass, both_known, bootstrap)
     if no_kappa:
         lacking["kappa"] = no_kappa
+    n_judge_only = int((judge_passes & ~people_pass).sum())
+    n_people_only = int((people_pass & ~judge_passes).sum())
     return PassAgreement(
         column.pass_at,
         pass_mark(column),
         people.are_verdicts,
-        both=int((judge_passes & people_pass).sum()),
-        judge_only=int((judge_passes & ~people_pass).sum()),
-        people_only=int((people_pass & ~judge_passes).sum()),
-        neither=int((both_known & ~judge_passes & ~people_pass).sum()),
+        both=int(both_pass.sum()),
+        judge_only=n_judge_only,
+        people_only=n_people_only,
+        neither=int(both_fail.sum()),
         accuracy=shares["accuracy"],
-        true_positive_rate=shares["true_positive_rate"],
-        true_negative_rate=shares["true_negative_rate"],
+        true_positive_rate=true_positive_rate,
+        true_negative_rate=true_negative_rate,
         kappa=kappa,
         lacking=lacking,
     )
@@ -177,7 +183,8 @@ def _texts_by_item(samples: Sequence[Sample], passes: Mapping[Text, float]) -> F
     """Return a value for each text, items × texts of the item; NaN fills the row."""
     values_of_item: dict[str, list[float]] = {}
     for sample in samples:
-        values_of_item.setdefault(sample.source_item, []).append(passes[sample.key])
+        own_values = values_of_item.setdefault(sample.source_item, [])
+        own_values.append(passes[sample.key])
     most = max(map(len, values_of_item.values()))
     rows = np.full((len(values_of_item), most), np.nan)
     for row, values in zip(rows, values_of_item.values(), strict=True):
@@ -204,9 +211,11 @@ def share_over_items(name: str, hits: Bools, counted: Bools) -> Estimate | None:
     residuals = (hits_of_item - share * texts_of_item)[has_texts]
     mean_texts = texts / items
     # Of one item, as `mean_interval` takes it: its mean over items is the share.
-    variance = float((residuals**2).sum()) / max(1, items - 1) / mean_texts**2
+    squares = float((residuals**2).sum())
+    variance = squares / max(1, items - 1) / mean_texts**2
     if variance > _ROUNDING:
-        variance = max(variance, items * share * (1 - share) / texts)
+        binomial = items * share * (1 - share) / texts
+        variance = max(variance, binomial)
     ends = mean_interval(share, variance, items, 0.0, 1.0)
     return Estimate(name, share, ends.low, ends.high, texts, ends.method)
 
@@ -218,7 +227,8 @@ def _kappa(
     if known.sum() < 2:
         return None, "only one text is rated and scored"
     sides = np.stack([judge_passes, people_pass]).astype(np.float64)
-    agreement = agree(np.where(known, sides, np.nan), ("kappa_quadratic",), bootstrap)
+    both_sides = np.where(known, sides, np.nan)
+    agreement = agree(both_sides, ("kappa_quadratic",), bootstrap)
     estimate = agreement.estimates.get("kappa_quadratic")
     if estimate is None:
         if (judge_passes | ~known).all() and (people_pass | ~known).all():

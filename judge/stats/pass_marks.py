@@ -52,7 +52,8 @@ class PassMark:
         If scores are coarse, halves may miss the rate on both sides, and only their mean is near.
         """
         rates = (self.held_back, self.refitted)
-        return all(abs(rate - self.before) <= TOLERANCE for rate in rates)
+        largest_gap = max(abs(rate - self.before) for rate in rates)
+        return largest_gap <= TOLERANCE
 
 
 def translate_pass_marks(before: Table, after: Table, *, seed: int = 0) -> tuple[PassMark, ...]:
@@ -62,11 +63,10 @@ def translate_pass_marks(before: Table, after: Table, *, seed: int = 0) -> tuple
     another scale in the second run is left out.
     """
     text_before = {sample.key: text_of(sample) for sample in before.samples}
-    sources = {
-        sample.key: sample.source_item
-        for sample in after.samples
-        if text_before.get(sample.key) == text_of(sample)
-    }
+    unedited = [
+        sample for sample in after.samples if text_before.get(sample.key) == text_of(sample)
+    ]
+    sources = {sample.key: sample.source_item for sample in unedited}
     new_columns = {column.name: column for column in after.columns}
     marks: list[PassMark] = []
     for column in before.columns:
@@ -98,18 +98,17 @@ class _Scored:
         cls, before: Table, after: Table, column: Column, sources: dict[tuple[str, str], str]
     ) -> _Scored:
         old = {score.key: score.value for score in before.column_scores(column.name)}
-        pairs = [
-            (old[score.key], score.value, sources[score.key])
+        in_both = [
+            score
             for score in after.column_scores(column.name)
             if score.key in old and score.key in sources
         ]
-        in_order = dict.fromkeys(source for _, _, source in pairs)
+        source_items = [sources[score.key] for score in in_both]
+        in_order = dict.fromkeys(source_items)
         numbers = {source: number for number, source in enumerate(in_order)}
-        return cls(
-            np.array([pair[0] for pair in pairs]),
-            np.array([pair[1] for pair in pairs]),
-            [numbers[source] for _, _, source in pairs],
-        )
+        old_values = np.array([old[score.key] for score in in_both])
+        new_values = np.array([score.value for score in in_both])
+        return cls(old_values, new_values, [numbers[source] for source in source_items])
 
     @property
     def n_items(self) -> int:
@@ -133,8 +132,11 @@ def _translate(scored: _Scored, column: Column, seed: int) -> PassMark:
             fitted = _fit(new[is_fitted], passes_before[is_fitted], sign * mark)
             passes = _passes(new[held_back], fitted)
             rates.append(float(passes.mean()))
-            same.append(float((passes == passes_before[held_back]).mean()))
+            agrees = passes == passes_before[held_back]
+            same.append(float(agrees.mean()))
     translated = _fit(new, passes_before, sign * mark)
+    with_old_mark = _passes(new, sign * mark)
+    with_new_mark = _passes(new, translated)
     return PassMark(
         column.name,
         column.better,
@@ -143,9 +145,9 @@ def _translate(scored: _Scored, column: Column, seed: int) -> PassMark:
         len(new),
         scored.n_items,
         before=float(passes_before.mean()),
-        after=float(_passes(new, sign * mark).mean()),
+        after=float(with_old_mark.mean()),
         held_back=float(np.mean(rates)),
-        refitted=float(_passes(new, translated).mean()),
+        refitted=float(with_new_mark.mean()),
         same_verdict=float(np.mean(same)),
     )
 
@@ -159,11 +161,13 @@ def _fit(new: Floats, passes_before: Bools, mark: float) -> float:
     values = np.unique(new)
     middles = (values[:-1] + values[1:]) / 2
     candidates = np.array([mark, values[0], *middles])
-    rates = np.array([_passes(new, candidate).mean() for candidate in candidates])
+    pass_rates = [_passes(new, candidate).mean() for candidate in candidates]
+    rates = np.array(pass_rates)
     distance = np.abs(rates - passes_before.mean())
     nearest = candidates[distance <= distance.min() + _ROUNDING]
     # Of several marks that are equally near, the one nearest to the old mark.
-    best = float(nearest[np.argmin(np.abs(nearest - mark))])
+    nearest_to_old = np.argmin(np.abs(nearest - mark))
+    best = float(nearest[nearest_to_old])
     rounded = round(best, _DECIMALS)
     if np.array_equal(_passes(new, rounded), _passes(new, best)):
         return rounded

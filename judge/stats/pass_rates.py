@@ -49,11 +49,10 @@ def calibrated_pass_rates(table: Table) -> tuple[CalibratedPassRates, ...]:
     It is `powered_share` of 1 for pass and 0 for fail, by the judge and by people
     (`people_passes`). A panel is represented by its own column.
     """
-    columns = [
-        column
-        for column in table.columns
-        if column.kind == "criterion" and not column.judge and column.pass_at is not None
+    criteria = [
+        column for column in table.columns if column.kind == "criterion" and not column.judge
     ]
+    columns = [column for column in criteria if column.pass_at is not None]
     passes = pass_table(table)
     raw_rates = item_means(passes)
     rate_columns = pass_columns(columns)
@@ -69,10 +68,10 @@ def calibrated_pass_rates(table: Table) -> tuple[CalibratedPassRates, ...]:
             estimated = calibrate_column(
                 passes, rate_column, name, people.passes, estimate_mean=powered_share
             )
-        rates = [
-            SystemPassRate(mean.system, raw_rates[mean.system, rate_column.name], mean)
-            for mean in estimated.means
-        ]
+        rates: list[SystemPassRate] = []
+        for mean in estimated.means:
+            raw_rate = raw_rates[mean.system, rate_column.name]
+            rates.append(SystemPassRate(mean.system, raw_rate, mean))
         mark = pass_mark(column)
         calibrated.append(CalibratedPassRates(column.name, mark, tuple(rates), estimated.note))
     return tuple(calibrated)
@@ -97,20 +96,16 @@ def powered_share(ratings: Floats, scores: Floats, others: Floats) -> Powered:
     people = mean_estimate(ratings, 0.0, 1.0)
     if not plain.weight:
         return replace(plain, estimate=people, people=people)
-    padded = powered(
-        np.append(ratings, _ADDED_RATINGS), np.append(scores, _ADDED_SCORES), others
-    ).estimate
+    all_ratings = np.append(ratings, _ADDED_RATINGS)
+    all_scores = np.append(scores, _ADDED_SCORES)
+    padded = powered(all_ratings, all_scores, others).estimate
     ends = [padded.low, padded.high]
     known_ends = [min(1.0, max(0.0, end)) for end in ends if end is not None]
     value = min(1.0, max(0.0, plain.estimate.value))
     method = f"{padded.method}, with 4 added ratings, limited to 0–1"
-    estimate = replace(
-        plain.estimate,
-        value=value,
-        low=min([*known_ends, value]),
-        high=max([*known_ends, value]),
-        method=method,
-    )
+    low = min([*known_ends, value])
+    high = max([*known_ends, value])
+    estimate = replace(plain.estimate, value=value, low=low, high=high, method=method)
     if _width(estimate) >= _width(people):
         return replace(plain, estimate=people, people=people, weight=0.0)
     return replace(plain, estimate=estimate, people=people)

@@ -65,8 +65,10 @@ def items_needed(estimate: Estimate) -> int | None:
         return None
     if not estimate.value or estimate.n < MIN_ITEMS:
         return None
-    error = (high - low) / (2 * NORMAL.inv_cdf(1 - ALPHA / 2))
-    return Spread(estimate.n, estimate.value, error * sqrt(estimate.n)).needed()
+    width_in_errors = 2 * NORMAL.inv_cdf(1 - ALPHA / 2)
+    error = (high - low) / width_in_errors
+    deviation = error * sqrt(estimate.n)
+    return Spread(estimate.n, estimate.value, deviation).needed()
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +104,15 @@ class Spread:
         effect = difference / self.sd
         zeros = self._share_of_zeros(effect)
         # Probabilities of 0, 1, …, `least` nonzero differences.
-        few = [comb(items, n) * (1 - zeros) ** n * zeros ** (items - n) for n in range(least + 1)]
+        few = [
+            comb(items, number) * (1 - zeros) ** number * zeros ** (items - number)
+            for number in range(least + 1)
+        ]
         enough = max(0.0, 1 - fsum(few))
         power = self._t_power(items, difference)
         same_sign = NORMAL.cdf(effect) ** least
-        return enough * power + few[-1] * min(power, same_sign)
+        power_of_few = few[-1] * min(power, same_sign)
+        return enough * power + power_of_few
 
     def _share_of_zeros(self, effect: float) -> float:
         """Return the share of items without a difference, for a mean of `effect` deviations.
@@ -114,7 +120,8 @@ class Spread:
         A variable with a mean has values other than 0: its share of zeros is at most
         1 / (1 + effect²), by the inequality of Cauchy and Schwarz.
         """
-        fallen = self.zeros * exp(-(min(effect, _MAX_EFFECT) ** 2) / 2)
+        largest = min(effect, _MAX_EFFECT)
+        fallen = self.zeros * exp(-(largest**2) / 2)
         return min(fallen, 1 / (1 + effect**2))
 
     def _t_power(self, items: int, difference: float) -> float:
@@ -122,10 +129,13 @@ class Spread:
         freedom = items - 1
         tail = self.level / 2
         critical = t_quantile(tail, freedom) if items < _MANY else NORMAL.inv_cdf(1 - tail)
-        shift = max(0.0, difference - self.step / items) * sqrt(items) / self.sd
+        detectable_part = max(0.0, difference - self.step / items)
+        shift = detectable_part * sqrt(items) / self.sd
         middle = critical * (1 - 1 / (4 * freedom))
         width = sqrt(1 + critical**2 / (2 * freedom))
-        return NORMAL.cdf((shift - middle) / width) + NORMAL.cdf((-shift - middle) / width)
+        above = NORMAL.cdf((shift - middle) / width)
+        below = NORMAL.cdf((-shift - middle) / width)
+        return above + below
 
     def detectable(self, items: int | None = None, *, power: float = POWER) -> float | None:
         """Return the smallest detectable difference; None if there are too few items.
@@ -256,7 +266,8 @@ def scatter(
         order = best_first(values, column.better)
         compared = pairs(order, row_against, partly=partly_scored(values))
         if pair is not None:
-            compared = [(table.systems.index(pair[0]), table.systems.index(pair[1]))]
+            first, second = pair
+            compared = [(table.systems.index(first), table.systems.index(second))]
         rows = differences(values, compared)
         column_scatter = scatter_of_pairs(
             column.name, table.systems, compared, rows, systems=len(order), against=against
@@ -286,7 +297,8 @@ def scatter_of_pairs(
     spreads: list[Spread] = []
     for (first, second), row in zip(compared, shared, strict=True):
         if len(row) >= MIN_ITEMS and np.ptp(row) != 0:
-            spreads.append(_spread(row, level, (names[first], names[second])))
+            systems_of_pair = (names[first], names[second])
+            spreads.append(_spread(row, level, systems_of_pair))
     spreads.sort(key=lambda spread: spread.sd)
     note = _note(shared, systems, varying=bool(spreads))
     return Scatter(column, systems, tuple(spreads), note, against)
@@ -298,10 +310,12 @@ def _spread(differences: Floats, level: float, systems: tuple[str, str]) -> Spre
     deviation = float(differences.std(ddof=1))
     sizes = np.round(np.abs(differences), _DECIMALS)
     # The share if the mean were 0: undo the fall with the density that `Spread` describes.
-    fall = exp(min(abs(mean) / deviation, _MAX_EFFECT) ** 2 / 2)
+    effect = min(abs(mean) / deviation, _MAX_EFFECT)
+    fall = exp(effect**2 / 2)
     zeros = float((sizes == 0).mean() * fall)
     # The smallest distance between sizes, or from 0.
-    step = float(np.diff(np.unique([0.0, *sizes])).min())
+    distinct_sizes = np.unique([0.0, *sizes])
+    step = float(np.diff(distinct_sizes).min())
     return Spread(len(differences), mean, deviation, level, zeros, step, systems)
 
 

@@ -34,7 +34,9 @@ class Rank:
     @property
     def interval(self) -> str:
         """Return `1–3`, or nothing if the interval is one rank."""
-        return f"{self.low}–{self.high}" if self.low < self.high else ""
+        if self.low >= self.high:
+            return ""
+        return f"{self.low}–{self.high}"
 
 
 def rank_by_means(
@@ -44,10 +46,12 @@ def rank_by_means(
 
     `decided` has the loser and the winner of each significant difference.
     """
-    differ = ~np.isclose(means[1:], means[:-1], rtol=_TOLERANCE, atol=10.0**-PLACES)
+    equals_previous = np.isclose(means[1:], means[:-1], rtol=_TOLERANCE, atol=10.0**-PLACES)
     # Equal means share the rank of the first of them.
     positions = np.arange(1, len(means) + 1)
-    ranks = np.maximum.accumulate(np.where([True, *differ], positions, 0)).tolist()
+    starts_rank = np.array([True, *~equals_previous])
+    own_or_no_rank = np.where(starts_rank, positions, 0)
+    ranks = np.maximum.accumulate(own_or_no_rank).tolist()
     number_better = Counter(loser for loser, _ in decided)
     number_worse = Counter(winner for _, winner in decided)
     for name, rank in zip(systems, ranks, strict=True):
@@ -67,4 +71,5 @@ def leaders(
     unbeaten = [name for name in (*mostly_scored, *names) if name not in beaten]
     leader = unbeaten[0] if unbeaten else names[0]
     losses = set(decided)
-    return leader, *(name for name in names if name != leader and (name, leader) not in losses)
+    rivals = [name for name in names if name != leader]
+    return leader, *(name for name in rivals if (name, leader) not in losses)

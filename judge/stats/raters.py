@@ -57,7 +57,8 @@ def named_votes(sample: Sample, criterion: str) -> Iterator[tuple[str, float | N
     votes = sample.ratings.get(criterion, ())
     names = sample.raters.get(criterion)
     if not names:
-        names = tuple(f"rater {number}" for number in range(1, len(votes) + 1))
+        numbers = range(1, len(votes) + 1)
+        names = tuple(f"rater {number}" for number in numbers)
     return zip(names, votes, strict=True)
 
 
@@ -68,7 +69,8 @@ def votes_of(samples: Sequence[Sample], criterion: str) -> Votes:
         for name, vote in named_votes(sample, criterion):
             by_rater.setdefault(name, {})[sample.key] = vote
     values = [matrix(samples, votes) for votes in by_rater.values()]
-    return Votes(tuple(by_rater), np.stack(values) if values else np.empty((0, 0, 0)))
+    stacked = np.stack(values) if values else np.empty((0, 0, 0))
+    return Votes(tuple(by_rater), stacked)
 
 
 def raters(
@@ -82,9 +84,8 @@ def raters(
     texts = {sample.key for sample in samples}
     sheet = sheet or Ratings()
     name = criterion if criterion in sheet.criteria else base_name(criterion)
-    rows = [
-        row for row in sheet.single if row.criterion == name and (row.item, row.system) in texts
-    ]
+    on_criterion = [row for row in sheet.single if row.criterion == name]
+    rows = [row for row in on_criterion if (row.item, row.system) in texts]
     table: list[Rater] = []
     for index, rater in enumerate(votes.names):
         own_ratings = votes.values[index]
@@ -93,7 +94,9 @@ def raters(
             continue
         mean_of_others = average(np.delete(votes.values, index, axis=0))
         against = _against(own_ratings, mean_of_others, bootstrap)
-        repeated = _repeated([row for row in rows if row.rater == rater])
+        own_rows = [row for row in rows if row.rater == rater]
+        repeated = _repeated(own_rows)
+        same = sum(first == second for first, second in repeated)
         row = Rater(
             rater,
             len(known_ratings),
@@ -101,7 +104,7 @@ def raters(
             spearman=against.spearman,
             alpha=against.alpha,
             repeated=len(repeated),
-            same=sum(first == second for first, second in repeated),
+            same=same,
         )
         table.append(row)
     return tuple(table)
@@ -109,7 +112,8 @@ def raters(
 
 def _repeated(rows: Sequence[Rating]) -> list[tuple[float | str, float | str]]:
     """Return the first and the later value of one rater's repeated ratings."""
-    first_value = {(row.item, row.system): row.value for row in rows if not row.repeat}
+    first_rows = [row for row in rows if not row.repeat]
+    first_value = {(row.item, row.system): row.value for row in first_rows}
     repeated: list[tuple[float | str, float | str]] = []
     for row in rows:
         text = (row.item, row.system)

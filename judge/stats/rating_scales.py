@@ -29,7 +29,10 @@ def are_verdicts(votes: Collection[float], low: float, high: float) -> bool:
     """
     if not set(votes) <= {0.0, 1.0}:
         return False
-    return (low, high) == (0.0, 1.0) or (low > 0 and 0.0 in votes)
+    on_own_scale = (low, high) == (0.0, 1.0)
+    # On a scale that starts above 0, a 0 can only be a verdict.
+    is_below_scale = low > 0 and 0.0 in votes
+    return on_own_scale or is_below_scale
 
 
 def votes_on(sample: Sample, name: str) -> list[float]:
@@ -59,11 +62,13 @@ def _with_votes(sample: Sample, name: str, usable: Collection[float]) -> Sample:
     """Return the sample with only the usable ratings of a criterion; itself if all are."""
     if len(usable) == len(votes_on(sample, name)):
         return sample
-    human = {key: mean for key, mean in sample.human.items() if key != name}
+    human = {**sample.human}
+    human.pop(name, None)
     if usable:
         human[name] = sum(usable) / len(usable)
-    votes = [vote if vote in usable else None for vote in sample.ratings.get(name, ())]
-    return replace(sample, human=human, ratings={**sample.ratings, name: tuple(votes)})
+    all_votes = sample.ratings.get(name, ())
+    votes = tuple(vote if vote in usable else None for vote in all_votes)
+    return replace(sample, human=human, ratings={**sample.ratings, name: votes})
 
 
 def out_of_scale(
@@ -84,21 +89,21 @@ def out_of_scale(
         votes = [vote for _, vote in rated]
         if outside and name in marked and are_verdicts(votes, low, high):
             meaning = "pass and fail" if name in lower_is_better else "fail and pass"
-            yield (
-                f"People rated {name} with 0 and 1, which count as {meaning}; its scale is "
-                f"{low:g} to {high:g}: there is no calibration or list of disagreements."
-            )
+            labels = f"People rated {name} with 0 and 1, which count as {meaning}"
+            scale = f"its scale is {low:g} to {high:g}"
+            yield f"{labels}; {scale}: there is no calibration or list of disagreements."
         elif another_scale(len(outside), len(rated)):
-            yield (
-                f"People rated {name} from {min(votes):g} to {max(votes):g}, and its scale is "
-                f"{low:g} to {high:g}: correlations hold, but there is no agreement, calibration "
-                "or list of disagreements."
-            )
+            used = f"People rated {name} from {min(votes):g} to {max(votes):g}"
+            scale = f"its scale is {low:g} to {high:g}"
+            limits = "there is no agreement, calibration or list of disagreements"
+            yield f"{used}, and {scale}: correlations hold, but {limits}."
         elif outside:
-            rows = [
-                f"{vote:g} at {sample.where or ', '.join(sample.key)}" for sample, vote in outside
-            ]
-            yield (
-                f"Ratings of {name} outside its scale, {low:g} to {high:g}: "
-                f"{first_names(rows, _NAMED)}. Only correlations count them."
-            )
+            rows = [f"{vote:g} at {_location(sample)}" for sample, vote in outside]
+            outside_scale = f"Ratings of {name} outside its scale, {low:g} to {high:g}"
+            names = first_names(rows, _NAMED)
+            yield f"{outside_scale}: {names}. Only correlations count them."
+
+
+def _location(sample: Sample) -> str:
+    """Return the row of a text in its file, or else its item and system."""
+    return sample.where or ", ".join(sample.key)

@@ -164,9 +164,12 @@ def compare_runs(before: Table, after: Table, *, seed: int = 0, n_resamples: int
     systems = _shared_names(before.systems, after.systems)
     items = _shared_names(before.items, after.items)
     comparable = _comparable(before, after)
-    compared = [
-        _column_in_both(pair, systems, items) for pair in (*comparable.columns, *comparable.derived)
-    ]
+    n_stored = len(comparable.columns)
+    pairs = [*comparable.columns, *comparable.derived]
+    compared = [_column_in_both(pair, systems, items) for pair in pairs]
+    # Pass rates follow from the columns with scores: they change no item by themselves.
+    judged_or_measured = compared[:n_stored]
+    of_items = [both for both in judged_or_measured if not both.column.judge]
     judged_or_measured = compared[: len(comparable.columns)]
     changed = _changed_cells(before, after, systems, items)
     text_before = {sample.key: text_of(sample) for sample in before.samples}
@@ -176,24 +179,23 @@ def compare_runs(before: Table, after: Table, *, seed: int = 0, n_resamples: int
     texts = {sample.key for sample in shared}
     first = _cells_of_run(before, columns, texts)
     second = _cells_of_run(after, columns, texts)
+    mean_changes = _mean_changes(compared, systems, changed, n_resamples, seed)
+    corpus_rows = _corpus_rows(before, after, columns, systems)
+    appeared = [failure for cell, failure in second.failures if cell in first.scored]
+    vanished = [failure for cell, failure in first.failures if cell in second.scored]
+    unanswered_after = first.scored - second.scored - second.failed
+    unanswered_before = second.scored - first.scored - first.failed
+    anchors = {sample.source_item for sample in unedited}
     return Runs(
         texts=len(texts),
         items=len(items),
         edited=len(shared) - len(unedited),
-        anchors=len({sample.source_item for sample in unedited}),
-        means=(
-            *_mean_changes(compared, systems, changed, n_resamples, seed),
-            *_corpus_rows(before, after, columns, systems),
-        ),
-        changed_items=_items(
-            [both for both in judged_or_measured if not both.column.judge], systems, items
-        ),
-        appeared=tuple(row for cell, row in second.failures if cell in first.scored),
-        vanished=tuple(row for cell, row in first.failures if cell in second.scored),
-        unanswered=(
-            len(first.scored - second.scored - second.failed),
-            len(second.scored - first.scored - first.failed),
-        ),
+        anchors=len(anchors),
+        means=(*mean_changes, *corpus_rows),
+        changed_items=_items(of_items, systems, items),
+        appeared=tuple(appeared),
+        vanished=tuple(vanished),
+        unanswered=(len(unanswered_after), len(unanswered_before)),
         incomparable=tuple(comparable.refused.items()),
         only=(_unshared(before, after), _unshared(after, before)),
     )
@@ -226,17 +228,16 @@ def _cells_of_run(
 ) -> _CellsOfRun:
     """Return the scores and failures of a run in these columns and texts."""
     names = {column.name for column in columns}
-    scored = frozenset(
-        (row.item, row.system, row.column)
-        for row in table.scores
-        if row.column in names and row.key in texts
-    )
+    compared_scores = [row for row in table.scores if row.column in names and row.key in texts]
+    scored = frozenset((row.item, row.system, row.column) for row in compared_scores)
     failures: list[tuple[_Cell, Failure]] = []
     for row in table.failures:
         # A panel's failures follow from its judges'. A failure of a whole corpus has no item.
-        counts = row.stage != "panel" and (row.key in texts or not row.item)
+        is_compared = row.key in texts or not row.item
+        counts = row.stage != "panel" and is_compared
         if row.column in names and counts:
-            failures.append(((row.item, row.system, row.column), row))
+            cell = (row.item, row.system, row.column)
+            failures.append((cell, row))
     return _CellsOfRun(scored, tuple(failures))
 
 
@@ -245,11 +246,10 @@ def _unshared(table: Table, other_table: Table) -> Unshared:
     other_items = set(other_table.items)
     other_systems = set(other_table.systems)
     other_columns = {column.name for column in other_table.columns}
-    return Unshared(
-        items=tuple(name for name in table.items if name not in other_items),
-        systems=tuple(name for name in table.systems if name not in other_systems),
-        columns=tuple(column.name for column in table.columns if column.name not in other_columns),
-    )
+    items = [name for name in table.items if name not in other_items]
+    systems = [name for name in table.systems if name not in other_systems]
+    columns = [column.name for column in table.columns if column.name not in other_columns]
+    return Unshared(items=tuple(items), systems=tuple(systems), columns=tuple(columns))
 
 
 def text_of(sample: Sample) -> tuple[str, str | None, tuple[str, ...]]:
@@ -275,7 +275,8 @@ def _matrix_of(
     """Return a column's values, systems × items in this order."""
     rows = _positions(table.systems, systems)
     columns = _positions(table.items, items)
-    values: Floats = table.matrix(column.name)[np.ix_(rows, columns)]
+    cells = np.ix_(rows, columns)
+    values: Floats = table.matrix(column.name)[cells]
     return values
 
 
@@ -303,7 +304,8 @@ def _texts_by_cell(table: Table) -> dict[tuple[str, str], Counter[Any]]:
     """Return the texts of every system and item; the order of generations does not count."""
     cells: dict[tuple[str, str], Counter[Any]] = {}
     for sample in table.samples:
-        cells.setdefault((sample.system, sample.source_item), Counter())[text_of(sample)] += 1
+        texts = cells.setdefault((sample.system, sample.source_item), Counter())
+        texts[text_of(sample)] += 1
     return cells
 
 
@@ -384,7 +386,9 @@ def _reason_incomparable(
 
 
 def _scale_name(low: float | None, high: float | None) -> str:
-    return "open" if low is None or high is None else f"{low:g}–{high:g}"
+    if low is None or high is None:
+        return "open"
+    return f"{low:g}–{high:g}"
 
 
 def _mean_changes(
@@ -399,7 +403,8 @@ def _mean_changes(
     A column has a row for all systems together, if there are several, and one for each system.
     """
     parts = [("", slice(None))] if len(systems) > 1 else []
-    parts += [(system, slice(row, row + 1)) for row, system in enumerate(systems)]
+    for row, system in enumerate(systems):
+        parts.append((system, slice(row, row + 1)))
     candidates = [_Part(both, system, rows) for both in columns for system, rows in parts]
     if not candidates:
         return
@@ -441,7 +446,8 @@ def _mean_change(part: _Part, estimate: Estimate, changed: Bools) -> MeanChange:
     same = int(known.sum()) - up - down
     before = _mean_over_items(both.before[part.rows], known)
     after = _mean_over_items(both.after[part.rows], known)
-    change = MeanChange(both.column.name, part.system, before, after, estimate, up, same, down)
+    name = both.column.name
+    change = MeanChange(name, part.system, before, after, estimate, up, same, down)
     if both.column.kind == "metric":
         return change
     edited = int((changed[part.rows] & known).sum())
@@ -460,17 +466,17 @@ def _mean_change(part: _Part, estimate: Estimate, changed: Bools) -> MeanChange:
 
 def _mean_over_items(values: Floats, known: Bools) -> float:
     """Return the mean over items of the mean of an item's known values (systems × items)."""
-    return float(np.nanmean(average(np.where(known, values, np.nan))))
+    by_item = average(np.where(known, values, np.nan))
+    return float(np.nanmean(by_item))
 
 
 def _corrected(changes: Sequence[MeanChange]) -> dict[tuple[str, str], MeanChange]:
     """Return the changes of one family of tests, after Holm's correction, by column and system."""
     # A row without any difference is no test: its p is 1.
-    differ = [change.up + change.down > 0 for change in changes]
-    p_values = [
-        change.estimate.p if tested else None
-        for change, tested in zip(changes, differ, strict=True)
-    ]
+    p_values: list[float | None] = []
+    for change in changes:
+        differs = change.up + change.down > 0
+        p_values.append(change.estimate.p if differs else None)
     system_p_values = [
         change.system_change.p if change.system_change else None for change in changes
     ]
@@ -526,23 +532,22 @@ def _items(
         return ()
     # Columns × systems × items.
     shares: Floats = np.nan_to_num([both.differences / both.span for both in varying])
-    sizes = np.abs(shares).max(axis=(0, 1), initial=0.0)
+    absolute_shares = np.abs(shares)
+    sizes = absolute_shares.max(axis=(0, 1), initial=0.0)
     changed_items: list[Item] = []
     for index in _largest(sizes, _MAX_ITEMS):
         shifts: list[Shift] = []
-        for cell in _largest(np.abs(shares[:, :, index]), _MAX_SHIFTS):
+        for cell in _largest(absolute_shares[:, :, index], _MAX_SHIFTS):
             column_index, row = divmod(int(cell), len(systems))
             both = varying[column_index]
-            shift = Shift(
-                items[index],
-                systems[row],
-                both.column.name,
-                before=float(both.before[row, index]),
-                after=float(both.after[row, index]),
-                share=float(shares[column_index, row, index]),
-            )
+            before = float(both.before[row, index])
+            after = float(both.after[row, index])
+            share = float(shares[column_index, row, index])
+            name = both.column.name
+            shift = Shift(items[index], systems[row], name, before=before, after=after, share=share)
             shifts.append(shift)
-        changed_items.append(Item(items[index], float(sizes[index]), tuple(shifts)))
+        size = float(sizes[index])
+        changed_items.append(Item(items[index], size, tuple(shifts)))
     return tuple(changed_items)
 
 
@@ -614,32 +619,36 @@ def split_change(differences: Floats, changed: Bools, rows: slice) -> Split | No
     cells_of_item = known[rows].sum(axis=0)
     items = cells_of_item > 0
     per_item = np.maximum(cells_of_item, 1)
-    shifts = np.where(anchors, differences, 0.0).sum(axis=1) / np.maximum(n_anchors, 1)
+    anchored_change = np.where(anchors, differences, 0.0).sum(axis=1)
+    shifts = anchored_change / np.maximum(n_anchors, 1)
     # How much the shift of each system's anchors counts for each of the rows (rows × systems).
     has_anchors = usable[rows, None]
     own_anchors = np.eye(len(shifts), dtype=bool)[rows]
     sources = np.where(has_anchors, own_anchors, usable / usable.sum())
     edited_shares = edited[rows] / per_item
-    edited_change = np.where(edited[rows], differences[rows], 0.0).sum(axis=0) / per_item
-    total_change = np.where(known[rows], differences[rows], 0.0).sum(axis=0) / per_item
+    edited_differences = np.where(edited[rows], differences[rows], 0.0)
+    all_differences = np.where(known[rows], differences[rows], 0.0)
+    edited_change = edited_differences.sum(axis=0) / per_item
+    total_change = all_differences.sum(axis=0) / per_item
     imputed = (sources @ shifts) @ edited_shares
 
     weights = edited_shares[:, items].mean(axis=1)
     weights_of_sources = weights @ sources
-    spread = np.sqrt(np.maximum(n_anchors * (n_anchors - 1), 1))[:, None]
+    pairs_of_anchors = n_anchors * (n_anchors - 1)
+    spread = np.sqrt(np.maximum(pairs_of_anchors, 1))[:, None]
     deviations = np.where(anchors, differences - shifts[:, None], 0.0)
     errors = weights_of_sources @ (deviations / spread)
     items_with_anchor = anchors[weights_of_sources > 0].any(axis=0)
     n_systems = int(usable.sum())
-    between = _variance_between(shifts[usable], weights[~has_anchors[:, 0]])
+    without_anchors = ~has_anchors[:, 0]
+    between = _variance_between(shifts[usable], weights[without_anchors])
     anchor_shift = _AnchorShift(errors, items_with_anchor, between, n_systems)
     n_edited = int(edited[rows].any(axis=0).sum())
     judge_change = total_change - edited_change + imputed
     system_change = edited_change - imputed
-    return Split(
-        judge=_estimate(judge_change, items, anchor_shift, sign=1),
-        system=_estimate(system_change, items, anchor_shift, sign=-1, few=n_edited),
-    )
+    judge = _estimate(judge_change, items, anchor_shift, sign=1)
+    system = _estimate(system_change, items, anchor_shift, sign=-1, few=n_edited)
+    return Split(judge, system)
 
 
 def _variance_between(shifts: Floats, borrowed: Floats) -> float:
@@ -652,7 +661,9 @@ def _variance_between(shifts: Floats, borrowed: Floats) -> float:
         return 0.0
     n_systems = len(shifts)
     variance = float(shifts.var(ddof=1)) if n_systems >= MIN_SYSTEMS else float("inf")
-    return variance * (float((borrowed**2).sum()) + float(borrowed.sum()) ** 2 / n_systems)
+    of_own_shifts = float((borrowed**2).sum())
+    of_mean_shift = float(borrowed.sum()) ** 2 / n_systems
+    return variance * (of_own_shifts + of_mean_shift)
 
 
 def _estimate(
@@ -670,8 +681,10 @@ def _estimate(
         return Estimate("difference", mean, None, None, n, too_few(few))
     if np.isinf(shift.between):
         return Estimate("difference", mean, None, None, n, _NO_INTERVAL)
-    errors = np.where(items, values - mean, 0.0) / sqrt(n * (n - 1))
-    over_items = float(((errors + sign * shift.errors) ** 2).sum())
+    deviations = np.where(items, values - mean, 0.0)
+    errors = deviations / sqrt(n * (n - 1))
+    with_shift = errors + sign * shift.errors
+    over_items = float((with_shift**2).sum())
     error = sqrt(over_items + shift.between)
     if error < _ROUNDING:
         p = None
@@ -688,7 +701,9 @@ def _estimate(
         "in both runs"
     )
     test = "" if p is None else "t test"
-    return Estimate("difference", mean, mean - half, mean + half, n, method, p, test)
+    low = mean - half
+    high = mean + half
+    return Estimate("difference", mean, low, high, n, method, p, test)
 
 
 def _degrees_of_freedom(
@@ -705,9 +720,11 @@ def _degrees_of_freedom(
     of_anchors = float((shift.errors**2).sum())
     scatter = of_changes**2 / (n_items - 1) + of_anchors**2 / (n_anchored - 1)
     welch = (of_changes + of_anchors) ** 2 / max(scatter, _TINY)
-    freedom = min(welch, float((items | shift.items).sum() - 1))
+    used_items = items | shift.items
+    freedom = min(welch, float(used_items.sum() - 1))
     scatter = over_items**2 / max(freedom, 1.0)
     if shift.between:
         scatter += shift.between**2 / (shift.systems - 1)
     error = sqrt(over_items + shift.between)
-    return max(1, int(error**4 / max(scatter, _TINY) + _ROUNDING))
+    combined = error**4 / max(scatter, _TINY)
+    return max(1, int(combined + _ROUNDING))

@@ -129,8 +129,9 @@ def _drivers(
 ) -> Drivers:
     """Return the drivers of one column's values."""
     texts = _texts_with_drivers(values, looks)
-    result = Drivers(column, people, texts.within, len(texts.item), texts.n_items)
-    if len(texts.item) < FEWEST:
+    n_texts = len(texts.item)
+    result = Drivers(column, people, texts.within, n_texts, texts.n_items)
+    if n_texts < FEWEST:
         return replace(result, note=f"fewer than {FEWEST} texts")
     centred = _centred(texts)
     varied = np.abs(centred).max(axis=0) > _TOLERANCE
@@ -173,16 +174,20 @@ def _texts_with_drivers(values: Mapping[Text, float], looks: Mapping[Text, TextF
     """Select the texts that have a score and all common drivers."""
     names = [text for text in values if text in looks]
     rows = [(values[text], *astuple(looks[text])) for text in names]
-    matrix = np.array(rows, dtype=np.float64).reshape(-1, 1 + len(NAMES))  # None becomes NaN
+    # None becomes NaN.
+    matrix = np.array(rows, dtype=np.float64).reshape(-1, 1 + len(NAMES))
     number_known = (~np.isnan(matrix)).sum(axis=0)
     common = 2 * number_known >= max(1, len(matrix))
-    complete = ~np.isnan(matrix[:, common]).any(axis=1)
+    lacks_common = np.isnan(matrix[:, common]).any(axis=1)
+    complete = ~lacks_common
     item_names = dict.fromkeys(item for item, _ in names)
     index_of_item = {item: index for index, item in enumerate(item_names)}
-    item = np.array([index_of_item[item] for item, _ in names], dtype=np.intp)[complete]
+    item_of_text = np.array([index_of_item[item] for item, _ in names], dtype=np.intp)
+    item = item_of_text[complete]
     matrix = matrix[complete]
     shares_item = np.bincount(item)[item] > 1
-    within = bool(2 * shares_item.sum() >= max(1, len(item)))
+    most_share = 2 * shares_item.sum() >= max(1, len(item))
+    within = bool(most_share)
     if within:
         item = item[shares_item]
         matrix = matrix[shares_item]
@@ -193,7 +198,8 @@ def _texts_with_drivers(values: Mapping[Text, float], looks: Mapping[Text, TextF
 def _centred(texts: _Texts) -> Floats:
     """Return the values minus their means, by item or over all texts."""
     group = texts.item if texts.within else np.zeros_like(texts.item)
-    sums = np.stack([np.bincount(group, column) for column in texts.values.T], axis=1)
+    sums_by_column = [np.bincount(group, column) for column in texts.values.T]
+    sums = np.stack(sums_by_column, axis=1)
     means = sums / np.bincount(group)[:, None]
     centred: Floats = texts.values - means[group]
     return centred
@@ -210,9 +216,10 @@ def _note_on_excluded(common: Bools, varied: Bools) -> str:
         "fewer than half of the texts have it": _names_of(~common),
         "the same everywhere": _names_of(common & ~varied),
     }
-    notes = [
-        f"without {' and '.join(names)}: {reason}" for reason, names in excluded.items() if names
-    ]
+    notes: list[str] = []
+    for reason, names in excluded.items():
+        if names:
+            notes.append(f"without {' and '.join(names)}: {reason}")
     return "; ".join(notes)
 
 
@@ -241,7 +248,8 @@ def _estimates(
     if n_items >= _MIN_ITEMS:
         lower_ends, upper_ends = bootstrap.interval(drawn, n_items)
         # Shares are biased upwards in resamples (see `drivers`).
-        bias = np.nanmean(drawn[:, size:], axis=0) - observed[size:]
+        shares = observed[size:]
+        bias = np.nanmean(drawn[:, size:], axis=0) - shares
         lower_ends[size:] = np.maximum(0.0, lower_ends[size:] - bias)
         upper_ends[size:] = np.minimum(1.0, upper_ends[size:] - bias)
         low = lower_ends.tolist()
@@ -250,7 +258,8 @@ def _estimates(
 
     def estimate(index: int, name: str, title: str) -> Estimate:
         method = f"{title}, {scope}; {interval}"
-        return Estimate(name, float(observed[index]), low[index], high[index], len(item), method)
+        value = float(observed[index])
+        return Estimate(name, value, low[index], high[index], len(item), method)
 
     drivers: list[Driver] = []
     for index, name in enumerate(names):
@@ -265,23 +274,30 @@ def _statistics(item: Ints, values: Floats, n_items: int) -> Statistic:
     """Return r with each driver, r² of each, and R² of all; NaN without variation."""
     # For every item Σ v vᵀ over its texts, where v is 1, the score, the drivers.
     rows = np.column_stack([np.ones(len(item)), values])
-    moments = sums_by_item(item, rows[:, :, None] * rows[:, None, :], n_items)
+    products = rows[:, :, None] * rows[:, None, :]
+    moments = sums_by_item(item, products, n_items)
 
     def statistics(counts: Floats) -> Floats:
         sums = np.tensordot(counts, moments, 1)
         n = sums[..., :1, :1]
-        products_of_means = sums[..., 1:, :1] * sums[..., :1, 1:] / n**2
+        column_sums = sums[..., 1:, :1]
+        row_sums = sums[..., :1, 1:]
+        products_of_means = column_sums * row_sums / n**2
         covariance = sums[..., 1:, 1:] / n - products_of_means
         variance = np.diagonal(covariance, axis1=-2, axis2=-1)
-        deviation = np.sqrt(np.where(variance > _ROUNDING, variance, np.nan))
-        correlations = covariance / (deviation[..., :, None] * deviation[..., None, :])
+        varying = np.where(variance > _ROUNDING, variance, np.nan)
+        deviation = np.sqrt(varying)
+        products_of_deviations = deviation[..., :, None] * deviation[..., None, :]
+        correlations = covariance / products_of_deviations
         r = correlations[..., 0, 1:]
         # A constant driver explains nothing. Collinear drivers need the pseudo-inverse.
         known = np.nan_to_num(r)
         between_drivers = np.nan_to_num(correlations[..., 1:, 1:])
         inverse = np.linalg.pinv(between_drivers, 1e-9, hermitian=True)
         share = np.einsum("...i,...ij,...j->...", known, inverse, known)
-        together = np.where(np.isnan(deviation[..., 0]), np.nan, np.clip(share, 0, 1))
-        return np.concatenate([r, r**2, together[..., None]], axis=-1)
+        score_deviation = deviation[..., 0]
+        together = np.where(np.isnan(score_deviation), np.nan, np.clip(share, 0, 1))
+        columns = [r, r**2, together[..., None]]
+        return np.concatenate(columns, axis=-1)
 
     return statistics

@@ -50,7 +50,8 @@ def select(
         reason = _constant(values, ratings, failed)
         raise DataError(f"no candidate has a Spearman with the ratings at level {level}: {reason}")
     known = tuple(None if isnan(value) else value for value in observed.tolist())
-    return Selection(int(np.nanargmax(observed)), level, items, known)
+    best = int(np.nanargmax(observed))
+    return Selection(best, level, items, known)
 
 
 def _shortage(ratings: Floats, items: int, level: Level) -> str:
@@ -59,7 +60,8 @@ def _shortage(ratings: Floats, items: int, level: Level) -> str:
         rated = int(_vary(ratings).sum())
         kind = "items whose ratings differ between texts"
     else:
-        rated = int((~np.isnan(ratings).all(axis=1)).sum())
+        is_unrated = np.isnan(ratings).all(axis=1)
+        rated = int((~is_unrated).sum())
         kind = "rated items"
     are = "is" if items == 1 else "are"
     if rated == items:
@@ -83,7 +85,8 @@ def _vary(ratings: Floats) -> Bools:
 def _constant(values: Floats, ratings: Floats, failed: Bools | None) -> str:
     """Return which side does not vary."""
     scored = values if failed is None else np.where(failed, np.nan, values)
-    known = ~np.isnan(ratings) & ~np.isnan(scored).all(axis=0)
+    has_value = ~np.isnan(scored).all(axis=0)
+    known = ~np.isnan(ratings) & has_value
     if known.any() and np.ptp(rounded(ratings[known])) == 0:
         return "people's ratings are all equal"
     return "each one's values are all equal"
@@ -115,13 +118,15 @@ def _statistic(
     values = values if failed is None else fill_failed(values, failed, level)
     n_candidates = len(values)
     columns = rounded(np.concatenate([values, ratings[None]]))
-    complete = np.where(np.isnan(columns).any(axis=0), np.nan, columns)
+    is_missing = np.isnan(columns).any(axis=0)
+    complete = np.where(is_missing, np.nan, columns)
     complete_ratings = complete[-1]
     if level == "within-items":
         varying = complete[:, _vary(complete_ratings)]
         by_item = between(varying, "spearman")[:, :n_candidates, n_candidates]
         # A candidate that gives all texts of an item the same value has 0 there.
         return mean(np.nan_to_num(by_item)), len(by_item)
-    used = complete[:, ~np.isnan(complete_ratings).all(axis=1)]
+    has_rating = ~np.isnan(complete_ratings).all(axis=1)
+    used = complete[:, has_rating]
     pairs = [(candidate, n_candidates) for candidate in range(n_candidates)]
     return coefficients(used, pairs, level, "spearman"), used.shape[1]

@@ -119,7 +119,9 @@ class _ColumnValues:
 
     @property
     def constant(self) -> bool:
-        return len(np.unique(np.round(self.values[~np.isnan(self.values)], PLACES))) < 2
+        known = self.values[~np.isnan(self.values)]
+        distinct = np.unique(np.round(known, PLACES))
+        return len(distinct) < 2
 
 
 def compare(
@@ -138,10 +140,12 @@ def compare(
     if not against and n_systems <= MOST:
         most_pairs = n_systems * (n_systems - 1) // 2
     # As many columns at once as fit into memory.
-    step = max(1, _MAX_DIFFERENCES // max(1, most_pairs * len(table.items)))
+    differences_of_column = most_pairs * len(table.items)
+    step = max(1, _MAX_DIFFERENCES // max(1, differences_of_column))
     comparisons: list[Comparison] = []
     for first in range(0, len(columns), step):
-        group = [_column_values(table, column, against) for column in columns[first : first + step]]
+        some_columns = columns[first : first + step]
+        group = [_column_values(table, column, against) for column in some_columns]
         comparisons += _compare_columns(group, n_resamples, seed)
     return tuple(comparisons)
 
@@ -158,9 +162,11 @@ def _compare_columns(
     group: Sequence[_ColumnValues], n_resamples: int, seed: int
 ) -> Iterator[Comparison]:
     """Compare the systems in each of these columns, with the same sign flips for all."""
-    rows = np.concatenate([differences(data.values, data.pairs) for data in group])
+    rows_by_column = [differences(data.values, data.pairs) for data in group]
+    rows = np.concatenate(rows_by_column)
     # With fewer flips p could not be small enough after Holm's correction.
-    n_resamples = max(n_resamples, *(ceil(2 * data.tests / ALPHA) for data in group))
+    needed_flips = [ceil(2 * data.tests / ALPHA) for data in group]
+    n_resamples = max(n_resamples, *needed_flips)
     estimates = mean_differences(rows, n_resamples=n_resamples, seed=seed)
     first = 0
     for data in group:
@@ -190,15 +196,17 @@ def _comparison(
         best = _best(data, decided)
     too_few = bool(sizes) and max(sizes) < scatter.least
     has_value = (~np.isnan(data.values)).any(axis=0)
+    detectable = scatter.median.detectable() if scatter.pairs else None
+    partly_scored = tuple(data.systems[row] for row in data.order if row in data.partly)
     return Comparison(
         data.column.name,
         differences=tested,
         ranks=tuple(_rank_systems(data, decided)),
         best=best,
-        detectable=scatter.median.detectable() if scatter.pairs else None,
+        detectable=detectable,
         note=_note(data, len(tested), too_few=too_few),
         against=data.against,
-        partly_scored=tuple(data.systems[row] for row in data.order if row in data.partly),
+        partly_scored=partly_scored,
         items=int(has_value.sum()),
     )
 
@@ -238,12 +246,13 @@ def _test_differences(
         better = row * data.sign
         wins = int((better > 0).sum())
         losses = int((better < 0).sum())
+        delta = cliffs_delta(values[first][shared], values[second][shared])
         yield Difference(
             data.systems[first],
             data.systems[second],
             estimate,
             adjusted,
-            delta=cliffs_delta(values[first][shared], values[second][shared]),
+            delta=delta,
             wins=wins,
             ties=estimate.n - wins - losses,
             losses=losses,
@@ -257,7 +266,8 @@ def _rank_systems(data: _ColumnValues, decided: Sequence[tuple[str, str]]) -> It
     """
     if data.order:
         means = np.nanmean(data.values[data.order], axis=1)
-        yield from rank_by_means([data.systems[row] for row in data.order], means, decided)
+        names = [data.systems[row] for row in data.order]
+        yield from rank_by_means(names, means, decided)
 
 
 def _note(data: _ColumnValues, compared: int, *, too_few: bool) -> str:
@@ -280,9 +290,8 @@ def _note(data: _ColumnValues, compared: int, *, too_few: bool) -> str:
         remarks.append("systems have different items: differences use the shared ones")
     without_shared_item = len(data.pairs) - compared
     if without_shared_item > 0:
-        remarks.append(
-            f"{without_shared_item:,} of {len(data.pairs):,} pairs of systems share no item"
-        )
+        n_pairs = len(data.pairs)
+        remarks.append(f"{without_shared_item:,} of {n_pairs:,} pairs of systems share no item")
     if not data.tests:
         remarks.append(f"more than {TESTED} systems: too many to test")
     if too_few:
