@@ -24,7 +24,8 @@ class Note:
     text: str
 
     def __str__(self) -> str:
-        return f"{self.metric}: {self.some:,} of {self.total:,} texts {self.text}"
+        count = f"{self.some:,} of {self.total:,} texts"
+        return f"{self.metric}: {count} {self.text}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -147,7 +147,8 @@ class Tokens(BaseMetric):
     def signed_tokens(self, tokenizers: Iterable[str]) -> tuple[str, str]:
         """Return the signature parts for case and tokenizers, as sacrebleu writes them."""
         case = "lc" if self.lowercase else "mixed"
-        signed = join_names(str(_scorer(name).tokenizer.signature()) for name in tokenizers)
+        signatures = [str(_scorer(name).tokenizer.signature()) for name in tokenizers]
+        signed = join_names(signatures)
         return f"case={case}", f"tok={signed}"
 
 
@@ -180,8 +181,9 @@ class Settings(Tokens):
         from sacrebleu.metrics.bleu import BLEU
 
         highest = self.max_order
+        correct = list(counts[2 : 2 + highest])
         return BLEU.compute_bleu(
-            correct=list(counts[2 : 2 + highest]),
+            correct=correct,
             total=list(counts[2 + highest :]),
             sys_len=counts[0],
             ref_len=counts[1],
@@ -314,24 +316,23 @@ class Bleu(Parts, ReferenceMetric):
 
             return rate
 
-        results = [
-            self.compare(
-                samples,
-                partial(prepare, part),
-                self.signed_options,
-                name=name,
-                high=1.0 if part == "bp" else None,
+        results: list[MetricResult] = []
+        for name, part in self.columns().items():
+            high = 1.0 if part == "bp" else None
+            result = self.compare(
+                samples, partial(prepare, part), self.signed_options, name=name, high=high
             )
-            for name, part in self.columns().items()
-        ]
+            results.append(result)
         columns = tuple(result.columns[0] for result in results)
         # All rows of a sample follow each other, in the order of the columns.
-        rows = chain.from_iterable(zip(*(result.rows for result in results), strict=True))
+        rows_by_sample = zip(*(result.rows for result in results), strict=True)
+        rows = chain.from_iterable(rows_by_sample)
         return MetricResult(columns, tuple(rows), results[0].notes)
 
     def notes(self, samples: Sequence[Sample], used: Collection[str]) -> tuple[str | Note, ...]:
         """Return notes about texts that the tokenizer does not suit, and about Unicode forms."""
-        return self.note(all_texts(samples), self.tokenize), *super().notes(samples, used)
+        note_on_tokens = self.note(all_texts(samples), self.tokenize)
+        return note_on_tokens, *super().notes(samples, used)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -372,13 +373,15 @@ class CorpusBleu(Parts):
                 texts.update((sample.output, *targets))
                 if targets:
                     stats.append(self.counts(sample.output, targets, tokenizer))
-            rows += [self._row(system, stats, *column) for column in self.columns().items()]
+            columns = self.columns().items()
+            rows += [self._row(system, stats, *column) for column in columns]
             # A system without any reference is a failure, not a text that is left out.
             if stats:
                 used.add(tokenizer)
                 left_out += len(own_samples) - len(stats)
         notes = [Note("bleu_corpus", left_out, len(samples), "have no reference and are left out")]
-        notes += [self.note(texts, tokenizer) for tokenizer, texts in texts_by_tokenizer.items()]
+        for tokenizer, texts in texts_by_tokenizer.items():
+            notes.append(self.note(texts, tokenizer))
         compared = [(sample.output, usable(sample)) for sample in samples]
         notes.append(form_note("bleu_corpus", compared))
         parts = self._signature_parts(samples, used)
@@ -386,9 +389,10 @@ class CorpusBleu(Parts):
 
     def _signature_parts(self, samples: Sequence[Sample], used: set[str]) -> list[str]:
         """Return the signature after the column's name, in sacrebleu's order."""
+        nrefs = reference_count(samples)
         return [
             "corpus",
-            f"nrefs={reference_count(samples)}",
+            f"nrefs={nrefs}",
             f"bs={_RESAMPLES}",
             f"seed={self._seed}",
             *self.signed_options(used),

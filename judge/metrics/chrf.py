@@ -103,14 +103,19 @@ class Chrf(ReferenceMetric):
         ):
             hits = matches.hits
             both = (matches.in_output > 0) & (matches.in_reference > 0)
-            precision += np.divide(hits, matches.in_output, out=np.zeros(shape), where=both)
-            recall += np.divide(hits, matches.in_reference, out=np.zeros(shape), where=both)
+            precision_of_order = np.zeros(shape)
+            recall_of_order = np.zeros(shape)
+            np.divide(hits, matches.in_output, out=precision_of_order, where=both)
+            np.divide(hits, matches.in_reference, out=recall_of_order, where=both)
+            precision += precision_of_order
+            recall += recall_of_order
             used_orders += both
         with np.errstate(invalid="ignore", divide="ignore"):  # nothing in common
             precision /= used_orders
             recall /= used_orders
             weight = self.beta**2
-            f = 100 * ((1 + weight) * precision * recall / (weight * precision + recall))
+            weighted = weight * precision + recall
+            f = 100 * ((1 + weight) * precision * recall / weighted)
         best = np.nan_to_num(f).max(axis=0)
         return [min(value, 100.0) for value in best.tolist()]  # rounding may exceed the limit
 
@@ -152,7 +157,8 @@ def _blocks(pairs: Sequence[Pair]) -> Iterator[list[Pair]]:
     characters = 0
     for targets, output in pairs:
         # `_matches` compares every reference with the output.
-        characters += sum(map(len, targets)) + len(targets) * len(output)
+        characters += sum(map(len, targets))
+        characters += len(targets) * len(output)
         if characters // _BLOCK != block_number:
             if block:
                 yield block
@@ -212,23 +218,23 @@ def _matches(
     outputs = np.flatnonzero(rank < 0)
     is_reference = rank >= 0
     rank_count = int(rank.max()) + 1
-    lengths = np.zeros((rank_count, int(group.max()) + 1), dtype=np.int64)
+    group_count = int(group.max()) + 1
+    lengths = np.zeros((rank_count, group_count), dtype=np.int64)
     lengths[rank[is_reference], group[is_reference]] = read.lengths[is_reference]
     for order, grams in enumerate(orders(read, max_order, group), start=1):
         in_reference = rank[grams.text] >= 0
         distinct_count = int(grams.gram.max(initial=-1)) + 1
         counts = np.zeros((rank_count, distinct_count), dtype=np.int64)
         ranks_of_grams = rank[grams.text[in_reference]]
-        counts[ranks_of_grams, grams.gram[in_reference]] = grams.count[in_reference]
+        reference_grams = grams.gram[in_reference]
+        counts[ranks_of_grams, reference_grams] = grams.count[in_reference]
         # An n-gram belongs to one group, so its counts come from the output's own references.
         output_grams = grams.gram[~in_reference]
         output_texts = grams.text[~in_reference]
-        shared = np.minimum(counts[:, output_grams], grams.count[~in_reference])
-        hits_by_rank = [
-            np.bincount(output_texts, row, minlength=len(texts))[outputs] for row in shared
-        ]
-        yield _Matches(
-            np.array(hits_by_rank),
-            totals(read.lengths[outputs], order),
-            totals(lengths[:, group[outputs]], order),
-        )
+        output_counts = grams.count[~in_reference]
+        shared = np.minimum(counts[:, output_grams], output_counts)
+        hits_by_text = [np.bincount(output_texts, row, minlength=len(texts)) for row in shared]
+        hits = np.array([hits_of_rank[outputs] for hits_of_rank in hits_by_text])
+        in_output = totals(read.lengths[outputs], order)
+        in_reference_texts = totals(lengths[:, group[outputs]], order)
+        yield _Matches(hits, in_output, in_reference_texts)

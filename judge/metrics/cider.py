@@ -68,7 +68,8 @@ class Cider(WordMetric):
                 item_texts = reference_texts_by_item.setdefault(sample.item, {})
                 item_texts.update(dict.fromkeys(own_references))
         items = len(reference_texts_by_item)
-        idf = self._idf([tuple(item_texts) for item_texts in reference_texts_by_item.values()])
+        texts_by_item = [tuple(item_texts) for item_texts in reference_texts_by_item.values()]
+        idf = self._idf(texts_by_item)
 
         def prepare(reference_texts: tuple[str, ...], used: set[str]) -> Rate:
             """Return the rating of outputs with these references, and note the tokenizer."""
@@ -94,16 +95,18 @@ class Cider(WordMetric):
 
             def rate(output: str) -> float:
                 vectors = self._vectors(self._counts(name, output), idf, items)
-                mean = sum(self._similarity(vectors, target) for target in targets) / len(targets)
+                similarities = [self._similarity(vectors, target) for target in targets]
+                mean = sum(similarities) / len(targets)
                 return min(10 * mean, 10.0)  # rounding may exceed the limit
 
             return rate
 
         def sign(used: set[str]) -> list[str]:
+            sigma = format_number(self.sigma)
             return [
                 f"items={items}",
                 f"n={self.max_order}",
-                f"sigma={format_number(self.sigma)}",
+                f"sigma={sigma}",
                 "stem" if self.stem else "nostem",
                 *signed_words(used),
                 "refs=mean",
@@ -143,8 +146,9 @@ class Cider(WordMetric):
         # The authors' code counts an n-gram of no reference as one of a single item.
         highest_idf = math.log(items)
         for ngram, times in counts.items():
-            weights[len(ngram) - 1][ngram] = times * idf.get(ngram, highest_idf)
-        norms = [_norm(weights_of_order.values()) for weights_of_order in weights]
+            weights_of_order = weights[len(ngram) - 1]
+            weights_of_order[ngram] = times * idf.get(ngram, highest_idf)
+        norms = [_norm(of_order.values()) for of_order in weights]
         # The authors' code uses the number of bigrams as the length: words minus one, 0 without
         # words.
         words = sum(times for ngram, times in counts.items() if len(ngram) == 1)
@@ -164,10 +168,12 @@ class Cider(WordMetric):
             theirs = target.weights[order]
             shared = ours.keys() & theirs.keys()
             # fsum, because the order of a set of n-grams differs between processes.
-            product = math.fsum(min(ours[ngram], theirs[ngram]) * theirs[ngram] for ngram in shared)
+            products = [min(ours[ngram], theirs[ngram]) * theirs[ngram] for ngram in shared]
+            product = math.fsum(products)
             sum_of_cosines += product / norm
         difference = output.length - target.length
-        penalty = math.exp(-(difference**2) / (2 * self.sigma**2))
+        double_variance = 2 * self.sigma**2
+        penalty = math.exp(-(difference**2) / double_variance)
         return sum_of_cosines / self.max_order * penalty
 
 

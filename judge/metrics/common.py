@@ -101,11 +101,12 @@ def tokenizer_note(
     for lack of a tokenizer.
     """
     distinct = set(strings)
-    unspaced = [
-        string for string in distinct if not string.isascii() and text.is_unspaced([string])
-    ]
+    not_ascii = [string for string in distinct if not string.isascii()]
+    unspaced = [string for string in not_ascii if text.is_unspaced([string])]
     if tokenizer is None:
-        some = sum(text.detect_language([string]) == "en" for string in unspaced)
+        languages = [text.detect_language([string]) for string in unspaced]
+        # Other scripts without spaces, such as Thai, are detected as "en".
+        some = languages.count("en")
         return Note(metric, some, len(distinct), _CLUSTERS)
     some = len(unspaced) if tokenizer in _BY_SPACES else 0
     problem = _UNCUT.format(tokenizer=tokenizer, option=f"{metric}.{option}")
@@ -117,15 +118,15 @@ def chosen_tokenizer_notes(used: Collection[str], strings: Iterable[str]) -> lis
 
     The text is the same for all metrics, so that a report shows it once.
     """
-    language_by_tokenizer = {
-        row.tokenizer: row for row in text.LANGUAGES.values() if row.tokenizer in text.TOOLS
-    }
+    rows = text.LANGUAGES.values()
+    language_by_tokenizer = {row.tokenizer: row for row in rows if row.tokenizer in text.TOOLS}
     notes: list[str] = []
     for name, row in language_by_tokenizer.items():
         if name in used:
             signed = text.signature(name)
             everywhere = option("set", {"METRIC": {"tokenizer": name}})
-            notes.append(_BY_PACKAGE.format(language=row.name, signature=signed, option=everywhere))
+            note = _BY_PACKAGE.format(language=row.name, signature=signed, option=everywhere)
+            notes.append(note)
     missing = [name for name in language_by_tokenizer if not text.installed(name)]
     if missing and "char" in used:
         in_cjk = [string for string in {*strings} if text.is_cjk(string)]
@@ -135,9 +136,8 @@ def chosen_tokenizer_notes(used: Collection[str], strings: Iterable[str]) -> lis
             if row.code in languages:
                 modules = " and ".join(text.TOOLS[name].modules)
                 characters = option("set", {"METRIC": {"tokenizer": "char"}})
-                notes.append(
-                    _BY_CHARACTER.format(language=row.name, modules=modules, option=characters)
-                )
+                note = _BY_CHARACTER.format(language=row.name, modules=modules, option=characters)
+                notes.append(note)
     return notes
 
 
@@ -154,7 +154,8 @@ def form_note(metric: str, compared: Iterable[tuple[str, Sequence[str]]]) -> Not
         # another form.
         output = output.lower()
         target = target.lower()
-        shared = set(text.tokens(output)).intersection(text.tokens(target))
+        output_tokens = set(text.tokens(output))
+        shared = output_tokens.intersection(text.tokens(target))
         if any((token in output) != (token in target) for token in shared):
             some += 1
     return Note(metric, some, total, _FORMS)
@@ -210,7 +211,11 @@ def by_references(
     # Sorting brings equal references together, so that a cache of one is enough.
     prepared = lru_cache(maxsize=1)(prepare)
     rows: dict[int, Score | Failure] = {}
-    in_order = sorted(range(len(samples)), key=lambda index: references(samples[index]))
+
+    def own_references(index: int) -> tuple[str, ...]:
+        return references(samples[index])
+
+    in_order = sorted(range(len(samples)), key=own_references)
     for index in in_order:
         sample = samples[index]
         targets = references(sample)
@@ -218,9 +223,11 @@ def by_references(
             rows[index] = no_reference(sample, name)
             continue
         try:
-            value = float(prepared(targets)(sample.output))
+            rate = prepared(targets)
+            value = float(rate(sample.output))
         except CannotScore as reason:
-            rows[index] = failure(sample, name, reason.error, f"has no value: {reason}")
+            problem = f"has no value: {reason}"
+            rows[index] = failure(sample, name, reason.error, problem)
         else:
             provenance = Provenance(method="metric")
             rows[index] = Score(sample.item, sample.system, name, value, provenance)
@@ -237,7 +244,8 @@ def spread(listed: Sequence[Entry], most: int) -> list[Entry]:
     if len(listed) <= most:
         return list(listed)
     # The middle of part number `index` is (index + ½) / most of the list.
-    middles = [(2 * index + 1) * len(listed) // (2 * most) for index in range(most)]
+    odd_numbers = range(1, 2 * most, 2)
+    middles = [odd * len(listed) // (2 * most) for odd in odd_numbers]
     return [listed[middle] for middle in middles]
 
 
@@ -442,9 +450,9 @@ class ReferenceMetric(BaseMetric):
         rows = by_references(samples, name, lambda targets: prepare(targets, used))
         nrefs = f"nrefs={reference_count(samples)}"
         signature = Signature(name, level, nrefs, *sign(used))
-        column = Column(
-            name, "metric", signature, low=0.0, high=high or self.high, better=self.better
-        )
+        highest = high or self.high
+        better = self.better
+        column = Column(name, "metric", signature, low=0.0, high=highest, better=better)
         return MetricResult((column,), rows, self.notes(samples, used))
 
     def notes(self, samples: Sequence[Sample], used: Collection[str]) -> tuple[str | Note, ...]:
@@ -461,5 +469,6 @@ class WordMetric(ReferenceMetric):
 
     def notes(self, samples: Sequence[Sample], used: Collection[str]) -> tuple[str | Note, ...]:
         """Return how many texts the tokenizer does not suit, and which packages were chosen."""
-        chosen = [] if self.tokenizer else chosen_tokenizer_notes(used, all_texts(samples))
-        return (tokenizer_note(self.name, self.tokenizer, all_texts(samples)), *chosen)
+        texts = list(all_texts(samples))
+        chosen = [] if self.tokenizer else chosen_tokenizer_notes(used, texts)
+        return (tokenizer_note(self.name, self.tokenizer, texts), *chosen)

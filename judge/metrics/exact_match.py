@@ -36,8 +36,17 @@ class ExactMatch(ReferenceMetric):
         def prepare(targets: tuple[str, ...], used: set[str]) -> Rate:
             forms = set(map(form, targets))
             if self.contains:
-                return lambda output: float(any(target in form(output) for target in forms))
-            return lambda output: float(form(output) in forms)
+
+                def contains_any(output: str) -> float:
+                    whole = form(output)
+                    return float(any(target in whole for target in forms))
+
+                return contains_any
+
+            def equals_any(output: str) -> float:
+                return float(form(output) in forms)
+
+            return equals_any
 
         def sign(used: set[str]) -> list[str]:
             kind = "contains" if self.contains else "equals"

@@ -93,11 +93,11 @@ class Meteor(WordMetric):
                 words = text.words(tokenizer)(output)
                 # Porter's stems and WordNet are of English.
                 english = tokenizer in text.ENGLISH
-                values = [
-                    self._value(words, reference, english, english and synonyms)
+                use_synonyms = english and synonyms
+                return max(
+                    self._value(words, reference, english, use_synonyms)
                     for reference in reference_words(tokenizer)
-                ]
-                return max(values)
+                )
 
             return rate
 
@@ -105,11 +105,14 @@ class Meteor(WordMetric):
             stages = "stages=exact+stem"
             if synonyms:
                 stages += f"+wordnet{_reader().get_version()}-nltk{version('nltk')}"
+            alpha = format_number(self.alpha)
+            beta = format_number(self.beta)
+            gamma = format_number(self.gamma)
             return [
                 stages,
-                f"alpha={format_number(self.alpha)}",
-                f"beta={format_number(self.beta)}",
-                f"gamma={format_number(self.gamma)}",
+                f"alpha={alpha}",
+                f"beta={beta}",
+                f"gamma={gamma}",
                 *signed_words(used),
                 "refs=best",
                 f"judge {__version__}",
@@ -123,13 +126,15 @@ class Meteor(WordMetric):
             return 0.0
         precision = len(pairs) / len(words)
         recall = len(pairs) / len(reference)
-        mean = precision * recall / (self.alpha * precision + (1 - self.alpha) * recall)
+        weighted = self.alpha * precision + (1 - self.alpha) * recall
+        mean = precision * recall / weighted
         # A chunk is a run of matches that are next to each other in both texts.
         chunks = 1
         for (output_index, reference_index), following in pairwise(pairs):
             if following != (output_index + 1, reference_index + 1):
                 chunks += 1
-        penalty = self.gamma * (chunks / len(pairs)) ** self.beta
+        fragmentation = chunks / len(pairs)
+        penalty = self.gamma * fragmentation**self.beta
         return float((1 - penalty) * mean)
 
 
@@ -172,9 +177,8 @@ def _match_stage(
         positions_by_word.setdefault(word, []).append(reference_index)
     pairs: list[tuple[int, int]] = []
     for output_index, word in reversed(list(output_words.items())):
-        candidates = [
-            positions_by_word[form] for form in forms(word) if positions_by_word.get(form)
-        ]
+        known_forms = [form for form in forms(word) if positions_by_word.get(form)]
+        candidates = [positions_by_word[form] for form in known_forms]
         if not candidates:
             continue
         latest = max(candidates, key=lambda positions: positions[-1])

@@ -57,8 +57,9 @@ class Nli(BaseMetric):
     @cached_property
     def _encoder(self) -> CrossEncoder:
         files = locate(self.model or "", who=self.name, cache=self.context.cache)
+        progress = self.context.progress
         return CrossEncoder(
-            files, self.label, self.window, self.device, self.batch_tokens, self.context.progress
+            files, self.label, self.window, self.device, self.batch_tokens, progress
         )
 
     def check(self, samples: Sequence[Sample]) -> None:
@@ -73,7 +74,8 @@ class Nli(BaseMetric):
         """
         claims = Claims(unit="sentence", verify=self._encoder, value="mean", most=1_000)
         # With references, the claims metric would have two more columns.
-        result = claims.score([replace(sample, references=()) for sample in samples])
+        without_references = [replace(sample, references=()) for sample in samples]
+        result = claims.score(without_references)
         rows = tuple(replace(row, column=self.name) for row in result.rows)
         signature = Signature(self.name, "mean", self._encoder.signature)
         column = Column(self.name, "metric", signature, low=0.0, high=1.0)

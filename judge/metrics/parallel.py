@@ -50,7 +50,9 @@ def score_in_parallel(
     with worker_pool([metric], workers) as score_parts:
         for (result,) in score_parts(parts):
             results.append(result)
-            tell(min(len(samples), len(results) * PART), len(samples))
+            # The last part may be smaller.
+            finished = min(len(samples), len(results) * PART)
+            tell(finished, len(samples))
     return merge_results(results)
 
 
@@ -124,7 +126,8 @@ def _merge_notes(notes: Iterable[str | Note]) -> tuple[str | Note, ...]:
         so_far = merged.get(key)
         if isinstance(so_far, Note):
             some = so_far.some + note.some
-            merged[key] = replace(note, some=some, total=so_far.total + note.total)
+            total = so_far.total + note.total
+            merged[key] = replace(note, some=some, total=total)
         else:
             merged[key] = note
     # A note about no text is dropped only now, because its total counts in the sum.

@@ -48,7 +48,8 @@ class Prompt:
 
 def languages() -> list[str]:
     """Return the languages that have prompts."""
-    return sorted(folder.parents[1].name for folder in builtin_prompts().glob(f"*/qags/{_LAYOUT}"))
+    layouts = builtin_prompts().glob(f"*/qags/{_LAYOUT}")
+    return sorted(layout.parents[1].name for layout in layouts)
 
 
 def language_option(option: str, value: Any) -> str:
@@ -61,18 +62,19 @@ def load(language: str, task: str, name: str) -> Prompt:
     """Return the prompt prompts/<language>/<task>/<name>.jinja."""
     folder = builtin_prompts() / language
     file_name = f"{name}.jinja"
-    texts = {
-        file_name: read_text(folder / task / file_name),
-        _LAYOUT: read_text(folder / "qags" / _LAYOUT),
-    }
+    template = read_text(folder / task / file_name)
+    layout = read_text(folder / "qags" / _LAYOUT)
+    texts = {file_name: template, _LAYOUT: layout}
     bodies = {file: template_body(text) for file, text in texts.items()}
     environment = Sandbox(DictLoader(bodies))
     words: dict[str, tuple[str, ...]] = {}
     for text in texts.values():
         header = yaml_lines.values(front_matter(text)) or {}
-        words |= {key: tuple(map(str, values)) for key, values in header.items()}
+        for key, values in header.items():
+            words[key] = tuple(map(str, values))
     # The digest is of both files, because the layout is part of the prompt.
-    digest = hashlib.sha256(json.dumps(list(texts.values())).encode()).hexdigest()
+    both_files = json.dumps(list(texts.values()))
+    digest = hashlib.sha256(both_files.encode()).hexdigest()
     return Prompt(environment.get_template(file_name), words, digest)
 
 
@@ -95,7 +97,7 @@ class Stage:
     @property
     def signature(self) -> str:
         """Return `model:language@digest` for the given language, or for all languages so far."""
-        digests = (f"{language}@{self.prompt(language).digest[:6]}" for language in self._used)
+        digests = [f"{language}@{self.prompt(language).digest[:6]}" for language in self._used]
         return f"{self._ask.signature or 'llm'}:{join_names(digests)}"
 
     def prompt(self, language: str | None = None) -> Prompt:

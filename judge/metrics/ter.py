@@ -95,11 +95,12 @@ class Ter(ReferenceMetric):
         case = "mixed" if self.case_sensitive else "lc"
         norm = join_names(answers.split()[0] for answers in used)
         asian = join_names(answers.split()[1] for answers in used)
+        punctuation = _yes_or_no(not self.no_punct)
         return [
             f"case={case}",
             "tok=tercom",
             f"norm={norm}",
-            f"punct={_yes_or_no(not self.no_punct)}",
+            f"punct={punctuation}",
             f"asian={asian}",
             f"sacrebleu {version('sacrebleu')}",
         ]

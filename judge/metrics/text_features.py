@@ -83,7 +83,9 @@ def names(output: str, cut: Sentences) -> list[str]:
     for sentence in cut.raw:
         # The first word of a sentence is capitalised anyway.
         later_words = _WORD(fold(sentence))[1:]
-        names_in_order += [word for word in later_words if word[0].isupper() and len(word) > 1]
+        capitalised = [word for word in later_words if word[0].isupper()]
+        # "I" is no name.
+        names_in_order += [word for word in capitalised if len(word) > 1]
     return [name.casefold() for name in names_in_order]
 
 
@@ -98,7 +100,8 @@ def doubled_words(output: str) -> int:
 
     In scripts without white space, count the runs of three letters or more.
     """
-    doubled = sum(word.lower() not in _MAY_DOUBLE for word in _TWICE(output))
+    repeated = [word.lower() for word in _TWICE(output)]
+    doubled = sum(word not in _MAY_DOUBLE for word in repeated)
     if output.isascii():
         return doubled
     return doubled + len(_RUN_TWICE(output))
@@ -259,10 +262,10 @@ class IndexedSource:
         numbers_by_word = (self.sentences_with.get(word, ()) for word in words)
         shared_counts = Counter(chain.from_iterable(numbers_by_word))
         size = len(words)
-        scores = [
-            2 * shared / (size + len(self.sentences[number]))
-            for number, shared in shared_counts.items()
-        ]
+        scores: list[float] = []
+        for number, shared in shared_counts.items():
+            both_sizes = size + len(self.sentences[number])
+            scores.append(2 * shared / both_sizes)
         return max(scores, default=0.0)
 
 
@@ -334,7 +337,9 @@ class Measure:
     """
 
     def __init__(self, source: str | None = None, *, tokenizer: str | None = None) -> None:
-        self._source = text.normal(source) if source and source.strip() else None
+        self._source: str | None = None
+        if source and source.strip():
+            self._source = text.normal(source)
         self._tokenizer = tokenizer
         self._prepared: dict[str, IndexedSource] = {}
         self.used: set[str] = set()
@@ -370,6 +375,7 @@ class Measure:
             compared = _support(output, cut, source)
             if words:
                 compared |= _source_features(cut, source)
+        n_defects = is_unfinished + sum(fragments) + doubled
         return Features(
             words=len(words),
             sentences=len(cut.each),
@@ -381,7 +387,7 @@ class Measure:
             no_end=is_unfinished,
             fragments=_mean(fragments),
             doubled_words=doubled,
-            defects=is_unfinished + sum(fragments) + doubled,
+            defects=n_defects,
         )
 
     def _indexed_source(self, tokenizer: str) -> IndexedSource | None:
@@ -418,10 +424,9 @@ def measured(
 
 def _support(output: str, cut: Sentences, source: IndexedSource) -> dict[str, float | None]:
     """Return the shares of an output's numbers and names that the source has."""
-    return {
-        "number_support": _mean([number in source.numbers for number in numbers(output)]),
-        "entity_support": _mean([name in source.names for name in names(output, cut)]),
-    }
+    known_numbers = [number in source.numbers for number in numbers(output)]
+    known_names = [name in source.names for name in names(output, cut)]
+    return {"number_support": _mean(known_numbers), "entity_support": _mean(known_names)}
 
 
 def _source_features(cut: Sentences, source: IndexedSource) -> dict[str, float | None]:
@@ -433,19 +438,22 @@ def _source_features(cut: Sentences, source: IndexedSource) -> dict[str, float |
     mean_position = None
     if copied_words:
         # A fragment's words are at start, …, start + size - 1.
-        sum_of_positions = sum(size * (2 * start + size - 1) / 2 for start, size in copied)
+        sums_of_positions = [size * (2 * start + size - 1) / 2 for start, size in copied]
+        sum_of_positions = sum(sums_of_positions)
         last_position = max(len(source.words) - 1, 1)
         mean_position = sum_of_positions / copied_words / last_position
+    squared_sizes = sum(size * size for _, size in copied)
+    similarities = [source.nearest(sentence) for sentence in cut.each]
     return {
         "coverage": copied_words / count,
-        "density": sum(size * size for _, size in copied) / count,
+        "density": squared_sizes / count,
         "compression": len(source.words) / count,
         "novel1": _novel(words, source.first),
         "novel2": _novel(ngrams(words, 2), source.pairs),
         "novel3": _novel(ngrams(words, 3), source.triples),
         "js_divergence": _divergence(content(words), source.content),
         "position": mean_position,
-        "best_sentence": _mean([source.nearest(sentence) for sentence in cut.each]),
+        "best_sentence": _mean(similarities),
     }
 
 
@@ -583,10 +591,11 @@ def _column(name: str, signature_parts: Sequence[str]) -> Column:
     elif name in _LOWER:
         better = "lower"
     column = f"stats_{name}"
+    signature = Signature(column, *signature_parts)
     return Column(
         column,
         "metric",
-        Signature(column, *signature_parts),
+        signature,
         low=0.0,
         high=None if name in _UNBOUNDED else 1.0,
         better=better,

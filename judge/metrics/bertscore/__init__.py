@@ -94,7 +94,8 @@ class Weights:
         # Every document has the special tokens, so their weight is log(1) = 0.
         numerator = self.documents + 1
         frequencies = [self.frequencies.get(token_id, 0) for token_id in ids.tolist()]
-        weights = [math.log(numerator / (frequency + 1)) for frequency in frequencies]
+        ratios = [numerator / (frequency + 1) for frequency in frequencies]
+        weights = [math.log(ratio) for ratio in ratios]
         return np.array(weights, dtype=np.float64)
 
 
@@ -117,7 +118,8 @@ def greedy_match(
     recall = min(reference_mean, 1.0)
     if precision == recall == 0:
         return BertScoreValue(precision, recall, 0.0)
-    fmeasure = 2 * precision * recall / (precision + recall) if precision + recall else math.nan
+    total = precision + recall
+    fmeasure = 2 * precision * recall / total if total else math.nan
     return BertScoreValue(precision, recall, fmeasure)
 
 
@@ -136,7 +138,8 @@ def _best_products(
     best_rows = np.empty(len(rows), dtype=np.float32)
     best_columns = np.full(len(columns), -np.inf, dtype=np.float32)
     for start in range(0, len(rows), height):
-        table = rows[start : start + height] @ columns.T
+        some_rows = rows[start : start + height]
+        table = some_rows @ columns.T
         best_rows[start : start + height] = table.max(axis=1)
         np.maximum(best_columns, table.max(axis=0), out=best_columns)
     return best_rows, best_columns
@@ -153,7 +156,8 @@ def rescaled(value: BertScoreValue, baseline: tuple[float, float, float]) -> Ber
     Zhang et al. 2020, section "Baseline Rescaling".
     """
     pairs = zip(value, baseline, strict=True)
-    return BertScoreValue(*((x - b) / (1 - b) for x, b in pairs))
+    parts = [(part - lowest) / (1 - lowest) for part, lowest in pairs]
+    return BertScoreValue(*parts)
 
 
 # From texts to rows
@@ -198,9 +202,10 @@ class Measured:
         """
         usable: dict[int, Pair] = {}
         for number, job in jobs.items():
-            known = tuple(
+            usable_references = [
                 text for text in job.references if not (troubles[text] or text in self.unfit)
-            )
+            ]
+            known = tuple(usable_references)
             trouble = troubles[job.output] or self.unfit.get(job.output)
             part = "an output"
             if not known and not trouble:
@@ -208,7 +213,8 @@ class Measured:
                 trouble = troubles[first] or self.unfit.get(first)
                 part = "a reference"
             if trouble:
-                self.values[number] = replace(trouble, message=f"has {part} {trouble.message}")
+                message = f"has {part} {trouble.message}"
+                self.values[number] = replace(trouble, message=message)
                 continue
             pair = Pair(job.output, known)
             usable[number] = pair
@@ -235,7 +241,8 @@ def measure(
     documents = [text for text in map(clean, documents) if text]
     model = models.resolve(options, context.cache)
     baseline = models.baseline(options, model.layer)
-    measured = Measured(model, baseline, models.unfit_texts(model, jobs.values()))
+    unfit = models.unfit_texts(model, jobs.values())
+    measured = Measured(model, baseline, unfit)
     if jobs and options.package:
         _measure_with_package(jobs, options, documents, measured)
     elif jobs:
@@ -248,12 +255,14 @@ def measure(
 
 
 def _cleaned(job: Pair) -> Pair:
-    return Pair(clean(job.output), tuple(map(clean, job.references)))
+    references = tuple(map(clean, job.references))
+    return Pair(clean(job.output), references)
 
 
 def _distinct_texts(jobs: Iterable[Pair]) -> list[str]:
     """Return the outputs and references of all jobs, each once."""
-    return list(dict.fromkeys(text for job in jobs for text in job.texts))
+    texts = dict.fromkeys(text for job in jobs for text in job.texts)
+    return list(texts)
 
 
 def _measure_with_embeddings(
@@ -271,7 +280,8 @@ def _measure_with_embeddings(
     weights = Weights(frozenset(facts.weightless))
     if documents is not None:
         ids = embedder.ids(dict.fromkeys(documents))
-        weights = Weights.from_documents(weights.weightless, (ids[text] for text in documents))
+        ids_of_documents = (ids[text] for text in documents)
+        weights = Weights.from_documents(weights.weightless, ids_of_documents)
     for block in _split_into_blocks(jobs):
         rows = embedder.encode(_distinct_texts(block.values()))
         # For texts of usual length, threads mostly wait for each other.
@@ -340,7 +350,8 @@ def _measure_with_package(
 ) -> None:
     """Compute BERTScore of each job by bert-score itself, which cuts long texts."""
     with huggingface.translated_errors(measured.model, 0):
-        scorer = huggingface.import_optional("bert_score", "bertscore").BERTScorer(
+        package = huggingface.import_optional("bert_score", "bertscore")
+        scorer = package.BERTScorer(
             model_type=str(measured.model.folder),
             num_layers=measured.model.layer,
             idf=options.idf is not False,
@@ -385,7 +396,8 @@ def _split_into_blocks(jobs: Mapping[int, Pair]) -> Iterator[dict[int, Pair]]:
         job = jobs[number]
         new_texts = {*job.texts} - seen
         # A token is about four bytes of English and three of Chinese, Japanese or Korean.
-        tokens += sum(len(text.encode()) // 4 + 2 for text in new_texts)
+        bytes_of_texts = [len(text.encode()) for text in new_texts]
+        tokens += sum(size // 4 + 2 for size in bytes_of_texts)
         if block and tokens > _BLOCK_TOKENS:
             yield block
             block = {}
@@ -459,9 +471,11 @@ class BertScore(Options):
                 continue
             value = measured.values.get(number) or ModelError("EmptyOutput", _EMPTY)
             if isinstance(value, ModelError):
-                rows += [failure(sample, column, value.error, value.message) for column in COLUMNS]
+                failures = [failure(sample, name, value.error, value.message) for name in COLUMNS]
+                rows += failures
             else:
-                rows += self._scores(sample, value, measured, number in measured.long)
+                is_long = number in measured.long
+                rows += self._scores(sample, value, measured, is_long)
         columns = _columns(self, measured, reference_count(samples))
         return MetricResult(columns, tuple(rows), self._notes(measured))
 
@@ -502,7 +516,8 @@ class BertScore(Options):
         if self.long == "cut":
             treatment = "cut there, and nothing after that counts"
         limit = f"{measured.limit} tokens"
-        note = f"bertscore: {count:,} {texts_are} longer than the model's {limit}: {treatment}."
+        fact = f"{count:,} {texts_are} longer than the model's {limit}"
+        note = f"bertscore: {fact}: {treatment}."
         return (note,)
 
 
@@ -525,7 +540,8 @@ def score(
         Sample(str(index), "", output, references=targets, where=f"pair {index}")
         for index, (output, targets) in enumerate(paired(outputs, references))
     ]
-    context = MetricContext(None if cache is None else Path(cache), progress or no_progress)
+    folder = None if cache is None else Path(cache)
+    context = MetricContext(folder, progress or no_progress)
     rows = BertScore(**options, context=context).score(samples).rows
     values: list[BertScoreValue | Failure] = []
     for start in range(0, len(rows), len(COLUMNS)):
@@ -567,7 +583,9 @@ def _columns(options: Options, measured: Measured, nrefs: str) -> tuple[Column, 
         signature = Signature(name, letter, *model, f"rescale={baseline}", *texts)
         # Cosines have no lower end.
         columns.append(Column(name, "metric", signature, high=1.0))
-    ends = [f"low={format_number(options.low)}", f"high={format_number(options.high)}"]
+    low = format_number(options.low)
+    high = format_number(options.high)
+    ends = [f"low={low}", f"high={high}"]
     signature = Signature(_CORRECTED, "f", *ends, *model, *texts)
     columns.append(Column(_CORRECTED, "metric", signature, low=0.0, high=1.0))
     return tuple(columns)

@@ -60,12 +60,16 @@ def windows(count: int, facts: TokenizerInfo) -> list[Window]:
     last_start = max(count - size, 0)
     starts = [*range(0, count - size, step), last_start]
     # The middle of token t is t + 1/2, so the earlier window has the tokens below this mark.
-    marks = [head + (start + following + size + 1) // 2 for start, following in pairwise(starts)]
+    marks: list[int] = []
+    for start, following in pairwise(starts):
+        middle = (start + following + size + 1) // 2
+        marks.append(head + middle)
     edges = pairwise([0, *marks, head + count + tail])
-    return [
-        Window(start, min(start + size, count), first, last)
-        for start, (first, last) in zip(starts, edges, strict=True)
-    ]
+    parts: list[Window] = []
+    for start, (first, last) in zip(starts, edges, strict=True):
+        stop = min(start + size, count)
+        parts.append(Window(start, stop, first, last))
+    return parts
 
 
 def runtime(options: Options) -> str:
@@ -102,7 +106,8 @@ class Embedder:
     @property
     def _encoder(self) -> TorchEncoder:
         if self._loaded is None:
-            self._loaded = TorchEncoder(self._model, self._options.precision, self._options.device)
+            options = self._options
+            self._loaded = TorchEncoder(self._model, options.precision, options.device)
         return self._loaded
 
     def ids(self, texts: Iterable[str]) -> dict[str, npt.NDArray[np.int32]]:
@@ -114,9 +119,12 @@ class Embedder:
         import numpy as np
 
         content = self._encoder.tokens(text)
-        content_kept = content[: self.facts.room] if self._options.long == "cut" else content
-        ids = np.array([*self.facts.prefix, *content_kept, *self.facts.suffix], dtype=np.int32)
-        return ids, len(ids) + len(content) - len(content_kept)
+        is_cut = self._options.long == "cut"
+        content_kept = content[: self.facts.room] if is_cut else content
+        whole = [*self.facts.prefix, *content_kept, *self.facts.suffix]
+        ids = np.array(whole, dtype=np.int32)
+        n_cut = len(content) - len(content_kept)
+        return ids, len(ids) + n_cut
 
     def encode(self, texts: Sequence[str]) -> dict[str, Encoded]:
         """Return the texts' embeddings, all in memory. The texts are distinct and `clean`."""
@@ -125,24 +133,26 @@ class Embedder:
         import numpy as np
 
         tokens_by_text = {text: self._tokens(text) for text in texts}
-        pieces = self._pieces({text: ids for text, (ids, _) in tokens_by_text.items()})
+        ids_by_text = {text: ids for text, (ids, _) in tokens_by_text.items()}
+        pieces = self._pieces(ids_by_text)
         missing = Counter(text for text, _ in pieces)  # windows that are not embedded yet
         vectors: dict[str, npt.NDArray[np.float32]] = {}
         for batch in self._batches(pieces):
-            ids_of_windows = [
-                self._window_ids(tokens_by_text[text][0], window) for text, window in batch
-            ]
+            ids_of_windows = [self._window_ids(ids_by_text[text], window) for text, window in batch]
             hidden = self._encoder.hidden(ids_of_windows)
             for (text, window), rows in zip(batch, hidden, strict=True):
                 if text not in vectors:
-                    shape = (len(tokens_by_text[text][0]), rows.shape[1])
+                    shape = (len(ids_by_text[text]), rows.shape[1])
                     vectors[text] = np.empty(shape, dtype=np.float32)
                 # A token in two windows has the vector with more context, see `windows`.
-                part = rows[window.first - window.start : window.last - window.start]
+                first_row = window.first - window.start
+                end_row = window.last - window.start
+                part = rows[first_row:end_row]
                 norms = np.linalg.norm(part, axis=1, keepdims=True)
                 vectors[text][window.first : window.last] = part / norms
                 missing[text] -= 1
-            self._count(text for text, _ in batch if not missing[text])
+            finished = [text for text, _ in batch if not missing[text]]
+            self._count(finished)
         return {
             text: Encoded(ids, vectors[text], length)
             for text, (ids, length) in tokens_by_text.items()
@@ -162,7 +172,8 @@ class Embedder:
 
     def _batches(self, pieces: Sequence[tuple[str, Window]]) -> Iterator[list[tuple[str, Window]]]:
         """Yield the windows in batches of similar lengths."""
-        lengths = [window.stop - window.start + self._special_count for _, window in pieces]
+        n_special = self._special_count
+        lengths = [window.stop - window.start + n_special for _, window in pieces]
         tokens = self._options.batch_tokens or self._encoder.batch_tokens
         for batch in batches(lengths, tokens):
             yield [pieces[index] for index in batch]
@@ -170,7 +181,8 @@ class Embedder:
     def _window_ids(self, ids: npt.NDArray[np.int32], window: Window) -> list[int]:
         """Return a window's token ids, between the special tokens."""
         head = len(self.facts.prefix)
-        inner = ids[head + window.start : head + window.stop].tolist()
+        content = ids[head:]
+        inner = content[window.start : window.stop].tolist()
         return [*self.facts.prefix, *inner, *self.facts.suffix]
 
     def _count(self, texts: Iterable[str]) -> None:

@@ -40,7 +40,8 @@ def rescale_linear(f: float, low: float = LOW, high: float = HIGH) -> float:
     """
     if not low < high:
         raise ConfigError(f"bertscore: low ({low:g}) must be less than high ({high:g})")
-    return min(max((f - low) / (high - low), 0.0), 1.0)
+    share = (f - low) / (high - low)
+    return min(max(share, 0.0), 1.0)
 
 
 def _idf_option(option: str, value: Any) -> bool | Sequence[str]:
@@ -222,9 +223,9 @@ def languages(model: Model) -> Languages:
     A model reads a script if its vocabulary has pieces of several letters in it. A vocabulary with
     single letters alone spells the words out, and unrelated texts look alike.
     """
-    is_named_english = _ENGLISH_MODEL(model.name.rpartition("/")[2]) and not _OTHER_LANGUAGE(
-        model.name
-    )
+    own_name = model.name.rpartition("/")[2]
+    names_other_language = _OTHER_LANGUAGE(model.name)
+    is_named_english = _ENGLISH_MODEL(own_name) and not names_other_language
     if model.name == DEFAULT or is_named_english:
         # A model with such a name may be of another language, as klue/roberta-large is of Korean:
         # its vocabulary tells. English ones have a few pieces of other scripts, from names and, in
@@ -320,7 +321,8 @@ def _foreign_texts(latin: Sequence[str], pairs: Iterable[Texts]) -> set[str]:
         return set(latin)
     foreign = {string for string, language in language_by_text.items() if language == "other"}
     for output, references in pairs:
-        pair = [string for string in (output, *references) if string in language_by_text]
+        texts = (output, *references)
+        pair = [string for string in texts if string in language_by_text]
         # One English text decides for its pair.
         if any(language_by_text[string] == "English" for string in pair):
             continue
@@ -334,7 +336,8 @@ _SCRIPT_NAMES = {"CJK": "Chinese characters", "KANA": "kana", "HANGUL": "Hangul"
 
 def _unfit(problem: str, readable: Languages, model: Model) -> ModelError:
     reads = "is a model of English" if readable.english_only else "has no words of it"
-    return ModelError("UnknownText", f"{problem}, and {model.name} {reads}: {UNKNOWN_ADVICE}")
+    advice = f"{model.name} {reads}: {UNKNOWN_ADVICE}"
+    return ModelError("UnknownText", f"{problem}, and {advice}")
 
 
 def unknown_text(share: float, model: Model) -> ModelError | None:
@@ -364,7 +367,8 @@ def check_words(model: Model, pairs: Iterable[Texts]) -> None:
     unfit = unfit_texts(model, known_pairs)
     if all(output in unfit or unfit.keys() >= {*known} for output, known in known_pairs):
         # The advice follows the colon and is for all texts.
-        reason = next(iter(unfit.values())).message.partition(": ")[0]
+        first_problem = next(iter(unfit.values()))
+        reason = first_problem.message.partition(": ")[0]
         raise ConfigError(
             f"bertscore: every output or its references are {reason}: {UNKNOWN_ADVICE}"
         )
@@ -469,7 +473,8 @@ def _package_baseline(options: Options) -> Path:
     if folder is None:
         raise huggingface.missing("bert-score", "bertscore")
     model = options.model or DEFAULT
-    path = folder / "rescale_baseline" / (options.lang or "") / f"{model}.tsv"
+    file_name = f"{model}.tsv"
+    path = folder / "rescale_baseline" / (options.lang or "") / file_name
     if not path.is_file():
         raise ConfigError(
             f"bertscore: bert-score has no baseline for {model} in "
@@ -482,7 +487,9 @@ def _package_baseline(options: Options) -> Path:
 def _baseline_values(row: Mapping[str, str], subject: str) -> tuple[float, float, float]:
     """Return precision, recall and F of a row. Raise ConfigError about the `subject`."""
     try:
-        values = (float(row["P"]), float(row["R"]), float(row["F"]))
+        precision = float(row["P"])
+        recall = float(row["R"])
+        values = (precision, recall, float(row["F"]))
     except (KeyError, TypeError, ValueError) as error:
         raise ConfigError(f"{subject} are not all numbers") from error
     # Rescaling divides by 1 - b.
@@ -535,7 +542,8 @@ def facts(tokenizer: Any, config: Any) -> TokenizerInfo:
     inner = tokenizer.encode("a", add_special_tokens=False)
     whole = tokenizer.encode("a")
     size = len(inner)
-    starts = [n for n in range(len(whole) - size + 1) if whole[n : n + size] == inner]
+    positions = range(len(whole) - size + 1)
+    starts = [start for start in positions if whole[start : start + size] == inner]
     if not inner or not starts:
         raise ConfigError(
             "bertscore: the model's tokenizer does not put its special tokens around a text; use "
@@ -546,11 +554,12 @@ def facts(tokenizer: Any, config: Any) -> TokenizerInfo:
     special = (tokenizer.cls_token_id, tokenizer.sep_token_id)
     pad = tokenizer.pad_token_id
     unknown = tokenizer.unk_token_id
+    weightless = tuple(token_id for token_id in special if token_id is not None)
     return TokenizerInfo(
         limit=limit(tokenizer, config),
         prefix=tuple(prefix),
         suffix=tuple(suffix),
-        weightless=tuple(token_id for token_id in special if token_id is not None),
+        weightless=weightless,
         pad=0 if pad is None else pad,
         spaced=_needs_space(tokenizer, config),
         unknown=-1 if unknown is None else unknown,
@@ -559,7 +568,8 @@ def facts(tokenizer: Any, config: Any) -> TokenizerInfo:
 
 def _needs_space(tokenizer: Any, config: Any) -> bool:
     """Return whether a model expects a space before the first word and its tokenizer adds none."""
-    by_class = any(kind.__name__ in _SPACED for kind in type(tokenizer).__mro__)
+    class_names = [kind.__name__ for kind in type(tokenizer).__mro__]
+    by_class = not _SPACED.isdisjoint(class_names)
     if not by_class and config.model_type not in _SPACED_MODELS:
         return False
     inside = backend(tokenizer)
@@ -567,9 +577,8 @@ def _needs_space(tokenizer: Any, config: Any) -> bool:
         return by_class
     first = json.loads(inside.to_str()).get("pre_tokenizer") or {}
     parts = first.get("pretokenizers", [first])  # of a sequence
-    return any(
-        part.get("type") == "ByteLevel" and not part.get("add_prefix_space") for part in parts
-    )
+    byte_level = [part for part in parts if part.get("type") == "ByteLevel"]
+    return any(not part.get("add_prefix_space") for part in byte_level)
 
 
 def from_transformers(tokenizer: Any, info: TokenizerInfo) -> Tokenize:
@@ -577,9 +586,12 @@ def from_transformers(tokenizer: Any, info: TokenizerInfo) -> Tokenize:
     inside = backend(tokenizer)
     if inside is not None:
         return from_tokenizers(inside, info)
-    return lambda text: list(
-        tokenizer.encode(_with_space(text, info), add_special_tokens=False, verbose=False)
-    )
+
+    def tokens(text: str) -> list[int]:
+        spaced = _with_space(text, info)
+        return list(tokenizer.encode(spaced, add_special_tokens=False, verbose=False))
+
+    return tokens
 
 
 def from_tokenizers(tokenizer: Any, info: TokenizerInfo) -> Tokenize:
@@ -589,9 +601,12 @@ def from_tokenizers(tokenizer: Any, info: TokenizerInfo) -> Tokenize:
     """
     tokenizer.no_truncation()
     tokenizer.no_padding()
-    return lambda text: list(
-        tokenizer.encode(_with_space(text, info), add_special_tokens=False).ids
-    )
+
+    def tokens(text: str) -> list[int]:
+        spaced = _with_space(text, info)
+        return list(tokenizer.encode(spaced, add_special_tokens=False).ids)
+
+    return tokens
 
 
 def _with_space(text: str, info: TokenizerInfo) -> str:

@@ -143,10 +143,11 @@ class Claims(BaseMetric):
             return None
         model = self.verify.removeprefix(NLI).strip()
         files = locate(model, who=self.name, cache=self.context.cache)
+        window = self.window or WINDOW
         return CrossEncoder(
             files,
             self.label,
-            self.window or WINDOW,
+            window,
             self.device,
             self.batch_tokens,
             self.context.progress,
@@ -169,7 +170,8 @@ class Claims(BaseMetric):
         if self.unit == "claim":
             splitter = Splitter(self._judge(), self._prompt_language)
         verifier = self._verifier()
-        listed = _listed(list(dict.fromkeys(pair.claimed for pair in pairs)), splitter)
+        texts = dict.fromkeys(pair.claimed for pair in pairs)
+        listed = _listed(list(texts), splitter)
         # A cross-encoder reports its own progress, pair by pair.
         tell = no_progress if self._encoder else self.context.progress
         tell(1, 2)
@@ -277,7 +279,8 @@ class Claims(BaseMetric):
             # A span does not say in which of several references it is.
             claims = [replace(claim, span=None) for claim in claims]
         value = value_of(claims, self.threshold if self.value == "share" else None)
-        provenance = Provenance("metric", n=len(claims), raw=encode(tuple(claims)))
+        raw = encode(tuple(claims))
+        provenance = Provenance("metric", n=len(claims), raw=raw)
         return Score(sample.item, sample.system, name, value, provenance)
 
 
@@ -355,14 +358,16 @@ def _verified(
         elif not claims or pair.output in silent:
             sides[pair] = ()
         else:
-            jobs[pair] = Job(pair.against, tuple(claim for claim, _ in claims))
+            texts = tuple(claim for claim, _ in claims)
+            jobs[pair] = Job(pair.against, texts)
     replies = list(verifier.verify(list(jobs.values()))) if jobs else []
     if len(replies) != len(jobs):
         raise ConfigError(
             f"claims.verify: gave {len(replies)} replies to {len(jobs)} jobs; give one for each"
         )
     for (pair, job), reply in zip(jobs.items(), replies, strict=True):
-        sides[pair] = _side(job, parts_by_text[pair.claimed], reply)
+        parts = parts_by_text[pair.claimed]
+        sides[pair] = _side(job, parts, reply)
     return sides
 
 
@@ -378,10 +383,11 @@ def _side(job: Job, parts: list[Part] | ModelError, reply: Any) -> Side:
         expected = f"a probability from 0 to 1 for each of {plural(len(parts), 'claim')}"
         message = f"the verifier gave {one_line(repr(reply), 60)}, not {expected}"
         return ModelError("NoProbability", message)
-    return tuple(
-        Claim(claim, float(probability), span, most_similar(claim, job.text))
-        for (claim, span), probability in zip(parts, values, strict=True)
-    )
+    checked: list[Claim] = []
+    for (claim, span), probability in zip(parts, values, strict=True):
+        evidence = most_similar(claim, job.text)
+        checked.append(Claim(claim, float(probability), span, evidence))
+    return tuple(checked)
 
 
 def _is_probability(value: Any) -> bool:
@@ -403,9 +409,14 @@ def most_similar(claim: str, whole: str) -> Span | None:
             shared_weight[index] = shared_weight.get(index, 0.0) + weight
     if not shared_weight:
         return None
-    # The order of a set differs between runs, and with it the last digits of a sum. Rounded sums
-    # do not depend on it.
-    best = max(shared_weight, key=lambda index: (round(shared_weight[index], 9), -index))
+
+    def by_weight(index: int) -> tuple[float, int]:
+        """Order by the shared weight; of equal sentences, the first comes out on top."""
+        # The order of a set differs between runs, and with it the last digits of a sum. Rounded
+        # sums do not depend on it.
+        return round(shared_weight[index], 9), -index
+
+    best = max(shared_weight, key=by_weight)
     return sentences[best]
 
 
@@ -425,18 +436,21 @@ def value_of(claims: Sequence[Claim], threshold: float | None) -> float:
 
     Without a threshold, return the mean probability.
     """
+    probabilities = [claim.probability for claim in claims]
     if threshold is None:
-        return math.fsum(claim.probability for claim in claims) / len(claims)
-    return sum(claim.probability >= threshold for claim in claims) / len(claims)
+        return math.fsum(probabilities) / len(claims)
+    supported = sum(probability >= threshold for probability in probabilities)
+    return supported / len(claims)
 
 
 def f1(precision: Score | Failure, recall: Score | Failure) -> Score | Failure:
     """Return the row of the harmonic mean of two rows: 0 if both are 0, a failure if one is."""
     if isinstance(precision, Failure) or isinstance(recall, Failure):
-        failed = next(row for row in (precision, recall) if isinstance(row, Failure))
-        return replace(failed, column=F1, raw="")
+        failures = [row for row in (precision, recall) if isinstance(row, Failure)]
+        return replace(failures[0], column=F1, raw="")
     total = precision.value + recall.value
-    value = 2 * precision.value * recall.value / total if total else 0.0
+    product = precision.value * recall.value
+    value = 2 * product / total if total else 0.0
     return Score(precision.item, precision.system, F1, value, Provenance("metric"))
 
 
@@ -480,7 +494,8 @@ def score(
     result = metric.score(samples)
     width = len(result.columns)
     starts = range(0, len(result.rows), width)
-    return [_value(result.rows[start : start + width]) for start in starts]
+    rows_by_output = [result.rows[start : start + width] for start in starts]
+    return [_value(rows) for rows in rows_by_output]
 
 
 def _value(rows: Sequence[Score | Failure]) -> ClaimsValue | Failure:
@@ -490,7 +505,8 @@ def _value(rows: Sequence[Score | Failure]) -> ClaimsValue | Failure:
         if isinstance(row, Failure):
             return row
         values.append(row.value)
-    claims = [decode(row.provenance.raw) for row in rows if isinstance(row, Score)]
+    scores = [row for row in rows if isinstance(row, Score)]
+    claims = [decode(score.provenance.raw) for score in scores]
     if len(values) == 1:
         return ClaimsValue(values[0], claims[0])
     precision, recall, harmonic_mean = values

@@ -41,18 +41,23 @@ def entailment_label(labels: Mapping[int, str], label: str | int | None = None) 
     It is the class that `label` names, otherwise the one with a usual name. If the classes are
     named 0 and 1, 1 means support, as in MiniCheck.
     """
-    names = {
-        number: _SEPARATORS.sub("_", name).strip("_").lower() for number, name in labels.items()
-    }
+    names = {number: _plain_name(name) for number, name in labels.items()}
     if label is not None:
-        matches = [number for number, name in labels.items() if name.lower() == str(label).lower()]
-        matches = matches or [number for number in labels if str(number) == str(label)]
+        chosen = str(label)
+        matches = [number for number, name in labels.items() if name.lower() == chosen.lower()]
+        if not matches:
+            matches = [number for number in labels if str(number) == chosen]
     elif len(names) == 1 or names == {0: "0", 1: "1"}:
         matches = [max(names)]
     else:
         matches = [number for number, name in names.items() if name in _ENTAILMENT]
     # A wrong guess would reverse every score unnoticed, so several matches are none (decision 88).
     return matches[0] if len(matches) == 1 else None
+
+
+def _plain_name(name: str) -> str:
+    """Return the name of a class in lower case, with `_` between its words."""
+    return _SEPARATORS.sub("_", name).strip("_").lower()
 
 
 @dataclass(eq=False)
@@ -79,7 +84,8 @@ class CrossEncoder:
         labels = self._labels()
         index = entailment_label(labels, self.label)
         if index is None:
-            listed = ", ".join(f"{number} {name!r}" for number, name in sorted(labels.items()))
+            numbered = [f"{number} {name!r}" for number, name in sorted(labels.items())]
+            listed = ", ".join(numbered)
             raise self.files.error(
                 f"its labels are {listed}: set {self.files.who}.label to the one that means that "
                 "the text entails the claim"
@@ -96,7 +102,8 @@ class CrossEncoder:
         try:
             # Without labels in the file, transformers numbers two.
             count = config.get("num_labels") or 2
-            names = config.get("id2label") or {number: f"LABEL_{number}" for number in range(count)}
+            numbered = {number: f"LABEL_{number}" for number in range(count)}
+            names = config.get("id2label") or numbered
             return {int(number): str(name) for number, name in names.items()}
         except (AttributeError, TypeError, ValueError) as error:
             raise self.files.error(
@@ -134,7 +141,8 @@ class CrossEncoder:
         """Return the probability that the text entails the claim, for each (text, claim)."""
         values: list[float | ModelError] = []
         for start in range(0, len(pairs), _BLOCK):
-            windows = [self._windows(*pair) for pair in pairs[start : start + _BLOCK]]
+            block = pairs[start : start + _BLOCK]
+            windows = [self._windows(*pair) for pair in block]
             readable = [read for read in windows if isinstance(read, list)]
             logits = iter(self.model.window_outputs(readable, self.batch_tokens, "logits"))
             for read in windows:
@@ -150,7 +158,8 @@ class CrossEncoder:
         model = self.model
         pair_tokenizer = model.pair_tokenizer()
         special = int(model.tokenizer.num_special_tokens_to_add(pair=True))
-        room = huggingface.limit(model.tokenizer, model.network.config) - special
+        limit = huggingface.limit(model.tokenizer, model.network.config)
+        room = limit - special
         text = records.whole(text).strip()
         claim = records.whole(claim).strip()
         claim_size = len(pair_tokenizer.ids(claim))
@@ -162,7 +171,8 @@ class CrossEncoder:
         # A third overlaps, so that no sentence is only read in two halves (decision 88).
         overlap = text_size // 3
         size = text_size + claim_size + special
-        windows = list(pair_tokenizer.windows((text, claim), 0, size=size, overlap=overlap))
+        both = (text, claim)
+        windows = list(pair_tokenizer.windows(both, 0, size=size, overlap=overlap))
         for index, part in enumerate(("text", "claim")):
             ids: list[int] = []
             for window in windows:

@@ -38,7 +38,8 @@ class Splitter(prompts.Stage):
 
     def split(self, texts: Sequence[str]) -> list[list[Part] | ModelError]:
         """Return the claims of each text, each once, with the span that it is made from."""
-        replies = self.ask([self.request(read_claims, whole) for whole in texts])
+        requests = [self.request(read_claims, whole) for whole in texts]
+        replies = self.ask(requests)
         parts: list[list[Part] | ModelError] = []
         for reply, whole in zip(replies, texts, strict=True):
             if isinstance(reply, ModelError):
@@ -64,7 +65,8 @@ class ModelVerifier(prompts.Stage):
         requests = []
         for job in jobs:
             read = partial(read_probabilities, count=len(job.claims))
-            requests.append(self.request(read, job.text, claims=_numbered(job.claims)))
+            numbered = _numbered(job.claims)
+            requests.append(self.request(read, job.text, claims=numbered))
         replies = self.ask(requests)
         return [reply if isinstance(reply, ModelError) else json.loads(reply) for reply in replies]
 
@@ -91,7 +93,8 @@ def read_claims(reply: str) -> str:
     position = lists[0].start  # the end of what has been read
     quote_by_claim: dict[str, str] = {}
     for entry in json_reply.objects(reply[:end], position):
-        words = {member.key: member.words for member in entry.members if member.kind == "words"}
+        text_members = [member for member in entry.members if member.kind == "words"]
+        words = {member.key: member.words for member in text_members}
         claim = words.get("claim", "")
         # Words between two entries would be a claim that is lost.
         follows = _BETWEEN.fullmatch(reply, position, entry.start)

@@ -98,7 +98,8 @@ class Distinct(Tokens):
         rows: list[Score | Failure] = []
         cuts: dict[str, Cut] = {}
         for system, own_samples in by_system(samples).items():
-            cuts[system] = cut(self, [sample.output for sample in own_samples])
+            outputs = [sample.output for sample in own_samples]
+            cuts[system] = cut(self, outputs)
             rows += self._rows(system, cuts[system].corpus, numbers)
         case, tok = self.signed_tokens(system_cut.name for system_cut in cuts.values())
         parts = ["system", f"per={self.per}", case, tok, signed_version()]
@@ -155,7 +156,8 @@ def distinct(
 def _distinct_counts(texts: Corpus, highest: int) -> list[int]:
     """Count the distinct n-grams of each order from 1."""
     # The ids of n-grams have no gaps, so the largest one tells their number.
-    return [int(grams.gram.max(initial=-1)) + 1 for grams in orders(texts, highest)]
+    largest_ids = [int(grams.gram.max(initial=-1)) for grams in orders(texts, highest)]
+    return [largest + 1 for largest in largest_ids]
 
 
 def _share(texts: Corpus, distinct_counts: Sequence[int], n: int, per: str) -> float:
@@ -198,7 +200,8 @@ class SelfBleu(DiversitySettings):
         cuts: dict[str, Cut] = {}
         for system, own_samples in by_system(samples).items():
             kind, groups = _groups(own_samples, self.groups)
-            cuts[system] = cut(self, list(chain.from_iterable(groups)))
+            texts_of_groups = list(chain.from_iterable(groups))
+            cuts[system] = cut(self, texts_of_groups)
             corpus = cuts[system].corpus
             try:
                 mean = _mean_over_groups(_parts(corpus, groups), self)
@@ -211,7 +214,8 @@ class SelfBleu(DiversitySettings):
         parts = ["system"]
         if self.groups == "source":
             parts.append("groups=source")
-        parts += self.signed_options(system_cut.name for system_cut in cuts.values())
+        tokenizers = [system_cut.name for system_cut in cuts.values()]
+        parts += self.signed_options(tokenizers)
         signature = Signature(_SELF_BLEU, *parts)
         column = Column(_SELF_BLEU, "metric", signature, low=0.0, high=100.0, better="lower")
         effect = "each counts 0, which makes the system look more diverse"
@@ -256,20 +260,16 @@ def _mean_over_groups(groups: Sequence[Corpus], settings: Settings) -> float:
 
 def _bleu_of_each(texts: Corpus, settings: Settings) -> list[float]:
     """Return BLEU of each text against all the others."""
+    n_texts = len(texts.lengths)
+    every_order = range(1, settings.max_order + 1)
     matches_by_order = [
-        _clipped_matches(grams, len(texts.lengths)).tolist()
-        for grams in orders(texts, settings.max_order)
+        _clipped_matches(grams, n_texts).tolist() for grams in orders(texts, settings.max_order)
     ]
-    totals_by_order = [
-        totals(texts.lengths, order).tolist() for order in range(1, settings.max_order + 1)
-    ]
-    statistics = zip(
-        texts.lengths.tolist(),
-        _closest_lengths(texts.lengths).tolist(),
-        *matches_by_order,
-        *totals_by_order,
-        strict=True,
-    )
+    totals_by_order = [totals(texts.lengths, order).tolist() for order in every_order]
+    own_lengths = texts.lengths.tolist()
+    closest_lengths = _closest_lengths(texts.lengths).tolist()
+    # In sacrebleu's order: the lengths of output and reference, matches, n-grams.
+    statistics = zip(own_lengths, closest_lengths, *matches_by_order, *totals_by_order, strict=True)
     return [settings.bleu(counts) for counts in statistics]
 
 
@@ -281,7 +281,8 @@ def _closest_lengths(lengths: Ints) -> Ints:
     padded = np.concatenate(([-_FAR], distinct_lengths, [_FAR]))
     shorter = padded[index]
     longer = padded[index + 2]
-    closest = np.where(lengths - shorter <= longer - lengths, shorter, longer)
+    is_shorter_closest = lengths - shorter <= longer - lengths
+    closest = np.where(is_shorter_closest, shorter, longer)
     # Another text of the same length is the closest.
     return np.where(count[index] > 1, lengths, closest)
 
@@ -298,15 +299,18 @@ def _clipped_matches(grams: Grams, texts: int) -> Ints:
         return np.zeros(texts, dtype=np.int64)
     # Rows are sorted by n-gram, so the rows of one n-gram begin where its id changes.
     starts = np.flatnonzero(np.diff(grams.gram, prepend=-1))
-    limit = np.maximum.reduceat(grams.count, starts)[grams.gram]
+    largest_counts = np.maximum.reduceat(grams.count, starts)
+    limit = largest_counts[grams.gram]
     largest_rows = np.flatnonzero(grams.count == limit)
-    is_first = np.diff(grams.gram[largest_rows], prepend=-1) != 0
+    grams_of_rows = grams.gram[largest_rows]
+    is_first = np.diff(grams_of_rows, prepend=-1) != 0
     first_largest = largest_rows[is_first]
     counts_of_others = grams.count.copy()
     counts_of_others[first_largest] = 0
     limit[first_largest] = np.maximum.reduceat(counts_of_others, starts)
     clipped = np.minimum(grams.count, limit)
-    return np.bincount(grams.text, weights=clipped, minlength=texts).astype(np.int64)
+    matches = np.bincount(grams.text, weights=clipped, minlength=texts)
+    return matches.astype(np.int64)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -338,17 +342,20 @@ class SourceBleu(DiversitySettings):
                 continue
             tokenizer = self.tokenizer_for([sample.source])
             tokenizers.add(tokenizer)
-            bleu = self.bleu(self.counts(sample.output, [sample.source], tokenizer))
+            counts = self.counts(sample.output, [sample.source], tokenizer)
+            bleu = self.bleu(counts)
             provenance = Provenance("metric")
             rows.append(Score(sample.item, sample.system, _SOURCE_BLEU, bleu, provenance))
         signature = Signature(_SOURCE_BLEU, "sentence", *self.signed_options(sorted(tokenizers)))
         # Neither end is better: a paraphrase should be low, a correction high.
         column = Column(_SOURCE_BLEU, "metric", signature, low=0.0, high=100.0, better="")
-        compared = [(sample.output, [sample.source]) for sample in samples if sample.source]
+        with_source = [sample for sample in samples if sample.source]
+        compared = [(sample.output, [sample.source or ""]) for sample in with_source]
         all_texts: list[str] = []
         for output, sources in compared:
             all_texts += [output, *sources]
-        notes = (self.note(all_texts, self.tokenize), form_note(_SOURCE_BLEU, compared))
+        note_on_tokens = self.note(all_texts, self.tokenize)
+        notes = (note_on_tokens, form_note(_SOURCE_BLEU, compared))
         return MetricResult((column,), tuple(rows), notes)
 
 
@@ -411,7 +418,8 @@ class PairwiseBleu(DiversitySettings):
         for system, own_samples in by_system(samples).items():
             kind, groups = _groups(own_samples, self.groups)
             kinds.add(kind)
-            cuts[system] = cut(self, list(chain.from_iterable(groups)))
+            texts_of_groups = list(chain.from_iterable(groups))
+            cuts[system] = cut(self, texts_of_groups)
             corpus = cuts[system].corpus
             try:
                 mean, pooled = _pairwise(_parts(corpus, groups), self)
@@ -480,7 +488,8 @@ def _parts(texts: Corpus, groups: Sequence[Sequence[str]]) -> list[Corpus]:
         first_token = texts.lengths[:first_text].sum()
         end_token = texts.lengths[:end_text].sum()
         ids = texts.ids[first_token:end_token]
-        parts.append(Corpus(ids, texts.lengths[first_text:end_text], texts.kinds))
+        group_lengths = texts.lengths[first_text:end_text]
+        parts.append(Corpus(ids, group_lengths, texts.kinds))
         first_text = end_text
     return parts
 
@@ -544,6 +553,7 @@ def _pairwise(groups: Sequence[Corpus], settings: Settings) -> tuple[float, floa
     highest = settings.max_order
     # In sacrebleu's order: the lengths of output and reference, matches, n-grams.
     pooled = np.zeros(2 + 2 * highest, dtype=np.int64)
+    every_order = range(1, highest + 1)
     for group in groups:
         sum_of_bleu, matches = _compare_pairs(group, settings)
         text_count = len(group.lengths)
@@ -551,11 +561,12 @@ def _pairwise(groups: Sequence[Corpus], settings: Settings) -> tuple[float, floa
         pair_count += text_count * (text_count - 1)
         # Every text is an output as often as a reference: once for each other text.
         all_tokens = group.lengths.sum()
-        ngram_totals = [totals(group.lengths, order).sum() for order in range(1, highest + 1)]
+        ngram_totals = [totals(group.lengths, order).sum() for order in every_order]
         pooled[:2] += (text_count - 1) * all_tokens
         pooled[2 : 2 + highest] += matches
         pooled[2 + highest :] += (text_count - 1) * np.array(ngram_totals)
-    return min(sum_of_pairs / pair_count, 100.0), settings.bleu(pooled.tolist())
+    mean = min(sum_of_pairs / pair_count, 100.0)
+    return mean, settings.bleu(pooled.tolist())
 
 
 def _compare_pairs(group: Corpus, settings: Settings) -> tuple[float, Ints]:
@@ -593,8 +604,10 @@ def _feature_matrix(grams: Grams, texts: int) -> Matrix:
     largest_count = int(grams.count.max(initial=1))
     first_feature = np.cumsum(grams.count) - grams.count
     # 0, 1 … c - 1 for each n-gram of a text
-    times = np.arange(grams.count.sum()) - np.repeat(first_feature, grams.count)
-    keys = np.repeat(grams.gram, grams.count) * largest_count + times
+    position = np.arange(grams.count.sum())
+    times = position - np.repeat(first_feature, grams.count)
+    gram_of_feature = np.repeat(grams.gram, grams.count)
+    keys = gram_of_feature * largest_count + times
     distinct_keys, feature = np.unique(keys, return_inverse=True)
     ones = np.ones(len(feature), dtype=np.int32)
     text = np.repeat(grams.text, grams.count)
@@ -633,14 +646,14 @@ def _bleu_of_pairs(
                 smoothed = np.zeros(())
             precision = np.where(missed, smoothed, 100.0 * matches_added / total)
             has_ngrams = total > 0
-            if settings.effective_order:
-                sum_of_logs += np.where(has_ngrams, np.log(precision), 0.0)
-                used_orders += has_ngrams
-            else:
-                sum_of_logs += np.where(has_ngrams, np.log(precision), -np.inf)
-                used_orders += 1
-        brevity = np.where(lengths < closest, np.exp(1 - closest / lengths), 1.0)
-        bleu = np.minimum(brevity * np.exp(sum_of_logs / used_orders), 100.0)
+            # sacrebleu's effective order ignores orders without n-grams; otherwise BLEU is 0.
+            log_without_ngrams = 0.0 if settings.effective_order else -np.inf
+            sum_of_logs += np.where(has_ngrams, np.log(precision), log_without_ngrams)
+            used_orders += has_ngrams if settings.effective_order else 1
+        penalty = np.exp(1 - closest / lengths)
+        brevity = np.where(lengths < closest, penalty, 1.0)
+        mean_precision = np.exp(sum_of_logs / used_orders)
+        bleu = np.minimum(brevity * mean_precision, 100.0)
     # sacrebleu gives 0 for a pair without any match, whatever the smoothing.
     has_match = np.any([order_matches > 0 for order_matches in hits], axis=0)
     return np.where(has_match, bleu, 0.0)

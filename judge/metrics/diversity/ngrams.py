@@ -56,9 +56,11 @@ def corpus(texts: Sequence[Sequence[str]]) -> Corpus:
     # A token that is not in the dictionary gets its length as the next id.
     id_by_token: defaultdict[str, int] = defaultdict()
     id_by_token.default_factory = id_by_token.__len__
-    lengths = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
+    n_texts = len(texts)
+    lengths = np.fromiter(map(len, texts), dtype=np.int64, count=n_texts)
+    n_tokens = int(lengths.sum())
     all_ids = map(id_by_token.__getitem__, chain.from_iterable(texts))
-    ids = np.fromiter(all_ids, dtype=np.int64, count=int(lengths.sum()))
+    ids = np.fromiter(all_ids, dtype=np.int64, count=n_tokens)
     return Corpus(ids, lengths, len(id_by_token))
 
 
@@ -80,9 +82,11 @@ def orders(texts: Corpus, max_order: int, group: Ints | None = None) -> Iterator
         starts = starts[fits]
         # An n-gram is its first n - 1 tokens and one more: one number for any length. Without
         # groups, `gram` already holds the only token of the first order.
-        last = texts.ids[starts + order - 1] if order > 1 or group is not None else 0
+        needs_last = order > 1 or group is not None
+        last = texts.ids[starts + order - 1] if needs_last else 0
         keys = gram[fits] * texts.kinds + last
-        gram = np.unique(keys, return_inverse=True)[1].astype(np.int64, copy=False)
+        _, distinct_numbers = np.unique(keys, return_inverse=True)
+        gram = distinct_numbers.astype(np.int64, copy=False)
         gram_and_text = gram * text_count + text_of_token[starts]
         pairs, count = np.unique(gram_and_text, return_counts=True)
         yield Grams(pairs // text_count, pairs % text_count, count)
@@ -120,7 +124,8 @@ def cut(tokens: Tokens, texts: Sequence[str]) -> Cut:
 
 def value(system: str, column: str, number: float, *, n: int, note: str | None = None) -> Score:
     """Return the row of a value of `n` texts of a system."""
-    return Score("", system, column, float(number), Provenance("metric", n=n, note=note))
+    provenance = Provenance("metric", n=n, note=note)
+    return Score("", system, column, float(number), provenance)
 
 
 def failure(system: str, column: str, error: CannotScore) -> Failure:
@@ -152,18 +157,21 @@ def notes(name: str, cuts: Mapping[str, Cut], effect: str) -> tuple[str | Note, 
     lines: list[str | Note] = []
     total = sum(empty_texts.values())
     if total:
-        counts = [
-            f"{system or 'the system'} {count:,}" for system, count in empty_texts.items() if count
-        ]
+        counts: list[str] = []
+        for system, count in empty_texts.items():
+            if count:
+                counts.append(f"{system or 'the system'} {count:,}")
         listed = ", ".join(counts)
-        lines.append(f"{name}: {plural(total, 'text')} without any token ({listed}); {effect}")
+        without_token = f"{plural(total, 'text')} without any token ({listed})"
+        lines.append(f"{name}: {without_token}; {effect}")
     lines += [system_cut.note for system_cut in cuts.values() if system_cut.note.some]
     return tuple(lines)
 
 
 def unequal_counts_note(name: str, rows: Sequence[Score | Failure]) -> tuple[str, ...]:
     """Return a note if systems have different numbers of texts and the metric depends on them."""
-    sizes = {row.system: row.provenance.n for row in rows if isinstance(row, Score)}
+    scores = [row for row in rows if isinstance(row, Score)]
+    sizes = {row.system: row.provenance.n for row in scores}
     if len(set(sizes.values())) < 2:
         return ()
     listed = ", ".join(f"{system} {count:,}" for system, count in sizes.items())

@@ -174,11 +174,9 @@ class Qags(BaseMetric):
     def stages(self) -> StageNames:
         """Return what makes themes, questions and answers."""
         defaults = _STAGES[self.backend]
-        return StageNames(
-            self.themes or defaults.themes,
-            self.questions or defaults.questions,
-            self.answers or defaults.answers,
-        )
+        themes = self.themes or defaults.themes
+        questions = self.questions or defaults.questions
+        return StageNames(themes, questions, self.answers or defaults.answers)
 
     @property
     def asks(self) -> bool:
@@ -225,7 +223,8 @@ class Qags(BaseMetric):
         left_out = sum(bool(line.left_out) for line in lines)
         notes: tuple[str, ...] = ()
         if left_out:
-            note = f"qags: {left_out:,} of {len(lines):,} questions left out: {kinds(lines)}"
+            share = f"{left_out:,} of {len(lines):,} questions left out"
+            note = f"qags: {share}: {kinds(lines)}"
             notes = (note,)
         return MetricResult(columns, tuple(rows), notes)
 
@@ -278,10 +277,12 @@ class Qags(BaseMetric):
             if self._models is None:
                 raise ConfigError(_no_judge())
             return Stages(self._nouns(), *self._models)
-        language = self.language or self.context.language or text.detect_language(outputs)
+        own_language = self.language or self.context.language
+        language = own_language or text.detect_language(outputs)
         judged = judge_model.open(self.context.ask, language)
         themes = judged.themes if self.stages.themes == LLM else self._nouns()
-        questions, answers = self._models or (judged.questions, judged.answers)
+        models = self._models or (judged.questions, judged.answers)
+        questions, answers = models
         return Stages(themes, questions, answers)
 
     def _nouns(self) -> Nouns:
@@ -289,9 +290,8 @@ class Qags(BaseMetric):
 
     def _similarities(self) -> Similarities:
         bert = {"model": self.bertscore_model, "layer": self.bertscore_layer, "device": self.device}
-        return Similarities(
-            self.similarity, low=self.low, high=self.high, bert=bert, cache=self.context.cache
-        )
+        cache = self.context.cache
+        return Similarities(self.similarity, low=self.low, high=self.high, bert=bert, cache=cache)
 
 
 def score(
@@ -333,7 +333,8 @@ def _rows(sample: Sample, outcome: Outcome, names: Sequence[str]) -> list[Score 
     for name in names:
         column = f"qags_{name}"
         raw = None if rows else working
-        values = [line.similarity[name] for line in outcome.counted if name in line.similarity]
+        compared = [line for line in outcome.counted if name in line.similarity]
+        values = [line.similarity[name] for line in compared]
         trouble = outcome.trouble
         if trouble is None and len(values) < len(outcome.counted):
             trouble = _not_compared(name, outcome.counted)
@@ -351,17 +352,10 @@ def _working(lines: Sequence[QagsLine]) -> str | None:
     """Return the questions and answers as JSON, see `Qags.score`; None if there are none."""
     if not lines:
         return None
-    entries = [
-        [
-            line.theme,
-            line.question,
-            line.from_source,
-            line.from_output,
-            line.similarity,
-            line.left_out,
-        ]
-        for line in lines
-    ]
+    entries: list[list[Any]] = []
+    for line in lines:
+        answers = [line.from_source, line.from_output]
+        entries.append([line.theme, line.question, *answers, line.similarity, line.left_out])
     return json.dumps({"qags": entries}, ensure_ascii=False)
 
 

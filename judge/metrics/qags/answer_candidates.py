@@ -47,11 +47,10 @@ def tag_words(name: str, clean: str) -> Words:
         # Numbers and words are both in the order of the text.
         while index < len(number_spans) and number_spans[index][1] <= start:
             index += 1
-        is_outside = (
-            index == len(number_spans)
-            or start < number_spans[index][0]
-            or end > number_spans[index][1]
-        )
+        is_outside = True
+        if index < len(number_spans):
+            number_start, number_end = number_spans[index]
+            is_outside = start < number_start or end > number_end
         if is_outside:
             words.append(((start, end), part))
             continue
@@ -79,7 +78,8 @@ def _tagged_words(name: str, clean: str) -> Words:
                 if start < 0:  # a tagger may have changed the text
                     continue
                 position = start + len(surface)
-                tagged.append(((start, position), part if _WITH_LETTER(surface) else ""))
+                tag = part if _WITH_LETTER(surface) else ""
+                tagged.append(((start, position), tag))
     return tagged
 
 
@@ -177,7 +177,8 @@ def _chinese(surface: str, kind: str) -> Part:
         return "suffix"
     if kind == "t":
         return "time" if _CHINESE_TIME(surface) else ""
-    return "noun" if kind.startswith("n") or kind in ("vn", "eng", "j", "l") else ""
+    is_noun = kind.startswith("n") or kind in ("vn", "eng", "j", "l")
+    return "noun" if is_noun else ""
 
 
 _EMPTY_NOUNS = {"こと", "もの", "とき", "ところ", "ため", "よう", "わけ", "はず", "つもり", "うち"}
@@ -246,7 +247,8 @@ class Nouns:
             raise ConfigError(unknown_name_message("themes", tool, [*NOUNS, f"{SPACY}MODEL"]))
         self._tool = None if tool == "nouns" else tool
         models = _ENGLISH if find_spec("spacy") else ()
-        self._english = next((SPACY + model for model in models if find_spec(model)), "")
+        installed = [SPACY + model for model in models if find_spec(model)]
+        self._english = installed[0] if installed else ""
         self._compounds = compounds
         self._used: set[str] = set()
         self._cache: dict[tuple[str, str], list[Span]] = {}
@@ -313,7 +315,8 @@ class Nouns:
         for name in sorted(names):
             if name.startswith(SPACY):
                 meta = _spacy(name).meta
-                signatures.append(f"spacy-{meta['lang']}_{meta['name']}{meta['version']}")
+                name_and_version = f"{meta['name']}{meta['version']}"
+                signatures.append(f"spacy-{meta['lang']}_{name_and_version}")
             else:
                 # The versions of the packages decide the results.
                 packages = [package + version(package) for package in _tool(name).packages]
@@ -361,10 +364,12 @@ def languages(texts: Sequence[str]) -> list[str]:
     detected = [text.detect_language([passage]) for passage in texts]
     if language_of_all != "ja":
         return detected
-    return [
-        "ja" if language == "zh" and len(passage) <= _SHORT else language
-        for passage, language in zip(texts, detected, strict=True)
-    ]
+    of_each: list[str] = []
+    for passage, language in zip(texts, detected, strict=True):
+        # A short Japanese text may have no kana.
+        is_japanese = language == "zh" and len(passage) <= _SHORT
+        of_each.append("ja" if is_japanese else language)
+    return of_each
 
 
 def _set(words: str) -> frozenset[str]:
@@ -377,7 +382,7 @@ def is_other_language(passage: str) -> bool:
     It then has at least 8 words, none of them common only in English, and two different ones that
     are common in other languages or have a letter with a diacritic.
     """
-    words = [match.group().lower() for match in _WORD.finditer(passage)]
+    words = [match[0].lower() for match in _WORD.finditer(passage)]
     if len(words) < _MIN_WORDS or not _COMMON_IN_ENGLISH.isdisjoint(words):
         return False
     foreign = {word for word in words if word in _COMMON_ELSEWHERE or not word.isascii()}
@@ -487,7 +492,8 @@ def _by_spacy(nlp: Any, clean: str, compounds: bool) -> list[Span]:
     """
     with LOCK:
         doc = nlp(clean[: nlp.max_length])
-    nouns = [(token.i, token.i + 1) for token in doc if token.pos_ in ("NOUN", "PROPN")]
+    noun_tokens = [token for token in doc if token.pos_ in ("NOUN", "PROPN")]
+    nouns = [(token.i, token.i + 1) for token in noun_tokens]
     if not compounds:
         return [_character_span(doc, span) for span in nouns]
     entities = [(entity.start, entity.end) for entity in doc.ents]
@@ -518,7 +524,8 @@ def _joined(nouns: Sequence[Span]) -> list[Span]:
     phrases: list[Span] = []
     for start, end in nouns:
         if phrases and phrases[-1][1] == start:
-            phrases[-1] = (phrases[-1][0], end)
+            first, _ = phrases[-1]
+            phrases[-1] = (first, end)
         else:
             phrases.append((start, end))
     return phrases
@@ -535,5 +542,6 @@ def _without_function_words(doc: Any, span: Span) -> Span | None:
 
 
 def _character_span(doc: Any, span: Span) -> Span:
+    first = doc[span[0]]
     last = doc[span[1] - 1]
-    return doc[span[0]].idx, last.idx + len(last.text)
+    return first.idx, last.idx + len(last.text)

@@ -69,7 +69,8 @@ def _entries(reply: str) -> list[str]:
     if lines and lines[0][0] in "[{":
         # A reply such as `[see below]` is no JSON: it stays a line.
         with suppress(ValueError, RecursionError):
-            data, _ = json.JSONDecoder(strict=False).raw_decode("\n".join(lines))
+            decoder = json.JSONDecoder(strict=False)
+            data, _ = decoder.raw_decode("\n".join(lines))
             listed = _json_lines(data)
             lines = lines if listed is None else listed
     return [line[:_LONGEST] for line in lines if line][:_MOST]
@@ -113,7 +114,9 @@ def _without_marks(line: str) -> str:
         line = line.strip()
         before = line
         for pair in _PAIRS:
-            opening, closing = (pair[0], pair[1]) if len(set(pair)) == 2 else (pair, pair)
+            # A pair of one character opens and closes: straight quotes.
+            opening = pair[0] if len(set(pair)) == 2 else pair
+            closing = pair[1] if len(set(pair)) == 2 else pair
             inner = line[len(opening) : -len(closing)]
             encloses = line.startswith(opening) and line.endswith(closing)
             # In `"Yes" or "no"` the marks belong to two words.
@@ -142,9 +145,8 @@ def themes(reply: str, output: str, nothing: Sequence[str]) -> str:
             spelling_by_theme.setdefault(_folded(theme), _spelling(theme, output))
     if not spelling_by_theme:
         raise ParseError(f"nothing that the reply lists occurs in the text: {reply[:80]!r}", reply)
-    return "\n".join(
-        spelling_by_theme[folded] for folded in sorted(spelling_by_theme, key=folded_output.find)
-    )
+    in_order = sorted(spelling_by_theme, key=folded_output.find)
+    return "\n".join(spelling_by_theme[folded] for folded in in_order)
 
 
 def _themes_of(entry: str, folded_output: str) -> list[str]:
@@ -152,7 +154,7 @@ def _themes_of(entry: str, folded_output: str) -> list[str]:
     whole = next(_occurring(entry, folded_output), "")
     if whole:
         return [whole]
-    parts = (next(_occurring(part, folded_output), "") for part in _BETWEEN.split(entry))
+    parts = [next(_occurring(part, folded_output), "") for part in _BETWEEN.split(entry)]
     return [part for part in parts if part]
 
 
@@ -161,7 +163,8 @@ def _spelling(theme: str, output: str) -> str:
     spelling = theme
     for form in (theme, fold(theme)):
         words = r"\s+".join(map(re.escape, form.split()))
-        match = re.search(re.sub("['’]", "['’]", words), output, re.IGNORECASE)
+        with_any_apostrophe = re.sub("['’]", "['’]", words)
+        match = re.search(with_any_apostrophe, output, re.IGNORECASE)
         if match:
             spelling = match[0]
             break
@@ -212,7 +215,8 @@ def answer(reply: str, question: str, text: str, words: Words) -> str:
     The lines after it are an explanation that was not requested. A line that occurs in the text is
     an answer, even if it reads like a refusal.
     """
-    answers = (_answer_text(entry, question, words["labels"]) for entry in _entries(reply))
+    labels = words["labels"]
+    answers = [_answer_text(entry, question, labels) for entry in _entries(reply)]
     lines = [line for line in answers if says(line)]
     if any(_is_word(line, words["unanswerable"]) for line in lines):
         return UNANSWERABLE
@@ -370,7 +374,8 @@ class ModelQuestions(_Stage):
 
     def questions(self, pairs: Sequence[tuple[str, str]]) -> list[str | ModelError]:
         read = partial(question, words=self.prompt().words)
-        return self._replies([self.request(read, output, theme=theme) for theme, output in pairs])
+        requests = [self.request(read, output, theme=theme) for theme, output in pairs]
+        return self._replies(requests)
 
 
 class ModelAnswers(_Stage):

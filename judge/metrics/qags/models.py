@@ -72,13 +72,16 @@ class _ThemedText:
         """Return a part of the text, split around the theme."""
         start, stop = span
         first, last = self.theme
-        return Excerpt(self.whole[start:first], self.whole[first:last], self.whole[last:stop])
+        before = self.whole[start:first]
+        after = self.whole[last:stop]
+        return Excerpt(before, self.whole[first:last], after)
 
     def extent(self, spans: Sequence[Span], first: int, last: int) -> Span:
         """Return the part from one of the spans to another, widened to the theme."""
-        start = min(spans[first][0], self.theme[0])
-        stop = max(spans[last][1], self.theme[1])
-        return start, stop
+        theme_start, theme_stop = self.theme
+        start, _ = spans[first]
+        _, stop = spans[last]
+        return min(start, theme_start), max(stop, theme_stop)
 
     def spans_with_theme(self, spans: Sequence[Span]) -> tuple[int, int]:
         """Return the indices of the first and the last of the spans that hold the theme."""
@@ -118,11 +121,11 @@ def _theme_span(whole: str, theme: str) -> Span:
     """Return the first span of the theme, preferably of whole words; else the end of the text."""
     pattern = re.escape(theme)
     # "ice" is first looked for as a word, then in "police", then as "Ice".
-    match = (
-        re.search(rf"(?<!\w){pattern}(?!\w)", whole)
-        or re.search(pattern, whole)
-        or re.search(pattern, whole, re.IGNORECASE)
-    )
+    match = re.search(rf"(?<!\w){pattern}(?!\w)", whole)
+    if match is None:
+        match = re.search(pattern, whole)
+    if match is None:
+        match = re.search(pattern, whole, re.IGNORECASE)
     if theme and match:
         return match.span()
     return len(whole), len(whole)
@@ -192,7 +195,9 @@ class Generator:
     progress: Tell = no_progress
 
     def __post_init__(self) -> None:
-        fields = set(_FIELD.findall(self.template)) if isinstance(self.template, str) else set()
+        fields: set[str] = set()
+        if isinstance(self.template, str):
+            fields.update(_FIELD.findall(self.template))
         has_context = "context" in fields or {"before", "after"} <= fields
         if "theme" not in fields or not has_context:
             raise ConfigError(
@@ -201,21 +206,23 @@ class Generator:
             )
         shape = "default"
         if self.template != TEMPLATE:
-            shape = hashlib.sha256(self.template.encode()).hexdigest()[:8]
+            digest = hashlib.sha256(self.template.encode()).hexdigest()
+            shape = digest[:8]
         sizes = f"beams={self.beams}|in={self.input_tokens}|out={self.question_tokens}"
-        self.signature = (
-            f"{self.weights.signed}|{sizes}|template={shape}|{huggingface.runtime('qags')}"
-        )
+        packages = huggingface.runtime("qags")
+        self.signature = f"{self.weights.signed}|{sizes}|template={shape}|{packages}"
 
     @cached_property
     def _model(self) -> huggingface.LoadedModel:
-        model = huggingface.load_on(self.weights, _HEADS[self.weights.role], self.device)
+        head = _HEADS[self.weights.role]
+        model = huggingface.load_on(self.weights, head, self.device)
         with huggingface.translated_errors(model.files, 0):
             # One question without sampling. Only the special tokens of the model's own settings
             # are kept.
             defaults = model.network.generation_config
             own_settings = {name: getattr(defaults, name, None) for name in _KEPT_SETTINGS}
-            model.network.generation_config = import_module("transformers").GenerationConfig(
+            transformers = import_module("transformers")
+            model.network.generation_config = transformers.GenerationConfig(
                 **own_settings,
                 num_beams=self.beams,
                 max_new_tokens=self.question_tokens,
@@ -229,8 +236,12 @@ class Generator:
     def _special(self) -> re.Pattern[str] | None:
         """Match special tokens, which work in a template, but not in a theme or output."""
         added = self._model.tokenizer.added_tokens_decoder.values()
-        names = sorted({token.content for token in added if token.special}, key=len, reverse=True)
-        return re.compile("|".join(map(re.escape, names))) if names else None
+        names = {token.content for token in added if token.special}
+        if not names:
+            return None
+        # The longest first, so that no token matches only a part of another.
+        longest_first = sorted(names, key=len, reverse=True)
+        return re.compile("|".join(map(re.escape, longest_first)))
 
     def questions(self, pairs: Sequence[tuple[str, str]]) -> list[str | ModelError]:
         """Return a question for each (theme, output).
@@ -238,7 +249,8 @@ class Generator:
         ModelError `NoQuestion` if the model writes none, or if the theme is too long.
         """
         prompts = {request: self._prompt(*request) for request in dict.fromkeys(pairs)}
-        distinct = dict.fromkeys(prompt for prompt in prompts.values() if prompt is not None)
+        usable = [prompt for prompt in prompts.values() if prompt is not None]
+        distinct = dict.fromkeys(usable)
         written = self._written(list(distinct))
         too_long = ModelError("NoQuestion", "the theme is too long for the generator's input")
         nothing = ModelError("NoQuestion", "the generator wrote nothing")
@@ -255,13 +267,13 @@ class Generator:
         """Return the model's input, cut around the theme; None if the theme alone is too long."""
         theme = self._letters(theme)
         output = self._letters(output)
-        model_limit = huggingface.limit(
-            self._model.tokenizer, self._model.network.config, usual=self.input_tokens
-        )
+        config = self._model.network.config
+        model_limit = huggingface.limit(self._model.tokenizer, config, usual=self.input_tokens)
         limit = min(self.input_tokens, model_limit)
 
         def fits(part: Excerpt) -> bool:
-            return len(self._ids(self._filled(theme, part))) <= limit
+            filled = self._filled(theme, part)
+            return len(self._ids(filled)) <= limit
 
         fitting = excerpt(output, theme, fits)
         return self._filled(theme, fitting) if fitting else None
@@ -271,6 +283,7 @@ class Generator:
         text = records.whole(text).strip()
         if not self._special:
             return text
+        # `</s>` becomes `< /s>`.
         return self._special.sub(lambda token: f"{token[0][0]} {token[0][1:]}", text)
 
     def _filled(self, theme: str, part: Excerpt) -> str:
@@ -308,10 +321,9 @@ class Generator:
             huggingface.translated_errors(model.files, rows.size * self.beams),
             torch.inference_mode(),
         ):
-            token_ids = model.network.generate(
-                input_ids=torch.from_numpy(rows).to(model.device),
-                attention_mask=torch.from_numpy(mask).to(model.device),
-            )
+            input_ids = torch.from_numpy(rows).to(model.device)
+            attention_mask = torch.from_numpy(mask).to(model.device)
+            token_ids = model.network.generate(input_ids=input_ids, attention_mask=attention_mask)
             return list(model.tokenizer.batch_decode(token_ids, skip_special_tokens=True))
 
 
@@ -356,7 +368,8 @@ class ExtractiveReader:
 
     @cached_property
     def _model(self) -> huggingface.LoadedModel:
-        model = huggingface.load_on(self.weights, _HEADS[self.weights.role], self.device)
+        head = _HEADS[self.weights.role]
+        model = huggingface.load_on(self.weights, head, self.device)
         if self.null and model.tokenizer.cls_token_id not in _pair_ids(model):
             raise self.weights.error("has no [CLS] to say null with: set null to false")
         return model
@@ -372,7 +385,8 @@ class ExtractiveReader:
         distinct = list(dict.fromkeys(pairs))
         answers: dict[tuple[str, str], str | ModelError] = {}
         for start in range(0, len(distinct), _PAIRS):
-            windows = {pair: self._windows(*pair) for pair in distinct[start : start + _PAIRS]}
+            some_pairs = distinct[start : start + _PAIRS]
+            windows = {pair: self._windows(*pair) for pair in some_pairs}
             readable = [read for read in windows.values() if isinstance(read, list)]
             outputs = self._model.window_outputs(
                 readable, self.batch_tokens, "start_logits", "end_logits"
@@ -380,7 +394,8 @@ class ExtractiveReader:
             logits = iter(outputs)
             for pair, read in windows.items():
                 if isinstance(read, list):
-                    answers[pair] = self._answer(pair[1], read, next(logits))
+                    _, whole = pair
+                    answers[pair] = self._answer(whole, read, next(logits))
                 else:
                     answers[pair] = read
             self.progress(len(answers), len(distinct))
@@ -397,14 +412,16 @@ class ExtractiveReader:
         model = self._model
         pair_tokenizer = model.pair_tokenizer()
         special = int(model.tokenizer.num_special_tokens_to_add(pair=True))
-        room = min(self.window, huggingface.limit(model.tokenizer, model.network.config)) - special
+        limit = huggingface.limit(model.tokenizer, model.network.config)
+        room = min(self.window, limit) - special
         size = len(pair_tokenizer.ids(question))
         if size > room // 2:
             return ModelError(
                 "QuestionTooLong", f"the question has {size} tokens, the reader takes {room // 2}"
             )
         overlap = min(self.stride, (room - size) // 2)
-        windows = pair_tokenizer.windows((question, text), 1, size=room + special, overlap=overlap)
+        whole_size = room + special
+        windows = pair_tokenizer.windows((question, text), 1, size=whole_size, overlap=overlap)
         return list(windows)
 
     def _answer(
@@ -421,7 +438,8 @@ class ExtractiveReader:
             has_candidates = has_candidates or any(allowed)
             # Padding follows the tokens of a short window.
             size = len(allowed)
-            score, first, last = best_span(starts[:size], ends[:size], allowed, SPAN)
+            own_starts = starts[:size]
+            score, first, last = best_span(own_starts, ends[:size], allowed, SPAN)
             if score > best_score:
                 best_score = score
                 start = window.offsets[first][0]
@@ -429,7 +447,8 @@ class ExtractiveReader:
                 answer = text[start:stop].strip()
             if self.null:
                 cls_index = window.ids.index(self._model.tokenizer.cls_token_id)
-                null_score = min(null_score, float(starts[cls_index] + ends[cls_index]))
+                score_of_cls = float(starts[cls_index] + ends[cls_index])
+                null_score = min(null_score, score_of_cls)
         if has_candidates and best_score == -math.inf:
             return ModelError("NoAnswer", "the reader's scores are not numbers")
         return UNANSWERABLE if null_score > best_score else answer
@@ -437,14 +456,18 @@ class ExtractiveReader:
 
 def _allowed_tokens(text: str, window: Any) -> list[bool]:
     """Return which tokens may begin or end an answer: the text's, except white space."""
-    tokens = zip(window.sequence_ids, window.offsets, strict=True)
-    # The question is sequence 0, the text sequence 1; special tokens have none.
-    return [sequence == 1 and bool(text[start:stop].strip()) for sequence, (start, stop) in tokens]
+    allowed: list[bool] = []
+    for sequence, (start, stop) in zip(window.sequence_ids, window.offsets, strict=True):
+        # The question is sequence 0, the text sequence 1; special tokens have none.
+        is_of_text = sequence == 1
+        allowed.append(is_of_text and bool(text[start:stop].strip()))
+    return allowed
 
 
 def _pair_ids(model: huggingface.LoadedModel) -> list[int]:
     """Return the tokens of a short pair of texts with the model's special ones."""
-    return model.pair_tokenizer().windows(("a", "b"), 1, size=16, overlap=0)[0].ids
+    windows = model.pair_tokenizer().windows(("a", "b"), 1, size=16, overlap=0)
+    return windows[0].ids
 
 
 def best_span(
@@ -463,8 +486,10 @@ def best_span(
     best = (-math.inf, 0, 0)
     # All spans of one length at a time; a longer span has to be better than the shorter ones.
     for more in range(min(longest, count)):
-        totals = allowed_starts[: count - more] + allowed_ends[more:]
+        n_starts = count - more
+        totals = allowed_starts[:n_starts] + allowed_ends[more:]
         first = int(totals.argmax())
         if totals[first] > best[0]:
-            best = (float(totals[first]), first, first + more)
+            best_total = float(totals[first])
+            best = (best_total, first, first + more)
     return best

@@ -69,7 +69,8 @@ def similarities(
     A pair without a BERTScore lacks these names. Each distinct pair is compared once. Raise
     ConfigError, MissingExtra.
     """
-    return Similarities(names, low=low, high=high, bert=bert).compare(pairs, languages)
+    similarities = Similarities(names, low=low, high=high, bert=bert)
+    return similarities.compare(pairs, languages)
 
 
 class Similarities:
@@ -125,13 +126,15 @@ class Similarities:
             # If only one text answers, every similarity is 0.
             if all(map(str.strip, pair)):
                 by_words[pair, tokenizer] = self._by_words(pair, tokenizer)
-        by_pair = self._by_pair(list(dict.fromkeys(pair for pair, _ in by_words)))
+        answered = dict.fromkeys(pair for pair, _ in by_words)
+        by_pair = self._by_pair(list(answered))
         compared: list[dict[str, float]] = []
         for pair, tokenizer in keys:
             values = dict.fromkeys(self.names, 0.0)
             if (pair, tokenizer) in by_words:
                 values = by_words[pair, tokenizer] | by_pair[pair]
-            compared.append({name: values[name] for name in self.names if name in values})
+            known_names = [name for name in self.names if name in values]
+            compared.append({name: values[name] for name in known_names})
         return compared
 
     def _by_pair(self, pairs: Sequence[Pair]) -> dict[Pair, dict[str, float]]:
@@ -159,7 +162,8 @@ class Similarities:
         values: list[dict[str, float]] = [{} for _ in pairs]
         for score in result.rows:
             if isinstance(score, Score) and score.column in _BERTSCORE_COLUMNS:
-                values[int(score.item)][_BERTSCORE_COLUMNS[score.column]] = score.value
+                name = _BERTSCORE_COLUMNS[score.column]
+                values[int(score.item)][name] = score.value
         return values
 
     def _by_words(self, pair: Pair, tokenizer: str) -> dict[str, float]:
@@ -171,8 +175,9 @@ class Similarities:
         if not set(_ROUGE).isdisjoint(self.names):
             # If the source's answer has no token, the value is 1 for the same answer and 0 for
             # another, as in SQuAD.
-            same = float(pair[0].strip() == pair[1].strip())
-            scores = self._rouge.compare(pair[1], pair[:1], tokenizer)
+            source_answer, output_answer = pair
+            same = float(source_answer.strip() == output_answer.strip())
+            scores = self._rouge.compare(output_answer, (source_answer,), tokenizer)
             for kind, scored in zip(self._rouge.kinds, scores, strict=True):
                 values[kind.name] = same if isinstance(scored, CannotScore) else scored.fmeasure
         return values
@@ -180,10 +185,13 @@ class Similarities:
     def signature(self, name: str) -> Signature:
         """Return what computed the similarity of this name in the calls of `compare` so far."""
         if self._bert and name in _BERT:
-            ends = [f"low={self._low:g}", f"high={self._high:g}"] if name == "corrected" else []
+            ends: list[str] = []
+            if name == "corrected":
+                ends = [f"low={self._low:g}", f"high={self._high:g}"]
             signed = self._signed_bert
             if not signed:  # without answers nothing has been compared
-                signed = _signed_bertscore(self._bert.score([]).columns[0].signature)
+                empty = self._bert.score([])
+                signed = _signed_bertscore(empty.columns[0].signature)
             return Signature(name, *ends, *signed)
         if name == "exact":
             return Signature(name)
@@ -239,7 +247,8 @@ def normalised(answer: str) -> str:
     Texts in other scripts are normalised to NFKC, and their punctuation is removed, too.
     """
     small = unicodedata.normalize("NFKC", answer).lower()
-    without_marks = "".join(character for character in small if not _is_mark(character))
+    letters = [character for character in small if not _is_mark(character)]
+    without_marks = "".join(letters)
     return " ".join(_ARTICLES.sub(" ", without_marks).split())
 
 
@@ -261,13 +270,15 @@ def f1(first: str, second: str, cut: Callable[[str], list[str]] = str.split) -> 
     if not first_tokens or not second_tokens:
         return float(first_tokens == second_tokens)
     shared = Counter(first_tokens) & Counter(second_tokens)
-    return 2 * shared.total() / (len(first_tokens) + len(second_tokens))
+    n_tokens = len(first_tokens) + len(second_tokens)
+    return 2 * shared.total() / n_tokens
 
 
 def chrf1(pairs: Sequence[Pair]) -> list[float]:
     """Return chrF1, 0–1, of normalised answers; if one is empty then, 1 if both are, else 0."""
     plain = [(normalised(source), normalised(output)) for source, output in pairs]
-    compared = list(dict.fromkeys(pair for pair in plain if all(pair)))
+    with_both = [pair for pair in plain if all(pair)]
+    compared = list(dict.fromkeys(with_both))
     sources = [source for source, _ in compared]
     outputs = [output for _, output in compared]
     percents = chrf.score(outputs, sources, beta=1)
@@ -403,7 +414,8 @@ def ask(
     called after each stage and may raise, to stop. Raises what the stages raise.
     """
     outputs = list(dict.fromkeys(job.output for job in jobs))
-    candidates = dict(zip(outputs, stages.themes.themes(outputs), strict=True))
+    listed_themes = stages.themes.themes(outputs)
+    candidates = dict(zip(outputs, listed_themes, strict=True))
     themes: dict[str, list[str]] = {}
     for output, listed in candidates.items():
         themes[output] = [] if isinstance(listed, ModelError) else spread(listed, most)
@@ -415,9 +427,8 @@ def ask(
     tell(3, 4)
     outcomes: list[Outcome] = []
     for job in jobs:
-        attempts = [
-            _attempt(theme, job, questions, answers, consistent) for theme in themes[job.output]
-        ]
+        own_themes = themes[job.output]
+        attempts = [_attempt(theme, job, questions, answers, consistent) for theme in own_themes]
         outcomes.append(_outcome(candidates[job.output], attempts))
     _compare_answers(jobs, outcomes, alike)
     tell(4, 4)
@@ -433,7 +444,8 @@ def _to_answer(
         for theme in themes[job.output]:
             question = questions[theme, job.output]
             if question and not isinstance(question, ModelError):
-                to_answer += [(question, job.source), (question, job.output)]
+                to_answer.append((question, job.source))
+                to_answer.append((question, job.output))
     return to_answer
 
 
@@ -458,7 +470,7 @@ def _ask_distinct(
     """Ask a stage about each distinct pair; replies are stripped of white space."""
     distinct = list(dict.fromkeys(pairs))
     replies = stage(distinct) if distinct else []
-    stripped = (reply if isinstance(reply, ModelError) else reply.strip() for reply in replies)
+    stripped = [reply if isinstance(reply, ModelError) else reply.strip() for reply in replies]
     return dict(zip(distinct, stripped, strict=True))
 
 
@@ -472,7 +484,8 @@ def _attempt(
         return QagsLine(theme, "", "", "", {}, _reason(question)), question
     both = (answers[question, job.source], answers[question, job.output])
     source, output = ("" if isinstance(answer, ModelError) else answer for answer in both)
-    trouble = next((answer for answer in both if isinstance(answer, ModelError)), None)
+    troubles = [answer for answer in both if isinstance(answer, ModelError)]
+    trouble = troubles[0] if troubles else None
     left_out = ""
     if trouble:
         left_out = _reason(trouble)
@@ -492,7 +505,8 @@ def kinds(lines: Iterable[QagsLine]) -> str:
     """Count the lines left out by kind of reason: `1 NoQuestion, 2 answered by neither`."""
     reasons = [line.left_out for line in lines if line.left_out]
     counts = Counter(reason.partition(":")[0] for reason in reasons)
-    return ", ".join(f"{number:,} {kind}" for kind, number in sorted(counts.items()))
+    listed = [f"{number:,} {kind}" for kind, number in sorted(counts.items())]
+    return ", ".join(listed)
 
 
 def _outcome(
@@ -510,12 +524,14 @@ def _outcome(
         parts.append(f"{len(lines)} of {len(themes)} themes asked")
     left_out = sum(bool(line.left_out) for line in lines)
     if left_out:
-        parts.append(f"{left_out} of {len(lines)} questions left out: {kinds(lines)}")
+        share = f"{left_out} of {len(lines)} questions left out"
+        parts.append(f"{share}: {kinds(lines)}")
     note = "; ".join(parts) or None
     failures = [error for _, error in attempts if error and error.failed]
     trouble = _judge_failure(failures, len(lines))
     if trouble is None and left_out == len(lines):
-        trouble = ModelError("NothingAsked", f"is not measured, because no question counts: {note}")
+        message = f"is not measured, because no question counts: {note}"
+        trouble = ModelError("NothingAsked", message)
     return Outcome(lines, trouble, note)
 
 

@@ -162,7 +162,8 @@ class Rouge(BaseMetric):
     def _refuse_unsupported_options(self) -> None:
         """Raise ConfigError for options that the package rouge-score does not have."""
         options = ("preset", "tokenizer", "stopwords", "exceptions", "alpha", "beta")
-        unsupported = [f"rouge.{name}" for name in options if getattr(self, name) is not None]
+        is_set = {name: getattr(self, name) is not None for name in options}
+        unsupported = [f"rouge.{name}" for name in options if is_set[name]]
         if self.multi not in (None, "best_f"):
             unsupported.append("rouge.multi")
         other_kinds = [kind for kind in self.kinds if kind.family not in ("n", "l", "lsum")]
@@ -196,7 +197,9 @@ class Rouge(BaseMetric):
 
     @property
     def _alpha(self) -> float | None:
-        return self.alpha if self.beta is None else 1 / (1 + self.beta * self.beta)
+        if self.beta is None:
+            return self.alpha
+        return 1 / (1 + self.beta * self.beta)
 
     @cached_property
     def _variant(self) -> Variant:
@@ -229,9 +232,8 @@ class Rouge(BaseMetric):
                 "omit them"
             )
         files = [self.exceptions] if isinstance(self.exceptions, str | Path) else self.exceptions
-        are_files = isinstance(files, Sequence) and all(
-            isinstance(file, str | Path) for file in files
-        )
+        is_sequence = isinstance(files, Sequence)
+        are_files = is_sequence and all(isinstance(file, str | Path) for file in files)
         if not are_files:
             raise ConfigError(
                 f"rouge.exceptions are files with lines `word stem`, not {self.exceptions!r}"
@@ -274,7 +276,8 @@ class Rouge(BaseMetric):
         if self.package and tokenizer != "en":
             message = f"is in a script that {PACKAGE} cannot read: use rouge.implementation=judge"
             return [CannotScore("NotAscii", message)] * len(self.kinds)
-        words = vocabulary(Rules(tokenizer, self.stem, self._stopwords, self._exceptions))
+        rules = Rules(tokenizer, self.stem, self._stopwords, self._exceptions)
+        words = vocabulary(rules)
         try:
             read = self._read_references(words, targets, empty)
             if self.package:
@@ -316,7 +319,8 @@ class Rouge(BaseMetric):
         candidate = "\n".join(text.sentences(output))
         references = ["\n".join(text.sentences(target)) for target in targets]
         score_by_name = _package_scorer(names, self.stem).score_multi(references, candidate)
-        return [RougeScore(*map(float, score_by_name[name])) for name in names]
+        values = [score_by_name[name] for name in names]
+        return [RougeScore(*map(float, value)) for value in values]
 
     def _score_kind(
         self, kind: Kind, references: Sequence[Text], candidate: Text
@@ -350,7 +354,8 @@ class Rouge(BaseMetric):
                 used[tokenizer] = None
             # ROUGE-1.5.5 counts blank references, too.
             counted = sample.references if self.script else targets
-            rows += self._rows(sample, self.compare(sample.output, counted, tokenizer))
+            compared_scores = self.compare(sample.output, counted, tokenizer)
+            rows += self._rows(sample, compared_scores)
         notes: list[str | Note] = [self._note(compared)]
         if not (self.tokenizer or self.preset or self.package):
             notes += chosen_tokenizer_notes(used, compared)
@@ -367,7 +372,8 @@ class Rouge(BaseMetric):
         for column in self._columns:
             scored = score_by_kind[column.kind]
             if isinstance(scored, CannotScore):
-                rows.append(failure(sample, column.name, scored.error, str(scored)))
+                reason = str(scored)
+                rows.append(failure(sample, column.name, scored.error, reason))
             else:
                 value = getattr(scored, _VALUES[column.value])
                 rows.append(Score(sample.item, sample.system, column.name, value, _METRIC))
@@ -388,7 +394,8 @@ class Rouge(BaseMetric):
     def _column(self, column: _ValueColumn, used: Collection[str], nrefs: str) -> Column:
         """Return a column; its signature names all that its values depend on."""
         kind = column.kind
-        parts = [column.value, f"nrefs={nrefs}", f"stem={self._signed_stem(used)}"]
+        signed_stem = self._signed_stem(used)
+        parts = [column.value, f"nrefs={nrefs}", f"stem={signed_stem}"]
         parts += self._signed_tokens(used)
         by_sentence = kind.by_sentence and self.preset != PLTRDY
         if by_sentence or (self.script and kind.family == "w"):
@@ -402,7 +409,8 @@ class Rouge(BaseMetric):
         if self._stopwords:
             parts.append(f"stop={_digest(sorted(self._stopwords))}")
         if self._exceptions:
-            parts.append(f"exc={_digest(map(' '.join, self._exceptions))}")
+            lines = map(" ".join, self._exceptions)
+            parts.append(f"exc={_digest(lines)}")
         if self.preset:
             parts.append(f"preset={self.preset}")
         maker = f"judge {__version__}"

@@ -104,13 +104,15 @@ class Vocabulary:
             SCRIPT: script_words,
             PLTRDY: pltrdy_words,
         }
-        self._tokenize = presets.get(rules.tokenizer) or text.words(rules.tokenizer)
+        own_tokenizer = presets.get(rules.tokenizer)
+        self._tokenize = own_tokenizer or text.words(rules.tokenizer)
         self._kept: dict[str, Text] = {}
         self._size = 0
 
     @property
     def full(self) -> bool:
-        return len(self._words) > _MOST_WORDS or self._size > _MOST_KEPT_TOKENS
+        has_many_words = len(self._words) > _MOST_WORDS
+        return has_many_words or self._size > _MOST_KEPT_TOKENS
 
     def read(self, string: str) -> Text:
         """Return a text, which is kept, because a reference returns with every system."""
@@ -170,7 +172,8 @@ class _Words(dict[str, str]):
     def __init__(self, rules: Rules) -> None:
         super().__init__()
         self._stopwords = rules.stopwords
-        stemmers = dict.fromkeys(text.ENGLISH, porter.stem) | {SCRIPT: porter.stem155}
+        stemmers = dict.fromkeys(text.ENGLISH, porter.stem)
+        stemmers[SCRIPT] = porter.stem155
         self._porter = stemmers.get(rules.tokenizer) if rules.stem else None
         self._exceptions = dict(rules.exceptions)
         self._characters: dict[str, str] = {}
@@ -178,7 +181,9 @@ class _Words(dict[str, str]):
 
     def __missing__(self, word: str) -> str:
         with self._lock:
-            character = "" if word in self._stopwords else self._character(self._stem(word))
+            character = ""
+            if word not in self._stopwords:
+                character = self._character(self._stem(word))
             self[word] = character
         return character
 
@@ -231,7 +236,8 @@ def union_lcs(reference: Text, candidate: Text) -> int:
     """
     if reference.lines == candidate.lines:
         return len(reference)
-    return length("".join(sorted(union_words(reference, candidate))), candidate.ordered)
+    in_union = sorted(union_words(reference, candidate))
+    return length("".join(in_union), candidate.ordered)
 
 
 def union_words(reference: Text, candidate: Text) -> list[str]:
@@ -249,16 +255,15 @@ def union_words(reference: Text, candidate: Text) -> list[str]:
     for line in reference.lines:
         union = 0  # words of the sentence on its LCS with any sentence of the candidate, as bits
         for candidate_line, positions in zip(candidate.lines, candidate.positions, strict=True):
-            rows = [
-                (positions[word], 1 << index)
-                for index, word in enumerate(line)
-                if word in positions
-            ]
+            shared = [(index, word) for index, word in enumerate(line) if word in positions]
+            rows = [(positions[word], 1 << index) for index, word in shared]
             # Words that are in the union already cannot add to it.
-            if sum(bit for _, bit in rows) & ~union:
+            new_words = sum(bit for _, bit in rows) & ~union
+            if new_words:
                 union |= _lcs_words(rows, len(candidate_line))
         # "0b101" reversed begins with the bit of the first word.
-        hits += compress(line, map("1".__eq__, reversed(bin(union))))
+        bits = reversed(bin(union))
+        hits += compress(line, map("1".__eq__, bits))
     return hits
 
 
@@ -369,6 +374,7 @@ def _weighted_rows(
             elif above[j] > best:
                 best = above[j]
             row.append(best)
-        yield row, bytes(map(ge, above[1:], row))
+        came_from_above = map(ge, above[1:], row)
+        yield row, bytes(came_from_above)
         above = row
         runs_above = runs

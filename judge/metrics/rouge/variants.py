@@ -199,7 +199,8 @@ class Rouge155(Variant):
             return _count_weighted_runs(kind.weight, reference, output)
         if kind.family == "su":
             singles = reference.whole[:-1]
-            return _skip_counts(kind, reference, output, singles, output.whole[:-1])
+            output_singles = output.whole[:-1]
+            return _skip_counts(kind, reference, output, singles, output_singles)
         return super().tally(kind, reference, output)
 
     def score(self, kind: Kind, tally: MatchCounts) -> RougeScore:
@@ -207,10 +208,12 @@ class Rouge155(Variant):
         recall = round(_share(tally.recall_hits, tally.recall_base, weight), _DECIMALS)
         precision = round(_share(tally.precision_hits, tally.precision_base, weight), _DECIMALS)
         alpha = 0.5 if self.alpha is None else self.alpha
-        return RougeScore(precision, recall, round(fmeasure(precision, recall, alpha), _DECIMALS))
+        f = round(fmeasure(precision, recall, alpha), _DECIMALS)
+        return RougeScore(precision, recall, f)
 
     def recall(self, kind: Kind, tally: MatchCounts) -> float:
-        recall = _share(tally.recall_hits, tally.choice_base or tally.recall_base, kind.weight)
+        base = tally.choice_base or tally.recall_base
+        recall = _share(tally.recall_hits, base, kind.weight)
         # The script compares ROUGE-L and ROUGE-W unrounded.
         return recall if kind.family in {"lsum", "w"} else round(recall, _DECIMALS)
 
@@ -233,9 +236,9 @@ def _count_weighted_runs(weight: float, reference: Text, output: Text) -> MatchC
     hits = sum(hits_by_line, 0.0)
     # The printed recall has the weight twice, the choice of a reference has it once.
     weighted_length = sum(len(line) ** weight for line in reference.lines)
-    return MatchCounts(
-        hits, weighted_length**weight, hits, len(output) ** weight, choice_base=weighted_length
-    )
+    recall_base = weighted_length**weight
+    precision_base = len(output) ** weight
+    return MatchCounts(hits, recall_base, hits, precision_base, choice_base=weighted_length)
 
 
 @dataclass(frozen=True)
@@ -271,7 +274,8 @@ def fmeasure(precision: float, recall: float, alpha: float | None) -> float:
     None is ½, in rouge-score's order of operations.
     """
     if alpha is None:
-        return 2 * precision * recall / (precision + recall) if precision + recall > 0 else 0.0
+        total = precision + recall
+        return 2 * precision * recall / total if total > 0 else 0.0
     below = alpha * recall + (1 - alpha) * precision
     return precision * recall / below if below > 0 else 0.0
 
@@ -281,7 +285,10 @@ def _share(hits: float, base: float, weight: float) -> float:
     if not base:
         return 0.0
     share = hits / base
-    return share if weight == 1 else min(share, 1.0) ** (1 / weight)
+    if weight == 1:
+        return share
+    root: float = min(share, 1.0) ** (1 / weight)
+    return root
 
 
 def _symmetric_counts(hits: float, reference: float, output: float) -> MatchCounts:
@@ -313,9 +320,9 @@ def count_matches(kind: Kind, reference: Text, output: Text) -> MatchCounts:
         case "w":
             weight = kind.weight
             matched_weight = sequences.weighted(reference.whole, output.whole, weight)
-            return _symmetric_counts(
-                matched_weight, len(reference) ** weight, len(output) ** weight
-            )
+            reference_weight = len(reference) ** weight
+            output_weight = len(output) ** weight
+            return _symmetric_counts(matched_weight, reference_weight, output_weight)
         case "s":
             return _skip_counts(kind, reference, output)
         case "su":
@@ -327,7 +334,8 @@ def _gram_counts(n: int, reference: Text, output: Text) -> MatchCounts:
     counts = reference.counts(n)
     # Only the shared n-grams of the output are counted, which is quicker than all.
     shared = Counter(filter(counts.__contains__, output.grams(n)))
-    hits = sum(map(min, shared.values(), map(counts.__getitem__, shared)))
+    counts_in_reference = map(counts.__getitem__, shared)
+    hits = sum(map(min, shared.values(), counts_in_reference))
     reference_total = max(len(reference) - n + 1, 0)
     output_total = max(len(output) - n + 1, 0)
     return _symmetric_counts(hits, reference_total, output_total)
@@ -350,7 +358,9 @@ def _skip_counts(
     if skip_count(longest, gap) > _MOST_PAIRS:
         distance = "" if gap is None else f" up to {gap} words apart"
         raise sequences.too_long(f"pairs of words{distance}")
-    hits = _shared_count(_skip_bigrams(reference_words, gap), _skip_bigrams(output_words, gap))
+    reference_pairs = _skip_bigrams(reference_words, gap)
+    output_pairs = _skip_bigrams(output_words, gap)
+    hits = _shared_count(reference_pairs, output_pairs)
     if singles:
         hits += _shared_count(Counter(singles), Counter(output_singles))
     reference_total = skip_count(len(reference), kind.gap) + len(singles)
@@ -362,7 +372,8 @@ def skip_count(words: int, gap: int | None) -> int:
     """Return the number of ordered pairs of words with at most `gap` words between them."""
     # There are words - d pairs of words that are d apart.
     farthest = words - 1 if gap is None else min(gap + 1, words - 1)
-    return max(farthest * words - farthest * (farthest + 1) // 2, 0)
+    missing_pairs = farthest * (farthest + 1) // 2
+    return max(farthest * words - missing_pairs, 0)
 
 
 def _skip_bigrams(whole: str, gap: int | None) -> Mapping[str, int]:
@@ -377,7 +388,9 @@ def _skip_bigrams(whole: str, gap: int | None) -> Mapping[str, int]:
 def _shared_count(counts: Mapping[str, int], others: Mapping[str, int]) -> int:
     """Return the size of the multiset intersection."""
     shared = counts.keys() & others.keys()
-    return sum(map(min, map(counts.__getitem__, shared), map(others.__getitem__, shared)))
+    own_counts = map(counts.__getitem__, shared)
+    other_counts = map(others.__getitem__, shared)
+    return sum(map(min, own_counts, other_counts))
 
 
 def _weigh_runs(line: str, marks: int, weight: float, budgets: Sequence[Counter[str]]) -> float:
@@ -438,10 +451,12 @@ def combine(
         return best_score
     # Each reference is left out once. Only without the best one, the second best is the best.
     second_score = scores[ranked[1]]
-    return _mean([*[best_score] * (len(scores) - 1), second_score])
+    scores_without_each = [*[best_score] * (len(scores) - 1), second_score]
+    return _mean(scores_without_each)
 
 
 def _mean(scores: Sequence[RougeScore]) -> RougeScore:
     """Return the mean precision, recall and F."""
     columns = zip(*scores, strict=True)
-    return RougeScore(*(sum(values) / len(values) for values in columns))
+    means = [sum(values) / len(values) for values in columns]
+    return RougeScore(*means)
