@@ -317,10 +317,10 @@ class Bleu(Parts, ReferenceMetric):
             return rate
 
         results: list[MetricResult] = []
-        for name, part in self.columns().items():
+        for column_name, part in self.columns().items():
             high = 1.0 if part == "bp" else None
             result = self.compare(
-                samples, partial(prepare, part), self.signed_options, name=name, high=high
+                samples, partial(prepare, part), self.signed_options, name=column_name, high=high
             )
             results.append(result)
         columns = tuple(result.columns[0] for result in results)
@@ -400,10 +400,10 @@ class CorpusBleu(Parts):
 
     def _columns(self, signature_parts: Sequence[str]) -> tuple[Column, ...]:
         columns: list[Column] = []
-        for name, part in self.columns().items():
-            signature = Signature(name, *signature_parts)
+        for column_name, part in self.columns().items():
+            signature = Signature(column_name, *signature_parts)
             high = 1.0 if part == "bp" else 100.0
-            columns.append(Column(name, "metric", signature, low=0.0, high=high))
+            columns.append(Column(column_name, "metric", signature, low=0.0, high=high))
         return tuple(columns)
 
     def _row(self, system: str, stats: list[list[int]], name: str, part: str) -> Score | Failure:

@@ -121,20 +121,20 @@ def chosen_tokenizer_notes(used: Collection[str], strings: Iterable[str]) -> lis
     rows = text.LANGUAGES.values()
     language_by_tokenizer = {row.tokenizer: row for row in rows if row.tokenizer in text.TOOLS}
     notes: list[str] = []
-    for name, row in language_by_tokenizer.items():
-        if name in used:
-            signed = text.signature(name)
-            everywhere = option("set", {"METRIC": {"tokenizer": name}})
+    for tokenizer, row in language_by_tokenizer.items():
+        if tokenizer in used:
+            signed = text.signature(tokenizer)
+            everywhere = option("set", {"METRIC": {"tokenizer": tokenizer}})
             note = _BY_PACKAGE.format(language=row.name, signature=signed, option=everywhere)
             notes.append(note)
-    missing = [name for name in language_by_tokenizer if not text.installed(name)]
+    missing = [tokenizer for tokenizer in language_by_tokenizer if not text.installed(tokenizer)]
     if missing and "char" in used:
         in_cjk = [string for string in {*strings} if text.is_cjk(string)]
         languages = {text.detect_language([string]) for string in in_cjk}
-        for name in missing:
-            row = language_by_tokenizer[name]
+        for tokenizer in missing:
+            row = language_by_tokenizer[tokenizer]
             if row.code in languages:
-                modules = " and ".join(text.TOOLS[name].modules)
+                modules = " and ".join(text.TOOLS[tokenizer].modules)
                 characters = option("set", {"METRIC": {"tokenizer": "char"}})
                 note = _BY_CHARACTER.format(language=row.name, modules=modules, option=characters)
                 notes.append(note)

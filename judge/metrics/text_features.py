@@ -554,9 +554,9 @@ class Stats(BaseMetric):
         features = measured(samples, tokenizer=self.tokenizer, used=used)
         rows: list[Score | Failure] = []
         for sample, sample_features in zip(samples, features, strict=True):
-            rows += [_row(sample, name, sample_features) for name in self.columns]
+            rows += [_row(sample, feature, sample_features) for feature in self.columns]
         parts = ["text", *signed_words(used), f"judge {__version__}"]
-        columns = tuple(_column(name, parts) for name in self.columns)
+        columns = tuple(_column(feature, parts) for feature in self.columns)
         all_texts: list[str] = []
         for sample in samples:
             all_texts += [sample.output, sample.source or ""]

@@ -90,8 +90,8 @@ def alt_test(
     and enough variation the p-values are the paper's.
     """
     raters: list[LeftOut] = []
-    for position, name in enumerate(names):
-        left_out = _left_out(judge, votes, position, name, epsilon)
+    for position, rater_name in enumerate(names):
+        left_out = _left_out(judge, votes, position, rater_name, epsilon)
         if left_out is not None:
             raters.append(left_out)
     # A rater without a p has too few texts, and is in no share or mean.
@@ -138,7 +138,7 @@ def _reason_without_test(votes: Floats, tested: int) -> str:
 
 
 def _left_out(
-    judge: Floats, votes: Floats, position: int, name: str, epsilon: float
+    judge: Floats, votes: Floats, position: int, rater_name: str, epsilon: float
 ) -> LeftOut | None:
     """Compare the judge with a rater by the distance from the others; None without shared texts."""
     own_votes = votes[position]
@@ -160,7 +160,7 @@ def _left_out(
         p = _p_of_mean_below(epsilon, differences, item, items)
     judge_share = float(judge_closer.mean())
     rater_share = float(rater_closer.mean())
-    return LeftOut(name, texts, items, judge_share, rater_share, p)
+    return LeftOut(rater_name, texts, items, judge_share, rater_share, p)
 
 
 def _distance(values: Floats, others: Floats) -> Floats:

@@ -47,7 +47,7 @@ class Overall:
     @property
     def column(self) -> Column:
         """The column of these values."""
-        shares = [f"{share:.4g} {name}" for name, share in self.weights.items()]
+        shares = [f"{share:.4g} {column_name}" for column_name, share in self.weights.items()]
         weights = " + ".join(shares)
         signature = Signature(NAME, weights, "0–1")
         return Column(NAME, "criterion", signature, 0.0, 1.0, criterion=NAME)
@@ -73,15 +73,16 @@ def overall(table: Table) -> WeightedScores | None:
         return None
     total_weight = sum(column.weight for column in columns)
     weights = {column.name: column.weight / total_weight for column in columns}
-    sums = dict.fromkeys((sample.key for sample in table.samples), 0.0)
+    weighted_sums = dict.fromkeys((sample.key for sample in table.samples), 0.0)
     for column in columns:
         shares = _shares_of_scale(table, column)
         # A text without a value for one of the criteria has no overall value.
-        complete = [text for text in sums if text in shares]
+        complete = [text for text in weighted_sums if text in shares]
         weight = weights[column.name]
-        sums = {text: sums[text] + weight * shares[text] for text in complete}
+        weighted_sums = {text: weighted_sums[text] + weight * shares[text] for text in complete}
     scores = tuple(
-        Score(item, system, NAME, value, _PROVENANCE) for (item, system), value in sums.items()
+        Score(item, system, NAME, value, _PROVENANCE)
+        for (item, system), value in weighted_sums.items()
     )
     summary = Overall(weights, len(scores), len(table.samples))
     return WeightedScores(summary, Table(table.samples, (summary.column,), scores))

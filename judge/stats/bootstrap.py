@@ -54,14 +54,14 @@ def item_means(table: Table) -> dict[tuple[str, str], Estimate]:
     interval that its metric computed.
     """
     estimates: dict[tuple[str, str], Estimate] = {}
-    for name in sorted(table.corpus_columns):
-        for score in table.column_scores(name):
-            estimates[score.system, name] = _corpus_estimate(score)
+    for column_name in sorted(table.corpus_columns):
+        for score in table.column_scores(column_name):
+            estimates[score.system, column_name] = _corpus_estimate(score)
     for column in table.columns:
         if column.name in table.corpus_columns:
             continue
-        for system, row in zip(table.systems, table.matrix(column.name), strict=True):
-            known = row[~np.isnan(row)]
+        for system, values in zip(table.systems, table.matrix(column.name), strict=True):
+            known = values[~np.isnan(values)]
             if len(known):
                 mean = mean_estimate(known, column.low, column.high)
                 estimates[system, column.name] = mean

@@ -255,18 +255,18 @@ def calibrate(table: Table, against: str = "") -> tuple[Calibrated, ...]:
     judged. A text whose rating was used to make the prompt counts neither as rated nor as judged,
     because its score may repeat the rating.
     """
-    rated = {name for sample in table.samples for name in sample.human}
+    rated = {rating_name for sample in table.samples for rating_name in sample.human}
     calibrated: list[Calibrated] = []
     for column in table.columns:
         represents_criterion = column.kind == "criterion" and not column.judge
         if represents_criterion and criterion(column) in rated:
-            name = criterion(column)
+            rating_name = criterion(column)
             if _are_other_verdicts(table, column):
                 calibrated.append(Calibrated(column.name, note=_VERDICTS))
                 continue
-            rated_texts = [sample for sample in table.samples if name in sample.human]
-            ratings = {sample.key: sample.human[name] for sample in rated_texts}
-            calibrated.append(calibrate_column(table, column, name, ratings, against))
+            rated_texts = [sample for sample in table.samples if rating_name in sample.human]
+            ratings = {sample.key: sample.human[rating_name] for sample in rated_texts}
+            calibrated.append(calibrate_column(table, column, rating_name, ratings, against))
     return tuple(calibrated)
 
 
@@ -274,8 +274,8 @@ def _are_other_verdicts(table: Table, column: Column) -> bool:
     """Return whether people gave verdicts on a criterion whose scale is not that of verdicts."""
     if column.low is None or column.high is None or (column.low, column.high) == (0, 1):
         return False
-    name = criterion(column)
-    votes = {vote for sample in table.samples for vote in votes_on(sample, name)}
+    rating_name = criterion(column)
+    votes = {vote for sample in table.samples for vote in votes_on(sample, rating_name)}
     return are_verdicts(votes, column.low, column.high)
 
 
@@ -314,10 +314,10 @@ def _shares_of_ratings(table: Table, column: Column) -> dict[Text, float]:
     """
     if column.low is None or column.high is None:
         return {}
-    name = criterion(column)
+    rating_name = criterion(column)
     shares: dict[Text, float] = {}
     for sample in table.samples:
-        rating = sample.human.get(name)
+        rating = sample.human.get(rating_name)
         if rating is None:
             continue
         share = column.share(rating)
@@ -596,7 +596,7 @@ def _loser_and_winner(difference: Powered, column: Column) -> tuple[str, str]:
 def _remark_on_missing(data: _RatedScores, order: Sequence[int], missing_pairs: int) -> str:
     """Describe what has no estimate because too few items are rated; `order` has the others."""
     remarks: list[str] = []
-    without_mean = [name for row, name in enumerate(data.systems) if row not in order]
+    without_mean = [system for row, system in enumerate(data.systems) if row not in order]
     if without_mean:
         names = ", ".join(without_mean)
         remarks.append(f"fewer than {MIN_RATED_ITEMS} rated items with a score: {names}")

@@ -248,8 +248,8 @@ def _with_williams_test(
     test = williams(first, second, r_between, n)
     if test is None:
         return estimate
-    name = f"Williams' test, t({n - 3}) = {test.t:.2f}"
-    return replace(estimate, p=test.p, test=name)
+    test_name = f"Williams' test, t({n - 3}) = {test.t:.2f}"
+    return replace(estimate, p=test.p, test=test_name)
 
 
 def _draw(statistic: Statistic, known: Bools, key: Key, bootstrap: Bootstrap) -> Resampled:
@@ -486,21 +486,23 @@ def _correlation(
     sizes = {level: _sample_size(pairs, level) for level in LEVELS}
     left_out = _items_left_out(pairs, sizes["within-items"])
     estimates: dict[Key, Estimate] = {}
-    for level, name in product(LEVELS, COEFFICIENTS):
+    for level, coefficient in product(LEVELS, COEFFICIENTS):
         if level in lacking:
             continue
-        method = f"{subject}{NAMES[name]} {OVER[level]}"
+        method = f"{subject}{NAMES[coefficient]} {OVER[level]}"
         estimate: Estimate | None
         if level == "within-items":
-            by_item = average([within(*pair, name) for pair in pairs])
-            estimate = _mean_over_items(name, by_item, method + left_out, bootstrap.confidence)
+            by_item = average([within(*pair, coefficient) for pair in pairs])
+            estimate = _mean_over_items(
+                coefficient, by_item, method + left_out, bootstrap.confidence
+            )
         else:
-            resampled = drawn((level, name))
+            resampled = drawn((level, coefficient))
             estimate = _resampled_estimate(
-                name, resampled, sizes[level], method, level=level, bootstrap=bootstrap
+                coefficient, resampled, sizes[level], method, level=level, bootstrap=bootstrap
             )
         if estimate is not None:
-            estimates[level, name] = estimate
+            estimates[level, coefficient] = estimate
     return Correlation(sizes["all-texts"], estimates, lacking)
 
 
@@ -652,7 +654,7 @@ def matrices(table: Table, bootstrap: Bootstrap = DEFAULT) -> tuple[Matrix, ...]
     note = ""
     if len(scored) > MOST:
         note = f"the first {MOST} of {len(scored)} columns, criteria before metrics"
-    values = np.stack([_values_in_matrix(table, name) for name in names])
+    values = np.stack([_values_in_matrix(table, column_name) for column_name in names])
     groups = _pairs_on_same_texts(~np.isnan(values))
     keys = product(LEVELS, COEFFICIENTS)
     return tuple(_matrix(names, values, groups, key, bootstrap, note=note) for key in keys)
@@ -665,9 +667,9 @@ def _has_values_of_texts(table: Table, column: Column) -> bool:
     return bool(table.column_scores(column.name))
 
 
-def _values_in_matrix(table: Table, name: str) -> Floats:
+def _values_in_matrix(table: Table, column_name: str) -> Floats:
     """Return the values of a column, items × systems."""
-    return rounded(table.matrix(name).T)
+    return rounded(table.matrix(column_name).T)
 
 
 def _order_in_matrix(column: Column) -> int:
@@ -709,7 +711,9 @@ def _matrix(
     known: Bools = np.asarray(has_value.any(axis=0))
     empty = _reason_empty(known, level, coefficient)
     diagonal = np.diagonal(cells.values)
-    constant = [name for name, value in zip(names, diagonal, strict=True) if np.isnan(value)]
+    constant = [
+        column_name for column_name, value in zip(names, diagonal, strict=True) if np.isnan(value)
+    ]
     notes = [note]
     if empty:
         notes.append(empty)

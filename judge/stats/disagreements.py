@@ -179,18 +179,20 @@ def _comments_by_text(sheet: Ratings) -> _Comments:
 
 def _gap(judge: RatedColumn, sample: Sample, comments: _Comments) -> Gap:
     """Return the judge's and people's scores of a text."""
-    name = judge.criterion
+    criterion = judge.criterion
     score = judge.scores[sample.key]
-    given_votes = [(rater, vote) for rater, vote in named_votes(sample, name) if vote is not None]
+    given_votes = [
+        (rater, vote) for rater, vote in named_votes(sample, criterion) if vote is not None
+    ]
     # The sheet may call the criterion `fluency_5` by its base name, `fluency`.
-    own_comments = comments.get((*sample.key, name))
-    base_comments = comments.get((*sample.key, base_name(name)))
+    own_comments = comments.get((*sample.key, criterion))
+    base_comments = comments.get((*sample.key, base_name(criterion)))
     provenance = score.provenance
     return Gap(
         sample.item,
         sample.system,
         judge=score.value,
-        people=sample.human[name],
+        people=sample.human[criterion],
         ratings=tuple(given_votes),
         reason=provenance.reason or "",
         quote=provenance.quote or "",
@@ -199,7 +201,7 @@ def _gap(judge: RatedColumn, sample: Sample, comments: _Comments) -> Gap:
     )
 
 
-def on_same_scale(column: Column, name: str, samples: Sequence[Sample]) -> list[Sample]:
+def on_same_scale(column: Column, criterion: str, samples: Sequence[Sample]) -> list[Sample]:
     """Return the samples with ratings of this name on the column's scale.
 
     Their other ratings of this name are left out.
@@ -207,8 +209,8 @@ def on_same_scale(column: Column, name: str, samples: Sequence[Sample]) -> list[
     low, high = column.low, column.high
     if low is None or high is None or not low < high:
         return []
-    usable = on_scale(samples, name, low, high)
-    return [sample for sample in usable if name in sample.human]
+    usable = on_scale(samples, criterion, low, high)
+    return [sample for sample in usable if criterion in sample.human]
 
 
 def _confusion(judge: RatedColumn, column: Column, texts: Sequence[Sample]) -> Confusion | None:
@@ -274,7 +276,7 @@ def _ratings_by(
     """Return one rater's ratings by text."""
     ratings: dict[tuple[str, str], float | None] = {}
     for sample in samples:
-        for name, vote in named_votes(sample, criterion):
-            if name == rater:
+        for voter, vote in named_votes(sample, criterion):
+            if voter == rater:
                 ratings[sample.key] = vote
     return ratings

@@ -190,10 +190,10 @@ def did_you_mean(ratings: Iterable[str], criteria: Collection[str]) -> str:
     It is ` Did you mean solved for sovled?`; "" without any.
     """
     questions: list[str] = []
-    for name in ratings:
-        near = difflib.get_close_matches(name, criteria, n=1)
+    for rating_name in ratings:
+        near = difflib.get_close_matches(rating_name, criteria, n=1)
         if near:
-            questions.append(f" Did you mean {near[0]} for {name}?")
+            questions.append(f" Did you mean {near[0]} for {rating_name}?")
     return "".join(questions)
 
 
@@ -235,7 +235,7 @@ def baselines_without_judge(
     for sample in samples:
         words_of = text.words(tokenizers[sample.output])
         lengths[sample.key] = float(len(words_of(sample.output)))
-    signatures = {text.signature(name) for name in tokenizers.values()}
+    signatures = {text.signature(tokenizer) for tokenizer in tokenizers.values()}
     names = "+".join(sorted(signatures))
     metrics = [column for column in table.columns if column.kind == "metric"]
     external = [column for column in metrics if column.signature.is_external]
@@ -328,11 +328,11 @@ def people(
     samples = [sample for sample in table.samples if sample.human]
     baselines = baselines_without_judge(table, samples, measure=measure)
     compared: list[Rated] = []
-    for name in rated_names(samples):
-        judges_on_name = [judge for judge in judges if judge.criterion == name]
+    for rating_name in rated_names(samples):
+        judges_on_name = [judge for judge in judges if judge.criterion == rating_name]
         directed_baselines = _same_direction(baselines, judges_on_name)
         rated = _rated(
-            name,
+            rating_name,
             samples,
             judges_on_name,
             directed_baselines,
@@ -340,8 +340,8 @@ def people(
             epsilon=epsilon,
             compare_all=measure,
         )
-        each_rater = () if epsilon is None else raters(samples, name, bootstrap, sheet)
-        excluded = sum(name in sample.withheld for sample in table.samples)
+        each_rater = () if epsilon is None else raters(samples, rating_name, bootstrap, sheet)
+        excluded = sum(rating_name in sample.withheld for sample in table.samples)
         compared.append(replace(rated, raters=each_rater, excluded=excluded))
     return tuple(compared)
 
@@ -354,7 +354,7 @@ def of_run(table: Table, model: str, seed: int) -> tuple[Rated, ...]:
     computes it.
     """
     judges = judges_of(table, model)
-    rated = {name for sample in table.samples for name in sample.human}
+    rated = {rating_name for sample in table.samples for rating_name in sample.human}
     if not any(judge.criterion in rated for judge in judges):
         return ()
     return people(table, judges, Bootstrap(seed=seed), measure=False)
@@ -390,7 +390,7 @@ def _judge_name(column: Column, model: str, *, has_panel: bool) -> str:
 
 
 def _rated(
-    name: str,
+    rating_name: str,
     samples: Sequence[Sample],
     judges: Sequence[RatedColumn],
     baselines: Sequence[RatedColumn],
@@ -400,8 +400,8 @@ def _rated(
     compare_all: bool,
 ) -> Rated:
     """Compare every column with the ratings of one criterion, on the texts that have one."""
-    texts = [sample for sample in samples if name in sample.human]
-    ratings = matrix(texts, {sample.key: sample.human[name] for sample in texts})
+    texts = [sample for sample in samples if rating_name in sample.human]
+    ratings = matrix(texts, {sample.key: sample.human[rating_name] for sample in texts})
     judged = [(column, matrix(texts, column.values)) for column in judges]
     against = CorrelationWithRatings(ratings, bootstrap)
     judge_rows = [
@@ -416,7 +416,7 @@ def _rated(
         row = _row(column, "baseline", texts, values, ratings, against=against)
         few = _too_few_items(values, judge_values, ratings)
         baseline_rows.append(replace(row, few=few, directed=column.directed))
-    rater, no_rater = _rater_row(votes_of(texts, name), bootstrap)
+    rater, no_rater = _rater_row(votes_of(texts, rating_name), bootstrap)
     differences = _differences(judged, measured, baseline_rows, against)
     behind: dict[tuple[str, Level], Estimate] = {}
     if compare_all:
@@ -427,7 +427,7 @@ def _rated(
         compared = _compared(column, row, values, texts, bootstrap, epsilon=epsilon)
         compared_rows.append(compared)
     return Rated(
-        name,
+        rating_name,
         len(texts),
         judges=tuple(compared_rows),
         baselines=tuple(baseline_rows),
@@ -506,15 +506,15 @@ def _behind_the_best(
         if not correlations:
             continue
         best = max(correlations, key=correlations.__getitem__)
-        for name, values in values_by_name.items():
-            if name == best:
+        for column_name, values in values_by_name.items():
+            if column_name == best:
                 continue
             n_compared = len(correlations) - 1
             difference = against.difference(
                 values_by_name[best], values, level, n_intervals=n_compared
             )
             if difference is not None:
-                behind[name, level] = difference
+                behind[column_name, level] = difference
     return behind
 
 
@@ -636,17 +636,17 @@ def _compared(
     epsilon: float | None,
 ) -> Row:
     """Add what needs ratings on the judge's scale."""
-    name = judge.criterion
+    rating_name = judge.criterion
     scale = judge.scale
     row = _with_passes(judge, row, texts, bootstrap)
     if scale is None or scale.low is None or scale.high is None or not scale.low < scale.high:
         return replace(row, no_calibration="its column has no scale")
-    usable = on_scale(texts, name, scale.low, scale.high)
-    rated = [sample for sample in usable if name in sample.human]
-    human = {sample.key: sample.human[name] for sample in rated}
+    usable = on_scale(texts, rating_name, scale.low, scale.high)
+    rated = [sample for sample in usable if rating_name in sample.human]
+    human = {sample.key: sample.human[rating_name] for sample in rated}
     ratings = matrix(texts, human)
     if np.isnan(ratings).all():
-        means = [sample.human[name] for sample in texts]
+        means = [sample.human[rating_name] for sample in texts]
         people = f"people rated from {min(means):g} to {max(means):g}"
         own_scale = f"the judge on a scale of {scale.low:g} to {scale.high:g}"
         return replace(row, no_calibration=f"{people}, {own_scale}")
@@ -658,7 +658,7 @@ def _compared(
     row = replace(row, agreement=agreement, calibration=curve, no_calibration=reason, exact=exact)
     if epsilon is None or reason:
         return row
-    votes = votes_of(usable, name)
+    votes = votes_of(usable, rating_name)
     # If people use the labels only, an expected score such as 4.9 would lose every tie.
     if points and np.isin(votes.values[~np.isnan(votes.values)], points).all():
         values = _nearest(values, points)

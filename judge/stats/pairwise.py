@@ -333,7 +333,7 @@ def _ranking(
 
     standings.sort(key=best_first)
     # The ranking shows its systems in the order of the data, which may have more of them.
-    positions = [systems.index(name) for name in sides.systems]
+    positions = [systems.index(system) for system in sides.systems]
     in_data = np.ix_(positions, positions)
     number_in_data = np.zeros((len(systems), len(systems)))
     number_in_data[in_data] = number
@@ -375,10 +375,10 @@ def _standings(
     preferences = sides.p[met].tolist()
     equal_length = win_rates(items_met, systems_met, preferences, sides.longer[met].tolist(), seed)
     standings: list[Standing] = []
-    for index, name in enumerate(sides.systems):
+    for index, system in enumerate(sides.systems):
         standing = _standing(sides, index, column, strengths)
-        p = p_values.get(name)
-        standings.append(replace(standing, p=p, equal_length=equal_length.get(name)))
+        p = p_values.get(system)
+        standings.append(replace(standing, p=p, equal_length=equal_length.get(system)))
     return standings
 
 
@@ -386,8 +386,8 @@ def _p_values_against(sides: _Sides, against: str) -> dict[str, float | None]:
     """Return the corrected p of each other system's win rate against this one, over items."""
     if against not in sides.systems:
         return {}
-    opponents = [name for name in sides.systems if name != against]
-    pairs_with_against = [(name, against) for name in opponents]
+    opponents = [system for system in sides.systems if system != against]
+    pairs_with_against = [(system, against) for system in opponents]
     differences = _preferences(sides, pairs_with_against) - TIE
     # With fewer flips no p could be significant after Holm's correction.
     n_resamples = max(10_000, ceil(2 * len(opponents) / ALPHA))
@@ -454,7 +454,7 @@ def complete_pairs(
     A pair is an item and two systems in the order of `systems`. A pair is complete with answers in
     `orders` orders. They are sorted by name: the order of the rows does not matter.
     """
-    position = {name: index for index, name in enumerate(systems)}
+    position = {system: index for index, system in enumerate(systems)}
     answers_by_pair: dict[tuple[str, str, str], Answers] = {}
     for row in rows:
         swapped = position[row.system] > position[row.opponent]
@@ -483,9 +483,9 @@ def _collect_sides(
     Several generations belong to one item.
     """
     complete, incomplete = complete_pairs(rows, systems, orders)
-    compared = {name for _, *ends in complete for name in ends}
-    names = tuple(name for name in systems if name in compared)
-    system_index = {name: index for index, name in enumerate(names)}
+    compared = {system for _, *ends in complete for system in ends}
+    names = tuple(system for system in systems if system in compared)
+    system_index = {system: index for index, system in enumerate(names)}
     item_index = _index_of_items([item for item, _, _ in complete], source_items)
     sides: list[_Side] = []
     for (item, first_name, second_name), (forward, backward) in complete.items():

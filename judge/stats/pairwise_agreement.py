@@ -95,9 +95,9 @@ def preference_agreement(
         no_majority = 0
         if not derived:
             no_majority = _pairs_without_majority(preferences, judged)
-        name = judge.criterion
+        criterion = judge.criterion
         agreement = PreferenceAgreement(
-            name, judge.name, tuple(rows), derived, excluded, no_majority
+            criterion, judge.name, tuple(rows), derived, excluded, no_majority
         )
         agreements.append(agreement)
     return tuple(agreements)
@@ -120,18 +120,18 @@ def _rows(
     judged: Mapping[Pair, float], preferences: Preferences, bootstrap: Bootstrap
 ) -> list[PreferenceRow]:
     """Compare the judge with people's majority and each rater, and the raters with each other."""
-    raters = [name for name in preferences if name]
+    raters = [rater for rater in preferences if rater]
     # The majority of one rater is that rater: one row is enough.
     names = list(preferences)
     if len(raters) <= 1:
         names = names[:1]
     rows: list[PreferenceRow | None] = []
-    for name in names:
-        kind: Kind = "rater" if name else "people"
-        row = _row(kind, name, [judged, preferences[name]], bootstrap)
+    for rater in names:
+        kind: Kind = "rater" if rater else "people"
+        row = _row(kind, rater, [judged, preferences[rater]], bootstrap)
         rows.append(row)
     if len(raters) > 1:
-        preferences_of_raters = [preferences[name] for name in raters]
+        preferences_of_raters = [preferences[rater] for rater in raters]
         rows.append(_row("raters", "", preferences_of_raters, bootstrap))
     return [row for row in rows if row is not None]
 
@@ -139,8 +139,8 @@ def _rows(
 def _pairs_without_majority(preferences: Preferences, judged: Mapping[Pair, float]) -> int:
     """Return the number of pairs that the judge and raters compared, but without a majority."""
     compared: set[Pair] = set()
-    for name, by_pair in preferences.items():
-        if name:
+    for rater, by_pair in preferences.items():
+        if rater:
             compared |= by_pair.keys() & judged.keys()
     return len(compared - preferences.get("", {}).keys())
 
@@ -203,10 +203,10 @@ def _derived(table: Table, criterion: str) -> Preferences:
     means = {sample.key: sample.human[criterion] for sample in rated}
     ratings: dict[str, dict[tuple[str, str], float]] = {"": means}
     for sample in table.samples:
-        for name, vote in named_votes(sample, criterion):
+        for rater, vote in named_votes(sample, criterion):
             if vote is not None:
-                ratings.setdefault(name, {})[sample.key] = vote
-    return {name: _preferences_from(by_text, table) for name, by_text in ratings.items()}
+                ratings.setdefault(rater, {})[sample.key] = vote
+    return {rater: _preferences_from(by_text, table) for rater, by_text in ratings.items()}
 
 
 def _preferences_from(ratings: Mapping[tuple[str, str], float], table: Table) -> dict[Pair, float]:
@@ -222,7 +222,7 @@ def _preferences_from(ratings: Mapping[tuple[str, str], float], table: Table) ->
 
 
 def _row(
-    kind: Kind, name: str, sides: Sequence[Mapping[Pair, float]], bootstrap: Bootstrap
+    kind: Kind, rater: str, sides: Sequence[Mapping[Pair, float]], bootstrap: Bootstrap
 ) -> PreferenceRow | None:
     """Compare every two of these sides on the pairs of texts that both have; None without any."""
     item_of_pair: list[str] = []
@@ -240,7 +240,7 @@ def _row(
     estimate = replace(same, name="same", n=len(distances), method=method)
     votes = _votes(sides)
     kappa = agree(votes, ("kappa_linear",), bootstrap).estimates.get("kappa_linear")
-    return PreferenceRow(kind, name, estimate, kappa)
+    return PreferenceRow(kind, rater, estimate, kappa)
 
 
 def _votes(sides: Sequence[Mapping[Pair, float]]) -> Floats:

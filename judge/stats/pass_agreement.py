@@ -81,7 +81,7 @@ class PassAgreement:
             "true_negative_rate": self.true_negative_rate,
             "kappa": self.kappa,
         }
-        return {name: estimate for name, estimate in measures.items() if estimate is not None}
+        return {measure: estimate for measure, estimate in measures.items() if estimate is not None}
 
 
 def people_passes(samples: Sequence[Sample], name: str, column: Column) -> PeoplesVerdicts:

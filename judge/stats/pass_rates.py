@@ -58,15 +58,15 @@ def calibrated_pass_rates(table: Table) -> tuple[CalibratedPassRates, ...]:
     rate_columns = pass_columns(columns)
     calibrated: list[CalibratedPassRates] = []
     for column in columns:
-        name = criterion(column)
-        if not any(name in sample.human for sample in table.samples):
+        rating_name = criterion(column)
+        if not any(rating_name in sample.human for sample in table.samples):
             continue
         rate_column = rate_columns[column.name]
-        people = people_passes(table.samples, name, column)
+        people = people_passes(table.samples, rating_name, column)
         estimated = Calibrated(rate_column.name, note=people.reason)
         if people.passes:
             estimated = calibrate_column(
-                passes, rate_column, name, people.passes, estimate_mean=powered_share
+                passes, rate_column, rating_name, people.passes, estimate_mean=powered_share
             )
         rates: list[SystemPassRate] = []
         for mean in estimated.means:

@@ -54,10 +54,10 @@ def rank_by_means(
     ranks = np.maximum.accumulate(own_or_no_rank).tolist()
     number_better = Counter(loser for loser, _ in decided)
     number_worse = Counter(winner for _, winner in decided)
-    for name, rank in zip(systems, ranks, strict=True):
-        low = 1 + number_better[name]
-        high = len(ranks) - number_worse[name]
-        yield Rank(name, rank, low, high)
+    for system, rank in zip(systems, ranks, strict=True):
+        low = 1 + number_better[system]
+        high = len(ranks) - number_worse[system]
+        yield Rank(system, rank, low, high)
 
 
 def leaders(
@@ -68,8 +68,8 @@ def leaders(
     The systems are in the order of their means; `mostly_scored` ones lead before the others.
     """
     beaten = {loser for loser, _ in decided}
-    unbeaten = [name for name in (*mostly_scored, *names) if name not in beaten]
+    unbeaten = [system for system in (*mostly_scored, *names) if system not in beaten]
     leader = unbeaten[0] if unbeaten else names[0]
     losses = set(decided)
-    rivals = [name for name in names if name != leader]
-    return leader, *(name for name in rivals if (name, leader) not in losses)
+    rivals = [system for system in names if system != leader]
+    return leader, *(system for system in rivals if (system, leader) not in losses)

@@ -66,8 +66,8 @@ def votes_of(samples: Sequence[Sample], criterion: str) -> Votes:
     """Return the ratings by rater."""
     by_rater: dict[str, dict[tuple[str, str], float | None]] = {}
     for sample in samples:
-        for name, vote in named_votes(sample, criterion):
-            by_rater.setdefault(name, {})[sample.key] = vote
+        for rater, vote in named_votes(sample, criterion):
+            by_rater.setdefault(rater, {})[sample.key] = vote
     values = [matrix(samples, votes) for votes in by_rater.values()]
     stacked = np.stack(values) if values else np.empty((0, 0, 0))
     return Votes(tuple(by_rater), stacked)

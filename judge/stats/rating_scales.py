@@ -35,40 +35,40 @@ def are_verdicts(votes: Collection[float], low: float, high: float) -> bool:
     return on_own_scale or is_below_scale
 
 
-def votes_on(sample: Sample, name: str) -> list[float]:
+def votes_on(sample: Sample, criterion: str) -> list[float]:
     """Return each rater's rating, or else people's mean."""
-    votes = sample.ratings.get(name) or (sample.human.get(name),)
+    votes = sample.ratings.get(criterion) or (sample.human.get(criterion),)
     return [vote for vote in votes if vote is not None]
 
 
-def on_scale(samples: Sequence[Sample], name: str, low: float, high: float) -> list[Sample]:
+def on_scale(samples: Sequence[Sample], criterion: str, low: float, high: float) -> list[Sample]:
     """Return the samples without the ratings of a criterion that are outside its scale.
 
     No rating of it is left if people used another scale or gave verdicts. A text whose only rating goes stays,
     unrated.
     """
-    votes = [vote for sample in samples for vote in votes_on(sample, name)]
+    votes = [vote for sample in samples for vote in votes_on(sample, criterion)]
     outside = sum(not low <= vote <= high for vote in votes)
     if another_scale(outside, len(votes)) or (outside and are_verdicts(votes, low, high)):
-        return [_with_votes(sample, name, []) for sample in samples]
+        return [_with_votes(sample, criterion, []) for sample in samples]
     cleaned: list[Sample] = []
     for sample in samples:
-        usable = [vote for vote in votes_on(sample, name) if low <= vote <= high]
-        cleaned.append(_with_votes(sample, name, usable))
+        usable = [vote for vote in votes_on(sample, criterion) if low <= vote <= high]
+        cleaned.append(_with_votes(sample, criterion, usable))
     return cleaned
 
 
-def _with_votes(sample: Sample, name: str, usable: Collection[float]) -> Sample:
+def _with_votes(sample: Sample, criterion: str, usable: Collection[float]) -> Sample:
     """Return the sample with only the usable ratings of a criterion; itself if all are."""
-    if len(usable) == len(votes_on(sample, name)):
+    if len(usable) == len(votes_on(sample, criterion)):
         return sample
     human = {**sample.human}
-    human.pop(name, None)
+    human.pop(criterion, None)
     if usable:
-        human[name] = sum(usable) / len(usable)
-    all_votes = sample.ratings.get(name, ())
+        human[criterion] = sum(usable) / len(usable)
+    all_votes = sample.ratings.get(criterion, ())
     votes = tuple(vote if vote in usable else None for vote in all_votes)
-    return replace(sample, human=human, ratings={**sample.ratings, name: votes})
+    return replace(sample, human=human, ratings={**sample.ratings, criterion: votes})
 
 
 def out_of_scale(
@@ -83,23 +83,23 @@ def out_of_scale(
     three ratings are outside, people used another scale. On the `marked` criteria, which have
     `pass_at`, verdicts are compared with the judge's; 0 is a pass if `lower_is_better`.
     """
-    for name, (low, high) in scales.items():
-        rated = [(sample, vote) for sample in samples for vote in votes_on(sample, name)]
+    for criterion, (low, high) in scales.items():
+        rated = [(sample, vote) for sample in samples for vote in votes_on(sample, criterion)]
         outside = [(sample, vote) for sample, vote in rated if not low <= vote <= high]
         votes = [vote for _, vote in rated]
-        if outside and name in marked and are_verdicts(votes, low, high):
-            meaning = "pass and fail" if name in lower_is_better else "fail and pass"
-            labels = f"People rated {name} with 0 and 1, which count as {meaning}"
+        if outside and criterion in marked and are_verdicts(votes, low, high):
+            meaning = "pass and fail" if criterion in lower_is_better else "fail and pass"
+            labels = f"People rated {criterion} with 0 and 1, which count as {meaning}"
             scale = f"its scale is {low:g} to {high:g}"
             yield f"{labels}; {scale}: there is no calibration or list of disagreements."
         elif another_scale(len(outside), len(rated)):
-            used = f"People rated {name} from {min(votes):g} to {max(votes):g}"
+            used = f"People rated {criterion} from {min(votes):g} to {max(votes):g}"
             scale = f"its scale is {low:g} to {high:g}"
             limits = "there is no agreement, calibration or list of disagreements"
             yield f"{used}, and {scale}: correlations hold, but {limits}."
         elif outside:
             rows = [f"{vote:g} at {_location(sample)}" for sample, vote in outside]
-            outside_scale = f"Ratings of {name} outside its scale, {low:g} to {high:g}"
+            outside_scale = f"Ratings of {criterion} outside its scale, {low:g} to {high:g}"
             names = first_names(rows, _NAMED)
             yield f"{outside_scale}: {names}. Only correlations count them."
 

@@ -113,10 +113,10 @@ def drivers(
     for column in columns:
         scores = {score.key: score.value for score in table.column_scores(column.name)}
         analysed.append(_drivers(column.name, False, scores, looks, bootstrap))
-    for name in dict.fromkeys(criterion(column) for column in columns):
-        ratings = table.ratings(name)
+    for criterion_name in dict.fromkeys(criterion(column) for column in columns):
+        ratings = table.ratings(criterion_name)
         if ratings:
-            analysed.append(_drivers(name, True, ratings, looks, bootstrap))
+            analysed.append(_drivers(criterion_name, True, ratings, looks, bootstrap))
     return tuple(analysed)
 
 
@@ -256,16 +256,16 @@ def _estimates(
         high = upper_ends.tolist()
         interval = str(bootstrap)
 
-    def estimate(index: int, name: str, title: str) -> Estimate:
+    def estimate(index: int, driver: str, title: str) -> Estimate:
         method = f"{title}, {scope}; {interval}"
         value = float(observed[index])
-        return Estimate(name, value, low[index], high[index], len(item), method)
+        return Estimate(driver, value, low[index], high[index], len(item), method)
 
     drivers: list[Driver] = []
-    for index, name in enumerate(names):
-        correlation = estimate(index, "r", f"Pearson's r with {name}")
-        explained = estimate(size + index, "R2", f"R² of {name}")
-        drivers.append(Driver(name, correlation, explained))
+    for index, driver in enumerate(names):
+        correlation = estimate(index, "r", f"Pearson's r with {driver}")
+        explained = estimate(size + index, "R2", f"R² of {driver}")
+        drivers.append(Driver(driver, correlation, explained))
     together = estimate(2 * size, "R2", f"R² of {', '.join(names)}")
     return _DriverEstimates(tuple(drivers), together)
 

@@ -579,10 +579,10 @@ def _columns(options: Options, measured: Measured, nrefs: str) -> tuple[Column, 
         texts.append(f"device={options.device}")
     texts.append(runtime(options))
     columns = []
-    for name, letter in ((_F, "f"), (_P, "p"), (_R, "r")):
-        signature = Signature(name, letter, *model, f"rescale={baseline}", *texts)
+    for column_name, letter in ((_F, "f"), (_P, "p"), (_R, "r")):
+        signature = Signature(column_name, letter, *model, f"rescale={baseline}", *texts)
         # Cosines have no lower end.
-        columns.append(Column(name, "metric", signature, high=1.0))
+        columns.append(Column(column_name, "metric", signature, high=1.0))
     low = format_number(options.low)
     high = format_number(options.high)
     ends = [f"low={low}", f"high={high}"]

@@ -41,16 +41,18 @@ def entailment_label(labels: Mapping[int, str], label: str | int | None = None) 
     It is the class that `label` names, otherwise the one with a usual name. If the classes are
     named 0 and 1, 1 means support, as in MiniCheck.
     """
-    names = {number: _plain_name(name) for number, name in labels.items()}
+    names = {number: _plain_name(class_name) for number, class_name in labels.items()}
     if label is not None:
         chosen = str(label)
-        matches = [number for number, name in labels.items() if name.lower() == chosen.lower()]
+        matches = [
+            number for number, class_name in labels.items() if class_name.lower() == chosen.lower()
+        ]
         if not matches:
             matches = [number for number in labels if str(number) == chosen]
     elif len(names) == 1 or names == {0: "0", 1: "1"}:
         matches = [max(names)]
     else:
-        matches = [number for number, name in names.items() if name in _ENTAILMENT]
+        matches = [number for number, class_name in names.items() if class_name in _ENTAILMENT]
     # A wrong guess would reverse every score unnoticed, so several matches are none (decision 88).
     return matches[0] if len(matches) == 1 else None
 

@@ -435,9 +435,11 @@ class PairwiseBleu(DiversitySettings):
         grouping = "+".join(sorted(kinds)) or self.groups or "system"
         shared = self.signed_options(system_cut.name for system_cut in cuts.values())
         columns: list[Column] = []
-        for name, form in zip(_NAMES, ("mean", "pooled"), strict=True):
-            signature = Signature(name, form, f"groups={grouping}", *shared)
-            columns.append(Column(name, "metric", signature, low=0.0, high=100.0, better="lower"))
+        for column_name, form in zip(_NAMES, ("mean", "pooled"), strict=True):
+            signature = Signature(column_name, form, f"groups={grouping}", *shared)
+            columns.append(
+                Column(column_name, "metric", signature, low=0.0, high=100.0, better="lower")
+            )
         return MetricResult(tuple(columns), tuple(rows), notes)
 
 

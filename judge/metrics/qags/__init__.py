@@ -260,14 +260,14 @@ class Qags(BaseMetric):
     def _columns(self, stages: Stages, alike: Similarities) -> tuple[Column, ...]:
         """Return the columns, whose signatures name what the stages and similarities used."""
         columns: list[Column] = []
-        for name in self.similarity:
-            column = f"qags_{name}"
+        for similarity in self.similarity:
+            column = f"qags_{similarity}"
             parts = [*stages.signed, f"most={self.most}"]
             if self.consistent:
                 parts.append("consistent")
-            parts += [f"similarity={alike.signature(name)}", f"judge {__version__}"]
+            parts += [f"similarity={alike.signature(similarity)}", f"judge {__version__}"]
             signature = Signature(column, *parts)
-            low = None if name == "bertscore" else 0.0  # a cosine has no lower end
+            low = None if similarity == "bertscore" else 0.0  # a cosine has no lower end
             columns.append(Column(column, "metric", signature, low=low, high=1.0))
         return tuple(columns)
 
@@ -330,14 +330,14 @@ def _rows(sample: Sample, outcome: Outcome, names: Sequence[str]) -> list[Score 
     """Return the sample's row in each column; the first also carries the questions and answers."""
     working = _working(outcome.lines)
     rows: list[Score | Failure] = []
-    for name in names:
-        column = f"qags_{name}"
+    for similarity in names:
+        column = f"qags_{similarity}"
         raw = None if rows else working
-        compared = [line for line in outcome.counted if name in line.similarity]
-        values = [line.similarity[name] for line in compared]
+        compared = [line for line in outcome.counted if similarity in line.similarity]
+        values = [line.similarity[similarity] for line in compared]
         trouble = outcome.trouble
         if trouble is None and len(values) < len(outcome.counted):
-            trouble = _not_compared(name, outcome.counted)
+            trouble = _not_compared(similarity, outcome.counted)
         if trouble:
             row = failure(sample, column, trouble.error, trouble.message)
             rows.append(replace(row, raw=raw or ""))

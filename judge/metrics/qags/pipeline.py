@@ -133,8 +133,8 @@ class Similarities:
             values = dict.fromkeys(self.names, 0.0)
             if (pair, tokenizer) in by_words:
                 values = by_words[pair, tokenizer] | by_pair[pair]
-            known_names = [name for name in self.names if name in values]
-            compared.append({name: values[name] for name in known_names})
+            known_names = [similarity for similarity in self.names if similarity in values]
+            compared.append({similarity: values[similarity] for similarity in known_names})
         return compared
 
     def _by_pair(self, pairs: Sequence[Pair]) -> dict[Pair, dict[str, float]]:

@@ -252,8 +252,8 @@ class Rouge(BaseMetric):
         columns: list[_ValueColumn] = []
         for kind in self.kinds:
             for value in self.values:
-                name = kind.name if value == "f" else f"{kind.name}_{value}"
-                columns.append(_ValueColumn(name, kind, value))
+                column_name = kind.name if value == "f" else f"{kind.name}_{value}"
+                columns.append(_ValueColumn(column_name, kind, value))
         return columns
 
     def tokenizer_for(self, parts: Sequence[str]) -> str:
