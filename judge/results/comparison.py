@@ -63,4 +63,5 @@ class RunComparison(plugins.Reported):
     def columns(self) -> Mapping[str, Column]:
         """Return the columns of the second run, and of its pass rates, by name."""
         columns = self.after.table.columns
-        return {column.name: column for column in (*columns, *pass_columns(columns).values())}
+        all_columns = (*columns, *pass_columns(columns).values())
+        return {column.name: column for column in all_columns}

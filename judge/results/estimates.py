@@ -162,9 +162,11 @@ def _schema() -> pa.Schema:
     import pyarrow as pa
 
     numbers = ("value", "low", "high", "p", "adjusted")
-    types = {name: pa.float64() for name in numbers} | {"n": pa.int64()}
+    types = dict.fromkeys(numbers, pa.float64())
+    types["n"] = pa.int64()
     names = [field.name for field in fields(EstimateRow)]
-    return pa.schema([pa.field(name, types.get(name, pa.string())) for name in names])
+    columns = [pa.field(name, types.get(name, pa.string())) for name in names]
+    return pa.schema(columns)
 
 
 def _row(kind: str, column: str, estimate: Estimate, **about: Any) -> EstimateRow:

@@ -29,7 +29,8 @@ def failures_as_worst(result: Result) -> Result:
             "failures as the worst score: only for scores of single texts, not for comparisons"
         )
     rows = list(_worst_rows(result))
-    counted = sum(isinstance(row, Score) and row.provenance.method == WORST for row in rows)
+    worst = [row for row in rows if isinstance(row, Score) and row.provenance.method == WORST]
+    counted = len(worst)
     note = f"{plural(counted, 'failed judgment')} counted as the worst score of the scale."
     # `analyzed` recomputes the rows of a panel from its judges' rows.
     panels = {column.criterion for column in result.table.columns if column.judge}
@@ -65,7 +66,8 @@ def _lost_rows(result: Result, column: str, losers: Collection[str]) -> Iterator
             yield row
         else:
             provenance = Provenance(WORST, note=f"failed: {row.message}")
-            yield Score(row.item, row.system, row.column, float(wins), provenance, row.opponent)
+            value = float(wins)
+            yield Score(row.item, row.system, row.column, value, provenance, row.opponent)
 
 
 def _worst_rows(result: Result) -> Iterator[Score | Failure]:

@@ -35,9 +35,9 @@ class ResultItem:
         """The scores and failures of each text; a comparison belongs to the text that was shown
         first.
         """
-        rows_by_text: dict[tuple[str, str], list[Score | Failure]] = {
-            sample.key: [] for sample in self.samples
-        }
+        rows_by_text: dict[tuple[str, str], list[Score | Failure]] = {}
+        for sample in self.samples:
+            rows_by_text[sample.key] = []
         for row in self.result.table.rows():
             if row.key in rows_by_text:
                 rows_by_text[row.key].append(row)
@@ -79,9 +79,8 @@ class ResultItem:
 
 def item_of(result: Result, item: str, system: str | None = None) -> ResultItem:
     """Return an item of a result. Raises ConfigError for an unknown item or system."""
-    samples = [
-        sample for sample in result.table.samples if item in (sample.item, sample.source_item)
-    ]
+    all_samples = result.table.samples
+    samples = [sample for sample in all_samples if item in (sample.item, sample.source_item)]
     whole_item = ResultItem(result, item, None, tuple(samples))
     systems = [sample.system for sample in samples]
     systems += [failure.system for failure in whole_item.unwritten]

@@ -38,9 +38,11 @@ def otel(table: Table, info: RunInfo) -> str:
     for row in table.rows():
         rows_by_text.setdefault(row.key, []).append(row)
     samples = {sample.key: sample for sample in table.samples}
+    run = [info.started, table.signatures, info.data.sha256]
+    columns = {column.name: column for column in table.columns}
     spans = _Spans(
-        columns={column.name: column for column in table.columns},
-        run=json.dumps([info.started, table.signatures, info.data.sha256]),
+        columns=columns,
+        run=json.dumps(run),
         start=_nanoseconds(info.started),
         seconds=info.seconds,
     )
@@ -86,13 +88,13 @@ class _Spans:
     ) -> dict[str, Any]:
         """Return the span of a text with these values and failures."""
         item, system = key
-        end = str(self.start + int(1e9 * self.seconds))
+        nanoseconds = int(1e9 * self.seconds)
+        end = str(self.start + nanoseconds)
         trace_id = _id(extra.get("trace_id"), 32)
         parent_id = _id(extra.get("span_id"), 16)
-        span: dict[str, Any] = {
-            "traceId": trace_id or _digest(self.run, item)[:32],
-            "spanId": _digest(self.run, item, system)[:16],
-        }
+        own_trace = _digest(self.run, item)[:32]
+        own_span = _digest(self.run, item, system)[:16]
+        span: dict[str, Any] = {"traceId": trace_id or own_trace, "spanId": own_span}
         if trace_id and parent_id:
             span["parentSpanId"] = parent_id
         events = []
@@ -101,23 +103,26 @@ class _Spans:
             events.append(
                 {"timeUnixNano": end, "name": EVENT, "attributes": _attributes(attributes)}
             )
+        text_attributes = {"judge.item": item, "judge.system": system}
         return span | {
             "name": "judge.evaluate",
             "kind": _INTERNAL,
             "startTimeUnixNano": str(self.start),
             "endTimeUnixNano": end,
-            "attributes": _attributes({"judge.item": item, "judge.system": system}),
+            "attributes": _attributes(text_attributes),
             "events": events,
         }
 
 
 def _event(row: Score | Failure, columns: Mapping[str, Column], response: Any) -> dict[str, Any]:
     column = columns.get(row.column)
+    response_id = response if isinstance(response, str) else None
+    signature = str(column.signature) if column else None
     attributes = {
         "gen_ai.evaluation.name": row.column,
-        "gen_ai.response.id": response if isinstance(response, str) else None,
+        "gen_ai.response.id": response_id,
         "judge.opponent": row.opponent,
-        "judge.signature": str(column.signature) if column else None,
+        "judge.signature": signature,
     }
     if isinstance(row, Failure):
         return attributes | {"error.type": row.error, "gen_ai.evaluation.explanation": row.message}

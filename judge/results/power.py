@@ -112,15 +112,14 @@ def power_of(
         if difference is not None and not _is_on_scale(difference, lengths.get(scatter.column)):
             asked_difference = None
             elsewhere.append(one_line(scatter.column))
+        powers = _pair_powers(scatter, p_values, asked_difference, items, one_pair=bool(pair))
         column = ColumnPower(
             column=scatter.column,
             systems=scatter.systems,
             tests=scatter.tests,
             level=scatter.level,
             min_items=scatter.least,
-            pairs=tuple(
-                _pair_powers(scatter, p_values, asked_difference, items, one_pair=bool(pair))
-            ),
+            pairs=tuple(powers),
             note=scatter.note,
         )
         columns.append(column)
@@ -180,25 +179,28 @@ def _pair_powers(
     if not scatter.pairs:
         return
     # The worst pair stands for any two systems, so it gets the fewest items that a pair has.
-    fewest = items or min(spread.items for spread in scatter.pairs)
+    fewest_of_pairs = min(spread.items for spread in scatter.pairs)
+    fewest = items or fewest_of_pairs
     if one_pair or len(scatter.pairs) == 1:
         spread_by_place = {"": scatter.worst}
     else:
         spread_by_place = {"median": scatter.median, "worst": scatter.hardest(difference, fewest)}
-    for place, spread in spread_by_place.items():
+    for which, spread in spread_by_place.items():
         n_items = items or spread.items
-        if place == "worst":
+        if which == "worst":
             n_items = fewest
+        needed = spread.needed(difference) if difference else None
+        p = p_values.get((scatter.column, frozenset(spread.systems)))
         yield PairPower(
-            place=place,
+            place=which,
             systems=spread.systems,
             items=n_items,
             difference=spread.mean,
             sd=spread.sd,
             detectable=spread.detectable(n_items),
             items_for_observed=spread.needed(),
-            items_needed=spread.needed(difference) if difference else None,
-            p=p_values.get((scatter.column, frozenset(spread.systems))),
+            items_needed=needed,
+            p=p,
         )
 
 
@@ -207,7 +209,8 @@ def _column_notes(columns: Sequence[ColumnPower]) -> Iterator[str]:
     names_by_note: dict[str, list[str]] = {}
     for column in columns:
         if column.note:
-            names_by_note.setdefault(column.note, []).append(one_line(column.column))
+            names = names_by_note.setdefault(column.note, [])
+            names.append(one_line(column.column))
     for note, names in names_by_note.items():
         yield f"{', '.join(names)}: {note}"
 
@@ -221,12 +224,13 @@ def _too_few_items(columns: Sequence[ColumnPower], items: int | None) -> Iterato
     for column in columns:
         if not column.pairs:
             continue
-        available = items or max(pair.items for pair in column.pairs)
+        most_items = max(pair.items for pair in column.pairs)
+        available = items or most_items
         if available < column.min_items:
             numbers = (available, column.systems, column.min_items)
-            names_by_numbers.setdefault(numbers, []).append(one_line(column.column))
+            own_names = names_by_numbers.setdefault(numbers, [])
+            own_names.append(one_line(column.column))
     for (available, systems, least), names in names_by_numbers.items():
-        yield (
-            f"{', '.join(names)}: with {plural(available, 'item')}, no difference between "
-            f"{systems} systems can be significant. At least {least} are needed."
-        )
+        number = plural(available, "item")
+        fact = f"with {number}, no difference between {systems} systems can be significant"
+        yield f"{', '.join(names)}: {fact}. At least {least} are needed."

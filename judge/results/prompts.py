@@ -61,22 +61,24 @@ def prompts_of(
             opponent = opponents.get(row.opponent) if row.opponent else None
             prompt = archive.prompt(columns[row.column], sample, opponent)
             columns_by_prompt.setdefault(prompt, []).append(row.column)
-    return tuple(
-        TextPrompt(
+    text_prompts: list[TextPrompt] = []
+    for prompt, names in columns_by_prompt.items():
+        text_prompt = TextPrompt(
             columns=tuple(names),
             opponent=prompt.opponent,
             messages=prompt.messages,
             problem=prompt.problem,
         )
-        for prompt, names in columns_by_prompt.items()
-    )
+        text_prompts.append(text_prompt)
+    return tuple(text_prompts)
 
 
 def _judge_columns(result: Result) -> Iterator[Column]:
     """Yield the columns of single judges whose criteria the run describes, and no panel's."""
     is_panel = len(result.info.judges) > 1
     for column in result.table.columns:
-        is_judged = column.kind == "criterion" and column.criterion in result.info.criteria
+        is_described = column.criterion in result.info.criteria
+        is_judged = column.kind == "criterion" and is_described
         if is_judged and bool(column.judge) == is_panel:
             yield column
 
@@ -94,7 +96,8 @@ class _Archive:
         if judge is None:  # the only judge has no name in its columns
             judge = next(iter(self._info.judges.values()), None)
         name = opponent.system if opponent is not None else ""
-        renderer = self._renderer(column.criterion, decides=judge is not None and judge.decides)
+        decides = judge is not None and judge.decides
+        renderer = self._renderer(column.criterion, decides=decides)
         if isinstance(renderer, str):
             return TextPrompt(columns=(), problem=renderer)
         try:

@@ -18,7 +18,7 @@ from judge.core.records import Estimate
 from judge.stats.agreement import Agreement, Measure
 from judge.stats.alt_test import AltTest
 from judge.stats.calibration import Calibration
-from judge.stats.coefficients import Coefficient, Level
+from judge.stats.coefficients import Coefficient, Key, Level
 from judge.stats.correlation import Correlation
 from judge.stats.human_agreement import FailedJudgments, Rated, Row, Versus
 from judge.stats.pass_agreement import PassAgreement
@@ -166,41 +166,42 @@ def flat(rated: Rated) -> Criterion:
         for coefficient, estimate in estimates.items():
             if estimate is not None:
                 versus_records.append(_versus_record(versus, coefficient, estimate))
+    rows = tuple(_row_record(row) for row in rated.rows)
+    leads = tuple(Lead(*key, **_numbers(lead)) for key, lead in rated.behind.items())
     return Criterion(
         criterion=rated.criterion,
         texts=rated.texts,
-        rows=tuple(_row_record(row) for row in rated.rows),
+        rows=rows,
         no_rater=rated.no_rater or None,
         differences=_from_baselines(rated.differences),
         versus=tuple(versus_records),
         excluded=rated.excluded,
         raters=rated.raters,
         reversed=_from_baselines(rated.reversed),
-        leads=tuple(Lead(*key, **_numbers(lead)) for key, lead in rated.behind.items()),
+        leads=leads,
     )
 
 
 def _versus_record(versus: Versus, coefficient: Coefficient, estimate: Estimate) -> JudgeDifference:
+    numbers = _numbers(estimate)
     return JudgeDifference(
         versus.judge,
         versus.other,
         versus.level,
         coefficient,
-        **_numbers(estimate),
+        **numbers,
         p=estimate.p,
         test=estimate.test,
     )
 
 
 def _row_record(row: Row) -> Compared:
-    correlations = [
-        Correlated(level, coefficient, **_numbers(estimate))
-        for (level, coefficient), estimate in row.correlation.estimates.items()
-    ]
-    agreement = [
-        Agreed(measure, **_numbers(estimate))
-        for measure, estimate in row.agreement.estimates.items()
-    ]
+    correlations: list[Correlated] = []
+    for (level, coefficient), estimate in row.correlation.estimates.items():
+        correlations.append(Correlated(level, coefficient, **_numbers(estimate)))
+    agreement: list[Agreed] = []
+    for measure, estimate in row.agreement.estimates.items():
+        agreement.append(Agreed(measure, **_numbers(estimate)))
     return Compared(
         name=row.name,
         kind=row.kind,
@@ -225,24 +226,27 @@ def _row_record(row: Row) -> Compared:
 def _from_baselines(
     differences: Mapping[tuple[str, str, Level], Estimate],
 ) -> tuple[BaselineDifference, ...]:
-    return tuple(
-        BaselineDifference(*key, "spearman", **_numbers(estimate))
-        for key, estimate in differences.items()
-    )
+    records: list[BaselineDifference] = []
+    for key, estimate in differences.items():
+        records.append(BaselineDifference(*key, "spearman", **_numbers(estimate)))
+    return tuple(records)
 
 
 def _by_baseline(
     entries: Iterable[BaselineDifference],
 ) -> dict[tuple[str, str, Level], Estimate]:
-    return {
-        (entry.judge, entry.baseline, entry.level): _estimate("difference", entry)
-        for entry in entries
-    }
+    estimates: dict[tuple[str, str, Level], Estimate] = {}
+    for entry in entries:
+        key = (entry.judge, entry.baseline, entry.level)
+        estimates[key] = _estimate("difference", entry)
+    return estimates
 
 
 def _numbers(estimate: Estimate) -> dict[str, Any]:
     unused = ("name", "p", "test")
-    return {name: value for name, value in asdict(estimate).items() if name not in unused}
+    # A record has a name of its own, and `p` and `test` only if it has a test.
+    numbers = asdict(estimate)
+    return {name: value for name, value in numbers.items() if name not in unused}
 
 
 def read(stored: Any) -> Rated:
@@ -255,15 +259,20 @@ def read(stored: Any) -> Rated:
         pair = (record.judge, record.other, record.level)
         estimates = estimates_by_pair.setdefault(pair, {})
         estimates[record.coefficient] = _estimate("difference", record)
-    versus = [
-        Versus(*pair, estimates["spearman"], estimates.get("pearson"))
-        for pair, estimates in estimates_by_pair.items()
-    ]
+    versus: list[Versus] = []
+    for pair, by_coefficient in estimates_by_pair.items():
+        spearman = by_coefficient["spearman"]
+        versus.append(Versus(*pair, spearman, by_coefficient.get("pearson")))
+    judges = [row for row in rows if row.kind == "judge"]
+    baselines = [row for row in rows if row.kind == "baseline"]
+    behind: dict[tuple[str, Level], Estimate] = {}
+    for lead in criterion.leads:
+        behind[lead.other, lead.level] = _estimate("difference", lead)
     return Rated(
         criterion.criterion,
         criterion.texts,
-        tuple(row for row in rows if row.kind == "judge"),
-        tuple(row for row in rows if row.kind == "baseline"),
+        tuple(judges),
+        tuple(baselines),
         raters[0] if raters else None,
         criterion.no_rater or "",
         _by_baseline(criterion.differences),
@@ -271,21 +280,22 @@ def read(stored: Any) -> Rated:
         criterion.excluded,
         criterion.raters,
         _by_baseline(criterion.reversed),
-        {(lead.other, lead.level): _estimate("difference", lead) for lead in criterion.leads},
+        behind,
     )
 
 
 def _read_row(record: Compared) -> Row:
-    correlations = {
-        (entry.level, entry.coefficient): _estimate(entry.coefficient, entry)
-        for entry in record.correlations
-    }
+    correlations: dict[Key, Estimate] = {}
+    for entry in record.correlations:
+        key = (entry.level, entry.coefficient)
+        correlations[key] = _estimate(entry.coefficient, entry)
     agreement = {entry.measure: _estimate(entry.measure, entry) for entry in record.agreement}
+    correlation = Correlation(record.texts, correlations, record.lacking)
     return Row(
         record.name,
         record.kind,
         record.signature,
-        Correlation(record.texts, correlations, record.lacking),
+        correlation,
         Agreement(agreement, record.no_agreement),
         record.calibration,
         record.no_calibration or "",

@@ -122,10 +122,10 @@ class Result(Outlets):
 
     def __repr__(self) -> str:
         table = self.table
-        size = (
-            f"{len(table.systems)} systems, {len(table.items)} items, {len(table.columns)} columns"
-        )
-        return f"<Result: {size}, {len(table.scores)} scores, {len(table.failures)} failures>"
+        systems = f"{len(table.systems)} systems"
+        size = f"{systems}, {len(table.items)} items, {len(table.columns)} columns"
+        rows = f"{len(table.scores)} scores, {len(table.failures)} failures"
+        return f"<Result: {size}, {rows}>"
 
     @property
     def failures(self) -> tuple[Failure, ...]:
@@ -141,11 +141,11 @@ class Result(Outlets):
     def abstained(self) -> int:
         """Number of values from which metrics abstained."""
         metrics = {column.name for column in self.table.columns if column.kind == "metric"}
-        return sum(
-            count
-            for (_, error, _, column), count in failure_counts(self).items()
-            if error == ABSTAINED and column in metrics
-        )
+        abstained = 0
+        for (_, error, _, column), count in failure_counts(self).items():
+            if error == ABSTAINED and column in metrics:
+                abstained += count
+        return abstained
 
     def to_frame(self, wide: bool = False) -> pd.DataFrame:
         """Return a DataFrame with one row per score or failure; with `wide`, one per item and
@@ -184,9 +184,8 @@ class Result(Outlets):
         """Shares (0–1) of the scored texts that pass, by (system, column), for criteria with
         `pass_at`.
         """
-        criterion_of_rate = {
-            rate.name: name for name, rate in pass_columns(self.table.columns).items()
-        }
+        rate_columns = pass_columns(self.table.columns)
+        criterion_of_rate = {rate.name: name for name, rate in rate_columns.items()}
         rates = {}
         for (system, rate_name), rate in item_means(pass_table(self.table)).items():
             if rate_name in criterion_of_rate:
@@ -205,7 +204,11 @@ class Result(Outlets):
         weighted = overall(self.table)
         if weighted:
             tables.append(weighted.table)
-        return {column.name: (table, column) for table in tables for column in table.ranked_columns}
+        tested: dict[str, tuple[Table, Column]] = {}
+        for table in tables:
+            for column in table.ranked_columns:
+                tested[column.name] = (table, column)
+        return tested
 
     @speaking_to("python")
     def power(
@@ -226,8 +229,9 @@ class Result(Outlets):
         for name, (_, column) in self._tested_columns.items():
             if column.low is not None and column.high is not None:
                 lengths[name] = column.high - column.low
+        scatters = self.scatters(pair=pair)
         return power_of(
-            self.scatters(pair=pair),
+            scatters,
             self.comparisons,
             lengths=lengths,
             difference=difference,
@@ -298,7 +302,9 @@ class Result(Outlets):
         ConfigError with all names for an unknown one.
         """
         document = plugins.document(self)
-        return Plot(str(plugins.report("plot")(document, chart, self._usual_charts())))
+        plot = plugins.report("plot")
+        svg = plot(document, chart, self._usual_charts())
+        return Plot(str(svg))
 
     def _usual_charts(self) -> set[str]:
         """Return the names of the charts to draw if none is named."""
@@ -333,10 +339,12 @@ class Result(Outlets):
         for score in lowest:
             reason = score.provenance.reason or ""
             output = samples[score.key].output
-            rows.append((score.item, score.system, score.column, score.value, reason, output))
+            cells = (score.item, score.system, score.column, score.value)
+            rows.append((*cells, reason, output))
         own_cells = {}
         for name, heading in self.table.own_columns(names).items():
-            own_cells[heading] = [samples[score.key].extra.get(name) for score in lowest]
+            own_values = [samples[score.key].extra.get(name) for score in lowest]
+            own_cells[heading] = own_values
         return with_own_columns(pd.DataFrame(rows, columns=names), own_cells)
 
     def _lowest_scores(self, n: int, column: str) -> list[Score]:
@@ -364,19 +372,19 @@ class Result(Outlets):
         self._check_text_scores()
         systems = self.info.config.output_columns
         rows = _keys_of_frame_rows(frame, systems, self)
-        # A score without an item is that of a whole system, and of no row.
-        values = {
-            (score.item, score.system, score.column): score.value
-            for score in self.table.scores
-            if score.item
-        }
+        values: dict[tuple[str, str, str], float] = {}
+        for score in self.table.scores:
+            # A score without an item is that of a whole system, and of no row.
+            if score.item:
+                values[score.item, score.system, score.column] = score.value
         columns_with_values = {column for _, _, column in values}
         joined = frame.copy()
         for position, system in enumerate(systems or ("",)):
             for column in self.table.columns:
                 if column.kind != "criterion" and column.name not in columns_with_values:
                     continue
-                name = f"{prefix}{system}.{column.name}" if system else f"{prefix}{column.name}"
+                prefix_of_system = f"{prefix}{system}." if system else prefix
+                name = f"{prefix_of_system}{column.name}"
                 if name in frame.columns:
                     raise DataError(
                         f"the frame has a column {name!r} already: join(frame, prefix='judge.') "
@@ -386,7 +394,8 @@ class Result(Outlets):
                     None if keys is None else values.get((*keys[position], column.name))
                     for keys in rows
                 ]
-                joined[name] = pd.Series(cells, index=frame.index, dtype="float64").to_numpy()
+                series = pd.Series(cells, index=frame.index, dtype="float64")
+                joined[name] = series.to_numpy()
         return joined
 
     @speaking_to("python")
@@ -435,20 +444,22 @@ def _check_same_files(folder: Path, files: Mapping[str, bytes]) -> None:
 
 def failure_counts(result: Result) -> Counter[tuple[str, str, str, str]]:
     """Count the failures by stage, error, system and column."""
-    return Counter(
-        (failure.stage, failure.error, failure.system, failure.column)
-        for failure in result.failures
-    )
+    counts: Counter[tuple[str, str, str, str]] = Counter()
+    for failure in result.failures:
+        counts[failure.stage, failure.error, failure.system, failure.column] += 1
+    return counts
 
 
 def preference_agreement_of(result: Result) -> tuple[PreferenceAgreement, ...]:
     """Compare a ranking with the preferences that people stated, or that their ratings imply."""
+    info = result.info
+    bootstrap = Bootstrap(seed=info.config.seed)
     return preference_agreement(
         result.table,
-        result.info.preferences,
-        result.info.model,
-        orders=result.info.orders or 2,
-        bootstrap=Bootstrap(seed=result.info.config.seed),
+        info.preferences,
+        info.model,
+        orders=info.orders or 2,
+        bootstrap=bootstrap,
     )
 
 
@@ -470,17 +481,20 @@ def analyzed(
     seed = info.config.seed
     has_criteria = any(column.kind == "criterion" for column in columns)
     judged = has_criteria and info.orders is None and info.status == "complete"
+    text_features = looks(samples) if judged else None
     analysis = analyze(
         samples,
         columns,
         rows,
         orders=info.orders,
         seed=seed,
-        looks=looks(samples) if judged else None,
+        looks=text_features,
         people=info.config.calibrate,
         against=info.against,
     )
-    rated = human_agreement.of_run(analysis.table, info.model, seed) if judged else ()
+    rated: tuple[Rated, ...] = ()
+    if judged:
+        rated = human_agreement.of_run(analysis.table, info.model, seed)
     statistics = {name: getattr(analysis, name) for name in analysis.__slots__}
     return Result(**statistics, info=info, rated=rated)
 
@@ -497,10 +511,10 @@ def _run_content(result: Result) -> dict[str, Any]:
             content[name] = getattr(result, name)
     # JSON has no keys of two parts.
     for name in ("estimates", "repeats"):
-        content[name] = [
-            {"system": system, "column": column, **asdict(estimate)}
-            for (system, column), estimate in content[name].items()
-        ]
+        records: list[dict[str, Any]] = []
+        for (system, column), estimate in content[name].items():
+            records.append({"system": system, "column": column, **asdict(estimate)})
+        content[name] = records
     content["rated"] = [flat(rated) for rated in result.rated]
     return dict(to_json(content))
 
@@ -571,11 +585,9 @@ def _run_model() -> type[BaseModel]:
     by_column = Annotated[Estimates, BeforeValidator(_by_system_and_column)]
     types: dict[str, Any] = {"format": Literal[FORMAT], "columns": tuple[Column, ...]}
     types |= get_type_hints(Result)
-    types |= {
-        "estimates": by_column,
-        "repeats": by_column,
-        "rated": tuple[Annotated[Rated, PlainValidator(read)], ...],
-    }
+    types["estimates"] = by_column
+    types["repeats"] = by_column
+    types["rated"] = tuple[Annotated[Rated, PlainValidator(read)], ...]
     # The table has files of its own.
     del types["table"]
     fields_of_run: dict[str, Any] = {name: (type, ...) for name, type in types.items()}
@@ -639,7 +651,8 @@ def _keys_of_frame_rows(
                     f"{sample.item!r}, or none; join the frame it judged"
                 )
         keys = [sample.key for sample in row]
-        keys_by_row.append(keys if judged_outputs.keys() >= {*keys} else None)
+        is_complete = judged_outputs.keys() >= {*keys}
+        keys_by_row.append(keys if is_complete else None)
     return keys_by_row
 
 
@@ -656,17 +669,16 @@ def filter_texts(result: Result, values: samples.Values) -> Result:
     rows = list(_remaining_rows(result, matching))
     # A panel's column has no rows yet: `analyze` combines its judges' rows.
     kept_names = {row.column for row in rows}
-    kept_names |= {
-        column.criterion for column in table.columns if column.judge and column.name in kept_names
-    }
+    judges = [column for column in table.columns if column.judge]
+    kept_names |= {column.criterion for column in judges if column.name in kept_names}
     columns = [column for column in table.columns if column.name in kept_names]
     dropped = [column.name for column in table.columns if column.name not in kept_names]
     texts = plural(len(table.samples), "text")
-    notes = [
-        f"Shown are the texts with {samples.describe_filter(values)} alone, {len(matching):,} of "
-        f"{texts}: all means, intervals and tests are of these; requests, tokens, cost, time and "
-        "the run's other notices are of the whole run."
-    ]
+    filtered = samples.describe_filter(values)
+    shown = f"Shown are the texts with {filtered} alone, {len(matching):,} of {texts}"
+    of_texts = "all means, intervals and tests are of these"
+    of_run = "requests, tokens, cost, time and the run's other notices are of the whole run"
+    notes = [f"{shown}: {of_texts}; {of_run}."]
     if dropped:
         notes.append(
             f"Left out, as measured over all texts of a system together: {', '.join(dropped)}."
@@ -682,7 +694,8 @@ def _remaining_rows(result: Result, matching: Sequence[Sample]) -> Iterator[Scor
     """
     texts = {sample.key for sample in matching}
     items = {item for item, _ in texts}
-    incomplete = {sample.system for sample in result.table.samples if sample.key not in texts}
+    all_samples = result.table.samples
+    incomplete = {sample.system for sample in all_samples if sample.key not in texts}
     complete_systems = {system for _, system in texts} - incomplete
     # The rows of a panel are recomputed from its judges' rows.
     panels = {column.criterion for column in result.table.columns if column.judge}

@@ -51,8 +51,10 @@ class Requests:
     timeouts: int = 0
     failed: int = 0
 
-    def __add__(self, other: Requests) -> Requests:
-        sums = {name: getattr(self, name) + getattr(other, name) for name in self.__slots__}
+    def __add__(self, added: Requests) -> Requests:
+        sums: dict[str, int] = {}
+        for name in self.__slots__:
+            sums[name] = getattr(self, name) + getattr(added, name)
         return Requests(**sums)
 
 
@@ -166,7 +168,8 @@ def _without_skeletons(stored: Any) -> Any:
     """Return the stored prompts; none for a run that held skeletons of all prompts, up to November
     2026.
     """
-    is_old = isinstance(stored, Mapping) and isinstance(stored.get("sheets"), list)
+    sheets = stored.get("sheets") if isinstance(stored, Mapping) else None
+    is_old = isinstance(sheets, list)
     return {} if is_old else stored
 
 
@@ -250,12 +253,14 @@ class RunInfo(ModelUse):
     @property
     def provider(self) -> str:
         """The names of the judges' providers."""
-        return ", ".join(_distinct([judge.provider for judge in self.judges.values()]))
+        names = [judge.provider for judge in self.judges.values()]
+        return ", ".join(_distinct(names))
 
     @property
     def base_url(self) -> str:
         """The addresses of the judges."""
-        return ", ".join(_distinct([judge.base_url for judge in self.judges.values()]))
+        addresses = [judge.base_url for judge in self.judges.values()]
+        return ", ".join(_distinct(addresses))
 
     @property
     def language_name(self) -> str:
@@ -278,7 +283,8 @@ class RunInfo(ModelUse):
 
     def to_json(self) -> dict[str, Any]:
         """Return the information as run.json has it."""
-        plain: dict[str, Any] = to_json(_adapter().dump_python(self, mode="json"))
+        dumped = _adapter().dump_python(self, mode="json")
+        plain: dict[str, Any] = to_json(dumped)
         return plain
 
 

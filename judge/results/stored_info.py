@@ -82,7 +82,8 @@ def refused_run(
     unknown = [value for value in refused if _is_of_newer_judge(value)]
     first = (unknown or refused)[0]
     read_part = stored[within] if within else stored
-    location = ".".join(part for part in (within, stored_place(first, read_part)) if part)
+    path_of_value = (within, stored_place(first, read_part))
+    location = ".".join(part for part in path_of_value if part)
     if unknown:
         written_by = newer(stored["info"].get("judge_version", "unknown"))
         return OtherFormat(f"{path}: {written_by}: update judge, or run again ({location})")

@@ -79,9 +79,10 @@ class Outlets:
                 for score in self.table.scores
             ]
             columns = ["item", "system", "opponent", "column", "value"]
+            scores = wandb.Table(columns=columns, data=rows)
             logged = {
                 f"{prefix}judge/report": wandb.Html(self.report("html")),
-                f"{prefix}judge/scores": wandb.Table(columns=columns, data=rows),
+                f"{prefix}judge/scores": scores,
             }
             run.log(logged)
 
@@ -123,7 +124,8 @@ def parameters(result: Any, prefix: str = "") -> Iterator[tuple[str, str]]:
     data = result.info.data
     yield f"{prefix}judge/data", data.sha256 or data.path
     for column in result.table.columns:
-        yield names.name("signature", column.name), str(column.signature)[:_LONGEST_VALUE]
+        signature = str(column.signature)[:_LONGEST_VALUE]
+        yield names.name("signature", column.name), signature
 
 
 class _Names:
@@ -140,8 +142,9 @@ class _Names:
         # The system and the column get half of the room each.
         room = (_LONGEST_NAME - len(self._prefix) - _LONGEST_SUFFIX) // 2
         plain = f"{self._prefix}{first[:room]}/{second[:room]}"
-        candidates = [plain]
-        candidates += [f"{plain}_{number}" for number in range(2, len(self._pairs_by_name) + 3)]
+        # One more candidate than there are names, so that one of them is free.
+        numbers = range(2, len(self._pairs_by_name) + 3)
+        candidates = [plain, *(f"{plain}_{number}" for number in numbers)]
         pair = (system, column)
         for candidate in candidates:
             if self._pairs_by_name.setdefault(candidate, pair) == pair:

@@ -50,9 +50,11 @@ def worst_list(result: Result, n: int) -> WorstList:
     for row in result.table.rows():
         if row.key in listed:
             rows.setdefault(row.key, []).append(row)
+    samples = {sample.key: sample for sample in result.table.samples}
+    rows_of_text = {key: tuple(of_text) for key, of_text in rows.items()}
     return WorstList(
         result=result,
         lowest=tuple(lowest),
-        samples={sample.key: sample for sample in result.table.samples},
-        rows={key: tuple(of_text) for key, of_text in rows.items()},
+        samples=samples,
+        rows=rows_of_text,
     )

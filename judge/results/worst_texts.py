@@ -34,7 +34,8 @@ def worst_texts(table: Table, n: int) -> list[LowScore]:
     mean_of_text = {}
     for text, low_scores in by_text.items():
         lowest_of_texts.append(min(low_scores, key=lambda low_score: low_score.share))
-        mean_of_text[text] = sum(low_score.share for low_score in low_scores) / len(low_scores)
+        sum_of_shares = sum(low_score.share for low_score in low_scores)
+        mean_of_text[text] = sum_of_shares / len(low_scores)
 
     def order(low_score: LowScore) -> tuple[float, float]:
         return low_score.share, mean_of_text[low_score.score.key]
@@ -47,11 +48,10 @@ def _criterion_scores(table: Table) -> Iterator[LowScore]:
 
     The scores of a panel's single judges are left out, because the panel has its own score.
     """
-    columns = {
-        column.name: column
-        for column in table.columns
-        if column.kind == "criterion" and not column.judge and column.better and column.weight
-    }
+    criteria = [
+        column for column in table.columns if column.kind == "criterion" and not column.judge
+    ]
+    columns = {column.name: column for column in criteria if column.better and column.weight}
     for score in table.scores:
         column = columns.get(score.column)
         if column is None or score.opponent:
