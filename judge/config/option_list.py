@@ -32,13 +32,9 @@ class Option:
     @property
     def choices(self) -> tuple[Any, ...]:
         """The only values that there are; () for an option of any other value."""
-        return tuple(
-            value
-            for kind in self.kinds
-            if get_origin(kind) is Literal
-            for value in get_args(kind)
-            if value
-        )
+        literals = [kind for kind in self.kinds if get_origin(kind) is Literal]
+        values = [value for literal in literals for value in get_args(literal)]
+        return tuple(value for value in values if value)
 
 
 def run_options(command: Command, config: type[RunConfig] | None = None) -> dict[str, Option]:
@@ -88,7 +84,8 @@ def _terse(node: Any) -> Any:
         return [_terse(entry) for entry in node if entry != {"type": "null"}]
     if not isinstance(node, dict):
         return node
-    fields = {name: _terse(value) for name, value in node.items() if _is_shown(name, value)}
+    shown = {name: value for name, value in node.items() if _is_shown(name, value)}
+    fields = {name: _terse(value) for name, value in shown.items()}
     alternatives = fields.get("anyOf", [])
     if len(alternatives) == 1 and "required" not in alternatives[0]:
         del fields["anyOf"]

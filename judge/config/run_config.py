@@ -19,22 +19,15 @@ from pydantic import (
     field_validator,
 )
 
+from judge.config.refused_values import problem_of
 from judge.core import yaml_lines
 from judge.core.budget import LARGEST, Budget, parse_budget
 from judge.core.criterion_entry import is_file, to_entries
 from judge.core.errors import ConfigError
 from judge.core.generated_system import Systems, resolve_systems
 from judge.core.invalid_values import first_invalid_value
-from judge.core.messages import (
-    FORMER_SYSTEM,
-    command,
-    generating,
-    new_name,
-    option,
-    two_meanings_of_system,
-)
+from judge.core.messages import generating, option
 from judge.core.option_values import parse_assignments, parse_ends
-from judge.core.plugins import unknown_name_message
 from judge.core.records import ReplyKind
 from judge.core.request_options import (
     ExtraBody,
@@ -383,76 +376,49 @@ class RunConfig(BaseModel):
 
         Paths in the file are relative to the file. Raises ConfigError.
         """
-        values, lines = _read_yaml(Path(file)) if file is not None else ({}, {})
+        values: dict[str, Any] = {}
+        lines: dict[str, int] = {}
+        if file is not None:
+            values, lines = _read_yaml(Path(file))
         key, problem = forbidden_command(values)
         if problem:
             raise ConfigError(f"{file}:{lines[key]}: key_command: {problem}")
-        overrides = {key: value for key, value in (given or {}).items() if value is not None}
+        typed = given or {}
+        overrides = {key: value for key, value in typed.items() if value is not None}
         _expand_reasons(overrides)
-        if (
-            "set" in values and "set" in overrides
-        ):  # single options of a metric override the file's options
+        if "set" in values and "set" in overrides:
+            # Single options of a metric override the file's options.
             overriding = overrides["set"]
-            overrides["set"] = [
-                values["set"],
-                *(overriding if isinstance(overriding, list) else [overriding]),
-            ]
+            layers = overriding if isinstance(overriding, list) else [overriding]
+            overrides["set"] = [values["set"], *layers]
+        keys_of_file = lines.keys() - overrides.keys()
         try:
             config = cls.model_validate(values | overrides)
-            config._criteria_at = (
-                f"{file}:{lines['criteria']}: "
-                if "criteria" in lines.keys() - overrides.keys()
-                else ""
-            )
-            return config
         except ValidationError as error:
-            first = first_invalid_value(error)
-            key, *inner = map(str, first.path or ("",))
-            where = (
-                f"{file}:{lines[key]}: {key}"
-                if key in lines.keys() - overrides.keys()
-                else option(key)
-            )
+            refused = first_invalid_value(error)
+            key, *inner = map(str, refused.path or ("",))
+            in_file = key in keys_of_file
+            location = f"{file}:{lines[key]}: {key}" if in_file else option(key)
             within = [part for part in inner if not part.isdigit()]
-            innermost = within[-1] if within else key
-            if not first.is_unknown_key:
-                # A message must not repeat a key, or the password in an address.
-                secret = bool({"key_env", "key_command", "headers", "extra_body"} & {key, *within})
-                secret |= innermost == "cache" and isinstance(first.value, str)
-                long = isinstance(first.value, int) and abs(first.value) > LARGEST
-                message = first.problem
-                if not (secret or long or isinstance(first.value, dict | list)):
-                    message = f"{message}, not {first.value!r:.100}"
-            elif innermost == FORMER_SYSTEM:
-                is_typed = not within and key not in lines.keys() - overrides.keys()
-                name = "system_message"
-                message = two_meanings_of_system(
-                    option(name, "TEXT") if is_typed else f"{name}: TEXT"
-                )
-            elif innermost in RankConfig.model_fields:
-                message = (
-                    f"it is for {command('rank')}; to {command('plan')}, add {option('rank', True)}"
-                )
-            elif new := new_name(innermost, cls.model_fields):
-                message = f"this option is called {new}"
-            else:
-                message = unknown_name_message(
-                    "key", innermost, sorted((Judge if within else cls).model_fields)
-                )
-            raise ConfigError(
-                f"{where}:{''.join(f' {part}:' for part in within)} {message}"
-            ) from error
+            message = problem_of(
+                refused,
+                [key, *within],
+                in_file=in_file,
+                options=cls.model_fields,
+                rank_options=RankConfig.model_fields,
+            )
+            keys_within = "".join(f" {part}:" for part in within)
+            raise ConfigError(f"{location}:{keys_within} {message}") from error
+        if "criteria" in keys_of_file:
+            config._criteria_at = f"{file}:{lines['criteria']}: "
+        return config
 
     def of_judge(self, judge: Judge) -> Self:
         """Return the plan of one judge, whose own settings replace the run's."""
-        own_settings = {
-            name: getattr(judge, name) for name in judge.model_fields_set - {"name", "label"}
-        }
-        own_settings = {
-            name: value
-            for name, value in own_settings.items()
-            if value is not None and name in type(self).model_fields
-        }
+        names = judge.model_fields_set - {"name", "label"}
+        shared_names = names & type(self).model_fields.keys()
+        all_settings = {name: getattr(judge, name) for name in shared_names}
+        own_settings = {name: value for name, value in all_settings.items() if value is not None}
         if "key_env" in own_settings:
             own_settings.setdefault("key_command", None)
         config = self.model_copy(update=own_settings)
@@ -500,7 +466,9 @@ class RunConfig(BaseModel):
     @classmethod
     def parse_repair(cls, value: Any) -> Any:
         """Accept a boolean, because YAML reads a bare `on` or `off` as one."""
-        return {True: "on", False: "off"}.get(value, value) if isinstance(value, bool) else value
+        if not isinstance(value, bool):
+            return value
+        return "on" if value else "off"
 
     @field_validator("language", mode="before", json_schema_input_type=LanguageChoice | None)
     @classmethod
@@ -542,10 +510,10 @@ class RunConfig(BaseModel):
             value = parse_assignments(value, "COLUMN=VALUE, such as lang=ja")
         if not isinstance(value, Mapping):
             return value
-        alternatives = {
-            column: tuple(values) if isinstance(values, list | tuple | frozenset) else (values,)
-            for column, values in value.items()
-        }
+        alternatives: dict[Any, tuple[Any, ...]] = {}
+        for column, values in value.items():
+            several = isinstance(values, list | tuple | frozenset)
+            alternatives[column] = tuple(values) if several else (values,)
         for column, values in alternatives.items():
             if not values or not all(
                 isinstance(alternative, str | int | float) for alternative in values
@@ -578,11 +546,10 @@ class RunConfig(BaseModel):
                 return layer
             for metric, metric_options in options.items():
                 before = merged.get(metric)
-                merged[metric] = (
-                    {**before, **metric_options}
-                    if isinstance(before, dict) and isinstance(metric_options, dict)
-                    else metric_options
-                )
+                if isinstance(before, dict) and isinstance(metric_options, dict):
+                    merged[metric] = {**before, **metric_options}
+                else:
+                    merged[metric] = metric_options
         return merged
 
     @field_validator(
@@ -634,9 +601,10 @@ class RunConfig(BaseModel):
         if is_blank or not all(str(name).strip() for name in names):
             raise ValueError("a name of a column is empty; write one such as helpful")
         parts = [str(name).partition("=") for name in names]
-        return {
-            name.strip(): better.strip() if equals else "higher" for name, equals, better in parts
-        }
+        better_by_name: dict[str, str] = {}
+        for name, equals, better in parts:
+            better_by_name[name.strip()] = better.strip() if equals else "higher"
+        return better_by_name
 
     @field_validator("model", mode="before", json_schema_input_type=str | Judge | list[str | Judge])
     @classmethod
@@ -741,7 +709,11 @@ def resolve_value(key: str, value: Any, folder: Path) -> Any:
         except ValueError:
             return value  # `RunConfig` refuses it, with its line
         names = entries if isinstance(entries, list) else [entries]
-        return [str(folder / name) if is_file(str(name)) else name for name in names]
+        paths: list[Any] = []
+        for name in names:
+            is_criterion_file = is_file(str(name))
+            paths.append(str(folder / name) if is_criterion_file else name)
+        return paths
     if key == "systems" and isinstance(value, dict):
         return resolve_systems(value, folder, _resolve_judge)
     if key == "set" and isinstance(value, dict):
@@ -758,7 +730,8 @@ def _resolve_options(options: Any, folder: Path) -> Any:
         return options
     resolved: dict[str, Any] = {}
     for name, value in options.items():
-        resolved[name] = _resolve_file(value, folder) if name in _OPTION_PATHS else value
+        is_path = name in _OPTION_PATHS
+        resolved[name] = _resolve_file(value, folder) if is_path else value
     return resolved
 
 
