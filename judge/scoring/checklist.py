@@ -42,10 +42,11 @@ def parts(criterion: Criterion) -> list[Criterion]:
     if not criterion.is_checklist:
         return [criterion]
     count = MOST_QUESTIONS if criterion.questions_column else len(criterion.questions)
-    return [
-        replace(criterion, name=part_name(criterion.name, number), part=number)
-        for number in range(1, count + 1)
-    ]
+    parts: list[Criterion] = []
+    for number in range(1, count + 1):
+        name = part_name(criterion.name, number)
+        parts.append(replace(criterion, name=name, part=number))
+    return parts
 
 
 def whole(part: Criterion) -> Criterion:
@@ -136,22 +137,22 @@ def combine(column: str, questions: Sequence[ChecklistQuestion], rows: Sequence[
     high: float | None = None
     if any(answer.provenance.low is not None for answer in answers):
         # A plain yes or no beside answers with probabilities is its own lower and upper bound.
-        lows = [
-            value if answer.provenance.low is None else answer.provenance.low
-            for answer, value in zip(answers, values, strict=True)
-        ]
-        highs = [
-            value if answer.provenance.high is None else answer.provenance.high
-            for answer, value in zip(answers, values, strict=True)
-        ]
+        lows: list[float] = []
+        highs: list[float] = []
+        for answer, value in zip(answers, values, strict=True):
+            bounds = answer.provenance
+            lows.append(value if bounds.low is None else bounds.low)
+            highs.append(value if bounds.high is None else bounds.high)
         low = _weighted_mean(lows, weights)
         high = _weighted_mean(highs, weights)
     provenance = Provenance(METHOD, low=low, high=high, n=len(answers), answers=tuple(answers))
-    return Score(first.item, first.system, column, _weighted_mean(values, weights), provenance)
+    value = _weighted_mean(values, weights)
+    return Score(first.item, first.system, column, value, provenance)
 
 
 def _weighted_mean(values: Sequence[float], weights: Sequence[float]) -> float:
-    products = [weight * value for weight, value in zip(weights, values, strict=True)]
+    weighted = zip(values, weights, strict=True)
+    products = [weight * value for value, weight in weighted]
     return fsum(products) / fsum(weights)
 
 
@@ -159,9 +160,8 @@ def _answer(question: ChecklistQuestion, row: Row) -> ChecklistAnswer:
     """Return what a part's row says about its question; `split` reads it back."""
     if isinstance(row, Score):
         return ChecklistAnswer(question.text, question.weight, row.value, row.provenance)
-    provenance = Provenance(
-        row.method or "", n=0, raw=row.raw or None, note=row.message, reading=row.reading
-    )
+    raw = row.raw or None
+    provenance = Provenance(row.method or "", n=0, raw=raw, note=row.message, reading=row.reading)
     return ChecklistAnswer(question.text, question.weight, None, provenance, row.error)
 
 
@@ -178,12 +178,13 @@ def _failure(
             error = failure.error
             stage = failure.stage
             break
-    details = [
-        f"{number} ({questions[number - 1].text}): {failure.message}"
-        for number, failure in unanswered
-    ]
+    details: list[str] = []
+    for number, failure in unanswered:
+        question = questions[number - 1]
+        details.append(f"{number} ({question.text}): {failure.message}")
     total = plural(len(questions), "question")
-    message = f"no answer to {len(unanswered)} of {total}: {'; '.join(details)}"
+    count = f"no answer to {len(unanswered)} of {total}"
+    message = f"{count}: {'; '.join(details)}"
     return Failure(row.item, row.system, row.column, stage, error, message)
 
 
@@ -197,14 +198,16 @@ def split(row: Row) -> list[Row]:
     for answer in source.answers:
         provenance = answer.provenance
         if answer.value is not None:
-            rows.append(Score(row.item, row.system, row.column, answer.value, provenance))
+            score = Score(row.item, row.system, row.column, answer.value, provenance)
+            rows.append(score)
             continue
+        # Only a reply has a method. Without one, the request failed, at the stage of the text.
+        failed_stage = "parse" if provenance.method else stage
         failure = Failure(
             row.item,
             row.system,
             row.column,
-            # Only a reply has a method. Without one, the request failed, at the stage of the text.
-            stage="parse" if provenance.method else stage,
+            stage=failed_stage,
             error=answer.error,
             message=provenance.note or "",
             raw=provenance.raw or "",

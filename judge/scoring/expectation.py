@@ -84,7 +84,8 @@ def from_samples(labels: Sequence[str | None], scale: Scale) -> ScoreDistributio
     """
     counts = Counter(label for label in labels if label is not None)
     _check_labels(counts, scale)
-    tally = _Tally({label: count / len(labels) for label, count in counts.items()})
+    shares = {label: count / len(labels) for label, count in counts.items()}
+    tally = _Tally(shares)
     unparsed = len(labels) - counts.total()
     tally.unseen = unparsed / max(1, len(labels))
     return _distribution(tally, scale)
@@ -104,7 +105,8 @@ def from_probabilities(shares: Mapping[str, float], scale: Scale) -> ScoreDistri
     # `not total <= …` also catches NaN, which compares false to everything.
     if not all(share >= 0 for share in shares.values()) or not total <= _MAX_SUM:
         raise ParseError(f"these are no probabilities: {dict(shares)}")
-    tally = _Tally({label: share / max(1.0, total) for label, share in shares.items()})
+    divisor = max(1.0, total)
+    tally = _Tally({label: share / divisor for label, share in shares.items()})
     tally.unseen = max(0.0, 1.0 - total)
     return _distribution(tally, scale)
 
@@ -126,24 +128,27 @@ def _distribution(tally: _Tally, scale: Scale) -> ScoreDistribution:
     mass = math.fsum(tally.weights.values())
     if not mass > 0:
         raise ParseError("no probability on any label of the scale")
-    distribution = {
-        label: tally.weights[label] for label in scale.labels if tally.weights.get(label)
-    }
+    known_labels = [label for label in scale.labels if tally.weights.get(label)]
+    distribution = {label: tally.weights[label] for label in known_labels}
     normalised = {label: weight / mass for label, weight in distribution.items()}
-    value = min(max(scale.expected(normalised), scale.low), scale.high)
-    entropy = math.fsum(-share * math.log(share) for share in normalised.values() if share)
+    expected = scale.expected(normalised)
+    value = min(max(expected, scale.low), scale.high)
+    terms = [-share * math.log(share) for share in normalised.values() if share]
+    entropy = math.fsum(terms)
     unseen = _Doubt(tally.unseen, (scale.low, scale.high), optional=False)
     doubts = [*tally.doubts, unseen]
+    argmax = max(distribution, key=distribution.__getitem__)
+    ambiguous = math.fsum(doubt.weight for doubt in tally.doubts)
     return ScoreDistribution(
         value=value,
         mass=min(mass, 1.0),
         distribution=distribution,
         # The sum over a single label is -0.0, which would be printed with its sign.
         entropy=entropy + 0.0,
-        argmax=max(distribution, key=distribution.__getitem__),
+        argmax=argmax,
         low=_bound(value, mass, doubts, scale, sign=1),
         high=_bound(value, mass, doubts, scale, sign=-1),
-        ambiguous=math.fsum(doubt.weight for doubt in tally.doubts),
+        ambiguous=ambiguous,
     )
 
 
@@ -166,7 +171,8 @@ def _bound(
         if not optional or least * weight_so_far < total:
             total += least * weight
             weight_so_far += weight
-    exact = min(max(sign * total / weight_so_far, scale.low), scale.high)
+    mean = sign * total / weight_so_far
+    exact = min(max(mean, scale.low), scale.high)
     # Rounding must not put a bound beside a value that it equals.
     tolerance = 1e-9 * (scale.high - scale.low)
     return value if math.isclose(exact, value, abs_tol=tolerance) else exact
@@ -307,11 +313,8 @@ def _read_beginning(spellings: _Spellings, text: str) -> _Reading:
 
 def _longer_spellings(entries: _LabelBySpelling, beginning: str) -> list[tuple[str, float]]:
     """Return the labels and values whose spelling begins with this text and is longer."""
-    return [
-        entry
-        for spelling, entry in entries.items()
-        if spelling.startswith(beginning) and spelling != beginning
-    ]
+    longer = [spelling for spelling in entries if spelling.startswith(beginning)]
+    return [entries[spelling] for spelling in longer if spelling != beginning]
 
 
 def _complete_label(entries: _LabelBySpelling, text: str) -> tuple[str, float] | None:
@@ -335,7 +338,8 @@ def _tally(tokens: Sequence[Token], start: int, label: str | None, spellings: _S
     for token in tokens[first:]:
         alternatives = _listed_probabilities(token)
         chosen = alternatives.pop(token.text, 0.0)
-        missing = weight * max(0.0, 1.0 - chosen - math.fsum(alternatives.values()))
+        seen = math.fsum(alternatives.values())
+        missing = weight * max(0.0, 1.0 - chosen - seen)
         if prefix:
             tally.doubt(_read_beginning(spellings, prefix), missing)
         else:

@@ -133,14 +133,16 @@ def grammar_of(scale: Scale, title: str, cite: bool) -> Grammar:
     alone = _alone_pattern(spellings, name, is_pair=is_pair, any_name=not title)
     ending = _ending_pattern(spellings, name, is_pair=is_pair)
     longest_label = max(map(len, scale.labels), default=0)
+    truth = {} if is_pair else _truth_labels(scale)
+    plain_score = _score_pattern(prose_spellings, is_pair=is_pair, in_prose=True)
     return Grammar(
         spellings=spellings,
         prose_spellings=prose_spellings,
-        truth={} if is_pair else _truth_labels(scale),
+        truth=truth,
         name=_compiled(name),
         alone=_compiled(alone),
         ending=_compiled(ending),
-        plain_score=_score_pattern(prose_spellings, is_pair=is_pair, in_prose=True),
+        plain_score=plain_score,
         title=titled or _NEVER,
         is_pair=is_pair,
         longest=_LONGEST + 2 * len(title) + longest_label,
@@ -150,17 +152,17 @@ def grammar_of(scale: Scale, title: str, cite: bool) -> Grammar:
 
 
 def _compares_two_texts(scale: Scale) -> bool:
-    return {"A", "B"} <= set(scale.labels) and 0 <= scale.low < scale.high <= 1
+    has_both_labels = {"A", "B"} <= set(scale.labels)
+    return has_both_labels and 0 <= scale.low < scale.high <= 1
 
 
 def _truth_labels(scale: Scale) -> dict[str, str]:
     """Return the labels of "true" and "false", for a scale of the values 0 and 1 only."""
     if sorted(scale.values) != [0, 1]:
         return {}
-    return {
-        "false": scale.labels[scale.values.index(0)],
-        "true": scale.labels[scale.values.index(1)],
-    }
+    position_of_false = scale.values.index(0)
+    position_of_true = scale.values.index(1)
+    return {"false": scale.labels[position_of_false], "true": scale.labels[position_of_true]}
 
 
 def _listed(labels: tuple[str, ...]) -> str:
@@ -255,10 +257,11 @@ def _top_pattern(spellings: LabelIndex, after: str, *, in_prose: bool = False) -
     number_or_word = rf"(?:{_stated_pattern(spellings)}|{_counted_pattern(spellings)})"
     stated = _top_words(spellings) if in_prose else number_or_word
     unit = _unit_pattern(spellings)
-    return (
-        rf"(?:(?:/|out\s++of|{_FULL}{_IS}?){MARK}(?P<out_of_{after}>{stated}){unit}"
-        rf"|(?P<full_{after}>{stated}){unit}\s*+{_FULL})"
-    )
+    # "/5", "out of 5", "满分5分"
+    top_after_sign = rf"(?:/|out\s++of|{_FULL}{_IS}?){MARK}(?P<out_of_{after}>{stated}){unit}"
+    # "5点満点"
+    top_before_sign = rf"(?P<full_{after}>{stated}){unit}\s*+{_FULL}"
+    return rf"(?:{top_after_sign}|{top_before_sign})"
 
 
 def _top_words(spellings: LabelIndex) -> str:

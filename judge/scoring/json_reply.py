@@ -122,9 +122,8 @@ def read_object(text: str, start: int) -> JsonObject:
     for token in _TOKEN.finditer(text, start):
         state = reader.take(token)
         if state == "closed":
-            return JsonObject(
-                tuple(reader.members), start, token.end(), reader.strict, broken=False
-            )
+            members = tuple(reader.members)
+            return JsonObject(members, start, token.end(), reader.strict, broken=False)
         if state == "broken":
             break
     end = max(reader.position, start + 1)
@@ -203,11 +202,13 @@ class _ObjectReader:
         if not self.opened:
             return "closed"
         if self.is_outermost:
-            self.members.append(Member(self.key, "container", self.value_start, end))
+            container = Member(self.key, "container", self.value_start, end)
+            self.members.append(container)
         return "open"
 
     def _take_word(self, token: re.Match[str], kind: str) -> State:
-        word = _read_word(token[kind], kind, is_key=self.expected == "key")
+        is_key = self.expected == "key"
+        word = _read_word(token[kind], kind, is_key=is_key)
         if word is None:
             return "broken"
         self.strict = self.strict and word.is_json
@@ -217,7 +218,8 @@ class _ObjectReader:
                 is_literal = word.text.casefold() in _LITERALS
                 member_kind = "literal" if is_literal else "number"
             end = token.end()
-            self.members.append(Member(self.key, member_kind, self.position, end, word.text))
+            member = Member(self.key, member_kind, self.position, end, word.text)
+            self.members.append(member)
         if self.is_outermost and self.expected == "key":
             self.key = word.text
         self.expected = _NEXT_EXPECTED[self.expected, "word"]
@@ -246,7 +248,8 @@ def _read_word(written: str, kind: str, *, is_key: bool) -> _Word | None:
         words = json.loads(f'"{escaped}"', strict=False)
         return _Word(words, is_json=kind == "double" and escaped == written)
     if not is_key:
-        is_json = bool(_NUMBER.fullmatch(written)) or written in ("true", "false", "null")
+        is_number = bool(_NUMBER.fullmatch(written))
+        is_json = is_number or written in ("true", "false", "null")
         return _Word(written, is_json)
     if _BARE_KEY.fullmatch(written):
         return _Word(written, is_json=False)

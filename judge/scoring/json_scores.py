@@ -82,11 +82,8 @@ def _reason_in(
     Without a key "reason", all words of the object are the reason.
     """
     candidates = [member for member in members if member.key.casefold() == "reason"]
-    reasons = [
-        member.words.strip()
-        for member in candidates or members
-        if member.kind == "words" and member not in quotes
-    ]
+    words = [member for member in candidates or members if member.kind == "words"]
+    reasons = [member.words.strip() for member in words if member not in quotes]
     return "\n".join(reasons) or None
 
 
@@ -167,9 +164,8 @@ def _check_no_other_score(
     words = re.findall(r"[0-9]|\w+", after)
     has_label = any(word.isdigit() or grammar.spellings.label(word) for word in words)
     # Korean, Japanese and Chinese labels may be part of a longer run of letters.
-    other_scripts = [
-        name for name in (*grammar.spellings.labels, *grammar.spellings.words) if not name.isascii()
-    ]
+    names = (*grammar.spellings.labels, *grammar.spellings.words)
+    other_scripts = [name for name in names if not name.isascii()]
     if has_label or any(name in after for name in other_scripts):
         raise ParseError("what follows the JSON object may be another score", text)
 
@@ -192,10 +188,12 @@ def _check_own(
     text_before = text[lead_start : json_object.start]
     if is_quoted(text_before, text_before):
         raise ParseError(QUOTED, text)
-    is_introduced = not text_before.strip() or _LEADS_UP.search(text_before[-_LONGEST_LEAD:])
+    leads_up = _LEADS_UP.search(text_before[-_LONGEST_LEAD:])
+    is_introduced = not text_before.strip() or leads_up
     if not is_introduced or not _ENDS_LINE.match(text, json_object.end):
         raise ParseError("the JSON object stands within a sentence", text)
-    key_and_value = re.split("[{,]", text[json_object.start : end])[-1]
+    inside = text[json_object.start : end]
+    key_and_value = re.split("[{,]", inside)[-1]
     if _letters(key_and_value) in _letters(judged):
         raise ParseError(
             "the judged text has the same score as the JSON object, which may be a quotation", text
@@ -217,11 +215,10 @@ def spans(
     """
     start = reply_start(text)
     json_objects = json_reply.objects(text, start)
-    strict = (
-        len(json_objects) == 1
-        and json_objects[0].strict
-        and is_whole_reply(text, start, json_objects[0])
-    )
+    strict = False
+    if len(json_objects) == 1:
+        (json_object,) = json_objects
+        strict = json_object.strict and is_whole_reply(text, start, json_object)
     if not strict and (judged is None or any(json_object.broken for json_object in json_objects)):
         raise ParseError("the reply is not one JSON object", text)
     span_by_name: dict[str, tuple[int, int]] = {}
@@ -243,8 +240,7 @@ def _member_spans(
 ) -> dict[str, tuple[int, int]]:
     """Return the spans of the values of these keys, of those that the object has once."""
     times = Counter(member.key for member in json_object.members)
+    single_members = [member for member in json_object.members if times[member.key] == 1]
     return {
-        member.key: (member.start, member.end)
-        for member in json_object.members
-        if member.key in names and times[member.key] == 1
+        member.key: (member.start, member.end) for member in single_members if member.key in names
     }

@@ -90,7 +90,8 @@ def _checklist_prompts(criterion: Criterion) -> MakePrompts:
         if not has_questions(criterion, sample):
             raise MissingInput(missing_message(criterion, sample, criterion.questions_column))
         questions = questions_of(criterion, sample)
-        names = [part_name(criterion.name, number) for number in range(1, len(questions) + 1)]
+        numbers = range(1, len(questions) + 1)
+        names = [part_name(criterion.name, number) for number in numbers]
         if criterion.together:
             shared_prompt = renderer(questions).render(sample)
             return _prompts_of_parts(shared_prompt, dict.fromkeys(names, criterion.scale))
@@ -110,12 +111,9 @@ def _prompts_of_parts(prompt: Prompt, scales: Mapping[str, Scale]) -> dict[str, 
     """
     # The questions follow the texts in one message, and are not a typed question of their own.
     text = f"{prompt.messages[0]['content']}\n\n{prompt.question}"
-    shared = replace(
-        prompt,
-        messages=({"role": "user", "content": text},),
-        question="",
-        merged=tuple(scales.items()),
-    )
+    message = {"role": "user", "content": text}
+    merged = tuple(scales.items())
+    shared = replace(prompt, messages=(message,), question="", merged=merged)
     return {name: replace(shared, criterion=name) for name in scales}
 
 
@@ -150,7 +148,8 @@ def split_reply(
         tokens = None
         if tokens_by_name is not None:
             tokens = tokens_by_name.get(name, ())
-        part_choices.append(Choice(choice.text[start:end], finish_reason, tokens))
+        part = choice.text[start:end]
+        part_choices.append(Choice(part, finish_reason, tokens))
     return tuple(part_choices)
 
 
@@ -169,10 +168,10 @@ def _split_tokens(
         span_by_name, _ = spans(joined, names, judged)
     except ParseError:
         return {}
-    return {
-        name: tuple(_tokens_between(tokens, start, end))
-        for name, (start, end) in span_by_name.items()
-    }
+    tokens_by_name: dict[str, tuple[Token, ...]] = {}
+    for name, (start, end) in span_by_name.items():
+        tokens_by_name[name] = tuple(_tokens_between(tokens, start, end))
+    return tokens_by_name
 
 
 def _tokens_between(tokens: Sequence[Token], start: int, end: int) -> list[Token]:

@@ -92,9 +92,8 @@ def join_replies(choices: Iterable[Choice]) -> str:
 
 def split_replies(raw: str) -> list[Choice]:
     """Return the replies that `join_replies` wrote."""
-    return [
-        Choice(entry) if isinstance(entry, str) else Choice(*entry) for entry in json.loads(raw)
-    ]
+    entries = json.loads(raw)
+    return [Choice(entry) if isinstance(entry, str) else Choice(*entry) for entry in entries]
 
 
 def read(
@@ -199,7 +198,8 @@ def _find_beside_quotes(
         quotes.append(line["quote"])
         return " " * len(line[0])
 
-    blanked = text[:start] + QUOTE_LINE.sub(blank, text[start:])
+    without_quotes = QUOTE_LINE.sub(blank, text[start:])
+    blanked = text[:start] + without_quotes
     if is_blank(blanked[start:]):
         raise ParseError("the reply is a quotation and nothing else", text)
     try:
@@ -249,13 +249,15 @@ def _check_echo(text: str, start: int, score: ParsedScore, grammar: Grammar, jud
     That is likely if the words before it are the same. If the judged text only gives the same
     score, it counts only on a line of its own after a whole sentence.
     """
-    ending = text[max(start, score.start - _ENDING_ON_TOPIC) : score.end]
+    ending_start = max(start, score.start - _ENDING_ON_TOPIC)
+    ending = text[ending_start : score.end]
     trouble = ParseError("the score is quoted from the judged text", text)
     if prose.repeats(ending, judged):
         raise trouble
     line_start = max(start, text.rfind("\n", 0, score.start) + 1)
     last_character = text[start:line_start].rstrip()[-1:]
-    is_apart = not _STOP.search(text, line_start, score.start) and last_character in _LINE_ENDS
+    stops_before = _STOP.search(text, line_start, score.start)
+    is_apart = not stops_before and last_character in _LINE_ENDS
     if not is_apart and prose.gives(judged, score.label, grammar.prose):
         raise trouble
 
@@ -295,7 +297,8 @@ def _score_of_object(text: str, opening: int, reply: ReplyKind, grammar: Grammar
 
 
 def _first_line(text: str, start: int) -> re.Match[str]:
-    return next(line for line in _LINE.finditer(text, start) if not is_blank(line[0]))
+    lines = _LINE.finditer(text, start)
+    return next(line for line in lines if not is_blank(line[0]))
 
 
 def _score_at_end(text: str, start: int, grammar: Grammar) -> ParsedScore:
@@ -358,11 +361,11 @@ def _score_in_prose(
         raise ParseError(f"{error}; in prose: {why}", text, error.place) from why
     first = folded.starts[candidate.start]
     last = folded.ends[candidate.end - 1]
-    label = label_of_match(
-        candidate.match, grammar.prose_spellings, (first, last), text, grammar.expected
-    )
+    spellings = grammar.prose_spellings
+    label = label_of_match(candidate.match, spellings, (first, last), text, grammar.expected)
     check_thinking(text[start:first], text)
-    beside = folded.text[: candidate.start] + folded.text[candidate.end :]
+    text_before = folded.text[: candidate.start]
+    beside = text_before + folded.text[candidate.end :]
     # Without any word beside it, a score that was asked for alone has no reason.
     is_alone = reply == "score" and not _WORD.search(beside)
     reason = None if is_alone else whole[start:].strip()

@@ -81,7 +81,8 @@ class Repair(Question):
         if answers:
             raw = parse.join_replies([self.reply, *first_choices(answers)])
             outcome = "did not help"
-        reason = f": {error}" if str(error) != str(self.trouble) else ""
+            is_other_trouble = str(error) != str(self.trouble)
+            reason = f": {error}" if is_other_trouble else ""
         return ParseError(
             f"{self.trouble}; the question for the score alone {outcome}{reason}", raw
         )
@@ -133,10 +134,8 @@ class DrawRepair(Repair):
                 scores.append(score)
         all_notes = list(notes)
         if repaired:
-            all_notes.append(
-                f"{repaired} of {len(self.draws)} draws were asked again for the score alone: "
-                f"{self.trouble}"
-            )
+            count = f"{repaired} of {len(self.draws)} draws"
+            all_notes.append(f"{count} were asked again for the score alone: {self.trouble}")
         value, provenance = average_draws(
             self.draws,
             scores,
@@ -155,7 +154,8 @@ class DrawRepair(Repair):
             if not isinstance(answer, Response) or not answer.choices:
                 continue
             try:
-                score = read(answer.choices[0], self.criterion, judged, strict=self.settings.strict)
+                choice = answer.choices[0]
+                score = read(choice, self.criterion, judged, strict=self.settings.strict)
             except ParseError:
                 continue  # counted among the draws without a score
             scores[text] = replace(score, reading="repaired")
@@ -183,11 +183,14 @@ def repair_reply(
     for choice in first_choices(answers):
         messages = _question_after(choice, prompt, question)
         if messages is not None:
+            strategies: tuple[Strategy, ...] = ("single",)
+            if strategy == "logprobs":
+                strategies = ("logprobs", "single")
             return Repair(
                 prompt=replace(prompt, messages=messages, merged=()),
                 criterion=_score_alone(criterion),
                 settings=_repair_settings(settings, choice),
-                strategies=("logprobs", "single") if strategy == "logprobs" else ("single",),
+                strategies=strategies,
                 reply=choice,
                 strategy=strategy,
                 trouble=trouble,
@@ -223,14 +226,17 @@ def repair_draws(
         return None
     # One criterion and limit for all questions: the limit that suits the longest answer.
     draw_settings = [_repair_settings(settings, draw) for draw in asked_again]
+    first = asked_again[0]
+    longest_settings = max(draw_settings, key=lambda options: options.max_tokens or 0)
+    all_replies = parse.join_replies(draws)
     return DrawRepair(
-        prompt=replace(prompt, messages=questions[asked_again[0].text], merged=()),
+        prompt=replace(prompt, messages=questions[first.text], merged=()),
         criterion=_score_alone(criterion),
-        settings=max(draw_settings, key=lambda options: options.max_tokens or 0),
+        settings=longest_settings,
         strategies=("single",),
-        reply=asked_again[0],
+        reply=first,
         strategy="samples",
-        trouble=ParseError(str(trouble), parse.join_replies(draws)),
+        trouble=ParseError(str(trouble), all_replies),
         draws=tuple(draws),
         scores=tuple(scores),
         requested=len(answers),

@@ -110,7 +110,8 @@ class SamplingOptions:
         all_messages = list(messages)
         if self.system_message:
             all_messages.insert(0, {"role": "system", "content": self.system_message})
-        return Request(model, tuple(all_messages), {**dict(self.params), **params}, **fields)
+        all_params = {**dict(self.params), **params}
+        return Request(model, tuple(all_messages), all_params, **fields)
 
     @property
     def signature(self) -> list[str]:
@@ -323,9 +324,8 @@ class Question:
 
 def first_choices(answers: Iterable[Answer]) -> list[Choice]:
     """Return the first reply of each answer that has one."""
-    return [
-        answer.choices[0] for answer in answers if isinstance(answer, Response) and answer.choices
-    ]
+    replies = [answer for answer in answers if isinstance(answer, Response)]
+    return [reply.choices[0] for reply in replies if reply.choices]
 
 
 def fallback_reply(answers: Iterable[Answer]) -> Response | None:
@@ -371,11 +371,12 @@ def score_reply(
     if strategy == "decisions":
         return _score_by_probabilities(choice, criterion, settings.min_mass)
     score = read_score(choice)
+    note = "; ".join(notes) or None
     provenance = Provenance(
         "single",
         argmax=score.label,
         raw=choice.text,
-        note="; ".join(notes) or None,
+        note=note,
         **_beside_score(score),
     )
     return criterion.scale.value(score.label), provenance
@@ -566,15 +567,17 @@ def average_draws(
     likeliest = [score for score in parsed if score.label == weights.argmax]
     # Of several quotations, the most frequent one of the likeliest label counts.
     quote_counts = Counter(score.quote for score in likeliest if score.quote)
+    quote = max(quote_counts, key=quote_counts.__getitem__, default=None)
+    used_readings = [reading for reading in _READINGS if reading in readings]
     provenance = _provenance(
         "samples",
         weights,
         n=len(parsed),
         raw=raw,
         note="; ".join(messages) or None,
-        reading=next((reading for reading in _READINGS if reading in readings), "strict"),
+        reading=used_readings[0] if used_readings else "strict",
         reason=likeliest[0].reason,
-        quote=max(quote_counts, key=quote_counts.__getitem__, default=None),
+        quote=quote,
     )
     return weights.value, provenance
 
@@ -598,7 +601,8 @@ def _lost_by_label(
                 continue  # this draw has no score at all
     if lost.total() < max(_FEWEST_LOST, _LOST_SHARE * len(choices)):
         return ""
-    lost_shares = [lost[label] / (lost[label] + counted[label]) for label in {*lost, *counted}]
+    labels = {*lost, *counted}
+    lost_shares = [lost[label] / (lost[label] + counted[label]) for label in labels]
     if max(lost_shares) - min(lost_shares) <= _LOST_DIFFERENCE:
         return ""
     label, count = lost.most_common(1)[0]

@@ -139,4 +139,6 @@ def _only_thinking(trouble: str, text: str) -> ParseError:
 
 def is_blank(text: str) -> bool:
     """Return whether a text has nothing but white space and invisible characters."""
-    return not fold(text[:_LONGEST]).strip() and not fold(text).strip()
+    # Most texts show at their beginning that they are not blank.
+    begins_blank = not fold(text[:_LONGEST]).strip()
+    return begins_blank and not fold(text).strip()

@@ -60,7 +60,8 @@ def score_alone(
     core = folded.text.strip()
     labels = grammar.spellings.labels
     # Most replies are a label and nothing else, for which no pattern is needed.
-    label = labels.get(core) or labels.get(grammar.spellings.key(core))
+    key = grammar.spellings.key(core)
+    label = labels.get(core) or labels.get(key)
     if label:
         first = folded.text.find(core)
         last = first + len(core) - 1
@@ -82,7 +83,8 @@ def score_of_match(
     """Return the score of a match in the folded text. Raises ParseError like `label_of_match`."""
     start = folded.starts[match.start("value")]
     end = folded.ends[match.end("value") - 1]
-    label = label_of_match(match, grammar.spellings, (start, end), text, grammar.expected)
+    spellings = grammar.spellings
+    label = label_of_match(match, spellings, (start, end), text, grammar.expected)
     return ParsedScore(label, start, end)
 
 

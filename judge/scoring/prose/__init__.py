@@ -287,7 +287,8 @@ class _Reply:
         """Return whether the sentence before this one only imagines something."""
         if number == 0:
             return False
-        return _SUPPOSES.search(self.text, *self.spans[number - 1]) is not None
+        sentence_before = self.spans[number - 1]
+        return _SUPPOSES.search(self.text, *sentence_before) is not None
 
     def opens_list(self, number: int) -> bool:
         """Return whether a sentence is the first entry of a numbered list: "1. It is clear."."""
@@ -328,8 +329,10 @@ def _gives_opening_score(
     sentence: str, opening: re.Match[str], patterns: Patterns, words_may_open: bool
 ) -> bool:
     """Return whether a reply that opens with a label gives it as the score."""
-    is_word = patterns.spellings.label(opening["value"]) not in patterns.spellings.numbers.values()
-    next_character = sentence[opening.end("value") : opening.end("value") + 1]
+    numbers = patterns.spellings.numbers.values()
+    is_word = patterns.spellings.label(opening["value"]) not in numbers
+    value_end = opening.end("value")
+    next_character = sentence[value_end : value_end + 1]
     if is_word and next_character in _FULL_STOPS and not words_may_open:
         return False
     if _is_doubtful(sentence[opening.end() :], patterns):
@@ -392,7 +395,8 @@ def _is_label(written: str, spellings: LabelIndex) -> bool:
 
 def _is_line(text: str, start: int, end: int) -> bool:
     """Return whether a sentence is a whole line."""
-    return _begins_line(text, start) and (end == len(text) or "\n" in text[start:end])
+    ends_line = end == len(text) or "\n" in text[start:end]
+    return _begins_line(text, start) and ends_line
 
 
 def _begins_line(text: str, start: int) -> bool:
@@ -423,7 +427,8 @@ def gives(judged: str, label: str, patterns: Patterns, *, fractions: bool = Fals
             has_top = any(match[group] for group in _TOP_GROUPS)
             if has_top or _UNIT_AT_END.search(match[0]):
                 return True
-        text_before = judged[max(0, match.start() - _LONGEST_GIVING) : match.start()]
+        giving_start = max(0, match.start() - _LONGEST_GIVING)
+        text_before = judged[giving_start : match.start()]
         if (
             _GIVES_BY_MARK.search(text_before[-30:])
             or _GIVES.search(text_before)
@@ -443,13 +448,15 @@ def repeats(reply: str, judged: str) -> bool:
     last = reply_words.split()[-_ECHO_WORDS:]
     if judged_words == reply_words:
         return True
-    return len(last) == _ECHO_WORDS and f" {' '.join(last)} " in judged_words
+    ending = f" {' '.join(last)} "
+    return len(last) == _ECHO_WORDS and ending in judged_words
 
 
 def _begins_like(reply: str, judged: str) -> bool:
     """Return whether the judged texts contain the first words of a reply, in their order."""
     first = _spaced_words(reply[:400]).split()[:_OPENING_WORDS]
-    return len(first) > 1 and f" {' '.join(first)} " in _spaced_words(judged)
+    beginning = f" {' '.join(first)} "
+    return len(first) > 1 and beginning in _spaced_words(judged)
 
 
 def _spaced_words(text: str) -> str:
@@ -458,7 +465,8 @@ def _spaced_words(text: str) -> str:
 
 
 def _unquoted(text: str) -> str:
-    return _EMPHASIS.sub(lambda marks: " " * len(marks[0]), mask_quotations(text))
+    without_quotations = mask_quotations(text)
+    return _EMPHASIS.sub(lambda marks: " " * len(marks[0]), without_quotations)
 
 
 def _check_own(
@@ -470,11 +478,13 @@ def _check_own(
         has_words_before = re.search(r"\w", text[: score.start])
         if is_only and not has_words_after and not has_words_before:
             return  # nothing but the score
-    ending = text[max(0, score.start - _LONGEST_ECHO) : score.end]
+    echo_start = max(0, score.start - _LONGEST_ECHO)
+    ending = text[echo_start : score.end]
     if score.evidence == "opening":
         is_repeated = _begins_like(text, judged)
     elif score.evidence == "alone":
-        is_repeated = _continues_judged(text, score, patterns, judged) or repeats(ending, judged)
+        continues = _continues_judged(text, score, patterns, judged)
+        is_repeated = continues or repeats(ending, judged)
     else:
         label = patterns.spellings.label(score.written)
         fractions = score.evidence != "named"
@@ -494,13 +504,12 @@ def _continues_judged(text: str, score: Candidate, patterns: Patterns, judged: s
     is_sentence = text_before.rstrip()[-1:] in _SENTENCE_MARKS
     if is_sentence or text_before.endswith("\n\n"):
         return False
-    return any(
-        patterns.spellings.label(match["value"]) is not None
-        for match in patterns.value.finditer(judged)
-    )
+    values_in_judged = [match["value"] for match in patterns.value.finditer(judged)]
+    return any(patterns.spellings.label(value) is not None for value in values_in_judged)
 
 
 def _is_set_apart(text: str, score: Candidate) -> bool:
     """Return whether a score with its name has a line of its own after a whole sentence."""
-    lines_before = text[: score.start].rpartition("\n")[0].rstrip()
-    return score.evidence == "named" and lines_before[-1:] in _SENTENCE_MARKS
+    text_before, _, _ = text[: score.start].rpartition("\n")
+    last_character = text_before.rstrip()[-1:]
+    return score.evidence == "named" and last_character in _SENTENCE_MARKS
