@@ -21,7 +21,8 @@ _EXPECTED = (
 
 def yes_no(language: str) -> Scale:
     """Return the scale of an answer: yes (1) and no (0) in a language."""
-    return Scale(LANGUAGES.get(language, LANGUAGES[DEFAULT_LANGUAGE]).yes_no, (1.0, 0.0))
+    row = LANGUAGES.get(language, LANGUAGES[DEFAULT_LANGUAGE])
+    return Scale(row.yes_no, (1.0, 0.0))
 
 
 def part_name(name: str, number: int) -> str:

@@ -77,11 +77,8 @@ def builtin_rated(rows: Sequence[Sample], rated: Collection[str]) -> tuple[str, 
     """Return the default criteria that people rated, and the rated ones of answers that fit."""
     of_summaries = [name for name in DEFAULT_CRITERIA if name in rated]
     rated_criteria = [criterion for criterion in builtin() if criterion.name in rated]
-    of_answers = [
-        criterion.name
-        for criterion in rated_criteria
-        if task_of(criterion) == "answers" and _fits(criterion, rows)
-    ]
+    for_answers = [criterion for criterion in rated_criteria if task_of(criterion) == "answers"]
+    of_answers = [criterion.name for criterion in for_answers if _fits(criterion, rows)]
     return (*of_summaries, *of_answers)
 
 
@@ -128,7 +125,8 @@ def source_ratio(rows: Sequence[Sample]) -> float | None:
     for row in rows[::step]:
         n_words = text.count_words(row.output)
         if n_words:
-            ratios.append(text.count_words(row.source or "") / n_words)
+            n_source_words = text.count_words(row.source or "")
+            ratios.append(n_source_words / n_words)
     return median_low(ratios) if any(ratios) else None
 
 
@@ -138,7 +136,8 @@ def _why_no_summaries(rows: Sequence[Sample], ratio: float | None) -> str:
     if columns:
         noun = "the column" if len(columns) == 1 else "the columns"
         return f"these texts look like answers: the data has {noun} {listed(columns)}"
-    n_sources = sum(bool(row.source and row.source.strip()) for row in rows)
+    with_source = [row for row in rows if row.source and row.source.strip()]
+    n_sources = len(with_source)
     if not n_sources:
         source = option("map", {"source": "COLUMN"})
         return f"these texts have no source ({source} names its column)"
@@ -167,7 +166,8 @@ def _choices(
     builtin_names = {criterion.name for criterion in builtin_criteria}
     fitting = [criterion for criterion in builtin_criteria if _fits(criterion, rows)]
     # A criterion that people rated and that is not built in needs the user's own question.
-    own_names = [name for name in rated if is_name(name) and name not in builtin_names]
+    rated_names = [name for name in rated if is_name(name)]
+    own_names = [name for name in rated_names if name not in builtin_names]
     question = f"{own_names[0]}: QUESTION" if own_names else _OWN_QUESTION
     # A shell needs the quotes; in Python, `option` adds them.
     quoted_question = question if in_python() else f'"{question}"'

@@ -83,7 +83,8 @@ def read_steps(reply: str) -> tuple[str, ...]:
     for raw_line in reply.splitlines():
         line = raw_line.strip()
         if line:
-            steps.append(_step(line, len(steps) + 1, is_numbered, reply))
+            number = len(steps) + 1
+            steps.append(_step(line, number, is_numbered, reply))
     if not FEWEST_STEPS <= len(steps) <= MOST_STEPS:
         expected = f"expected {FEWEST_STEPS} to {MOST_STEPS}"
         raise ParseError(f"{len(steps)} steps; {expected}", reply)

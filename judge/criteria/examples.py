@@ -31,12 +31,14 @@ def read_examples(
     """
     key, value = yaml_lines.nodes(front_matter(text), "examples")
     # There is no node if the key came with a merged one (<<: *base).
-    location = f"{label}:{key.start_mark.line + 1 if key else 1}"
+    line = key.start_mark.line + 1 if key else 1
+    location = f"{label}:{line}"
     if isinstance(examples, str):
         return check_examples(_file(location, Path(label).parent, examples), scale)
     locations = [location] * len(examples)
     if value:
-        locations = [f"{label}:{node.start_mark.line + 1}" for node in value.value]
+        lines = [node.start_mark.line + 1 for node in value.value]
+        locations = [f"{label}:{line}" for line in lines]
     return check_examples(zip(locations, examples, strict=True), scale)
 
 
@@ -53,7 +55,8 @@ def _file(location: str, folder: Path, name: str) -> Iterator[tuple[str, Any]]:
     for row in rows.rows(path):
         if isinstance(row, rows.RawRow):
             cells = row.cells.items()
-            yield row.where, {key: cell for key, cell in cells if not _is_missing(row, cell)}
+            known_cells = {key: cell for key, cell in cells if not _is_missing(row, cell)}
+            yield row.where, known_cells
 
 
 def _is_missing(row: rows.RawRow, cell: Any) -> bool:

@@ -65,7 +65,8 @@ def template_body(text: str) -> str:
     match = _HEADER.match(text)
     if match is None:
         return text
-    return "\n" * match[0].count("\n") + text[match.end() :]
+    blank_lines = "\n" * match[0].count("\n")
+    return blank_lines + text[match.end() :]
 
 
 def front_matter(text: str) -> str:
@@ -121,7 +122,8 @@ def _label_scale(labels: Any, values: Any) -> Scale:
 
 def _is_value(value: Any) -> bool:
     # bool is an int in Python, but YAML's `yes` is no value.
-    return type(value) in (int, float) and abs(value) <= _LARGEST_VALUE
+    is_number = type(value) in (int, float)
+    return is_number and abs(value) <= _LARGEST_VALUE
 
 
 def _number_scale(*ends_and_step: Any) -> Scale:
@@ -142,7 +144,8 @@ def _number_scale(*ends_and_step: Any) -> Scale:
     count = int((high - low) / step) + 1
     if count > MAX_LABELS:
         raise ValueError(f"{count:,} labels are too many; at most {MAX_LABELS:,}")
-    labels = [format_decimal(f"{low + index * step:f}") for index in range(count)]
+    values = [low + index * step for index in range(count)]
+    labels = [format_decimal(f"{value:f}") for value in values]
     return Scale(tuple(labels), tuple(map(float, labels)))
 
 
@@ -386,7 +389,9 @@ class Header(BaseModel):
             if self.pass_at is not None:
                 raise ValueError("pass_at and threshold say the same; write one of them")
             return _value_of_share(self.threshold, scale, self.better)
-        return None if self.pass_at is None else pass_value(self.pass_at, scale, self.better)
+        if self.pass_at is None:
+            return None
+        return pass_value(self.pass_at, scale, self.better)
 
 
 def pass_value(mark: float | str, scale: Scale, better: Better) -> float:
@@ -413,7 +418,8 @@ def _value_of_share(share: float, scale: Scale, better: Better) -> float:
             f"{share:g} is not a share of the scale; pass_at: takes a value of the scale"
         )
     share_from_low = 1 - share if better == "lower" else share
-    return round(scale.low + share_from_low * (scale.high - scale.low), 9)
+    width = scale.high - scale.low
+    return round(scale.low + share_from_low * width, 9)
 
 
 def _pass_value_of_label(label: str, scale: Scale, better: Better) -> float:
@@ -427,9 +433,11 @@ def _pass_value_of_label(label: str, scale: Scale, better: Better) -> float:
         raise ValueError(unknown_name_message("label", label, list(scale.labels))) from None
     value = scale.value(label)
     if better == "lower":
-        next_worse = min((higher for higher in scale.values if higher > value), default=value)
+        worse = [other_value for other_value in scale.values if other_value > value]
+        next_worse = min(worse, default=value)
     else:
-        next_worse = max((lower for lower in scale.values if lower < value), default=value)
+        worse = [other_value for other_value in scale.values if other_value < value]
+        next_worse = max(worse, default=value)
     return (value + next_worse) / 2
 
 
@@ -470,7 +478,9 @@ def make_header(
         return Header.model_validate(keys)
     except ValidationError as error:
         problem = first_problem(error, Header)
-        location = label if lines is None else f"{label}:{lines.get(problem.key, 1)}"
+        location = label
+        if lines is not None:
+            location = f"{label}:{lines.get(problem.key, 1)}"
         raise CriterionError(f"{location}: {problem.text}") from error
 
 
@@ -563,7 +573,8 @@ def levels_of_scale(levels: Mapping[str, str], scale: Scale) -> dict[str, str]:
         if described & positions:
             raise ValueError(f"{key} is described twice")
         described |= positions
-        texts_by_start[first] = (_range_name(scale.labels[first], scale.labels[last]), text)
+        name = _range_name(scale.labels[first], scale.labels[last])
+        texts_by_start[first] = (name, text)
     return dict(texts_by_start[start] for start in sorted(texts_by_start))
 
 

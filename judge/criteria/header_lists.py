@@ -75,7 +75,9 @@ def with_values(path: Path, raw: str, values: Mapping[str, Any]) -> str:
         )
     # Only the values may differ. The template is the same, so it loads as before.
     expected = before.model_copy(update=_lists_for_tuples(values))
-    same_template = template_body(new_text).lstrip("\n") == template_body(text).lstrip("\n")
+    old_body = template_body(text).lstrip("\n")
+    new_body = template_body(new_text).lstrip("\n")
+    same_template = new_body == old_body
     if after != expected or not same_template:
         raise CriterionError(misfit)
     if raw.startswith(_BYTE_ORDER_MARK):
@@ -85,9 +87,10 @@ def with_values(path: Path, raw: str, values: Mapping[str, Any]) -> str:
 
 def _lists_for_tuples(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values as a header has them, which is read from YAML and knows no tuples."""
-    return {
-        key: list(value) if isinstance(value, tuple) else value for key, value in values.items()
-    }
+    lists: dict[str, Any] = {}
+    for key, value in values.items():
+        lists[key] = list(value) if isinstance(value, tuple) else value
+    return lists
 
 
 def _with_header_values(path: Path, file: str, values: Mapping[str, Any]) -> str:
@@ -133,8 +136,9 @@ _Dumper.add_representer(str, _represent)
 
 def _with_value(header: str, key: str, value: Any) -> str:
     """Return a header with a value in place of the key's old one, or at the end."""
+    mapping = {key: _plain_value(value)}
     lines = yaml.dump(
-        {key: _plain_value(value)},
+        mapping,
         Dumper=_Dumper,
         allow_unicode=True,
         width=10**9,
@@ -149,7 +153,8 @@ def _with_value(header: str, key: str, value: Any) -> str:
         if name.value == key:
             start = name.start_mark.index - len(margin)
             end = _end_of(old_value, header)
-            return header[:start] + lines.removesuffix("\n") + header[end:]
+            new_lines = lines.removesuffix("\n")
+            return header[:start] + new_lines + header[end:]
     if not header.endswith("\n"):
         header += "\n"
     return header + lines

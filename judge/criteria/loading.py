@@ -178,9 +178,9 @@ def _missing_variable(
         for column in known_columns:
             if any(column in sample.extra for sample in samples):
                 # Such as a list of contexts that has no member in any row.
+                reads = f"the criterion {criterion.name} reads {name}"
                 return DataError(
-                    f"{location}: the criterion {criterion.name} reads {name}, and the column "
-                    f"{column} is empty in all texts"
+                    f"{location}: {reads}, and the column {column} is empty in all texts"
                 )
     if name in _ANSWER_INPUTS or name in _TEXT_FIELDS:
         problem = f"the criterion {criterion.name} reads {name}, which no sample has"
@@ -199,9 +199,10 @@ def _advice_on_missing(criterion: Criterion, name: str, sample: Sample) -> str:
     """Say how to name the column of a field or of an answer's input."""
     if name in _ANSWER_INPUTS:
         field, _, english_columns = _ANSWER_INPUTS[name]
+        example = option("map", {field: "COLUMN"})
+        looked_for = f"judge looks for {', '.join(english_columns)}"
         advice = (
-            f"name its column with {option('map', {field: 'COLUMN'})} "
-            f"(judge looks for {', '.join(english_columns)}, and the like in Japanese, Korean and "
+            f"name its column with {example} ({looked_for}, and the like in Japanese, Korean and "
             "Chinese)"
         )
         if name == "passages" and sample.source:
@@ -227,7 +228,8 @@ def _is_builtin(criterion: Criterion) -> bool:
 
 def languages() -> list[str]:
     """Return the codes of the languages with built-in criteria: folders with layouts."""
-    return [code for code in LANGUAGES if (builtin_prompts() / code / "layouts").is_dir()]
+    root = builtin_prompts()
+    return [code for code in LANGUAGES if (root / code / "layouts").is_dir()]
 
 
 def builtin(language: str = "en", pairwise: bool = False) -> list[Criterion]:
@@ -308,11 +310,11 @@ def _load_entry(
         path = _find_file(entry, language, pairwise)
         return _read(path, language, pairwise=bool(pairwise))
     # The criterion is written out, and has no file.
-    header = _as_yaml({key: value for key, value in keys.items() if key != "name"})
+    keys_of_header = {key: value for key, value in keys.items() if key != "name"}
+    header = _as_yaml(keys_of_header)
     name = keys["name"]
-    return _make_criterion(
-        f"---\n{header}---\n", name, name, language, None, pairwise=bool(pairwise)
-    )
+    text = f"---\n{header}---\n"
+    return _make_criterion(text, name, name, language, None, pairwise=bool(pairwise))
 
 
 def validate_name(value: Any) -> str:
@@ -559,12 +561,14 @@ def _check_name(header: Header, text: str, name: str, path: str) -> None:
 def _derived(header: Header) -> dict[str, Any]:
     """Return the fields of a criterion for keys that a header may have in several forms."""
     in_column = isinstance(header.questions, str)
+    questions = () if in_column else header.questions
+    questions_column = header.questions if in_column else ""
     return {
         "show": tuple(header.show),
         "levels": tuple(header.levels.items()),
         "pass_at": header.pass_at,
-        "questions": () if in_column else header.questions,
-        "questions_column": header.questions if in_column else "",
+        "questions": questions,
+        "questions_column": questions_column,
     }
 
 
@@ -688,9 +692,10 @@ def _compares_in_a_question(criterion: Criterion) -> bool:
 def _check_template_header(criterion: Criterion) -> None:
     """Raise CriterionError if the header of the template contradicts the criterion."""
     header = read_header(criterion.path, criterion.template)
+    scale = _scale(header, criterion.language, pairwise=_compares_in_a_question(criterion))
     of_header = replace(
         criterion,
-        scale=_scale(header, criterion.language, pairwise=_compares_in_a_question(criterion)),
+        scale=scale,
         steps=tuple(header.steps),
         reply=header.reply,
     )
@@ -734,7 +739,6 @@ def paraphrase(criterion: Criterion, wording: str) -> Criterion:
             layouts[name] = _EXTENDS_LAYOUT.sub(rf"\g<1>{layout}", text)
     template = layouts.pop(own_name(criterion))
     layouts[layout] = read_text(root / layout)
-    reworded = replace(
-        criterion, name=f"{criterion.name}~{wording}", template=template, layouts=layouts
-    )
+    name = f"{criterion.name}~{wording}"
+    reworded = replace(criterion, name=name, template=template, layouts=layouts)
     return with_needs(reworded)

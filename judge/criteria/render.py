@@ -68,18 +68,21 @@ def _view_of(criterion: Criterion) -> CriterionView:
     for number, question in enumerate(criterion.questions, 1):
         key = json.dumps(part_name(criterion.name, number), ensure_ascii=False)
         questions.append((key, question.text))
+    lowest = scale.labels[scale.values.index(scale.low)]
+    highest = scale.labels[scale.values.index(scale.high)]
+    # Random, and different in every run, so that no text can contain it.
+    cut = f"<cut {secrets.token_hex(16)}>" if has_cut else ""
     return CriterionView(
         title=criterion.title,
         description=criterion.description,
         scale=scale,
         steps=criterion.steps,
         reply=criterion.reply,
-        lowest=scale.labels[scale.values.index(scale.low)],
-        highest=scale.labels[scale.values.index(scale.high)],
+        lowest=lowest,
+        highest=highest,
         whole=_is_range_of_integers(scale),
         form="merged" if is_merged else criterion.form,
-        # Random, and different in every run, so that no text can contain it.
-        cut=f"<cut {secrets.token_hex(16)}>" if has_cut else "",
+        cut=cut,
         question=criterion.question,
         asks=asks(criterion.question),
         levels=criterion.levels,
@@ -94,7 +97,8 @@ def _is_range_of_integers(scale: Scale) -> bool:
     # A scale with gaps, such as 0 and 1,000,000,000, would make a very long range.
     if scale.high - scale.low >= len(scale.labels):
         return False
-    return scale == Scale.integers(round(scale.low), round(scale.high))
+    every_integer = Scale.integers(round(scale.low), round(scale.high))
+    return scale == every_integer
 
 
 def _named(criterion: Criterion, templates: Mapping[str, str]) -> Templates:
@@ -152,7 +156,8 @@ class Renderer:
             variables = _without_other_messages(self._criterion, variables)
             if opponent is not None:
                 self._check_shared_inputs(variables, sample, opponent, subject)
-            absent = dict.fromkeys(self._criterion.guarded - variables.keys(), "")
+            unset = self._criterion.guarded - variables.keys()
+            absent = dict.fromkeys(unset, "")
             material, question = self._fill_template(variables | absent)
         except RenderError as error:
             raise CriterionError(
@@ -264,7 +269,8 @@ def _slots(label: str, template: str) -> frozenset[str] | None:
             elif _fenced_text(printed):
                 fenced_texts.append(_fenced_text(printed))
     variables = _PER_SAMPLE_TEXTS | {"self", "super"}
-    uses = sum(name.name in variables for name in tree.find_all(nodes.Name))
+    printed_names = [name.name for name in tree.find_all(nodes.Name)]
+    uses = sum(name in variables for name in printed_names)
     if uses != len(fenced_texts) + supers:
         return None
     return frozenset(fenced_texts)
@@ -308,9 +314,9 @@ def template_variables(
     the human ratings and the item's id are never among them, in whatever column they came.
     """
     if opponent is not None:
-        return _variables_of_pair(
-            template_variables(sample, this), template_variables(opponent, this)
-        )
+        variables_of_first = template_variables(sample, this)
+        variables_of_second = template_variables(opponent, this)
+        return _variables_of_pair(variables_of_first, variables_of_second)
     variables = {name: value for name, value in sample.extra.items() if not is_empty(value)}
     for name, value in answer_inputs(sample).items():
         if not isinstance(variables.get(name), str):
@@ -335,13 +341,13 @@ def _variables_of_pair(first: dict[str, Any], second: dict[str, Any]) -> dict[st
     Of two different conversations, `messages` and `request` are their common beginning, and `first`
     and `second` are the messages from there to the output.
     """
+    in_both = first.keys() & second.keys()
     shared = {
-        name: value for name, value in first.items() if name in second and value == second[name]
+        name: value for name, value in first.items() if name in in_both and value == second[name]
     }
     shared.pop("output", None)
-    are_conversations = all(
-        is_conversation(variables.get(MESSAGES)) for variables in (first, second)
-    )
+    messages_of_both = [variables.get(MESSAGES) for variables in (first, second)]
+    are_conversations = all(map(is_conversation, messages_of_both))
     if MESSAGES in shared or not are_conversations:
         return {**shared, "first": first["output"], "second": second["output"]}
     n_shared = _n_equal_at_start(first[MESSAGES], second[MESSAGES])

@@ -231,7 +231,8 @@ def _to_text(context: Context, value: Any) -> Any:
 
 def _has_memory_address(text: str) -> bool:
     # The first test is much faster, and almost always false.
-    return ("0x" in text or "0X" in text) and _MEMORY_ADDRESS.search(text) is not None
+    has_prefix = "0x" in text or "0X" in text
+    return has_prefix and _MEMORY_ADDRESS.search(text) is not None
 
 
 def fenced(text: object, label: str, among: Sequence[str] = ()) -> str:
@@ -246,7 +247,8 @@ def fenced(text: object, label: str, among: Sequence[str] = ()) -> str:
     if isinstance(text, Slot):
         return f"{text.mark}{text.name} {label}{text.mark}"
     if is_conversation(text):
-        text = "\n".join(fenced(turn["content"], turn["role"], among) for turn in text)
+        turns = [fenced(turn["content"], turn["role"], among) for turn in text]
+        text = "\n".join(turns)
     if isinstance(text, (list, tuple, Mapping)):
         raise TypeError(
             f"fenced takes one text, not a {type(text).__name__}: write a for loop around it"

@@ -72,7 +72,8 @@ def question_template(
     extends = f'{{% extends "layouts/{layout}.jinja" %}}\n'
     if show is None:
         return extends
-    fields = "".join(f'("{name}", {name}), ' for name in show)
+    quoted = [f'("{name}", {name}), ' for name in show]
+    fields = "".join(quoted)
     return f"{extends}{{% set shown_fields = [{fields}] %}}\n"
 
 
@@ -89,7 +90,8 @@ def check_keys(criterion: Criterion) -> None:
     forbidden = _KEYS_OF_ONE_TEXT if criterion.pairwise else set()
     _check_better(criterion)
     texts = "".join(template_texts(criterion).values())
-    unseen = {key for key in _SHOWN_KEYS - forbidden if f"this.{key}" not in texts}
+    possible = _SHOWN_KEYS - forbidden
+    unseen = {key for key in possible if f"this.{key}" not in texts}
     for key in sorted(forbidden | unseen):
         if not getattr(criterion, key):
             continue
@@ -171,7 +173,8 @@ def read_layouts(criterion: Criterion) -> dict[str, str]:
             if target in criterion.layouts:
                 text = criterion.layouts[target]
             else:
-                file = _find_layout(f"{label}:{node.lineno}", node, target, folders)
+                location = f"{label}:{node.lineno}"
+                file = _find_layout(location, node, target, folders)
                 if file is None:
                     continue
                 text = read_text(file)

@@ -92,8 +92,10 @@ def variables_of(path: str, texts: tuple[tuple[str, str], ...]) -> TemplateVaria
 def _optional_variables(tree: nodes.Template) -> frozenset[str]:
     """Return the variables with a default or a test."""
     checked: list[nodes.Node | None] = []
-    checked += [test.node for test in tree.find_all(nodes.Test) if test.name in _TESTS]
-    checked += [call.node for call in tree.find_all(nodes.Filter) if call.name in _DEFAULTS]
+    tests = tree.find_all(nodes.Test)
+    filters = tree.find_all(nodes.Filter)
+    checked += [test.node for test in tests if test.name in _TESTS]
+    checked += [call.node for call in filters if call.name in _DEFAULTS]
     return frozenset(node.name for node in checked if isinstance(node, nodes.Name))
 
 
@@ -192,5 +194,6 @@ class _FlatTemplate(NodeTransformer):
 
     def _included(self, node: nodes.Include | nodes.Import | nodes.FromImport) -> nodes.Scope:
         name = reference("", node) if node.with_context else ""
-        body = self.body(name) if name in self._texts and name not in self._included_names else []
+        is_new = name in self._texts and name not in self._included_names
+        body = self.body(name) if is_new else []
         return nodes.Scope(body, lineno=node.lineno)
