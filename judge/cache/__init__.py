@@ -48,7 +48,8 @@ def metrics_folder(folder: Path) -> Path:
 
 def metrics_size(folder: Path) -> int:
     """Return the size of the metrics' files in a cache, in bytes."""
-    files = [path for path in metrics_folder(folder).rglob("*") if path.is_file()]
+    paths = metrics_folder(folder).rglob("*")
+    files = [path for path in paths if path.is_file()]
     return sum(file.stat().st_size for file in files)
 
 

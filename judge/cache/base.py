@@ -66,7 +66,8 @@ def encode(key: str, response: Response, request: Request | None) -> dict[str, s
     digest = _digest(messages)
     params = dict(request.params)
     line = _RequestLine(request.endpoint, request.model, request.draw, params, digest)
-    return {line.prompt_key: messages, key: f"{response.to_json()}\n{_json(line)}"}
+    answer = f"{response.to_json()}\n{_json(line)}"
+    return {line.prompt_key: messages, key: answer}
 
 
 def decode_reply(text: str) -> Response:
@@ -115,7 +116,8 @@ def decode_request(text: str, prompts: Mapping[str, str]) -> Request | None:
     messages = prompts.get(line.prompt_key)
     if messages is None or not is_intact(line.prompt_key, messages):
         return None
-    return Request(line.model, tuple(json.loads(messages)), line.params, line.draw, line.endpoint)
+    sent_messages = tuple(json.loads(messages))
+    return Request(line.model, sent_messages, line.params, line.draw, line.endpoint)
 
 
 def _request_line(text: str) -> _RequestLine | None:

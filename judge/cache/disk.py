@@ -73,7 +73,9 @@ class DiskCache(base.Cache):
 
     def rows(self, keys: Sequence[str]) -> dict[str, str]:
         """Return the rows with these keys, as they were written."""
-        rows = {key: self._pending[key] for key in keys if key in self._pending}
+        # Rows that wait to be written are not in the file yet.
+        pending_keys = [key for key in keys if key in self._pending]
+        rows = {key: self._pending[key] for key in pending_keys}
         missing = [key for key in keys if key not in rows]
         if missing:
             rows |= self._with_file(lambda: self._stored_rows(missing))
@@ -242,7 +244,8 @@ def _is_foreign(folder: Path) -> bool:
         return False
     user = os.geteuid()
     # Root may write everywhere: a container's volume often has another owner.
-    return user != 0 and folder.stat().st_uid not in (user, 0)
+    owner = folder.stat().st_uid
+    return user != 0 and owner not in (user, 0)
 
 
 def _open(folder: Path) -> Any:

@@ -192,7 +192,9 @@ def is_unspaced(texts: Iterable[str]) -> bool:
     """
     text = _beginnings(texts)
     text = normal(text) if _UNSPACED.search(text) else ""
-    return len(_UNSPACED.findall(text)) >= max(1, 2 * len(_SPACED_WORD.findall(text)))
+    unspaced = len(_UNSPACED.findall(text))
+    spaced_words = len(_SPACED_WORD.findall(text))
+    return unspaced >= max(1, 2 * spaced_words)
 
 
 def _beginnings(texts: Iterable[str]) -> str:
@@ -289,9 +291,8 @@ def html_language(code: str, text: str) -> str:
 
 def language_of(samples: Iterable[Sample]) -> str:
     """Return the code of the language of the samples' outputs and sources."""
-    return detect_language(
-        text for sample in samples for text in (sample.output, sample.source or "")
-    )
+    texts = (text for sample in samples for text in (sample.output, sample.source or ""))
+    return detect_language(texts)
 
 
 def detect_language_or_none(text: str) -> str | None:
@@ -396,7 +397,10 @@ def is_cjk(text: str) -> bool:
 
 def has_letter_beyond_ascii(text: str) -> bool:
     """Return whether a text has a letter that is not a-z, in any script and after NFKC."""
-    return not text.isascii() and _BEYOND_ASCII(unicodedata.normalize("NFKC", text)) is not None
+    if text.isascii():
+        return False
+    composed = unicodedata.normalize("NFKC", text)
+    return _BEYOND_ASCII(composed) is not None
 
 
 def is_latin(text: str) -> bool:

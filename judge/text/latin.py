@@ -112,15 +112,15 @@ def latin_language(text: str) -> Literal["English", "other", "unknown"]:
     least two different ones. Function words that are parts of names do not decide alone, nor do
     words with a capital inside a text.
     """
-    words = [word.replace("’", "'") for word in _WORD(unicodedata.normalize("NFKC", text))]
+    composed = unicodedata.normalize("NFKC", text)
+    words = [word.replace("’", "'") for word in _WORD(composed)]
     number_english = sum(word.lower() in _ENGLISH for word in words)
     # A capital begins the text, or a name: Los Angeles, El Paso.
     counted = [word for index, word in enumerate(words) if index == 0 or word.islower()]
     foreign = [word.lower() for word in counted if word.lower() in _FOREIGN]
     number_in_names = sum(word in _OF_NAMES for word in foreign)
-    with_diacritics = [
-        word.lower() for word in words if not word.isascii() and word.lower() not in _FOREIGN
-    ]
+    not_ascii = [word.lower() for word in words if not word.isascii()]
+    with_diacritics = [word for word in not_ascii if word not in _FOREIGN]
     evidence = foreign + with_diacritics
     has_own_word = len(foreign) > number_in_names
     if has_own_word and len(set(evidence)) >= _FEWEST and len(evidence) > number_english:

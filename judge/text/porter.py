@@ -33,8 +33,9 @@ def _by_ending(rules: str) -> _Rules:
     rules_by_ending: dict[str, list[tuple[str, str]]] = {}
     for rule in longest_first:
         suffix, replacement = rule.split(">")
-        rules_by_ending.setdefault(suffix[-2:], []).append((suffix, replacement))
-    return {ending: tuple(own_rules) for ending, own_rules in rules_by_ending.items()}
+        own_rules = rules_by_ending.setdefault(suffix[-2:], [])
+        own_rules.append((suffix, replacement))
+    return {ending: tuple(of_ending) for ending, of_ending in rules_by_ending.items()}
 
 
 _PAPER_2 = (
