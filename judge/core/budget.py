@@ -41,7 +41,8 @@ class Budget:
         The amount is rounded up to two digits.
         """
         step = 10.0 ** (math.floor(math.log10(most)) - 1)
-        rounded = Budget(math.ceil(most / step) * step, self.unit)
+        amount = math.ceil(most / step) * step
+        rounded = Budget(amount, self.unit)
         return f"raise {option('budget')} above {rounded}"
 
 

@@ -46,7 +46,8 @@ def encode(claims: Iterable[Claim]) -> str:
 def decode(raw: str | None) -> tuple[Claim, ...]:
     """Return the claims that `encode` wrote; none for a damaged record or other text."""
     try:
-        return tuple(_claim(*row) for row in json.loads(raw or "")["claims"])
+        rows = json.loads(raw or "")["claims"]
+        return tuple(_claim(*row) for row in rows)
     except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
         return ()
 
@@ -64,7 +65,8 @@ def _span(stored: Any) -> Span | None:
     if stored is None:
         return None
     start, end = stored
-    is_span = type(start) is int and type(end) is int and 0 <= start < end
+    are_integers = type(start) is int and type(end) is int
+    is_span = are_integers and 0 <= start < end
     if not is_span:
         raise TypeError("not a span")
     return Span(start, end)

@@ -48,7 +48,8 @@ def split_entries(text: str) -> list[str]:
     ValueError for a sentence without such a mark before another one.
     """
     # A text with braces is JSON or YAML, and a single entry.
-    parts = [text] if text.lstrip().startswith("{") else text.split(",")
+    is_single = text.lstrip().startswith("{")
+    parts = [text] if is_single else text.split(",")
     entries: list[str] = []
     for part in parts:
         entry = part.strip()
@@ -72,7 +73,8 @@ def _starts_new_entry(entry: str, before: str) -> bool:
     """Return whether an entry after a comma does not belong to the sentence before it."""
     if not _SENTENCE.fullmatch(before):
         return True
-    is_name_or_sentence = len(entry.split()) < 2 or _SENTENCE.match(entry) is not None
+    is_name = len(entry.split()) < 2
+    is_name_or_sentence = is_name or _SENTENCE.match(entry) is not None
     question, _ = _split_scale(before)
     return question.endswith(_ENDS) and is_name_or_sentence
 
@@ -152,7 +154,8 @@ def keys_of(entry: str) -> dict[str, Any] | None:
 
 def _split_scale(sentence: str) -> tuple[str, dict[str, Any]]:
     """Return a sentence without the scale at its end, and the keys that the scale stands for."""
-    question, opening, _ = sentence.rstrip().replace("（", "(").rpartition("(")
+    with_ascii_bracket = sentence.rstrip().replace("（", "(")
+    question, opening, _ = with_ascii_bracket.rpartition("(")
     match = _SCALE_AT_END.fullmatch(sentence, len(question)) if opening else None
     keys = _keys_of_scale(match["scale"]) if match else {}
     if not keys or not question.strip():
@@ -183,9 +186,11 @@ def require_known_scale(entry: str) -> None:
 def _keys_of_scale(text: str) -> dict[str, Any]:
     """Return the header keys of `1-7`, `yes/no` or `pass/fail`; none for anything else."""
     labels = [label.strip() for label in _LABEL_SIGNS.split(text)]
-    if len(labels) == 2 and {*map(verdict, labels)} == {0.0, 1.0}:
+    meanings = {*map(verdict, labels)}
+    if len(labels) == 2 and meanings == {0.0, 1.0}:
         worse, better = sorted(labels, key=lambda label: verdict(label) or 0.0)
-        keys: dict[str, Any] = {"scale": {"labels": [worse, better], "values": [0, 1]}}
+        scale = {"labels": [worse, better], "values": [0, 1]}
+        keys: dict[str, Any] = {"scale": scale}
         if is_pass_mark(better):
             keys["pass_at"] = better
         return keys

@@ -121,7 +121,8 @@ def try_lock(file: FileIO) -> bool:
 def is_same_file(file: FileIO, path: Path) -> bool:
     """Return whether an open file is (still) the one at this path."""
     try:
-        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+        opened = os.fstat(file.fileno())
+        return os.path.samestat(opened, path.stat())
     except FileNotFoundError:
         return False
 

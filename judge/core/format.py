@@ -67,7 +67,8 @@ def text_name(item: str, system: str) -> str:
 
 def decimals(values: Iterable[float]) -> int:
     """Return the number of decimals for a column: 3 for values up to 1, 2 below 1,000, else 1."""
-    largest = max((abs(value) for value in values if math.isfinite(value)), default=0.0)
+    finite = [abs(value) for value in values if math.isfinite(value)]
+    largest = max(finite, default=0.0)
     if largest <= 1:
         return 3
     return 2 if largest < 1000 else 1
@@ -92,7 +93,8 @@ def minus(text: str) -> str:
 def signed(value: float, places: int) -> str:
     """Format a value with its sign: `+0.12`, `−0.12`; 0 has no sign."""
     text = number(value, places)
-    return f"+{text}" if value > 0 and text.strip("0.") else text
+    is_positive = value > 0 and text.strip("0.")
+    return f"+{text}" if is_positive else text
 
 
 def format_p(p: float) -> str:
@@ -104,7 +106,9 @@ def format_interval(low: float | None, high: float | None, places: int, factor: 
     """Format an interval multiplied by `factor`: `[2.50, 3.80]`, or "" if there is none."""
     if low is None or high is None:
         return ""
-    return f"[{number(factor * low, places)}, {number(factor * high, places)}]"
+    lower_end = number(factor * low, places)
+    upper_end = number(factor * high, places)
+    return f"[{lower_end}, {upper_end}]"
 
 
 def percent(share: float | None) -> str:
@@ -123,12 +127,15 @@ def duration(seconds: float) -> str:
     """Format a duration: `40 s`, `3 min`, `2.5 h`."""
     if seconds < 90:
         return f"{max(1, round(seconds))} s"
-    return f"{round(seconds / 60)} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+    if seconds < 5400:
+        return f"{round(seconds / 60)} min"
+    return f"{seconds / 3600:.1f} h"
 
 
 def plural(n: int, noun: str) -> str:
     """Format a count with its noun: `1 item`, `1,600 items`."""
-    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
+    ending = "" if n == 1 else "s"
+    return f"{n:,} {noun}{ending}"
 
 
 def listed(parts: Sequence[str]) -> str:
@@ -164,7 +171,8 @@ def seconds(value: float) -> str:
 
 def no_ansi() -> bool:
     """Return whether control codes are forbidden: $NO_COLOR is set, or the terminal is dumb."""
-    return bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
+    is_dumb = os.environ.get("TERM") == "dumb"
+    return is_dumb or bool(os.environ.get("NO_COLOR"))
 
 
 def json_text(value: Any) -> str:

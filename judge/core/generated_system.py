@@ -67,7 +67,10 @@ def _parse_system(name: str, spec: Any) -> Any:
 def _parse_systems(value: Any) -> Any:
     """Accept `a,b`, columns, and the author of each system; `none` is the empty list."""
     if isinstance(value, Mapping):
-        return {str(name).strip(): _parse_system(str(name), spec) for name, spec in value.items()}
+        systems: dict[str, Any] = {}
+        for name, spec in value.items():
+            systems[str(name).strip()] = _parse_system(str(name), spec)
+        return systems
     if isinstance(value, list | tuple):
         # A union of types would name its types in the error.
         if not all(isinstance(name, str) for name in value):

@@ -54,7 +54,11 @@ def fold(text: str) -> str:
     if text.isascii():
         return text
     folded = records.fold(text.translate(_FOLDED)).replace(_DECIMAL_SIGN, ".")
-    return _FOREIGN_DIGIT.sub(lambda match: str(unicodedata.decimal(match[0])), folded)
+
+    def decimal_digit(match: re.Match[str]) -> str:
+        return str(unicodedata.decimal(match[0]))
+
+    return _FOREIGN_DIGIT.sub(decimal_digit, folded)
 
 
 def signed(text: str) -> str:
@@ -136,11 +140,14 @@ class LabelIndex:
         key = signed(text.strip()).casefold()
         decimal = _MISSING_ZERO.sub(r"\g<1>0.", key.replace(",", "."))
         number = format_decimal(decimal)
-        return self.words.get(key) or self.counted.get(key) or self.numbers.get(number)
+        label = self.words.get(key) or self.counted.get(key)
+        return label or self.numbers.get(number)
 
     def ends_are(self, low: str, high: str) -> bool:
         """Return whether these folded texts are the smallest and largest number."""
-        return None not in self.ends and (self.label(low), self.label(high)) == self.ends
+        if None in self.ends:
+            return False
+        return (self.label(low), self.label(high)) == self.ends
 
     def is_half(self, text: str) -> bool:
         """Return whether folded text is a number half a point from two labels."""
@@ -156,7 +163,8 @@ class LabelIndex:
 def label_index(scale: Scale) -> LabelIndex:
     """Return the spellings of a scale's labels."""
     folded = [signed(fold(label).strip()) for label in scale.labels]
-    loose = len({text.casefold() for text in folded}) == len(folded)
+    distinct = {text.casefold() for text in folded}
+    loose = len(distinct) == len(folded)
     keys = [text.casefold() if loose else text for text in folded]
     # What two labels would both be called is the name of neither.
     pairs = zip(keys, scale.labels, strict=True)
@@ -178,6 +186,7 @@ def label_index(scale: Scale) -> LabelIndex:
         counted.pop(word, None)
     smallest = min(numbers, key=float, default="")
     largest = max(numbers, key=float, default="")
+    below_zero = any(number.startswith("-") for number in numbers)
     return LabelIndex(
         labels=labels,
         numbers=numbers,
@@ -185,7 +194,7 @@ def label_index(scale: Scale) -> LabelIndex:
         counted=counted,
         ends=(numbers.get(smallest), numbers.get(largest)),
         loose=loose,
-        below_zero=any(number.startswith("-") for number in numbers),
+        below_zero=below_zero,
     )
 
 

@@ -78,7 +78,8 @@ def entry_points(group: str) -> metadata.EntryPoints:
 def names(kind: Kind) -> list[str]:
     """Return every name that `load` knows for this kind, built-in ones first."""
     added = {point.name for point in entry_points(f"judge.{kind}")}
-    return [*_BUILT_IN[kind], *sorted(added - _BUILT_IN[kind].keys())]
+    not_built_in = added - _BUILT_IN[kind].keys()
+    return [*_BUILT_IN[kind], *sorted(not_built_in)]
 
 
 def load(kind: Kind, name: str) -> Any:

@@ -115,7 +115,8 @@ def seen_digest(source: str | None, output: str) -> str:
     They are the start of the SHA-256 of the JSON list [source, output]. Both texts are `whole`, in
     Unicode NFC, and each run of white space is one blank. An empty source is null.
     """
-    key = _encode([_normalized(source or "") or None, _normalized(output)])
+    plain_source = _normalized(source or "") or None
+    key = _encode([plain_source, _normalized(output)])
     return hashlib.sha256(key.encode()).hexdigest()[:16]
 
 
@@ -201,7 +202,10 @@ class Scale:
     @property
     def asked(self) -> Scale:
         """The scale that the judge is asked to use."""
-        return Scale(self.labels[::2], self.values[::2]) if self.halves else self
+        if not self.halves:
+            return self
+        # The half labels are those between, such as 1.5 of 1, 1.5, 2.
+        return Scale(self.labels[::2], self.values[::2])
 
     @property
     def question(self) -> Question:
@@ -237,7 +241,8 @@ class Scale:
         if not mass > 0:
             raise ParseError("no probability on any label of the scale")
         pairs = zip(self.labels, self.values, strict=True)
-        return sum(weights.get(label, 0.0) * value for label, value in pairs) / mass
+        weighted_values = [weights.get(label, 0.0) * value for label, value in pairs]
+        return sum(weighted_values) / mass
 
 
 _USUAL_SCALE = Scale.integers(1, 5)
@@ -364,17 +369,19 @@ class Criterion:
         )
         halves = ("allow_half",) if self.scale.halves else ()
         # Empty parts are left out, so that a key without a value changes no digest.
-        more: dict[str, Any] = {
+        examples = tuple(astuple(example) for example in self.examples)
+        questions = tuple(astuple(question) for question in self.questions)
+        optional_parts: dict[str, Any] = {
             "question": self.question,
             "levels": self.levels,
-            "examples": tuple(astuple(example) for example in self.examples),
-            "questions": tuple(astuple(question) for question in self.questions),
+            "examples": examples,
+            "questions": questions,
             "questions_column": self.questions_column,
             "cite": self.cite,
             "each": self.ask == "each",
             "conversation": self.judged == "conversation",
         }
-        used_parts = [(name, value) for name, value in more.items() if value]
+        used_parts = [(name, value) for name, value in optional_parts.items() if value]
         return *parts, *halves, *used_parts
 
     @property
@@ -463,7 +470,9 @@ class Token:
     @property
     def lacks_alternatives(self) -> bool:
         """Whether no other token is listed, although this one has not all of the probability."""
-        return self.logprob < _NEARLY_CERTAIN and all(text == self.text for text, _ in self.top)
+        if self.logprob >= _NEARLY_CERTAIN:
+            return False
+        return all(text == self.text for text, _ in self.top)
 
 
 @dataclass(frozen=True, slots=True)
@@ -497,8 +506,8 @@ class Usage:
     reasoning_tokens: int = 0
     cache_write_tokens: int = 0
 
-    def __add__(self, other: Usage) -> Usage:
-        sums = [getattr(self, name) + getattr(other, name) for name in self.__slots__]
+    def __add__(self, added: Usage) -> Usage:
+        sums = [getattr(self, name) + getattr(added, name) for name in self.__slots__]
         return Usage(*sums)
 
 
@@ -525,7 +534,8 @@ class Response:
         It counted hidden tokens, or the server refused a temperature, or gave probabilities only
         without reasoning.
         """
-        return self.usage.reasoning_tokens > 0 or bool({"temperature", "reasoning"} & {*self.unmet})
+        refused = {"temperature", "reasoning"} & {*self.unmet}
+        return self.usage.reasoning_tokens > 0 or bool(refused)
 
     def to_json(self) -> str:
         """Return one line of JSON from which `from_json` makes an equal Response."""

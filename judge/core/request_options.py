@@ -81,7 +81,9 @@ _OWN_KEYS = {
 
 def hidden(name: str, value: Any) -> bool:
     """Return whether a value may be a secret: by its name, or because it looks like a key."""
-    return isinstance(value, str) and bool(_SECRET_NAME.search(name) or _SECRET_VALUE.match(value))
+    if not isinstance(value, str):
+        return False
+    return bool(_SECRET_NAME.search(name) or _SECRET_VALUE.match(value))
 
 
 def header_digest(name: str, value: str) -> str:
@@ -94,7 +96,8 @@ def header_digest(name: str, value: str) -> str:
         return value
     if hidden(name, value):
         return HIDDEN
-    return HIDDEN + hashlib.sha256(value.encode()).hexdigest()[:_DIGEST_LENGTH]
+    digest = hashlib.sha256(value.encode()).hexdigest()
+    return HIDDEN + digest[:_DIGEST_LENGTH]
 
 
 def public_headers(headers: Mapping[str, str]) -> dict[str, str]:
@@ -311,7 +314,8 @@ class Judge(ModelSettings):
     @model_serializer(mode="wrap")
     def only_own(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Leave out what is not set."""
-        return {name: value for name, value in handler(self).items() if value not in (None, {}, "")}
+        settings = handler(self).items()
+        return {name: value for name, value in settings if value not in (None, {}, "")}
 
 
 ALLOWED = "JUDGE_KEY_COMMANDS"

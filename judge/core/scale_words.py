@@ -40,4 +40,5 @@ def in_words(column: Column) -> bool:
 
 def is_numeric(labels: Iterable[str]) -> bool:
     """Return whether all labels are numbers, such as `−1`, `+2` and `0.5`."""
-    return all(label.lstrip("+-−").replace(".", "", 1).isdigit() for label in labels)
+    digits = [label.lstrip("+-−").replace(".", "", 1) for label in labels]
+    return all(map(str.isdigit, digits))

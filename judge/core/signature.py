@@ -33,7 +33,8 @@ class Signature:
 
     def __init__(self, name: str = "", *parts: str) -> None:
         # The name of a model may hold a bar. Its parts are those that the stored text would be read as.
-        first, *others = BAR.join([name, *parts]).split(BAR)
+        whole = BAR.join([name, *parts])
+        first, *others = whole.split(BAR)
         object.__setattr__(self, "name", first)
         object.__setattr__(self, "parts", tuple(others))
 
@@ -41,7 +42,8 @@ class Signature:
         return BAR.join([self.name, *self.parts])
 
     def __repr__(self) -> str:
-        arguments = ", ".join(map(repr, [self.name, *self.parts]))
+        parts = [self.name, *self.parts]
+        arguments = ", ".join(map(repr, parts))
         return f"Signature({arguments})"
 
     @classmethod
@@ -84,7 +86,8 @@ class Signature:
 
     def without(self, *keys: str) -> tuple[str, ...]:
         """Return the parts that have none of these keys."""
-        return tuple(part for part in self.parts if _setting(part)[0] not in keys)
+        remaining = [part for part in self.parts if _setting(part)[0] not in keys]
+        return tuple(remaining)
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:

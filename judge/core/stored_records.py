@@ -107,11 +107,13 @@ stored_fields: Callable[[type], dict[str, StoredField]] = cache(_stored_fields)
 def _stored_field(field: Field[Any], type_: Any, kind: Any) -> StoredField:
     plain = str if get_origin(kind) is Literal else kind
     is_plain = plain in _ARROW_TYPES
+    arrow_type = _ARROW_TYPES[plain] if is_plain else pa.string()
+    default = {} if field.name in _ADDED_LATER else field.default
     return StoredField(
         name=field.name,
-        type=_ARROW_TYPES[plain] if is_plain else pa.string(),
+        type=arrow_type,
         is_optional=type(None) in get_args(type_),
-        default={} if field.name in _ADDED_LATER else field.default,
+        default=default,
         adapter=None if is_plain else TypeAdapter(type_),
     )
 
