@@ -10,7 +10,6 @@ import hashlib
 import json
 import logging
 import re
-import unicodedata
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -24,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from judge.core.errors import ConfigError, MissingExtra
 from judge.core.format import first_names
+from judge.core.piece_spans import piece_spans
 
 if TYPE_CHECKING:
     import numpy as np
@@ -135,7 +135,8 @@ def resolve(model: str, *, who: str, role: str, cache: Path | None) -> ModelFile
     """
     path = Path(model).expanduser()
     if path.is_dir():
-        return from_folder(path, name=path.resolve().name, who=who, role=role, cache=cache)
+        name = path.resolve().name
+        return from_folder(path, name=name, who=who, role=role, cache=cache)
     folder = snapshot(model, f"{who}: {role} {model!r}", who=who)
     return from_folder(folder, name=model, who=who, role=role, cache=cache)
 
@@ -170,7 +171,8 @@ def missing_files(folder: Path) -> list[str]:
         parts = {str(part) for part in index["weight_map"].values()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return [*missing_names, _INDEX]
-    return missing_names + sorted(part for part in parts if not (folder / part).is_file())
+    missing_parts = [part for part in parts if not (folder / part).is_file()]
+    return missing_names + sorted(missing_parts)
 
 
 def snapshot(name: str, label: str, *, who: str) -> Path:
@@ -312,7 +314,8 @@ def load(
     network_class = getattr(transformers, head)
     try:
         with silenced():
-            network, loading_info = network_class.from_pretrained(str(files.folder), **load_options)
+            loaded = network_class.from_pretrained(str(files.folder), **load_options)
+            network, loading_info = loaded
     except (*_LOAD_ERRORS, damaged_file) as error:
         raise files.error(f"its network cannot be loaded: {first_line(error)}") from error
     tokenizer_size = len(tokenizer)
@@ -322,7 +325,8 @@ def load(
         sizes = f"its tokenizer has {tokenizer_size:,} tokens, its network {network_size:,}"
         raise files.error(f"{sizes}: get the tokenizer's files again")
     # transformers fills missing weights with random numbers.
-    missing_weights = sorted(name for name in loading_info["missing_keys"] if not spare(name))
+    missing_keys = loading_info["missing_keys"]
+    missing_weights = sorted(name for name in missing_keys if not spare(name))
     if missing_weights:
         raise files.error(f"its weights lack {missing_weights[0]}: get its files again")
     return tokenizer, network.eval()
@@ -375,7 +379,8 @@ class LoadedModel:
             for name, array in inputs.items():
                 tensors[name] = torch.from_numpy(array).to(self.device)
             output = self.network(**tensors)
-            return [getattr(output, name).float().cpu().numpy() for name in names]
+            tensors_of_output = [getattr(output, name) for name in names]
+            return [tensor.float().cpu().numpy() for tensor in tensors_of_output]
 
     def window_outputs(
         self, windows: Sequence[Sequence[Any]], tokens: int | None, *names: str
@@ -391,15 +396,18 @@ class LoadedModel:
             batch_windows = [all_windows[index] for index in batch]
             more = {}
             if "token_type_ids" in self.tokenizer.model_input_names:
-                more["token_type_ids"], _ = padded([w.type_ids for w in batch_windows], 0)
-            arrays = self.outputs([window.ids for window in batch_windows], *names, **more)
+                type_ids = [window.type_ids for window in batch_windows]
+                more["token_type_ids"], _ = padded(type_ids, 0)
+            ids = [window.ids for window in batch_windows]
+            arrays = self.outputs(ids, *names, **more)
             for row, index in enumerate(batch):
                 outputs_by_window[index] = [array[row].astype(float) for array in arrays]
         result = []
         start = 0
         for windows_of_pair in windows:
             end = start + len(windows_of_pair)
-            result.append([outputs_by_window[index] for index in range(start, end)])
+            indices = range(start, end)
+            result.append([outputs_by_window[index] for index in indices])
             start = end
         return result
 
@@ -575,7 +583,8 @@ class SlowPairTokenizer:
     ) -> Sequence[Window]:
         tokenizer = self._tokenizer
         ids = [self.ids(text) for text in texts]
-        spans = [piece_spans(text, self._pieces(text), tokenizer.unk_token) for text in texts]
+        unknown = tokenizer.unk_token
+        spans = [piece_spans(text, self._pieces(text), unknown) for text in texts]
         n_special = len(tokenizer.build_inputs_with_special_tokens([], []))
         n_other = len(ids[1 - long])
         room = max(1, size - n_special - n_other)
@@ -612,75 +621,9 @@ class SlowPairTokenizer:
             part = ids[sequence][cuts[sequence]]
             window.ids.extend(part)
             window.sequence_ids.extend([sequence] * len(part))
-            window.offsets.extend(spans[sequence][cuts[sequence]])
+            part_spans = spans[sequence][cuts[sequence]]
+            window.offsets.extend(part_spans)
         return window
-
-
-# Characters that a tokenizer drops between two pieces.
-_MOST_SKIPPED = 20
-# A character with the marks that NFKC composes with it: ｶﾞ, か with a combining mark, é as two
-# characters.
-_COMPOSED = re.compile(r"(?s:.)[\u0300-\u036f\u3099\u309a\uff9e\uff9f\u1160-\u11ff]*")
-
-
-class _PlainText:
-    """A text in the form of `_plain`, with the place in the text of each of its letters."""
-
-    def __init__(self, text: str) -> None:
-        letters: list[str] = []
-        self._origins: list[tuple[int, int]] = []
-        for match in _COMPOSED.finditer(text):
-            for letter in _plain(match.group()):
-                letters.append(letter)
-                self._origins.append(match.span())
-        self.letters = "".join(letters)
-        self._length = len(text)
-
-    def span(self, start: int, stop: int) -> tuple[int, int]:
-        """Return where these letters begin and end in the text; an empty span if there are none."""
-        if start < stop:
-            return self._origins[start][0], self._origins[stop - 1][1]
-        position = self._origins[start][0] if start < len(self._origins) else self._length
-        return position, position
-
-
-def piece_spans(text: str, pieces: Sequence[str], unknown: str | None) -> list[tuple[int, int]]:
-    """Return where pieces of a text begin and end in it, in order.
-
-    The span is empty if a piece does not occur there. Case, Unicode's form and white space may
-    differ. Marks of pieces are dropped: `##` at the beginning, `▁` for a space. `unknown` stands
-    for all text up to the next known piece.
-    """
-    plain_text = _PlainText(text)
-    letters = plain_text.letters
-    spans: list[tuple[int, int]] = []
-    unknown_pieces: list[int] = []
-    position = 0
-    for number, piece in enumerate(pieces):
-        spans.append(plain_text.span(position, position))
-        if piece == unknown:
-            unknown_pieces.append(number)
-            continue
-        plain_piece = _plain(piece.removeprefix("##") if len(piece) > 2 else piece)
-        # After an unknown piece the next one may begin anywhere.
-        end = len(letters) if unknown_pieces else position + _MOST_SKIPPED + len(plain_piece)
-        start = letters.find(plain_piece, position, end) if plain_piece else -1
-        if start < 0:
-            continue
-        for index in unknown_pieces:
-            spans[index] = plain_text.span(position, start)
-        unknown_pieces = []
-        position = start + len(plain_piece)
-        spans[-1] = plain_text.span(start, position)
-    for index in unknown_pieces:
-        spans[index] = plain_text.span(position, len(letters))
-    return spans
-
-
-def _plain(text: str) -> str:
-    """Return the letters of a text or piece in one form: NFKC, folded case, no white space."""
-    folded = unicodedata.normalize("NFKC", text.replace("▁", " ")).casefold()
-    return "".join(folded.split())
 
 
 MOST_UNKNOWN = 0.2
@@ -702,8 +645,9 @@ def padded(
     import numpy as np
 
     longest = max(len(row) for row in ids)
-    rows = np.full((len(ids), longest), pad, dtype=np.int64)
-    mask = np.zeros((len(ids), longest), dtype=np.int64)
+    shape = (len(ids), longest)
+    rows = np.full(shape, pad, dtype=np.int64)
+    mask = np.zeros(shape, dtype=np.int64)
     for index, row in enumerate(ids):
         rows[index, : len(row)] = row
         mask[index, : len(row)] = 1
@@ -716,11 +660,13 @@ def batches(lengths: Sequence[int], tokens: int, *, mixed: bool = False) -> list
     A longer text has a batch of its own. Unless `mixed`, the lengths in a batch differ by an eighth
     at most, so that little is computed for padding.
     """
-    order = sorted(range(len(lengths)), key=lambda index: -lengths[index])
+    positions = range(len(lengths))
+    order = sorted(positions, key=lambda index: -lengths[index])
     groups: list[list[int]] = []
     longest = 0
     for index in order:
-        similar = mixed or lengths[index] >= longest - longest // 8
+        shortest = longest - longest // 8
+        similar = mixed or lengths[index] >= shortest
         if groups and similar and (len(groups[-1]) + 1) * longest <= tokens:
             groups[-1].append(index)
         else:
@@ -772,8 +718,9 @@ def missing(package: str, who: str, extra: str | None = None) -> MissingExtra:
 
 def first_line(error: Exception) -> str:
     """Return the first line of another package's error message, shortened."""
-    lines = (line.strip() for line in str(error).splitlines() if line.strip())
-    return next(lines, type(error).__name__)[:300].rstrip(":")
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    first = lines[0] if lines else type(error).__name__
+    return first[:300].rstrip(":")
 
 
 @contextmanager

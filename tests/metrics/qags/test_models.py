@@ -15,6 +15,7 @@ import pytest
 import judge.metrics.qags as metric
 from judge.core import huggingface
 from judge.core.errors import ConfigError, MissingExtra
+from judge.core.piece_spans import piece_spans
 from judge.metrics.base import MetricContext, ModelQuestion
 from judge.metrics.qags import Qags, models
 from judge.metrics.qags.models import TEMPLATE, ExtractiveReader, Generator
@@ -689,7 +690,7 @@ def test_windows_of_a_slow_tokenizer_hold_every_piece_in_order(japanese: str) ->
     ],
 )  # fmt: skip
 def test_pieces_are_found_in_their_text(text: str, pieces: list[str], expected: list[str]) -> None:
-    spans = huggingface.piece_spans(text, pieces, "[UNK]")
+    spans = piece_spans(text, pieces, "[UNK]")
     assert [text[start:stop] for start, stop in spans] == expected
 
 
