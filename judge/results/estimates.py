@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from judge.core.records import Estimate, whole
 from judge.stats.calibration import Calibrated
 from judge.stats.checklists import Checklist
-from judge.stats.correlation import Matrix
+from judge.stats.correlation_matrix import Matrix
 from judge.stats.human_agreement import Rated, Row
 from judge.stats.pairwise import Ranking, Standing
 from judge.stats.pairwise_agreement import PreferenceAgreement

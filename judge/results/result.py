@@ -49,7 +49,7 @@ from judge.stats.analyze import Overall, analyze, overall, pass_columns, pass_ta
 from judge.stats.bootstrap import Bootstrap, item_means
 from judge.stats.calibration import Calibrated
 from judge.stats.checklists import Checklist, checklists
-from judge.stats.correlation import Matrix
+from judge.stats.correlation_matrix import Matrix
 from judge.stats.human_agreement import Rated
 from judge.stats.pairwise import Ranking
 from judge.stats.pairwise_agreement import PreferenceAgreement, preference_agreement

@@ -22,7 +22,7 @@ from judge.report.views.drivers import drivers_blocks
 from judge.report.views.matrices import correlation_blocks, difference_blocks
 from judge.report.views.ranking import win_rate_matrix
 from judge.results.result import Result
-from judge.stats.correlation import Matrix
+from judge.stats.correlation_matrix import Matrix
 from judge.stats.ranks import Rank
 from judge.stats.score_drivers import Driver, Drivers
 from judge.stats.system_differences import Comparison, Difference

@@ -13,7 +13,8 @@ from judge.core.records import Column, Provenance, Sample, Score
 from judge.core.signature import Signature
 from judge.stats.bootstrap import Bootstrap
 from judge.stats.coefficients import COEFFICIENTS, LEVELS
-from judge.stats.correlation import MOST, CorrelationWithRatings, Matrix, matrices
+from judge.stats.correlation import CorrelationWithRatings
+from judge.stats.correlation_matrix import MOST, Matrix, matrices
 from judge.table import Table
 
 MADE = Provenance("single")

@@ -19,7 +19,8 @@ from judge.report.views.columns import (
 )
 from judge.results.result import Result
 from judge.stats.coefficients import LEVELS, Level
-from judge.stats.correlation import OVER, UNITS, Matrix
+from judge.stats.correlation import OVER, UNITS
+from judge.stats.correlation_matrix import Matrix
 from judge.stats.power import ALPHA
 from judge.stats.system_differences import Comparison
 

@@ -14,7 +14,7 @@ from judge.results.result import Result
 from judge.stats.analyze import Overall, Splits, panel_splits
 from judge.stats.calibration import Calibrated
 from judge.stats.checklists import Checklist
-from judge.stats.correlation import Matrix
+from judge.stats.correlation_matrix import Matrix
 from judge.stats.pairwise import Standing
 from judge.stats.pairwise_agreement import PreferenceAgreement
 from judge.stats.score_drivers import Drivers

@@ -1,0 +1,280 @@
+"""Correlate all columns of a run with each other, at the three levels of `judge.stats.correlation`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations_with_replacement, product
+from math import isnan
+
+import numpy as np
+
+from judge.core.records import Column
+from judge.stats.bootstrap import (
+    DEFAULT,
+    Bools,
+    Bootstrap,
+    Floats,
+    Ints,
+)
+from judge.stats.coefficients import (
+    COEFFICIENTS,
+    LEVELS,
+    Coefficient,
+    Key,
+    Level,
+    average,
+    between,
+    coefficients,
+    rounded,
+)
+from judge.stats.correlation import (
+    INTERVAL_ITEMS,
+    METHOD_WITHIN_ITEMS,
+    NAMES,
+    OVER,
+    mean_over_items,
+    too_few_for_level,
+)
+from judge.table import Table
+
+MOST = 24
+"""The most columns of a matrix."""
+_MATRIX_EXACT = 200  # with more texts, Spearman over all is not ranked in every resample
+_MAX_TAU_SYSTEMS = 64  # for tau-b within items and between systems: k (k − 1) / 2 signs per row
+
+Cells = tuple[tuple[float | None, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """A coefficient between all pairs of columns at a level (see `judge.stats.correlation`).
+
+    Rows and columns of `values`, `low`, `high` and `n` are in the order of `names`; None without a
+    value or interval. The diagonal is 1 if the column varies, without an interval. `n` counts the
+    items (document), texts (item) or systems (system) of a value; on the diagonal those with a
+    value. `note` explains what was left out.
+    """
+
+    level: Level
+    coefficient: Coefficient
+    names: tuple[str, ...]
+    values: Cells
+    low: Cells
+    high: Cells
+    n: tuple[tuple[int, ...], ...]
+    method: str = ""
+    note: str = ""
+
+
+def matrices(table: Table, bootstrap: Bootstrap = DEFAULT) -> tuple[Matrix, ...]:
+    """Return the matrices of all columns with values of single texts.
+
+    There is one for Spearman, tau-b and Pearson at each level. Criteria come first (a panel's mean,
+    then its judges); at most 24 columns are used. A pair uses the texts with both values. Intervals
+    are as in `CorrelationWithRatings`, from the same resamples for all pairs. Over all texts tau-b
+    and, for more than 200, Spearman are linear in the draws (`pooled`). Return none for fewer than
+    two columns and for comparisons.
+    """
+    if table.has_pairs:
+        return ()
+    scored = [column for column in table.columns if _has_values_of_texts(table, column)]
+    scored.sort(key=_order_in_matrix)
+    names = tuple(column.name for column in scored[:MOST])
+    if len(names) < 2:
+        return ()
+    note = ""
+    if len(scored) > MOST:
+        note = f"the first {MOST} of {len(scored)} columns, criteria before metrics"
+    values = np.stack([_values_in_matrix(table, column_name) for column_name in names])
+    groups = _pairs_on_same_texts(~np.isnan(values))
+    keys = product(LEVELS, COEFFICIENTS)
+    return tuple(_matrix(names, values, groups, key, bootstrap, note=note) for key in keys)
+
+
+def _has_values_of_texts(table: Table, column: Column) -> bool:
+    """Return whether any text has a value; corpus columns have values of systems only."""
+    if column.name in table.corpus_columns:
+        return False
+    return bool(table.column_scores(column.name))
+
+
+def _values_in_matrix(table: Table, column_name: str) -> Floats:
+    """Return the values of a column, items × systems."""
+    return rounded(table.matrix(column_name).T)
+
+
+def _order_in_matrix(column: Column) -> int:
+    """Return 0 for a criterion or a panel, 1 for a judge of a panel, 2 for a metric."""
+    if column.kind != "criterion":
+        return 2
+    return 1 if column.judge else 0
+
+
+_PairsOfColumns = list[tuple[int, int]]
+
+
+def _pairs_on_same_texts(present: Bools) -> list[_PairsOfColumns]:
+    """Group all pairs of columns by the texts that have both; a group shares its resamples.
+
+    `present` is True for cells (columns × items × systems) with a value.
+    """
+    groups: dict[bytes, _PairsOfColumns] = {}
+    for first, second in combinations_with_replacement(range(len(present)), 2):
+        both = present[first] & present[second]
+        texts = np.packbits(both).tobytes()
+        groups.setdefault(texts, []).append((first, second))
+    return list(groups.values())
+
+
+def _matrix(
+    names: tuple[str, ...],
+    values: Floats,
+    groups: Sequence[_PairsOfColumns],
+    key: Key,
+    bootstrap: Bootstrap,
+    *,
+    note: str,
+) -> Matrix:
+    """Return the coefficients of all pairs of columns at one level."""
+    level, coefficient = key
+    cells = _cells(values, groups, key, bootstrap)
+    has_value = ~np.isnan(values)
+    known: Bools = np.asarray(has_value.any(axis=0))
+    empty = _reason_empty(known, level, coefficient)
+    diagonal = np.diagonal(cells.values)
+    constant = [
+        column_name for column_name, value in zip(names, diagonal, strict=True) if np.isnan(value)
+    ]
+    notes = [note]
+    if empty:
+        notes.append(empty)
+    elif constant:
+        in_items = " in each item" if level == "within-items" else ""
+        notes.append(f"all values are equal{in_items}: {', '.join(constant)}")
+    interval = METHOD_WITHIN_ITEMS if level == "within-items" else str(bootstrap)
+    n = tuple(tuple(row) for row in cells.n.tolist())
+    all_notes = "; ".join(part for part in notes if part)
+    return Matrix(
+        level,
+        coefficient,
+        names,
+        values=_none_for_nan(cells.values),
+        low=_none_for_nan(cells.low),
+        high=_none_for_nan(cells.high),
+        n=n,
+        method=f"{NAMES[coefficient]} {OVER[level]}; {interval}",
+        note=all_notes,
+    )
+
+
+def _none_for_nan(cells: Floats) -> Cells:
+    return tuple(_row_without_nan(row) for row in cells.tolist())
+
+
+def _row_without_nan(row: Sequence[float]) -> tuple[float | None, ...]:
+    return tuple(None if isnan(value) else value for value in row)
+
+
+@dataclass(frozen=True, slots=True)
+class _CellsOfColumns:
+    """Values with both ends of their interval (NaN if unknown) and n, columns × columns."""
+
+    values: Floats
+    low: Floats
+    high: Floats
+    n: Ints
+
+    @classmethod
+    def empty(cls, n_columns: int) -> _CellsOfColumns:
+        """Return cells without values."""
+        shape = (n_columns, n_columns)
+        values = np.full(shape, np.nan)
+        n = np.zeros(shape, dtype=np.intp)
+        return cls(values, low=values.copy(), high=values.copy(), n=n)
+
+
+def _cells(
+    values: Floats, groups: Sequence[_PairsOfColumns], key: Key, bootstrap: Bootstrap
+) -> _CellsOfColumns:
+    """Return the coefficients of all pairs of columns."""
+    cells = _CellsOfColumns.empty(len(values))
+    for pairs in groups:
+        # All pairs of a group have the same texts, so the first stands for all.
+        first_pair = values[list(pairs[0])]
+        known: Bools = np.asarray(~np.isnan(first_pair).any(axis=0))
+        if _reason_empty(known, *key):
+            continue
+        used, positions = np.unique(pairs, return_inverse=True)
+        columns = np.where(known, values[used], np.nan)
+        within_group = positions.reshape(-1, 2)
+        # A column with itself has no interval.
+        differ = [index for index, (first, second) in enumerate(pairs) if first != second]
+        if key[0] == "within-items":
+            group = _within_items_of_group(columns, within_group, key[1], differ, bootstrap)
+        else:
+            group = _over_texts_of_group(columns, within_group, key, differ, bootstrap)
+        first, second = np.array(pairs).T
+        for rows, others in ((first, second), (second, first)):
+            cells.values[rows, others] = group.values
+            cells.low[rows, others] = group.low
+            cells.high[rows, others] = group.high
+            cells.n[rows, others] = group.n
+    return cells
+
+
+@dataclass(frozen=True, slots=True)
+class _CellsOfPairs:
+    """The same for pairs of columns on the same texts; `n` may be one for all."""
+
+    values: Floats
+    low: Floats
+    high: Floats
+    n: Ints
+
+
+def _within_items_of_group(
+    columns: Floats,
+    pairs: Ints,
+    coefficient: Coefficient,
+    differ: Sequence[int],
+    bootstrap: Bootstrap,
+) -> _CellsOfPairs:
+    """Return means over items of the coefficients of pairs of columns within items."""
+    first, second = pairs.T
+    by_item = between(columns, coefficient)[:, first, second]
+    low = np.full(len(pairs), np.nan)
+    high = np.full(len(pairs), np.nan)
+    for index in differ:
+        estimate = mean_over_items("", by_item[:, index], "", bootstrap.confidence)
+        if estimate is not None and estimate.low is not None and estimate.high is not None:
+            low[index] = estimate.low
+            high[index] = estimate.high
+    n = (~np.isnan(by_item)).sum(axis=0)
+    return _CellsOfPairs(average(by_item), low, high, n)
+
+
+def _over_texts_of_group(
+    columns: Floats, pairs: Ints, key: Key, differ: Sequence[int], bootstrap: Bootstrap
+) -> _CellsOfPairs:
+    """Return the coefficients of pairs of columns over all texts or between systems."""
+    level, coefficient = key
+    known = ~np.isnan(columns[0])
+    statistic = coefficients(columns, pairs.tolist(), level, coefficient, _MATRIX_EXACT)
+    observed, drawn = bootstrap.observed_and_resampled(statistic, len(known))
+    low = np.full(len(pairs), np.nan)
+    high = np.full(len(pairs), np.nan)
+    n_items = int(known.any(axis=1).sum())
+    if level == "all-texts" and n_items >= INTERVAL_ITEMS[level]:
+        ends = bootstrap.interval(drawn[:, differ], n_items)
+        low[differ], high[differ] = ends
+    n = known.sum() if level == "all-texts" else known.any(axis=0).sum()
+    return _CellsOfPairs(observed, low, high, np.asarray(n))
+
+
+def _reason_empty(known: Bools, level: Level, coefficient: Coefficient) -> str:
+    """Return why a matrix is empty, from which texts have values; nothing if it is not."""
+    n_systems = known.any(axis=0).sum()
+    if level != "all-texts" and coefficient == "kendall" and n_systems > _MAX_TAU_SYSTEMS:
+        return f"tau-b of more than {_MAX_TAU_SYSTEMS} systems is not computed"
+    return too_few_for_level(known, level)
