@@ -70,7 +70,10 @@ def cache_location(folder: Path | None) -> Path:
 
 
 def open_cache(
-    location: Path | Literal[False] | None, notes: list[str] | None = None, *, make: bool = True
+    location: Path | Literal[False] | None,
+    notes: list[str] | None = None,
+    *,
+    make: bool = True,
 ) -> Cache:
     """Open the cache of a run; later warnings are appended to `notes`. Raises StorageError.
 

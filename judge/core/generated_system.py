@@ -92,7 +92,9 @@ Systems = Annotated[
 
 
 def resolve_systems(
-    systems: Mapping[str, Any], folder: Path, resolve_model: Callable[[Any, Path], Any]
+    systems: Mapping[str, Any],
+    folder: Path,
+    resolve_model: Callable[[Any, Path], Any],
 ) -> dict[str, Any]:
     """Make the paths of systems in a file relative to its folder.
 

@@ -365,7 +365,10 @@ class LoadedModel:
         return SlowPairTokenizer(self.tokenizer)
 
     def outputs(
-        self, ids: Sequence[Sequence[int]], *names: str, **more: npt.NDArray[np.int64]
+        self,
+        ids: Sequence[Sequence[int]],
+        *names: str,
+        **more: npt.NDArray[np.int64],
     ) -> list[Any]:
         """Return outputs of the network, such as `logits`, as arrays for texts read together.
 
@@ -383,7 +386,10 @@ class LoadedModel:
             return [tensor.float().cpu().numpy() for tensor in tensors_of_output]
 
     def window_outputs(
-        self, windows: Sequence[Sequence[Any]], tokens: int | None, *names: str
+        self,
+        windows: Sequence[Sequence[Any]],
+        tokens: int | None,
+        *names: str,
     ) -> list[list[list[npt.NDArray[np.float64]]]]:
         """Return these outputs for each window of each pair of texts (`PairTokenizer`).
 
@@ -520,7 +526,12 @@ class PairTokenizer(Protocol):
         """Return the token ids of one text, without special tokens."""
 
     def windows(
-        self, texts: tuple[str, str], long: int, *, size: int, overlap: int
+        self,
+        texts: tuple[str, str],
+        long: int,
+        *,
+        size: int,
+        overlap: int,
     ) -> Sequence[Window]:
         """Return a pair whose text of index `long` is read in overlapping windows.
 
@@ -542,7 +553,12 @@ class FastPairTokenizer:
         return list(self._tokenizer.encode(text, add_special_tokens=False).ids)
 
     def windows(
-        self, texts: tuple[str, str], long: int, *, size: int, overlap: int
+        self,
+        texts: tuple[str, str],
+        long: int,
+        *,
+        size: int,
+        overlap: int,
     ) -> Sequence[Window]:
         strategy = "only_second" if long else "only_first"
         self._tokenizer.enable_truncation(size, stride=overlap, strategy=strategy)
@@ -579,7 +595,12 @@ class SlowPairTokenizer:
         return list(self._tokenizer.convert_tokens_to_ids(self._pieces(text)))
 
     def windows(
-        self, texts: tuple[str, str], long: int, *, size: int, overlap: int
+        self,
+        texts: tuple[str, str],
+        long: int,
+        *,
+        size: int,
+        overlap: int,
     ) -> Sequence[Window]:
         tokenizer = self._tokenizer
         ids = [self.ids(text) for text in texts]
@@ -639,7 +660,8 @@ def unknown_share(ids: Sequence[int], unknown: int) -> float:
 
 
 def padded(
-    ids: Sequence[Sequence[int]], pad: int
+    ids: Sequence[Sequence[int]],
+    pad: int,
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Return token ids and attention mask, both of shape (texts, longest text)."""
     import numpy as np

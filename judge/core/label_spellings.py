@@ -269,7 +269,9 @@ def spelled_out(scale: Scale) -> LabelIndex:
 
 
 def _with_extra(
-    index: LabelIndex, words: Mapping[str, str], extra_words: Mapping[str, str]
+    index: LabelIndex,
+    words: Mapping[str, str],
+    extra_words: Mapping[str, str],
 ) -> dict[str, str]:
     """Return words with further ones; a label is never another label's word."""
     merged = dict(words)

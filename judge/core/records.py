@@ -571,7 +571,10 @@ def _choice_json(choice: Choice) -> list[Any]:
 
 
 def _choice(
-    text: str, finish_reason: str, tokens: list[Any] | None, shares: list[Any] | None = None
+    text: str,
+    finish_reason: str,
+    tokens: list[Any] | None,
+    shares: list[Any] | None = None,
 ) -> Choice:
     parsed_tokens = None
     if tokens is not None:

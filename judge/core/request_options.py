@@ -266,7 +266,9 @@ class TokenPrice(BaseModel):
 
     input: float = Field(ge=0, allow_inf_nan=False, description="Dollars per million tokens read.")
     output: float = Field(
-        ge=0, allow_inf_nan=False, description="Dollars per million tokens written."
+        ge=0,
+        allow_inf_nan=False,
+        description="Dollars per million tokens written.",
     )
 
 
@@ -281,24 +283,33 @@ class ModelSettings(BaseModel):
     base_url: str | None = Field(default=None, description="Address of its server.")
     key_env: Variable | None = Field(default=None, description="Environment variable with its key.")
     key_command: KeyCommand | None = Field(
-        default=None, description="Command that prints its key.", repr=False
+        default=None,
+        description="Command that prints its key.",
+        repr=False,
     )
     headers: Headers = Field(default={}, description="HTTP headers of its requests.", repr=False)
     system_message: str | None = Field(
         default=None, description="System message, sent before the prompt."
     )
     reasoning_effort: str | None = Field(
-        default=None, pattern=r"^[\w-]*$", description="How long it reasons first."
+        default=None,
+        pattern=r"^[\w-]*$",
+        description="How long it reasons first.",
     )
     extra_body: ExtraBody = Field(default={}, description="Further keys of its requests.")
     temperature: float | None = Field(default=None, ge=0, le=2, description="Sampling temperature.")
     rpm: int | None = Field(default=None, ge=1, description="Requests per minute.")
     tpm: int | None = Field(default=None, ge=1, description="Tokens per minute.")
     max_concurrency: int | None = Field(
-        default=None, ge=1, le=10_000, description="Requests in flight."
+        default=None,
+        ge=1,
+        le=10_000,
+        description="Requests in flight.",
     )
     timeout: float | None = Field(
-        default=None, gt=0, description="Longest wait for a reply, in seconds."
+        default=None,
+        gt=0,
+        description="Longest wait for a reply, in seconds.",
     )
     price: TokenPrice | None = Field(
         default=None, description="Dollars per million tokens, for the budget and costs."

@@ -145,7 +145,9 @@ def to_row(*records: object) -> dict[str, Any]:
 
 
 def from_columns(
-    record: type[R], columns: Mapping[str, Sequence[Any]], **parts: Iterable[Any]
+    record: type[R],
+    columns: Mapping[str, Sequence[Any]],
+    **parts: Iterable[Any],
 ) -> Iterator[R]:
     """Yield the records of a file's columns; `parts` are the values of fields that are records.
 

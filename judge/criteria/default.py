@@ -155,7 +155,11 @@ def _why_no_summaries(rows: Sequence[Sample], ratio: float | None) -> str:
 
 
 def _choices(
-    rows: Sequence[Sample], *, pairwise: bool, metrics: bool, rated: Collection[str]
+    rows: Sequence[Sample],
+    *,
+    pairwise: bool,
+    metrics: bool,
+    rated: Collection[str],
 ) -> str:
     """Return the ways to name criteria, with the option or the argument that the reader writes.
 
@@ -180,7 +184,9 @@ def _choices(
 
 
 def _builtin_choices(
-    rows: Sequence[Sample], fitting: Sequence[Criterion], rated: Collection[str]
+    rows: Sequence[Sample],
+    fitting: Sequence[Criterion],
+    rated: Collection[str],
 ) -> Iterator[str]:
     """Yield the option with the built-in criteria that fit the texts, for each task they may be of.
 

@@ -22,7 +22,10 @@ from judge.data import rows
 
 
 def read_examples(
-    label: str, text: str, examples: list[Any] | str, scale: Scale
+    label: str,
+    text: str,
+    examples: list[Any] | str,
+    scale: Scale,
 ) -> tuple[Example, ...]:
     """Return the examples that the header of a criterion's text has.
 

@@ -274,7 +274,10 @@ class Header(BaseModel):
     )
     reply: ReplyKind = Field("score", description="Content of a reply, and its order.")
     weight: float = Field(
-        1.0, gt=0, allow_inf_nan=False, description="Weight in the overall score."
+        1.0,
+        gt=0,
+        allow_inf_nan=False,
+        description="Weight in the overall score.",
     )
     version: int = Field(1, ge=1, description="Raise it when scores are no longer comparable.")
     steps: list[str] = Field(
@@ -468,7 +471,9 @@ def read_header(label: str, text: str) -> Header:
 
 
 def make_header(
-    label: str, keys: Mapping[str, Any], lines: Mapping[str, int] | None = None
+    label: str,
+    keys: Mapping[str, Any],
+    lines: Mapping[str, int] | None = None,
 ) -> Header:
     """Return the header with these keys.
 

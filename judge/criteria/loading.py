@@ -154,7 +154,9 @@ def _check_inputs(criterion: Criterion, samples: Sequence[Sample]) -> None:
 
 
 def _missing_variable(
-    criterion: Criterion, name: str, samples: Sequence[Sample]
+    criterion: Criterion,
+    name: str,
+    samples: Sequence[Sample],
 ) -> CriterionError | DataError:
     """Return the error of a variable that no sample has."""
     present: set[str] = set()
@@ -301,7 +303,9 @@ def _load_text(text: str, name: str, language: str) -> Criterion:
 
 
 def _load_entry(
-    name_or_path: str | Path | Mapping[str, Any], language: str, pairwise: bool | None
+    name_or_path: str | Path | Mapping[str, Any],
+    language: str,
+    pairwise: bool | None,
 ) -> Criterion:
     """Return the criterion of a name, a file, a sentence or keys."""
     entry = validate_name(name_or_path)
@@ -404,7 +408,12 @@ def of_file_text(path: Path, text: str, language: str, *, pairwise: bool = False
     lines_added = 1 if is_yaml(path) else 0
     template = as_template(path, text)
     return _make_criterion(
-        template, name_of_file(path), str(path), language, lines_added, pairwise=pairwise
+        template,
+        name_of_file(path),
+        str(path),
+        language,
+        lines_added,
+        pairwise=pairwise,
     )
 
 
@@ -642,7 +651,9 @@ def finalize(criterion: Criterion, *, pairwise: bool = False) -> Criterion:
         raise CriterionError(f"{criterion.name}: a Criterion has a question, or a template")
     header = make_header(path, _keys_of_criterion(criterion))
     template = criterion.template or question_template(
-        header.show or None, checklist=criterion.is_checklist, pairwise=compares
+        header.show or None,
+        checklist=criterion.is_checklist,
+        pairwise=compares,
     )
     located_examples = ((path, example) for example in criterion.examples)
     result = replace(

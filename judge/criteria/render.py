@@ -172,7 +172,11 @@ class Renderer:
             raise MissingInput(missing_message(self._criterion, sample, lacking[0]))
 
     def _check_shared_inputs(
-        self, variables: Mapping[str, Any], sample: Sample, opponent: Sample, subject: str
+        self,
+        variables: Mapping[str, Any],
+        sample: Sample,
+        opponent: Sample,
+        subject: str,
     ) -> None:
         """Raise UnequalInput if a comparison reads something that differs between its two texts."""
         for name in sorted(self._criterion.needs - variables.keys()):
@@ -302,7 +306,9 @@ def _fill(parts: Sequence[str], texts: Mapping[str, Any]) -> str:
 
 
 def template_variables(
-    sample: Sample, this: CriterionView | None = None, opponent: Sample | None = None
+    sample: Sample,
+    this: CriterionView | None = None,
+    opponent: Sample | None = None,
 ) -> dict[str, Any]:
     """Return the variables that a template sees: everything that the sample has and is not empty.
 
@@ -446,7 +452,9 @@ def render_repair_question(criterion: Criterion) -> str:
 
 
 def render_drafting_prompt(
-    criterion: Criterion, templates: Mapping[str, str], **more: Any
+    criterion: Criterion,
+    templates: Mapping[str, str],
+    **more: Any,
 ) -> Prompt:
     """Return the prompt for a draft, from the templates of `criteria.drafting`.
 

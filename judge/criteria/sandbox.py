@@ -148,7 +148,9 @@ class Sandbox(ImmutableSandboxedEnvironment):
     intercepted_binops = frozenset({"*", "**", "%"})
 
     def __init__(
-        self, loader: BaseLoader | None = None, undefined: type[Undefined] = StrictUndefined
+        self,
+        loader: BaseLoader | None = None,
+        undefined: type[Undefined] = StrictUndefined,
     ) -> None:
         super().__init__(
             loader=loader,

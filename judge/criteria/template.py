@@ -59,7 +59,10 @@ _KEYS_OF_ONE_TEXT = {
 
 
 def question_template(
-    show: Sequence[str] | None = None, *, checklist: bool = False, pairwise: bool = False
+    show: Sequence[str] | None = None,
+    *,
+    checklist: bool = False,
+    pairwise: bool = False,
 ) -> str:
     """Return the template of a criterion that is only a question or a checklist.
 

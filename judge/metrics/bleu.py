@@ -320,7 +320,11 @@ class Bleu(Parts, ReferenceMetric):
         for column_name, part in self.columns().items():
             high = 1.0 if part == "bp" else None
             result = self.compare(
-                samples, partial(prepare, part), self.signed_options, name=column_name, high=high
+                samples,
+                partial(prepare, part),
+                self.signed_options,
+                name=column_name,
+                high=high,
             )
             results.append(result)
         columns = tuple(result.columns[0] for result in results)

@@ -209,7 +209,10 @@ class _Matches(NamedTuple):
 
 
 def _matches(
-    texts: Sequence[Sequence[str]], group: Ints, rank: Ints, max_order: int
+    texts: Sequence[Sequence[str]],
+    group: Ints,
+    rank: Ints,
+    max_order: int,
 ) -> Iterator[_Matches]:
     """Yield the matches of each order. Texts are compared within their `group`; see `_Stack`."""
     import numpy as np

@@ -93,7 +93,10 @@ def signed_words(tokenizers: Iterable[str]) -> tuple[str, str]:
 
 
 def tokenizer_note(
-    metric: str, tokenizer: str | None, strings: Iterable[str], option: str = "tokenizer"
+    metric: str,
+    tokenizer: str | None,
+    strings: Iterable[str],
+    option: str = "tokenizer",
 ) -> Note:
     """Count the texts that a tokenizer by white space leaves in one piece.
 
@@ -201,7 +204,9 @@ def by_system(samples: Sequence[Sample]) -> dict[str, list[Sample]]:
 
 
 def by_references(
-    samples: Sequence[Sample], name: str, prepare: Callable[[tuple[str, ...]], Rate]
+    samples: Sequence[Sample],
+    name: str,
+    prepare: Callable[[tuple[str, ...]], Rate],
 ) -> tuple[Score | Failure, ...]:
     """Return a row per sample for a column that compares outputs with their references.
 
@@ -278,7 +283,8 @@ def as_samples(
 
 
 def paired(
-    outputs: Sequence[str], targets: Sequence[str | Sequence[str]]
+    outputs: Sequence[str],
+    targets: Sequence[str | Sequence[str]],
 ) -> list[tuple[str, tuple[str, ...]]]:
     """Return each output with its reference or references.
 
@@ -337,7 +343,8 @@ Parameters = ParamSpec("Parameters")
 
 
 def list_function(
-    metric: Callable[Parameters, Metric], doc: str
+    metric: Callable[Parameters, Metric],
+    doc: str,
 ) -> Callable[Concatenate[Sequence[str], Sequence[str | Sequence[str]], Parameters], Values]:
     """Return the function of a one-column metric for lists of texts, with this docstring.
 

@@ -149,7 +149,10 @@ score = list_function(
 
 
 def _align(
-    words: list[str], reference: list[str], stems: bool, synonyms: bool
+    words: list[str],
+    reference: list[str],
+    stems: bool,
+    synonyms: bool,
 ) -> list[tuple[int, int]]:
     """Return sorted pairs of positions in output and reference, each position at most once."""
     # Every stage removes the words that it matches.
@@ -166,7 +169,9 @@ def _align(
 
 
 def _match_stage(
-    output_words: dict[int, str], reference_words: dict[int, str], forms: Stage
+    output_words: dict[int, str],
+    reference_words: dict[int, str],
+    forms: Stage,
 ) -> list[tuple[int, int]]:
     """Remove matching words from both sides and return their positions.
 

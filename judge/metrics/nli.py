@@ -59,7 +59,12 @@ class Nli(BaseMetric):
         files = locate(self.model or "", who=self.name, cache=self.context.cache)
         progress = self.context.progress
         return CrossEncoder(
-            files, self.label, self.window, self.device, self.batch_tokens, progress
+            files,
+            self.label,
+            self.window,
+            self.device,
+            self.batch_tokens,
+            progress,
         )
 
     def check(self, samples: Sequence[Sample]) -> None:

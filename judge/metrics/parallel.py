@@ -58,7 +58,8 @@ def score_in_parallel(
 
 @contextmanager
 def worker_pool(
-    metrics: Sequence[Metric], workers: int
+    metrics: Sequence[Metric],
+    workers: int,
 ) -> Iterator[Callable[[Iterable[Sequence[Sample]]], Iterator[list[MetricResult]]]]:
     """Yield a function from parts to every metric's results, run by `workers` processes.
 
@@ -79,7 +80,10 @@ def worker_pool(
 
     # Spawn instead of fork, because the caller has threads.
     pool = ProcessPoolExecutor(
-        workers, get_context("spawn"), initializer=_start_worker, initargs=(metrics,)
+        workers,
+        get_context("spawn"),
+        initializer=_start_worker,
+        initargs=(metrics,),
     )
 
     def in_order(parts: Iterable[Sequence[Sample]]) -> Iterator[list[MetricResult]]:

@@ -401,7 +401,10 @@ class Measure:
 
 
 def measured(
-    samples: Sequence[Sample], *, tokenizer: str | None = None, used: set[str] | None = None
+    samples: Sequence[Sample],
+    *,
+    tokenizer: str | None = None,
+    used: set[str] | None = None,
 ) -> list[Features]:
     """Return the features of every sample's output, in order.
 

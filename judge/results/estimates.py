@@ -92,7 +92,8 @@ class Statistics(Protocol):
 
 
 def estimate_rows(
-    result: Statistics, preferences: Sequence[PreferenceAgreement] = ()
+    result: Statistics,
+    preferences: Sequence[PreferenceAgreement] = (),
 ) -> Iterator[EstimateRow]:
     """Yield all numbers of a result: means first, then differences, agreement, and what explains
     the scores.

@@ -84,7 +84,10 @@ class _Spans:
     seconds: float
 
     def of_text(
-        self, key: tuple[str, str], rows: Sequence[Score | Failure], extra: Mapping[str, Any]
+        self,
+        key: tuple[str, str],
+        rows: Sequence[Score | Failure],
+        extra: Mapping[str, Any],
     ) -> dict[str, Any]:
         """Return the span of a text with these values and failures."""
         item, system = key

@@ -45,7 +45,9 @@ def messages_of(prompt: Prompt, system_message: str) -> tuple[PromptMessage, ...
 
 
 def prompts_of(
-    result: Result, sample: Sample, rows: Sequence[Score | Failure]
+    result: Result,
+    sample: Sample,
+    rows: Sequence[Score | Failure],
 ) -> tuple[TextPrompt, ...]:
     """Render what the judges were asked about a text. `rows` are its scores and failures.
 

@@ -315,7 +315,8 @@ def _adapter() -> TypeAdapter[Criterion]:
 
 
 def _estimate(
-    name: str, record: Correlated | Agreed | BaselineDifference | JudgeDifference | Lead
+    name: str,
+    record: Correlated | Agreed | BaselineDifference | JudgeDifference | Lead,
 ) -> Estimate:
     estimate = Estimate(name, record.value, record.low, record.high, record.n, record.method)
     if isinstance(record, JudgeDifference):

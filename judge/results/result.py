@@ -627,7 +627,9 @@ def _check_same_run(
 
 
 def _keys_of_frame_rows(
-    frame: Any, systems: tuple[str, ...], result: Result
+    frame: Any,
+    systems: tuple[str, ...],
+    result: Result,
 ) -> list[list[tuple[str, str]] | None]:
     """Return the item and system of each text of a row, None for a row that the run left out.
 

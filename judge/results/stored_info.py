@@ -72,7 +72,10 @@ def read_info(folder: Path) -> RunInfo:
 
 
 def refused_run(
-    path: Path, stored: Mapping[str, Any], error: ValidationError, within: str = ""
+    path: Path,
+    stored: Mapping[str, Any],
+    error: ValidationError,
+    within: str = "",
 ) -> StorageError:
     """Return the error of a run.json that pydantic refused: OtherFormat if a newer judge wrote it.
 
@@ -111,7 +114,10 @@ def check_square(matrices: Iterable[Any]) -> None:
 def _parse(text: bytes) -> Any:
     """Return the content of a JSON file. Raises ValueError, also for numbers that no run writes."""
     return json.loads(
-        text, parse_constant=_refuse, parse_float=_finite, parse_int=_integer_of_few_digits
+        text,
+        parse_constant=_refuse,
+        parse_float=_finite,
+        parse_int=_integer_of_few_digits,
     )
 
 

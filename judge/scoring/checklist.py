@@ -73,7 +73,9 @@ class _OpenChecklist:
 
 
 def collect(
-    judged: Iterable[tuple[Criterion, Sample]], suffix: str, emit: Callable[[Row], None]
+    judged: Iterable[tuple[Criterion, Sample]],
+    suffix: str,
+    emit: Callable[[Row], None],
 ) -> Callable[[Row], None]:
     """Return a function that takes rows and emits one row per checklist and text.
 
@@ -166,7 +168,9 @@ def _answer(question: ChecklistQuestion, row: Row) -> ChecklistAnswer:
 
 
 def _failure(
-    row: Row, questions: Sequence[ChecklistQuestion], unanswered: Sequence[tuple[int, Failure]]
+    row: Row,
+    questions: Sequence[ChecklistQuestion],
+    unanswered: Sequence[tuple[int, Failure]],
 ) -> Failure:
     """Return the failure of the text of `row`, given the numbers and rows without an answer."""
     error = UNANSWERED

@@ -46,7 +46,10 @@ class ScoreDistribution:
 
 
 def from_logprobs(
-    tokens: Sequence[Token], start: int, label: str | None, scale: Scale
+    tokens: Sequence[Token],
+    start: int,
+    label: str | None,
+    scale: Scale,
 ) -> ScoreDistribution:
     """Return the distribution over the scale at the position of a reply's score.
 
@@ -153,7 +156,12 @@ def _distribution(tally: _Tally, scale: Scale) -> ScoreDistribution:
 
 
 def _bound(
-    value: float, mass: float, doubts: Sequence[_Doubt], scale: Scale, *, sign: int
+    value: float,
+    mass: float,
+    doubts: Sequence[_Doubt],
+    scale: Scale,
+    *,
+    sign: int,
 ) -> float:
     """Return the lowest value that the doubts allow if `sign` is 1, the highest if it is -1.
 

@@ -107,16 +107,29 @@ class Grammar:
         shortest_label = min(map(len, self.spellings.labels), default=0)
         has_words = not self.spellings.numbers and not self.is_pair and shortest_label > 1
         return _prose_patterns(
-            self.plain_score, self.title, self.prose_spellings, self.is_pair, has_words
+            self.plain_score,
+            self.title,
+            self.prose_spellings,
+            self.is_pair,
+            has_words,
         )
 
 
 @lru_cache(maxsize=1_024)
 def _prose_patterns(
-    score: str, title: str, spellings: LabelIndex, is_pair: bool, has_words: bool
+    score: str,
+    title: str,
+    spellings: LabelIndex,
+    is_pair: bool,
+    has_words: bool,
 ) -> prose.Patterns:
     return prose.compile_patterns(
-        score, MARK, title, spellings, is_pair=is_pair, has_words=has_words
+        score,
+        MARK,
+        title,
+        spellings,
+        is_pair=is_pair,
+        has_words=has_words,
     )
 
 

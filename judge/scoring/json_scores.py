@@ -75,7 +75,8 @@ def score_in_object(
 
 
 def _reason_in(
-    members: Sequence[json_reply.Member], quotes: Sequence[json_reply.Member]
+    members: Sequence[json_reply.Member],
+    quotes: Sequence[json_reply.Member],
 ) -> str | None:
     """Return the reason that an object gives beside its score.
 
@@ -113,7 +114,12 @@ def _truth_label(member: json_reply.Member, grammar: Grammar) -> str | None:
 
 
 def score_in_objects(
-    text: str, start: int, grammar: Grammar, judged: str, *, lone: bool
+    text: str,
+    start: int,
+    grammar: Grammar,
+    judged: str,
+    *,
+    lone: bool,
 ) -> ParsedScore | None:
     """Return the score of the JSON objects in a reply, None if none has a key for a score.
 
@@ -152,7 +158,11 @@ def score_in_objects(
 
 
 def _check_no_other_score(
-    text: str, text_before: str, source: json_reply.JsonObject, score: ParsedScore, grammar: Grammar
+    text: str,
+    text_before: str,
+    source: json_reply.JsonObject,
+    score: ParsedScore,
+    grammar: Grammar,
 ) -> None:
     """Raise ParseError if the text before the object, or after it, may give another score."""
     for candidate in prose.candidates(fold(text_before[-_REASON:]), grammar.prose):
@@ -179,7 +189,11 @@ def is_whole_reply(text: str, start: int, json_object: json_reply.JsonObject) ->
 
 
 def _check_own(
-    text: str, lead_start: int, json_object: json_reply.JsonObject, end: int, judged: str
+    text: str,
+    lead_start: int,
+    json_object: json_reply.JsonObject,
+    end: int,
+    judged: str,
 ) -> None:
     """Raise ParseError if an object may be a quotation, or is quoted, or is part of a sentence.
 
@@ -206,7 +220,9 @@ def _letters(text: str) -> str:
 
 
 def spans(
-    text: str, names: Collection[str], judged: str | None
+    text: str,
+    names: Collection[str],
+    judged: str | None,
 ) -> tuple[dict[str, tuple[int, int]], Reading]:
     """Return the spans of the values of these keys in a reply that is one JSON object.
 
@@ -236,7 +252,8 @@ def spans(
 
 
 def _member_spans(
-    json_object: json_reply.JsonObject, names: Collection[str]
+    json_object: json_reply.JsonObject,
+    names: Collection[str],
 ) -> dict[str, tuple[int, int]]:
     """Return the spans of the values of these keys, of those that the object has once."""
     times = Counter(member.key for member in json_object.members)

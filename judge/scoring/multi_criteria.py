@@ -119,7 +119,9 @@ def _prompts_of_parts(prompt: Prompt, scales: Mapping[str, Scale]) -> dict[str, 
 
 @lru_cache(maxsize=256)
 def split_reply(
-    choice: Choice, names: tuple[str, ...], judged: str | None = None
+    choice: Choice,
+    names: tuple[str, ...],
+    judged: str | None = None,
 ) -> tuple[Choice, ...]:
     """Split a reply to several questions into one per question: its value as written, its tokens.
 
@@ -154,7 +156,9 @@ def split_reply(
 
 
 def _split_tokens(
-    tokens: Sequence[Token] | None, names: tuple[str, ...], judged: str | None
+    tokens: Sequence[Token] | None,
+    names: tuple[str, ...],
+    judged: str | None,
 ) -> dict[str, tuple[Token, ...]] | None:
     """Return the tokens of each value of a reply, by its key; None without token probabilities.
 

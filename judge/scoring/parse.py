@@ -186,7 +186,13 @@ def find(
 
 
 def _find_beside_quotes(
-    text: str, start: int, reply: ReplyKind, grammar: Grammar, judged: str | None, *, strict: bool
+    text: str,
+    start: int,
+    reply: ReplyKind,
+    grammar: Grammar,
+    judged: str | None,
+    *,
+    strict: bool,
 ) -> ParsedScore:
     """Return the score of a reply with lines `Quote: …`, which are replaced by spaces.
 
@@ -217,7 +223,13 @@ def _find_beside_quotes(
 
 
 def _find(
-    text: str, start: int, reply: ReplyKind, grammar: Grammar, judged: str | None, *, strict: bool
+    text: str,
+    start: int,
+    reply: ReplyKind,
+    grammar: Grammar,
+    judged: str | None,
+    *,
+    strict: bool,
 ) -> ParsedScore:
     """Return the score of a reply. The part before `start` is thinking. Raises ParseError."""
     is_object = OBJECT.match(text, start) is not None
@@ -289,7 +301,11 @@ def _score_of_object(text: str, opening: int, reply: ReplyKind, grammar: Grammar
     if not CLOSED.match(text, json_object.end):
         raise ParseError("something follows the JSON object", text)
     score = score_in_object(
-        text, json_object.members, grammar, lone=reply == "score", tolerant=False
+        text,
+        json_object.members,
+        grammar,
+        lone=reply == "score",
+        tolerant=False,
     )
     if score is None:
         raise ParseError(NO_KEY, text)
@@ -343,7 +359,13 @@ def _first_ending(folded: FoldedText, grammar: Grammar, *, skip: int) -> re.Matc
 
 
 def _score_in_prose(
-    text: str, start: int, grammar: Grammar, judged: str, *, error: NotInForm, reply: ReplyKind
+    text: str,
+    start: int,
+    grammar: Grammar,
+    judged: str,
+    *,
+    error: NotInForm,
+    reply: ReplyKind,
 ) -> ParsedScore:
     """Return the score of a reply that is not in the requested form. Raises ParseError."""
     if len(text) - start > prose.LONGEST:
@@ -353,7 +375,10 @@ def _score_in_prose(
     words_may_open = reply != "reason_then_score"
     try:
         candidate = prose.find_score(
-            folded.text, grammar.prose, judged, words_may_open=words_may_open
+            folded.text,
+            grammar.prose,
+            judged,
+            words_may_open=words_may_open,
         )
     except prose.NoScore:
         raise error from None

@@ -55,11 +55,20 @@ class Repair(Question):
     trouble: ParseError
 
     def score(
-        self, strategy: Strategy, answers: Sequence[Answer], notes: Sequence[str], judged: str
+        self,
+        strategy: Strategy,
+        answers: Sequence[Answer],
+        notes: Sequence[str],
+        judged: str,
     ) -> tuple[float, Provenance]:
         """Return the value of the answers, and its provenance. Raises like `score_reply`."""
         value, provenance = score_reply(
-            strategy, answers, self.criterion, self.settings, notes, judged=judged
+            strategy,
+            answers,
+            self.criterion,
+            self.settings,
+            notes,
+            judged=judged,
         )
         return value, self.provenance(answers, provenance)
 
@@ -102,7 +111,11 @@ class DrawRepair(Repair):
     questions: Mapping[str, tuple[Message, ...]] = field(default_factory=dict)
 
     def requests(
-        self, strategy: Strategy, model: str, endpoint: str, prefix: tuple[str, int]
+        self,
+        strategy: Strategy,
+        model: str,
+        endpoint: str,
+        prefix: tuple[str, int],
     ) -> tuple[Request, ...]:
         """Return a request for each question."""
         all_requests: list[Request] = []
@@ -120,7 +133,11 @@ class DrawRepair(Repair):
         return tuple(all_requests)
 
     def score(
-        self, strategy: Strategy, answers: Sequence[Answer], notes: Sequence[str], judged: str
+        self,
+        strategy: Strategy,
+        answers: Sequence[Answer],
+        notes: Sequence[str],
+        judged: str,
     ) -> tuple[float, Provenance]:
         """Return the mean over all draws, including those that were asked again."""
         repaired_by_text = self._repaired_scores(answers, judged)

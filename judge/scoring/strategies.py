@@ -104,7 +104,11 @@ class SamplingOptions:
     draws_if_reasoning: int | None = None
 
     def request(
-        self, model: str, messages: Iterable[Message], params: Mapping[str, Any], **fields: Any
+        self,
+        model: str,
+        messages: Iterable[Message],
+        params: Mapping[str, Any],
+        **fields: Any,
     ) -> Request:
         """Return a request with the system message and the further parameters."""
         all_messages = list(messages)
@@ -202,7 +206,12 @@ def requests(
     draws = settings.draws if strategy == "samples" else 1
     return tuple(
         settings.request(
-            model, prompt.messages, params, draw=draw, endpoint=endpoint, prefix=prefix
+            model,
+            prompt.messages,
+            params,
+            draw=draw,
+            endpoint=endpoint,
+            prefix=prefix,
         )
         for draw in range(draws)
     )
@@ -224,7 +233,10 @@ def _decision_params(prompt: Prompt, criterion: Criterion) -> dict[str, Any]:
 
 
 def _chat_params(
-    prompt: Prompt, criterion: Criterion, strategy: Strategy, settings: SamplingOptions
+    prompt: Prompt,
+    criterion: Criterion,
+    strategy: Strategy,
+    settings: SamplingOptions,
 ) -> dict[str, Any]:
     temperature = settings.temperature
     if temperature is None:
@@ -287,7 +299,11 @@ class Question:
     strategies: tuple[Strategy, ...]
 
     def requests(
-        self, strategy: Strategy, model: str, endpoint: str, prefix: tuple[str, int]
+        self,
+        strategy: Strategy,
+        model: str,
+        endpoint: str,
+        prefix: tuple[str, int],
     ) -> tuple[Request, ...]:
         """Return the requests of a strategy."""
         return requests(
@@ -316,7 +332,11 @@ class Question:
         return parts
 
     def score(
-        self, strategy: Strategy, answers: Sequence[Answer], notes: Sequence[str], judged: str
+        self,
+        strategy: Strategy,
+        answers: Sequence[Answer],
+        notes: Sequence[str],
+        judged: str,
     ) -> tuple[float, Provenance]:
         """Return the value of the answers, and its provenance. Raises like `score_reply`."""
         return score_reply(strategy, answers, self.criterion, self.settings, notes, judged=judged)
@@ -360,7 +380,12 @@ def score_reply(
     if strategy == "samples":
         scores, trouble = read_draws(choices, read_score)
         return average_draws(
-            choices, scores, criterion, requested=len(answers), notes=notes, trouble=trouble
+            choices,
+            scores,
+            criterion,
+            requested=len(answers),
+            notes=notes,
+            trouble=trouble,
         )
     if strategy == "logprobs":
         if "logprobs" in replies[0].unmet and choice.tokens is None:
@@ -383,7 +408,11 @@ def score_reply(
 
 
 def read(
-    choice: Choice, criterion: Criterion, judged: str | None, *, strict: bool = False
+    choice: Choice,
+    criterion: Criterion,
+    judged: str | None,
+    *,
+    strict: bool = False,
 ) -> ParsedScore:
     """Return the score of a reply on a criterion. Raises ParseError."""
     return parse.read(
@@ -430,7 +459,10 @@ def _find_position(choice: Choice, read_score: ReadScore) -> _Position:
 
 
 def _score_by_logprobs(
-    choice: Choice, criterion: Criterion, min_mass: float, read_score: ReadScore
+    choice: Choice,
+    criterion: Criterion,
+    min_mass: float,
+    read_score: ReadScore,
 ) -> tuple[float, Provenance]:
     """Return the mean over the token probabilities at the score's position."""
     position = _find_position(choice, read_score)
@@ -469,7 +501,10 @@ def _score_by_logprobs(
 
 
 def _weigh(
-    choice: Choice, tokens: Sequence[Token], position: _Position, criterion: Criterion
+    choice: Choice,
+    tokens: Sequence[Token],
+    position: _Position,
+    criterion: Criterion,
 ) -> expectation.ScoreDistribution:
     """Return the distribution over the scale at a position of the tokens."""
     # Half points that the prompt does not offer count only if the judge wrote one.
@@ -478,7 +513,9 @@ def _weigh(
         scale = scale.asked
     if _lists_the_chosen_token_alone(tokens, position.start):
         raise UnusableReply(
-            "the server lists at most 1 probability for a token", choice.text, lasting=True
+            "the server lists at most 1 probability for a token",
+            choice.text,
+            lasting=True,
         )
     return expectation.from_logprobs(tokens, position.start, position.label, scale)
 
@@ -515,7 +552,8 @@ def _check_bounds(weights: expectation.ScoreDistribution, scale: Scale, raw: str
 
 
 def read_draws(
-    choices: Sequence[Choice], read_score: ReadScore
+    choices: Sequence[Choice],
+    read_score: ReadScore,
 ) -> tuple[list[ParsedScore | None], ParseError | None]:
     """Return the score of each reply, None for one without a score, and the first error."""
     score_by_reply: dict[tuple[str, str], ParsedScore | None] = {}
@@ -583,7 +621,9 @@ def average_draws(
 
 
 def _lost_by_label(
-    choices: Sequence[Choice], scores: Sequence[ParsedScore | None], criterion: Criterion
+    choices: Sequence[Choice],
+    scores: Sequence[ParsedScore | None],
+    criterion: Criterion,
 ) -> str:
     """Return why the draws that count are a selection by their label, "" if they are not.
 
@@ -613,7 +653,9 @@ def _lost_by_label(
 
 
 def _score_by_probabilities(
-    choice: Choice, criterion: Criterion, min_mass: float
+    choice: Choice,
+    criterion: Criterion,
+    min_mass: float,
 ) -> tuple[float, Provenance]:
     """Return the mean over the probabilities that a decision endpoint gives."""
     if choice.shares is None:
@@ -624,7 +666,9 @@ def _score_by_probabilities(
 
 
 def _provenance(
-    method: Strategy, weights: expectation.ScoreDistribution, **reply: Any
+    method: Strategy,
+    weights: expectation.ScoreDistribution,
+    **reply: Any,
 ) -> Provenance:
     return Provenance(
         method,

@@ -41,7 +41,12 @@ _MEMBER = re.compile(r'(?:\s*```\w*)?[\s{]*"[^"]*"\s*:\s*"?')
 
 
 def score_alone(
-    text: str, start: int, end: int, grammar: Grammar, *, quoted: bool = True
+    text: str,
+    start: int,
+    end: int,
+    grammar: Grammar,
+    *,
+    quoted: bool = True,
 ) -> ParsedScore:
     """Return the score in `text[start:end]`, which must hold nothing else; it may be `quoted`.
 
@@ -78,7 +83,10 @@ def score_alone(
 
 
 def score_of_match(
-    match: re.Match[str], grammar: Grammar, text: str, folded: FoldedText
+    match: re.Match[str],
+    grammar: Grammar,
+    text: str,
+    folded: FoldedText,
 ) -> ParsedScore:
     """Return the score of a match in the folded text. Raises ParseError like `label_of_match`."""
     start = folded.starts[match.start("value")]
@@ -89,7 +97,11 @@ def score_of_match(
 
 
 def label_of_match(
-    match: re.Match[str], spellings: LabelIndex, span: tuple[int, int], text: str, expected: str
+    match: re.Match[str],
+    spellings: LabelIndex,
+    span: tuple[int, int],
+    text: str,
+    expected: str,
 ) -> str:
     """Return the label of a match, whose value is at `span` of the text.
 

@@ -128,7 +128,9 @@ class Agreement:
 
 
 def agree(
-    votes: Floats, measures: Sequence[Measure] = MEASURES, bootstrap: Bootstrap = DEFAULT
+    votes: Floats,
+    measures: Sequence[Measure] = MEASURES,
+    bootstrap: Bootstrap = DEFAULT,
 ) -> Agreement:
     """Measure how well raters agree. An estimate's `n` counts its texts.
 
@@ -204,7 +206,11 @@ With 1 the interval held its level in 88–92% of some cells, without in 21–90
 
 
 def _estimate(
-    measure: Measure, votes: Floats, sizes: tuple[int, int], method: str, bootstrap: Bootstrap
+    measure: Measure,
+    votes: Floats,
+    sizes: tuple[int, int],
+    method: str,
+    bootstrap: Bootstrap,
 ) -> Estimate | None:
     """Return a measure of the used votes with its interval, or None if it is undefined.
 

@@ -78,7 +78,10 @@ def check_epsilon(epsilon: float) -> float:
 
 
 def alt_test(
-    judge: Floats, votes: Floats, names: Sequence[str], epsilon: float = EPSILON
+    judge: Floats,
+    votes: Floats,
+    names: Sequence[str],
+    epsilon: float = EPSILON,
 ) -> AltTest:
     """Test a judge's values (items × systems) against raters' votes (raters × items × systems).
 
@@ -138,7 +141,11 @@ def _reason_without_test(votes: Floats, tested: int) -> str:
 
 
 def _left_out(
-    judge: Floats, votes: Floats, position: int, rater_name: str, epsilon: float
+    judge: Floats,
+    votes: Floats,
+    position: int,
+    rater_name: str,
+    epsilon: float,
 ) -> LeftOut | None:
     """Compare the judge with a rater by the distance from the others; None without shared texts."""
     own_votes = votes[position]

@@ -413,7 +413,9 @@ def analyze(
 
 
 def _calibrated_columns(
-    table: Table, weighted: WeightedScores | None, against: str
+    table: Table,
+    weighted: WeightedScores | None,
+    against: str,
 ) -> tuple[Calibrated, ...]:
     """Return the overall score, if there is one, and the criteria on people's scale."""
     criteria = calibrate(table, against)

@@ -100,7 +100,14 @@ def mean_estimate(
         cubes = float((deviations**3).sum())
         third_cumulant = cubes * n / ((n - 1) * (n - 2))
     ends = mean_interval(
-        mean, variance, n, low, high, third=third_cumulant, confidence=confidence, fewest=fewest
+        mean,
+        variance,
+        n,
+        low,
+        high,
+        third=third_cumulant,
+        confidence=confidence,
+        fewest=fewest,
     )
     return Estimate("mean", mean, ends.low, ends.high, n, ends.method)
 
@@ -267,7 +274,12 @@ class Bootstrap:
         return Resampled(float(value), drawn, used)
 
     def estimate(
-        self, name: str, resampled: Resampled, n: int, method: str, fewest: int = MIN_INTERVAL_ITEMS
+        self,
+        name: str,
+        resampled: Resampled,
+        n: int,
+        method: str,
+        fewest: int = MIN_INTERVAL_ITEMS,
     ) -> Estimate | None:
         """Return the estimate, with an interval from `fewest` items on; None if undefined."""
         if np.isnan(resampled.value):

@@ -11,7 +11,12 @@ _MAX_DRAWN = 1_000_000  # weights in memory, at most 8 MB
 
 
 def chance_beyond(
-    values: Floats, limit: float, end: float, *, n_resamples: int = N_RESAMPLES, seed: int = 0
+    values: Floats,
+    limit: float,
+    end: float,
+    *,
+    n_resamples: int = N_RESAMPLES,
+    seed: int = 0,
 ) -> float:
     """Return the share (0–1) of resamples whose mean is beyond `limit`.
 

@@ -100,7 +100,10 @@ def edges(column: Column) -> tuple[float, ...]:
 
 
 def calibration(
-    values: Floats, ratings: Floats, edges: Sequence[float], bootstrap: Bootstrap = DEFAULT
+    values: Floats,
+    ratings: Floats,
+    edges: Sequence[float],
+    bootstrap: Bootstrap = DEFAULT,
 ) -> Calibration | None:
     """Compare a judge's values with people's mean ratings on the same scale.
 
@@ -280,7 +283,10 @@ def _are_other_verdicts(table: Table, column: Column) -> bool:
 
 
 def calibrate_overall(
-    table: Table, overall: Table, weights: Mapping[str, float], against: str = ""
+    table: Table,
+    overall: Table,
+    weights: Mapping[str, float],
+    against: str = "",
 ) -> Calibrated | None:
     """Return the overall score on people's scale: `overall` has its values, `table` the criteria.
 
@@ -424,7 +430,11 @@ def _part(values: Floats, free: int) -> _Part:
 
 
 def _estimate_of_parts(
-    name: str, value: float, parts: Sequence[_Part], n: int, method: str
+    name: str,
+    value: float,
+    parts: Sequence[_Part],
+    n: int,
+    method: str,
 ) -> Estimate:
     """Return an estimate whose error is the sum of independent parts."""
     variance = sum(part.variance for part in parts)

@@ -164,7 +164,11 @@ _Products = Callable[[int, int], Floats]
 
 
 def pooled(
-    columns: Floats, pairs: Sequence[Sequence[int]], coefficient: Coefficient, *, exact: int
+    columns: Floats,
+    pairs: Sequence[Sequence[int]],
+    coefficient: Coefficient,
+    *,
+    exact: int,
 ) -> Statistic:
     """Return the coefficients of pairs of columns over all texts.
 
@@ -202,7 +206,10 @@ def pooled(
 
 
 def _linear(
-    terms: Callable[[int, int], _Terms], pairs: Sequence[Sequence[int]], item: Ints, n_items: int
+    terms: Callable[[int, int], _Terms],
+    pairs: Sequence[Sequence[int]],
+    item: Ints,
+    n_items: int,
 ) -> Statistic:
     """Return coefficients that are linear in how often each item is drawn (see `pooled`)."""
     observed: list[float] = []
@@ -541,7 +548,12 @@ def _denominator(value: float) -> int:
 
 
 def of_pair(
-    x: Floats, y: Floats, level: Level, coefficient: Coefficient, *, exact: int = EXACT
+    x: Floats,
+    y: Floats,
+    level: Level,
+    coefficient: Coefficient,
+    *,
+    exact: int = EXACT,
 ) -> Statistic:
     """Return the coefficient of two columns on the texts of both.
 

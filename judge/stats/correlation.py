@@ -193,7 +193,12 @@ class CorrelationWithRatings:
         resampled = first.resampled - second.resampled
         drawn = Resampled(first.value - second.value, resampled, first.items)
         estimate = _resampled_estimate(
-            "difference", drawn, n, method, level=level, bootstrap=bootstrap
+            "difference",
+            drawn,
+            n,
+            method,
+            level=level,
+            bootstrap=bootstrap,
         )
         if estimate is None:
             return None
@@ -237,7 +242,10 @@ class CorrelationWithRatings:
 
 
 def _with_williams_test(
-    estimate: Estimate, first: float, second: float, r_between: float
+    estimate: Estimate,
+    first: float,
+    second: float,
+    r_between: float,
 ) -> Estimate:
     """Return the estimate with the p of Williams' test, unchanged if that is undefined."""
     n = estimate.n
@@ -471,7 +479,10 @@ def minus_one_rater(values: Floats, votes: Floats, bootstrap: Bootstrap) -> Esti
 
 
 def _correlation(
-    pairs: Sequence[Pair], drawn: Callable[[Key], Resampled], subject: str, bootstrap: Bootstrap
+    pairs: Sequence[Pair],
+    drawn: Callable[[Key], Resampled],
+    subject: str,
+    bootstrap: Bootstrap,
 ) -> Correlation:
     """Average the coefficients of these pairs of sides at every level; `drawn` resamples them."""
     lacking: dict[Level, str] = {}
@@ -490,12 +501,20 @@ def _correlation(
         if level == "within-items":
             by_item = average([within(*pair, coefficient) for pair in pairs])
             estimate = mean_over_items(
-                coefficient, by_item, method + left_out, bootstrap.confidence
+                coefficient,
+                by_item,
+                method + left_out,
+                bootstrap.confidence,
             )
         else:
             resampled = drawn((level, coefficient))
             estimate = _resampled_estimate(
-                coefficient, resampled, sizes[level], method, level=level, bootstrap=bootstrap
+                coefficient,
+                resampled,
+                sizes[level],
+                method,
+                level=level,
+                bootstrap=bootstrap,
             )
         if estimate is not None:
             estimates[level, coefficient] = estimate
@@ -519,7 +538,13 @@ def _items_left_out(pairs: Sequence[Pair], n_used: int) -> str:
 
 
 def _resampled_estimate(
-    name: str, drawn: Resampled, n: int, method: str, *, level: Level, bootstrap: Bootstrap
+    name: str,
+    drawn: Resampled,
+    n: int,
+    method: str,
+    *,
+    level: Level,
+    bootstrap: Bootstrap,
 ) -> Estimate | None:
     """Return a bootstrap estimate over texts; None if it is undefined.
 

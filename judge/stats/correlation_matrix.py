@@ -195,7 +195,10 @@ class _CellsOfColumns:
 
 
 def _cells(
-    values: Floats, groups: Sequence[_PairsOfColumns], key: Key, bootstrap: Bootstrap
+    values: Floats,
+    groups: Sequence[_PairsOfColumns],
+    key: Key,
+    bootstrap: Bootstrap,
 ) -> _CellsOfColumns:
     """Return the coefficients of all pairs of columns."""
     cells = _CellsOfColumns.empty(len(values))
@@ -255,7 +258,11 @@ def _within_items_of_group(
 
 
 def _over_texts_of_group(
-    columns: Floats, pairs: Ints, key: Key, differ: Sequence[int], bootstrap: Bootstrap
+    columns: Floats,
+    pairs: Ints,
+    key: Key,
+    differ: Sequence[int],
+    bootstrap: Bootstrap,
 ) -> _CellsOfPairs:
     """Return the coefficients of pairs of columns over all texts or between systems."""
     level, coefficient = key

@@ -271,7 +271,9 @@ def _raters(
 
 
 def _ratings_by(
-    rater: str, samples: Sequence[Sample], criterion: str
+    rater: str,
+    samples: Sequence[Sample],
+    criterion: str,
 ) -> dict[tuple[str, str], float | None]:
     """Return one rater's ratings by text."""
     ratings: dict[tuple[str, str], float | None] = {}

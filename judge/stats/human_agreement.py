@@ -198,7 +198,9 @@ def did_you_mean(ratings: Iterable[str], criteria: Collection[str]) -> str:
 
 
 def unknown_criteria(
-    ratings: Iterable[str], criteria: Sequence[str], sheet: str | PathLike[str] | None = None
+    ratings: Iterable[str],
+    criteria: Sequence[str],
+    sheet: str | PathLike[str] | None = None,
 ) -> str:
     """Return a message if no criterion is called like one of the ratings.
 
@@ -223,7 +225,10 @@ _ROUGE = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeLsum": "ROUGE-Lsum"}
 
 
 def baselines_without_judge(
-    table: Table, samples: Sequence[Sample], *, measure: bool
+    table: Table,
+    samples: Sequence[Sample],
+    *,
+    measure: bool,
 ) -> list[RatedColumn]:
     """Return scores from elsewhere, the length in words, and ROUGE with references.
 
@@ -270,7 +275,8 @@ def _reversed(column: RatedColumn) -> RatedColumn:
 
 
 def _same_direction(
-    baselines: Sequence[RatedColumn], judges: Sequence[RatedColumn]
+    baselines: Sequence[RatedColumn],
+    judges: Sequence[RatedColumn],
 ) -> list[RatedColumn]:
     """Return the baselines with the better end of the criterion that the judges scored.
 
@@ -511,7 +517,10 @@ def _behind_the_best(
                 continue
             n_compared = len(correlations) - 1
             difference = against.difference(
-                values_by_name[best], values, level, n_intervals=n_compared
+                values_by_name[best],
+                values,
+                level,
+                n_intervals=n_compared,
             )
             if difference is not None:
                 behind[column_name, level] = difference
@@ -558,7 +567,10 @@ def _holm_of_williams(compared: Sequence[Versus]) -> list[Versus]:
 
 
 def _failed(
-    column: RatedColumn, texts: Sequence[Sample], values: Floats, ratings: Floats
+    column: RatedColumn,
+    texts: Sequence[Sample],
+    values: Floats,
+    ratings: Floats,
 ) -> FailedJudgments | None:
     """Compare people's ratings of the failed and of the scored texts."""
     failures = matrix(texts, dict.fromkeys(column.failed, 0.0))
@@ -577,7 +589,11 @@ def _failed(
     n_judged = int(judged.sum())
     failed_ratings = float(ratings[missing].mean())
     return FailedJudgments(
-        n=n_failed, of=n_judged, ratings=failed_ratings, scored_ratings=scored_ratings, p=p
+        n=n_failed,
+        of=n_judged,
+        ratings=failed_ratings,
+        scored_ratings=scored_ratings,
+        p=p,
     )
 
 
@@ -666,7 +682,10 @@ def _compared(
 
 
 def _with_passes(
-    judge: RatedColumn, row: Row, texts: Sequence[Sample], bootstrap: Bootstrap
+    judge: RatedColumn,
+    row: Row,
+    texts: Sequence[Sample],
+    bootstrap: Bootstrap,
 ) -> Row:
     """Add which texts pass by the judge and by people, if its column has `pass_at`."""
     column = judge.scale
@@ -680,7 +699,10 @@ def _with_passes(
 
 
 def _agreement(
-    values: Floats, ratings: Floats, points: Sequence[float], bootstrap: Bootstrap
+    values: Floats,
+    ratings: Floats,
+    points: Sequence[float],
+    bootstrap: Bootstrap,
 ) -> Agreement:
     """Return alpha of a judge and people's mean, and kappa if the scale has labels (`points`)."""
     both = np.stack([values, ratings])

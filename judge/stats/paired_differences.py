@@ -120,7 +120,11 @@ ALL_EQUAL = "all differences equal: no interval"
 
 
 def mean_differences(
-    values: Floats, *, confidence: float = 0.95, n_resamples: int = 10_000, seed: int = 0
+    values: Floats,
+    *,
+    confidence: float = 0.95,
+    n_resamples: int = 10_000,
+    seed: int = 0,
 ) -> list[Estimate | None]:
     """Return the mean of each row of paired differences; None for an empty row.
 
@@ -220,7 +224,10 @@ def partly_scored(values: Floats) -> set[int]:
 
 
 def pairs(
-    order: Sequence[int], against: int | None = None, *, partly: Collection[int] = ()
+    order: Sequence[int],
+    against: int | None = None,
+    *,
+    partly: Collection[int] = (),
 ) -> list[Pair]:
     """Return all pairs, the better system first.
 

@@ -260,7 +260,10 @@ class _Side(NamedTuple):
         """Return the pair from the opponent's side."""
         complement = 1 - self.p
         return self._replace(
-            system=self.opponent, opponent=self.system, p=complement, longer=-self.longer
+            system=self.opponent,
+            opponent=self.system,
+            p=complement,
+            longer=-self.longer,
         )
 
 
@@ -314,7 +317,13 @@ def rankings(
 
 
 def _ranking(
-    column: str, sides: _Sides, systems: tuple[str, ...], *, failed: int, against: str, seed: int
+    column: str,
+    sides: _Sides,
+    systems: tuple[str, ...],
+    *,
+    failed: int,
+    against: str,
+    seed: int,
 ) -> Ranking:
     """Rank the systems of one column."""
     number = sides.between(np.ones(len(sides.p)))
@@ -365,7 +374,12 @@ def _ranking(
 
 
 def _standings(
-    sides: _Sides, column: str, strengths: _Strengths, *, against: str, seed: int
+    sides: _Sides,
+    column: str,
+    strengths: _Strengths,
+    *,
+    against: str,
+    seed: int,
 ) -> list[Standing]:
     """Return the systems' results in the order of the data."""
     p_values = _p_values_against(sides, against)
@@ -407,7 +421,8 @@ def _quotients(sums: Floats, number: Floats) -> tuple[tuple[float | None, ...], 
 
 
 def _names_by_group(
-    standings: Sequence[Standing], groups: Mapping[str, int]
+    standings: Sequence[Standing],
+    groups: Mapping[str, int],
 ) -> tuple[tuple[str, ...], ...]:
     """Return the systems of each group, in the order of the standings."""
     groups_in_order = sorted(set(groups.values()))
@@ -447,7 +462,9 @@ Answers = list[Score | None]
 
 
 def complete_pairs(
-    rows: Iterable[Score | Failure], systems: Sequence[str], orders: Orders
+    rows: Iterable[Score | Failure],
+    systems: Sequence[str],
+    orders: Orders,
 ) -> tuple[dict[tuple[str, str, str], Answers], int]:
     """Return the answers about each pair, and the number of incomplete pairs.
 

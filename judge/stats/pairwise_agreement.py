@@ -70,7 +70,12 @@ class PreferenceAgreement:
 
 
 def preference_agreement(
-    table: Table, stated: Sequence[PairRating], model: str, *, orders: Orders, bootstrap: Bootstrap
+    table: Table,
+    stated: Sequence[PairRating],
+    model: str,
+    *,
+    orders: Orders,
+    bootstrap: Bootstrap,
 ) -> tuple[PreferenceAgreement, ...]:
     """Compare a ranking's preferences with people's.
 
@@ -97,7 +102,12 @@ def preference_agreement(
             no_majority = _pairs_without_majority(preferences, judged)
         criterion = judge.criterion
         agreement = PreferenceAgreement(
-            criterion, judge.name, tuple(rows), derived, excluded, no_majority
+            criterion,
+            judge.name,
+            tuple(rows),
+            derived,
+            excluded,
+            no_majority,
         )
         agreements.append(agreement)
     return tuple(agreements)
@@ -117,7 +127,9 @@ def _preferences_of_judge(table: Table, judge: RatedColumn, orders: Orders) -> d
 
 
 def _rows(
-    judged: Mapping[Pair, float], preferences: Preferences, bootstrap: Bootstrap
+    judged: Mapping[Pair, float],
+    preferences: Preferences,
+    bootstrap: Bootstrap,
 ) -> list[PreferenceRow]:
     """Compare the judge with people's majority and each rater, and the raters with each other."""
     raters = [rater for rater in preferences if rater]
@@ -146,7 +158,9 @@ def _pairs_without_majority(preferences: Preferences, judged: Mapping[Pair, floa
 
 
 def _stated(
-    table: Table, ratings: Sequence[PairRating], judge: RatedColumn
+    table: Table,
+    ratings: Sequence[PairRating],
+    judge: RatedColumn,
 ) -> tuple[Preferences, int]:
     """Return people's stated preferences, and the number of excluded pairs.
 
@@ -222,7 +236,10 @@ def _preferences_from(ratings: Mapping[tuple[str, str], float], table: Table) ->
 
 
 def _row(
-    kind: Kind, rater: str, sides: Sequence[Mapping[Pair, float]], bootstrap: Bootstrap
+    kind: Kind,
+    rater: str,
+    sides: Sequence[Mapping[Pair, float]],
+    bootstrap: Bootstrap,
 ) -> PreferenceRow | None:
     """Compare every two of these sides on the pairs of texts that both have; None without any."""
     item_of_pair: list[str] = []

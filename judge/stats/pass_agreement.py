@@ -221,7 +221,10 @@ def share_over_items(name: str, hits: Bools, counted: Bools) -> Estimate | None:
 
 
 def _kappa(
-    judge_passes: Bools, people_pass: Bools, known: Bools, bootstrap: Bootstrap
+    judge_passes: Bools,
+    people_pass: Bools,
+    known: Bools,
+    bootstrap: Bootstrap,
 ) -> tuple[Estimate | None, str]:
     """Return Cohen's kappa of the two, or why it is undefined."""
     if known.sum() < 2:

@@ -95,7 +95,11 @@ class _Scored:
 
     @classmethod
     def of(
-        cls, before: Table, after: Table, column: Column, sources: dict[tuple[str, str], str]
+        cls,
+        before: Table,
+        after: Table,
+        column: Column,
+        sources: dict[tuple[str, str], str],
     ) -> _Scored:
         old = {score.key: score.value for score in before.column_scores(column.name)}
         in_both = [

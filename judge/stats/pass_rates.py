@@ -66,7 +66,11 @@ def calibrated_pass_rates(table: Table) -> tuple[CalibratedPassRates, ...]:
         estimated = Calibrated(rate_column.name, note=people.reason)
         if people.passes:
             estimated = calibrate_column(
-                passes, rate_column, rating_name, people.passes, estimate_mean=powered_share
+                passes,
+                rate_column,
+                rating_name,
+                people.passes,
+                estimate_mean=powered_share,
             )
         rates: list[SystemPassRate] = []
         for mean in estimated.means:

@@ -253,7 +253,10 @@ class Scatter:
 
 
 def scatter(
-    table: Table, columns: Sequence[Column], pair: tuple[str, str] | None = None, against: str = ""
+    table: Table,
+    columns: Sequence[Column],
+    pair: tuple[str, str] | None = None,
+    against: str = "",
 ) -> list[Scatter]:
     """Return the spread of these columns' paired differences.
 
@@ -270,7 +273,12 @@ def scatter(
             compared = [(table.systems.index(first), table.systems.index(second))]
         rows = differences(values, compared)
         column_scatter = scatter_of_pairs(
-            column.name, table.systems, compared, rows, systems=len(order), against=against
+            column.name,
+            table.systems,
+            compared,
+            rows,
+            systems=len(order),
+            against=against,
         )
         scatters.append(column_scatter)
     return scatters

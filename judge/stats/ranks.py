@@ -40,7 +40,9 @@ class Rank:
 
 
 def rank_by_means(
-    systems: Sequence[str], means: Floats, decided: Sequence[tuple[str, str]]
+    systems: Sequence[str],
+    means: Floats,
+    decided: Sequence[tuple[str, str]],
 ) -> Iterator[Rank]:
     """Rank systems that are in the order of their means, best first.
 
@@ -61,7 +63,9 @@ def rank_by_means(
 
 
 def leaders(
-    names: Sequence[str], mostly_scored: Sequence[str], decided: Sequence[tuple[str, str]]
+    names: Sequence[str],
+    mostly_scored: Sequence[str],
+    decided: Sequence[tuple[str, str]],
 ) -> tuple[str, ...]:
     """Return the first system that no other beats, and those that do not differ from it.
 

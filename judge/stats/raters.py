@@ -74,7 +74,10 @@ def votes_of(samples: Sequence[Sample], criterion: str) -> Votes:
 
 
 def raters(
-    samples: Sequence[Sample], criterion: str, bootstrap: Bootstrap, sheet: Ratings | None = None
+    samples: Sequence[Sample],
+    criterion: str,
+    bootstrap: Bootstrap,
+    sheet: Ratings | None = None,
 ) -> tuple[Rater, ...]:
     """Return the table of a criterion's raters, in the order of their first rating.
 

@@ -224,7 +224,9 @@ class _CellsOfRun:
 
 
 def _cells_of_run(
-    table: Table, columns: Sequence[Column], texts: Collection[tuple[str, str]]
+    table: Table,
+    columns: Sequence[Column],
+    texts: Collection[tuple[str, str]],
 ) -> _CellsOfRun:
     """Return the scores and failures of a run in these columns and texts."""
     names = {column.name for column in columns}
@@ -261,7 +263,9 @@ def text_of(sample: Sample) -> tuple[str, str | None, tuple[str, ...]]:
 
 
 def _column_in_both(
-    pair: _ComparableColumn, systems: Sequence[str], items: Sequence[str]
+    pair: _ComparableColumn,
+    systems: Sequence[str],
+    items: Sequence[str],
 ) -> _ColumnInBoth:
     """Return the values of a column in both runs, for shared systems and items."""
     before = _matrix_of(pair.before, pair.column, systems, items)
@@ -270,7 +274,10 @@ def _column_in_both(
 
 
 def _matrix_of(
-    table: Table, column: Column, systems: Sequence[str], items: Sequence[str]
+    table: Table,
+    column: Column,
+    systems: Sequence[str],
+    items: Sequence[str],
 ) -> Floats:
     """Return a column's values, systems × items in this order."""
     rows = _positions(table.systems, systems)
@@ -287,7 +294,10 @@ def _positions(names: Sequence[str], shared: Sequence[str]) -> list[int]:
 
 
 def _changed_cells(
-    before: Table, after: Table, systems: Sequence[str], items: Sequence[str]
+    before: Table,
+    after: Table,
+    systems: Sequence[str],
+    items: Sequence[str],
 ) -> Bools:
     """Return which cells (systems × items) have other texts in the second run."""
     texts_before = _texts_by_cell(before)
@@ -367,7 +377,10 @@ def _comparable(before: Table, after: Table) -> _Comparable:
 
 
 def _reason_incomparable(
-    before: Table, after: Table, column_before: Column, column_after: Column
+    before: Table,
+    after: Table,
+    column_before: Column,
+    column_after: Column,
 ) -> str:
     """Return why a column of both runs cannot be compared, or nothing if it can."""
     ends_before = (column_before.low, column_before.high)
@@ -492,7 +505,10 @@ def _corrected(changes: Sequence[MeanChange]) -> dict[tuple[str, str], MeanChang
 
 
 def _corpus_rows(
-    before: Table, after: Table, columns: Sequence[Column], systems: Sequence[str]
+    before: Table,
+    after: Table,
+    columns: Sequence[Column],
+    systems: Sequence[str],
 ) -> Iterator[MeanChange]:
     """Yield the rows of columns with one value per system."""
     method = "one value for all texts: no interval and no test"
@@ -524,7 +540,9 @@ def _corpus_scores(table: Table, column: str) -> dict[str, Score]:
 
 
 def _items(
-    columns: Sequence[_ColumnInBoth], systems: Sequence[str], items: Sequence[str]
+    columns: Sequence[_ColumnInBoth],
+    systems: Sequence[str],
+    items: Sequence[str],
 ) -> tuple[Item, ...]:
     """Return the items that changed most, without those that did not change."""
     varying = [both for both in columns if both.span > 0]
@@ -667,7 +685,12 @@ def _variance_between(shifts: Floats, borrowed: Floats) -> float:
 
 
 def _estimate(
-    values: Floats, items: Bools, shift: _AnchorShift, *, sign: int, few: int = MIN_ITEMS
+    values: Floats,
+    items: Bools,
+    shift: _AnchorShift,
+    *,
+    sign: int,
+    few: int = MIN_ITEMS,
 ) -> Estimate:
     """Return the mean of `values` over `items`, with the error of the anchors' shift.
 
@@ -707,7 +730,10 @@ def _estimate(
 
 
 def _degrees_of_freedom(
-    errors: Floats, items: Bools, shift: _AnchorShift, over_items: float
+    errors: Floats,
+    items: Bools,
+    shift: _AnchorShift,
+    over_items: float,
 ) -> int:
     """Return Welch's (1947) degrees of freedom, less than the number of items.
 

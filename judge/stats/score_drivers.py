@@ -95,7 +95,9 @@ class Drivers:
 
 
 def drivers(
-    table: Table, looks: Mapping[Text, TextFeatures], bootstrap: Bootstrap = DEFAULT
+    table: Table,
+    looks: Mapping[Text, TextFeatures],
+    bootstrap: Bootstrap = DEFAULT,
 ) -> tuple[Drivers, ...]:
     """Return the drivers of each judge's column, then the drivers of people's ratings.
 
@@ -151,7 +153,11 @@ def _drivers(
     freedom = len(texts.item) - (texts.n_items if texts.within else 1)
     chance = min(1.0, len(names) / freedom)
     return replace(
-        result, each=estimates.drivers, together=estimates.together, chance=chance, note=note
+        result,
+        each=estimates.drivers,
+        together=estimates.together,
+        chance=chance,
+        note=note,
     )
 
 
@@ -232,7 +238,11 @@ class _DriverEstimates:
 
 
 def _estimates(
-    item: Ints, values: Floats, names: Sequence[str], scope: str, bootstrap: Bootstrap
+    item: Ints,
+    values: Floats,
+    names: Sequence[str],
+    scope: str,
+    bootstrap: Bootstrap,
 ) -> _DriverEstimates:
     """Return each driver's correlation, the share that each explains, and the share of all.
 

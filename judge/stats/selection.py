@@ -28,7 +28,11 @@ class Selection:
 
 @one_thread
 def select(
-    values: Floats, ratings: Floats, level: Level = "within-items", *, failed: Bools | None = None
+    values: Floats,
+    ratings: Floats,
+    level: Level = "within-items",
+    *,
+    failed: Bools | None = None,
 ) -> Selection:
     """Choose among candidates by their Spearman with people's ratings.
 
@@ -109,7 +113,10 @@ def fill_failed(values: Floats, failed: Bools, level: Level) -> Floats:
 
 
 def _statistic(
-    values: Floats, ratings: Floats, level: Level, failed: Bools | None
+    values: Floats,
+    ratings: Floats,
+    level: Level,
+    failed: Bools | None,
 ) -> tuple[Statistic, int]:
     """Return Spearman of each candidate with the ratings, and the number of items.
 

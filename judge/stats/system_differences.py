@@ -125,7 +125,11 @@ class _ColumnValues:
 
 
 def compare(
-    table: Table, *, seed: int = 0, n_resamples: int = 10_000, against: str = ""
+    table: Table,
+    *,
+    seed: int = 0,
+    n_resamples: int = 10_000,
+    against: str = "",
 ) -> tuple[Comparison, ...]:
     """Compare the systems in every column with values of single texts and a better end.
 
@@ -159,7 +163,9 @@ def _column_values(table: Table, column: Column, against: str) -> _ColumnValues:
 
 
 def _compare_columns(
-    group: Sequence[_ColumnValues], n_resamples: int, seed: int
+    group: Sequence[_ColumnValues],
+    n_resamples: int,
+    seed: int,
 ) -> Iterator[Comparison]:
     """Compare the systems in each of these columns, with the same sign flips for all."""
     rows_by_column = [differences(data.values, data.pairs) for data in group]
@@ -177,7 +183,9 @@ def _compare_columns(
 
 
 def _comparison(
-    data: _ColumnValues, rows: Floats, estimates: Sequence[Estimate | None]
+    data: _ColumnValues,
+    rows: Floats,
+    estimates: Sequence[Estimate | None],
 ) -> Comparison:
     """Compare the systems in one column, from the differences of its pairs (pairs × items)."""
     tested = tuple(_test_differences(data, rows, estimates))
@@ -230,7 +238,9 @@ def _best(data: _ColumnValues, decided: Sequence[tuple[str, str]]) -> tuple[str,
 
 
 def _test_differences(
-    data: _ColumnValues, rows: Floats, estimates: Sequence[Estimate | None]
+    data: _ColumnValues,
+    rows: Floats,
+    estimates: Sequence[Estimate | None],
 ) -> Iterator[Difference]:
     """Yield the differences with Holm's correction, without pairs that share no item."""
     n_tests = data.tests
@@ -238,7 +248,11 @@ def _test_differences(
     adjusted_p = holm(p_values, n_tests)
     values = np.round(data.values, PLACES)
     for (first, second), row, estimate, adjusted in zip(
-        data.pairs, rows, estimates, adjusted_p, strict=True
+        data.pairs,
+        rows,
+        estimates,
+        adjusted_p,
+        strict=True,
     ):
         if estimate is None:
             continue

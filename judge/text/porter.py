@@ -108,7 +108,11 @@ def stem155(word: str) -> str:
 
 
 def _replace_suffix(
-    word: str, rules: _Rules, condition: _Condition, *, shorter: bool = False
+    word: str,
+    rules: _Rules,
+    condition: _Condition,
+    *,
+    shorter: bool = False,
 ) -> str:
     """Replace the longest suffix that fits if the part before it meets the condition.
 

@@ -71,7 +71,9 @@ class Weights:
 
     @classmethod
     def from_documents(
-        cls, weightless: frozenset[int], documents: Iterable[npt.NDArray[np.int32]]
+        cls,
+        weightless: frozenset[int],
+        documents: Iterable[npt.NDArray[np.int32]],
     ) -> Weights:
         """Return the weights idf(w) = log((M + 1) / (df(w) + 1)) over M documents.
 
@@ -124,7 +126,8 @@ def greedy_match(
 
 
 def _best_products(
-    rows: npt.NDArray[np.float32], columns: npt.NDArray[np.float32]
+    rows: npt.NDArray[np.float32],
+    columns: npt.NDArray[np.float32],
 ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
     """Return, for each vector of each matrix, its greatest product with a vector of the other."""
     import numpy as np
@@ -324,7 +327,11 @@ _NOT_FINITE_BY_PACKAGE = ModelError(
 
 
 def _trouble(
-    row: Encoded, weight: float, weights: Weights, facts: TokenizerInfo, model: models.Model
+    row: Encoded,
+    weight: float,
+    weights: Weights,
+    facts: TokenizerInfo,
+    model: models.Model,
 ) -> ModelError | None:
     """Return why a text whose tokens have this total weight cannot be measured.
 
@@ -346,7 +353,10 @@ def _trouble(
 
 
 def _measure_with_package(
-    jobs: Mapping[int, Pair], options: Options, documents: Sequence[str], measured: Measured
+    jobs: Mapping[int, Pair],
+    options: Options,
+    documents: Sequence[str],
+    measured: Measured,
 ) -> None:
     """Compute BERTScore of each job by bert-score itself, which cuts long texts."""
     with huggingface.translated_errors(measured.model, 0):
@@ -480,7 +490,11 @@ class BertScore(Options):
         return MetricResult(columns, tuple(rows), self._notes(measured))
 
     def _scores(
-        self, sample: Sample, value: BertScoreValue, measured: Measured, is_long: bool
+        self,
+        sample: Sample,
+        value: BertScoreValue,
+        measured: Measured,
+        is_long: bool,
     ) -> list[Score]:
         """Return the row of each column for a sample with a value."""
         note = None

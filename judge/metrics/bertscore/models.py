@@ -141,7 +141,11 @@ def resolve(options: Options, cache: Path | None) -> Model:
         if folder is None:
             raise huggingface.missing(DEFAULT, "bertscore")
         files = huggingface.from_folder(
-            folder, name=DEFAULT, who="bertscore", role="model", cache=cache
+            folder,
+            name=DEFAULT,
+            who="bertscore",
+            role="model",
+            cache=cache,
         )
     last_layer = _layer_count(files.config())
     layer = options.layer

@@ -244,7 +244,11 @@ class Claims(BaseMetric):
         )
 
     def _rows(
-        self, sample: Sample, columns: Sequence[str], sides: Mapping[_Pair, Side], is_silent: bool
+        self,
+        sample: Sample,
+        columns: Sequence[str],
+        sides: Mapping[_Pair, Side],
+        is_silent: bool,
     ) -> list[Score | Failure]:
         rows: list[Score | Failure] = []
         # Without references, only precision is a column.
@@ -256,7 +260,11 @@ class Claims(BaseMetric):
         return rows
 
     def _row(
-        self, sample: Sample, name: str, checked: Sequence[Side], is_silent: bool
+        self,
+        sample: Sample,
+        name: str,
+        checked: Sequence[Side],
+        is_silent: bool,
     ) -> Score | Failure:
         """Return the row of precision or recall, from the checked claims of one or more texts."""
         trouble = next((side for side in checked if isinstance(side, ModelError)), None)
@@ -316,7 +324,8 @@ def _distinct_pairs(samples: Sequence[Sample]) -> list[_Pair]:
 
 
 def _listed(
-    texts: Sequence[str], splitter: Splitter | None
+    texts: Sequence[str],
+    splitter: Splitter | None,
 ) -> list[tuple[str, list[Part] | ModelError]]:
     """Return each text with its claims: without a splitter, its sentences."""
     # A text without a letter or digit has no claims and costs no request.

@@ -197,7 +197,8 @@ class CrossEncoder:
         return ModelError("UnknownText", message)
 
     def _probability(
-        self, windows: Sequence[Sequence[npt.NDArray[np.float64]]]
+        self,
+        windows: Sequence[Sequence[npt.NDArray[np.float64]]],
     ) -> float | ModelError:
         """Return the highest probability of all windows from their logits."""
         import numpy as np

@@ -113,7 +113,10 @@ class Distinct(Tokens):
         return MetricResult(tuple(columns), tuple(rows), notes)
 
     def _rows(
-        self, system: str, corpus: Corpus, numbers: Sequence[int]
+        self,
+        system: str,
+        corpus: Corpus,
+        numbers: Sequence[int],
     ) -> Iterator[Score | Failure]:
         """Yield a system's row for each of the orders `numbers`."""
         # An order needs all lower ones, so they are counted once for all rows.
@@ -360,7 +363,9 @@ class SourceBleu(DiversitySettings):
 
 
 def source_bleu(
-    outputs: Sequence[str], sources: Sequence[str], **opts: Unpack[BleuOptions]
+    outputs: Sequence[str],
+    sources: Sequence[str],
+    **opts: Unpack[BleuOptions],
 ) -> list[float]:
     """Return sacrebleu's sentence BLEU (0–100) of each output against its source; an empty output scores 0.
 
@@ -619,7 +624,10 @@ def _feature_matrix(grams: Grams, texts: int) -> Matrix:
 
 
 def _bleu_of_pairs(
-    hits: Sequence[Ints], lengths: Ints, closest: Ints, settings: Settings
+    hits: Sequence[Ints],
+    lengths: Ints,
+    closest: Ints,
+    settings: Settings,
 ) -> Floats:
     """Compute BLEU for many pairs at once; `hits[n - 1]` are their matching n-grams of order n.
 

@@ -295,7 +295,9 @@ class Qags(BaseMetric):
 
 
 def score(
-    outputs: Sequence[str], sources: Sequence[str], **options: Any
+    outputs: Sequence[str],
+    sources: Sequence[str],
+    **options: Any,
 ) -> list[QagsValue | Failure]:
     """Return QAGS of each output with its source, with the questions and answers.
 

@@ -446,7 +446,10 @@ _CLOCK = re.compile(r"[\d〇一二三四五六七八九十:]+[年月日号時时
 
 
 def _continues_compound(
-    last: tuple[Span, Part], word: tuple[Span, Part], clean: str, spaced: bool
+    last: tuple[Span, Part],
+    word: tuple[Span, Part],
+    clean: str,
+    spaced: bool,
 ) -> bool:
     """Return whether two consecutive words are in one compound."""
     (_, last_end), before = last

@@ -389,7 +389,10 @@ class ExtractiveReader:
             windows = {pair: self._windows(*pair) for pair in some_pairs}
             readable = [read for read in windows.values() if isinstance(read, list)]
             outputs = self._model.window_outputs(
-                readable, self.batch_tokens, "start_logits", "end_logits"
+                readable,
+                self.batch_tokens,
+                "start_logits",
+                "end_logits",
             )
             logits = iter(outputs)
             for pair, read in windows.items():
@@ -425,7 +428,10 @@ class ExtractiveReader:
         return list(windows)
 
     def _answer(
-        self, text: str, windows: Sequence[Any], logits: Sequence[Sequence[Floats]]
+        self,
+        text: str,
+        windows: Sequence[Any],
+        logits: Sequence[Sequence[Floats]],
     ) -> str | ModelError:
         """Return the answer with the best score of all windows."""
         text = records.whole(text)
@@ -471,7 +477,10 @@ def _pair_ids(model: huggingface.LoadedModel) -> list[int]:
 
 
 def best_span(
-    starts: Floats, ends: Floats, allowed: Sequence[bool], longest: int
+    starts: Floats,
+    ends: Floats,
+    allowed: Sequence[bool],
+    longest: int,
 ) -> tuple[float, int, int]:
     """Return the maximum start + end over spans of 1 to `longest` tokens, and the span's two ends.
 

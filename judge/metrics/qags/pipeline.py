@@ -111,7 +111,9 @@ class Similarities:
             self._bert.check(compared)
 
     def compare(
-        self, pairs: Sequence[Pair], languages: Sequence[str] | None = None
+        self,
+        pairs: Sequence[Pair],
+        languages: Sequence[str] | None = None,
     ) -> list[dict[str, float]]:
         """Return the similarities of pairs, see `similarities`."""
         keys: list[tuple[Pair, str]] = []
@@ -150,7 +152,9 @@ class Similarities:
         return by_pair
 
     def _by_bertscore(
-        self, pairs: Sequence[Pair], bert: bertscore.BertScore
+        self,
+        pairs: Sequence[Pair],
+        bert: bertscore.BertScore,
     ) -> list[dict[str, float]]:
         """Return each pair's BERTScore and corrected BERTScore; a pair without a value has none."""
         samples = [
@@ -436,7 +440,9 @@ def ask(
 
 
 def _to_answer(
-    jobs: Sequence[Job], themes: Mapping[str, Sequence[str]], questions: _Asked
+    jobs: Sequence[Job],
+    themes: Mapping[str, Sequence[str]],
+    questions: _Asked,
 ) -> list[tuple[str, str]]:
     """Return each question with the source and with the output; failed questions are left out."""
     to_answer: list[tuple[str, str]] = []
@@ -475,7 +481,11 @@ def _ask_distinct(
 
 
 def _attempt(
-    theme: str, job: Job, questions: _Asked, answers: _Asked, consistent: bool
+    theme: str,
+    job: Job,
+    questions: _Asked,
+    answers: _Asked,
+    consistent: bool,
 ) -> tuple[QagsLine, ModelError | None]:
     """Return a theme's line, and what went wrong with it."""
     empty = ModelError("NoQuestion", "the question came back empty")
@@ -510,7 +520,8 @@ def kinds(lines: Iterable[QagsLine]) -> str:
 
 
 def _outcome(
-    themes: list[str] | ModelError, attempts: Sequence[tuple[QagsLine, ModelError | None]]
+    themes: list[str] | ModelError,
+    attempts: Sequence[tuple[QagsLine, ModelError | None]],
 ) -> Outcome:
     """Return the result for an output from the lines of its themes, with a trouble for each."""
     if isinstance(themes, ModelError):

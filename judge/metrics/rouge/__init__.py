@@ -135,7 +135,10 @@ class Rouge(BaseMetric):
     alpha: float | None = setting(None, number, 0, 1)
     beta: float | None = setting(None, number, 0, sys.float_info.max)
     values: str | Sequence[str] = setting(
-        "f", choices_option, tuple(_VALUES), "rouge.values must be some of f, p and r"
+        "f",
+        choices_option,
+        tuple(_VALUES),
+        "rouge.values must be some of f, p and r",
     )
     implementation: str = setting("judge", choice_option, ("judge", PACKAGE))
 
@@ -266,7 +269,12 @@ class Rouge(BaseMetric):
         return text.tokenizer_for(parts)
 
     def compare(
-        self, output: str, targets: Sequence[str], tokenizer: str, *, empty: bool = False
+        self,
+        output: str,
+        targets: Sequence[str],
+        tokenizer: str,
+        *,
+        empty: bool = False,
     ) -> list[RougeScore | CannotScore]:
         """Return each type's score of one output, or why it has none.
 
@@ -293,7 +301,10 @@ class Rouge(BaseMetric):
         return [self._score_kind(kind, read, candidate) for kind in self.kinds]
 
     def _read_references(
-        self, words: Vocabulary, targets: Sequence[str], empty: bool
+        self,
+        words: Vocabulary,
+        targets: Sequence[str],
+        empty: bool,
     ) -> list[Text]:
         """Return the references that count. Raises CannotScore, see `compare`."""
         read = [words.read(target) for target in targets]
@@ -323,7 +334,10 @@ class Rouge(BaseMetric):
         return [RougeScore(*map(float, value)) for value in values]
 
     def _score_kind(
-        self, kind: Kind, references: Sequence[Text], candidate: Text
+        self,
+        kind: Kind,
+        references: Sequence[Text],
+        candidate: Text,
     ) -> RougeScore | CannotScore:
         """Return the score of a type, or why it has none: a text may be too long for one type."""
         try:
@@ -364,7 +378,9 @@ class Rouge(BaseMetric):
         return MetricResult(columns, tuple(rows), tuple(notes))
 
     def _rows(
-        self, sample: Sample, scores: Sequence[RougeScore | CannotScore]
+        self,
+        sample: Sample,
+        scores: Sequence[RougeScore | CannotScore],
     ) -> list[Score | Failure]:
         """Return a sample's row in each column from the scores of each type."""
         score_by_kind = dict(zip(self.kinds, scores, strict=True))

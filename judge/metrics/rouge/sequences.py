@@ -350,7 +350,9 @@ def weighted_path(reference: str, candidate: str, weight: float) -> int:
 
 
 def _weighted_rows(
-    reference: str, candidate: str, weight: float
+    reference: str,
+    candidate: str,
+    weight: float,
 ) -> Iterator[tuple[list[float], bytes]]:
     """Yield each row of the table of weights, and where the row above is no smaller.
 

@@ -342,7 +342,11 @@ def _gram_counts(n: int, reference: Text, output: Text) -> MatchCounts:
 
 
 def _skip_counts(
-    kind: Kind, reference: Text, output: Text, singles: str = "", output_singles: str = ""
+    kind: Kind,
+    reference: Text,
+    output: Text,
+    singles: str = "",
+    output_singles: str = "",
 ) -> MatchCounts:
     """Count skip-bigrams (Lin 2004, section 5) over the whole texts, and the given single words."""
     gap = kind.gap
@@ -426,7 +430,11 @@ MULTI: tuple[str, ...] = get_args(Multi)
 
 
 def combine(
-    kind: Kind, tallies: Sequence[MatchCounts], variant: Variant, multi: str, best: str
+    kind: Kind,
+    tallies: Sequence[MatchCounts],
+    variant: Variant,
+    multi: str,
+    best: str,
 ) -> RougeScore:
     """Return the score of an output from its tallies with each reference.
 

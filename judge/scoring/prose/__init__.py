@@ -240,7 +240,10 @@ def find_score(text: str, patterns: Patterns, judged: str, *, words_may_open: bo
 
 
 def candidates(
-    text: str, patterns: Patterns, *, words_may_open: bool = True
+    text: str,
+    patterns: Patterns,
+    *,
+    words_may_open: bool = True,
 ) -> Iterator[Candidate]:
     """Yield everything that gives a score in folded text."""
     plain = _unquoted(text)
@@ -326,7 +329,10 @@ def _read_sentence(sentence: str, number: int, reply: _Reply, patterns: Patterns
 
 
 def _gives_opening_score(
-    sentence: str, opening: re.Match[str], patterns: Patterns, words_may_open: bool
+    sentence: str,
+    opening: re.Match[str],
+    patterns: Patterns,
+    words_may_open: bool,
 ) -> bool:
     """Return whether a reply that opens with a label gives it as the score."""
     numbers = patterns.spellings.numbers.values()
@@ -341,7 +347,11 @@ def _gives_opening_score(
 
 
 def _in_sentence(
-    sentence: str, patterns: Patterns, *, edge: bool, supposed: bool
+    sentence: str,
+    patterns: Patterns,
+    *,
+    edge: bool,
+    supposed: bool,
 ) -> Iterator[tuple[re.Match[str], Evidence]]:
     """Yield what names or asserts a score in one sentence."""
     named = patterns.forms.named.match(sentence)
@@ -470,7 +480,12 @@ def _unquoted(text: str) -> str:
 
 
 def _check_own(
-    text: str, score: Candidate, patterns: Patterns, judged: str, *, is_only: bool
+    text: str,
+    score: Candidate,
+    patterns: Patterns,
+    judged: str,
+    *,
+    is_only: bool,
 ) -> None:
     """Raise ParseError if a score may be repeated from the judged texts."""
     if score.evidence in ("opening", "alone"):

@@ -53,7 +53,9 @@ class Reader:
     unless: str
 
     def assertions(
-        self, sentence: str, are_ends: Callable[[str, str], bool]
+        self,
+        sentence: str,
+        are_ends: Callable[[str, str], bool],
     ) -> Iterator[re.Match[str]]:
         """Yield what asserts a score in a sentence, with a group `value`.
 
