@@ -415,10 +415,12 @@ class RunConfig(BaseModel):
 
     def of_judge(self, judge: Judge) -> Self:
         """Return the plan of one judge, whose own settings replace the run's."""
+        # The name and the label are no settings of a run.
         names = judge.model_fields_set - {"name", "label"}
         shared_names = names & type(self).model_fields.keys()
         all_settings = {name: getattr(judge, name) for name in shared_names}
         own_settings = {name: value for name, value in all_settings.items() if value is not None}
+        # A judge's own variable for its key replaces the run's command, too.
         if "key_env" in own_settings:
             own_settings.setdefault("key_command", None)
         config = self.model_copy(update=own_settings)
@@ -486,20 +488,20 @@ class RunConfig(BaseModel):
             return value
         mapping = {}
         for field, names in value.items():
-            several = tuple(names) if isinstance(names, list | tuple) else (names,)
-            if not several or not all(isinstance(name, str) and name for name in several):
+            columns = tuple(names) if isinstance(names, list | tuple) else (names,)
+            if not columns or not all(isinstance(name, str) and name for name in columns):
                 raise ValueError(f"{field!r}: write the name of a column")
-            if len({*several}) < len(several):
+            if len({*columns}) < len(columns):
                 raise ValueError(f"{field!r}: a column stands here twice")
             former, dot, criterion = str(field).partition(".")
             if former == "human":
                 raise ValueError(f"{field!r}: people's ratings are called rating{dot}{criterion}")
-            if len(several) > 1 and not str(field).startswith("rating."):
+            if len(columns) > 1 and not str(field).startswith("rating."):
                 raise ValueError(
                     f"{field!r}: name one column; only ratings (rating.CRITERION) may have "
                     "several, one per rater"
                 )
-            mapping[field] = several if len(several) > 1 else several[0]
+            mapping[field] = columns if len(columns) > 1 else columns[0]
         return mapping
 
     @field_validator("where", mode="before", json_schema_input_type=dict[str, Value | list[Value]])

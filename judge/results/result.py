@@ -560,6 +560,7 @@ def _load(folder: Path) -> Result:
         raise refused_run(path, stored, error) from error
     except ValueError as error:
         raise StorageError(f"cannot read {path}: {error}; run again to replace it") from error
+    # The model has checked it, and a result has no such field.
     del run["format"]
     table = Table.load(folder)
     _check_same_run(folder, table, run.pop("columns"), run["estimates"])
@@ -569,6 +570,7 @@ def _load(folder: Path) -> Result:
 def _by_system_and_column(rows: Any) -> dict[tuple[str, str], dict[str, Any]]:
     """Return the estimates of a run.json by their key. Raises ValueError for other content."""
     estimates_by_key: dict[tuple[str, str], dict[str, Any]] = {}
+    # Anything but a list is refused as one row that is no estimate.
     for row in rows if isinstance(rows, list) else [None]:
         estimate = dict(row) if isinstance(row, dict) else {}
         system = estimate.pop("system", None)
@@ -611,6 +613,7 @@ def _check_same_run(
         if row.column not in names:
             return False
         sides = {side for side in (row.system, row.opponent) if side}
+        # A value of all texts of a system has no item.
         if not row.item and sides <= systems:
             return True
         return {(row.item, side) for side in sides} <= texts
@@ -645,6 +648,7 @@ def _keys_of_frame_rows(
         row = frame_samples[first : first + texts_per_row]
         for sample in row:
             judged = judged_outputs.get(sample.key)
+            # `limit` or `where` may have left this row out.
             if judged is None and partly_judged:
                 continue
             if judged != sample.output:

@@ -83,6 +83,7 @@ def refused_run(
     """
     refused = invalid_values(error)
     unknown = [value for value in refused if _is_of_newer_judge(value)]
+    # What a newer judge added explains the file better than any other problem with it.
     first = (unknown or refused)[0]
     read_part = stored[within] if within else stored
     path_of_value = (within, stored_place(first, read_part))
