@@ -103,8 +103,8 @@ def _count(
     for item in items:
         of_item = []
         for sample, opponent in item:
-            wanted = [each for each in criteria if is_wanted(prepared, sample, each)]
-            of_item += [Judgment(sample, criterion, opponent) for criterion in wanted]
+            judged_criteria = [each for each in criteria if is_wanted(prepared, sample, each)]
+            of_item += [Judgment(sample, criterion, opponent) for criterion in judged_criteria]
         judgments += by_question(of_item)
     settings = prepared.settings[name]
 

@@ -51,10 +51,10 @@ def read_preferences(config: RankConfig, data: Any) -> Preferences:
     if not table.scores:
         raise DataError("the data has no rows")
     columns = [_column(name) for name in config.judge_columns]
-    given = GivenScores(tuple(columns), tuple(table.scores))
+    scores_in_data = GivenScores(tuple(columns), tuple(table.scores))
     return Preferences(
         samples=list(table.samples.values()),
-        given_scores=given,
+        given_scores=scores_in_data,
         orders=2 if table.has_both_orders() else 1,
     )
 

@@ -35,10 +35,10 @@ class PairPlan:
 
     def judgments(self, criteria: Sequence[Criterion]) -> list[Judgment]:
         """Return what a judge is asked."""
-        asked: list[Judgment] = []
+        all_judgments: list[Judgment] = []
         for first, second in self.compared:
-            asked += [Judgment(first, criterion, second) for criterion in criteria]
-        return asked
+            all_judgments += [Judgment(first, criterion, second) for criterion in criteria]
+        return all_judgments
 
     def ties(self, columns: Sequence[str]) -> Iterator[Score]:
         """Yield the rows of equal texts."""

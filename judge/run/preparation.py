@@ -158,7 +158,7 @@ def prepare(
     judge_notes = judge_models.judge_notes(config, metrics, opened)
     pairs = _pairs_of_ranking(config, rows)
     pair_notes = [] if pairs is None else pairs.notes()
-    given = judge_columns.given_scores(inputs.judged_columns, rows)
+    scores_in_data = judge_columns.given_scores(inputs.judged_columns, rows)
     notes = (*metric_notes, *judge_notes, *taken.notes, *inputs.notes, *pair_notes)
     data_info = _describe_data(config.data, len(rows))
     prepared = PreparedRun(
@@ -178,7 +178,7 @@ def prepare(
         wanted_texts=wanted_texts,
         preferences=inputs.preferences,
         default_criteria=inputs.criteria_are_default,
-        given_scores=given,
+        given_scores=scores_in_data,
     )
     _check_replaced(prepared)
     if config.record is not None:

@@ -355,8 +355,8 @@ def _overview(comparison: RunComparison) -> Iterator[Block]:
         text = mean.text(mean.row.after)
         if mean.differs:
             text += f" {mean.change.text}"
-        place = (mean.system, mean.row.column)
-        cells[place] = replace(mean.change, text=text, note="")
+        system_and_column = (mean.system, mean.row.column)
+        cells[system_and_column] = replace(mean.change, text=text, note="")
     # All systems together come first, then those that changed most.
     largest = sorted(means, key=lambda mean: (bool(mean.row.system), mean.importance))
     changed_means = [mean for mean in largest if mean.row.column in changed]

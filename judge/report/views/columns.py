@@ -141,8 +141,8 @@ def calibrated_columns(result: Result) -> dict[str, Column]:
     """Return the columns of means on people's scale by the columns of the judge."""
     columns = [column for column in display_columns(result) if not column.judge]
     calibrated = {each.column for each in result.calibrated if each.means}
-    shown = [column for column in columns if column.name in calibrated]
-    return {column.name: _on_peoples_scale(result, column) for column in shown}
+    rated_columns = [column for column in columns if column.name in calibrated]
+    return {column.name: _on_peoples_scale(result, column) for column in rated_columns}
 
 
 def _on_peoples_scale(result: Result, column: Column) -> Column:
