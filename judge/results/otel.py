@@ -95,7 +95,7 @@ class _Spans:
         end = str(self.start + nanoseconds)
         trace_id = _id(extra.get("trace_id"), 32)
         parent_id = _id(extra.get("span_id"), 16)
-        # Digests, so that each export of a run has the same ids. The texts of an item share a trace.
+        # Digests: each export of a run has the same ids. The texts of an item share a trace.
         own_trace = _digest(self.run, item)[:32]
         own_span = _digest(self.run, item, system)[:16]
         span: dict[str, Any] = {"traceId": trace_id or own_trace, "spanId": own_span}

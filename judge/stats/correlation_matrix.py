@@ -1,4 +1,4 @@
-"""Correlate all columns of a run with each other, at the three levels of `judge.stats.correlation`."""
+"""Correlate all columns of a run with each other, at the levels of `judge.stats.correlation`."""
 
 from __future__ import annotations
 
