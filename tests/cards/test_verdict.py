@@ -122,7 +122,7 @@ def test_the_lines_in_the_reservations_are_those_that_did_not_pass(
     ]
     failing = {name for name in NAMES for each in group if marks[name, each] == "fail"}
     text = " ".join(t for t in written(lines, evidence()) if t.startswith("Good enough with"))
-    _, _, reservations = text.partition("Reservations: it fails ")
+    _, _, reservations = text.partition("Reservations: ")
     listed = {name for name in NAMES if name in reservations}
     assert bool(group) == bool(reservations)
     assert listed <= failing
@@ -156,6 +156,18 @@ def test_the_difference_is_no_smaller_than_what_the_items_detect_and_the_judge_f
         own_shift = shift if verdict.criterion == "alpha" else 0.0
         assert verdict.difference == pytest.approx(max(detected, own_shift), rel=1e-6)
         assert verdict.items == 20
+    said = " ".join(verdict_sentences(verdicts, lines_of(ALL_PASS)))
+    assert ("its own favouring" in said) == (shift > 1)
+
+
+def test_a_line_that_fails_on_one_criterion_is_not_named_as_unclear_on_another() -> None:
+    marks: dict[tuple[str, str], Mark] = {
+        **ALL_PASS, (POSITION, "alpha"): "fail", (POSITION, "beta"): "unclear"
+    }  # fmt: skip
+    sentences = written(lines_of(marks), evidence(TEXTS))
+    (reserved,) = [text for text in sentences if text.startswith("Good enough with")]
+    assert reserved.count(POSITION) == 1
+    assert "unclear" not in reserved
 
 
 def test_a_difference_that_no_system_can_show_says_why() -> None:
@@ -172,6 +184,6 @@ def test_lines_that_were_not_measured_are_counted() -> None:
         **ALL_PASS, **{(POSITION, criterion): "not measured" for criterion in CRITERIA}
     }  # fmt: skip
     (text,) = written(lines_of(marks), evidence(TEXTS))
-    assert f"by {len(NAMES) - 1} of {len(NAMES)} lines" in text
+    assert f"({len(NAMES) - 1} of {len(NAMES)} lines measured)" in text
     (whole,) = written(lines_of(ALL_PASS), evidence(TEXTS))
-    assert f"by all {len(NAMES)} lines" in whole
+    assert f"(all {len(NAMES)} lines measured)" in whole

@@ -272,8 +272,9 @@ class CriterionVerdict:
     """Whether the judge may be trusted with one criterion.
 
     `difference` is the smallest difference between systems, in points, that `items` items support:
-    the larger of what they detect with 80% power and of the judge's own favouring. None if it is
-    unknown, and `no_difference` says why. `fails` and `unclear` name the lines that did not pass,
+    the larger of what they detect with 80% power and of `favouring`, the largest difference between
+    two systems in the judge's mean minus people's. None if it is unknown, and `no_difference` says
+    why. `fails` and `unclear` name the lines that did not pass,
     of those that were `measured`, of all `lines`.
     `reason` says what is missing if the agreement with people is not shown.
     """
@@ -284,6 +285,7 @@ class CriterionVerdict:
     items: int
     measured: int
     lines: int
+    favouring: float = 0.0
     fails: tuple[str, ...] = ()
     unclear: tuple[str, ...] = ()
     reason: str = ""

@@ -60,6 +60,8 @@ POSITION_MARGIN = 0.1
 """How far from one half the share of wins of the text shown first may be."""
 RATER_MARGIN = 0.1
 """How far below one rater's correlation the judge's may be."""
+SLIGHT = 0.2
+"""Agreement beyond chance up to here is slight (Landis and Koch 1977), too little to trust a judge."""
 ENOUGH_ITEMS = 30
 """Items at which agreement that cannot be told from chance is a failure: they detect a kappa of 0.4."""
 MOST_FAILED = 0.05
@@ -184,7 +186,7 @@ def _no_ratings(measured: Measurements, criterion: str) -> CardCell:
 
 
 def _agreement(measured: Measurements, criterion: str) -> CardCell:
-    """Compare chance-corrected agreement with 0, and the correlation with every baseline's."""
+    """Compare chance-corrected agreement with limits, and the correlation with every baseline's."""
     people = measured.evidence.people.get(criterion)
     if people is None:
         return _no_ratings(measured, criterion)
@@ -228,14 +230,18 @@ def _agreement_mark(people: PeopleFinding, agreement: Estimate) -> tuple[Mark, s
         if items >= ENOUGH_ITEMS:
             return "fail", f"it cannot be told from chance at {plural(items, 'item')}"
         return "unclear", f"at least {ENOUGH_ITEMS} rated items decide"
+    if interval[1] <= SLIGHT:
+        return "fail", f"its agreement is slight: at most {SLIGHT:g}"
+    if interval[0] <= SLIGHT:
+        return "unclear", f"its agreement may be slight: {needed(agreement, [SLIGHT], 'items')}"
     if against_baselines is Verdict.BEST:
         return "pass", ""
     correlation = spearman(people.judge, level)
     if correlation is None or against_baselines is Verdict.UNKNOWN:
-        return "unclear", "no correlation could be compared with the baselines: rate more texts"
+        return "unclear", "no correlation could be compared with the baselines; rate more texts"
     if against_baselines is Verdict.ALONE:
-        return "unclear", "no baseline could be compared: rate more items"
-    return "unclear", "not significantly better than every baseline: rate more items"
+        return "unclear", "no baseline could be compared; rate more items"
+    return "unclear", "it is not significantly better than every baseline; rate more items"
 
 
 def _correlation_text(people: PeopleFinding) -> str:
@@ -530,8 +536,8 @@ _INSIDE = f"within ±{_HALF_STEP}"
 RULES = (
     _Rule(
         AGREEMENT,
-        "kappa above 0, and the correlation beats every baseline",
-        f"kappa holds 0 from {ENOUGH_ITEMS} items, or worse than a baseline",
+        f"kappa above {SLIGHT:g}, and the correlation beats every baseline",
+        f"kappa below {SLIGHT:g}, or holds 0 from {ENOUGH_ITEMS} items, or worse than a baseline",
         _agreement,
         _lowest,
     ),

@@ -29,10 +29,14 @@ _NOT_GOOD: tuple[Level, ...] = ("not shown", "not good enough")
 
 @dataclass(frozen=True, slots=True)
 class _Supported:
-    """The smallest difference between systems that `items` support, or why it is unknown."""
+    """The smallest difference between systems that `items` support, or why it is unknown.
+
+    `favouring` is the largest difference between systems in the judge's shift from people.
+    """
 
     difference: float | None
     items: int
+    favouring: float = 0.0
     reason: str = ""
 
 
@@ -61,6 +65,7 @@ def _criterion_verdict(
         _level(agreement, passes_all=not (fails or unclear)),
         supported.difference,
         supported.items,
+        favouring=supported.favouring,
         measured=measured,
         lines=len(cell_by_line),
         fails=tuple(fails),
@@ -87,18 +92,19 @@ def _supported(evidence: AuditData, criterion: str) -> _Supported:
     """
     table = evidence.texts
     if table is None:
-        return _Supported(None, 0, "no systems were compared")
+        return _Supported(None, 0, reason="no systems were compared")
     (spreads,) = scatter(table, [evidence.columns[criterion]])
     items = min((pair.items for pair in spreads.pairs), default=0)
     if not spreads.pairs:
-        return _Supported(None, items, spreads.note)
+        return _Supported(None, items, reason=spreads.note)
     detectable = spreads.hardest(None, items).detectable(items)
     if detectable is None:
         systems = plural(spreads.systems, "system")
-        return _Supported(None, items, f"{systems} need at least {plural(spreads.least, 'item')}")
+        reason = f"{systems} need at least {plural(spreads.least, 'item')}"
+        return _Supported(None, items, reason=reason)
     people = evidence.people.get(criterion)
     shift = people.shift if people is not None and people.shift is not None else 0.0
-    return _Supported(max(detectable, shift), items)
+    return _Supported(max(detectable, shift), items, favouring=shift)
 
 
 # The sentences
@@ -132,36 +138,54 @@ def verdict_sentences(
 def _sentence_on_good(group: Sequence[CriterionVerdict]) -> str:
     """Write the sentence on criteria that are good enough, with or without reservations."""
     start = _capital(group[0].level)
-    fails = dict.fromkeys(name for verdict in group for name in verdict.fails)
-    unclear = dict.fromkeys(name for verdict in group for name in verdict.unclear)
-    reservations = []
-    if fails:
-        reservations.append(f"it fails {first_names(fails, _MOST_NAMED)}")
-    if unclear:
-        verb = "is" if len(unclear) == 1 else "are"
-        reservations.append(f"{first_names(unclear, _MOST_NAMED)} {verb} unclear")
-    end = f" Reservations: {'; '.join(reservations)}." if reservations else ""
+    measured = _measured(group)
+    end = _reservations(group)
     differences = [verdict.difference for verdict in group if verdict.difference is not None]
     if len(differences) < len(group):
         reason = next(verdict.no_difference for verdict in group if verdict.difference is None)
         return (
-            f"{start} on {_names(group)}, by {_measured(group)}; which differences between "
-            f"systems it shows is unknown ({reason}).{end}"
+            f"{start} on {_names(group)} ({measured}); which differences between systems it shows "
+            f"is unknown: {reason}.{end}"
         )
-    least = _rounded_up(max(differences))
+    least = max(differences)
     items = min(verdict.items for verdict in group)
+    favouring = ""
+    if any(verdict.favouring == least for verdict in group):
+        favouring = (
+            " Smaller differences may be its own favouring: compared with people, it shifts one "
+            "system against another by as much."
+        )
     return (
-        f"{start} to compare systems that differ by more than {least} points on {_names(group)} "
-        f"at {plural(items, 'item')}, by {_measured(group)}.{end}"
+        f"{start} to compare systems that differ by more than {_rounded_up(least)} points on "
+        f"{_names(group)} at {plural(items, 'item')} ({measured}).{end}{favouring}"
     )
 
 
+def _reservations(group: Sequence[CriterionVerdict]) -> str:
+    """Write ` Reservations: position fails; length and own family are unclear.`, if there are any.
+
+    A line that fails on one criterion and is unclear on another one fails.
+    """
+    fails = dict.fromkeys(name for verdict in group for name in verdict.fails)
+    unclear = dict.fromkeys(
+        name for verdict in group for name in verdict.unclear if name not in fails
+    )
+    reservations = []
+    if fails:
+        verb = "fails" if len(fails) == 1 else "fail"
+        reservations.append(f"{first_names(fails, _MOST_NAMED)} {verb}")
+    if unclear:
+        verb = "is" if len(unclear) == 1 else "are"
+        reservations.append(f"{first_names(unclear, _MOST_NAMED)} {verb} unclear")
+    return f" Reservations: {'; '.join(reservations)}." if reservations else ""
+
+
 def _measured(group: Sequence[CriterionVerdict]) -> str:
-    """Write `all 12 lines` or `the 5 lines measured, of 12`, the fewest of the criteria."""
+    """Write `all 12 lines measured` or `5 of 12 lines measured`, the fewest of the criteria."""
     fewest = min(group, key=lambda verdict: verdict.measured)
     if fewest.measured == fewest.lines:
-        return f"all {fewest.lines} lines"
-    return f"{fewest.measured} of {fewest.lines} lines"
+        return f"all {fewest.lines} lines measured"
+    return f"{fewest.measured} of {fewest.lines} lines measured"
 
 
 def _names(group: Sequence[CriterionVerdict]) -> str:
