@@ -42,7 +42,7 @@ def parts() -> None:
 
     scripted = ScriptedProvider(answer)
     given = load_config(
-        given={"data": SUMMEVAL, "map": COLUMNS, "cache": False, "weighting": "logprobs"}
+        options={"data": SUMMEVAL, "map": COLUMNS, "cache": False, "weighting": "logprobs"}
     )
     found = timed(
         "texts made, prompts checked", lambda: plan_audit(given, items=ITEMS, providers=[scripted])

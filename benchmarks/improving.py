@@ -124,7 +124,7 @@ def attempt(seed: int, folder: Path, items: int = 20, systems: int = 3) -> bool:
         )
 
     plan = plan_improvement(
-        "good: Is the text good?", load_config(given={"cache": False, "seed": seed}), rows,
+        "good: Is the text good?", load_config(options={"cache": False, "seed": seed}), rows,
         providers=[ScriptedProvider(judge)], writer=ScriptedProvider(write), output=folder / f"{seed}.yaml",
     )  # fmt: skip
     return asyncio.run(run_improvement(plan)).improved

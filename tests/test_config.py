@@ -274,7 +274,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
 
 def test_texts_are_read_as_the_command_line_writes_them() -> None:
     config = load_config(
-        given={"metrics": " a, b,,", "criteria": "none", "map": "item=doc_id, output=summary"}
+        options={"metrics": " a, b,,", "criteria": "none", "map": "item=doc_id, output=summary"}
     )
     assert (config.metrics, config.criteria, config.map) == (
         ("a", "b"),
@@ -283,18 +283,18 @@ def test_texts_are_read_as_the_command_line_writes_them() -> None:
     )
     for bad in ("item", "=x", "item="):
         with pytest.raises(ConfigError, match="--map: write FIELD=COLUMN"):
-            load_config(given={"map": bad})
+            load_config(options={"map": bad})
 
 
 def test_options_of_metrics_on_the_command_line(tmp_path: Path) -> None:
     options = {"set": ["rouge.stem=false", "rouge.types=[rouge1, rougeL]", "bertscore.model= a=b "]}
     rouge = {"stem": False, "types": ["rouge1", "rougeL"]}
-    assert load_config(given=options).set == {"rouge": rouge, "bertscore": {"model": "a=b"}}
+    assert load_config(options=options).set == {"rouge": rouge, "bertscore": {"model": "a=b"}}
     for bad in ("rouge.stem", "stem=false", ".stem=1", "rouge.=1"):
         with pytest.raises(ConfigError, match=r"METRIC\.OPTION=VALUE"):
-            load_config(given={"set": [bad]})
+            load_config(options={"set": [bad]})
     with pytest.raises(ConfigError, match="not YAML"):
-        load_config(given={"set": ["rouge.types=[a"]})
+        load_config(options={"set": ["rouge.types=[a"]})
     path = write(tmp_path, "set: {rouge: {stem: true, multi: mean}, bleu: {smooth: floor}}\n")
     over = load_config(path, {"set": ["rouge.stem=false", {"chrf": {"beta": 1}}]}).set
     assert over == {
@@ -337,7 +337,7 @@ def test_cache_is_a_folder_or_none(tmp_path: Path) -> None:
     ):
         load_config(write(tmp_path, "data: d.jsonl\ncache: true\n"))
     with pytest.raises(ConfigError, match=r"--cache: write a folder, or false for none$"):
-        load_config(given={"cache": "tcp://:secret@host:1"})
+        load_config(options={"cache": "tcp://:secret@host:1"})
 
 
 @pytest.mark.parametrize("line", ["key_env: sk-1234", "model: {name: m, key_env: sk-1234}"])
@@ -352,16 +352,16 @@ def test_refuses_a_key_instead_of_its_variable_without_showing_it(
 def test_a_rating_named_twice_has_both_columns_and_any_other_field_is_refused() -> None:
     columns = {"rating.relevance": ("anna", "ben"), "item": "doc"}
     assert (
-        load_config(given={"map": "rating.relevance=anna, rating.relevance=ben,item=doc"}).map
+        load_config(options={"map": "rating.relevance=anna, rating.relevance=ben,item=doc"}).map
         == columns
     )
-    assert load_config(given={"map": columns}).map == columns
+    assert load_config(options={"map": columns}).map == columns
     with pytest.raises(ConfigError, match="'output': name one column"):
-        load_config(given={"map": "output=a,output=b"})
+        load_config(options={"map": "output=a,output=b"})
     with pytest.raises(ConfigError, match="a column stands here twice"):
-        load_config(given={"map": "rating.x=a,rating.x=a"})
+        load_config(options={"map": "rating.x=a,rating.x=a"})
     with pytest.raises(ConfigError, match=r"'human.x': people's ratings are called rating.x"):
-        load_config(given={"map": "human.x=a"})
+        load_config(options={"map": "human.x=a"})
 
 
 @pytest.mark.parametrize("former", ["force", "replace"])
@@ -374,15 +374,15 @@ def test_a_former_name_of_an_option_names_the_new_one(former: str, tmp_path: Pat
 
 def test_conditions_are_read_with_their_commas() -> None:
     expected = {"lang": ("ja", "ko"), "title": ("a, b",)}
-    assert load_config(given={"where": "lang=ja, title=a, b,lang=ko"}).where == expected
-    assert load_config(given={"where": {"lang": "ja", "year": [2020, 2021]}}).where == {
+    assert load_config(options={"where": "lang=ja, title=a, b,lang=ko"}).where == expected
+    assert load_config(options={"where": {"lang": "ja", "year": [2020, 2021]}}).where == {
         "lang": ("ja",), "year": (2020, 2021),
     }  # fmt: skip
     for text in ("lang", "=ja", "lang="):
         with pytest.raises(ConfigError, match="write COLUMN=VALUE"):
-            load_config(given={"where": text})
+            load_config(options={"where": text})
     with pytest.raises(ConfigError, match="'lang': write a value, such as lang: ja"):
-        load_config(given={"where": {"lang": None}})
+        load_config(options={"where": {"lang": None}})
 
 
 def test_a_replies_file_as_model_suggests_the_scripted_prefix(tmp_path: Path) -> None:

@@ -138,7 +138,7 @@ def _finished_card(run: Path, options: Mapping[str, Any], *, epsilon: float) -> 
     from judge.config import RunConfig
 
     refuse_options(run, besides=_FINISHED)
-    config = RunConfig.load(given=options)
+    config = RunConfig.load(options=options)
     return finished_card(
         run,
         where=config.where,

@@ -91,7 +91,7 @@ def diff_command(
     from judge.config import RunConfig, load_config
     from judge.run.cost_estimate import one_line_estimate
 
-    config = load_config(given=options) if data is None else read_config(data, options, RunConfig)
+    config = load_config(options=options) if data is None else read_config(data, options, RunConfig)
     inputs = [*_criterion_files(before, after), data, *_input_files(config)]
     check_outputs({"--output": output}, inputs, format)
     diff_plan = plan_diff(before, after, config, item=item, system=system, human=human)
@@ -331,7 +331,7 @@ def criteria_steps(file: str, *, replace: bool, **options: Any) -> None:
     from judge.commands.loaders import draft_steps
     from judge.config import load_config
 
-    steps = draft_steps(file, load_config(given=options), replace=replace)
+    steps = draft_steps(file, load_config(options=options), replace=replace)
     # A model wrote them, so control characters are escaped.
     for number, step in enumerate(steps, 1):
         print_untrusted(f"{number}. {step}")

@@ -99,7 +99,7 @@ def _folder(options: Mapping[str, Any]) -> Path:
     from judge.cache import cache_location
     from judge.config import load_config
 
-    return cache_location(load_config(given=options).cache or None)
+    return cache_location(load_config(options=options).cache or None)
 
 
 def _existing_folder(options: Mapping[str, Any]) -> Path:
@@ -168,7 +168,7 @@ def doctor_command(*, timeout: float, format: str, **options: Any) -> None:
         if options:
             raise ConfigError(f"put options after the command: judge doctor {subcommand}")
         return
-    config = load_config(given={**options, "timeout": timeout})
+    config = load_config(options={**options, "timeout": timeout})
     findings = check_environment(config)
     checks = open_checks(config)
     if checks:

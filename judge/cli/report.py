@@ -150,7 +150,7 @@ def report_command(
         format=format, system=system, is_part=is_part, failures_as=failures_as, wide=wide
     )
 
-    where = load_config(given=options).where
+    where = load_config(options=options).where
     result = _selected(result, where, failures_as)
     # An export has the selected rows only, like the report.
     write_exports(result, check_exports(export))
@@ -305,7 +305,7 @@ def compare_command(
     from judge.config import load_config
 
     check_outputs({"--output": output}, format=format)
-    comparison = compare(before, after, seed=load_config(given=options).seed)
+    comparison = compare(before, after, seed=load_config(options=options).seed)
     if output is None and format == "html":
         output = after / PAGE
     print_report(comparison, format, full=full, output=output)
@@ -419,7 +419,7 @@ def validate_command(
         exit_with_status(result)
 
     refuse_options(data, besides=_VALIDATE_OPTIONS)
-    config = RunConfig.load(given=options)
+    config = RunConfig.load(options=options)
     validation = compare_judges(
         data,
         *others,

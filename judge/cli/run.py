@@ -218,7 +218,7 @@ def plan_command(
     # Of a finished run, the scores are known: what can its items detect?
     if (data / "run.json").is_file():
         refuse_options(data, besides=("items", "detect", "pair", "where"))
-        where = load_config(given=options).where
+        where = load_config(options=options).where
         power = run_power(data, difference=detect, items=items, pair=pair, where=where)
         print_report(power, format, full=True)
         return

@@ -161,7 +161,7 @@ def to_config(
     # A configuration holds names and mappings only; `_all_judges` adds the Python objects.
     settings["model"] = [entry for entry in models if is_named(entry)]
     rating_rows = _pop_rating_rows(settings)
-    config = kind.load(given=settings)
+    config = kind.load(options=settings)
     if rating_rows is not None:
         config = config.with_rating_rows(rating_rows)
     providers = _all_judges(models, config) if models else None

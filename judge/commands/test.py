@@ -100,7 +100,7 @@ class SuiteOverrides:
                 f"{option('criteria', [] if in_python() else 'none')} computes metrics"
             )
         reject_unsupported(options, "test", "a suite")
-        checked = load_config(given=options)
+        checked = load_config(options=options)
         named: dict[str, Any] = {}
         for name in checked.model_fields_set:
             named[name] = getattr(checked, name)
@@ -324,7 +324,7 @@ def prepare_suites(
     if len(suites) > 1 and (baseline or out):
         errors += _equal_names(suites)
     budget = overrides.options.get("budget")
-    limit = load_config(given={"budget": budget}).budget
+    limit = load_config(options={"budget": budget}).budget
     shared_ledger = None if limit is None else BudgetLedger(limit)
     baseline_folder = None if baseline is None else Path(baseline)
     prepared = []
@@ -430,7 +430,7 @@ def _read_data(
     unused = {"model", "out"}
     known = run_options("run").keys() - unused
     options = {name: value for name, value in suite.options.items() if name in known}
-    config = RunConfig.load(given=options)
+    config = RunConfig.load(options=options)
     assumed = plan_outputs(config, None).data
     language = load.language(suite, assumed)
     criteria = load.load_criteria(suite, language, overrides.criteria)

@@ -84,8 +84,8 @@ def _terse(node: Any) -> Any:
         return [_terse(entry) for entry in node if entry != {"type": "null"}]
     if not isinstance(node, dict):
         return node
-    shown = {name: value for name, value in node.items() if _is_shown(name, value)}
-    fields = {name: _terse(value) for name, value in shown.items()}
+    visible = {name: value for name, value in node.items() if _is_shown(name, value)}
+    fields = {name: _terse(value) for name, value in visible.items()}
     alternatives = fields.get("anyOf", [])
     if len(alternatives) == 1 and "required" not in alternatives[0]:
         del fields["anyOf"]

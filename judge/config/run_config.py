@@ -371,8 +371,8 @@ class RunConfig(BaseModel):
         return self.systems
 
     @classmethod
-    def load(cls, file: str | Path | None = None, given: Mapping[str, Any] | None = None) -> Self:
-        """Return the configuration of a YAML file, if any, overridden by the options of `given`.
+    def load(cls, file: str | Path | None = None, options: Mapping[str, Any] | None = None) -> Self:
+        """Return the configuration of a YAML file, if any, overridden by `options`.
 
         Paths in the file are relative to the file. Raises ConfigError.
         """
@@ -383,7 +383,7 @@ class RunConfig(BaseModel):
         key, problem = forbidden_command(values)
         if problem:
             raise ConfigError(f"{file}:{lines[key]}: key_command: {problem}")
-        typed = given or {}
+        typed = options or {}
         overrides = {key: value for key, value in typed.items() if value is not None}
         _expand_reasons(overrides)
         if "set" in values and "set" in overrides:

@@ -681,10 +681,10 @@ def filter_texts(result: Result, values: samples.Values) -> Result:
     dropped = [column.name for column in table.columns if column.name not in kept_names]
     texts = plural(len(table.samples), "text")
     filtered = samples.describe_filter(values)
-    shown = f"Shown are the texts with {filtered} alone, {len(matching):,} of {texts}"
+    selection = f"Shown are the texts with {filtered} alone, {len(matching):,} of {texts}"
     of_texts = "all means, intervals and tests are of these"
     of_run = "requests, tokens, cost, time and the run's other notices are of the whole run"
-    notes = [f"{shown}: {of_texts}; {of_run}."]
+    notes = [f"{selection}: {of_texts}; {of_run}."]
     if dropped:
         notes.append(
             f"Left out, as measured over all texts of a system together: {', '.join(dropped)}."

@@ -245,8 +245,8 @@ def pending_batches(prepared: PreparedRun) -> list[str]:
             requests = plural(pending, "request")
             warnings.append(
                 f"{requests} of an earlier run are in progress in batches at {endpoint}. Use "
-                f"{option('engine', 'batch')} to wait for them; otherwise this run pays for the same "
-                "requests again."
+                f"{option('engine', 'batch')} to wait for them; otherwise this run pays for the "
+                "same requests again."
             )
     return warnings
 

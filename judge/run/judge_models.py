@@ -208,7 +208,7 @@ def open_judge(config: RunConfig, judge: Judge, *, sends: bool = True) -> Provid
                 address = config.base_url or vendor.address
             except ConfigError:
                 address = f"{UNKNOWN}{vendor.url}"
-            config = load_config(given={"base_url": address})
+            config = load_config(options={"base_url": address})
         openai = plugins.load("providers", "openai")
         opened: Provider = openai.open(model, config, vendor)
         return _with_price(opened, judge)

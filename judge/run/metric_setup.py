@@ -52,8 +52,8 @@ def default_metrics(config: RunConfig, rows: Sequence[Sample]) -> tuple[tuple[st
     if other_form:
         share = f"{other_form:,} of {len(rows):,}"
         notes.append(
-            f"{share} outputs are in Traditional Chinese and their references in Simplified, or the "
-            "reverse, so that equal words differ: convert one side, for example with OpenCC."
+            f"{share} outputs are in Traditional Chinese and their references in Simplified, or "
+            "the reverse, so that equal words differ: convert one side, for example with OpenCC."
         )
     return names, notes
 

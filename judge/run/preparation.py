@@ -526,7 +526,7 @@ def prompt(
     `item`, `system` and `opponent` default to the first ones of the data. With `opponent`, a
     question compares two texts. `system_message` comes first, as in a run. Raises JudgeError.
     """
-    config = load_config(given={**options, "criteria": [criterion]})
+    config = load_config(options={**options, "criteria": [criterion]})
     rows = load_texts(config, data)
     language = config.language or text.language_of(rows)
     pairwise = None if opponent is None else True

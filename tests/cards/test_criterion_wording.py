@@ -125,7 +125,7 @@ def test_a_second_card_takes_the_wordings_from_the_cache(tmp_path: Path) -> None
 def test_the_estimate_counts_judgments_and_requests_for_wordings() -> None:
     def planned(**keys: Any) -> Any:
         criterion = {**POLITE, **keys}
-        config = load_config(given={"cache": False, "criteria": [criterion]})
+        config = load_config(options={"cache": False, "criteria": [criterion]})
         provider = ScriptedProvider(lambda request: "4")
         return plan_audit(config, ROWS, probes="bias", providers=[provider])
 

@@ -22,7 +22,7 @@ ROWS = [{"item": "a", "output": "x"}]
 
 @pytest.fixture
 def prepared() -> PreparedRun:
-    plan = load_config(given={"criteria": ["fluency"], "metrics": []})
+    plan = load_config(options={"criteria": ["fluency"], "metrics": []})
     return prepare(plan, ROWS, providers=[ScriptedProvider(lambda _: "3")])
 
 

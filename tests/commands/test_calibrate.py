@@ -147,7 +147,7 @@ def test_calibration_without_ratings_is_an_error_before_any_request(
         run(**options)
     with pytest.raises(ConfigError, match="this run has no judge scores to calibrate"):
         prepare(
-            RankConfig.load(given={"calibrate": True}),
+            RankConfig.load(options={"calibrate": True}),
             ROWS,
             providers=[ScriptedProvider(lambda _: "A")],
         )

@@ -287,7 +287,7 @@ def test_an_audit_is_the_same_every_time_and_another_by_another_seed() -> None:
 
 def ready_for(**options: Any) -> AuditPlan:
     of_plan = {name: options.pop(name) for name in list(options) if name not in ("items", "probes")}
-    audited_plan = load_config(given={"criteria": TWO, "cache": False} | of_plan)
+    audited_plan = load_config(options={"criteria": TWO, "cache": False} | of_plan)
     return plan_audit(audited_plan, ROWS, providers=[ScriptedProvider(strict)], **options)
 
 

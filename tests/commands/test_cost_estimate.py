@@ -93,7 +93,7 @@ def prepared(
     judge: ScriptedProvider, rows: list[dict[str, Any]] = ROWS, **options: Any
 ) -> PreparedRun:
     run_plan = (RankConfig.load if options.pop("pairwise", False) else load_config)(
-        given={"criteria": WORDS, "metrics": []} | options
+        options={"criteria": WORDS, "metrics": []} | options
     )
     return prepare(run_plan, rows, providers=[judge])
 
@@ -244,7 +244,7 @@ def test_a_document_that_several_prompts_begin_with_can_be_cached(
     source = "long " * words
     rows = [{"item": "1", "system": s, "source": source, "output": f"{s}"} for s in "xyz"]
     judge = Asked()
-    run_plan = load_config(given={"metrics": [], "criteria": [str(file)]})
+    run_plan = load_config(options={"metrics": [], "criteria": [str(file)]})
     (forecast,) = make_forecast(prepare(run_plan, rows, providers=[judge])).judges
     common = token_estimates.estimate_tokens(source) // 128 * 128
     expected = (2 * common, common) if common >= 1024 else (0, 0)
@@ -274,7 +274,7 @@ def test_an_unknown_price_is_unknown_and_not_nothing() -> None:
 def test_a_batch_is_half_the_price(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-not-used-here")
     options = {"criteria": WORDS, "metrics": [], "model": "gpt-5.4-mini"}
-    plans = (load_config(given=options | {"engine": engine}) for engine in ("local", "batch"))
+    plans = (load_config(options=options | {"engine": engine}) for engine in ("local", "batch"))
     whole, half = (make_forecast(prepare(run_plan, ROWS)) for run_plan in plans)
     assert whole.price is not None
     assert half.price == pytest.approx(whole.price / 2)
@@ -286,12 +286,12 @@ def test_a_batch_is_half_the_price(monkeypatch: pytest.MonkeyPatch) -> None:
             "model": f"{vendor}/{model}",
             "key_env": "OPENAI_API_KEY",
         }
-        (judge,) = make_forecast(prepare(load_config(given=batch_options), ROWS)).judges
+        (judge,) = make_forecast(prepare(load_config(options=batch_options), ROWS)).judges
         whole = cost_usd(model, judge.endpoint, judge.usage)
         assert whole
         assert judge.money.price == pytest.approx(whole / 2)
     plans = load_config(
-        given=options
+        options=options
         | {"engine": "batch", "model": "groq/llama-3.3-70b-versatile", "key_env": "OPENAI_API_KEY"}
     )
     (elsewhere,) = make_forecast(prepare(plans, ROWS)).judges
@@ -411,7 +411,7 @@ def test_cost_estimate_uses_the_price_per_token() -> None:
 
 
 def test_plan_names_default_criteria() -> None:
-    run_plan = load_config(given={"metrics": []})
+    run_plan = load_config(options={"metrics": []})
     rows = [{**row, "source": "The source, and what it says of it."} for row in ROWS]
     (first, *_) = make_forecast(prepare(run_plan, rows, providers=[Asked()])).notes
     assert (
@@ -426,7 +426,7 @@ def test_plan_names_default_criteria() -> None:
 @pytest.mark.parametrize(("n_words", "is_noted"), [(100, False), (6_000, True)])
 def test_a_long_prompt_is_noted_with_its_text(n_words: int, is_noted: bool) -> None:
     rows = [*ROWS, {"item": "long", "system": "x", "source": "word " * n_words, "output": "short"}]
-    run_plan = load_config(given={"metrics": [], "criteria": ["relevance"]})
+    run_plan = load_config(options={"metrics": [], "criteria": ["relevance"]})
     notes = make_forecast(prepare(run_plan, rows, providers=[Asked()])).notes
     long_notes = [note for note in notes if note.startswith("The longest prompt")]
     assert len(long_notes) == is_noted
@@ -443,7 +443,7 @@ def test_a_prompt_that_cannot_be_rendered_is_counted(tmp_path: Path) -> None:
     file.write_text(
         "---\nscale: [1, 5]\n---\n{{ output }} {{ 1 // (output | length - 4) }}\nFrom 1 to 5.\n"
     )
-    run_plan = load_config(given={"metrics": [], "criteria": [str(file)]})
+    run_plan = load_config(options={"metrics": [], "criteria": [str(file)]})
     forecast = make_forecast(prepare(run_plan, ROWS, providers=[Asked()]))
     assert forecast.judges[0].estimate.total.broken == 3
     assert any("3 judgments will fail" in note for note in forecast.notes)

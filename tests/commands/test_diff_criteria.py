@@ -420,7 +420,7 @@ def test_both_runs_have_one_deadline(
     old, new = pair(write)
 
     def requests_within(deadline: float) -> tuple[int, bool]:
-        config = load_config(given={"weighting": "single", "cache": False, "deadline": deadline})
+        config = load_config(options={"weighting": "single", "cache": False, "deadline": deadline})
         model = Slow(lambda _: "3")
         try:
             in_time(run_diff(plan_diff(old, new, config, ROWS, providers=[model])))

@@ -125,7 +125,7 @@ def test_doctor_lists_environment_variables_by_name(monkeypatch: pytest.MonkeyPa
 
 def test_a_cache_folder_and_its_replies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place = tmp_path / "kept"
-    empty = findings_of(doctor.check_environment(load_config(given={"cache": place})), "cache")
+    empty = findings_of(doctor.check_environment(load_config(options={"cache": place})), "cache")
     assert empty["folder"].text == f"{place}: empty and writable"
     assert not place.exists(), "looking makes nothing"
     with caches.open_cache(place) as cache:
@@ -133,7 +133,7 @@ def test_a_cache_folder_and_its_replies(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(
         shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(9, 4, 5_000_000_000)
     )  # type: ignore[attr-defined]
-    checks = findings_of(doctor.check_environment(load_config(given={"cache": place})), "cache")
+    checks = findings_of(doctor.check_environment(load_config(options={"cache": place})), "cache")
     assert checks["folder"].text.startswith(f"{place}: replies kept: 1, ")
     assert checks["disk"].text == "5.0 GB free"
 
@@ -141,7 +141,7 @@ def test_a_cache_folder_and_its_replies(tmp_path: Path, monkeypatch: pytest.Monk
 def test_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("", "utf-8")
     wrong = findings_of(
-        doctor.check_environment(load_config(given={"cache": tmp_path / "file"})), "cache"
+        doctor.check_environment(load_config(options={"cache": tmp_path / "file"})), "cache"
     )["folder"]
     assert (wrong.state, wrong.text) == (
         "error",
@@ -149,7 +149,7 @@ def test_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Monk
     )
     assert wrong.fix == "name another with --cache DIR or $JUDGE_CACHE"
     monkeypatch.setattr(os, "access", lambda path, mode: False)
-    findings = doctor.check_environment(load_config(given={"cache": tmp_path / "kept"}))
+    findings = doctor.check_environment(load_config(options={"cache": tmp_path / "kept"}))
     assert findings_of(findings, "cache")["folder"].text.endswith("is not writable")
     assert not Diagnosis(tuple(findings)).ok
 
@@ -187,7 +187,7 @@ def server(chat_server: Any, make_completion: Callable[..., dict[str, Any]]) -> 
 
 
 def plan_for(server: Any, **options: Any) -> RunConfig:
-    return load_config(given={"model": "my-model", "base_url": server.url, **options})
+    return load_config(options={"model": "my-model", "base_url": server.url, **options})
 
 
 def test_a_server_that_takes_everything(server: Any) -> None:
@@ -205,7 +205,7 @@ def test_a_server_that_takes_everything(server: Any) -> None:
 
 def test_doctor_announces_the_number_of_requests(server: Any) -> None:
     two_judges = load_config(
-        given={"model": ["my-model", "decisions/other"], "base_url": server.url}
+        options={"model": ["my-model", "decisions/other"], "base_url": server.url}
     )
     announcement = doctor.announce(doctor.open_checks(two_judges))
     assert announcement.startswith(
@@ -213,7 +213,7 @@ def test_doctor_announces_the_number_of_requests(server: Any) -> None:
     )
     assert server.bodies == []
     assert (
-        doctor.announce(doctor.open_checks(load_config(given={"model": "scripted/none.yaml"})))
+        doctor.announce(doctor.open_checks(load_config(options={"model": "scripted/none.yaml"})))
         == ""
     )
 
@@ -314,7 +314,7 @@ def test_a_server_that_refuses(server: Any, status: int, message: str) -> None:
 
 
 def test_doctor_reports_an_unreachable_address() -> None:
-    checks = tried(load_config(given={"model": "my-model", "base_url": "http://127.0.0.1:9/v1"}))
+    checks = tried(load_config(options={"model": "my-model", "base_url": "http://127.0.0.1:9/v1"}))
     assert checks.keys() == {"address"}
     assert checks["address"].state == "error"
     assert "is it started?" in checks["address"].text
@@ -363,7 +363,7 @@ def test_an_endpoint_of_typed_questions(server: Any) -> None:
         )
 
     server.answer = answer
-    checks = tried(load_config(given={"model": "decisions/other", "base_url": server.url}))
+    checks = tried(load_config(options={"model": "decisions/other", "base_url": server.url}))
     assert checks["--weighting auto"].text.startswith("takes decisions")
     assert len(server.bodies) == 1
 
@@ -387,16 +387,16 @@ def test_models_that_have_no_server_or_no_key(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
-    keyless = tried(load_config(given={"model": "anthropic/claude-haiku-5-5"}))["model"]
+    keyless = tried(load_config(options={"model": "anthropic/claude-haiku-5-5"}))["model"]
     assert keyless.state == "error"
     assert "$ANTHROPIC_API_KEY is not set" in keyless.text
     (tmp_path / "replies.yaml").write_text("- {reply: 3}\n", "utf-8")
     assert (
         "no server"
-        in tried(load_config(given={"model": f"scripted/{tmp_path / 'replies.yaml'}"}))[
+        in tried(load_config(options={"model": f"scripted/{tmp_path / 'replies.yaml'}"}))[
             "model"
         ].text
     )
-    nowhere = tried(load_config(given={"model": f"scripted/{tmp_path / 'none.yaml'}"}))["model"]
+    nowhere = tried(load_config(options={"model": f"scripted/{tmp_path / 'none.yaml'}"}))["model"]
     assert (nowhere.state, "none.yaml" in nowhere.text) == ("error", True)
-    assert "unknown vendor" in tried(load_config(given={"model": "nosuch/model"}))["model"].text
+    assert "unknown vendor" in tried(load_config(options={"model": "nosuch/model"}))["model"].text

@@ -38,7 +38,7 @@ def test_the_steps_are_written_into_the_file(
     file: Path, chat_server: Any, make_completion: Callable[..., Any]
 ) -> None:
     chat_server.answer = lambda body: (200, {}, make_completion(STEPS))
-    steps = draft_steps(file, load_config(given={"model": "m", "base_url": chat_server.url}))
+    steps = draft_steps(file, load_config(options={"model": "m", "base_url": chat_server.url}))
     assert (
         steps
         == ("Read the text.", "Look for rude words.", "Choose the score.")
@@ -56,7 +56,7 @@ def test_steps_that_are_there_are_replaced_only_on_demand(
     file: Path, chat_server: Any, make_completion: Callable[..., Any]
 ) -> None:
     chat_server.answer = lambda body: (200, {}, make_completion(STEPS))
-    drafting_plan = load_config(given={"model": "m", "base_url": chat_server.url})
+    drafting_plan = load_config(options={"model": "m", "base_url": chat_server.url})
     draft_steps(file, drafting_plan)
     with pytest.raises(CriterionError, match="--replace"):
         draft_steps(file, drafting_plan)
@@ -82,23 +82,23 @@ def test_a_reply_without_steps_leaves_the_file_unchanged(
 ) -> None:
     chat_server.answer = lambda body: (200, {}, make_completion(reply, choice=choice))
     with pytest.raises(ParseError, match="the reply was:\n"):
-        draft_steps(file, load_config(given={"model": "m", "base_url": chat_server.url}))
+        draft_steps(file, load_config(options={"model": "m", "base_url": chat_server.url}))
     assert file.read_text(encoding="utf-8") == FILE
 
 
 def test_refuses_a_draft_before_any_request(file: Path, chat_server: Any) -> None:
     there = {"base_url": chat_server.url}
     with pytest.raises(CriterionError, match="criteria show relevance"):
-        draft_steps("relevance", load_config(given={"model": "m", **there}))
+        draft_steps("relevance", load_config(options={"model": "m", **there}))
     with pytest.raises(ConfigError, match="--model"):
-        draft_steps(file, load_config(given=there))
+        draft_steps(file, load_config(options=there))
     with pytest.raises(ConfigError, match="writes no text"):
-        draft_steps(file, load_config(given={"model": "decisions/m", **there}))
+        draft_steps(file, load_config(options={"model": "decisions/m", **there}))
     flow = file.with_name("flow.jinja")
     flow.write_text(
         FILE.replace("scale: [1, 5]", "...").replace("# why", "{scale: [1, 5]} # why"),
         encoding="utf-8",
     )
     with pytest.raises(CriterionError):
-        draft_steps(flow, load_config(given={"model": "m", **there}))
+        draft_steps(flow, load_config(options={"model": "m", **there}))
     assert chat_server.bodies == []

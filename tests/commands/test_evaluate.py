@@ -377,7 +377,7 @@ def test_an_unexpected_error_keeps_results(tmp_path: Path, provider: ScriptedPro
             raise ZeroDivisionError
 
     prepared = prepare(
-        load_config(given={"criteria": ["relevance"], "metrics": [], "out": tmp_path / "r"}),
+        load_config(options={"criteria": ["relevance"], "metrics": [], "out": tmp_path / "r"}),
         ROWS,
         providers=[provider],
     )
@@ -397,7 +397,7 @@ def test_a_metric_value_that_is_not_a_number_is_a_failure(provider: ScriptedProv
             ]
             return MetricResult((Column("strange", "metric", Signature("strange")),), tuple(rows))
 
-    prepared = prepare(load_config(given={"criteria": [], "metrics": ["bleu"]}), ROWS)
+    prepared = prepare(load_config(options={"criteria": [], "metrics": ["bleu"]}), ROWS)
     prepared = replace(prepared, metrics={"strange": Strange()})
     result = asyncio.run(run_pipeline(prepared))
     assert [s.value for s in result.table.scores] == [0.5] * (len(ROWS) - 2)
@@ -419,7 +419,7 @@ def test_a_metric_with_wrong_rows_is_named(change: Any, message: str) -> None:
             rows = [Score(s.item, s.system, "odd", 0.5, Provenance("metric")) for s in samples]
             return MetricResult((Column("odd", "metric", Signature("odd")),), tuple(change(rows)))
 
-    prepared = prepare(load_config(given={"criteria": [], "metrics": ["bleu"]}), ROWS)
+    prepared = prepare(load_config(options={"criteria": [], "metrics": ["bleu"]}), ROWS)
     prepared = replace(prepared, metrics={"mine": Odd()})
     with pytest.raises(ConfigError, match=f"the metric mine is wrong: .*{message}"):
         asyncio.run(run_pipeline(prepared))
@@ -452,7 +452,7 @@ def test_an_interrupt_does_not_sit_out_a_slow_metric(
             release.wait(60)
             finished.set()
 
-    plan = load_config(given={"criteria": ["relevance"], "metrics": [], "out": tmp_path / "r"})
+    plan = load_config(options={"criteria": ["relevance"], "metrics": [], "out": tmp_path / "r"})
     prepared = prepare(plan, ROWS, providers=[provider])
     prepared = replace(prepared, metrics={"endless": Endless()})
 
@@ -601,7 +601,7 @@ def test_metrics_that_ask_no_judge_are_measured_while_requests_are_in_flight() -
                 ),
             )
 
-    plan = load_config(given={"criteria": ["relevance"], "metrics": [], "cache": False})
+    plan = load_config(options={"criteria": ["relevance"], "metrics": [], "cache": False})
     prepared = prepare(plan, ROWS, providers=[Waits(lambda _: {"4": 1.0})])
     prepared = replace(prepared, metrics={"length": Length()})
     table = asyncio.run(run_pipeline(prepared)).table

@@ -129,7 +129,7 @@ def improve(
     }
     judges = [model if isinstance(model, ScriptedProvider) else ScriptedProvider(model)]
     plan = plan_improvement(
-        str(entry), load_config(given={"cache": False, **options}), list(data), providers=judges,
+        str(entry), load_config(options={"cache": False, **options}), list(data), providers=judges,
         writer=writes or writer(IDLE, GOOD), out=out, **settings,
     )  # fmt: skip
     return asyncio.run(run_improvement(plan))
@@ -504,7 +504,7 @@ def test_held_out_texts_never_reach_the_writer(
     provider = ScriptedProvider(lambda request: 1 + len(output_of(request)) % 5)
     writing_model = writer(GOOD)
     output = tmp_path_factory.mktemp("new") / "helpful.yaml"
-    config = load_config(given={"cache": False, "seed": seed})
+    config = load_config(options={"cache": False, "seed": seed})
     try:
         plan = plan_improvement(
             "helpful: Does it help?",

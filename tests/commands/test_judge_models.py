@@ -59,14 +59,14 @@ def run(**options: Any) -> judge.Result:
 )
 def test_who_is_meant(name: str, base_url: str | None, meant: tuple[str, str, str]) -> None:
     options = {"model": name} | ({"base_url": base_url} if base_url else {})
-    config = load_config(given=options)
+    config = load_config(options=options)
     provider = open_judge(config, config.model[0])
     assert (provider.name, provider.model, provider.endpoint) == meant
 
 
 def test_the_cache_key_of_a_plain_model_is_that_of_the_first_release() -> None:
     """The key is that of the release before vendors had names."""
-    config = load_config(given={"model": "gpt-5.4-mini"})
+    config = load_config(options={"model": "gpt-5.4-mini"})
     provider = open_judge(config, config.model[0])
     message = {"role": "user", "content": "p"}
     request = Request(provider.model, (message,), {"temperature": 0.0}, endpoint=provider.endpoint)
@@ -87,7 +87,7 @@ def test_an_unknown_model_is_an_error_before_the_missing_key(
 ) -> None:
     for variable in ("OPENAI_API_KEY", "AZURE_OPENAI_ENDPOINT", "MISTRAL_API_KEY"):
         monkeypatch.delenv(variable, raising=False)
-    config = load_config(given={"model": name})
+    config = load_config(options={"model": name})
     with pytest.raises(ConfigError, match=message):
         open_judges(config, config.model)
 
@@ -96,15 +96,17 @@ def test_a_vendor_key_may_come_from_another_variable(monkeypatch: pytest.MonkeyP
     monkeypatch.delenv("ANTHROPIC_API_KEY")
     monkeypatch.setenv("MINE", "a-key-of-some-length")
     panel = load_config(
-        given={"model": ["gpt-5.4-mini", {"name": "anthropic/claude", "key_env": "MINE"}]}
+        options={"model": ["gpt-5.4-mini", {"name": "anthropic/claude", "key_env": "MINE"}]}
     )
     assert list(open_judges(panel, panel.model)) == ["gpt-5.4-mini", "claude"]
-    for_all = load_config(given={"model": ["gpt-5.4-mini", "anthropic/claude"], "key_env": "MINE"})
+    for_all = load_config(
+        options={"model": ["gpt-5.4-mini", "anthropic/claude"], "key_env": "MINE"}
+    )
     assert list(open_judges(for_all, for_all.model)) == ["gpt-5.4-mini", "claude"]
 
 
 def test_one_model_at_two_vendors_is_a_panel() -> None:
-    config = load_config(given={"model": ["ollama/m", "vllm/m"]})
+    config = load_config(options={"model": ["ollama/m", "vllm/m"]})
     assert list(open_judges(config, config.model)) == ["ollama/m", "vllm/m"]
 
 
@@ -147,5 +149,5 @@ def test_a_recording_matches_the_model_name_of_a_gateway(chat_server: Any, tmp_p
     path.write_text(path.read_text("utf-8").replace("meta/m", "anthropic/m"), "utf-8")
     with pytest.raises(ConfigError, match="unknown model"):
         run(model="anthropic/other", replay=path)
-    config = load_config(given={"model": "anthropic/m", "replay": path})
+    config = load_config(options={"model": "anthropic/m", "replay": path})
     assert list(open_judges(config, config.model)) == ["anthropic/m"]

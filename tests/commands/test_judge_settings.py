@@ -125,7 +125,7 @@ def test_repair_questions_and_drafts_have_the_settings(
     text = '---\ntitle: C\nscale: [1, 5]\n---\n{% extends "layouts/pointwise.jinja" %}\n'
     criterion.write_text(text + "{% block criterion %}How good is it?{% endblock %}\n", "utf-8")
     draft_steps(
-        criterion, load_config(given={"model": "m", "base_url": chat_server.url, **SETTINGS})
+        criterion, load_config(options={"model": "m", "base_url": chat_server.url, **SETTINGS})
     )
     assert all(
         body["reasoning_effort"] == "low" and body["top_p"] == 0.9 for body in chat_server.bodies
@@ -314,7 +314,7 @@ def test_a_command_in_a_file_has_to_be_allowed(
         load_config(plan)
     monkeypatch.setenv(ALLOWED, "print-key\nprint-key --for n")
     assert load_config(plan).model[1].key_command == "print-key --for n"
-    assert load_config(given={"key_command": "print-key"}).key_command == "print-key"
+    assert load_config(options={"key_command": "print-key"}).key_command == "print-key"
     suite = tmp_path / "s.judge.yaml"
     suite.write_text("key_command: other\nmodel: m\ncases: []\n", "utf-8")
     with pytest.raises(ConfigError, match=ALLOWED):
@@ -323,7 +323,10 @@ def test_a_command_in_a_file_has_to_be_allowed(
 
 def test_headers_on_the_command_line_keep_commas() -> None:
     config = RunConfig.load(
-        given={"headers": ["X-A=b,c=d", "X-B=e"], "extra_body": ['{"top_p": 0.9}', '{"a": [1, 2]}']}
+        options={
+            "headers": ["X-A=b,c=d", "X-B=e"],
+            "extra_body": ['{"top_p": 0.9}', '{"a": [1, 2]}'],
+        }
     )
     assert config.headers == {"X-A": "b,c=d", "X-B": "e"}
     assert config.extra_body == {"top_p": 0.9, "a": [1, 2]}

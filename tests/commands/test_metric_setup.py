@@ -51,7 +51,7 @@ def asking(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def prepared_metrics(**options: Any) -> dict[str, Any]:
-    prepared = prepare(load_config(given={"criteria": [], **options}), ROWS)
+    prepared = prepare(load_config(options={"criteria": [], **options}), ROWS)
     return prepared.metrics
 
 

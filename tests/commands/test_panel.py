@@ -263,10 +263,10 @@ def test_judges_may_have_addresses_of_their_own(chat_server: Any) -> None:
         "base_url": "http://127.0.0.1:9/v1",
         "criteria": ["relevance"],
     }
-    prepared = prepare(load_config(given=options), ROWS)
+    prepared = prepare(load_config(options=options), ROWS)
     assert list(prepared.judges) == ["openai/m@127.0.0.1:9/v1", f"openai/m@{chat_server.url[7:]}"]
     both = load_config(
-        given={**options, "model": ["m", "decisions/m"], "base_url": chat_server.url}
+        options={**options, "model": ["m", "decisions/m"], "base_url": chat_server.url}
     )
     assert list(prepare(both, ROWS).judges) == ["openai/m", "decisions/m"]
 

@@ -93,7 +93,7 @@ def test_a_question_ranks_the_systems(criterion: Any) -> None:
 
 
 def test_a_configuration_may_name_a_question_that_compares() -> None:
-    config = RankConfig.load(given={"criteria": [{"clearer": "Which answer is clearer?"}]})
+    config = RankConfig.load(options={"criteria": [{"clearer": "Which answer is clearer?"}]})
     (criterion,) = prepare(config, ROWS, providers=[ScriptedProvider(better)]).criteria
     assert (criterion.name, criterion.pairwise) == ("clearer", True)
 
@@ -169,7 +169,7 @@ def test_a_panel_ranks_by_each_judge_and_by_their_mean() -> None:
 
 
 def test_rank_estimates_its_requests_first() -> None:
-    plan = RankConfig.load(given={"pairs": 5})
+    plan = RankConfig.load(options={"pairs": 5})
     rows = [row | {"output": "same"} if row["item"] == "1" else row for row in ROWS]
     prepared = prepare(plan, rows, providers=[ScriptedProvider(better)])
     estimate = one_line_estimate(prepared)

@@ -279,7 +279,7 @@ def test_a_run_stops_at_its_budget_and_resumes_with_a_new_one(tmp_path: Path) ->
             "weighting": "single",
             "cache": tmp_path / "cache",
         }
-        plan = load_config(given={**options, "out": tmp_path / "out", "budget": budget})
+        plan = load_config(options={**options, "out": tmp_path / "out", "budget": budget})
         provider = ScriptedProvider(scored(requests), endpoint="https://judge.invalid/v1")
         prepared, progress = prepare(plan, ROWS, providers=[provider]), Progress()
         try:
@@ -310,7 +310,7 @@ def test_a_run_stops_at_its_deadline(tmp_path: Path) -> None:
             return await super().complete(request)
 
     plan = load_config(
-        given={
+        options={
             "criteria": ["fluency"],
             "metrics": [],
             "weighting": "single",

@@ -247,7 +247,7 @@ def test_unsupported_decisions_blame_the_option_that_set_the_address(
         monkeypatch.setenv("OPENAI_BASE_URL", chat_server.url)
     else:
         entry["base_url"] = chat_server.url
-    config = load_config(given=options)
+    config = load_config(options=options)
     provider = open_judge(config, config.model[0])
 
     async def once() -> None:

@@ -45,7 +45,7 @@ def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def opened(name: str, **options: Any) -> OpenAIProvider:
-    return OpenAIProvider.open("m", load_config(given=options), VENDORS[name])
+    return OpenAIProvider.open("m", load_config(options=options), VENDORS[name])
 
 
 def ask(provider: OpenAIProvider) -> Response:
@@ -88,7 +88,7 @@ def test_the_entries_to_copy_name_models_at_their_vendors(monkeypatch: pytest.Mo
     for variable in re.findall(r"\b[A-Z]+_[A-Z_]*KEY|AWS_BEARER_TOKEN_BEDROCK", block[1]):
         monkeypatch.setenv(variable, KEY)
     config = load_config(
-        given=yaml.safe_load(block[1].replace("gcloud auth print-access-token", f"echo {KEY}"))
+        options=yaml.safe_load(block[1].replace("gcloud auth print-access-token", f"echo {KEY}"))
     )
     opened = [open_judge(config, judge) for judge in config.model if isinstance(judge, Judge)]
     assert [

@@ -115,7 +115,7 @@ def test_options_are_a_plan_s_with_paths_from_the_file(full: Suite, tmp_path: Pa
         "cache": False,
         "budget": Budget(2, "usd"),
     }
-    config = load_config(given=full.options)
+    config = load_config(options=full.options)
     assert (config.map, config.model, config.cache) == (
         {"output": "summary"},
         full.options["model"],

@@ -141,6 +141,6 @@ def test_a_path_of_another_type_is_refused_without_pythons_words(key: str, value
     from judge.config import RunConfig
 
     with pytest.raises(JudgeError) as caught:
-        RunConfig.load(given={key: value})
+        RunConfig.load(options={key: value})
     assert "<class" not in str(caught.value)
     assert "pathlib" not in str(caught.value)

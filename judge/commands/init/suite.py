@@ -55,7 +55,7 @@ def draft_suite(data: Path, output: Path | None, options: Mapping[str, Any]) -> 
     if not all(options.get("model", ["none"])):
         raise ConfigError("--model: no name; leave it out, or name a judge")
     parsed = {
-        name: getattr(load_config(given=options), name)
+        name: getattr(load_config(options=options), name)
         for name in ("map", "systems")
         if name in options
     }
@@ -123,7 +123,7 @@ def _read_run(folder: Path, options: Mapping[str, Any]) -> _Source:
         name: stored[name] for name in names if name != "criteria" and stored[name] != usual[name]
     }
     try:
-        load_config(given=of_run)
+        load_config(options=of_run)
     except ConfigError as error:
         raise StorageError(f"{folder / 'run.json'}: {error}") from error
     written = {name_of(entry): entry for entry in config.criteria or () if keys_of(entry)}

@@ -224,8 +224,8 @@ def _thin_scores(result: Result) -> Iterator[str]:
     if thin:
         scores = plural(len(masses), "score")
         yield (
-            f"{len(thin):,} of {scores} by token probabilities have less than {_MIN_MASS:.0%} of the "
-            f"probability on the scale, the least {min(thin):.0%}."
+            f"{len(thin):,} of {scores} by token probabilities have less than {_MIN_MASS:.0%} of "
+            f"the probability on the scale, the least {min(thin):.0%}."
         )
 
 

@@ -82,7 +82,7 @@ def labelling(folder: Path) -> Labelling:
     ]  # fmt: skip
     write_jsonl(folder / "data.jsonl", rows)
     config = RunConfig.load(
-        given={"data": folder / "data.jsonl", "criteria": "fit: Does the text fit its source?"}
+        options={"data": folder / "data.jsonl", "criteria": "fit: Does the text fit its source?"}
     )
     return prepare_labelling(config, ("anna", "ben"), folder / "ratings.jsonl", repeat=0)
 
@@ -110,7 +110,7 @@ def test_own_columns_leave_the_ids_of_texts_as_they_are(tmp_path: Path) -> None:
         del row["channel"]
     write_jsonl(tmp_path / "data.jsonl", without)
     config = RunConfig.load(
-        given={"data": tmp_path / "data.jsonl", "criteria": "fit: Does the text fit its source?"}
+        options={"data": tmp_path / "data.jsonl", "criteria": "fit: Does the text fit its source?"}
     )
     bare = prepare_labelling(config, ("anna", "ben"), tmp_path / "ratings.jsonl", repeat=0)
     assert bare.id == with_columns.id

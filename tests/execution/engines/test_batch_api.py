@@ -789,7 +789,7 @@ def test_an_interrupted_batch_run_says_how_to_resume(
     }
     warned = [
         "in progress in batches"
-        in one_line_estimate(prepare(load_config(given=plan | {"engine": engine}), DATA))
+        in one_line_estimate(prepare(load_config(options=plan | {"engine": engine}), DATA))
         for engine in ("local", "batch")
     ]
     assert warned == [True, False], "asked one by one they would be paid again"
