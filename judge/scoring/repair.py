@@ -87,11 +87,12 @@ class Repair(Question):
         """Return the error of a judgment that still has no score."""
         raw = self.trouble.raw
         outcome = "was not answered"
+        reason = ""
         if answers:
             raw = parse.join_replies([self.reply, *first_choices(answers)])
             outcome = "did not help"
-            is_other_trouble = str(error) != str(self.trouble)
-            reason = f": {error}" if is_other_trouble else ""
+        if str(error) != str(self.trouble):
+            reason = f": {error}"
         return ParseError(
             f"{self.trouble}; the question for the score alone {outcome}{reason}", raw
         )
