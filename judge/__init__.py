@@ -127,10 +127,14 @@ _NAMES = {
 _WHERE = {name: module for module, names in _NAMES.items() for name in names.split()} | {
     "metrics": "judge.metrics"
 }
+_FORMER = {"audit": "judge.card", "audit_async": "judge.card_async"}
+"""What replaced a public name of an earlier version."""
 __all__ = ["__version__", *sorted(_WHERE)]
 
 
 def __getattr__(name: str) -> Any:
+    if name in _FORMER:
+        raise AttributeError(f"judge.{name} is gone; use {_FORMER[name]}", name=name)
     if name not in _WHERE:
         raise AttributeError(f"module 'judge' has no attribute {name!r}")
     module = import_module(_WHERE[name])

@@ -83,6 +83,13 @@ def test_a_name_that_is_not_there() -> None:
         judge.nonsense  # noqa: B018
 
 
+@pytest.mark.parametrize(("former", "now"), [("audit", "card"), ("audit_async", "card_async")])
+def test_a_former_name_says_the_new_one(former: str, now: str) -> None:
+    with pytest.raises(AttributeError, match=rf"use judge\.{now}$"):
+        getattr(judge, former)
+    assert hasattr(judge, now)
+
+
 def test_the_version_is_the_distributions() -> None:
     assert judge.__version__ == version("textjudge")
 
