@@ -389,8 +389,7 @@ def test_this_tells_the_header_and_nothing_of_the_machine() -> None:
     assert {field.name for field in fields(CriterionView)} == {
         *("title", "description", "scale", "steps", "reply"),
         *("lowest", "highest", "whole", "form", "cut"),
-        *("question", "levels", "examples", "questions", "cite", "judged"),
-        *("question", "levels", "examples", "cite"),
+        *("question", "asks", "levels", "examples", "questions", "cite", "judged"),
     }
 
 

@@ -432,12 +432,12 @@ class RayEngine:
         """
         if worker.actor is not None:
             await self._bury(worker)
-        while True:
+        opened: tuple[str, str] | None = None
+        while opened is None:
             worker.actor = _new_actor(worker.placement)
             worker.shared_state = Capabilities.of(self._provider).shared_state
             try:
-                node, endpoint = await worker.actor.open.remote(__version__, recipe(self._provider))
-                break
+                opened = await worker.actor.open.remote(__version__, recipe(self._provider))
             except Exception as error:
                 if not _is_death(error):
                     raise ConfigError(
@@ -446,6 +446,7 @@ class RayEngine:
                         f"there, and needs textjudge {__version__}."
                     ) from error
                 await self._bury(worker)
+        node, endpoint = opened
         if endpoint != self._provider.endpoint:
             raise ConfigError(
                 f"{option('engine', 'ray')}: the worker on {node} would ask {endpoint}, and not "
