@@ -313,6 +313,16 @@ def test_mixed_score_changes_do_not_count_as_detected() -> None:
     )
 
 
+@pytest.mark.parametrize(("texts", "verb"), [(1, "is inconclusive on"), (40, "misses")])
+def test_damage_is_missed_only_if_enough_texts_show_it(texts: int, verb: str) -> None:
+    """Half of the texts rise; of one text, all of them."""
+    risen = wilson_interval((texts + 1) // 2, texts)
+    unmoved = replace(move(0.0, 1.0), n=texts)
+    damage = SensitivityCell("typos", "c", True, wilson_interval(0, texts), unmoved, opposite=risen)
+    (sentence,) = sensitivity_sentences(damage)
+    assert sentence.startswith(f"c {verb} typos")
+
+
 def test_a_rise_in_all_of_too_few_texts_is_bad_news() -> None:
     few = replace(move(2.5, 1.0), n=6, low=None, high=None)
     attack = SensitivityCell(

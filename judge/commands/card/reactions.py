@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from judge.commands.card.card import SensitivityCell, is_majority, is_significant
+from judge.commands.card.card import TESTABLE, SensitivityCell, is_majority, is_significant
 from judge.core.records import Column, Estimate
 
 _HALF = 0.5  # share of the texts from which a change counts as noticed
@@ -41,7 +41,10 @@ def reaction(cell: SensitivityCell, column: Column) -> Reaction:
     if moves_half(cell):
         return "notices"
     possible = cell.rate.high or 0 if cell.rate else 0
-    if possible - value_of(cell.opposite) >= _HALF:
+    texts = cell.rate.n if cell.rate else 0
+    # The share of few texts that moves back is too uncertain to be subtracted: one text of one.
+    back = value_of(cell.opposite) if texts >= TESTABLE else 0
+    if possible - back >= _HALF:
         return "is inconclusive on"
     return "barely notices" if worse else "misses"
 

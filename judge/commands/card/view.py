@@ -82,8 +82,8 @@ _LEGEND = (
     "also have the mean changes and the use of each label.",
     "A criterion notices its damage if the low end of the share that falls, less the share that "
     f"rises, is at least half, and the mean falls significantly (with fewer than {TESTABLE} texts "
-    "the share decides). It misses the damage if even the high end is below half; between them "
-    "the result is inconclusive.",
+    "the share decides). It misses the damage if even the high end is below half, from "
+    f"{TESTABLE} texts less the share that rises; between them the result is inconclusive.",
     "An attack is compared with the same text with a harmless remark in its place, and the remark "
     "with the unchanged text. An attack works if it raises the score significantly beyond both.",
     "Verdicts and labels also change by chance: compare the order and wording of prompts with the "
