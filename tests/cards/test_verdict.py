@@ -109,6 +109,22 @@ def test_the_verdict_is_true_for_every_card(
     assert named_in(sentences, "Not good enough") == expected["Not good enough"]
 
 
+@pytest.mark.parametrize(
+    ("failing", "listing"),
+    [
+        (2, "against one rater and retest, temperature 0 fail"),
+        (6, "retest, temperature 1, position and 2 more fail"),
+    ],
+)
+def test_reservations_end_with_and(failing: int, listing: str) -> None:
+    marks: dict[tuple[str, str], Mark] = {}
+    for criterion in CRITERIA:
+        for number, name in enumerate(NAMES):
+            marks[name, criterion] = "fail" if 1 <= number <= failing else "pass"
+    (sentence,) = written(lines_of(marks), evidence(TEXTS))
+    assert listing in sentence
+
+
 @given(MOSTLY_GOOD)
 def test_the_lines_in_the_reservations_are_those_that_did_not_pass(
     marks: dict[tuple[str, str], Mark],

@@ -548,10 +548,48 @@ def test_a_result_has_a_card_and_takes_no_option_of_a_new_run() -> None:
     verdicts = {line.name: line.verdict for line in made.lines}
     assert verdicts["injections"] == "not measured"
     assert verdicts["agreement with people"] == "unclear"
-    assert made.verdict.startswith("Not shown on ")
+    assert made.verdict.startswith("Not shown to be good enough on ")
     for given in ({"items": 3}, {"model": "m"}, {"criteria": "coherence"}):
         with pytest.raises(ConfigError, match="the run is finished"):
             judge.card(result, **given)
+
+
+def test_a_ranking_says_which_lines_it_cannot_have() -> None:
+    ranked = judge.rank(
+        ROWS, ["coherence"], model=ScriptedProvider(lambda request: "A"), cache=False
+    )
+    reasons = {line.name: line.cells[0].reason for line in judge.card(ranked).lines}
+    for name in ("length", "failures by system"):
+        assert reasons[name].startswith("the run is a ranking")
+
+
+def test_a_judge_without_a_score_is_not_compared_with_people() -> None:
+    made = make_card(
+        ROWS,
+        ["coherence"],
+        model=ScriptedProvider(lambda request: "unsure"),
+        cache=False,
+        weighting="single",
+        items=4,
+    )
+    lines = {line.name: line.cells[0] for line in made.lines}
+    for name in ("agreement with people", "position"):
+        assert lines[name].verdict == "not measured"
+        assert "failed" in lines[name].reason
+    assert "all its judgments failed" in made.verdict
+
+
+def test_a_verdict_names_the_criteria_that_people_rated_instead() -> None:
+    made = make_card(
+        ROWS,
+        ["fluency"],
+        model=ScriptedProvider(strict),
+        cache=False,
+        weighting="single",
+        items=2,
+        probes="injection",
+    )
+    assert made.verdict.endswith("on fluency: people rated coherence.")
 
 
 def test_repeats_of_a_finished_run_are_those_of_its_draws() -> None:

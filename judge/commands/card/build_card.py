@@ -345,7 +345,7 @@ def _bias_probes(
     return {
         "position": (
             position_bias(evidence, seed),
-            "no pair of different texts was judged in both orders",
+            _no_pairs(evidence),
         ),
         "verbosity": (
             verbosity_bias(evidence, neutral, seed),
@@ -368,6 +368,14 @@ def _bias_probes(
         ),
         "repeats": (repeatability(evidence, seed), "no text has two draws with a score"),
     }
+
+
+def _no_pairs(evidence: AuditData) -> str:
+    """Return why no pair has a verdict in both orders."""
+    failed = len(evidence.pairs.failures) if evidence.pairs is not None else 0
+    if failed:
+        return f"no pair has a verdict in both orders: {plural(failed, 'judgment')} of pairs failed"
+    return "no pair of different texts was judged in both orders"
 
 
 def _notes(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from judge.commands.card.build_card import build_card
 from judge.commands.card.card import PROBES, AuditData, JudgeCard
+from judge.commands.card.lines import FAILURES
 from judge.commands.card.people import people_findings, why_no_ratings
 from judge.commands.finished_runs import open_run, without_seen_ratings
 from judge.commands.validate.command import load_rated
@@ -117,6 +118,9 @@ def _evidence(run: Result, *, seed: int, epsilon: float) -> AuditData:
     unavailable = dict.fromkeys(_FROM_REQUESTS, measures)
     if not ranked:
         unavailable["position"] = f"the run has no pairs: {measures}"
+    else:
+        of_ranking = f"the run is a ranking: {measures}"
+        unavailable |= dict.fromkeys(("length", "self-preference", FAILURES), of_ranking)
     drawn = {} if ranked else _drawn(run)
     if not drawn:
         unavailable["repeats"] = f"the run has one reply for each text: {measures}"

@@ -182,7 +182,10 @@ def _no_ratings(measured: Measurements, criterion: str) -> CardCell:
     reason = measured.evidence.no_people
     if measured.evidence.people:
         reason = "people did not rate it"
-    return _missing(criterion, reason or f"no ratings by people: {option('ratings', 'FILE')}")
+    return _missing(
+        criterion,
+        reason or f"no ratings by people; name their file with {option('ratings', 'FILE')}",
+    )
 
 
 def _agreement(measured: Measurements, criterion: str) -> CardCell:
@@ -207,6 +210,8 @@ def _agreement(measured: Measurements, criterion: str) -> CardCell:
         )
     )
     if estimate is None:
+        if criterion in measured.reasons:
+            return _missing(criterion, measured.reasons[criterion])
         reason = people.judge.no_calibration or "neither kappa nor alpha is defined"
         return CardCell(criterion, "unclear", beside=beside, reason=f"{reason}: rate on its scale")
     mark, reason = _agreement_mark(people, estimate)
@@ -472,7 +477,8 @@ def _failures(measured: Measurements, criterion: str) -> CardCell:
     """Compare the system with the most failed judgments with the limit, and all with each other."""
     table = measured.evidence.texts
     if table is None:
-        return _missing(criterion, "no unchanged texts of several systems were judged")
+        otherwise = "no unchanged texts of several systems were judged"
+        return _missing(criterion, measured.reasons.get(FAILURES, otherwise))
     failures = failures_by_system(table, [measured.column(criterion).name])
     most = failures.most
     if most is None:

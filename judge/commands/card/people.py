@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from judge.commands.card.card import PeopleFinding
+from judge.core.format import listed
 from judge.core.messages import option
 from judge.core.records import Sample
 from judge.stats.alt_test import EPSILON
@@ -76,5 +77,7 @@ def why_no_ratings(table: Table) -> str:
     judged = [column.criterion for column in table.columns if column.kind == "criterion"]
     names = rated_names(table.samples)
     if not names:
-        return f"no ratings by people: name their file with {option('ratings', 'FILE')}"
-    return f"people rated {', '.join(names)}.{did_you_mean(names, judged)}"
+        return f"no ratings by people; name their file with {option('ratings', 'FILE')}"
+    suggestion = did_you_mean(names, judged).strip()
+    hint = f" ({suggestion})" if suggestion else ""
+    return f"people rated {listed(names)}{hint}"

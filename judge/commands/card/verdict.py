@@ -6,7 +6,7 @@ else it is, the sentence names the lines that are the reason.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, floor, log10
 
@@ -18,13 +18,16 @@ from judge.commands.card.card import (
     Level,
 )
 from judge.commands.card.lines import AGREEMENT, COLD, POSITION
-from judge.core.format import first_names, listed, plural
+from judge.core.format import listed, plural
 from judge.stats.power import scatter
 
 _MOST_NAMED = 4
 """Lines in a sentence."""
 _GOOD: tuple[Level, ...] = ("good enough", "good enough with reservations")
-_NOT_GOOD: tuple[Level, ...] = ("not shown", "not good enough")
+_NOT_GOOD: Mapping[Level, str] = {
+    "not shown": "Not shown to be good enough",
+    "not good enough": "Not good enough",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +129,7 @@ def verdict_sentences(
         group = [verdict for verdict in criteria if verdict.level == level]
         for reason in dict.fromkeys(verdict.reason for verdict in group):
             names = _names([verdict for verdict in group if verdict.reason == reason])
-            yield f"{_capital(level)} on {names}: {reason}."
+            yield f"{_NOT_GOOD[level]} on {names}: {reason}."
     paradoxical = _paradoxical(lines)
     if paradoxical:
         yield (
@@ -173,11 +176,20 @@ def _reservations(group: Sequence[CriterionVerdict]) -> str:
     reservations = []
     if fails:
         verb = "fails" if len(fails) == 1 else "fail"
-        reservations.append(f"{first_names(fails, _MOST_NAMED)} {verb}")
+        reservations.append(f"{_first_lines(fails)} {verb}")
     if unclear:
         verb = "is" if len(unclear) == 1 else "are"
-        reservations.append(f"{first_names(unclear, _MOST_NAMED)} {verb} unclear")
+        reservations.append(f"{_first_lines(unclear)} {verb} unclear")
     return f" Reservations: {'; '.join(reservations)}." if reservations else ""
+
+
+def _first_lines(names: Iterable[str]) -> str:
+    """Write `position, length and damage`, or `position, length, filler, damage and 3 more`."""
+    lines = list(names)
+    further = len(lines) - _MOST_NAMED
+    if further > 0:
+        lines = [*lines[:_MOST_NAMED], f"{further} more"]
+    return listed(lines)
 
 
 def _measured(group: Sequence[CriterionVerdict]) -> str:
