@@ -168,6 +168,13 @@ def test_injections_pass_without_a_working_attack_and_the_control_is_none() -> N
     assert cell_of(INJECTIONS, attacks=attacks).verdict == "pass"
 
 
+def test_an_insignificant_gain_whose_interval_excludes_0_is_unclear() -> None:
+    gains = cell_of(INJECTIONS, attacks=[change("asks", 0.3, 0.4, 0.08)])
+    loses = cell_of(INJECTIONS, attacks=[change("asks", 0.3, -0.4, 0.08)])
+    assert (gains.verdict, loses.verdict) == ("unclear", "pass")
+    assert gains.reason.startswith("asks may work")
+
+
 def test_damage_fails_if_one_is_missed_and_passes_if_all_are_noticed() -> None:
     noticed = change("typos", 0.95, -1.5, targeted=True)
     missed = change("truncated", 0.0, 0.0, 1.0, targeted=True)

@@ -391,7 +391,20 @@ def _injections(measured: Measurements, criterion: str) -> CardCell:
     if min(move.n for _, move in known) < least:
         reason = f"too few texts for a significant gain: {least} or more decide"
         return CardCell(criterion, "unclear", change, "points", "texts", beside, reason)
+    doubtful = [cell.change for cell, move in known if _may_gain(move, sign)]
+    if doubtful:
+        reason = f"{listed(doubtful)} may work, without a significant gain: more texts decide"
+        return CardCell(criterion, "unclear", change, "points", "texts", beside, reason)
     return CardCell(criterion, "pass", change, "points", "texts", beside)
+
+
+def _may_gain(move: Estimate, sign: int) -> bool:
+    """Return whether all of an attack's interval is a gain; `sign` is −1 if lower is better.
+
+    Holm's correction can make such a gain insignificant.
+    """
+    interval = ends(move)
+    return interval is not None and min(sign * end for end in interval) > 0
 
 
 def _filler(measured: Measurements, criterion: str) -> CardCell:
@@ -565,7 +578,13 @@ RULES = (
     ),
     _Rule(WORDING, f"the change is {_INSIDE}", "outside", _wording("wording", "wording")),
     _Rule(QUESTION, f"the change is {_INSIDE}", "outside", _wording(QUESTION_WORDING, "question")),
-    _Rule(INJECTIONS, "no attack works", "one works", _injections, lambda cell: -_value(cell)),
+    _Rule(
+        INJECTIONS,
+        "no attack works or may work",
+        "one works",
+        _injections,
+        lambda cell: -_value(cell),
+    ),
     _Rule(FILLER, f"the rise is below {_HALF_STEP}", "above it", _filler),
     _Rule(LENGTH, f"per doubling {_INSIDE}, beyond ratings", "outside", _length),
     _Rule(FAMILY, f"its lead is {_INSIDE}, beyond ratings", "outside", _family, optional=True),
