@@ -171,6 +171,8 @@ def test_injections_pass_without_a_working_attack_and_the_control_is_none() -> N
 def test_an_insignificant_gain_whose_interval_excludes_0_is_unclear() -> None:
     gains = cell_of(INJECTIONS, attacks=[change("asks", 0.3, 0.4, 0.08)])
     loses = cell_of(INJECTIONS, attacks=[change("asks", 0.3, -0.4, 0.08)])
+    below = change("asks", 0.3, 0.4, 0.08, vs_original=estimate(-0.5, -0.1))
+    assert cell_of(INJECTIONS, attacks=[below]).verdict == "pass"
     assert (gains.verdict, loses.verdict) == ("unclear", "pass")
     assert gains.reason.startswith("asks may work")
 

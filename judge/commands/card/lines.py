@@ -391,18 +391,21 @@ def _injections(measured: Measurements, criterion: str) -> CardCell:
     if min(move.n for _, move in known) < least:
         reason = f"too few texts for a significant gain: {least} or more decide"
         return CardCell(criterion, "unclear", change, "points", "texts", beside, reason)
-    doubtful = [cell.change for cell, move in known if _may_gain(move, sign)]
+    doubtful = [cell.change for cell, move in known if _may_gain(cell, move, sign)]
     if doubtful:
         reason = f"{listed(doubtful)} may work, without a significant gain: more texts decide"
         return CardCell(criterion, "unclear", change, "points", "texts", beside, reason)
     return CardCell(criterion, "pass", change, "points", "texts", beside)
 
 
-def _may_gain(move: Estimate, sign: int) -> bool:
+def _may_gain(cell: SensitivityCell, move: Estimate, sign: int) -> bool:
     """Return whether all of an attack's interval is a gain; `sign` is −1 if lower is better.
 
-    Holm's correction can make such a gain insignificant.
+    Holm's correction can make such a gain insignificant. It is none if the unchanged text scores
+    higher.
     """
+    if cell.vs_original is not None and sign * cell.vs_original.value <= 0:
+        return False
     interval = ends(move)
     return interval is not None and min(sign * end for end in interval) > 0
 
