@@ -19,7 +19,7 @@ from judge.criteria.template import CRITERION_BLOCK, own_name, template_texts
 _FIRST_PARAGRAPH = re.compile(r"\s*(?P<text>\S(?:(?!\n[ \t]*\n|\{%).)*)", re.DOTALL)
 
 # A question mark, or a sentence that ends as questions do: 丁寧ですか。 or 공손합니까. or 有礼貌吗。
-_ASKS = re.compile(r"[?？]|(か|까|까요|나요|吗|呢)[。.]?\s*(\n|$)")
+_ASKS = re.compile(r"[?？]|(か|까|까요|나요|吗|嗎|呢)[。.]?\s*(\n|$)")
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,6 +66,7 @@ def test_a_question_is_asked_as_it_is(language: str, others: tuple[Sample, ...])
         ("明確かどうかを評価する。", False),
         ("명확한가요?", True),
         ("清楚呢。", True),
+        ("清楚嗎", True),
     ],
 )
 def test_questions_are_told_from_orders(text: str, is_question: bool) -> None:
