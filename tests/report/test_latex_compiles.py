@@ -52,9 +52,8 @@ def _compile(folder: Path, *reports: str) -> None:
     assert "Missing character" not in output
 
 
-@pytest.fixture(scope="module")
-def result(tmp_path_factory: pytest.TempPathFactory) -> Result:
-    folder = tmp_path_factory.mktemp("criteria")
+def _evaluated(folder: Path, step: int) -> Result:
+    """A run of a judge whose scores depend on the text; another `step` gives other scores."""
     (folder / "be_polite.jinja").write_text(MARKED, encoding="utf-8")
     rows: list[dict[str, Any]] = [
         {
@@ -68,7 +67,7 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> Result:
         for k, system in enumerate(SYSTEMS)
     ]
     model = judge.ScriptedProvider(
-        lambda request: str(1 + sum(map(ord, request.messages[-1]["content"])) % 5)
+        lambda request: str(1 + step * sum(map(ord, request.messages[-1]["content"])) % 5)
     )
     return judge.evaluate(
         rows,
@@ -81,9 +80,14 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> Result:
     )
 
 
+@pytest.fixture(scope="module")
+def result(tmp_path_factory: pytest.TempPathFactory) -> Result:
+    return _evaluated(tmp_path_factory.mktemp("criteria"), step=1)
+
+
 def test_the_tables_of_a_run_and_its_validation_compile(result: Result, tmp_path: Path) -> None:
     validation = judge.validate(result, calibrate=True)
-    compared = judge.compare(result, result)
+    compared = judge.compare(result, _evaluated(tmp_path, step=2))
     _compile(tmp_path, *(each.report("latex") for each in (result, validation, compared)))
 
 
