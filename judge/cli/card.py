@@ -36,9 +36,7 @@ _ANY = (
     *OPTIONS,
 )
 """The options of `validate` that a card of new judgments takes, beside those of its runs."""
-_FINISHED = (
-    "card",
-    "epsilon",
+OF_A_FINISHED_RUN = (
     "table",
     "columns",
     "full",
@@ -48,8 +46,9 @@ _FINISHED = (
     "where",
     "ratings",
     "rating_criterion",
+    "epsilon",
 )
-"""The options that a card of a finished run takes."""
+"""The options that apply to a finished run, with a card and without; the others need a new run."""
 
 
 def refuse_without_card() -> None:
@@ -137,7 +136,7 @@ def _finished_card(run: Path, options: Mapping[str, Any], *, epsilon: float) -> 
     from judge.commands.card.finished import finished_card
     from judge.config import RunConfig
 
-    refuse_options(run, besides=_FINISHED)
+    refuse_options(run, besides=("card", *OF_A_FINISHED_RUN))
     config = RunConfig.load(options=options)
     return finished_card(
         run,

@@ -46,22 +46,6 @@ _CHART_FORMATS = ("svg", "png", "pdf")
 _OUTPUT_HELP = (
     "Write here; charts also into a folder (default: html and charts into the run's folder)."
 )
-# The options of `validate` that apply to a finished run. The others need a new run.
-_VALIDATE_OPTIONS = (
-    "others",
-    "level",
-    "table",
-    "columns",
-    "full",
-    "output",
-    "quiet",
-    "seed",
-    "where",
-    "ratings",
-    "rating_criterion",
-    "calibrate",
-    "epsilon",
-)
 
 
 @click.command(cls=Command, takes="run", only=("where",))
@@ -380,7 +364,7 @@ def validate_command(
     Also compares baselines that need no judge, and the human raters with each other. --card also
     tests the judge with changed texts and works without ratings; of a finished run, it asks no
     judge."""
-    from judge.cli.card import refuse_without_card, show_card
+    from judge.cli.card import OF_A_FINISHED_RUN, refuse_without_card, show_card
     from judge.commands.validate.command import validate
     from judge.commands.validate.record import check_level
     from judge.config import RunConfig
@@ -418,7 +402,7 @@ def validate_command(
             show(validation, folder=None if others else folder)
         exit_with_status(result)
 
-    refuse_options(data, besides=_VALIDATE_OPTIONS)
+    refuse_options(data, besides=("others", "level", "calibrate", *OF_A_FINISHED_RUN))
     config = RunConfig.load(options=options)
     validation = compare_judges(
         data,
