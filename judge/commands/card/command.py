@@ -155,8 +155,8 @@ async def card_async(
     and for a failing endpoint.
     """
     if isinstance(data, Result) or (isinstance(data, str | Path) and is_run(data)):
-        given = {"criteria": criteria, "model": model, "out": out, **options}
-        refuse_for_finished_run(given, items=items, probes=probes)
+        arguments = {"criteria": criteria, "model": model, "out": out, **options}
+        refuse_for_finished_run(arguments, items=items, probes=probes)
         return finished_card(
             data,
             where=options.get("where"),
@@ -205,7 +205,9 @@ def plan_audit(
     for name in names:
         criterion = (custom_criteria or {}).get(name)
         loaded.append(criterion or criteria.load(name, language=language))
+    # Before items are chosen: a rating of a text outside the sample is no error.
     rated = _with_ratings(config.model_copy(update={"criteria": names}), rows, loaded)
+    # The texts have their ratings now, so no run reads the file again.
     base_config = config.with_rating_rows(None).model_copy(
         update={**_USED_UP, "language": language, "criteria": names}
     )
@@ -214,6 +216,7 @@ def plan_audit(
         rated.samples, best_labels, chosen_probes, items=items, language=language, seed=config.seed
     )
     chosen_items = {sample.item for sample in texts.originals}
+    # Every system's text of these items: agreement and differences need more than one text of each.
     unchanged = [sample for sample in rated.samples if sample.item in chosen_items]
 
     def prepare_in(folder: str, rows: Sequence[Sample], wanted: WantedTexts | None) -> PreparedRun:
@@ -347,21 +350,22 @@ def _add_question_run(
     """
     main = audit_plan.runs[TEXTS]
     (judge,) = main.judges.values()
-    asked: list[Criterion] = []
+    rephrased: list[Criterion] = []
     unwritten: list[Criterion] = []
     for criterion in main.criteria:
         wordings = criterion.paraphrases
         try:
             if not wordings:
+                # The plan states the cost before the judge has written any wording.
                 wordings = stand_ins(criterion)
                 if judge.decides:
                     raise CriterionError("its header has none, and a decision endpoint writes none")
                 unwritten.append(criterion)
-            asked += criteria.with_questions(criterion, wordings)
+            rephrased += criteria.with_questions(criterion, wordings)
         except CriterionError as error:
             unavailable[f"{QUESTION_WORDING} by {criterion.name}"] = str(error)
-    if asked:
-        runs[QUESTIONS] = _prepare_run(audit_plan, audit_plan.texts.originals, asked)
+    if rephrased:
+        runs[QUESTIONS] = _prepare_run(audit_plan, audit_plan.texts.originals, rephrased)
     return tuple(unwritten)
 
 
@@ -373,7 +377,7 @@ async def _with_written_questions(audit_plan: AuditPlan, runs: Runs) -> AuditPla
     writing = _prepare_run(audit_plan, originals, audit_plan.unwritten)
     written = await write_paraphrases(audit_plan.unwritten, writing, runs)
     unavailable = dict(audit_plan.unavailable)
-    asked: list[Criterion] = []
+    rephrased: list[Criterion] = []
     for criterion in audit_plan.runs[TEXTS].criteria:
         wordings = written.get(criterion.name, criterion.paraphrases)
         if isinstance(wordings, ModelError):
@@ -382,11 +386,11 @@ async def _with_written_questions(audit_plan: AuditPlan, runs: Runs) -> AuditPla
                 "write three as `paraphrases` into its header"
             )
         elif wordings:
-            asked += criteria.with_questions(criterion, wordings)
+            rephrased += criteria.with_questions(criterion, wordings)
     planned_runs = dict(audit_plan.runs)
-    del planned_runs[QUESTIONS]
-    if asked:
-        planned_runs[QUESTIONS] = _prepare_run(audit_plan, originals, asked)
+    del planned_runs[QUESTIONS]  # the run of the stand-ins, which is not made
+    if rephrased:
+        planned_runs[QUESTIONS] = _prepare_run(audit_plan, originals, rephrased)
     return replace(audit_plan, runs=planned_runs, unavailable=unavailable, unwritten=())
 
 
@@ -470,7 +474,7 @@ async def run_audit(
     runs = Runs(config, progress, display)
     audit_plan = await _with_written_questions(audit_plan, runs)
     results = await runs.run_all(audit_plan.runs)
-    made = build_card(
+    card = build_card(
         _audit_data(audit_plan, results),
         texts.changes,
         texts.attacks,
@@ -479,12 +483,12 @@ async def run_audit(
     )
     first = results[TEXTS]
     rating_notes = ledger.notes(first.table.samples)
-    notes = tuple(dict.fromkeys([*audit_plan.notes, *first.info.notes, *rating_notes, *made.notes]))
-    made = replace(made, notes=notes, info={**made.info, **_card_info(audit_plan, results, made)})
+    notes = tuple(dict.fromkeys([*audit_plan.notes, *first.info.notes, *rating_notes, *card.notes]))
+    card = replace(card, notes=notes, info={**card.info, **_card_info(audit_plan, results, card)})
     if config.out is not None:
-        files = {name: made.report(format).encode() for name, format in _CARD_FILES.items()}
+        files = {name: card.report(format).encode() for name, format in _CARD_FILES.items()}
         store(config.out, files)
-    return made
+    return card
 
 
 def _card_info(
@@ -496,6 +500,7 @@ def _card_info(
     weighting = main.config.weighting
     sampled = weighting == "samples"
     temperature = config.temperature
+    # The runs' own default: draws need chance, a single reply does not.
     if temperature is None:
         temperature = 1.0 if sampled else 0.0
     settings: dict[str, Any] = {"weighting": weighting}
@@ -526,6 +531,7 @@ def _card_info(
 
 def _spent(infos: Sequence[RunInfo]) -> dict[str, Any]:
     """Return the requests, tokens and cost of all runs; the cost is None if one is unknown."""
+    # A sum that leaves out an unknown cost would be too low.
     costs = [info.cost.usd if info.cost else None for info in infos if info.requests.sent]
     known_costs = [cost for cost in costs if cost is not None]
     all_known = bool(known_costs) and len(known_costs) == len(costs)
@@ -569,10 +575,10 @@ def _audit_data(audit_plan: AuditPlan, results: Mapping[str, Result]) -> AuditDa
         return Table(texts.originals, tuple(columns), *split_rows(rows))
 
     people: dict[str, PeopleFinding] = {}
-    for found in people_findings(
+    for finding in people_findings(
         unchanged, audit_plan.model, seed=audit_plan.config.seed, epsilon=audit_plan.epsilon
     ):
-        people[found.rated.criterion] = found
+        people[finding.rated.criterion] = finding
     left_out = f"{option('probes')} leaves it out"
     order_free = [
         criterion.name
@@ -580,17 +586,19 @@ def _audit_data(audit_plan: AuditPlan, results: Mapping[str, Result]) -> AuditDa
         if "sentence order" in criterion.ignores
     ]
     return AuditData(
-        texts.originals,
-        {column.criterion: column for column in unchanged.columns if column.kind == "criterion"},
-        texts.by_change(unchanged, results[MAIN].table if MAIN in results else None),
-        audit_plan.model,
-        audit_plan.config.language or "en",
-        unchanged if "bias" in audit_plan.probes else None,
-        with_originals(WORDINGS) if WORDINGS in results else None,
-        {temperature: result.table for temperature, result in repeats.items()},
-        pairs.table if pairs else None,
-        tuple(result.table for result in results.values()),
-        unavailable,
+        originals=texts.originals,
+        columns={
+            column.criterion: column for column in unchanged.columns if column.kind == "criterion"
+        },
+        changed=texts.by_change(unchanged, results[MAIN].table if MAIN in results else None),
+        model=audit_plan.model,
+        language=audit_plan.config.language or "en",
+        natural=unchanged if "bias" in audit_plan.probes else None,
+        wordings=with_originals(WORDINGS) if WORDINGS in results else None,
+        repeats={temperature: result.table for temperature, result in repeats.items()},
+        pairs=pairs.table if pairs else None,
+        judged=tuple(result.table for result in results.values()),
+        unavailable=unavailable,
         questions=with_originals(QUESTIONS) if QUESTIONS in results else None,
         order_free=frozenset(order_free),
         not_made={probe: left_out for probe in PROBES if probe not in audit_plan.probes},

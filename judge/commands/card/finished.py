@@ -25,6 +25,8 @@ from judge.table import RUN, Table
 if TYPE_CHECKING:
     from judge.data.ratings import RatingSource
 
+ITEMS = 100
+"""Items of a card that are judged, unless others are asked for."""
 _ALLOWED = ("seed", "where")
 """Options that a card of a finished run takes."""
 _FROM_REQUESTS = ("wording", "wording of the criterion", "verbosity", "sentence order")
@@ -37,10 +39,12 @@ def is_run(source: str | Path) -> bool:
 
 
 def refuse_for_finished_run(
-    given: Mapping[str, Any], *, items: int, probes: str | Sequence[str]
+    arguments: Mapping[str, Any], *, items: int, probes: str | Sequence[str]
 ) -> None:
     """Raise ConfigError for an option that needs a new run."""
-    typed = {name for name, value in given.items() if value is not None and name not in _ALLOWED}
+    typed = {
+        name for name, value in arguments.items() if value is not None and name not in _ALLOWED
+    }
     if items != ITEMS:
         typed.add("items")
     if probes != PROBES:
@@ -50,10 +54,6 @@ def refuse_for_finished_run(
             f"{option(min(typed))}: the run is finished, and its card asks no judge; name its data "
             "to judge again"
         )
-
-
-ITEMS = 100
-"""Items of a card that are judged, unless others are asked for."""
 
 
 def finished_card(
@@ -111,8 +111,8 @@ def _evidence(run: Result, *, seed: int, epsilon: float) -> AuditData:
     people = {}
     if not ranked:
         people = {
-            found.rated.criterion: found
-            for found in people_findings(table, model, seed=seed, epsilon=epsilon)
+            finding.rated.criterion: finding
+            for finding in people_findings(table, model, seed=seed, epsilon=epsilon)
         }
     measures = f"{making_a_card()} measures it"
     unavailable = dict.fromkeys(_FROM_REQUESTS, measures)
@@ -128,11 +128,11 @@ def _evidence(run: Result, *, seed: int, epsilon: float) -> AuditData:
     if ranked:
         no_people = f"{command('validate')} compares a ranking with people"
     return AuditData(
-        table.samples,
-        by_criterion,
-        Table((), tuple(columns), ()),
-        model,
-        run.info.language_name or "en",
+        originals=table.samples,
+        columns=by_criterion,
+        changed=Table((), tuple(columns), ()),  # a finished run has no changed texts
+        model=model,
+        language=run.info.language_name or "en",
         natural=None if ranked else table,
         repeats=drawn,
         pairs=table if ranked else None,
@@ -149,5 +149,6 @@ def _drawn(run: Result) -> dict[float, Table]:
     """Return the table by its temperature if texts have several replies, else nothing."""
     if not run.repeats:
         return {}
+    # Replies are drawn at temperature 1 unless the run says otherwise.
     temperature = run.info.config.temperature
     return {1.0 if temperature is None else temperature: run.table}

@@ -57,7 +57,9 @@ FAILURES = "failures by system"
 """Names of lines."""
 
 POSITION_MARGIN = 0.1
-"""How far from one half the share of wins of the text shown first may be."""
+"""How far from one half the share of wins of the text shown first may be. The abstract of
+Norman, Rivera and Hughes (2026) calls a position bias above 0.10 severe; its measure may differ.
+"""
 RATER_MARGIN = 0.1
 """How far below one rater's correlation the judge's may be."""
 SLIGHT = 0.2

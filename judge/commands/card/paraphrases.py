@@ -33,40 +33,40 @@ def stand_ins(criterion: Criterion) -> tuple[str, ...]:
 
 
 async def write_paraphrases(
-    asked: Sequence[Criterion], writing: PreparedRun, runs: Runs
+    rephrased: Sequence[Criterion], writing: PreparedRun, runs: Runs
 ) -> dict[str, list[str] | ModelError]:
     """Have the judge of a run write the wordings of each criterion, or say why there are none.
 
     Replies come from the cache if they are in it.
     """
-    replies = await _ask(asked, writing, runs)
+    replies = await _ask(rephrased, writing, runs)
     rejected = {
         name: reply
         for name, reply in replies.items()
         if isinstance(reply, ModelError) and reply.error == ParseError.__name__
     }
     if rejected:
-        again = [criterion for criterion in asked if criterion.name in rejected]
+        again = [criterion for criterion in rephrased if criterion.name in rejected]
         # The reply to the second prompt may be useless too. The next call then asks anew.
         not_final = writing.config.model_copy(update={"retry_failed": True})
         replies |= await _ask(again, replace(writing, config=not_final), runs, rejected)
     written: dict[str, list[str] | ModelError] = {}
-    for criterion in asked:
+    for criterion in rephrased:
         reply = replies[criterion.name]
         written[criterion.name] = read_reply(reply, criterion) if isinstance(reply, str) else reply
     return written
 
 
 async def _ask(
-    asked: Sequence[Criterion],
+    rephrased: Sequence[Criterion],
     writing: PreparedRun,
     runs: Runs,
     rejected: Mapping[str, ModelError] | None = None,
 ) -> dict[str, str | ModelError]:
     """Return a usable reply for each criterion, by name, or why there is none."""
-    questions = [_model_question(criterion, rejected or {}) for criterion in asked]
+    questions = [_model_question(criterion, rejected or {}) for criterion in rephrased]
     replies = await runs.ask(writing, questions)
-    return {criterion.name: reply for criterion, reply in zip(asked, replies, strict=True)}
+    return {criterion.name: reply for criterion, reply in zip(rephrased, replies, strict=True)}
 
 
 def _model_question(criterion: Criterion, rejected: Mapping[str, ModelError]) -> ModelQuestion:

@@ -100,6 +100,7 @@ def _supported(evidence: AuditData, criterion: str) -> _Supported:
     items = min((pair.items for pair in spreads.pairs), default=0)
     if not spreads.pairs:
         return _Supported(None, items, reason=spreads.note)
+    # The sentence is about any two systems: the pair that is hardest to tell apart decides.
     detectable = spreads.hardest(None, items).detectable(items)
     if detectable is None:
         systems = plural(spreads.systems, "system")
@@ -214,6 +215,7 @@ def _rounded_up(value: float) -> str:
         return "0"
     digits = max(0, 1 - floor(log10(value)))
     factor = 10**digits
+    # Rounded down, it would promise more than the items show. 1e-9: 0.29 * 100 is 28.999….
     return f"{ceil(value * factor - 1e-9) / factor:.{digits}f}"
 
 
