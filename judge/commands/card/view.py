@@ -198,7 +198,11 @@ def _lines_by_criterion(card: JudgeCard, columns: Mapping[str, Column]) -> Table
         rows.append((Cell(line.name, note=_unit(line)), *cells))
     key = "✓ passes, ✗ fails, ? unclear, – not measured. Intervals are 95%."
     return document.table(
-        ("line", *criteria), rows, key, name="lines-by-criterion", caption="Lines by criterion."
+        ("line", *criteria),
+        rows,
+        key,
+        name="lines-by-criterion",
+        caption="Value, 95% interval and n of each line.",
     )
 
 
