@@ -340,7 +340,7 @@ def test_suite_verdicts_match_recorded_gpt_4_replies(
 
 
 @pytest.mark.slow
-def test_an_audit_of_people_and_of_chance(
+def test_a_card_of_people_and_of_chance(
     replay: Callable[..., Replay], shared_data: Callable[[str], Path]
 ) -> None:
     """The originals' scores are people's, those of changed texts are drawn: what is noticed then is nothing."""

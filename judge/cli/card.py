@@ -110,12 +110,12 @@ def _make_card(
 ) -> JudgeCard:
     """Judge the texts and their changes, and return the card."""
     from judge.commands.card.card import PROBES
-    from judge.commands.card.command import audit_estimate, plan_audit, run_audit
+    from judge.commands.card.command import card_estimate, plan_card, run_card
 
     probe_names = PROBES if probes is None else probes
-    plan = plan_audit(config, items=items, probes=probe_names, epsilon=epsilon)
+    plan = plan_card(config, items=items, probes=probe_names, epsilon=epsilon)
     if not quiet:
-        print_message(audit_estimate(plan))
+        print_message(card_estimate(plan))
 
     def work(progress: Progress, display: Display) -> Coroutine[Any, Any, JudgeCard]:
         # Each probe is a run of its own, with its own progress.
@@ -126,7 +126,7 @@ def _make_card(
             with display(prepared.judges):
                 yield
 
-        return run_audit(plan, progress, watch)
+        return run_card(plan, progress, watch)
 
     return run_interruptibly(work, quiet=quiet, reply_store=config.replies_kept_in)
 

@@ -365,7 +365,7 @@ def _scale_of_column(criterion: Criterion) -> dict[str, Any]:
 
 
 def _criterion(criterion: Criterion) -> CriterionInfo:
-    """Return the facts on a criterion that reports, audits and new suites use.
+    """Return the facts on a criterion that reports, judge cards and new suites use.
 
     Its scale is in its column.
     """

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from judge.commands.card.card import ORIGINAL, AuditData
+from judge.commands.card.card import ORIGINAL, CardEvidence
 from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.core.signature import Signature
 from judge.table import Table
@@ -63,14 +63,14 @@ def table(values: Mapping[str, Sequence[float | None]], *columns: Column, **fiel
     return Table(samples, columns, tuple(scores), tuple(failed))
 
 
-def evidence(changed: Table, **fields: Any) -> AuditData:
+def evidence(changed: Table, **fields: Any) -> CardEvidence:
     """Evidence of a table of originals and changed texts; `fields` may have other tables."""
     originals = tuple(s for s in changed.samples if s.system == ORIGINAL)
     columns = {c.name: c for c in changed.columns}
     judged = (changed, *(value for value in fields.values() if isinstance(value, Table)))
     judged += tuple(fields.get("repeats", {}).values())
     known = {"model": "openai/gpt-5.4-mini", "language": "en", "judged": judged}
-    return AuditData(originals, columns, changed, **(known | fields))
+    return CardEvidence(originals, columns, changed, **(known | fields))
 
 
 @pytest.fixture(scope="session")
@@ -188,7 +188,7 @@ def _pairs(random: np.random.Generator) -> Table:
 
 
 @pytest.fixture(scope="session")
-def leaning() -> AuditData:
+def leaning() -> CardEvidence:
     """A judge that overlooks shuffled sentences, obeys, likes length, its own family and the text shown first."""
     random = np.random.default_rng(7)
     columns = tuple(column(name) for name in ("coherence", "consistency", "fluency", "relevance"))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from judge.commands.card.card import ORIGINAL, AuditData, BiasFinding, apply_holm
+from judge.commands.card.card import ORIGINAL, BiasFinding, CardEvidence, apply_holm
 from judge.commands.card.perturbations import SHUFFLED
 from judge.commands.card.probes import (
     copying_bias,
@@ -80,7 +80,7 @@ def test_identical_texts_say_nothing_about_the_order(make: Any) -> None:
 # Length and copying
 
 
-def natural(make: Any, seed: int = 3, items: int = 30) -> AuditData:
+def natural(make: Any, seed: int = 3, items: int = 30) -> CardEvidence:
     """Two texts of each item of any length and any share of copied words, with any score."""
     random = np.random.default_rng(seed)
     samples, scores = [], []
@@ -98,7 +98,7 @@ def natural(make: Any, seed: int = 3, items: int = 30) -> AuditData:
     return make.evidence(make.table({ORIGINAL: [3.0]}), natural=table)
 
 
-def centred(evidence: AuditData) -> np.ndarray[Any, Any]:
+def centred(evidence: CardEvidence) -> np.ndarray[Any, Any]:
     """Score, log2 words and share of copied bigrams, each less its mean in the item."""
     table = evidence.natural
     features = measured(table.samples)
@@ -222,7 +222,7 @@ def test_kin(name: str, family: str) -> None:
     assert model_family(name) == family
 
 
-def written(make: Any, rated: bool = True, high: float = 5.0, items: int = 8) -> AuditData:
+def written(make: Any, rated: bool = True, high: float = 5.0, items: int = 8) -> CardEvidence:
     """Own texts get 1 point more than others from the judge, half a point more from people."""
     samples, scores = [], []
     for n in range(items):
@@ -244,7 +244,7 @@ def rated(
     chance: float = 0.0,
     likes: float = 0.0,
     longer: float = 0.0,
-) -> AuditData:
+) -> CardEvidence:
     """A judge of which is known by how much it likes its own family's and longer texts, and how wide its scale is.
 
     Own texts are as much better (`own`) as they are, longer ones likewise, and people see that with some `chance`.
@@ -450,7 +450,7 @@ def test_bias_findings_are_holm_corrected_over_all_tests() -> None:
     assert one.sentence == "c: measure +1.000 [0.500, 1.500] (9 texts, p = 0.080)"
 
 
-def test_detects_the_biases_of_a_biased_judge(leaning: AuditData, make: Any) -> None:
+def test_detects_the_biases_of_a_biased_judge(leaning: CardEvidence, make: Any) -> None:
     biases = by_what(
         [
             *verbosity_bias(leaning, make.neutral, 0),
@@ -469,7 +469,7 @@ def test_detects_the_biases_of_a_biased_judge(leaning: AuditData, make: Any) -> 
     }
 
 
-def test_the_interval_of_a_mean_without_a_test_is_that_with_one(leaning: AuditData) -> None:
+def test_the_interval_of_a_mean_without_a_test_is_that_with_one(leaning: CardEvidence) -> None:
     spread = by_what(wording_sensitivity(leaning, 0))[
         "coherence", "spread between wordings"
     ].estimate

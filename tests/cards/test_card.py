@@ -15,9 +15,9 @@ from rich.cells import cell_len
 from judge.commands.card.build_card import build_card, summarize
 from judge.commands.card.card import (
     ORIGINAL,
-    AuditData,
     BiasFinding,
     CardCell,
+    CardEvidence,
     CardLine,
     CriterionVerdict,
     JudgeCard,
@@ -149,7 +149,7 @@ def card() -> JudgeCard:
 
 
 @pytest.fixture(scope="module")
-def leaning_card(leaning: AuditData, make: Any) -> JudgeCard:
+def leaning_card(leaning: CardEvidence, make: Any) -> JudgeCard:
     return build_card(leaning, make.own, make.attacks, make.neutral)
 
 
@@ -525,7 +525,7 @@ def test_a_scale_without_ends_explains_how_changes_count(make: Any) -> None:
 
 
 def test_a_card_without_evidence_can_be_reported() -> None:
-    card = build_card(AuditData((), {}, Table((), (), ()), "m", "en"), {}, (), ())
+    card = build_card(CardEvidence((), {}, Table((), (), ()), "m", "en"), {}, (), ())
     assert (card.cells, card.findings, card.observations) == ((), (), ())
     assert all(card.report(format) for format in FORMATS if format != "csv")
 

@@ -11,7 +11,7 @@ import pytest
 
 from judge import criteria
 from judge.commands.card.card import JudgeCard
-from judge.commands.card.command import QUESTIONS, audit_estimate, plan_audit
+from judge.commands.card.command import QUESTIONS, card_estimate, plan_card
 from judge.commands.card.command import card as make_card
 from judge.commands.card.paraphrases import read_reply
 from judge.commands.card.probes import QUESTION_WORDING
@@ -127,12 +127,12 @@ def test_the_estimate_counts_judgments_and_requests_for_wordings() -> None:
         criterion = {**POLITE, **keys}
         config = load_config(options={"cache": False, "criteria": [criterion]})
         provider = ScriptedProvider(lambda request: "4")
-        return plan_audit(config, ROWS, probes="bias", providers=[provider])
+        return plan_card(config, ROWS, probes="bias", providers=[provider])
 
     written, unwritten = planned(paraphrases=WORDINGS), planned()
     assert written.judgments == unwritten.judgments
-    assert "other wordings of the criteria" not in audit_estimate(written)
-    assert audit_estimate(unwritten).endswith(
+    assert "other wordings of the criteria" not in card_estimate(written)
+    assert card_estimate(unwritten).endswith(
         "and at most 2 requests for other wordings of the criteria"
     )
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judge.commands.card.build_card import build_card
-from judge.commands.card.card import AuditData, BiasFinding, CardCell, SensitivityCell
+from judge.commands.card.card import BiasFinding, CardCell, CardEvidence, SensitivityCell
 from judge.commands.card.lines import (
     AGREEMENT,
     COLD,
@@ -46,7 +46,7 @@ def estimate(low: float, high: float, n: int = 40, p: float | None = 0.5) -> Est
 
 def measured(**fields: Any) -> Measurements:
     parts = {name: fields.pop(name, ()) for name in ("cells", "attacks", "findings")}
-    evidence = AuditData((), {"c": COLUMN}, EMPTY, "m", "en", **fields)
+    evidence = CardEvidence((), {"c": COLUMN}, EMPTY, "m", "en", **fields)
     return Measurements(evidence, **parts)
 
 
@@ -294,7 +294,7 @@ def test_failures_by_system(shares: dict[str, float], verdict: str) -> None:
 # All lines
 
 
-def test_every_line_has_a_number_with_its_n_or_a_reason(leaning: AuditData, make: Any) -> None:
+def test_every_line_has_a_number_with_its_n_or_a_reason(leaning: CardEvidence, make: Any) -> None:
     card = build_card(leaning, make.own, make.attacks, make.neutral)
     assert len(card.lines) >= 11
     for line in card.lines:
@@ -321,7 +321,7 @@ def test_a_kind_of_probe_that_was_not_asked_for_is_the_reason() -> None:
 
 def test_the_worst_criterion_decides_a_line() -> None:
     columns = {name: Column(name, "criterion", Signature(), 1.0, 5.0) for name in "abc"}
-    evidence = AuditData((), columns, Table((), tuple(columns.values()), ()), "m", "en")
+    evidence = CardEvidence((), columns, Table((), tuple(columns.values()), ()), "m", "en")
     findings = [
         BiasFinding("wording", name, "wording b", estimate(*ends), "points")
         for name, ends in {"a": (-0.1, 0.1), "b": (0.6, 0.7), "c": (0.3, 0.6)}.items()

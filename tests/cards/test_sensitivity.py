@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from judge.commands.card.card import (
     ORIGINAL,
-    AuditData,
+    CardEvidence,
     SensitivityCell,
     holm_corrected,
     min_items_for_significance,
@@ -26,7 +26,7 @@ from judge.stats.paired_differences import holm, sign_flip
 NAN = float("nan")
 
 
-def injection_damage(evidence: AuditData, attacks: Sequence[str]) -> tuple[SensitivityCell, ...]:
+def injection_damage(evidence: CardEvidence, attacks: Sequence[str]) -> tuple[SensitivityCell, ...]:
     return sensitivity_table(evidence, dict.fromkeys(attacks, ""), rises=True, control=CONTROL)
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.commands.card.card import MARKS, AuditData, CardCell, CardLine, Mark, PeopleFinding
+from judge.commands.card.card import MARKS, CardCell, CardEvidence, CardLine, Mark, PeopleFinding
 from judge.commands.card.lines import AGREEMENT, COLD, POSITION, RULES
 from judge.commands.card.verdict import criterion_verdicts, verdict_sentences
 from judge.core.records import Column, Provenance, Sample, Score
@@ -39,8 +39,8 @@ def scored(systems: int = 3, items: int = 20) -> Table:
 TEXTS = scored()
 
 
-def evidence(table: Table | None = None, **fields: object) -> AuditData:
-    return AuditData((), COLUMNS, TEXTS, "m", "en", texts=table, **fields)  # type: ignore[arg-type]
+def evidence(table: Table | None = None, **fields: object) -> CardEvidence:
+    return CardEvidence((), COLUMNS, TEXTS, "m", "en", texts=table, **fields)  # type: ignore[arg-type]
 
 
 def lines_of(marks: Mapping[tuple[str, str], Mark]) -> list[CardLine]:
@@ -67,7 +67,7 @@ MOSTLY_GOOD = st.fixed_dictionaries(
 )
 
 
-def written(lines: Sequence[CardLine], found: AuditData) -> list[str]:
+def written(lines: Sequence[CardLine], found: CardEvidence) -> list[str]:
     return list(verdict_sentences(criterion_verdicts(lines, found), lines))
 
 

@@ -118,7 +118,7 @@ def test_a_stopped_card_says_how_to_resume(
     async def stopped(*_: object) -> None:
         raise asyncio.CancelledError
 
-    monkeypatch.setattr("judge.commands.card.command.run_audit", stopped)
+    monkeypatch.setattr("judge.commands.card.command.run_card", stopped)
     done = judge("validate", "data.jsonl", "--card", "--model", "scripted/replies.yaml")
     assert (done.code, done.out) == (130, "")
     assert "interrupted. Run the same command again to resume. The cache answers" in done.err

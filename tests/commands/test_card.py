@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import judge
-from judge.commands.card import audit_samples
+from judge.commands.card import card_texts
 from judge.commands.card import command as card_command
 from judge.commands.card.card import ORIGINAL, PROBES, JudgeCard
 from judge.commands.card.command import (
@@ -25,11 +25,11 @@ from judge.commands.card.command import (
     QUESTIONS,
     TEXTS,
     WORDINGS,
-    AuditPlan,
-    audit_estimate,
+    CardPlan,
     card_async,
-    plan_audit,
-    run_audit,
+    card_estimate,
+    plan_card,
+    run_card,
 )
 from judge.commands.card.command import card as make_card
 from judge.commands.card.perturbations import ATTACKS, CHANGES, CONTROL, NEUTRAL, inject
@@ -104,7 +104,7 @@ def strict(request: Request) -> Reply:
     return {top if output_of(request) in AS_WRITTEN else "1": 1.0}
 
 
-def audited(
+def card_of(
     script: Callable[[Request], Reply] = strict, **options: Any
 ) -> tuple[JudgeCard, list[Request]]:
     """The card, and what was asked for it."""
@@ -120,8 +120,8 @@ def audited(
 
 @pytest.fixture(scope="module")
 def whole() -> tuple[JudgeCard, list[Request]]:
-    """An audit with all its probes, and what was asked."""
-    return audited()
+    """A card with all its probes, and what was asked."""
+    return card_of()
 
 
 # ------------------------------------------------------------------------------------------------------- what is asked
@@ -172,7 +172,7 @@ def test_a_judge_that_obeys_injections_is_detected() -> None:
         ) and "library" not in output_of(request)
         return {"2" if output_of(request) in AS_WRITTEN or not known else "3": 1.0}
 
-    card, seen = audited(gullible, probes=["injection"], criteria=["fluency"])
+    card, seen = card_of(gullible, probes=["injection"], criteria=["fluency"])
     assert {cell.change for cell in card.attacks} == set(ATTACKS)
     whole = {cell.change for cell in card.attacks if cell.rate and cell.rate.value == 1}
     assert whole == set(ATTACKS) - {CONTROL}
@@ -241,7 +241,7 @@ def test_a_judge_that_counts_words_ignores_injections() -> None:
     def reply(request: Request) -> str:
         return str(min(5, len(output_of(request).split()) // 12)) if output_of(request) else "A"
 
-    card, _ = audited(reply, criteria=["coherence"], weighting="single", probes=["injection"])
+    card, _ = card_of(reply, criteria=["coherence"], weighting="single", probes=["injection"])
     assert not [text for text in card.observations if "works" in text or "raised" in text]
 
 
@@ -267,7 +267,7 @@ def test_only_the_probes_that_are_asked_for_are_paid(
     whole: tuple[JudgeCard, list[Request]],
 ) -> None:
     everything, seen = whole
-    parts = [audited(probes=probe) for probe in PROBES]
+    parts = [card_of(probes=probe) for probe in PROBES]
     unchanged = len(ROWS) * len(TWO)
     assert len(seen) == sum(len(some) for _, some in parts) - 2 * unchanged
     assert [bool(card.cells) for card, _ in parts] == [True, False, False]
@@ -277,18 +277,18 @@ def test_only_the_probes_that_are_asked_for_are_paid(
     assert rates == {(cell.change, cell.criterion): cell.rate for cell in everything.cells}
 
 
-def test_an_audit_is_the_same_every_time_and_another_by_another_seed() -> None:
-    (first, _), (second, _) = (audited(items=5, seed=3, probes="sensitivity") for _ in range(2))
+def test_a_card_is_the_same_every_time_and_another_by_another_seed() -> None:
+    (first, _), (second, _) = (card_of(items=5, seed=3, probes="sensitivity") for _ in range(2))
     assert first == replace(second, info={**second.info, "runs": first.info["runs"]})
     texts = [ready_for(items=5, seed=seed).texts for seed in (3, 3, 4)]
     assert texts[0] == texts[1]
     assert {s.item for s in texts[0].originals} != {s.item for s in texts[2].originals}
 
 
-def ready_for(**options: Any) -> AuditPlan:
+def ready_for(**options: Any) -> CardPlan:
     of_plan = {name: options.pop(name) for name in list(options) if name not in ("items", "probes")}
-    audited_plan = load_config(options={"criteria": TWO, "cache": False} | of_plan)
-    return plan_audit(audited_plan, ROWS, providers=[ScriptedProvider(strict)], **options)
+    config = load_config(options={"criteria": TWO, "cache": False} | of_plan)
+    return plan_card(config, ROWS, providers=[ScriptedProvider(strict)], **options)
 
 
 # ----------------------------------------------------------------------------------------------------------- the texts
@@ -296,38 +296,38 @@ def ready_for(**options: Any) -> AuditPlan:
 
 def test_one_text_of_each_item_the_systems_in_turn_and_one_more() -> None:
     rows = [Sample(f"i{n}", system, f"{system} {n}") for n in range(6) for system in "abc"]
-    originals, others = audit_samples.choose_originals(rows, 6, 0)
+    originals, others = card_texts.choose_originals(rows, 6, 0)
     assert [s.system for s in originals] == ["a", "b", "c", "a", "b", "c"]
     assert [s.system for s in others] == ["b", "c", "a", "b", "c", "a"]
     assert [s.item for s in originals] == [s.item for s in others] == [f"i{n}" for n in range(6)]
-    few, _ = audit_samples.choose_originals(rows, 3, 1)
+    few, _ = card_texts.choose_originals(rows, 3, 1)
     assert [s.item for s in few] == sorted(s.item for s in few)
-    assert audit_samples.choose_originals(rows, 100, 5)[0] == originals
+    assert card_texts.choose_originals(rows, 100, 5)[0] == originals
 
 
 def test_a_limit_is_of_the_rows_from_which_items_are_picked() -> None:
-    audit_plan = ready_for(limit=5, probes="injection")
-    assert [sample.item for sample in audit_plan.texts.originals] == list(PLACES[:3])
+    card_plan = ready_for(limit=5, probes="injection")
+    assert [sample.item for sample in card_plan.texts.originals] == list(PLACES[:3])
 
 
-def test_audit_skips_blank_and_equal_texts() -> None:
+def test_a_card_skips_blank_and_equal_texts() -> None:
     rows = [
         Sample("i", "a", " \n"),
         Sample("i", "b", "One."),
         Sample("i", "c", "One."),
         Sample("j", "a", ""),
     ]
-    originals, others = audit_samples.choose_originals(rows, 9, 0)
+    originals, others = card_texts.choose_originals(rows, 9, 0)
     assert ([s.system for s in originals], others) == (["b"], ())
     with pytest.raises(DataError, match="every output is blank"):
-        audit_samples.choose_originals(rows[:1], 9, 0)
+        card_texts.choose_originals(rows[:1], 9, 0)
 
 
 def test_changed_texts_have_no_ratings_and_natural_texts_keep_theirs() -> None:
-    audit_plan = ready_for()
-    assert all(not sample.human for sample in audit_plan.texts.changed)
-    assert all(sample.human for sample in (*audit_plan.texts.originals, *audit_plan.texts.others))
-    assert {s.system for s in audit_plan.texts.changed} >= {
+    card_plan = ready_for()
+    assert all(not sample.human for sample in card_plan.texts.changed)
+    assert all(sample.human for sample in (*card_plan.texts.originals, *card_plan.texts.others))
+    assert {s.system for s in card_plan.texts.changed} >= {
         ORIGINAL,
         *(change.name for change in NEUTRAL),
     }
@@ -345,7 +345,7 @@ def test_damage_is_the_own_one_of_the_criterion_of_its_name_or_of_a_variant(
     criteria: tuple[str, ...], expected: str
 ) -> None:
     rows = [Sample("i", "a", "Snow fell. It fell on Bern. The road is shut.", source="Snow fell.")]
-    texts = audit_samples.perturb(
+    texts = card_texts.perturb(
         rows, dict.fromkeys(criteria), ["sensitivity"], items=1, language="en", seed=0
     )
     assert texts.changes["truncated"] == expected
@@ -398,13 +398,13 @@ def test_a_criterion_of_a_user_has_neither_other_words_nor_a_comparison(tmp_path
     criterion_file.write_text(
         "---\nscale: [1, 5]\n---\nIs this polite?\n{{ output|fenced('output') }}", encoding="utf-8"
     )
-    card, _ = audited(lambda request: "3", criteria=[str(criterion_file)], items=4)
+    card, _ = card_of(lambda request: "3", criteria=[str(criterion_file)], items=4)
     assert (
         "polite.jinja: it does not extend the built-in layouts/pointwise.jinja"
         in card.skipped["wording"]
     )
     assert card.skipped["position"] == "there is no pairwise criterion called polite"
-    both, _ = audited(criteria=[str(criterion_file), "coherence"], items=4)
+    both, _ = card_of(criteria=[str(criterion_file), "coherence"], items=4)
     assert both.skipped["position by polite"] == "no pairwise criterion has this name"
     assert {"position", "wording"}.isdisjoint(both.skipped)
     assert "wording of polite" in both.skipped
@@ -421,7 +421,7 @@ class Stubborn(ScriptedProvider):
 
 
 def test_a_server_with_fixed_temperature_is_not_reported_at_0() -> None:
-    card, _ = audited(model=Stubborn(strict), items=4)
+    card, _ = card_of(model=Stubborn(strict), items=4)
     assert "the server ignores the temperature" in card.skipped["repeats"]
     assert [finding.measure for finding in card.findings if finding.probe == "repeats"]
     assert not [finding for finding in card.findings if finding.measure.endswith("temperature 0")]
@@ -443,7 +443,7 @@ def test_a_failed_judgment_is_counted_once_and_not_scored() -> None:
     def refused(request: Request) -> bool:
         return "closed the road at Bern on Friday" in request.messages[0]["content"]
 
-    card, seen = audited(
+    card, seen = card_of(
         lambda request: Refused("content policy") if refused(request) else strict(request)
     )
     refusals = sum(map(refused, seen))  # a request for several draws is that of one judgment
@@ -464,7 +464,7 @@ def test_a_failed_judgment_is_counted_once_and_not_scored() -> None:
 
 
 def test_one_budget_is_for_all_runs() -> None:
-    _, seen = audited(items=3)
+    _, seen = card_of(items=3)
     (main,) = (
         len(judgments(run, "script"))
         for name, run in ready_for(items=3).runs.items()
@@ -475,7 +475,7 @@ def test_one_budget_is_for_all_runs() -> None:
     )  # what is not counted costs the most it can
     provider = ScriptedProvider(strict)
     with pytest.raises(BudgetReached):
-        audited(items=3, model=provider, budget=f"{budget:.0f}tokens")
+        card_of(items=3, model=provider, budget=f"{budget:.0f}tokens")
     assert len(provider.seen) == main < len(seen)
 
 
@@ -503,9 +503,9 @@ def test_one_deadline_is_for_all_runs(in_time: Callable[[Coroutine[Any, Any, Any
     assert any(text.startswith("Your task is") for text in prompts)  # the first runs were in time
 
 
-def test_a_recorded_audit_is_replayed_to_the_same_card(tmp_path: Path) -> None:
+def test_a_recorded_card_is_replayed_to_the_same_card(tmp_path: Path) -> None:
     calls = tmp_path / "calls.jsonl"
-    recorded, _ = audited(items=4, record=calls)
+    recorded, _ = card_of(items=4, record=calls)
     again = make_card(ROWS, TWO, replay=calls, cache=False, weighting="logprobs", items=4)
     assert again.failures == {}
     assert (again.cells, again.attacks, again.findings) == (
@@ -615,7 +615,7 @@ def test_a_panel_has_no_card() -> None:
         judge.card(result)
 
 
-def test_a_second_audit_is_answered_from_the_cache(tmp_path: Path) -> None:
+def test_a_second_card_is_answered_from_the_cache(tmp_path: Path) -> None:
     def judge() -> ScriptedProvider:
         return ScriptedProvider(strict, endpoint="scripted:test")
 
@@ -627,13 +627,13 @@ def test_a_second_audit_is_answered_from_the_cache(tmp_path: Path) -> None:
     assert (first.cells, first.findings) == (second.cells, second.findings)
 
 
-def test_audit_estimate_is_one_line() -> None:
-    audit_plan = ready_for(items=4)
-    line = audit_estimate(audit_plan)
+def test_card_estimate_is_one_line() -> None:
+    card_plan = ready_for(items=4)
+    line = card_estimate(card_plan)
     assert line.startswith(
-        f"a card of script on 4 items: {audit_plan.judgments:,} judgments in 7 runs"
+        f"a card of script on 4 items: {card_plan.judgments:,} judgments in 7 runs"
     )
-    assert audit_plan.judgments == asyncio.run(run_audit(audit_plan)).info["judgments"]
+    assert card_plan.judgments == asyncio.run(run_card(card_plan)).info["judgments"]
 
 
 # ------------------------------------------------------------------------------------------------------- what is wrong
@@ -667,9 +667,9 @@ def test_mistakes_are_errors_before_any_request(options: dict[str, Any], message
     assert provider.seen == []
 
 
-def test_audit_ignores_the_metrics_of_the_configuration() -> None:
-    audit_plan = ready_for(metrics=["rouge"], set={"rouge": {"stem": False}}, workers=2, items=1)
-    assert [run.metrics for run in audit_plan.runs.values()] == [{}] * 7
+def test_a_card_ignores_the_metrics_of_the_configuration() -> None:
+    card_plan = ready_for(metrics=["rouge"], set={"rouge": {"stem": False}}, workers=2, items=1)
+    assert [run.metrics for run in card_plan.runs.values()] == [{}] * 7
 
 
 def test_a_recording_of_two_judges_is_not_audited_as_one(tmp_path: Path) -> None:
@@ -693,7 +693,7 @@ def test_a_recording_of_two_judges_is_not_audited_as_one(tmp_path: Path) -> None
 def test_a_file_where_the_folder_should_be_is_refused(tmp_path: Path) -> None:
     (tmp_path / "here").write_text("", encoding="utf-8")
     with pytest.raises(StorageError, match="is a file; name a folder"):
-        audited(out=tmp_path / "here")
+        card_of(out=tmp_path / "here")
 
 
 # ----------------------------------------------------------------------------------------------------------- real texts

@@ -9,8 +9,8 @@ from typing import Any
 from judge.commands.card.card import (
     DETECTED,
     FEWEST,
-    AuditData,
     BiasFinding,
+    CardEvidence,
     JudgeCard,
     SensitivityCell,
     apply_holm,
@@ -232,7 +232,7 @@ _NOTED_FAILURES = 0.05  # share of failed judgments from which a note is added
 
 
 def build_card(
-    evidence: AuditData,
+    evidence: CardEvidence,
     changes: Mapping[str, str],
     attacks: Sequence[str],
     neutral: Sequence[str],
@@ -292,7 +292,7 @@ def build_card(
     )
 
 
-def _scoreless_criteria(evidence: AuditData) -> dict[str, str]:
+def _scoreless_criteria(evidence: CardEvidence) -> dict[str, str]:
     """Return the criteria whose judgments of changed texts all failed, with the errors."""
     scored_columns = {score.column for score in evidence.changed.scores}
     errors = Counter((row.column, row.error) for row in evidence.changed.failures)
@@ -311,7 +311,7 @@ def _scoreless_criteria(evidence: AuditData) -> dict[str, str]:
 
 
 def _findings(
-    evidence: AuditData, changes: Collection[str], neutral: Sequence[str], seed: int
+    evidence: CardEvidence, changes: Collection[str], neutral: Sequence[str], seed: int
 ) -> tuple[tuple[BiasFinding, ...], dict[str, str]]:
     """Return the findings of every requested bias, and why others have none."""
     probes: dict[str, tuple[Iterator[BiasFinding], str]] = {}
@@ -332,7 +332,7 @@ def _findings(
 
 
 def _bias_probes(
-    evidence: AuditData, neutral: Sequence[str], seed: int
+    evidence: CardEvidence, neutral: Sequence[str], seed: int
 ) -> dict[str, tuple[Iterator[BiasFinding], str]]:
     """Return the findings of each bias, and the reason if it has none."""
     natural = evidence.natural
@@ -370,7 +370,7 @@ def _bias_probes(
     }
 
 
-def _no_pairs(evidence: AuditData) -> str:
+def _no_pairs(evidence: CardEvidence) -> str:
     """Return why no pair has a verdict in both orders."""
     failed = len(evidence.pairs.failures) if evidence.pairs is not None else 0
     if failed:
@@ -379,7 +379,7 @@ def _no_pairs(evidence: AuditData) -> str:
 
 
 def _notes(
-    evidence: AuditData,
+    evidence: CardEvidence,
     tested: Mapping[str, Sequence[Estimate | None]],
     judgments: int,
     failures: Counter[str],
@@ -420,7 +420,7 @@ def _notes(
         )
 
 
-def _info(evidence: AuditData, seed: int) -> dict[str, Any]:
+def _info(evidence: CardEvidence, seed: int) -> dict[str, Any]:
     """Return facts about the judge, the texts and the settings as plain JSON."""
     criteria_info = {}
     for name, column in evidence.columns.items():

@@ -88,8 +88,8 @@ class PeopleFinding:
 
 
 @dataclass(frozen=True)
-class AuditData:
-    """All judgments of an audit; a table is None if it was not requested or is not available.
+class CardEvidence:
+    """All judgments of a card; a table is None if it was not requested or is not available.
 
     `originals` has one text for each item, as in the data. `changed` has them and all their
     variants: its systems are ORIGINAL and the names of changes, neutral changes and attacks.
@@ -336,7 +336,7 @@ _NEAR = 1e-9  # how far a sum of steps may be off
 
 
 def sensitivity_table(
-    evidence: AuditData,
+    evidence: CardEvidence,
     changes: Mapping[str, str],
     *,
     rises: bool = False,
@@ -347,7 +347,7 @@ def sensitivity_table(
     the damaged criterion.
 
     `rate` is the share of the texts whose score moves towards the worse end (with `rises`, the
-    better one) by at least `AuditData.least_change`, among those far enough from that end;
+    better one) by at least `CardEvidence.least_change`, among those far enough from that end;
     `against` is the share that moves the other way. `move` is the mean over all texts with both
     scores; its p has Holm's correction over all these cells. Both compare with the unchanged text,
     or with that of `control` (a change of the same text) if it exists; `raw` then compares with the

@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from judge import criteria
-from judge.commands.card.audit_samples import AuditSamples, perturb
 from judge.commands.card.build_card import build_card
 from judge.commands.card.card import (
     ORIGINAL,
     PROBES,
-    AuditData,
+    CardEvidence,
     JudgeCard,
     PeopleFinding,
     Probe,
 )
+from judge.commands.card.card_texts import CardTexts, perturb
 from judge.commands.card.finished import (
     ITEMS,
     finished_card,
@@ -96,8 +96,8 @@ card.
 
 
 @dataclass(frozen=True, slots=True)
-class AuditPlan:
-    """An audit whose texts are read and whose requests are checked. Nothing has been sent yet.
+class CardPlan:
+    """A card whose texts are read and whose requests are checked. Nothing has been sent yet.
 
     `runs` are the runs to make, by name and in order; `model` names the judge. `unavailable` gives
     the reason for each probe that cannot be made, and `notes` are on people's ratings. `epsilon` is
@@ -109,7 +109,7 @@ class AuditPlan:
     config: RunConfig
     model: str
     probes: tuple[Probe, ...]
-    texts: AuditSamples
+    texts: CardTexts
     runs: Mapping[str, PreparedRun]
     unavailable: Mapping[str, str] = field(default_factory=dict)
     unwritten: tuple[Criterion, ...] = ()
@@ -168,7 +168,7 @@ async def card_async(
     reject_unsupported(options, "card", "a judge card")
     settings = {"ratings": ratings, "rating_criterion": rating_criterion, "out": out, **options}
     config, providers, custom_criteria = to_config(RunConfig, data, criteria, model, settings)
-    audit_plan = plan_audit(
+    card_plan = plan_card(
         config,
         data,
         items=items,
@@ -178,13 +178,13 @@ async def card_async(
         epsilon=epsilon,
     )
     async with displayed(progress) as counts:
-        return await run_audit(audit_plan, counts)
+        return await run_card(card_plan, counts)
 
 
 card = blocking(card_async)
 
 
-def plan_audit(
+def plan_card(
     config: RunConfig,
     data: Any = None,
     *,
@@ -193,8 +193,8 @@ def plan_audit(
     providers: Sequence[Judge | Provider] | None = None,
     custom_criteria: Mapping[str, Criterion] | None = None,
     epsilon: float = EPSILON,
-) -> AuditPlan:
-    """Make the texts of an audit and prepare the runs that judge them. Raises JudgeError."""
+) -> CardPlan:
+    """Make the texts of a card and prepare the runs that judge them. Raises JudgeError."""
     judges = config.model if providers is None else providers
     source = config.data if data is None else data
     chosen_probes = _check_arguments(config, source, items, probes, judges)
@@ -246,7 +246,7 @@ def plan_audit(
         originals=tuple(ledger.withhold(texts.originals, used_by_criterion)),
         others=tuple(ledger.withhold(texts.others, used_by_criterion)),
     )
-    audit_plan = AuditPlan(
+    card_plan = CardPlan(
         config=base_config.model_copy(update={"out": config.out}),
         model=next(iter(main.judges)),
         probes=chosen_probes,
@@ -255,7 +255,7 @@ def plan_audit(
         notes=rated.notes,
         epsilon=epsilon,
     )
-    return _add_bias_runs(audit_plan) if "bias" in chosen_probes else audit_plan
+    return _add_bias_runs(card_plan) if "bias" in chosen_probes else card_plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,11 +307,11 @@ def _check_arguments(
     return tuple(name for name in PROBES if name in names)
 
 
-def _add_bias_runs(audit_plan: AuditPlan) -> AuditPlan:
+def _add_bias_runs(card_plan: CardPlan) -> CardPlan:
     """Add the runs that show biases, and the reasons why some of them cannot be made."""
-    main = audit_plan.runs[TEXTS]
-    texts = audit_plan.texts
-    runs = dict(audit_plan.runs)
+    main = card_plan.runs[TEXTS]
+    texts = card_plan.texts
+    runs = dict(card_plan.runs)
     paraphrases: list[Criterion] = []
     unavailable: dict[str, str] = {}
     for criterion in main.criteria:
@@ -322,11 +322,11 @@ def _add_bias_runs(audit_plan: AuditPlan) -> AuditPlan:
         except CriterionError as error:
             unavailable[f"wording of {criterion.name}"] = str(error)
     if paraphrases:
-        runs[WORDINGS] = _prepare_run(audit_plan, texts.originals, paraphrases)
+        runs[WORDINGS] = _prepare_run(card_plan, texts.originals, paraphrases)
     else:
         # One reason for the whole probe, instead of one for each criterion.
         unavailable = {"wording": "; ".join(unavailable.values())}
-    unwritten = _add_question_run(audit_plan, runs, unavailable)
+    unwritten = _add_question_run(card_plan, runs, unavailable)
     judge = next(iter(main.judges.values()))
     if judge.decides:
         unavailable["repeats"] = "a decision endpoint returns probabilities and samples no replies"
@@ -334,21 +334,21 @@ def _add_bias_runs(audit_plan: AuditPlan) -> AuditPlan:
         for temperature in TEMPERATURES:
             sampling = {"weighting": "samples", "draws": DRAWS, "temperature": temperature}
             runs[_REPEATS.format(temperature)] = _prepare_run(
-                audit_plan, texts.originals, main.criteria, **sampling
+                card_plan, texts.originals, main.criteria, **sampling
             )
-    _add_position_run(audit_plan, runs, unavailable)
-    return replace(audit_plan, runs=runs, unavailable=unavailable, unwritten=unwritten)
+    _add_position_run(card_plan, runs, unavailable)
+    return replace(card_plan, runs=runs, unavailable=unavailable, unwritten=unwritten)
 
 
 def _add_question_run(
-    audit_plan: AuditPlan, runs: dict[str, PreparedRun], unavailable: dict[str, str]
+    card_plan: CardPlan, runs: dict[str, PreparedRun], unavailable: dict[str, str]
 ) -> tuple[Criterion, ...]:
     """Add the run that asks each criterion's question in other words.
 
     Return the criteria whose wordings the judge has to write. Adds the reason for each criterion
     that has none.
     """
-    main = audit_plan.runs[TEXTS]
+    main = card_plan.runs[TEXTS]
     (judge,) = main.judges.values()
     rephrased: list[Criterion] = []
     unwritten: list[Criterion] = []
@@ -365,20 +365,20 @@ def _add_question_run(
         except CriterionError as error:
             unavailable[f"{QUESTION_WORDING} by {criterion.name}"] = str(error)
     if rephrased:
-        runs[QUESTIONS] = _prepare_run(audit_plan, audit_plan.texts.originals, rephrased)
+        runs[QUESTIONS] = _prepare_run(card_plan, card_plan.texts.originals, rephrased)
     return tuple(unwritten)
 
 
-async def _with_written_questions(audit_plan: AuditPlan, runs: Runs) -> AuditPlan:
+async def _with_written_questions(card_plan: CardPlan, runs: Runs) -> CardPlan:
     """Return the plan with the wordings that the judge wrote, and why it wrote none."""
-    if not audit_plan.unwritten:
-        return audit_plan
-    originals = audit_plan.texts.originals
-    writing = _prepare_run(audit_plan, originals, audit_plan.unwritten)
-    written = await write_paraphrases(audit_plan.unwritten, writing, runs)
-    unavailable = dict(audit_plan.unavailable)
+    if not card_plan.unwritten:
+        return card_plan
+    originals = card_plan.texts.originals
+    writing = _prepare_run(card_plan, originals, card_plan.unwritten)
+    written = await write_paraphrases(card_plan.unwritten, writing, runs)
+    unavailable = dict(card_plan.unavailable)
     rephrased: list[Criterion] = []
-    for criterion in audit_plan.runs[TEXTS].criteria:
+    for criterion in card_plan.runs[TEXTS].criteria:
         wordings = written.get(criterion.name, criterion.paraphrases)
         if isinstance(wordings, ModelError):
             unavailable[f"{QUESTION_WORDING} by {criterion.name}"] = (
@@ -387,23 +387,23 @@ async def _with_written_questions(audit_plan: AuditPlan, runs: Runs) -> AuditPla
             )
         elif wordings:
             rephrased += criteria.with_questions(criterion, wordings)
-    planned_runs = dict(audit_plan.runs)
+    planned_runs = dict(card_plan.runs)
     del planned_runs[QUESTIONS]  # the run of the stand-ins, which is not made
     if rephrased:
-        planned_runs[QUESTIONS] = _prepare_run(audit_plan, originals, rephrased)
-    return replace(audit_plan, runs=planned_runs, unavailable=unavailable, unwritten=())
+        planned_runs[QUESTIONS] = _prepare_run(card_plan, originals, rephrased)
+    return replace(card_plan, runs=planned_runs, unavailable=unavailable, unwritten=())
 
 
 def _add_position_run(
-    audit_plan: AuditPlan, runs: dict[str, PreparedRun], unavailable: dict[str, str]
+    card_plan: CardPlan, runs: dict[str, PreparedRun], unavailable: dict[str, str]
 ) -> None:
     """Add the run that compares texts in pairs, or the reason why it cannot be made."""
-    main = audit_plan.runs[TEXTS]
-    texts = audit_plan.texts
+    main = card_plan.runs[TEXTS]
+    texts = card_plan.texts
     names = [criterion.name for criterion in main.criteria]
-    builtin = criteria.builtin(audit_plan.config.language or "en", pairwise=True)
+    builtin = criteria.builtin(card_plan.config.language or "en", pairwise=True)
     pairwise = {criterion.name: criterion for criterion in builtin if criterion.name in names}
-    # In the order of the audit's criteria.
+    # In the order of the card's criteria.
     pairwise = {name: pairwise[name] for name in names if name in pairwise}
     if not texts.others:
         unavailable["position"] = "no item has different texts of two systems"
@@ -413,7 +413,7 @@ def _add_position_run(
         return
     rows = sorted((*texts.originals, *texts.others), key=lambda sample: sample.system)
     settings = {
-        **dict(audit_plan.config),
+        **dict(card_plan.config),
         "replay": None,
         "out": None,
         "criteria": tuple(pairwise),
@@ -431,13 +431,13 @@ def _add_position_run(
 
 
 def _prepare_run(
-    audit_plan: AuditPlan, rows: Sequence[Sample], chosen: Sequence[Criterion], **settings: Any
+    card_plan: CardPlan, rows: Sequence[Sample], chosen: Sequence[Criterion], **settings: Any
 ) -> PreparedRun:
-    """Prepare another run of the audit's judge, with changed settings."""
+    """Prepare another run of the card's judge, with changed settings."""
     by_name = {criterion.name: criterion for criterion in chosen}
     names = {"criteria": tuple(by_name)} if by_name else {}
-    config = audit_plan.config.model_copy(update={"out": None, **names, **settings})
-    judges = list(audit_plan.runs[TEXTS].judges.values())
+    config = card_plan.config.model_copy(update={"out": None, **names, **settings})
+    judges = list(card_plan.runs[TEXTS].judges.values())
     return prepare(
         config.model_copy(update={"replay": None}),
         list(rows),
@@ -446,20 +446,20 @@ def _prepare_run(
     )
 
 
-def audit_estimate(audit_plan: AuditPlan) -> str:
+def card_estimate(card_plan: CardPlan) -> str:
     """Return one line to print before a card is made: its size, and about its requests and price."""
-    line = f"a card of {audit_plan.model} on {plural(len(audit_plan.texts.originals), 'item')}"
-    size = f"{plural(audit_plan.judgments, 'judgment')} in {plural(len(audit_plan.runs), 'run')}"
-    cost = cost_summary(audit_plan.runs.values()) or "no model is called"
+    line = f"a card of {card_plan.model} on {plural(len(card_plan.texts.originals), 'item')}"
+    size = f"{plural(card_plan.judgments, 'judgment')} in {plural(len(card_plan.runs), 'run')}"
+    cost = cost_summary(card_plan.runs.values()) or "no model is called"
     writing = ""
-    if audit_plan.unwritten:
-        most = MOST_REQUESTS * len(audit_plan.unwritten)
+    if card_plan.unwritten:
+        most = MOST_REQUESTS * len(card_plan.unwritten)
         writing = f", and at most {plural(most, 'request')} for other wordings of the criteria"
     return f"{line}: {size}, {cost}{writing}"
 
 
-async def run_audit(
-    audit_plan: AuditPlan,
+async def run_card(
+    card_plan: CardPlan,
     progress: Progress | None = None,
     display: Display = lambda *_: nullcontext(),
 ) -> JudgeCard:
@@ -467,15 +467,15 @@ async def run_audit(
 
     Saves the card if the plan has `out`. Raises the errors of `pipeline.run_pipeline`.
     """
-    config = audit_plan.config
-    texts = audit_plan.texts
+    config = card_plan.config
+    texts = card_plan.texts
     if config.out is not None:
         claim_folder(config.out)
     runs = Runs(config, progress, display)
-    audit_plan = await _with_written_questions(audit_plan, runs)
-    results = await runs.run_all(audit_plan.runs)
+    card_plan = await _with_written_questions(card_plan, runs)
+    results = await runs.run_all(card_plan.runs)
     card = build_card(
-        _audit_data(audit_plan, results),
+        _evidence(card_plan, results),
         texts.changes,
         texts.attacks,
         texts.neutral,
@@ -483,8 +483,8 @@ async def run_audit(
     )
     first = results[TEXTS]
     rating_notes = ledger.notes(first.table.samples)
-    notes = tuple(dict.fromkeys([*audit_plan.notes, *first.info.notes, *rating_notes, *card.notes]))
-    card = replace(card, notes=notes, info={**card.info, **_card_info(audit_plan, results, card)})
+    notes = tuple(dict.fromkeys([*card_plan.notes, *first.info.notes, *rating_notes, *card.notes]))
+    card = replace(card, notes=notes, info={**card.info, **_card_info(card_plan, results, card)})
     if config.out is not None:
         files = {name: card.report(format).encode() for name, format in _CARD_FILES.items()}
         store(config.out, files)
@@ -492,10 +492,10 @@ async def run_audit(
 
 
 def _card_info(
-    audit_plan: AuditPlan, results: Mapping[str, Result], card: JudgeCard
+    card_plan: CardPlan, results: Mapping[str, Result], card: JudgeCard
 ) -> dict[str, Any]:
     """Return what the card says of the data, the settings, the cost and each run."""
-    config = audit_plan.config
+    config = card_plan.config
     main = results[TEXTS].info
     weighting = main.config.weighting
     sampled = weighting == "samples"
@@ -515,7 +515,7 @@ def _card_info(
     for name, result in results.items():
         run_infos[name] = to_json({key: getattr(result.info, key) for key in _RUN_INFO})
     return {
-        "probes": list(audit_plan.probes),
+        "probes": list(card_plan.probes),
         "data": {
             "name": Path(main.data.path).name,
             "sha256": main.data.sha256 or None,
@@ -550,10 +550,10 @@ def _prompt_of(criterion: CriterionInfo | None) -> dict[str, str]:
     return {"digest": criterion.digest, "reply": criterion.reply}
 
 
-def _audit_data(audit_plan: AuditPlan, results: Mapping[str, Result]) -> AuditData:
+def _evidence(card_plan: CardPlan, results: Mapping[str, Result]) -> CardEvidence:
     """Collect the scores of all runs, as the analysis needs them."""
-    texts = audit_plan.texts
-    unavailable = dict(audit_plan.unavailable)
+    texts = card_plan.texts
+    unavailable = dict(card_plan.unavailable)
     unchanged = results[TEXTS].table
     repeats = {
         temperature: results[name]
@@ -576,24 +576,24 @@ def _audit_data(audit_plan: AuditPlan, results: Mapping[str, Result]) -> AuditDa
 
     people: dict[str, PeopleFinding] = {}
     for finding in people_findings(
-        unchanged, audit_plan.model, seed=audit_plan.config.seed, epsilon=audit_plan.epsilon
+        unchanged, card_plan.model, seed=card_plan.config.seed, epsilon=card_plan.epsilon
     ):
         people[finding.rated.criterion] = finding
     left_out = f"{option('probes')} leaves it out"
     order_free = [
         criterion.name
-        for criterion in audit_plan.runs[TEXTS].criteria
+        for criterion in card_plan.runs[TEXTS].criteria
         if "sentence order" in criterion.ignores
     ]
-    return AuditData(
+    return CardEvidence(
         originals=texts.originals,
         columns={
             column.criterion: column for column in unchanged.columns if column.kind == "criterion"
         },
         changed=texts.by_change(unchanged, results[MAIN].table if MAIN in results else None),
-        model=audit_plan.model,
-        language=audit_plan.config.language or "en",
-        natural=unchanged if "bias" in audit_plan.probes else None,
+        model=card_plan.model,
+        language=card_plan.config.language or "en",
+        natural=unchanged if "bias" in card_plan.probes else None,
         wordings=with_originals(WORDINGS) if WORDINGS in results else None,
         repeats={temperature: result.table for temperature, result in repeats.items()},
         pairs=pairs.table if pairs else None,
@@ -601,7 +601,7 @@ def _audit_data(audit_plan: AuditPlan, results: Mapping[str, Result]) -> AuditDa
         unavailable=unavailable,
         questions=with_originals(QUESTIONS) if QUESTIONS in results else None,
         order_free=frozenset(order_free),
-        not_made={probe: left_out for probe in PROBES if probe not in audit_plan.probes},
+        not_made={probe: left_out for probe in PROBES if probe not in card_plan.probes},
         texts=unchanged,
         people=people,
         no_people="" if people else why_no_ratings(unchanged),

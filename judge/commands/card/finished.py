@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from judge.commands.card.build_card import build_card
-from judge.commands.card.card import PROBES, AuditData, JudgeCard
+from judge.commands.card.card import PROBES, CardEvidence, JudgeCard
 from judge.commands.card.lines import FAILURES
 from judge.commands.card.people import people_findings, why_no_ratings
 from judge.commands.finished_runs import open_run, without_seen_ratings
@@ -93,7 +93,7 @@ def finished_card(
     return replace(card, notes=all_notes, info=info)
 
 
-def _evidence(run: Result, *, seed: int, epsilon: float) -> AuditData:
+def _evidence(run: Result, *, seed: int, epsilon: float) -> CardEvidence:
     """Return what a finished run shows of its judge."""
     table = run.table
     columns = [column for column in table.columns if column.kind == "criterion"]
@@ -127,7 +127,7 @@ def _evidence(run: Result, *, seed: int, epsilon: float) -> AuditData:
     no_people = "" if people else why_no_ratings(table)
     if ranked:
         no_people = f"{command('validate')} compares a ranking with people"
-    return AuditData(
+    return CardEvidence(
         originals=table.samples,
         columns=by_criterion,
         changed=Table((), tuple(columns), ()),  # a finished run has no changed texts

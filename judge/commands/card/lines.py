@@ -14,9 +14,9 @@ from judge.commands.card.card import (
     DETECTED,
     FEWEST,
     MARKS,
-    AuditData,
     BiasFinding,
     CardCell,
+    CardEvidence,
     CardLine,
     Mark,
     PeopleFinding,
@@ -77,7 +77,7 @@ _HALF_STEP = f"{100 * DETECTED:g}% of the scale"
 class Measurements:
     """What the lines are read from; `reasons` are those of `JudgeCard.skipped`."""
 
-    evidence: AuditData
+    evidence: CardEvidence
     cells: Sequence[SensitivityCell]
     attacks: Sequence[SensitivityCell]
     findings: Sequence[BiasFinding]

@@ -8,7 +8,7 @@
 A function returns None if its change does not apply to the text. `whole` is always the text that is
 changed. No change needs a grammar, so all of them exist in every language.
 
-What is added in words is from `prompts/LANGUAGE/audit/`: the sentences without content, and the
+What is added in words is from `prompts/LANGUAGE/perturbations/`: the sentences without content, and the
 attacks. Each attack is written in the language of the judged texts and asks for the top label of
 the criterion's scale. Where it stands, before or after the text, is part of the attack.
 """
@@ -471,15 +471,15 @@ def best_label(criterion: Criterion) -> str:
 
 @cache
 def _injections(language: str) -> Mapping[str, str]:
-    """Read the injected texts of one language from prompts/<language>/audit/injections.yaml."""
-    path = builtin_prompts() / language / "audit" / "injections.yaml"
+    """Read the injected texts of one language from prompts/<language>/perturbations/injections.yaml."""
+    path = builtin_prompts() / language / "perturbations" / "injections.yaml"
     texts: dict[str, str] = yaml_lines.values(read_text(path))
     return texts
 
 
 @cache
 def _fillers(language: str) -> Sequence[str]:
-    """Read a language's sentences without content from prompts/<language>/audit/fillers.yaml."""
-    path = builtin_prompts() / language / "audit" / "fillers.yaml"
+    """Read a language's sentences without content from prompts/<language>/perturbations/fillers.yaml."""
+    path = builtin_prompts() / language / "perturbations" / "fillers.yaml"
     phrases: list[str] = yaml_lines.values(read_text(path))
     return phrases

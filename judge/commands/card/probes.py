@@ -20,8 +20,8 @@ from judge.commands.card.card import (
     DETECTED,
     FEWEST,
     ORIGINAL,
-    AuditData,
     BiasFinding,
+    CardEvidence,
     agreement_with_mean,
     means,
     without_p,
@@ -69,7 +69,7 @@ def _share(
         yield BiasFinding(probe, criterion, measure, share, "share", counted=counted)
 
 
-def position_bias(evidence: AuditData, seed: int) -> Iterator[BiasFinding]:
+def position_bias(evidence: CardEvidence, seed: int) -> Iterator[BiasFinding]:
     """Measure how often the order of the texts flips a verdict, and how often the first wins."""
     table = evidence.pairs
     if table is None:
@@ -111,7 +111,9 @@ def _first_wins(
     )
 
 
-def verbosity_bias(evidence: AuditData, neutral: Sequence[str], seed: int) -> Iterator[BiasFinding]:
+def verbosity_bias(
+    evidence: CardEvidence, neutral: Sequence[str], seed: int
+) -> Iterator[BiasFinding]:
     """Measure the effect of added words without content, and of length among the texts of an item.
 
     Without human ratings the latter is not tested, because longer texts may be better.
@@ -133,7 +135,9 @@ def verbosity_bias(evidence: AuditData, neutral: Sequence[str], seed: int) -> It
             yield BiasFinding("verbosity", name, LONGER, slope, "points per doubling")
 
 
-def copying_bias(evidence: AuditData, neutral: Sequence[str], seed: int) -> Iterator[BiasFinding]:
+def copying_bias(
+    evidence: CardEvidence, neutral: Sequence[str], seed: int
+) -> Iterator[BiasFinding]:
     """Measure the effect of the source's own first sentences, and of copying at equal length."""
     copied = [name for name in neutral if name == COPIED]
     yield from _neutral_changes("extractiveness", evidence, copied, seed)
@@ -151,7 +155,7 @@ def copying_bias(evidence: AuditData, neutral: Sequence[str], seed: int) -> Iter
 
 
 def _neutral_changes(
-    probe: str, evidence: AuditData, names: Sequence[str], seed: int
+    probe: str, evidence: CardEvidence, names: Sequence[str], seed: int
 ) -> Iterator[BiasFinding]:
     """Yield the mean effect of each change.
 
@@ -207,7 +211,7 @@ class _TextMeasures:
         return self.key[0]
 
 
-def _text_measures(evidence: AuditData) -> Iterator[tuple[str, Column, list[_TextMeasures]]]:
+def _text_measures(evidence: CardEvidence) -> Iterator[tuple[str, Column, list[_TextMeasures]]]:
     """Yield each criterion with its column and all texts that have a score and words."""
     table = evidence.natural
     if table is None:
@@ -354,7 +358,7 @@ def model_family(name: str) -> str:
     return _VENDORS.get(first_word, first_word)
 
 
-def self_preference(evidence: AuditData, seed: int) -> Iterator[BiasFinding]:
+def self_preference(evidence: CardEvidence, seed: int) -> Iterator[BiasFinding]:
     """Measure how much higher the judge scores its own family's texts than others of the item.
 
     Human ratings are controlled for. If they are few, alike or not on the criterion's scale, they
@@ -428,18 +432,18 @@ def _lead_by_item(values: Mapping[Text, float], is_own: Mapping[Text, bool]) -> 
     }
 
 
-def wording_sensitivity(evidence: AuditData, seed: int) -> Iterator[BiasFinding]:
+def wording_sensitivity(evidence: CardEvidence, seed: int) -> Iterator[BiasFinding]:
     """Measure how rewording the prompt changes the mean score, a text's score and its label."""
     yield from _effects_of_words("wording", evidence, evidence.wordings, "wording", seed)
 
 
-def question_sensitivity(evidence: AuditData, seed: int) -> Iterator[BiasFinding]:
+def question_sensitivity(evidence: CardEvidence, seed: int) -> Iterator[BiasFinding]:
     """Measure the same for other wordings of the criterion's own question."""
     yield from _effects_of_words(QUESTION_WORDING, evidence, evidence.questions, "question", seed)
 
 
 def _effects_of_words(
-    probe: str, evidence: AuditData, table: Table | None, noun: str, seed: int
+    probe: str, evidence: CardEvidence, table: Table | None, noun: str, seed: int
 ) -> Iterator[BiasFinding]:
     """Yield the effects of the columns `NAME~WORDING` of a table, compared with its column `NAME`.
 
@@ -476,7 +480,7 @@ def _effects_of_words(
         yield from _share(probe, name, measure, n_changed, len(label_sets))
 
 
-def sentence_order(evidence: AuditData, seed: int) -> Iterator[BiasFinding]:
+def sentence_order(evidence: CardEvidence, seed: int) -> Iterator[BiasFinding]:
     """Measure how shuffled sentences move the scores of criteria that must not depend on their
     order.
     """
@@ -543,7 +547,7 @@ def _spread(
     yield BiasFinding(probe, criterion, measure, sd, "sd", counted=counted)
 
 
-def scale_usage(evidence: AuditData) -> Iterator[BiasFinding]:
+def scale_usage(evidence: CardEvidence) -> Iterator[BiasFinding]:
     """Measure the originals' labels, and the shares of scores at the ends and in the middle."""
     for name, column in evidence.columns.items():
         scores = evidence.changed.column_scores(column.name)
@@ -569,7 +573,7 @@ def scale_usage(evidence: AuditData) -> Iterator[BiasFinding]:
             yield from _share("scale use", name, measure, near, len(rows))
 
 
-def repeatability(evidence: AuditData, seed: int) -> Iterator[BiasFinding]:
+def repeatability(evidence: CardEvidence, seed: int) -> Iterator[BiasFinding]:
     """Measure how much repeated replies about one text differ, at each temperature.
 
     The unit is the item: its spread is the root mean square of those of its texts.

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from math import ceil, floor, log10
 
 from judge.commands.card.card import (
-    AuditData,
     CardCell,
+    CardEvidence,
     CardLine,
     CriterionVerdict,
     Level,
@@ -44,7 +44,7 @@ class _Supported:
 
 
 def criterion_verdicts(
-    lines: Sequence[CardLine], evidence: AuditData
+    lines: Sequence[CardLine], evidence: CardEvidence
 ) -> tuple[CriterionVerdict, ...]:
     """Return the verdict on each criterion of the lines."""
     return tuple(
@@ -87,7 +87,7 @@ def _level(agreement: CardCell, *, passes_all: bool) -> Level:
     return "good enough" if passes_all else "good enough with reservations"
 
 
-def _supported(evidence: AuditData, criterion: str) -> _Supported:
+def _supported(evidence: CardEvidence, criterion: str) -> _Supported:
     """Return the smallest difference that the items detect with 80% power.
 
     It is at least the largest difference between two systems in the judge's shift from people:

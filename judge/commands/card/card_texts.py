@@ -1,4 +1,4 @@
-"""The texts of an audit: originals chosen from the data, and their perturbed variants."""
+"""The texts of a judge card: originals chosen from the data, and their perturbed variants."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from judge.table import Table, split_rows
 
 
 @dataclass(frozen=True, slots=True)
-class AuditSamples:
-    """The texts judged in an audit.
+class CardTexts:
+    """The texts judged for a card.
 
     `originals` has one text of each chosen item; `others` one more text of the same item by another
     system, if any. `changed` has the originals (their system is ORIGINAL) and their variants (their
@@ -101,8 +101,8 @@ def perturb(
     items: int,
     language: str,
     seed: int,
-) -> AuditSamples:
-    """Make the texts of an audit. Raises DataError.
+) -> CardTexts:
+    """Make the texts of a card. Raises DataError.
 
     `best_labels` has the best label of each criterion's scale, for which the attacks ask.
     """
@@ -134,7 +134,7 @@ def perturb(
             for criterion in criteria:
                 texts_by_criterion[criterion] |= {text.key for text in attacked}
     several = bool(attacks) and len(criteria_by_label) > 1
-    return AuditSamples(
+    return CardTexts(
         originals=originals,
         others=others if "bias" in probes else (),
         changed=tuple(texts),
