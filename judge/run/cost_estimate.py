@@ -21,10 +21,10 @@ from judge.run.dry_run import count_requests
 from judge.run.preparation import PreparedRun, engine_context
 from judge.run.request_estimates import (
     CostEstimate,
-    CriterionEstimate,
     Duration,
     JudgeEstimate,
     JudgeForecast,
+    LineEstimate,
     Price,
     price_text,
     sum_prices,
@@ -201,7 +201,7 @@ def _usage_of_draws(estimate: JudgeEstimate) -> Usage:
     return Usage(read, written)
 
 
-def _duration(config: RunConfig, provider: Provider, total: CriterionEstimate) -> Duration:
+def _duration(config: RunConfig, provider: Provider, total: LineEstimate) -> Duration:
     if provider.notice:
         return Duration(None, "no model is called")
     if not total.requests:

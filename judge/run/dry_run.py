@@ -24,7 +24,7 @@ from judge.execution.reply_client import ReplyClient
 from judge.providers import Provider
 from judge.run.preparation import PreparedRun, criterion_for, is_wanted
 from judge.run.reply_cache import open_reply_cache
-from judge.run.request_estimates import CriterionEstimate, JudgeEstimate
+from judge.run.request_estimates import JudgeEstimate, LineEstimate
 from judge.scoring import checklist
 from judge.scoring.strategies import Question, SamplingOptions, Strategy, UnusableReply
 
@@ -224,7 +224,7 @@ class _DryJudging(Judging):
         self.lines = {}
         self._names = {}
         for criterion in criteria:
-            self.lines[criterion.name] = CriterionEstimate(criterion.name)
+            self.lines[criterion.name] = LineEstimate(criterion.name)
             for part in (criterion, *checklist.parts(criterion)):
                 self._names[part.name] = criterion.name
         self.tokens = _Tokens()
@@ -258,7 +258,7 @@ class _DryJudging(Judging):
         blind = "logprobs" in self.traits.lacking
         return _KnownOfModel(blind, self._draws_at_once, self.counts.reasons)
 
-    def _line(self, criterion: Criterion) -> CriterionEstimate:
+    def _line(self, criterion: Criterion) -> LineEstimate:
         return self.lines[checklist.whole(criterion).name]
 
     def _render_once(self, judgments: Sequence[Judgment]) -> None:
@@ -357,7 +357,7 @@ class _DryJudging(Judging):
         """Add the messages that would be sent, their input tokens, and those that a provider's
         cache can serve.
         """
-        prompts: list[tuple[str, CriterionEstimate]] = []
+        prompts: list[tuple[str, LineEstimate]] = []
         for message in self._nothing_sent.messages:
             # The key of the first draw: `n` is how many draws a message asks for.
             params = {name: value for name, value in message.params.items() if name != "n"}

@@ -48,7 +48,7 @@ from judge.run.model_clients import SharedLimits, deadline_of, open_client
 from judge.run.pipeline import add_resume_note
 from judge.run.preparation import PreparedRun, check_against, check_output_dir, engine_context
 from judge.run.reply_cache import open_reply_cache
-from judge.run.request_estimates import CriterionEstimate, JudgeEstimate, JudgeForecast
+from judge.run.request_estimates import JudgeEstimate, JudgeForecast, LineEstimate
 from judge.run.run_metadata import model_use
 from judge.scoring.strategies import SamplingOptions
 
@@ -358,7 +358,7 @@ class _Writer:
         new = [question for question, key in keyed if key not in stored]
         tokens_read = sum(estimate_tokens(question.prompt) for question in new)
         tokens_written = len(new) * self._spec.max_tokens
-        line = CriterionEstimate(
+        line = LineEstimate(
             "outputs",
             judgments=len(keys),
             cached=len(keys) - len(new),

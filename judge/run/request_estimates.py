@@ -14,8 +14,9 @@ from judge.scoring.strategies import Strategy
 
 
 @dataclass(slots=True)
-class CriterionEstimate:
-    """The requests that one judge gets about one criterion.
+class LineEstimate:
+    """The requests that one judge gets for one line of an estimate: for one criterion, or for all
+    outputs that it writes.
 
     `broken` judgments have no prompt, `cached` ones are answered from the cache, and `equal` ones
     by an equal request of this run. The others take `requests`, with `read` input and `written`
@@ -24,7 +25,7 @@ class CriterionEstimate:
     that.
     """
 
-    criterion: str
+    name: str
     judgments: int = 0
     broken: int = 0
     equal: int = 0
@@ -35,17 +36,17 @@ class CriterionEstimate:
     shared: float = 0.0
     stored: float = 0.0
 
-    def times(self, factor: float) -> CriterionEstimate:
+    def times(self, factor: float) -> LineEstimate:
         """Multiply all numbers by a factor and round them."""
         scaled = {}
         for name in self.numbers():
             scaled[name] = round(getattr(self, name) * factor)
-        return CriterionEstimate(self.criterion, **scaled)
+        return LineEstimate(self.name, **scaled)
 
     @classmethod
     def numbers(cls) -> list[str]:
-        """Return the names of all fields but the criterion."""
-        return [name for name in cls.__slots__ if name != "criterion"]
+        """Return the names of all fields that hold a number."""
+        return [name for name in cls.__slots__ if name != "name"]
 
 
 @dataclass(slots=True)
@@ -56,12 +57,12 @@ class JudgeEstimate:
     probabilities, weighting `auto` draws `draws` more replies for each request, which takes `each`
     requests. `exact` is False if only some judgments were counted. A score from samples takes
     `drawn` replies, up to `size` of them in one request. `unit` is what
-    `CriterionEstimate.judgments` counts. `longest` is the number of tokens of the longest prompt,
+    `LineEstimate.judgments` counts. `longest` is the number of tokens of the longest prompt,
     which is about the text `longest_text`.
     """
 
     judge: str
-    lines: list[CriterionEstimate]
+    lines: list[LineEstimate]
     strategies: tuple[Strategy, ...]
     draws: int
     each: int
@@ -73,13 +74,13 @@ class JudgeEstimate:
     longest_text: str = ""
 
     @property
-    def total(self) -> CriterionEstimate:
+    def total(self) -> LineEstimate:
         """The sum over the criteria."""
         sums = {}
-        for name in CriterionEstimate.numbers():
+        for name in LineEstimate.numbers():
             numbers = [getattr(line, name) for line in self.lines]
             sums[name] = sum(numbers)
-        return CriterionEstimate("all", **sums)
+        return LineEstimate("all", **sums)
 
 
 @dataclass(frozen=True, slots=True)

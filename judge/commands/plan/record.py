@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from judge.core import plugins
 from judge.core.budget import Budget
 from judge.core.messages import speaking_to
-from judge.run.request_estimates import JudgeForecast, price_text
+from judge.run.request_estimates import JudgeForecast, LineEstimate, price_text
 
 
 @dataclass(frozen=True, repr=False)
@@ -56,8 +56,16 @@ class Forecast:
         fields = asdict(self) | {"requests": self.requests, "budget": budget}
         for judge_fields, judge in zip(fields["judges"], self.judges, strict=True):
             estimate = judge_fields.pop("estimate")
-            total = asdict(judge.estimate.total)
-            judge_fields |= {"judge": judge.estimate.judge, **estimate, "total": total}
+            lines = [_line_fields(line) for line in judge.estimate.lines]
+            total = _line_fields(judge.estimate.total)
+            judge_fields |= {"judge": judge.estimate.judge, **estimate}
+            judge_fields |= {"lines": lines, "total": total}
             for name in ("draws", "each", "unit"):
                 judge_fields.pop(name)
         return fields
+
+
+def _line_fields(line: LineEstimate) -> dict[str, Any]:
+    """Return a line of an estimate as plain data, under the name of what it is about."""
+    fields = asdict(line)
+    return {"criterion": fields.pop("name"), **fields}

@@ -91,7 +91,7 @@ def _records(forecast: Forecast) -> Iterator[dict[str, Any]]:
         for line in judge.estimate.lines:
             yield {
                 "judge": judge.estimate.judge,
-                "criterion": line.criterion,
+                "criterion": line.name,
                 "judgments": line.judgments,
                 "duplicates": line.equal,
                 "cached": line.cached,
@@ -113,7 +113,7 @@ def _blocks(judge: JudgeForecast) -> Iterator[Block]:
         prefix_share = f"{line.shared / line.read:.0%}" if line.read else None
         rows.append(
             (
-                line.criterion,
+                line.name,
                 line.judgments,
                 line.equal,
                 line.cached,
