@@ -21,9 +21,10 @@ from judge.report.views.provenance import UNFINISHED
 from judge.results.result import Result
 from judge.stats.analyze import NAME as OVERALL
 from judge.stats.analyze import overall
-from judge.stats.bootstrap import MIN_INTERVAL_ITEMS
+from judge.stats.bootstrap import MIN_INTERVAL_ITEMS, Floats
 
 _MAX_SLICES = 50
+_MAX_SMALL_SLICES = 5  # names of small slices in a note
 _NONE = "(none)"  # the slice of the items without a value
 
 
@@ -50,7 +51,39 @@ def slices(
     run = open_run(run)
     if run.rankings or run.table.has_pairs:
         raise ConfigError("a ranking compares texts in pairs and has no means to slice")
-    value_by_item = _value_of_item(run.table.samples, by)
+    slice_by_item = _slice_of_item(run.table.samples, by)
+    matrices = _chosen_matrices(run, columns)
+    slice_of_items = [slice_by_item[item] for item in run.table.items]
+    size_by_slice = dict(Counter(slice_of_items).most_common())
+    members = {}
+    for slice_name in size_by_slice:
+        is_member = [name == slice_name for name in slice_of_items]
+        members[slice_name] = np.array(is_member)
+    significant = {}
+    for comparison in run.comparisons:
+        if comparison.column in matrices:
+            differences = [each for each in comparison.differences if each.apart]
+            significant[comparison.column] = differences
+    systems = run.table.systems
+    means = slice_means(matrices, systems, members, seed=seed, n_resamples=n_resamples)
+    differences_of_slices = slice_differences(matrices, systems, members, significant, seed=seed)
+    return Slices(
+        by=by,
+        items=size_by_slice,
+        systems=systems,
+        columns={column_name: column for column_name, (column, _) in matrices.items()},
+        main=next(iter(matrices)),
+        means=means,
+        differences=differences_of_slices,
+        notes=tuple(_notes(run, size_by_slice)),
+    )
+
+
+def _chosen_matrices(run: Result, columns: Sequence[str]) -> dict[str, tuple[Column, Floats]]:
+    """Return the columns to compare by name, each with its values of systems × items.
+
+    The overall score comes first, because the report's summary shows the first column.
+    """
     tables = {}
     for ranked_column in run.table.ranked_columns:
         tables[ranked_column.name] = (ranked_column, run.table)
@@ -64,37 +97,13 @@ def slices(
     if not chosen:
         raise ConfigError("this run has no scores of single texts that say which is better")
     if OVERALL in chosen:
-        chosen.sort(key=lambda name: name != OVERALL)
-    value_of_items = [value_by_item[item] for item in run.table.items]
-    sizes = dict(Counter(value_of_items).most_common())
-    members = {}
-    for name in sizes:
-        is_member = [value == name for value in value_of_items]
-        members[name] = np.array(is_member)
+        # False sorts before True, and the sort keeps the order of the other columns.
+        chosen.sort(key=lambda column_name: column_name != OVERALL)
     matrices = {}
-    columns_of_slices = {}
-    for name in chosen:
-        column, table = tables[name]
-        matrices[name] = (column, table.matrix(name))
-        columns_of_slices[name] = column
-    significant = {}
-    for comparison in run.comparisons:
-        if comparison.column in matrices:
-            differences = [each for each in comparison.differences if each.apart]
-            significant[comparison.column] = differences
-    systems = run.table.systems
-    means = slice_means(matrices, systems, members, seed=seed, n_resamples=n_resamples)
-    differences_of_slices = slice_differences(matrices, systems, members, significant, seed=seed)
-    return Slices(
-        by=by,
-        items=sizes,
-        systems=systems,
-        columns=columns_of_slices,
-        main=chosen[0],
-        means=means,
-        differences=differences_of_slices,
-        notes=tuple(_notes(run, sizes)),
-    )
+    for column_name in chosen:
+        column, table = tables[column_name]
+        matrices[column_name] = (column, table.matrix(column_name))
+    return matrices
 
 
 def _default_columns(run: Result, columns: Sequence[Column]) -> list[str]:
@@ -105,27 +114,66 @@ def _default_columns(run: Result, columns: Sequence[Column]) -> list[str]:
     return criteria or first_metric
 
 
-def _notes(run: Result, sizes: Mapping[str, int]) -> Iterator[str]:
+def _notes(run: Result, size_by_slice: Mapping[str, int]) -> Iterator[str]:
     """Yield what limits the numbers."""
     unfinished = UNFINISHED.get(run.info.status)
     if unfinished:
         yield unfinished
-    small = [one_line(name) for name, items in sizes.items() if items < MIN_INTERVAL_ITEMS]
+    small = [
+        one_line(slice_name)
+        for slice_name, n_items in size_by_slice.items()
+        if n_items < MIN_INTERVAL_ITEMS
+    ]
     if small:
-        names = ", ".join(small[:5])
+        names = ", ".join(small[:_MAX_SMALL_SLICES])
         more = ""
-        if len(small) > 5:
-            more = f" and {len(small) - 5:,} more"
+        if len(small) > _MAX_SMALL_SLICES:
+            more = f" and {len(small) - _MAX_SMALL_SLICES:,} more"
         yield f"Fewer than {MIN_INTERVAL_ITEMS} items, so not tested: {names}{more}."
 
 
-def _value_of_item(samples: Sequence[Sample], by: str) -> dict[str, str]:
+def _slice_of_item(samples: Sequence[Sample], by: str) -> dict[str, str]:
+    """Return the slice of each item: the value of the column `by`, or "(none)".
+
+    Raises ConfigError if the column is unknown or its values make no slices to compare.
+    """
+    _require_data_column(samples, by)
+    slice_by_item: dict[str, str] = {}
+    for sample in samples:
+        value = sample.extra.get(by)
+        value_text = "" if value is None else str(value).strip()
+        slice_name = value_text or _NONE
+        item = sample.source_item
+        first_name = slice_by_item.setdefault(item, slice_name)
+        if first_name != slice_name:
+            raise ConfigError(
+                f"{by}: item {one_line(item, 40)!r} has both {first_name!r:.40} and "
+                f"{slice_name!r:.40}; a slice is a set of items, so all texts of an item need the "
+                "same value"
+            )
+    slice_names = set(slice_by_item.values())
+    n_slices = len(slice_names)
+    if n_slices > _MAX_SLICES:
+        raise ConfigError(
+            f"{by}: has {plural(n_slices, 'value')}, more than {_MAX_SLICES}; put them into groups "
+            "first"
+        )
+    if n_slices < 2:
+        raise ConfigError(
+            f"{by}: every item has {slice_names.pop()!r:.40}; there is nothing to compare"
+        )
+    return slice_by_item
+
+
+def _require_data_column(samples: Sequence[Sample], by: str) -> None:
+    """Raise ConfigError unless `by` names one of the data's own columns."""
     known = dict.fromkeys(name for sample in samples for name in sample.extra)
     if not known:
         raise ConfigError(
             f"unknown column of the data {by!r}: the data have no columns beside those that judge "
             "reads"
         )
+    # A column's name may itself contain a comma.
     parts = [part.strip() for part in by.split(",")]
     if by not in known and len(parts) > 1 and {*parts} <= known.keys():
         raise ConfigError(
@@ -133,25 +181,3 @@ def _value_of_item(samples: Sequence[Sample], by: str) -> dict[str, str]:
             "each column, or give the data a column that joins them"
         )
     require_known("column of the data", [by], known)
-    values: dict[str, str] = {}
-    for sample in samples:
-        value = sample.extra.get(by)
-        text = "" if value is None else str(value).strip()
-        text = text or _NONE
-        item = sample.source_item
-        if values.setdefault(item, text) != text:
-            raise ConfigError(
-                f"{by}: item {one_line(item, 40)!r} has both {values[item]!r:.40} and "
-                f"{text!r:.40}; a slice is a set of items, so all texts of an item need the same "
-                "value"
-            )
-    n = len(set(values.values()))
-    if n > _MAX_SLICES:
-        raise ConfigError(
-            f"{by}: has {plural(n, 'value')}, more than {_MAX_SLICES}; put them into groups first"
-        )
-    if n < 2:
-        raise ConfigError(
-            f"{by}: every item has {next(iter(values.values()))!r:.40}; there is nothing to compare"
-        )
-    return values

@@ -85,20 +85,21 @@ def slice_means(
     rows = np.concatenate([values for _, values in columns.values()])
     members = np.array(list(slices.values()), dtype=np.float64)
     gaps, p_values = _permuted(rows, members, seed, n_resamples)
-    names = [(column, system) for column, _ in columns.values() for system in systems]
+    column_and_system = [(column, system) for column, _ in columns.values() for system in systems]
     means = []
-    for row, (column, system) in enumerate(names):
-        for position, (name, inside) in enumerate(slices.items()):
+    for row, (column, system) in enumerate(column_and_system):
+        for position, (slice_name, inside) in enumerate(slices.items()):
             values = rows[row][inside]
-            values = values[~np.isnan(values)]
-            if not len(values):
+            scored_values = values[~np.isnan(values)]
+            if not len(scored_values):
                 continue
-            estimate = mean_estimate(values, column.low, column.high)
-            mean = SliceMean(name, column.name, system, estimate)
-            p = p_values[row, position]
+            estimate = mean_estimate(scored_values, column.low, column.high)
+            slice_mean = SliceMean(slice_name, column.name, system, estimate)
+            p = float(p_values[row, position])
             if not np.isnan(p):
-                mean = replace(mean, gap=float(gaps[row, position]), adjusted=float(p))
-            means.append(mean)
+                gap = float(gaps[row, position])
+                slice_mean = replace(slice_mean, gap=gap, adjusted=p)
+            means.append(slice_mean)
     return tuple(means)
 
 
@@ -109,18 +110,21 @@ def _permuted(rows: Floats, members: Floats, seed: int, n_resamples: int) -> tup
     """
     scores = _CentredScores.of(rows)
     gaps, observed = scores.gaps(members)
-    if np.isnan(observed).all():
+    is_untested = np.isnan(observed)
+    if is_untested.all():
         return gaps, observed
     random = np.random.default_rng(seed)
     reached = np.zeros_like(observed)
+    n_items = members.shape[1]
     for _ in range(n_resamples):
-        permuted = members[:, random.permutation(members.shape[1])]
+        permuted = members[:, random.permutation(n_items)]
         _, sizes = scores.gaps(permuted)
+        largest_size = np.nanmax(sizes, initial=-np.inf)
         # An equal size may differ by rounding.
-        reached += np.nanmax(sizes, initial=-np.inf) >= observed - 1e-9
+        reached += largest_size >= observed - 1e-9
     # The observed order is one of the permutations, so p is never 0.
     p_values = (reached + 1) / (n_resamples + 1)
-    return gaps, np.where(np.isnan(observed), np.nan, p_values)
+    return gaps, np.where(is_untested, np.nan, p_values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,13 +138,16 @@ class _CentredScores:
 
     @classmethod
     def of(cls, rows: Floats) -> _CentredScores:
+        """Return the centred scores of rows that have NaN for missing scores."""
         known = ~np.isnan(rows)
         counts = known.sum(axis=1, keepdims=True)
         sums = np.nansum(rows, axis=1, keepdims=True)
+        # A row without scores must not divide by zero. Its mean and deviation are not used.
         means = np.where(counts, sums / np.maximum(counts, 1), np.nan)
         centred = np.where(known, rows - means, 0.0)
-        squares = (centred**2).sum(axis=1, keepdims=True)
-        deviation = np.sqrt(squares / np.maximum(counts - 1, 1))
+        sum_of_squares = (centred**2).sum(axis=1, keepdims=True)
+        degrees_of_freedom = np.maximum(counts - 1, 1)
+        deviation = np.sqrt(sum_of_squares / degrees_of_freedom)
         return cls(known, counts, centred, deviation)
 
     def gaps(self, members: Floats) -> tuple[Floats, Floats]:
@@ -153,12 +160,14 @@ class _CentredScores:
         smaller = np.minimum(n_inside, n_outside)
         enough = (smaller >= MIN_INTERVAL_ITEMS) & (self.deviation > 0)
         total = self.centred @ members.T
+        # A slice without values divides by zero here; its gap is replaced by NaN below.
         with np.errstate(all="ignore"):
             # The values are centred, so those outside the slice sum to −total.
             gaps = total / n_inside + total / n_outside
             standard_error = self.deviation * np.sqrt(1 / n_inside + 1 / n_outside)
             standardized = np.abs(gaps) / standard_error
-        return np.where(enough, gaps, np.nan), np.where(enough, standardized, np.nan)
+        tested_gaps = np.where(enough, gaps, np.nan)
+        return tested_gaps, np.where(enough, standardized, np.nan)
 
 
 def slice_differences(
@@ -175,25 +184,60 @@ def slice_differences(
     those that have one.
     """
     row_of_system = {system: row for row, system in enumerate(systems)}
-    names: list[tuple[str, str, str, str, float]] = []
-    rows = []
+    tested: list[_TestedPair] = []
     for column_name, pairs in significant.items():
         column, values = columns[column_name]
         for pair in pairs:
-            better, worse = pair.system, pair.other
-            if (pair.estimate.value > 0) != (column.better != "lower"):
-                better, worse = pair.other, pair.system
+            better, worse = _better_and_worse(pair, column)
             difference = values[row_of_system[better]] - values[row_of_system[worse]]
             overall = float(np.nanmean(difference))
             for slice_name, inside in slices.items():
-                names.append((slice_name, column_name, better, worse, overall))
-                rows.append(np.where(inside, difference, np.nan))
-    if not rows:
+                by_item = np.where(inside, difference, np.nan)
+                pair_in_slice = _TestedPair(
+                    slice_name, column_name, better, worse, overall, by_item
+                )
+                tested.append(pair_in_slice)
+    if not tested:
         return ()
-    estimates = mean_differences(np.array(rows), seed=seed)
+    rows = np.array([pair.difference_by_item for pair in tested])
+    estimates = mean_differences(rows, seed=seed)
     p_values = holm([estimate.p if estimate else None for estimate in estimates])
-    return tuple(
-        SliceDifference(*row_names, estimate, p)
-        for row_names, estimate, p in zip(names, estimates, p_values, strict=True)
-        if estimate is not None
-    )
+    differences = []
+    for pair_in_slice, estimate, p in zip(tested, estimates, p_values, strict=True):
+        # There is no estimate if no item of the slice has scores of both systems.
+        if estimate is not None:
+            differences.append(pair_in_slice.tested(estimate, p))
+    return tuple(differences)
+
+
+@dataclass(frozen=True, slots=True)
+class _TestedPair:
+    """Two systems in one slice; `difference_by_item` is NaN outside the slice."""
+
+    slice: str
+    column: str
+    better: str
+    worse: str
+    overall: float
+    difference_by_item: Floats
+
+    def tested(self, estimate: Estimate, p: float | None) -> SliceDifference:
+        """Return the result of the test."""
+        return SliceDifference(
+            slice=self.slice,
+            column=self.column,
+            better=self.better,
+            worse=self.worse,
+            overall=self.overall,
+            estimate=estimate,
+            adjusted=p,
+        )
+
+
+def _better_and_worse(pair: Difference, column: Column) -> tuple[str, str]:
+    """Return the two systems of a pair, the better one in the whole data first."""
+    first_is_higher = pair.estimate.value > 0
+    higher_is_better = column.better != "lower"
+    if first_is_higher == higher_is_better:
+        return pair.system, pair.other
+    return pair.other, pair.system
