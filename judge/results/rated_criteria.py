@@ -17,7 +17,7 @@ from pydantic import TypeAdapter
 from judge.core.records import Estimate
 from judge.stats.agreement import Agreement, Measure
 from judge.stats.alt_test import AltTest
-from judge.stats.calibration import Calibration
+from judge.stats.calibration_curve import Calibration
 from judge.stats.coefficients import Coefficient, Key, Level
 from judge.stats.correlation import Correlation
 from judge.stats.human_agreement import FailedJudgments, Rated, Row, Versus

@@ -1,7 +1,7 @@
-"""Put a judge's scores on people's scale: calibration curves, and means that combine both.
+"""Put a judge's scores on people's scale.
 
-`calibration` compares the judge's values with people's in bins. `calibrate` estimates means on
-people's scale from a judge's scores of all items and ratings of some.
+`calibrate` estimates means on people's scale from a judge's scores of all items and ratings of
+some.
 
 It is PPI++ for means (Angelopoulos, Duchi and Zrnic 2023, arXiv:2311.01453). The judge need not be
 calibrated, nor use people's scale: its mean error is measured on the rated items and subtracted.
@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import pairwise
 from math import comb, sqrt
 from typing import NamedTuple
 
@@ -22,18 +21,13 @@ import numpy as np
 
 from judge.core.records import Column, Estimate
 from judge.data import ledger
-from judge.stats.agreement import values_by_label
 from judge.stats.bootstrap import (
-    DEFAULT,
     Bools,
-    Bootstrap,
     Floats,
-    Resampled,
     t_quantile,
     t_test,
     unskewed_quantile,
 )
-from judge.stats.coefficients import paired
 from judge.stats.correlation import criterion
 from judge.stats.paired_differences import MOST, best_first, holm, pairs, row_of
 from judge.stats.power import ALPHA
@@ -44,141 +38,7 @@ from judge.table import Table, matrix
 Text = tuple[str, str]
 """Item and system."""
 
-_BINS = 10
-_MAX_LABELS = 11  # scales with more labels get ten equal bins
 _VERDICTS = "people gave verdicts, 0 or 1, and no points of its scale"
-
-
-@dataclass(frozen=True, slots=True)
-class Bin:
-    """Texts with judge values from `low` to below `high` (the last bin includes its end).
-
-    `value` is their mean, `people` the mean of people's ratings of them with its interval; its `n`
-    counts the texts.
-    """
-
-    low: float
-    high: float
-    value: float
-    people: Estimate
-
-
-@dataclass(frozen=True, slots=True)
-class Calibration:
-    """The judge's values against people's, on a scale from `low` to `high`.
-
-    `error` is the expected calibration error (Naeini et al. 2015) on the scale mapped to 0–1: the
-    distance between the two means of each bin, weighted by its texts. `bias` is the judge's mean
-    minus people's, in units of the scale. Empty bins are left out.
-    """
-
-    low: float
-    high: float
-    bins: tuple[Bin, ...]
-    error: Estimate
-    bias: Estimate
-
-
-def levels(column: Column) -> tuple[float, ...]:
-    """Return the values of a column's labels, ascending; empty if unknown."""
-    return tuple(sorted(values_by_label(column).values()))
-
-
-def edges(column: Column) -> tuple[float, ...]:
-    """Return the bin edges of a column.
-
-    They are half way between labels, or ten equal parts for more than eleven labels.
-    """
-    if column.low is None or column.high is None or column.low >= column.high:
-        return ()
-    points = levels(column)
-    if 2 <= len(points) <= _MAX_LABELS:
-        middles = [(lower + upper) / 2 for lower, upper in pairwise(points)]
-        return column.low, *middles, column.high
-    equal_bins = np.linspace(column.low, column.high, _BINS + 1)
-    return tuple(equal_bins.tolist())
-
-
-def calibration(
-    values: Floats,
-    ratings: Floats,
-    edges: Sequence[float],
-    bootstrap: Bootstrap = DEFAULT,
-) -> Calibration | None:
-    """Compare a judge's values with people's mean ratings on the same scale.
-
-    Both are items × systems, NaN for missing values. The first and the last of `edges` are the ends
-    of the scale. Intervals resample items with all their texts. The error is biased upwards for few
-    texts, because the means of small bins differ by chance. Return None if no text has both values.
-    """
-    binned = _sums_by_bin(values, ratings, edges)
-    if not binned.texts:
-        return None
-    width_of_scale = edges[-1] - edges[0]
-
-    def statistic(counts: Floats) -> Floats:
-        """Return the error, the bias, and people's mean in every bin, for each resample."""
-        texts, judge_sums, people_sums = counts @ binned.sums
-        differences = judge_sums - people_sums
-        total = texts.sum(axis=1)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            error = np.abs(differences).sum(axis=1) / total / width_of_scale
-            bias = differences.sum(axis=1) / total
-            return np.column_stack([error, bias, people_sums / texts])
-
-    observed, drawn = bootstrap.observed_and_resampled(statistic, len(values))
-
-    def estimate(position: int, name: str, method: str, sizes: tuple[int, int]) -> Estimate | None:
-        """Return a number of `statistic`; `sizes` counts its items and texts."""
-        items, texts = sizes
-        value = float(observed[position])
-        resampled = Resampled(value, drawn[:, position], items)
-        return bootstrap.estimate(name, resampled, texts, method)
-
-    all_sizes = (binned.items, binned.texts)
-    error = estimate(0, "error", "expected calibration error, scale mapped to 0–1", all_sizes)
-    bias = estimate(1, "bias", "the judge's mean minus people's", all_sizes)
-    texts_of_bin, judge_sums, _ = binned.sums.sum(axis=1)
-    items_of_bin = (binned.sums[0] > 0).sum(axis=0)
-    bins: list[Bin] = []
-    for position, (low, high) in enumerate(pairwise(edges)):
-        sizes = (int(items_of_bin[position]), int(texts_of_bin[position]))
-        people = estimate(2 + position, "people", "mean of people's ratings", sizes)
-        if people is not None:  # None for an empty bin
-            mean = float(judge_sums[position] / texts_of_bin[position])
-            bins.append(Bin(low, high, mean, people))
-    if error is None or bias is None:
-        return None
-    return Calibration(edges[0], edges[-1], tuple(bins), error, bias)
-
-
-@dataclass(frozen=True, slots=True)
-class _BinnedTexts:
-    """The texts with both values, by bin: `sums` is 3 × items × bins.
-
-    Its three parts are the number of texts, the sum of the judge's values, and that of people's.
-    `items` and `texts` count what is in any bin.
-    """
-
-    sums: Floats
-    items: int
-    texts: int
-
-
-def _sums_by_bin(values: Floats, ratings: Floats, edges: Sequence[float]) -> _BinnedTexts:
-    """Sort the texts with both values into bins by the judge's value."""
-    values, ratings = paired(values, ratings)
-    item, system = np.nonzero(~np.isnan(values))
-    judge_values = values[item, system]
-    people_values = ratings[item, system]
-    position = np.searchsorted(edges[1:-1], judge_values, "right")
-    n_bins = len(edges) - 1
-    sums = np.zeros((3, len(values), n_bins))
-    # `sums[…] += …` would add only one of several texts of an item in a bin.
-    np.add.at(sums[0], (item, position), 1.0)
-    np.add.at(sums[1], (item, position), judge_values)
-    np.add.at(sums[2], (item, position), people_values)
-    return _BinnedTexts(sums, len(np.unique(item)), len(item))
 
 
 MIN_RATED_ITEMS = 10

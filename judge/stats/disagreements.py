@@ -16,7 +16,7 @@ from judge.core.records import Column, Estimate, Sample
 from judge.data.ratings import Ratings, base_name
 from judge.stats.agreement import values_by_label
 from judge.stats.bootstrap import Bootstrap, one_thread
-from judge.stats.calibration import calibration
+from judge.stats.calibration_curve import calibration
 from judge.stats.coefficients import LEVELS, Level
 from judge.stats.correlation import CorrelationWithRatings
 from judge.stats.human_agreement import RatedColumn

@@ -29,7 +29,7 @@ from judge.metrics import parallel
 from judge.stats.agreement import Agreement, Measure, agree
 from judge.stats.alt_test import AltTest, alt_test
 from judge.stats.bootstrap import Bools, Bootstrap, Floats, one_thread
-from judge.stats.calibration import Calibration, calibration, edges, levels
+from judge.stats.calibration_curve import Calibration, calibration, edges, levels
 from judge.stats.coefficients import LEVELS, Level, paired, within
 from judge.stats.correlation import (
     Correlation,

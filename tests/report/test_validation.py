@@ -28,7 +28,8 @@ from judge.results.rated_criteria import flat, read
 from judge.results.result import Result, load
 from judge.stats.agreement import MEASURES, Agreement
 from judge.stats.alt_test import AltTest, LeftOut
-from judge.stats.calibration import Bin, Calibrated, Calibration, Powered
+from judge.stats.calibration import Calibrated, Powered
+from judge.stats.calibration_curve import Bin, Calibration
 from judge.stats.coefficients import COEFFICIENTS, LEVELS
 from judge.stats.correlation import Correlation
 from judge.stats.human_agreement import Rated, Row, Versus

@@ -10,7 +10,7 @@ import pytest
 from judge.core.records import Column
 from judge.core.signature import Signature
 from judge.stats.bootstrap import Bootstrap
-from judge.stats.calibration import calibration, edges, levels
+from judge.stats.calibration_curve import calibration, edges, levels
 
 NAN = np.nan
 FIVE = Column("c", "criterion", Signature("c"), 1.0, 5.0, ("1", "2", "3", "4", "5"))

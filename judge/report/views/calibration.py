@@ -8,7 +8,8 @@ from judge.core.format import decimals, format_interval, number, one_line, perce
 from judge.report import charts
 from judge.report.document import Block, Bullets, Content, Details, Notice, Paragraph, Table, table
 from judge.report.views.columns import change_text, estimate_cell, p_cell
-from judge.stats.calibration import Calibrated, Calibration, Powered
+from judge.stats.calibration import Calibrated, Powered
+from judge.stats.calibration_curve import Calibration
 
 _HEADS = ("", "mean", "95% interval", "ratings alone", "rated", "judged", "λ", "worth")
 # If there are more pairs of systems, the table has only those with the best system.
