@@ -121,15 +121,17 @@ def calibrate(table: Table, against: str = "") -> tuple[Calibrated, ...]:
     rated = {rating_name for sample in table.samples for rating_name in sample.human}
     calibrated: list[Calibrated] = []
     for column in table.columns:
+        rating_name = criterion(column)
         represents_criterion = column.kind == "criterion" and not column.judge
-        if represents_criterion and criterion(column) in rated:
-            rating_name = criterion(column)
-            if _are_other_verdicts(table, column):
-                calibrated.append(Calibrated(column.name, note=_VERDICTS))
-                continue
-            rated_texts = [sample for sample in table.samples if rating_name in sample.human]
-            ratings = {sample.key: sample.human[rating_name] for sample in rated_texts}
-            calibrated.append(calibrate_column(table, column, rating_name, ratings, against))
+        if not represents_criterion or rating_name not in rated:
+            continue
+        # A mean of verdicts, such as .8, is no value of a scale from 1 to 5.
+        if _are_other_verdicts(table, column):
+            calibrated.append(Calibrated(column.name, note=_VERDICTS))
+            continue
+        rated_texts = [sample for sample in table.samples if rating_name in sample.human]
+        ratings = {sample.key: sample.human[rating_name] for sample in rated_texts}
+        calibrated.append(calibrate_column(table, column, rating_name, ratings, against))
     return tuple(calibrated)
 
 
@@ -155,7 +157,7 @@ def calibrate_overall(
     its scale.
     """
     columns = [column for column in table.columns if column.name in weights]
-    ratings: list[Mapping[Text, float]] = []
+    ratings: list[Mapping[Text, float]] = []  # in the order of `columns`
     for column in columns:
         by_text = _shares_of_ratings(table, column)
         if not by_text:
@@ -224,9 +226,11 @@ def powered(
     share = weight or 0.0
     if weight is None:
         share = _best_weight(ratings, scores, others, scale)
+    # Without other texts, with λ = 0 or with equal scores the judge's term is 0.
     if not (n_others and share and scale):
         return Powered(people, people, 0.0, n_others)
     slope = share * scale
+    # An estimated λ costs a degree of freedom, as a slope does in a regression.
     freedom = n - 2 if weight is None else n - 1
     residuals = ratings - slope * scores
     parts = [_part(residuals, max(1, freedom))]
@@ -283,6 +287,7 @@ def _part(values: Floats, free: int) -> _Part:
     third = 0.0
     if n > 2:
         cubes = float((deviations**3).sum())
+        # The unbiased estimate (Fisher's k-statistic); a mean's third cumulant is 1/n² of it.
         third_cumulant = cubes * n / ((n - 1) * (n - 2))
         third = third_cumulant / n**2
     variance = float((deviations**2).sum()) / free / n
@@ -308,12 +313,15 @@ def _estimate_of_parts(
     t = t_quantile(ALPHA / 2, free)
     percent = f"{100 * (1 - ALPHA):g}%"
     if name == "difference":
+        # Only means are corrected for skewness (docs/decisions/0018).
         low = value - t * error
         high = value + t * error
         p = t_test(value / error, free)
         note = f"{percent} t interval, {method}"
         return Estimate(name, value, low, high, n, note, p)
-    skewness = sum(part.third for part in parts) / error**3
+    third_cumulant = sum(part.third for part in parts)
+    skewness = third_cumulant / error**3
+    # A skewed mean errs further towards its long tail, so the two ends need their own quantiles.
     low = value - error * unskewed_quantile(t, skewness)
     high = value - error * unskewed_quantile(-t, skewness)
     note = f"{percent} t interval corrected for skewness, {method}"
@@ -385,13 +393,14 @@ def calibrate_column(
     `estimate_mean` estimates a system's mean from its ratings, their scores and the scores of the
     texts that are only judged (default: `powered`).
     """
-    withheld = {s.key for s in table.samples if name in s.withheld}
+    withheld = {sample.key for sample in table.samples if name in sample.withheld}
     calibrated = _estimated(table, column, ratings, withheld, against, estimate_mean=estimate_mean)
     excluded = ledger.excluded(table.samples, name)
     if not excluded:
         return calibrated
     remark = f"{excluded}; the others are a random sample only if these were drawn at random"
-    return replace(calibrated, note="; ".join(filter(None, (calibrated.note, remark))))
+    note = f"{calibrated.note}; {remark}" if calibrated.note else remark
+    return replace(calibrated, note=note)
 
 
 def _estimated(
@@ -407,14 +416,8 @@ def _estimated(
 
     The scores of `withheld_texts` do not count.
     """
-    keys = [sample.key for sample in table.samples]
-    known_ratings = {key: rating_by_text.get(key) for key in keys}
-    ratings = matrix(table.samples, known_ratings).T
-    is_withheld = {key: float(key in withheld_texts) for key in keys}
-    withheld = matrix(table.samples, is_withheld).T
-    scores = np.where(withheld > 0, np.nan, table.matrix(column.name))
-    data = _RatedScores(table.systems, ratings, scores, estimate_mean or powered)
-
+    estimator = estimate_mean or powered
+    data = _rated_scores(table, column, rating_by_text, withheld_texts, estimator)
     means: dict[int, Powered] = {}
     for system in range(len(table.systems)):
         mean = data.mean(system)
@@ -426,33 +429,68 @@ def _estimated(
     order = best_first(values, column.better)
 
     tested = pairs(order, row_of(table.systems, against))
-    estimates = [data.difference(first, second) for first, second in tested]
-    compared = [difference for difference in estimates if difference is not None]
     # Beyond `MOST` systems only some pairs are tested, but the best was selected from all of them.
     n_tests = len(tested) if against else comb(len(order), 2)
-    adjusted = holm([difference.estimate.p for difference in compared], n_tests)
-    with_adjusted = zip(compared, adjusted, strict=True)
-    differences = tuple(replace(difference, adjusted=p) for difference, p in with_adjusted)
+    differences = _tested_differences(data, tested, n_tests)
+    decided = [_loser_and_winner(each, column) for each in differences if each.apart]
 
+    names = [table.systems[row] for row in order]
+    ordered_means = tuple(means[row] for row in order)
+    ranks: tuple[Rank, ...] = ()
+    if names:
+        ranks = tuple(rank_by_means(names, values[order, 0], decided))
+    best: tuple[str, ...] = ()
+    if differences and not against:
+        best = leaders(names, names, decided)
     n_missing = len(tested) - len(differences)
     remarks = [_remark_on_missing(data, order, n_missing)]
     if len(order) > MOST and not against:
         remarks.append(f"more than {MOST} systems: compared with the best one only")
     remarks.append(_remark_on_sample(data, order))
     note = "; ".join(remark for remark in remarks if remark)
-    names = [table.systems[row] for row in order]
-    decided = [_loser_and_winner(each, column) for each in differences if each.apart]
-    ordered_means = tuple(means[row] for row in order)
-    ranks = tuple(rank_by_means(names, values[order, 0], decided)) if names else ()
     return Calibrated(
         column.name,
         ordered_means,
         differences,
         note,
         ranks=ranks,
-        best=leaders(names, names, decided) if differences and not against else (),
+        best=best,
         against=against,
     )
+
+
+def _rated_scores(
+    table: Table,
+    column: Column,
+    rating_by_text: Mapping[Text, float],
+    withheld_texts: Collection[Text],
+    estimate_mean: MeanEstimator,
+) -> _RatedScores:
+    """Return the ratings and scores of a column, without the scores of `withheld_texts`."""
+    keys = [sample.key for sample in table.samples]
+    known_ratings = {key: rating_by_text.get(key) for key in keys}
+    ratings = matrix(table.samples, known_ratings).T
+    is_withheld = {key: float(key in withheld_texts) for key in keys}
+    # `matrix` averages the generations of an item: one withheld generation withholds them all.
+    withheld = matrix(table.samples, is_withheld).T
+    scores = np.where(withheld > 0, np.nan, table.matrix(column.name))
+    return _RatedScores(table.systems, ratings, scores, estimate_mean)
+
+
+def _tested_differences(
+    data: _RatedScores,
+    tested: Sequence[tuple[int, int]],
+    n_tests: int,
+) -> tuple[Powered, ...]:
+    """Return the differences of these pairs that have an estimate, with Holm's correction."""
+    estimates = [data.difference(first, second) for first, second in tested]
+    compared = [difference for difference in estimates if difference is not None]
+    p_values = [difference.estimate.p for difference in compared]
+    adjusted = holm(p_values, n_tests)
+    differences: list[Powered] = []
+    for difference, p in zip(compared, adjusted, strict=True):
+        differences.append(replace(difference, adjusted=p))
+    return tuple(differences)
 
 
 def _loser_and_winner(difference: Powered, column: Column) -> tuple[str, str]:
@@ -498,11 +536,13 @@ def _rated_items_differ(data: _RatedScores) -> bool:
     """
     known = data.judged
     scored_systems = known.sum(axis=0)
+    is_scored = scored_systems > 0
     is_rated = np.asarray(data.rated.any(axis=0))
     sums = np.where(known, data.scores, 0.0).sum(axis=0)
     means = sums / np.maximum(scored_systems, 1)
-    rated_means = means[(scored_systems > 0) & is_rated]
-    other_means = means[(scored_systems > 0) & ~is_rated]
+    # One mean per item, because the texts of an item are not independent.
+    rated_means = means[is_scored & is_rated]
+    other_means = means[is_scored & ~is_rated]
     if min(len(rated_means), len(other_means)) < MIN_RATED_ITEMS:
         return False
     rated_part = _part(rated_means, len(rated_means) - 1)

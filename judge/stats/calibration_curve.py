@@ -62,7 +62,8 @@ def edges(column: Column) -> tuple[float, ...]:
     points = levels(column)
     if 2 <= len(points) <= _MAX_LABELS:
         middles = [(lower + upper) / 2 for lower, upper in pairwise(points)]
-        return column.low, *middles, column.high
+        ends_and_middles = [column.low, *middles, column.high]
+        return tuple(ends_and_middles)
     equal_bins = np.linspace(column.low, column.high, _BINS + 1)
     return tuple(equal_bins.tolist())
 
@@ -89,6 +90,7 @@ def calibration(
         texts, judge_sums, people_sums = counts @ binned.sums
         differences = judge_sums - people_sums
         total = texts.sum(axis=1)
+        # A resample can lack all texts of a bin: its mean is then NaN, and left out.
         with np.errstate(invalid="ignore", divide="ignore"):
             error = np.abs(differences).sum(axis=1) / total / width_of_scale
             bias = differences.sum(axis=1) / total
