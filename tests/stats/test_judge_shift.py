@@ -13,7 +13,8 @@ from scipy import stats
 
 from judge.core.records import Column, Provenance, Sample, Score
 from judge.core.signature import Signature
-from judge.stats.run_differences import MeanChange, Runs, compare_runs, split_change
+from judge.stats.judge_shift import split_change
+from judge.stats.run_differences import MeanChange, Runs, compare_runs
 from judge.table import Table
 
 FIRST = slice(0, 1)

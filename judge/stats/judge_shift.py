@@ -1,0 +1,201 @@
+"""Split the change between two runs into the judge's part and the systems' part.
+
+Texts that are the same in both runs are anchors, as only the judge can move their scores. Their
+shift is subtracted from the changed texts' changes, assuming that the judge's shift is the same for
+both (docs/decisions/0084).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+
+import numpy as np
+
+from judge.core.records import Estimate
+from judge.stats.bootstrap import (
+    CONFIDENCE,
+    MIN_INTERVAL_ITEMS,
+    Bools,
+    Floats,
+    t_quantile,
+    t_test,
+    too_few,
+)
+from judge.stats.paired_differences import ALL_EQUAL
+from judge.stats.power import MIN_ITEMS
+
+MIN_SYSTEMS = 3
+"""Systems with anchors that a shift for another system needs for an interval."""
+_NO_INTERVAL = (
+    f"the judge's shift was measured on fewer than {MIN_SYSTEMS} other systems: no interval"
+)
+_ROUNDING = 1e-9
+_TINY = 1e-300  # a divisor that is not 0
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """The `judge`'s part of a change and the `system`'s part, which is the rest.
+
+    They sum to the change.
+    """
+
+    judge: Estimate
+    system: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class _AnchorShift:
+    """The error of the anchors' shift, weighted as the changed texts: by item, and between systems.
+
+    `errors` has each item's influence on the standard error, `items` those with an anchor in use.
+    `between` is the variance between `systems` systems, 0 if each system has anchors of its own.
+    """
+
+    errors: Floats
+    items: Bools
+    between: float
+    systems: int
+
+
+def split_change(differences: Floats, changed: Bools, rows: slice) -> Split | None:
+    """Split the mean change of these rows; None if no system has anchors of five items.
+
+    `differences` are scores after minus before (systems × items, NaN for missing values). `changed`
+    marks the cells whose text changed; the others are anchors.
+
+    A system's shift J is the mean over its own anchors if they cover five items, else the mean of
+    the other systems' shifts; their variance then counts too, as judges shift differently for
+    different systems. The systems' part is the mean over items of Σ (change − J) over the changed
+    cells, divided by the item's cells; the judge's part is the rest, so an anchor's shift counts as
+    observed. Items are clusters: an item with both a changed text and an anchor counts as a pair,
+    otherwise both variances add. Degrees of freedom: Welch (1947), less than the number of items.
+    """
+    known = ~np.isnan(differences)
+    edited = changed & known
+    anchors = known & ~changed
+    n_anchors = anchors.sum(axis=1)
+    usable = n_anchors >= MIN_INTERVAL_ITEMS
+    if not usable.any():
+        return None
+    cells_of_item = known[rows].sum(axis=0)
+    items = cells_of_item > 0
+    per_item = np.maximum(cells_of_item, 1)
+    anchored_change = np.where(anchors, differences, 0.0).sum(axis=1)
+    shifts = anchored_change / np.maximum(n_anchors, 1)
+    # How much the shift of each system's anchors counts for each of the rows (rows × systems).
+    has_anchors = usable[rows, None]
+    own_anchors = np.eye(len(shifts), dtype=bool)[rows]
+    sources = np.where(has_anchors, own_anchors, usable / usable.sum())
+    edited_shares = edited[rows] / per_item
+    edited_differences = np.where(edited[rows], differences[rows], 0.0)
+    all_differences = np.where(known[rows], differences[rows], 0.0)
+    edited_change = edited_differences.sum(axis=0) / per_item
+    total_change = all_differences.sum(axis=0) / per_item
+    imputed = (sources @ shifts) @ edited_shares
+
+    weights = edited_shares[:, items].mean(axis=1)
+    weights_of_sources = weights @ sources
+    pairs_of_anchors = n_anchors * (n_anchors - 1)
+    spread = np.sqrt(np.maximum(pairs_of_anchors, 1))[:, None]
+    deviations = np.where(anchors, differences - shifts[:, None], 0.0)
+    errors = weights_of_sources @ (deviations / spread)
+    items_with_anchor = anchors[weights_of_sources > 0].any(axis=0)
+    n_systems = int(usable.sum())
+    without_anchors = ~has_anchors[:, 0]
+    between = _variance_between(shifts[usable], weights[without_anchors])
+    anchor_shift = _AnchorShift(errors, items_with_anchor, between, n_systems)
+    n_edited = int(edited[rows].any(axis=0).sum())
+    judge_change = total_change - edited_change + imputed
+    system_change = edited_change - imputed
+    judge = _estimate(judge_change, items, anchor_shift, sign=1)
+    system = _estimate(system_change, items, anchor_shift, sign=-1, few=n_edited)
+    return Split(judge, system)
+
+
+def _variance_between(shifts: Floats, borrowed: Floats) -> float:
+    """Return the variance between systems of an imputed shift.
+
+    `shifts` are the shifts of the systems with anchors, `borrowed` the weights of the systems
+    without anchors. The variance is infinite if too few systems have anchors.
+    """
+    if not borrowed.any():
+        return 0.0
+    n_systems = len(shifts)
+    variance = float(shifts.var(ddof=1)) if n_systems >= MIN_SYSTEMS else float("inf")
+    of_own_shifts = float((borrowed**2).sum())
+    of_mean_shift = float(borrowed.sum()) ** 2 / n_systems
+    return variance * (of_own_shifts + of_mean_shift)
+
+
+def _estimate(
+    values: Floats,
+    items: Bools,
+    shift: _AnchorShift,
+    *,
+    sign: int,
+    few: int = MIN_ITEMS,
+) -> Estimate:
+    """Return the mean of `values` over `items`, with the error of the anchors' shift.
+
+    The shift was added (`sign` is 1) or subtracted (−1). `few` is the number of items with a
+    changed text: below five there is no interval, below six no p.
+    """
+    n = int(items.sum())
+    mean = round(float(values[items].mean()), 9)
+    few = min(n, few)
+    if few < MIN_INTERVAL_ITEMS:
+        return Estimate("difference", mean, None, None, n, too_few(few))
+    if np.isinf(shift.between):
+        return Estimate("difference", mean, None, None, n, _NO_INTERVAL)
+    deviations = np.where(items, values - mean, 0.0)
+    errors = deviations / sqrt(n * (n - 1))
+    with_shift = errors + sign * shift.errors
+    over_items = float((with_shift**2).sum())
+    error = sqrt(over_items + shift.between)
+    if error < _ROUNDING:
+        p = None
+        if few >= MIN_ITEMS:
+            p = 2.0 ** (1 - few) if mean else 1.0
+        test = "sign-flip permutation test"
+        return Estimate("difference", mean, None, None, n, ALL_EQUAL, p, test)
+    freedom = _degrees_of_freedom(errors, items, shift, over_items)
+    half = t_quantile((1 - CONFIDENCE) / 2, freedom) * error
+    p = t_test(mean / error, freedom) if few >= MIN_ITEMS else None
+    n_anchored = int(shift.items.sum())
+    method = (
+        f"{100 * CONFIDENCE:g}% t interval over items, {n_anchored} with a text that is the same "
+        "in both runs"
+    )
+    test = "" if p is None else "t test"
+    low = mean - half
+    high = mean + half
+    return Estimate("difference", mean, low, high, n, method, p, test)
+
+
+def _degrees_of_freedom(
+    errors: Floats,
+    items: Bools,
+    shift: _AnchorShift,
+    over_items: float,
+) -> int:
+    """Return Welch's (1947) degrees of freedom, less than the number of items.
+
+    The first step combines the variances of the changes and of the anchors (both over items), the
+    second the sum `over_items` with the variance between systems.
+    """
+    n_items = int(items.sum())
+    n_anchored = int(shift.items.sum())
+    of_changes = float((errors**2).sum())
+    of_anchors = float((shift.errors**2).sum())
+    scatter = of_changes**2 / (n_items - 1) + of_anchors**2 / (n_anchored - 1)
+    welch = (of_changes + of_anchors) ** 2 / max(scatter, _TINY)
+    used_items = items | shift.items
+    freedom = min(welch, float(used_items.sum() - 1))
+    scatter = over_items**2 / max(freedom, 1.0)
+    if shift.between:
+        scatter += shift.between**2 / (shift.systems - 1)
+    error = sqrt(over_items + shift.between)
+    combined = error**4 / max(scatter, _TINY)
+    return max(1, int(combined + _ROUNDING))
