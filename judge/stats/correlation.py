@@ -112,8 +112,11 @@ def usual_level(rated: Iterable[Sample]) -> Level:
 
     With two texts, every coefficient within an item is 1 or −1.
     """
-    texts = [*Counter(sample.item for sample in rated).values()]
-    return "within-items" if texts and median(texts) >= MIN_CORRELATION_ITEMS else "all-texts"
+    texts_by_item = Counter(sample.item for sample in rated)
+    if not texts_by_item:
+        return "all-texts"
+    enough_texts = median(texts_by_item.values()) >= MIN_CORRELATION_ITEMS
+    return "within-items" if enough_texts else "all-texts"
 
 
 def criterion(column: Column) -> str:
@@ -173,11 +176,9 @@ class CorrelationWithRatings:
         # Bonferroni: each interval has its part of the error.
         tail = (1 - self._bootstrap.confidence) / max(1, n_intervals or 1)
         bootstrap = replace(self._bootstrap, confidence=1 - tail)
-        has_both = ~(np.isnan(values) | np.isnan(other_values))
-        known = has_both & ~np.isnan(self._ratings)
-        ratings = np.where(known, self._ratings, np.nan)
-        pair = paired(values, ratings)
-        other_pair = paired(other_values, ratings)
+        compared = self._on_shared_texts(values, other_values)
+        pair = compared.pair
+        other_pair = compared.other_pair
         if _reason_undefined([pair], level) or _reason_undefined([other_pair], level):
             return None
         n = _sample_size([pair, other_pair], level)
@@ -188,34 +189,41 @@ class CorrelationWithRatings:
             by_item = within(*pair, coefficient) - within(*other_pair, coefficient)
             return _difference_within_items(by_item, method, bootstrap.confidence)
         key = (level, coefficient)
-        first = self._drawn(values, known, key)
-        second = self._drawn(other_values, known, key)
-        resampled = first.resampled - second.resampled
-        drawn = Resampled(first.value - second.value, resampled, first.items)
-        estimate = _resampled_estimate(
-            "difference",
-            drawn,
-            n,
-            method,
-            level=level,
-            bootstrap=bootstrap,
-        )
-        if estimate is None:
+        first = self._drawn(values, compared.known, key)
+        second = self._drawn(other_values, compared.known, key)
+        difference = first.value - second.value
+        if np.isnan(difference):
             return None
+        estimate: Estimate | None
         if level == "all-texts" and n_intervals is not None:
-            used = known.any(axis=1)
-            without = _without_each(values[used], ratings[used], key)
-            other_without = _without_each(other_values[used], ratings[used], key)
-            ends = jackknife_interval(drawn.value, without - other_without, bootstrap.confidence)
-            note = f"{method}; {ends.method}"
-            estimate = Estimate("difference", drawn.value, ends.low, ends.high, n, note)
-        if coefficient != "pearson":
+            without_each = compared.without_each_item(key)
+            interval = jackknife_interval(difference, without_each, bootstrap.confidence)
+            note = f"{method}; {interval.method}"
+            estimate = Estimate("difference", difference, interval.low, interval.high, n, note)
+        else:
+            resampled = first.resampled - second.resampled
+            estimate = _resampled_estimate(
+                "difference",
+                Resampled(difference, resampled, first.items),
+                n,
+                method,
+                level=level,
+                bootstrap=bootstrap,
+            )
+        if estimate is None or coefficient != "pearson":
             return estimate
         # Williams' test also needs the correlation of the two columns with each other.
-        between_sides = of_pair(pair[0], other_pair[0], level, coefficient)
-        all_once = np.ones((1, len(ratings)))
-        r_between = float(between_sides(all_once)[0])
+        r_between = compared.correlation_of_columns(key)
         return _with_williams_test(estimate, first.value, second.value, r_between)
+
+    def _on_shared_texts(self, values: Floats, other_values: Floats) -> _ComparedColumns:
+        """Return two columns with the ratings, on the texts that have both values and a rating."""
+        has_both = ~(np.isnan(values) | np.isnan(other_values))
+        known = has_both & ~np.isnan(self._ratings)
+        ratings = np.where(known, self._ratings, np.nan)
+        pair = paired(values, ratings)
+        other_pair = paired(other_values, ratings)
+        return _ComparedColumns(known, pair, other_pair)
 
     def change(self, before: Floats, after: Floats, level: Level) -> Estimate | None:
         """Return Spearman after minus before, of one column in two runs, or None if undefined.
@@ -239,6 +247,29 @@ class CorrelationWithRatings:
             statistic = of_pair(values, ratings, *key)
             self._resampled[cell] = _draw(statistic, known, key, self._bootstrap)
         return self._resampled[cell]
+
+
+class _ComparedColumns(NamedTuple):
+    """Two columns, each with people's ratings, on the `known` texts that have all three."""
+
+    known: Bools
+    pair: Pair
+    other_pair: Pair
+
+    def without_each_item(self, key: Key) -> Floats:
+        """Return the difference of the two coefficients without each of the items."""
+        used_items = self.known.any(axis=1)
+        values, ratings = self.pair
+        other_values, _ = self.other_pair
+        without = _without_each(values[used_items], ratings[used_items], key)
+        other_without = _without_each(other_values[used_items], ratings[used_items], key)
+        return without - other_without
+
+    def correlation_of_columns(self, key: Key) -> float:
+        """Return the correlation of the two columns with each other."""
+        statistic = of_pair(self.pair[0], self.other_pair[0], *key)
+        all_once = np.ones((1, len(self.known)))
+        return float(statistic(all_once)[0])
 
 
 def _with_williams_test(
@@ -292,6 +323,7 @@ def jackknife_interval(value: float, without: Floats, confidence: float) -> Inte
     if n < INTERVAL_ITEMS_OF_JUDGES["all-texts"] or np.isnan(without).any():
         return Interval(None, None, too_few(n))
     deviations = without - without.mean()
+    # Deviations of equal values can be 1e-17 instead of 0, which would give them a kurtosis.
     varies = np.ptp(without) > 0
     squares = float((deviations**2).sum()) if varies else 0.0
     freedom = n - 1
@@ -299,6 +331,7 @@ def jackknife_interval(value: float, without: Floats, confidence: float) -> Inte
         fourth_powers = float((deviations**4).sum())
         kurtosis = n * fourth_powers / squares**2
         freedom = _freedom_of_variance(n, kurtosis)
+    # The jackknife's variance: (n − 1) / n times the sum of squares, as each value leaves out one.
     error = sqrt((n - 1) / n * squares)
     half = t_quantile((1 - confidence) / 2, freedom) * error
     method = f"{100 * confidence:.6g}% t interval, jackknife over items"
@@ -310,6 +343,7 @@ def jackknife_interval(value: float, without: Floats, confidence: float) -> Inte
 
 def _freedom_of_variance(n: int, kurtosis: float) -> int:
     """Return the degrees of freedom of a variance of n values (see `jackknife_interval`)."""
+    # 1 is the smallest kurtosis: two values, equally often. Their variance does not vary.
     if kurtosis <= 1:
         return n - 1
     freedom = int(2 * n / (kurtosis - 1)) - 1
@@ -319,12 +353,13 @@ def _freedom_of_variance(n: int, kurtosis: float) -> int:
 def _without_each(values: Floats, ratings: Floats, key: Key) -> Floats:
     """Return a coefficient of values and ratings without each of the items."""
     statistic = of_pair(values, ratings, *key)
-    n = len(values)
-    step = max(1, _MAX_WEIGHTS // n)
+    n_items = len(values)
+    # A part of the n × n weights at a time, so that many items fit into memory.
+    rows_of_part = max(1, _MAX_WEIGHTS // n_items)
     parts: list[Floats] = []
-    for first in range(0, n, step):
-        size = min(step, n - first)
-        all_but_one = 1.0 - np.eye(size, n, first)
+    for first in range(0, n_items, rows_of_part):
+        size = min(rows_of_part, n_items - first)
+        all_but_one = 1.0 - np.eye(size, n_items, first)
         parts.append(statistic(all_but_one))
     return np.concatenate(parts)
 
@@ -347,10 +382,12 @@ def williams(r_one: float, r_other: float, between: float, n: int) -> WilliamsTe
         return None
     if r_one == r_other:
         return WilliamsTest(0.0, 1.0)
+    # |R| in the paper: the determinant of the three variables' correlation matrix.
     without_product = 1 - r_one**2 - r_other**2 - between**2
     determinant = without_product + 2 * r_one * r_other * between
     mean_r = (r_one + r_other) / 2
     scale = 2 * (n - 1) / (n - 3)
+    # Rounding can make the determinant of nearly dependent variables slightly negative.
     determined = scale * max(determinant, 0.0)
     spread = determined + mean_r**2 * (1 - between) ** 3
     if not spread > 0:
@@ -439,35 +476,51 @@ def minus_one_rater(values: Floats, votes: Floats, bootstrap: Bootstrap) -> Esti
     the judge's value, the rater's and another rater's. It is the mean over items with at least two
     texts in which all three vary, else over all texts; None if neither is defined.
     """
-    pairs: list[tuple[Pair, Pair]] = []
+    pairs: list[_JudgeAndRater] = []
     for index, rater in enumerate(votes):
         others = average(np.delete(votes, index, axis=0))
         known = ~(np.isnan(values) | np.isnan(rater) | np.isnan(others))
         others = np.where(known, others, np.nan)
-        pairs.append((paired(values, others), paired(rater, others)))
+        pairs.append(_JudgeAndRater(paired(values, others), paired(rater, others)))
     if not pairs:
         return None
     subject = f"judge minus one of {len(votes)} raters, against the mean of the others: Spearman"
-    by_item = average(
-        [within(*judge, "spearman") - within(*rater, "spearman") for judge, rater in pairs]
-    )
-    inside = _difference_within_items(
-        by_item, f"{subject} {OVER['within-items']}", bootstrap.confidence
-    )
+    by_rater = [pair.differences_within_items() for pair in pairs]
+    method = f"{subject} {OVER['within-items']}"
+    inside = _difference_within_items(average(by_rater), method, bootstrap.confidence)
     if inside is not None:
         return inside
+    return _minus_one_rater_over_texts(pairs, subject, bootstrap)
+
+
+class _JudgeAndRater(NamedTuple):
+    """A judge's values and one rater's, each with the mean of the other raters."""
+
+    judge: Pair
+    rater: Pair
+
+    def differences_within_items(self) -> Floats:
+        return within(*self.judge, "spearman") - within(*self.rater, "spearman")
+
+
+def _minus_one_rater_over_texts(
+    pairs: Sequence[_JudgeAndRater],
+    subject: str,
+    bootstrap: Bootstrap,
+) -> Estimate | None:
+    """Return the difference of `minus_one_rater` over all texts, None if it is undefined."""
     usable = [pair for pair in pairs if not _reason_undefined(pair, "all-texts")]
     if not usable:
         return None
     key: Key = ("all-texts", "spearman")
-    statistics = [(of_pair(*judge, *key), of_pair(*rater, *key)) for judge, rater in usable]
+    statistics = [(of_pair(*pair.judge, *key), of_pair(*pair.rater, *key)) for pair in usable]
 
     def mean_over_raters(counts: Floats) -> Floats:
         return average([judge(counts) - rater(counts) for judge, rater in statistics])
 
-    known_texts = np.any([~np.isnan(judge[0]) for judge, _ in usable], axis=0)
+    known_texts = np.any([~np.isnan(pair.judge[0]) for pair in usable], axis=0)
     n_items = int(known_texts.any(axis=1).sum())
-    drawn = bootstrap.resampled(mean_over_raters, len(values), n_items)
+    drawn = bootstrap.resampled(mean_over_raters, len(known_texts), n_items)
     return _resampled_estimate(
         "difference",
         drawn,

@@ -22,7 +22,7 @@ from judge.stats.bootstrap import (
     t_test,
     too_few,
 )
-from judge.stats.paired_differences import ALL_EQUAL
+from judge.stats.paired_differences import ALL_EQUAL, PLACES
 from judge.stats.power import MIN_ITEMS
 
 MIN_SYSTEMS = 3
@@ -43,6 +43,46 @@ class Split:
 
     judge: Estimate
     system: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class _Anchors:
+    """The texts that are the same in both runs (`cells`, systems × items), and their shifts.
+
+    `shifts` has the mean shift of each system's anchors, `errors` the influence of each cell on its
+    standard error. `usable` are the systems whose anchors cover five items.
+    """
+
+    cells: Bools
+    shifts: Floats
+    errors: Floats
+    usable: Bools
+
+    def sources(self, rows: slice) -> Floats:
+        """Return how much each system's shift counts for each of the rows (rows × systems).
+
+        A system without enough anchors takes the mean of the systems that have them.
+        """
+        has_anchors = self.usable[rows, None]
+        own_anchors = np.eye(len(self.shifts), dtype=bool)[rows]
+        mean_of_usable = self.usable / self.usable.sum()
+        sources: Floats = np.where(has_anchors, own_anchors, mean_of_usable)
+        return sources
+
+
+def _anchors(differences: Floats, cells: Bools) -> _Anchors:
+    """Return the shift of each system's anchors, and its errors."""
+    n_anchors = cells.sum(axis=1)
+    total_shifts = np.where(cells, differences, 0.0).sum(axis=1)
+    # A system without anchors has the shift 0, which `usable` keeps from being used.
+    shifts = total_shifts / np.maximum(n_anchors, 1)
+    deviations = np.where(cells, differences - shifts[:, None], 0.0)
+    # The squares of a row then sum to the squared standard error of its mean, Σ d² / (n (n − 1)).
+    pairs_of_anchors = n_anchors * (n_anchors - 1)
+    spread = np.sqrt(np.maximum(pairs_of_anchors, 1))[:, None]
+    errors = deviations / spread
+    usable = n_anchors >= MIN_INTERVAL_ITEMS
+    return _Anchors(cells, shifts, errors, usable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,37 +114,28 @@ def split_change(differences: Floats, changed: Bools, rows: slice) -> Split | No
     """
     known = ~np.isnan(differences)
     edited = changed & known
-    anchors = known & ~changed
-    n_anchors = anchors.sum(axis=1)
-    usable = n_anchors >= MIN_INTERVAL_ITEMS
-    if not usable.any():
+    anchors = _anchors(differences, known & ~changed)
+    if not anchors.usable.any():
         return None
     cells_of_item = known[rows].sum(axis=0)
     items = cells_of_item > 0
     per_item = np.maximum(cells_of_item, 1)
-    anchored_change = np.where(anchors, differences, 0.0).sum(axis=1)
-    shifts = anchored_change / np.maximum(n_anchors, 1)
-    # How much the shift of each system's anchors counts for each of the rows (rows × systems).
-    has_anchors = usable[rows, None]
-    own_anchors = np.eye(len(shifts), dtype=bool)[rows]
-    sources = np.where(has_anchors, own_anchors, usable / usable.sum())
+    sources = anchors.sources(rows)
     edited_shares = edited[rows] / per_item
     edited_differences = np.where(edited[rows], differences[rows], 0.0)
     all_differences = np.where(known[rows], differences[rows], 0.0)
     edited_change = edited_differences.sum(axis=0) / per_item
     total_change = all_differences.sum(axis=0) / per_item
-    imputed = (sources @ shifts) @ edited_shares
+    shift_of_row = sources @ anchors.shifts
+    imputed = shift_of_row @ edited_shares
 
     weights = edited_shares[:, items].mean(axis=1)
     weights_of_sources = weights @ sources
-    pairs_of_anchors = n_anchors * (n_anchors - 1)
-    spread = np.sqrt(np.maximum(pairs_of_anchors, 1))[:, None]
-    deviations = np.where(anchors, differences - shifts[:, None], 0.0)
-    errors = weights_of_sources @ (deviations / spread)
-    items_with_anchor = anchors[weights_of_sources > 0].any(axis=0)
-    n_systems = int(usable.sum())
-    without_anchors = ~has_anchors[:, 0]
-    between = _variance_between(shifts[usable], weights[without_anchors])
+    errors = weights_of_sources @ anchors.errors
+    items_with_anchor = anchors.cells[weights_of_sources > 0].any(axis=0)
+    borrowed_weights = weights[~anchors.usable[rows]]
+    between = _variance_between(anchors.shifts[anchors.usable], borrowed_weights)
+    n_systems = int(anchors.usable.sum())
     anchor_shift = _AnchorShift(errors, items_with_anchor, between, n_systems)
     n_edited = int(edited[rows].any(axis=0).sum())
     judge_change = total_change - edited_change + imputed
@@ -124,6 +155,7 @@ def _variance_between(shifts: Floats, borrowed: Floats) -> float:
         return 0.0
     n_systems = len(shifts)
     variance = float(shifts.var(ddof=1)) if n_systems >= MIN_SYSTEMS else float("inf")
+    # A shift that nobody observed varies as one system does, and so does the mean in its place.
     of_own_shifts = float((borrowed**2).sum())
     of_mean_shift = float(borrowed.sum()) ** 2 / n_systems
     return variance * (of_own_shifts + of_mean_shift)
@@ -143,7 +175,8 @@ def _estimate(
     changed text: below five there is no interval, below six no p.
     """
     n = int(items.sum())
-    mean = round(float(values[items].mean()), 9)
+    # Rounded, so that a change of 0 is 0 and not 1e-17, which would have a sign.
+    mean = round(float(values[items].mean()), PLACES)
     few = min(n, few)
     if few < MIN_INTERVAL_ITEMS:
         return Estimate("difference", mean, None, None, n, too_few(few))
@@ -151,12 +184,14 @@ def _estimate(
         return Estimate("difference", mean, None, None, n, _NO_INTERVAL)
     deviations = np.where(items, values - mean, 0.0)
     errors = deviations / sqrt(n * (n - 1))
+    # Added by item before squaring: an item with a changed text and an anchor counts as a pair.
     with_shift = errors + sign * shift.errors
     over_items = float((with_shift**2).sum())
     error = sqrt(over_items + shift.between)
     if error < _ROUNDING:
         p = None
         if few >= MIN_ITEMS:
+            # Of the 2^n flips of n equal differences, two are as extreme: all and none.
             p = 2.0 ** (1 - few) if mean else 1.0
         test = "sign-flip permutation test"
         return Estimate("difference", mean, None, None, n, ALL_EQUAL, p, test)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
@@ -155,41 +155,52 @@ def compare_runs(before: Table, after: Table, *, seed: int = 0, n_resamples: int
     systems = _shared_names(before.systems, after.systems)
     items = _shared_names(before.items, after.items)
     comparable = _comparable(before, after)
-    n_stored = len(comparable.columns)
-    pairs = [*comparable.columns, *comparable.derived]
-    compared = [_column_in_both(pair, systems, items) for pair in pairs]
+    stored = [_column_in_both(pair, systems, items) for pair in comparable.columns]
+    derived = [_column_in_both(pair, systems, items) for pair in comparable.derived]
     # Pass rates follow from the columns with scores: they change no item by themselves.
-    judged_or_measured = compared[:n_stored]
-    of_items = [both for both in judged_or_measured if not both.column.judge]
-    judged_or_measured = compared[: len(comparable.columns)]
+    columns_of_items = [both for both in stored if not both.column.judge]
     changed = _changed_cells(before, after, systems, items)
-    text_before = {sample.key: text_of(sample) for sample in before.samples}
-    shared = [sample for sample in after.samples if sample.key in text_before]
-    unedited = [sample for sample in shared if text_before[sample.key] == text_of(sample)]
-    columns = [pair.column for pair in comparable.columns]
-    texts = {sample.key for sample in shared}
-    first = _cells_of_run(before, columns, texts)
-    second = _cells_of_run(after, columns, texts)
-    mean_changes = _mean_changes(compared, systems, changed, n_resamples, seed)
+    mean_changes = _mean_changes([*stored, *derived], systems, changed, n_resamples, seed)
+    columns = [both.column for both in stored]
     corpus_rows = _corpus_rows(before, after, columns, systems)
-    appeared = [failure for cell, failure in second.failures if cell in first.scored]
-    vanished = [failure for cell, failure in first.failures if cell in second.scored]
+
+    shared_texts = _shared_texts(before, after)
+    first = _cells_of_run(before, columns, shared_texts.keys)
+    second = _cells_of_run(after, columns, shared_texts.keys)
     unanswered_after = first.scored - second.scored - second.failed
     unanswered_before = second.scored - first.scored - first.failed
-    anchors = {sample.source_item for sample in unedited}
     return Runs(
-        texts=len(texts),
+        texts=len(shared_texts.keys),
         items=len(items),
-        edited=len(shared) - len(unedited),
-        anchors=len(anchors),
+        edited=shared_texts.edited,
+        anchors=len(shared_texts.anchors),
         means=(*mean_changes, *corpus_rows),
-        changed_items=_items(of_items, systems, items),
-        appeared=tuple(appeared),
-        vanished=tuple(vanished),
+        changed_items=_items(columns_of_items, systems, items),
+        appeared=second.failures_of(first.scored),
+        vanished=first.failures_of(second.scored),
         unanswered=(len(unanswered_after), len(unanswered_before)),
         incomparable=tuple(comparable.refused.items()),
         only=(_unshared(before, after), _unshared(after, before)),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _SharedTexts:
+    """The texts of both runs: their keys, how many were edited, and the items of the others."""
+
+    keys: set[tuple[str, str]]
+    edited: int
+    anchors: set[str]
+
+
+def _shared_texts(before: Table, after: Table) -> _SharedTexts:
+    """Return which texts both runs have, and which of them are the same in both."""
+    text_before = {sample.key: text_of(sample) for sample in before.samples}
+    shared = [sample for sample in after.samples if sample.key in text_before]
+    unedited = [sample for sample in shared if text_before[sample.key] == text_of(sample)]
+    keys = {sample.key for sample in shared}
+    anchors = {sample.source_item for sample in unedited}
+    return _SharedTexts(keys, len(shared) - len(unedited), anchors)
 
 
 def _shared_names(names: Sequence[str], others: Sequence[str]) -> list[str]:
@@ -213,6 +224,10 @@ class _CellsOfRun:
     def failed(self) -> set[_Cell]:
         return {cell for cell, _ in self.failures}
 
+    def failures_of(self, cells: Collection[_Cell]) -> tuple[Failure, ...]:
+        """Return the failures in these cells."""
+        return tuple(failure for cell, failure in self.failures if cell in cells)
+
 
 def _cells_of_run(
     table: Table,
@@ -221,17 +236,20 @@ def _cells_of_run(
 ) -> _CellsOfRun:
     """Return the scores and failures of a run in these columns and texts."""
     names = {column.name for column in columns}
-    compared_scores = [row for row in table.scores if row.column in names and row.key in texts]
-    scored = frozenset((row.item, row.system, row.column) for row in compared_scores)
+    scored: set[_Cell] = set()
+    for score in table.scores:
+        if score.column in names and score.key in texts:
+            scored.add((score.item, score.system, score.column))
     failures: list[tuple[_Cell, Failure]] = []
-    for row in table.failures:
-        # A panel's failures follow from its judges'. A failure of a whole corpus has no item.
-        is_compared = row.key in texts or not row.item
-        counts = row.stage != "panel" and is_compared
-        if row.column in names and counts:
-            cell = (row.item, row.system, row.column)
-            failures.append((cell, row))
-    return _CellsOfRun(scored, tuple(failures))
+    for failure in table.failures:
+        # A failure of a whole corpus has no item.
+        is_compared = failure.key in texts or not failure.item
+        # A panel's failures follow from its judges'.
+        counts = failure.stage != "panel" and is_compared
+        if failure.column in names and counts:
+            cell = (failure.item, failure.system, failure.column)
+            failures.append((cell, failure))
+    return _CellsOfRun(frozenset(scored), tuple(failures))
 
 
 def _unshared(table: Table, other_table: Table) -> Unshared:
@@ -245,12 +263,20 @@ def _unshared(table: Table, other_table: Table) -> Unshared:
     return Unshared(items=tuple(items), systems=tuple(systems), columns=tuple(columns))
 
 
-def text_of(sample: Sample) -> tuple[str, str | None, tuple[str, ...]]:
+class TextParts(NamedTuple):
+    """The parts of a text that a judge may see."""
+
+    output: str
+    source: str | None
+    references: tuple[str, ...]
+
+
+def text_of(sample: Sample) -> TextParts:
     """Return the parts of a text that a judge may see.
 
     If they are the same in two runs, only the judge can change a score.
     """
-    return sample.output, sample.source, sample.references
+    return TextParts(sample.output, sample.source, sample.references)
 
 
 def _column_in_both(
@@ -301,9 +327,9 @@ def _changed_cells(
     return changed
 
 
-def _texts_by_cell(table: Table) -> dict[tuple[str, str], Counter[Any]]:
+def _texts_by_cell(table: Table) -> dict[tuple[str, str], Counter[TextParts]]:
     """Return the texts of every system and item; the order of generations does not count."""
-    cells: dict[tuple[str, str], Counter[Any]] = {}
+    cells: dict[tuple[str, str], Counter[TextParts]] = {}
     for sample in table.samples:
         texts = cells.setdefault((sample.system, sample.source_item), Counter())
         texts[text_of(sample)] += 1
@@ -333,38 +359,52 @@ class _Comparable:
 
 def _comparable(before: Table, after: Table) -> _Comparable:
     """Return the columns that both runs have on the same scale."""
+    comparable = _Comparable([], [], {})
     columns_before = {column.name: column for column in before.columns}
-    columns: list[_ComparableColumn] = []
-    refused: dict[str, str] = {}
     for column in after.columns:
         column_before = columns_before.get(column.name)
         if column_before is None:
             continue
         reason = _reason_incomparable(before, after, column_before, column)
         if reason:
-            refused[column.name] = reason
+            comparable.refused[column.name] = reason
         else:
-            columns.append(_ComparableColumn(before, after, column))
-    derived: list[_ComparableColumn] = []
+            comparable.columns.append(_ComparableColumn(before, after, column))
+    _add_overall(comparable, before, after)
+    _add_pass_rates(comparable, before, after)
+    return comparable
+
+
+def _add_overall(comparable: _Comparable, before: Table, after: Table) -> None:
+    """Add the overall score if both runs have it, or why it cannot be compared."""
     first = overall(before)
     second = overall(after)
-    if first and second:
-        column = second.summary.column
-        if first.summary.weights == second.summary.weights:
-            derived.append(_ComparableColumn(first.table, second.table, column))
-        else:
-            refused[column.name] = "its criteria or weights differ"
+    if first is None or second is None:
+        return
+    column = second.summary.column
+    if first.summary.weights == second.summary.weights:
+        comparable.derived.append(_ComparableColumn(first.table, second.table, column))
+    else:
+        comparable.refused[column.name] = "its criteria or weights differ"
+
+
+def _add_pass_rates(comparable: _Comparable, before: Table, after: Table) -> None:
+    """Add the pass rates of the comparable columns, or why they cannot be compared."""
+    columns_before = {column.name: column for column in before.columns}
     rates_before = pass_table(before)
     rates_after = pass_table(after)
-    for comparable in columns:
-        column = comparable.column
+    for pair in comparable.columns:
+        column = pair.column
         rate = pass_columns([column]).get(column.name)
+        if rate is None:
+            continue
         pass_at_before = columns_before[column.name].pass_at
-        if rate and pass_at_before == column.pass_at:
-            derived.append(_ComparableColumn(rates_before, rates_after, rate))
-        elif rate and pass_at_before is not None:
-            refused[rate.name] = f"its pass_at was {pass_at_before:g} and is {column.pass_at:g}"
-    return _Comparable(columns, derived, refused)
+        if pass_at_before == column.pass_at:
+            comparable.derived.append(_ComparableColumn(rates_before, rates_after, rate))
+        # A criterion that only now has a mark is no change of its pass rate.
+        elif pass_at_before is not None:
+            reason = f"its pass_at was {pass_at_before:g} and is {column.pass_at:g}"
+            comparable.refused[rate.name] = reason
 
 
 def _reason_incomparable(
@@ -406,10 +446,12 @@ def _mean_changes(
 
     A column has a row for all systems together, if there are several, and one for each system.
     """
-    parts = [("", slice(None))] if len(systems) > 1 else []
-    for row, system in enumerate(systems):
-        parts.append((system, slice(row, row + 1)))
-    candidates = [_Part(both, system, rows) for both in columns for system, rows in parts]
+    candidates: list[_Part] = []
+    for both in columns:
+        if len(systems) > 1:
+            candidates.append(_Part(both, "", slice(None)))
+        for row, system in enumerate(systems):
+            candidates.append(_Part(both, system, slice(row, row + 1)))
     if not candidates:
         return
     differences_by_item = np.array([average(part.differences) for part in candidates])
@@ -478,12 +520,12 @@ def _corrected(changes: Sequence[MeanChange]) -> dict[tuple[str, str], MeanChang
     """Return the changes of one family of tests, after Holm's correction, by column and system."""
     # A row without any difference is no test: its p is 1.
     p_values: list[float | None] = []
+    system_p_values: list[float | None] = []
     for change in changes:
         differs = change.up + change.down > 0
         p_values.append(change.estimate.p if differs else None)
-    system_p_values = [
-        change.system_change.p if change.system_change else None for change in changes
-    ]
+        system_change = change.system_change
+        system_p_values.append(system_change.p if system_change else None)
     adjusted = holm(p_values)
     system_adjusted = holm(system_p_values)
     corrected: dict[tuple[str, str], MeanChange] = {}
@@ -547,13 +589,17 @@ def _items(
     for index in _largest(sizes, _MAX_ITEMS):
         shifts: list[Shift] = []
         for cell in _largest(absolute_shares[:, :, index], _MAX_SHIFTS):
+            # `_largest` gives positions in the flattened array, columns × systems.
             column_index, row = divmod(int(cell), len(systems))
             both = varying[column_index]
-            before = float(both.before[row, index])
-            after = float(both.after[row, index])
-            share = float(shares[column_index, row, index])
-            name = both.column.name
-            shift = Shift(items[index], systems[row], name, before=before, after=after, share=share)
+            shift = Shift(
+                items[index],
+                systems[row],
+                both.column.name,
+                before=float(both.before[row, index]),
+                after=float(both.after[row, index]),
+                share=float(shares[column_index, row, index]),
+            )
             shifts.append(shift)
         size = float(sizes[index])
         changed_items.append(Item(items[index], size, tuple(shifts)))
