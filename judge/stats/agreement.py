@@ -78,10 +78,11 @@ def _votes_of_judges(values_by_judge: Sequence[Mapping[_JudgedText, float]]) -> 
     items = sorted({item for item, _, _ in shared_texts})
     variants = list(dict.fromkeys(text[1:] for text in shared_texts))
     votes = np.full((len(values_by_judge), len(items), len(variants)), np.nan)
-    for judge, values in enumerate(values_by_judge):
-        for i, item in enumerate(items):
-            for k, variant in enumerate(variants):
-                votes[judge, i, k] = values.get((item, *variant), np.nan)
+    for judge, value_by_text in enumerate(values_by_judge):
+        for row, item in enumerate(items):
+            for position, variant in enumerate(variants):
+                text = (item, *variant)
+                votes[judge, row, position] = value_by_text.get(text, np.nan)
     return votes
 
 
@@ -242,10 +243,11 @@ def _estimate(
     low = estimate.low
     high = estimate.high
     for weights in (padded.disagreement, padded.consensus):
-        drawn = bootstrap.resampled(with_added(weights), n_items, items).resampled
-        ends = bootstrap.interval(drawn, items)
-        low = min(low, float(ends[0]))
-        high = max(high, float(ends[1]))
+        with_weights = with_added(weights)
+        drawn = bootstrap.resampled(with_weights, n_items, items).resampled
+        lower_end, upper_end = bootstrap.interval(drawn, items).tolist()
+        low = min(low, lower_end)
+        high = max(high, upper_end)
     note = f"{estimate.method}, also with {_ADDED:g} added texts"
     return replace(estimate, low=low, high=high, method=note)
 
@@ -273,21 +275,26 @@ def _with_added_texts(votes: Floats, measure: Measure) -> _PaddedVotes:
     ratings = votes[~np.isnan(votes)]
     labels, frequencies = np.unique(ratings, return_counts=True)
     commonest = labels[frequencies.argmax()]
-    rarer_labels = labels[labels != commonest]
-    mean_of_rarer = np.average(rarer_labels, weights=frequencies[labels != commonest])
-    rarer_label = rarer_labels[np.abs(rarer_labels - mean_of_rarer).argmin()]
+    is_rarer = labels != commonest
+    rarer_labels = labels[is_rarer]
+    mean_of_rarer = np.average(rarer_labels, weights=frequencies[is_rarer])
+    nearest = np.abs(rarer_labels - mean_of_rarer).argmin()
+    rarer_label = rarer_labels[nearest]
     raters = len(votes)
     if measure.startswith("alpha"):
         # Alpha weighs a text by its ratings: an added text has as many as the others.
         ratings_of_text = (~np.isnan(votes)).sum(axis=0)
         raters = round(float(ratings_of_text[ratings_of_text > 0].mean()))
     one_rater_each = np.eye(raters, dtype=bool)
+    # As many texts as raters, in each of which one of them disagrees, and a last one without.
     added = np.full((len(votes), raters + 1, votes.shape[2]), np.nan)
     added[:raters, :raters, 0] = np.where(one_rater_each, rarer_label, commonest)
     added[:raters, raters, 0] = rarer_label
-    disagreement = np.append(np.full(raters, _ADDED / raters), 0.0)
+    padded = np.concatenate([votes, added], axis=1)
+    weight_of_each = np.full(raters, _ADDED / raters)
+    disagreement = np.append(weight_of_each, 0.0)
     consensus = np.append(np.zeros(raters), _ADDED)
-    return _PaddedVotes(np.concatenate([votes, added], axis=1), disagreement, consensus)
+    return _PaddedVotes(padded, disagreement, consensus)
 
 
 # Krippendorff's alpha
@@ -318,6 +325,7 @@ def _alpha_interval(votes: Floats) -> Statistic:
 
     def statistic(counts: Floats) -> Floats:
         n, total, squares, within = (counts @ terms_by_item).T
+        # A resample can have no text, or texts that all have one value: its alpha is NaN.
         with np.errstate(invalid="ignore", divide="ignore"):
             variance = (squares - total**2 / n) / (n - 1)
             alpha_of_draw = 1 - within / n / variance
@@ -341,8 +349,10 @@ def _alpha_of_categories(votes: Floats, ordinal: bool) -> Statistic:
     first, second = np.triu_indices(len(values), 1)
     first_counts = counts_by_unit[:, first]
     second_counts = counts_by_unit[:, second]
+    # Both orders of a pair; a text of m ratings has m (m − 1) pairs and weighs m.
     number_of_pairs = 2 * first_counts * second_counts
-    coincidences = number_of_pairs / (counts_by_unit.sum(axis=1, keepdims=True) - 1)
+    ratings_of_unit = counts_by_unit.sum(axis=1, keepdims=True)
+    coincidences = number_of_pairs / (ratings_of_unit - 1)
     # Most pairs of categories never meet in a text: without them the products are much smaller.
     occurring = coincidences.any(axis=0)
     first = first[occurring]
@@ -354,16 +364,19 @@ def _alpha_of_categories(votes: Floats, ordinal: bool) -> Statistic:
     def statistic(counts: Floats) -> Floats:
         """Return alpha of each draw (rows of `counts`: how often the draw has each item)."""
         drawn_frequencies = counts @ frequencies
+        drawn_pairs = counts @ pairs
         n = drawn_frequencies.sum(axis=1)
         if ordinal:
+            # The mid-rank of a value: all ratings below it, and half of its own.
             rank = np.cumsum(drawn_frequencies, axis=1) - drawn_frequencies / 2
             distances = (rank[:, first] - rank[:, second]) ** 2
-            observed = ((counts @ pairs) * distances).sum(axis=1)
+            observed = (drawn_pairs * distances).sum(axis=1)
             sum_of_ranks = (drawn_frequencies * rank).sum(axis=1)
             sum_of_squares = (drawn_frequencies * rank**2).sum(axis=1)
+            # Σ n_c n_k (r_c − r_k)² over all c and k, without the matrix of all pairs.
             expected = 2 * (n * sum_of_squares - sum_of_ranks**2)
         else:
-            observed = (counts @ pairs).sum(axis=1)
+            observed = drawn_pairs.sum(axis=1)
             expected = n * n - (drawn_frequencies**2).sum(axis=1)
         # Values that all agree leave an expected disagreement of rounding errors.
         varying = np.where(expected > _ROUNDING * n**4, expected, 0.0)
@@ -387,7 +400,11 @@ def _kappa(votes: Floats, power: int) -> Statistic:
     pairs_of_raters = combinations(votes, 2)
     kappas_of_pairs = [_kappa_of_pair(first, second, power) for first, second in pairs_of_raters]
 
-    return lambda counts: average(np.stack([kappa(counts) for kappa in kappas_of_pairs]))
+    def mean_over_pairs(counts: Floats) -> Floats:
+        kappas = [kappa(counts) for kappa in kappas_of_pairs]
+        return average(np.stack(kappas))
+
+    return mean_over_pairs
 
 
 def _kappa_of_pair(first_votes: Floats, second_votes: Floats, power: int) -> Statistic:
@@ -428,6 +445,7 @@ def _icc(votes: Floats, of_mean: bool) -> Statistic:
     complete = ~np.isnan(votes).any(axis=0)
     item, system = np.nonzero(complete)
     units = votes[:, item, system].T
+    # The ICC does not depend on the mean; sums of squares of centred values lose fewer digits.
     units = units - units.mean()
     sum_of_unit = units.sum(axis=1)
     squares_of_unit = (units**2).sum(axis=1)
@@ -485,7 +503,9 @@ def repeats(table: Table) -> dict[tuple[str, str], Estimate]:
         column = columns.get(row.column)
         deviation = None if column is None else deviation_of_draws(column, row)
         if deviation is not None:
-            deviations.append(replace(row, value=deviation, provenance=Provenance("samples")))
+            # As a score of the text, so that `item_means` gives its mean and interval.
+            deviation_row = replace(row, value=deviation, provenance=Provenance("samples"))
+            deviations.append(deviation_row)
     if not deviations:
         return {}
     # The ends of the scale bound scores, but not their standard deviations.
@@ -530,11 +550,13 @@ def deviation_of_draws(column: Column, score: Score) -> float | None:
         return None
     if shares.keys() - values.keys():
         return None
-    mean = fsum(share * values[label] for label, share in shares.items()) / mass
+    weighted_values = [share * values[label] for label, share in shares.items()]
+    mean = fsum(weighted_values) / mass
     # With two labels, which of them has which end of the scale is a guess (`values_by_label`). The
     # deviation is the same for both guesses, so a contradicting mean does not matter.
     if len(values) > 2 and abs(mean - score.value) > _MEAN_TOLERANCE:
         return None
-    squares = fsum(share * (values[label] - mean) ** 2 for label, share in shares.items())
-    variance = squares / mass
+    squares = [share * (values[label] - mean) ** 2 for label, share in shares.items()]
+    variance = fsum(squares) / mass
+    # The draws estimate their own mean: the divisor of their variance is draws − 1.
     return sqrt(variance * provenance.n / (provenance.n - 1))

@@ -17,8 +17,9 @@ from judge.core.signature import Signature, join_signatures
 from judge.stats.agreement import alpha, repeats, values_by_label
 from judge.stats.bootstrap import Bootstrap, item_means, one_thread
 from judge.stats.calibration import Calibrated, calibrate, calibrate_overall
+from judge.stats.compared_pairs import Orders
 from judge.stats.correlation_matrix import Matrix, matrices
-from judge.stats.pairwise import Orders, Ranking, rankings
+from judge.stats.pairwise import Ranking, rankings
 from judge.stats.score_drivers import Drivers, Text, TextFeatures, drivers
 from judge.stats.system_differences import Comparison, compare
 from judge.table import Table, split_rows

@@ -407,18 +407,17 @@ def _rated(
 ) -> Rated:
     """Compare every column with the ratings of one criterion, on the texts that have one."""
     texts = [sample for sample in samples if rating_name in sample.human]
-    ratings = matrix(texts, {sample.key: sample.human[rating_name] for sample in texts})
-    judged = [(column, matrix(texts, column.values)) for column in judges]
+    rating_by_text = {sample.key: sample.human[rating_name] for sample in texts}
+    ratings = matrix(texts, rating_by_text)
     against = CorrelationWithRatings(ratings, bootstrap)
-    judge_rows = [
-        _row(column, "judge", texts, values, ratings, against=against) for column, values in judged
-    ]
-    measured: list[tuple[RatedColumn, Floats]] = []
-    baseline_rows: list[Row] = []
+    judged = [(column, matrix(texts, column.values)) for column in judges]
+    judge_rows: list[Row] = []
+    for column, values in judged:
+        judge_rows.append(_row(column, "judge", texts, values, ratings, against=against))
     judge_values = [values for _, values in judged]
-    for column in baselines:
-        values = matrix(texts, column.values)
-        measured.append((column, values))
+    measured = [(column, matrix(texts, column.values)) for column in baselines]
+    baseline_rows: list[Row] = []
+    for column, values in measured:
         row = _row(column, "baseline", texts, values, ratings, against=against)
         few = _too_few_items(values, judge_values, ratings)
         baseline_rows.append(replace(row, few=few, directed=column.directed))
@@ -426,8 +425,9 @@ def _rated(
     differences = _differences(judged, measured, baseline_rows, against)
     behind: dict[tuple[str, Level], Estimate] = {}
     if compare_all:
-        measured_columns = [*judged, *measured]
-        behind = _behind_the_best(measured_columns, [*judge_rows, *baseline_rows], against)
+        all_columns = [*judged, *measured]
+        all_rows = [*judge_rows, *baseline_rows]
+        behind = _behind_the_best(all_columns, all_rows, against)
     compared_rows: list[Row] = []
     for (column, values), row in zip(judged, judge_rows, strict=True):
         compared = _compared(column, row, values, texts, bootstrap, epsilon=epsilon)
@@ -512,16 +512,11 @@ def _behind_the_best(
         if not correlations:
             continue
         best = max(correlations, key=correlations.__getitem__)
+        best_values = values_by_name.pop(best)
+        # The best was selected from all of them: the intervals have to hold together.
+        n_compared = len(values_by_name)
         for column_name, values in values_by_name.items():
-            if column_name == best:
-                continue
-            n_compared = len(correlations) - 1
-            difference = against.difference(
-                values_by_name[best],
-                values,
-                level,
-                n_intervals=n_compared,
-            )
+            difference = against.difference(best_values, values, level, n_intervals=n_compared)
             if difference is not None:
                 behind[column_name, level] = difference
     return behind
@@ -540,8 +535,8 @@ def _compare_judges(
     """
     compared: list[Versus] = []
     for level in LEVELS:
-        known = sum((level, "spearman") in row.correlation.estimates for row in rows)
-        n_pairs = comb(known, 2)
+        n_known = sum((level, "spearman") in row.correlation.estimates for row in rows)
+        n_pairs = comb(n_known, 2)
         at_level: list[Versus] = []
         for (judge, values), (other_judge, other_values) in combinations(judged, 2):
             spearman = against.difference(values, other_values, level, n_intervals=n_pairs)
@@ -605,6 +600,7 @@ def _p_of_failures(missing: Bools, judged: Bools, ratings: Floats) -> float | No
     failed_deviation = missing - missing[judged].mean()
     rating_deviation = ratings - ratings[judged].mean()
     products = np.where(judged, failed_deviation * rating_deviation, 0.0)
+    # The texts of an item are not independent, so an item's sum is flipped as one.
     sums = products.sum(axis=1)
     by_item = np.where(judged.any(axis=1), sums, np.nan)
     p = float(sign_flip(by_item[None], seed=0).p[0])
@@ -659,13 +655,13 @@ def _compared(
         return replace(row, no_calibration="its column has no scale")
     usable = on_scale(texts, rating_name, scale.low, scale.high)
     rated = [sample for sample in usable if rating_name in sample.human]
-    human = {sample.key: sample.human[rating_name] for sample in rated}
-    ratings = matrix(texts, human)
+    rating_by_text = {sample.key: sample.human[rating_name] for sample in rated}
+    ratings = matrix(texts, rating_by_text)
     if np.isnan(ratings).all():
         means = [sample.human[rating_name] for sample in texts]
-        people = f"people rated from {min(means):g} to {max(means):g}"
-        own_scale = f"the judge on a scale of {scale.low:g} to {scale.high:g}"
-        return replace(row, no_calibration=f"{people}, {own_scale}")
+        scale_of_people = f"people rated from {min(means):g} to {max(means):g}"
+        scale_of_judge = f"the judge on a scale of {scale.low:g} to {scale.high:g}"
+        return replace(row, no_calibration=f"{scale_of_people}, {scale_of_judge}")
     points = levels(scale)
     curve = calibration(values, ratings, edges(scale), bootstrap)
     reason = "" if curve else "no text has both a value and a rating"
@@ -675,8 +671,9 @@ def _compared(
     if epsilon is None or reason:
         return row
     votes = votes_of(usable, rating_name)
+    known_votes = votes.values[~np.isnan(votes.values)]
     # If people use the labels only, an expected score such as 4.9 would lose every tie.
-    if points and np.isin(votes.values[~np.isnan(votes.values)], points).all():
+    if points and np.isin(known_votes, points).all():
         values = _nearest(values, points)
     return replace(row, alt_test=alt_test(values, votes.values, votes.names, epsilon))
 

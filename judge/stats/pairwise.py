@@ -1,88 +1,26 @@
 """Rank systems by comparisons of two texts.
 
-A ranking has win rates, Bradley-Terry strengths, and the effect of the order shown. `verdict`
-combines the two orders of one pair; `rankings` ranks the systems of each column.
+A ranking has win rates, Bradley-Terry strengths, and the effect of the order shown.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import chain
-from math import ceil, sqrt
-from typing import Any, Literal, NamedTuple
+from math import ceil
+from typing import Any
 
 import numpy as np
 
-from judge.core.records import IDENTICAL, Estimate, Failure, Score
-from judge.stats.bootstrap import (
-    CONFIDENCE,
-    MIN_INTERVAL_ITEMS,
-    Bools,
-    Floats,
-    Ints,
-    mean_interval,
-    t_quantile,
-)
-from judge.stats.coefficients import share
+from judge.core.records import Estimate, Failure, Score
+from judge.stats.bootstrap import MIN_INTERVAL_ITEMS, Floats, mean_interval
+from judge.stats.compared_pairs import NEAR_TIE, TIE, Orders, Sides, collect_sides
 from judge.stats.equal_length import win_rates
 from judge.stats.paired_differences import holm, mean_differences
 from judge.stats.power import ALPHA
-
-TIE = 0.5
-_NEAR = 1e-9
-"""The largest rounding error of a tie."""
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """The combined answers about one pair of texts.
-
-    `preference` (0–1) is for the pair's first text. `tied`: every answer was a tie. `flipped`: the
-    answer changed with the order; None if the judge was not asked in both orders.
-    """
-
-    preference: float
-    tied: bool
-    flipped: bool | None
-
-
-def verdict(forward: Score | None, backward: Score | None) -> Verdict:
-    """Combine the answers about one pair of texts; one may be missing.
-
-    `forward` is the answer with the first text shown first, `backward` with the second. The
-    preference is the mean of `forward`'s value and 1 − `backward`'s.
-    """
-    answers = [row for row in (forward, backward) if row is not None]
-    tied = all(_snapped(row.value) == TIE for row in answers)
-    if forward is None or backward is None:
-        return Verdict(_preference_of_one_order(forward, backward), tied, None)
-    for_first = _snapped(forward.value)
-    for_second = _snapped(backward.value)
-    preference = _snapped(TIE + (for_first - for_second) / 2)
-    # About identical texts no judge was asked, so that no answer could change with the order.
-    if any(row.provenance.method == IDENTICAL for row in answers):
-        return Verdict(preference, tied, None)
-    same_side = _side(for_first) == -_side(for_second)
-    return Verdict(preference, tied, not same_side)
-
-
-def _preference_of_one_order(forward: Score | None, backward: Score | None) -> float:
-    """Return the preference for the first text if only one order has an answer."""
-    if forward is not None:
-        return _snapped(forward.value)
-    return 1 - (0.0 if backward is None else _snapped(backward.value))
-
-
-def _side(value: float) -> int:
-    """Return 1 if the text shown first is preferred, −1 if the other is, 0 for a tie."""
-    return (value > TIE) - (value < TIE)
-
-
-def _snapped(value: float) -> float:
-    """Return the value, or a tie if it differs from one by rounding only."""
-    return TIE if abs(value - TIE) < _NEAR else value
+from judge.stats.strengths import Strengths, fit_strengths
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,108 +101,9 @@ class Ranking:
     groups: tuple[tuple[str, ...], ...] = ()
 
 
-Orders = Literal[1, 2]
-"""In how many orders each pair of texts is asked."""
-
 _METHOD = (
     "95% over items, with Student's t: Wilson's score for win rates, sandwich errors for strengths"
 )
-_TOLERANCE = 1e-9  # evalica's, of its scores
-_LIMIT = 20_000  # iterations
-# Tolerance of the likelihood equations, per comparison. If strengths differ a lot, evalica's own
-# tolerance is below the rounding of its scores, and it iterates to the limit without gain.
-_RESIDUAL = 1e-8
-
-
-@dataclass(frozen=True, slots=True)
-class _Sides:
-    """The compared pairs of texts, each from both sides, as arrays of equal length.
-
-    `systems` are those that were compared. `item`, `system` and `opponent` are indices, `p` is the
-    preference for `system`, `tied` whether every order said 0.5. `longer` is by how many characters
-    the system's text is longer than the opponent's, 0 if unknown. `flipped` (0 or 1) and `first`, the
-    mean value of the text shown first, are NaN if the judge was not asked in both orders.
-    """
-
-    systems: tuple[str, ...]
-    item: Ints
-    system: Ints
-    opponent: Ints
-    p: Floats
-    tied: Bools
-    flipped: Floats
-    first: Floats
-    longer: Floats
-    incomplete: int
-
-    @classmethod
-    def from_rows(cls, systems: tuple[str, ...], rows: Sequence[_Side], incomplete: int) -> _Sides:
-        """Return the rows as arrays."""
-        item = np.array([row.item for row in rows], dtype=np.intp)
-        system = np.array([row.system for row in rows], dtype=np.intp)
-        opponent = np.array([row.opponent for row in rows], dtype=np.intp)
-        preferences = np.array([row.p for row in rows], dtype=np.float64)
-        tied = np.array([row.tied for row in rows], dtype=np.bool_)
-        flipped = np.array([row.flipped for row in rows], dtype=np.float64)
-        first = np.array([row.first for row in rows], dtype=np.float64)
-        longer = np.array([row.longer for row in rows], dtype=np.float64)
-        return cls(
-            systems,
-            item=item,
-            system=system,
-            opponent=opponent,
-            p=preferences,
-            tied=tied,
-            flipped=flipped,
-            first=first,
-            longer=longer,
-            incomplete=incomplete,
-        )
-
-    def between(self, values: Floats) -> Floats:
-        """Return the sum of one value per side, systems × opponents."""
-        size = len(self.systems)
-        cell = self.system * size + self.opponent
-        totals = np.bincount(cell, values, size * size)
-        sums: Floats = totals.astype(np.float64)
-        return sums.reshape(size, size)
-
-    def by_item(self, chosen: Bools) -> Floats:
-        """Return the mean preference of these sides by item, NaN without any."""
-        items = self.item[chosen]
-        n_items = int(self.item.max(initial=-1)) + 1
-        sums = np.bincount(items, self.p[chosen], n_items)
-        return share(sums, np.bincount(items, minlength=n_items))
-
-    def against(self, name: str) -> Bools:
-        """Return which sides have this system as the opponent; none if it was not compared."""
-        if name not in self.systems:
-            return np.zeros(len(self.opponent), dtype=bool)
-        mask: Bools = self.opponent == self.systems.index(name)
-        return mask
-
-
-class _Side(NamedTuple):
-    """A compared pair of texts from one side, with the fields of `_Sides`."""
-
-    item: int
-    system: int
-    opponent: int
-    p: float
-    tied: bool
-    flipped: float
-    first: float
-    longer: float
-
-    def mirrored(self) -> _Side:
-        """Return the pair from the opponent's side."""
-        complement = 1 - self.p
-        return self._replace(
-            system=self.opponent,
-            opponent=self.system,
-            p=complement,
-            longer=-self.longer,
-        )
 
 
 def rankings(
@@ -309,7 +148,7 @@ def rankings(
     ranked: list[Ranking] = []
     for column in dict.fromkeys(columns):
         rows = rows_by_column[column]
-        sides = _collect_sides(rows, systems, orders, source_items, lengths)
+        sides = collect_sides(rows, systems, orders, source_items, lengths)
         failed = sum(isinstance(row, Failure) for row in rows)
         ranking = _ranking(column, sides, tuple(systems), failed=failed, against=against, seed=seed)
         ranked.append(ranking)
@@ -318,7 +157,7 @@ def rankings(
 
 def _ranking(
     column: str,
-    sides: _Sides,
+    sides: Sides,
     systems: tuple[str, ...],
     *,
     failed: int,
@@ -330,7 +169,7 @@ def _ranking(
     preferred = sides.between(sides.p)
     groups = _groups_that_met(number, sides.systems)
     n_groups = len(set(groups.values()))
-    strengths = _fit_strengths(sides, number, preferred, groups=n_groups)
+    strengths = fit_strengths(sides, number, preferred, groups=n_groups)
     standings = _standings(sides, column, strengths, against=against, seed=seed)
     pairs_of_systems = number[np.triu_indices(len(number), 1)]
     met_equally_often = len(np.unique(pairs_of_systems)) <= 1
@@ -341,26 +180,22 @@ def _ranking(
         return groups[standing.system], -score
 
     standings.sort(key=best_first)
-    # The ranking shows its systems in the order of the data, which may have more of them.
-    positions = [systems.index(system) for system in sides.systems]
-    in_data = np.ix_(positions, positions)
-    number_in_data = np.zeros((len(systems), len(systems)))
-    number_in_data[in_data] = number
-    preferred_in_data = np.zeros((len(systems), len(systems)))
-    preferred_in_data[in_data] = preferred
+    number_in_data = _in_order_of_data(number, sides.systems, systems)
+    preferred_in_data = _in_order_of_data(preferred, sides.systems, systems)
+    numbers = [tuple(int(count) for count in row) for row in number_in_data.tolist()]
     mean_of_first = _mean(sides.first)
+    bias = None if mean_of_first is None else mean_of_first - TIE
     has_interval = any(standing.low is not None for standing in standings)
     without_interval = f"fewer than {MIN_INTERVAL_ITEMS} items: too few for an interval"
-    bias = None if mean_of_first is None else mean_of_first - TIE
-    n = tuple(tuple(int(count) for count in row) for row in number_in_data.tolist())
-    win_rate = _quotients(preferred_in_data, number_in_data)
+    # Each pair of texts has two sides.
+    n_pairs = len(sides.p) // 2
     return Ranking(
         column,
         systems,
         tuple(standings),
-        win_rate=win_rate,
-        n=n,
-        pairs=len(sides.p) // 2,
+        win_rate=_quotients(preferred_in_data, number_in_data),
+        n=tuple(numbers),
+        pairs=n_pairs,
         incomplete=sides.incomplete,
         failed=failed,
         flip_rate=_mean(sides.flipped),
@@ -373,10 +208,22 @@ def _ranking(
     )
 
 
+def _in_order_of_data(
+    cells: Floats,
+    compared: Sequence[str],
+    systems: Sequence[str],
+) -> Floats:
+    """Return the cells of the compared systems among all systems, which the data may have more of."""
+    positions = [systems.index(system) for system in compared]
+    in_data = np.zeros((len(systems), len(systems)))
+    in_data[np.ix_(positions, positions)] = cells
+    return in_data
+
+
 def _standings(
-    sides: _Sides,
+    sides: Sides,
     column: str,
-    strengths: _Strengths,
+    strengths: Strengths,
     *,
     against: str,
     seed: int,
@@ -387,7 +234,8 @@ def _standings(
     systems_met = [sides.systems[index] for index in sides.system[met]]
     items_met = sides.item[met].tolist()
     preferences = sides.p[met].tolist()
-    equal_length = win_rates(items_met, systems_met, preferences, sides.longer[met].tolist(), seed)
+    longer_by = sides.longer[met].tolist()
+    equal_length = win_rates(items_met, systems_met, preferences, longer_by, seed)
     standings: list[Standing] = []
     for index, system in enumerate(sides.systems):
         standing = _standing(sides, index, column, strengths)
@@ -396,7 +244,7 @@ def _standings(
     return standings
 
 
-def _p_values_against(sides: _Sides, against: str) -> dict[str, float | None]:
+def _p_values_against(sides: Sides, against: str) -> dict[str, float | None]:
     """Return the corrected p of each other system's win rate against this one, over items."""
     if against not in sides.systems:
         return {}
@@ -445,7 +293,7 @@ def _groups_that_met(number: Floats, systems: Sequence[str]) -> dict[str, int]:
     return dict(zip(systems, labels.tolist(), strict=True))
 
 
-def _preferences(sides: _Sides, met: Sequence[tuple[str, str]]) -> Floats:
+def _preferences(sides: Sides, met: Sequence[tuple[str, str]]) -> Floats:
     """Return the mean preference for the first of two systems, pairs of systems × items.
 
     NaN if they did not meet.
@@ -457,92 +305,6 @@ def _preferences(sides: _Sides, met: Sequence[tuple[str, str]]) -> Floats:
     return np.array(rows).reshape(len(met), -1)
 
 
-Answers = list[Score | None]
-"""About one pair of texts: with its first text shown first, and with its second."""
-
-
-def complete_pairs(
-    rows: Iterable[Score | Failure],
-    systems: Sequence[str],
-    orders: Orders,
-) -> tuple[dict[tuple[str, str, str], Answers], int]:
-    """Return the answers about each pair, and the number of incomplete pairs.
-
-    A pair is an item and two systems in the order of `systems`. A pair is complete with answers in
-    `orders` orders. They are sorted by name: the order of the rows does not matter.
-    """
-    position = {system: index for index, system in enumerate(systems)}
-    answers_by_pair: dict[tuple[str, str, str], Answers] = {}
-    for row in rows:
-        swapped = position[row.system] > position[row.opponent]
-        earlier = row.opponent if swapped else row.system
-        later = row.system if swapped else row.opponent
-        answers = answers_by_pair.setdefault((row.item, earlier, later), [None, None])
-        if isinstance(row, Score):
-            answers[1 if swapped else 0] = row
-    complete: dict[tuple[str, str, str], Answers] = {}
-    for pair in sorted(answers_by_pair):
-        answers = answers_by_pair[pair]
-        if 2 - answers.count(None) >= orders:
-            complete[pair] = answers
-    return complete, len(answers_by_pair) - len(complete)
-
-
-def _collect_sides(
-    rows: Iterable[Score | Failure],
-    systems: Sequence[str],
-    orders: Orders,
-    source_items: Mapping[str, str],
-    lengths: Mapping[tuple[str, str], int],
-) -> _Sides:
-    """Collect the rows of one column, combining the two orders.
-
-    Several generations belong to one item.
-    """
-    complete, incomplete = complete_pairs(rows, systems, orders)
-    compared = {system for _, *ends in complete for system in ends}
-    names = tuple(system for system in systems if system in compared)
-    system_index = {system: index for index, system in enumerate(names)}
-    item_index = _index_of_items([item for item, _, _ in complete], source_items)
-    sides: list[_Side] = []
-    for (item, first_name, second_name), (forward, backward) in complete.items():
-        outcome = verdict(forward, backward)
-        flipped = np.nan
-        mean_of_first = np.nan
-        if (
-            forward is not None
-            and backward is not None
-            and orders == 2
-            and outcome.flipped is not None
-        ):
-            flipped = float(outcome.flipped)
-            mean_of_first = (forward.value + backward.value) / 2
-        first_length = lengths.get((item, first_name), 0)
-        second_length = lengths.get((item, second_name), 0)
-        source_item = source_items.get(item, item)
-        side = _Side(
-            item=item_index[source_item],
-            system=system_index[first_name],
-            opponent=system_index[second_name],
-            p=outcome.preference,
-            tied=outcome.tied,
-            flipped=flipped,
-            first=mean_of_first,
-            longer=first_length - second_length,
-        )
-        sides += [side, side.mirrored()]
-    return _Sides.from_rows(names, sides, incomplete)
-
-
-def _index_of_items(compared: Sequence[str], source_items: Mapping[str, str]) -> dict[str, int]:
-    """Number the items of the data: in the order of `source_items`, then as they were compared."""
-    known = set(compared)
-    in_data = [source for item, source in source_items.items() if item in known]
-    others = [source_items.get(item, item) for item in compared]
-    in_order = dict.fromkeys(in_data + others)
-    return {source: index for index, source in enumerate(in_order)}
-
-
 def mean_over_items(values: Floats, items: np.ndarray[Any, Any]) -> Estimate:
     """Return the mean of one value (0–1) per pair, with an interval over items, which `n` counts.
 
@@ -552,22 +314,24 @@ def mean_over_items(values: Floats, items: np.ndarray[Any, Any]) -> Estimate:
     known, item_of_pair = np.unique(items, return_inverse=True)
     n = len(known)
     deviations = np.bincount(item_of_pair, values - mean)
+    # The variance of a ratio of sums: items with more pairs count for more.
     squares = float((deviations**2).sum())
     mean_square = squares / len(values) ** 2
     variance = mean_square * n**2 / max(1, n - 1)
-    if variance <= _NEAR**2:
+    # Rounding errors are no variance; `mean_interval` treats equal items differently.
+    if variance <= NEAR_TIE**2:
         variance = 0.0
     ends = mean_interval(mean, variance, n, 0.0, 1.0)
     return Estimate("share", mean, ends.low, ends.high, n, ends.method)
 
 
-def _standing(sides: _Sides, index: int, column: str, strengths: _Strengths) -> Standing:
+def _standing(sides: Sides, index: int, column: str, strengths: Strengths) -> Standing:
     """Return the results of the system with this index."""
     of_system = sides.system == index
     preferred = sides.p[of_system]
     by_item = sides.by_item(of_system)
     rate = mean_over_items(preferred, sides.item[of_system])
-    items_agree = np.nanmax(by_item) - np.nanmin(by_item) < _NEAR
+    items_agree = np.nanmax(by_item) - np.nanmin(by_item) < NEAR_TIE
     n_agreeing = len(preferred) if items_agree else None
     strength = strengths.with_interval(index, rate.n, n_agreeing)
     ties = int(sides.tied[of_system].sum())
@@ -592,123 +356,6 @@ def _standing(sides: _Sides, index: int, column: str, strengths: _Strengths) -> 
         flip_rate=flip_rate,
         items=rate.n,
     )
-
-
-class _Strength(NamedTuple):
-    """A system's strength and both ends of its interval, None if unknown."""
-
-    value: float | None
-    low: float | None
-    high: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class _Strengths:
-    """Bradley-Terry log-odds by system, mean zero, and their variances; empty if `note` says why.
-
-    `over_items` is the variance over items, `by_model` that of the model for independent pairs.
-    `pull` is how far the added ties move a strength (towards 0).
-    """
-
-    note: str = ""
-    values: Floats | None = None
-    over_items: Floats = field(default_factory=lambda: np.empty(0))
-    by_model: Floats = field(default_factory=lambda: np.empty(0))
-    pull: Floats = field(default_factory=lambda: np.empty(0))
-
-    def with_interval(self, index: int, items: int, n_agreeing: int | None) -> _Strength:
-        """Return a strength with its interval by Student's t; the ends are None below five items.
-
-        `n_agreeing` is the number of pairs if all items agree. Then the scores do not vary over
-        items, and the model's variance takes the place of the sandwich's.
-        """
-        if self.values is None:
-            return _Strength(None, None, None)
-        strength = float(self.values[index])
-        if items < MIN_INTERVAL_ITEMS:
-            return _Strength(strength, None, None)
-        if n_agreeing:  # each item counts as one win or loss
-            variance = float(self.by_model[index]) * n_agreeing / items
-        else:
-            variance = float(self.over_items[index]) * items / (items - 1)
-        quantile = t_quantile((1 - CONFIDENCE) / 2, items - 1)
-        half = quantile * sqrt(variance)
-        pull = float(self.pull[index])
-        # The added ties pull strengths towards 0, so the end away from 0 is further out.
-        low = strength - half - max(0.0, pull)
-        high = strength + half - min(0.0, pull)
-        return _Strength(strength, low, high)
-
-
-def _fit_strengths(sides: _Sides, number: Floats, preferred: Floats, *, groups: int) -> _Strengths:
-    """Fit strengths and White's sandwich (1982).
-
-    The sandwich adds up the scores of an item's pairs (Liang and Zeger 1986). `number` of pairs and
-    sum of preferences are systems × opponents; `groups` counts those that never met.
-    """
-    size = len(sides.systems)
-    if not size:
-        return _Strengths("No pair was compared.")
-    if groups > 1:
-        return _Strengths(f"The systems fall into {groups} groups that never met: no strengths.")
-
-    # Add one tie to every pair of systems.
-    met = number > 0
-    with_tie = number + met
-    wins = preferred + met / 2
-    odds = _bradley_terry(wins, met)
-    # Accept strengths only if they solve the likelihood equations.
-    with np.errstate(all="ignore"):
-        sums_of_odds = odds[:, None] + odds
-        expected = odds[:, None] / sums_of_odds
-        residuals = (wins - with_tie * expected).sum(axis=1)
-        solved = np.abs(residuals) <= _RESIDUAL * with_tie.sum(axis=1)
-        strengths = np.log(odds)
-    if not (solved.all() and np.isfinite(strengths).all()):
-        return _Strengths("The Bradley-Terry fit did not converge: no strengths.")
-
-    variance = expected * (1 - expected)
-    inverse = _inverse_information(with_tie * variance)
-    inverse_without_ties = _inverse_information(number * variance)
-    n_items = int(sides.item.max()) + 1
-    scores_by_item = np.zeros((n_items, size))
-    surprise = sides.p - expected[sides.system, sides.opponent]
-    np.add.at(scores_by_item, (sides.item, sides.system), surprise)
-    scores_of_ties = (met * (0.5 - expected)).sum(axis=1)
-    influences = scores_by_item @ inverse
-    over_items = (influences**2).sum(axis=0)
-    pull = inverse_without_ties @ scores_of_ties
-    return _Strengths(
-        "",
-        strengths - strengths.mean(),
-        over_items=over_items,
-        by_model=np.diag(inverse).copy(),
-        pull=pull,
-    )
-
-
-def _bradley_terry(wins: Floats, met: Bools) -> Floats:
-    """Return the systems' odds from their wins over each other (systems × opponents)."""
-    import evalica
-
-    systems, opponents = np.nonzero(met)
-    winners = [evalica.Winner.X] * len(systems)
-    weights = wins[met].tolist()
-    result = evalica.bradley_terry(
-        systems.tolist(),
-        opponents.tolist(),
-        winners,
-        weights=weights,
-        tolerance=_TOLERANCE,
-        limit=_LIMIT,
-    )
-    return np.asarray(result.scores.sort_index(), dtype=np.float64)
-
-
-def _inverse_information(weights: Floats) -> Floats:
-    """Return the inverse of the Fisher information, a Laplacian: its rows sum to 0."""
-    information = np.diag(weights.sum(axis=1)) - weights
-    return np.asarray(np.linalg.pinv(information), dtype=np.float64)
 
 
 def _mean(values: Floats) -> float | None:

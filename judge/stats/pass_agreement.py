@@ -95,13 +95,7 @@ def people_passes(samples: Sequence[Sample], name: str, column: Column) -> Peopl
         return PeoplesVerdicts({}, reason="its column has no scale")
     votes = {vote for sample in rated for vote in votes_on(sample, name)}
     if are_verdicts(votes, column.low, column.high):
-        # As on the scale itself, 1 is the upper end, which may be the worse one.
-        is_reversed = column.better == "lower"
-        verdicts: dict[Text, float] = {}
-        for sample in rated:
-            mean = sample.human[name]
-            is_pass = mean <= _HALF if is_reversed else mean >= _HALF
-            verdicts[sample.key] = float(is_pass)
+        verdicts = _majority_verdicts(rated, name, column)
         return PeoplesVerdicts(verdicts, are_verdicts=True)
     passes: dict[Text, float] = {}
     for sample in on_scale(rated, name, column.low, column.high):
@@ -116,6 +110,18 @@ def people_passes(samples: Sequence[Sample], name: str, column: Column) -> Peopl
         scale = f"the judge on a scale of {column.low:g} to {column.high:g}"
         return PeoplesVerdicts({}, reason=f"{people}, {scale}")
     return PeoplesVerdicts(passes)
+
+
+def _majority_verdicts(rated: Sequence[Sample], name: str, column: Column) -> dict[Text, float]:
+    """Return 1 for each text that at least half of the verdicts let pass, else 0."""
+    # As on the scale itself, 1 is the upper end, which may be the worse one.
+    is_reversed = column.better == "lower"
+    verdicts: dict[Text, float] = {}
+    for sample in rated:
+        mean = sample.human[name]
+        is_pass = mean <= _HALF if is_reversed else mean >= _HALF
+        verdicts[sample.key] = float(is_pass)
+    return verdicts
 
 
 def pass_agreement(
@@ -146,17 +152,13 @@ def pass_agreement(
     both_pass = judge_passes & people_pass
     people_fail = both_known & ~people_pass
     both_fail = people_fail & ~judge_passes
+    accuracy = share_over_items("accuracy", same, both_known)
     true_positive_rate = share_over_items("true_positive_rate", both_pass, people_pass)
     true_negative_rate = share_over_items("true_negative_rate", both_fail, people_fail)
-    shares: dict[PassMeasure, Estimate | None] = {
-        "accuracy": share_over_items("accuracy", same, both_known),
-        "true_positive_rate": true_positive_rate,
-        "true_negative_rate": true_negative_rate,
-    }
     lacking: dict[PassMeasure, str] = {}
-    if shares["true_positive_rate"] is None:
+    if true_positive_rate is None:
         lacking["true_positive_rate"] = "people pass no text"
-    if shares["true_negative_rate"] is None:
+    if true_negative_rate is None:
         lacking["true_negative_rate"] = "people pass every text"
     kappa, no_kappa = _kappa(judge_passes, people_pass, both_known, bootstrap)
     if no_kappa:
@@ -171,7 +173,7 @@ def pass_agreement(
         judge_only=n_judge_only,
         people_only=n_people_only,
         neither=int(both_fail.sum()),
-        accuracy=shares["accuracy"],
+        accuracy=accuracy,
         true_positive_rate=true_positive_rate,
         true_negative_rate=true_negative_rate,
         kappa=kappa,
@@ -214,6 +216,7 @@ def share_over_items(name: str, hits: Bools, counted: Bools) -> Estimate | None:
     squares = float((residuals**2).sum())
     variance = squares / max(1, items - 1) / mean_texts**2
     if variance > _ROUNDING:
+        # The variance of independent texts is the least: no more tries than texts.
         binomial = items * share * (1 - share) / texts
         variance = max(variance, binomial)
     ends = mean_interval(share, variance, items, 0.0, 1.0)

@@ -150,7 +150,8 @@ def _drivers(
     scope = "within items" if texts.within else "pooled"
     estimates = _estimates(texts.item, scaled, names, scope, bootstrap)
     # Irrelevant drivers of normal scores explain drivers / degrees of freedom.
-    freedom = len(texts.item) - (texts.n_items if texts.within else 1)
+    n_means = texts.n_items if texts.within else 1
+    freedom = n_texts - n_means
     chance = min(1.0, len(names) / freedom)
     return replace(
         result,
@@ -178,22 +179,24 @@ class _Texts:
 
 def _texts_with_drivers(values: Mapping[Text, float], looks: Mapping[Text, TextFeatures]) -> _Texts:
     """Select the texts that have a score and all common drivers."""
-    names = [text for text in values if text in looks]
-    rows = [(values[text], *astuple(looks[text])) for text in names]
-    # None becomes NaN.
+    texts = [text for text in values if text in looks]
+    rows = [(values[text], *astuple(looks[text])) for text in texts]
+    # None becomes NaN. Without any text the matrix still needs its columns.
     matrix = np.array(rows, dtype=np.float64).reshape(-1, 1 + len(NAMES))
     number_known = (~np.isnan(matrix)).sum(axis=0)
     common = 2 * number_known >= max(1, len(matrix))
     lacks_common = np.isnan(matrix[:, common]).any(axis=1)
     complete = ~lacks_common
-    item_names = dict.fromkeys(item for item, _ in names)
+    item_names = dict.fromkeys(item for item, _ in texts)
     index_of_item = {item: index for index, item in enumerate(item_names)}
-    item_of_text = np.array([index_of_item[item] for item, _ in names], dtype=np.intp)
+    item_of_text = np.array([index_of_item[item] for item, _ in texts], dtype=np.intp)
     item = item_of_text[complete]
     matrix = matrix[complete]
-    shares_item = np.bincount(item)[item] > 1
+    texts_of_item = np.bincount(item)
+    shares_item = texts_of_item[item] > 1
     most_share = 2 * shares_item.sum() >= max(1, len(item))
     within = bool(most_share)
+    # A text alone in its item would be 0 after centring: it says nothing within items.
     if within:
         item = item[shares_item]
         matrix = matrix[shares_item]
@@ -248,7 +251,8 @@ def _estimates(
 
     `values` are the score and the drivers of every text, each centred with mean square 1.
     """
-    size = len(names)
+    # The statistics are r with each driver, then r² of each, then R² of all.
+    n_drivers = len(names)
     n_items = int(item.max()) + 1
     statistics = _statistics(item, values, n_items)
     observed, drawn = bootstrap.observed_and_resampled(statistics, n_items)
@@ -258,25 +262,25 @@ def _estimates(
     if n_items >= _MIN_ITEMS:
         lower_ends, upper_ends = bootstrap.interval(drawn, n_items)
         # Shares are biased upwards in resamples (see `drivers`).
-        shares = observed[size:]
-        bias = np.nanmean(drawn[:, size:], axis=0) - shares
-        lower_ends[size:] = np.maximum(0.0, lower_ends[size:] - bias)
-        upper_ends[size:] = np.minimum(1.0, upper_ends[size:] - bias)
+        shares = observed[n_drivers:]
+        bias = np.nanmean(drawn[:, n_drivers:], axis=0) - shares
+        lower_ends[n_drivers:] = np.maximum(0.0, lower_ends[n_drivers:] - bias)
+        upper_ends[n_drivers:] = np.minimum(1.0, upper_ends[n_drivers:] - bias)
         low = lower_ends.tolist()
         high = upper_ends.tolist()
         interval = str(bootstrap)
 
-    def estimate(index: int, driver: str, title: str) -> Estimate:
+    def estimate(index: int, name: str, title: str) -> Estimate:
         method = f"{title}, {scope}; {interval}"
         value = float(observed[index])
-        return Estimate(driver, value, low[index], high[index], len(item), method)
+        return Estimate(name, value, low[index], high[index], len(item), method)
 
     drivers: list[Driver] = []
     for index, driver in enumerate(names):
         correlation = estimate(index, "r", f"Pearson's r with {driver}")
-        explained = estimate(size + index, "R2", f"R² of {driver}")
+        explained = estimate(n_drivers + index, "R2", f"R² of {driver}")
         drivers.append(Driver(driver, correlation, explained))
-    together = estimate(2 * size, "R2", f"R² of {', '.join(names)}")
+    together = estimate(2 * n_drivers, "R2", f"R² of {', '.join(names)}")
     return _DriverEstimates(tuple(drivers), together)
 
 
@@ -289,6 +293,7 @@ def _statistics(item: Ints, values: Floats, n_items: int) -> Statistic:
 
     def statistics(counts: Floats) -> Floats:
         sums = np.tensordot(counts, moments, 1)
+        # The 1 in v makes the first row and column the sums, and their first cell the number.
         n = sums[..., :1, :1]
         column_sums = sums[..., 1:, :1]
         row_sums = sums[..., :1, 1:]
@@ -304,6 +309,7 @@ def _statistics(item: Ints, values: Floats, n_items: int) -> Statistic:
         known = np.nan_to_num(r)
         between_drivers = np.nan_to_num(correlations[..., 1:, 1:])
         inverse = np.linalg.pinv(between_drivers, 1e-9, hermitian=True)
+        # R² is rᵀ R⁻¹ r, with r the correlations of the drivers with the score.
         share = np.einsum("...i,...ij,...j->...", known, inverse, known)
         score_deviation = deviation[..., 0]
         together = np.where(np.isnan(score_deviation), np.nan, np.clip(share, 0, 1))

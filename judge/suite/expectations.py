@@ -15,8 +15,8 @@ from judge.core.plugins import unknown_name_message
 from judge.core.records import Column, Criterion, Sample
 from judge.results.failures import failures_as_losses
 from judge.stats.bootstrap import wilson_interval
+from judge.stats.compared_pairs import verdict
 from judge.stats.paired_differences import ALL_EQUAL
-from judge.stats.pairwise import verdict
 from judge.stats.power import MIN_ITEMS
 from judge.suite.agreement import Agreement
 from judge.suite.case import (

@@ -20,7 +20,7 @@ import pytest
 from judge.core.errors import ParseError
 from judge.core.records import Choice, Criterion, Provenance, Response, Scale, Score, Token
 from judge.scoring import strategies
-from judge.stats.pairwise import verdict
+from judge.stats.compared_pairs import verdict
 
 LINES = Path(__file__).with_name("vectors.jsonl").read_text("utf-8").rstrip("\n").split("\n")
 VECTORS: list[dict[str, Any]] = [json.loads(line) for line in LINES]

@@ -15,7 +15,7 @@ from scipy.stats import binomtest, norm
 from scipy.stats import t as student
 
 from judge.core.records import Failure, Provenance, Score
-from judge.stats import pairwise as pairwise_module
+from judge.stats import strengths as strengths_module
 from judge.stats.pairwise import Ranking, Standing, rankings
 
 SINGLE, IDENTICAL = Provenance("single"), Provenance("identical", n=0)
@@ -429,7 +429,7 @@ def test_each_criterion_has_its_own_ranking() -> None:
 
 def test_a_fit_that_did_not_converge_gives_no_number(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = _random("abcd", 5, seed=1)
-    monkeypatch.setattr(pairwise_module, "_LIMIT", 1)
+    monkeypatch.setattr(strengths_module, "_LIMIT", 1)
     ranking = _only(rows, "abcd")
     assert ranking.note == "The Bradley-Terry fit did not converge: no strengths."
     assert {s.strength for s in ranking.standings} == {None}

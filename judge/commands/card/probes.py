@@ -31,8 +31,8 @@ from judge.core.records import Column, Estimate, Score
 from judge.metrics.text_features import measured
 from judge.stats.agreement import repeats
 from judge.stats.bootstrap import Bootstrap, Floats, wilson_interval
+from judge.stats.compared_pairs import TIE, verdict
 from judge.stats.paired_differences import sign_flip
-from judge.stats.pairwise import TIE, verdict
 from judge.table import Table
 
 FIRST, FLIPS = "text shown first wins", "verdict flips with the order"

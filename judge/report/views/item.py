@@ -41,7 +41,7 @@ from judge.report.views.item_scores import (
 from judge.report.views.provenance import build_provenance, message_blocks
 from judge.results.item import ResultItem
 from judge.results.prompts import TextPrompt
-from judge.stats.pairwise import TIE
+from judge.stats.compared_pairs import TIE
 
 _MAX_SOURCE = 1_200  # characters of a source
 _MAX_MESSAGE = 20_000  # characters of a prompt's message; JSON has the whole message

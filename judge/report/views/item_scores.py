@@ -18,7 +18,7 @@ from judge.core.signature import Signature
 from judge.report.document import Table, text_table
 from judge.report.format import score_text
 from judge.scoring.parse import split_replies
-from judge.stats.pairwise import TIE, verdict
+from judge.stats.compared_pairs import TIE, verdict
 
 _BRIEF = 24  # characters of a reply that fits beside others
 PREFERENCE = Column("preference", "criterion", Signature("preference"), 0.0, 1.0)

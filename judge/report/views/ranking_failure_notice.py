@@ -7,7 +7,8 @@ from judge.report.format import column_title
 from judge.report.views.system_names import listed
 from judge.results.failures import failures_as_losses
 from judge.results.result import Result
-from judge.stats.pairwise import TIE, Ranking, rankings
+from judge.stats.compared_pairs import TIE
+from judge.stats.pairwise import Ranking, rankings
 
 _ROUNDING = 1e-6  # an end of an interval that is closer to 50% does not exclude it
 

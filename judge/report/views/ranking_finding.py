@@ -15,7 +15,8 @@ from judge.report.format import column_title
 from judge.report.views.comparison_finding import split_against
 from judge.report.views.system_names import MAX_NAMED, listed, short_name
 from judge.results.result import Result
-from judge.stats.pairwise import TIE, Ranking, Standing
+from judge.stats.compared_pairs import TIE
+from judge.stats.pairwise import Ranking, Standing
 from judge.stats.power import ALPHA, min_items
 
 _NEAR = 1e-6  # two strengths or shares that are closer are equal
