@@ -107,9 +107,9 @@ class Agreement(Case):
             raise ConfigError(
                 f"human: no human rating {criterion.name!r} is left ({excluded}); rate other texts"
             )
-        available = (
-            f"rated: {', '.join(rating_names)}" if rating_names else "the data has no ratings"
-        )
+        available = "the data has no ratings"
+        if rating_names:
+            available = f"rated: {', '.join(rating_names)}"
         raise ConfigError(
             f"human: no text has a human rating {criterion.name!r} ({available}); name its column "
             f"with map: {{rating.{criterion.name}: COLUMN}}"
@@ -119,70 +119,71 @@ class Agreement(Case):
         return f"{self.about()} agrees with human ratings"
 
     def expected(self, context: CaseContext) -> str:
-        return ", ".join(
-            f"{name} ≥ {short(minimum)}" for name, minimum in self.human.minima.items()
-        )
+        minima = [f"{name} ≥ {short(minimum)}" for name, minimum in self.human.minima.items()]
+        return ", ".join(minima)
 
     def decide(self, context: CaseContext) -> Decision:
         case_scores = context.scored()
         criterion = self.stem()
         case_texts = frozenset(context.texts)
-        samples = [
-            sample for sample in case_scores.result.table.samples if sample.key in case_texts
-        ]
+        all_samples = case_scores.result.table.samples
+        samples = [sample for sample in all_samples if sample.key in case_texts]
         rated_samples = [sample for sample in samples if criterion in sample.human]
         if not rated_samples:
             raise Undecidable(f"none of the texts has a human rating for {display_name(criterion)}")
         without_score = [
-            (*sample.key, "") for sample in rated_samples if case_scores.score(*sample.key) is None
+            sample for sample in rated_samples if case_scores.score(*sample.key) is None
         ]
-        lacking, detail = case_scores.describe_missing(without_score)
+        rows_without_score = [(sample.item, sample.system, "") for sample in without_score]
+        lacking, detail = case_scores.describe_missing(rows_without_score)
         excluded = ledger.excluded(samples, criterion)
         level = self.human.level or usual_level(rated_samples)
         correlation = _correlate(rated_samples, criterion, case_scores, context)
         # Too few items or systems, or ratings that are all equal.
         if level in correlation.lacking:
             raise Undecidable(joined(correlation.lacking[level], excluded), detail)
-        items = len({sample.item for sample in rated_samples})
+        n_items = len({sample.item for sample in rated_samples})
         estimates: list[Estimate] = []
         decisions: list[Decision] = []
-        for name, minimum in self.human.minima.items():
-            estimate = correlation.estimates.get((level, name))
+        measured: list[str] = []
+        for coefficient, minimum in self.human.minima.items():
+            estimate = correlation.estimates.get((level, coefficient))
             if estimate is None:
                 raise Undecidable("a coefficient is undefined on these texts", detail)
             estimates.append(estimate)
-            decisions.append(_decide_coefficient(estimate, minimum, level, items))
-        first = estimates[0]
-        plural = "s" if first.n != 1 else ""
-        over = f"{_OVER[level]}, of {first.n:,} {UNITS[level]}{plural}"
+            decisions.append(_decide_coefficient(estimate, minimum, level, n_items))
+            measured.append(f"{coefficient} {format_estimate(estimate, DECIMALS)}")
         reasons = dict.fromkeys(decision.reason for decision in decisions)
-        measured = [
-            f"{name} {format_estimate(estimate, DECIMALS)}"
-            for name, estimate in zip(self.human.minima, estimates, strict=True)
-        ]
+        # All coefficients are over the same units.
+        over = _describe_units(level, estimates[0].n)
         return Decision(
             worst(decisions).status,
             joined(*reasons, over, lacking, excluded),
             ", ".join(measured),
-            estimate=first,
+            estimate=estimates[0],
             detail=detail,
         )
+
+
+def _describe_units(level: Level, n_units: int) -> str:
+    """Write `within items, of 12 items`."""
+    unit = UNITS[level] if n_units == 1 else f"{UNITS[level]}s"
+    return f"{_OVER[level]}, of {n_units:,} {unit}"
 
 
 def _correlate(
     rated_samples: Sequence[Sample], criterion: str, case_scores: CaseScores, context: CaseContext
 ) -> Correlation:
     """Correlate the scores of rated texts with their ratings, at all levels."""
-    ratings = matrix(
-        rated_samples, {sample.key: sample.human[criterion] for sample in rated_samples}
-    )
+    rating_by_text = {sample.key: sample.human[criterion] for sample in rated_samples}
+    ratings = matrix(rated_samples, rating_by_text)
     scores = matrix(rated_samples, case_scores.values(rated_samples))
     bootstrap = Bootstrap(context.n_resamples // _FEWER_RESAMPLES, context.seed)
     return CorrelationWithRatings(ratings, bootstrap).correlate(scores)
 
 
-def _decide_coefficient(estimate: Estimate, minimum: float, level: Level, items: int) -> Decision:
-    """Decide whether a coefficient reaches its minimum; `items` is the number of items."""
+def _decide_coefficient(estimate: Estimate, minimum: float, level: Level, n_items: int) -> Decision:
+    """Decide whether a coefficient reaches its minimum."""
     if estimate.n < MIN_ITEMS:
         return Decision("undecided", f"too few {UNITS[level]}s: at least {MIN_ITEMS} needed")
     if estimate.low is None or estimate.high is None:
@@ -193,11 +194,11 @@ def _decide_coefficient(estimate: Estimate, minimum: float, level: Level, items:
         return Decision("passed")
     if estimate.high < minimum - NEAR:
         return Decision("failed", f"{estimate.name} below {short(minimum)}")
-    n = estimate.n
+    n_units = estimate.n
     unit = UNITS[level]
     if level == "systems":
         # The interval between systems' means is resampled over items, so more items narrow it.
-        n = items
+        n_units = n_items
         unit = "item"
     # The items that would show a coefficient like this one to differ from its minimum.
     margin = replace(
@@ -205,10 +206,10 @@ def _decide_coefficient(estimate: Estimate, minimum: float, level: Level, items:
         value=estimate.value - minimum,
         low=estimate.low - minimum,
         high=estimate.high - minimum,
-        n=n,
+        n=n_units,
     )
     limit = f"{estimate.name} {short(minimum)}"
-    needed = needs(items_needed(margin), n, unit)
+    needed = needs(items_needed(margin), n_units, unit)
     return Decision("undecided", f"no significant difference from {limit}{needed}")
 
 
@@ -242,11 +243,13 @@ def agreement_change(
     except Undecidable:
         return None
     level = usual_level(rated_samples)
+    old_values = before.values(rated_samples)
+    new_values = after.values(rated_samples)
     shifts, _ = change_in_agreement(
         rated_samples,
         criterion,
-        before.values(rated_samples),
-        after.values(rated_samples),
+        old_values,
+        new_values,
         levels=(level,),
         seed=seed,
         confidence=1 - ALPHA / criteria,
@@ -268,8 +271,9 @@ def decide_agreement(agreement: AgreementChange, p_value: float | None, moved: s
     status: Status = "passed"
     if _is_significant(estimate, p_value):
         status = "failed" if estimate.value < 0 else "passed"
+        direction = "better" if estimate.value > 0 else "worse"
         tested = f" ({format_p(p_value)})" if p_value is not None else ""
-        reason = f"agrees {'better' if estimate.value > 0 else 'worse'} with people{tested}"
+        reason = f"agrees {direction} with people{tested}"
     elif estimate.n < MIN_ITEMS or (p_value is None and not _has_interval(estimate)):
         status = "undecided"
         reason = f"too few {unit}s: at least {MIN_ITEMS} needed"
@@ -277,13 +281,15 @@ def decide_agreement(agreement: AgreementChange, p_value: float | None, moved: s
         needed = needs(items_needed(estimate), estimate.n, unit)
         reason = f"no significant change in agreement{needed}"
     interval = format_interval(estimate.low, estimate.high, DECIMALS)
-    change = f"{signed(estimate.value, DECIMALS)} {interval}"
+    change = f"{signed(estimate.value, DECIMALS)} {interval}".rstrip()
+    before = number(agreement.before, DECIMALS)
+    after = number(agreement.after, DECIMALS)
     return Decision(
         status,
         f"{reason}; scores {moved}",
-        f"spearman {number(agreement.after, DECIMALS)}, {change}".rstrip(),
+        f"spearman {after}, {change}",
         estimate=estimate,
-        before=f"spearman {number(agreement.before, DECIMALS)}",
+        before=f"spearman {before}",
     )
 
 

@@ -25,6 +25,7 @@ from judge.suite.evidence import (
     label_values,
     likeliest,
     mean_of,
+    scaled,
     shares,
 )
 
@@ -78,15 +79,14 @@ class CaseScores:
         source_items = {sample.item: sample.cluster for sample in table.samples if sample.cluster}
         case_scores = cls(result, column, judges, source_items)
         # All rows are read once here: looking up each text in the table would be quadratic.
-        names = {column.name, *(judge.name for judge in judges)}
+        column_names = {column.name, *(judge.name for judge in judges)}
         item_names = frozenset(items)
-        scores = chain.from_iterable(table.column_scores(name) for name in names)
+        scores = chain.from_iterable(table.column_scores(name) for name in column_names)
         rows: Iterable[Row] = chain(scores, table.failures)
         for row in rows:
-            if row.item in item_names and row.column in names:
-                row_by_column = case_scores.rows.setdefault(
-                    (row.item, row.system, row.opponent), {}
-                )
+            if row.item in item_names and row.column in column_names:
+                key = (row.item, row.system, row.opponent)
+                row_by_column = case_scores.rows.setdefault(key, {})
                 row_by_column[row.column] = row
         return case_scores
 
@@ -134,10 +134,12 @@ class CaseScores:
 
     def parts(self, item: str, system: str, opponent: str = "") -> Parts:
         """Return the terms of a score, one per judge of a panel's mean; empty without a score."""
+        terms: list[tuple[float, ScoreEvidence]] = []
         scores = self.each(item, system, opponent)
-        return [
-            (1 / len(scores), evidence_of(score, label_values(column))) for score, column in scores
-        ]
+        for score, column in scores:
+            evidence = evidence_of(score, label_values(column))
+            terms.append((1 / len(scores), evidence))
+        return terms
 
     def passes(self, item: str, system: str) -> Parts:
         """Return 1 for a text that passes and 0 for any other; empty without a score.
@@ -162,10 +164,7 @@ class CaseScores:
         if not better_parts or not worse_parts:
             return []
         sign = -1 if self.column.better == "lower" else 1
-        return [
-            *((sign * factor, evidence) for factor, evidence in better_parts),
-            *((-sign * factor, evidence) for factor, evidence in worse_parts),
-        ]
+        return [*scaled(better_parts, sign), *scaled(worse_parts, -sign)]
 
     def _scored_parts(self, items: Sequence[str], system: str) -> list[Parts]:
         parts_of_items = [self.parts(item, system) for item in items]
@@ -181,14 +180,11 @@ class CaseScores:
             shown_first = self.parts(item, better, worse)
             shown_second = self.parts(item, worse, better)
             if shown_first and shown_second:
-                # If `better` is shown second, a value of v is a preference of 1 − v for it.
-                preferences.append(
-                    [
-                        *((factor / 2, evidence) for factor, evidence in shown_first),
-                        *((-factor / 2, evidence) for factor, evidence in shown_second),
-                        (0.5, ScoreEvidence(1.0, 1.0, 1.0)),
-                    ]
-                )
+                # If `better` is shown second, a value of v is a preference of 1 − v for it. The
+                # mean of both orders therefore has a constant term of one half.
+                constant = (0.5, ScoreEvidence(1.0, 1.0, 1.0))
+                both_orders = [*scaled(shown_first, 0.5), *scaled(shown_second, -0.5), constant]
+                preferences.append(both_orders)
         return mean_of(preferences)
 
     def shares(self, item: str, system: str) -> dict[str, float]:
@@ -221,11 +217,12 @@ class CaseScores:
             return "", ""
         not_judged = [row for row in rows if self.column.name not in self.rows.get(row, {})]
         if not_judged:
-            texts = [
-                f"{one_line(item, _LONGEST_NAME)} ({one_line(system, _LONGEST_NAME)})"
-                for item, system, _ in not_judged
-            ]
-            raise Undecidable(f"not judged: {first_names(texts, _NAMED_TEXTS)}")
+            text_names: list[str] = []
+            for item, system, _ in not_judged:
+                item_name = one_line(item, _LONGEST_NAME)
+                system_name = one_line(system, _LONGEST_NAME)
+                text_names.append(f"{item_name} ({system_name})")
+            raise Undecidable(f"not judged: {first_names(text_names, _NAMED_TEXTS)}")
         failure = self._first_failure(rows)
         detail = describe_failure(failure) if failure else ""
         message = f"{plural(len(rows), 'text')} without a score"
@@ -266,7 +263,7 @@ class PairedRuns:
         def change(item: str, system: str) -> Parts:
             before = self.before.parts(item, system)
             after = self.after.parts(item, system)
-            return [*after, *((-factor, evidence) for factor, evidence in before)]
+            return [*after, *scaled(before, -1)]
 
         return item_means(self.texts, change, self.after.source_items)
 
@@ -294,13 +291,15 @@ class PairedRuns:
             flips = 0
         if flips:
             return f"{flips:,} of {plural(len(self.texts), 'label')} flipped"
-        moved = 0
+        n_changed = 0
         for text in self.texts:
             before = self.before.score(*text)
             after = self.after.score(*text)
             if before and after and abs(before.value - after.value) > NEAR:
-                moved += 1
-        return f"{moved:,} of {plural(len(self.texts), 'score')} changed" if moved else ""
+                n_changed += 1
+        if not n_changed:
+            return ""
+        return f"{n_changed:,} of {plural(len(self.texts), 'score')} changed"
 
     def flips(self) -> list[Text]:
         """Return the texts whose likeliest label changed.

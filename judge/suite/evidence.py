@@ -36,9 +36,9 @@ class ScoreEvidence:
     """A score with its uncertainty.
 
     `low` and `high` bound the value for any outcome of what was not seen: probability outside the
-    labels, or draws that did not parse. Both are None for a single reply. `sd` is the standard deviation of
-    the `n` draws (divisor n − 1); None for fewer than two draws, or if the values of their labels
-    are unknown.
+    labels, or draws that did not parse. Both are None for a single reply. `sd` is the standard
+    deviation of the `n` draws (divisor n − 1); None for fewer than two draws, or if the values of
+    their labels are unknown.
     """
 
     value: float
@@ -97,17 +97,18 @@ def _evidence_of_draws(score: Score, value_by_label: Mapping[str, float]) -> Sco
     has_unknown_labels = bool(share_by_label.keys() - value_by_label.keys())
     if n_draws < 2 or has_unknown_labels:
         return ScoreEvidence(value, None, None, n=n_draws)
-    mean = fsum(share * value_by_label[label] for label, share in share_by_label.items())
-    squares = fsum(
-        share * (value_by_label[label] - mean) ** 2 for label, share in share_by_label.items()
+    values = [value_by_label[label] for label in share_by_label]
+    label_shares = list(share_by_label.values())
+    mean = fsum(
+        share * label_value for share, label_value in zip(label_shares, values, strict=True)
     )
-    return ScoreEvidence(
-        value,
-        low=value if provenance.low is None else provenance.low,
-        high=value if provenance.high is None else provenance.high,
-        sd=sqrt(squares * n_draws / (n_draws - 1)),
-        n=n_draws,
-    )
+    squares = [(label_value - mean) ** 2 for label_value in values]
+    variance = fsum(share * square for share, square in zip(label_shares, squares, strict=True))
+    low = value if provenance.low is None else provenance.low
+    high = value if provenance.high is None else provenance.high
+    # The shares have divisor n; a sample's standard deviation has n − 1.
+    deviation = sqrt(variance * n_draws / (n_draws - 1))
+    return ScoreEvidence(value, low, high, sd=deviation, n=n_draws)
 
 
 def likeliest(share_by_label: Mapping[str, float]) -> str:
@@ -123,11 +124,8 @@ def label_margin(score: Score, label: str, opponent_label: str) -> ScoreEvidence
     seen_mass = 1.0 if mass is None else min(mass, 1.0)
     # All of the unseen probability may be on the one label, or on the other.
     unseen_mass = 1 - seen_mass
-    bounded = replace(
-        score.provenance,
-        low=value * seen_mass - unseen_mass,
-        high=value * seen_mass + unseen_mass,
-    )
+    seen_value = value * seen_mass
+    bounded = replace(score.provenance, low=seen_value - unseen_mass, high=seen_value + unseen_mass)
     value_by_label = dict.fromkeys(share_by_label, 0.0)
     value_by_label[label] = 1.0
     value_by_label[opponent_label] = -1.0
@@ -147,9 +145,10 @@ def flip_probability(
     share_by_label = shares(score)
     if share_by_label.keys() - value_by_label.keys():
         return None
-    return fsum(
+    unmet_shares = [
         share for label, share in share_by_label.items() if not is_met(value_by_label[label])
-    )
+    ]
+    return fsum(unmet_shares)
 
 
 def item_means(
@@ -164,8 +163,14 @@ def item_means(
     for item, system in texts:
         parts = parts_of(item, system)
         if parts:
-            parts_by_item.setdefault(source_items.get(item, item), []).append(parts)
+            source_item = source_items.get(item, item)
+            parts_by_item.setdefault(source_item, []).append(parts)
     return [mean_of(texts_of_item) for texts_of_item in parts_by_item.values()]
+
+
+def scaled(parts: Parts, by: float) -> Parts:
+    """Return the terms with their factors multiplied."""
+    return [(by * factor, evidence) for factor, evidence in parts]
 
 
 def mean_of(texts: Sequence[Parts]) -> Parts:

@@ -6,6 +6,7 @@ A case orders its texts, the ones that lack most first; reports show the first o
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from judge.core.format import UNNAMED_SYSTEM, number, one_line, percent
@@ -26,9 +27,10 @@ class JudgedText:
     """A text behind a verdict.
 
     `score` is the score as reports write it; of a comparison, the share of wins. `reason` is the
-    judge's, `output` the text and `request` what it answers, cut after 600 characters. `before` is the score of the same item and
-    system in the earlier run, "" if there is none, and `edited` says that the text was another one
-    there. `name` names the text: `museum by hasty`; it is empty for a case's only text.
+    judge's, `output` the text and `request` what it answers, cut after 600 characters. `before` is
+    the score of the same item and system in the earlier run, "" if there is none, and `edited` says
+    that the text was another one there. `name` names the text: `museum by hasty`; it is empty for a
+    case's only text.
     """
 
     name: str
@@ -50,16 +52,15 @@ class TextSource:
 
     @classmethod
     def of(cls, case_name: str, scores: CaseScores, earlier: Result | None) -> TextSource:
+        """Look up the scores of the same items in an `earlier` run, if there is one."""
         criterion = scores.column.criterion or scores.column.name
         items = {item for item, _, _ in scores.rows}
-        before = None
+        earlier_scores = None
         if earlier is not None:
-            try:
-                before = CaseScores.for_criterion(earlier, criterion, items)
-            except Undecidable:
-                # The criterion is new.
-                before = None
-        return cls(case_name, scores, before)
+            # The earlier run may lack the criterion, because it is new.
+            with suppress(Undecidable):
+                earlier_scores = CaseScores.for_criterion(earlier, criterion, items)
+        return cls(case_name, scores, earlier_scores)
 
     def scored(self, texts: Sequence[Text]) -> tuple[JudgedText, ...]:
         """Return these texts as far as they have a score."""
@@ -71,18 +72,17 @@ class TextSource:
             sample = sample_by_text.get(text)
             if score is None or sample is None:
                 continue
-            earlier = earlier_by_text.get(text)
-            judged.append(
-                JudgedText(
-                    self._name(text),
-                    self._format(score),
-                    one_line(sample.output, _LONGEST_OUTPUT),
-                    _reason(score),
-                    request=one_line(request_text(sample), _LONGEST_OUTPUT),
-                    before=self._before(text),
-                    edited=earlier is not None and earlier.output != sample.output,
-                )
+            earlier_sample = earlier_by_text.get(text)
+            judged_text = JudgedText(
+                name=self._name(text),
+                score=self._format(score),
+                output=one_line(sample.output, _LONGEST_OUTPUT),
+                reason=_reason(score),
+                request=one_line(request_text(sample), _LONGEST_OUTPUT),
+                before=self._before(text),
+                edited=earlier_sample is not None and earlier_sample.output != sample.output,
             )
+            judged.append(judged_text)
         return tuple(judged)
 
     def compared(self, item: str, better: str, worse: str) -> tuple[JudgedText, ...]:
@@ -90,18 +90,21 @@ class TextSource:
         preference = self.scores.preference([item], better, worse)
         if not preference:
             return ()
-        share = float(item_values([preference])[0])
+        share_of_wins = float(item_values([preference])[0])
+        shares = (share_of_wins, 1 - share_of_wins)
         texts = [(item, better), (item, worse)]
         sample_by_text = _samples(self.scores, texts)
-        first = self.scores.score(item, better, worse)
-        reason = "" if first is None else _reason(first)
+        shown_first = self.scores.score(item, better, worse)
+        reason = "" if shown_first is None else _reason(shown_first)
         judged: list[JudgedText] = []
-        for text, wins in zip(texts, (share, 1 - share), strict=True):
+        for text, wins in zip(texts, shares, strict=True):
             sample = sample_by_text[text]
             output = one_line(sample.output, _LONGEST_OUTPUT)
             request = one_line(request_text(sample), _LONGEST_OUTPUT)
-            score = f"wins {percent(wins)}"
-            judged.append(JudgedText(self._name(text), score, output, reason, request))
+            judged_text = JudgedText(
+                self._name(text), f"wins {percent(wins)}", output, reason, request
+            )
+            judged.append(judged_text)
             # Both texts have the same reason, which is shown once.
             reason = ""
         return tuple(judged)
@@ -124,7 +127,9 @@ class TextSource:
 
 
 def _reason(score: Score) -> str:
-    return one_line(score.provenance.reason or score.provenance.quote or "", _LONGEST_OUTPUT)
+    """Return the judge's reason, or else the passage that it quotes."""
+    reason = score.provenance.reason or score.provenance.quote or ""
+    return one_line(reason, _LONGEST_OUTPUT)
 
 
 def _samples(scores: CaseScores | None, texts: Sequence[Text]) -> dict[Text, Sample]:

@@ -77,18 +77,17 @@ def load(path: str | Path, set_elsewhere: Collection[str] = ()) -> Suite:
     with a line `FILE:LINE: message` for each mistake.
     """
     suite_file = YamlSource(Path(path))
-    for key in suite_file.values.keys() - OPTIONS.keys() - Spec.model_fields.keys():
-        suite_file.report(unknown_key(key), key)
-    folder = suite_file.path.parent
-    written = {
-        key: value
-        for key, value in suite_file.values.items()
-        if key in OPTIONS and value is not None
-    }
+    written: dict[str, Any] = {}
+    spec_values: dict[str, Any] = {}
+    for key, value in suite_file.values.items():
+        if key in Spec.model_fields:
+            spec_values[key] = value
+        elif key not in OPTIONS:
+            suite_file.report(unknown_key(key), key)
+        elif value is not None:
+            # An option without a value (`model:`) keeps its default.
+            written[key] = value
     config = _checked_config(written, suite_file)
-    spec_values = {
-        key: value for key, value in suite_file.values.items() if key in Spec.model_fields
-    }
     spec = suite_file.checked(Spec, spec_values)
     # An invalid file has no cases to look at.
     suite_file.raise_if_any()
@@ -96,15 +95,13 @@ def load(path: str | Path, set_elsewhere: Collection[str] = ()) -> Suite:
     cases = _located_cases(spec, options, suite_file)
     scored = scored_columns(options)
     judged = dict.fromkeys(case.criterion for case in cases if case.criterion not in scored)
+    folder = suite_file.path.parent
     options["criteria"] = tuple(resolve_value("criteria", [*judged], folder))
     _check_files(options, set_elsewhere, suite_file)
     suite_file.raise_if_any()
-    name = suite_file.path.stem
-    if suite_file.path.name.endswith(SUFFIX):
-        name = suite_file.path.name.removesuffix(SUFFIX)
     return Suite(
         path=suite_file.path,
-        name=name,
+        name=_suite_name(suite_file.path),
         options=options,
         cases=cases,
         limits=spec.limits,
@@ -112,6 +109,13 @@ def load(path: str | Path, set_elsewhere: Collection[str] = ()) -> Suite:
         undecided=spec.undecided,
         lines=suite_file.lines,
     )
+
+
+def _suite_name(path: Path) -> str:
+    """Return the name of a file without `.judge.yaml`, or without any other suffix."""
+    if path.name.endswith(SUFFIX):
+        return path.name.removesuffix(SUFFIX)
+    return path.stem
 
 
 def _checked_config(written: Mapping[str, Any], suite_file: YamlSource) -> RunConfig:
@@ -163,15 +167,15 @@ def _located_cases(
     Reports mistakes to `suite_file`.
     """
     listed = options.get("criteria") or ()
-    named = [case.criterion for case in spec.cases if case.criterion]
-    known_criteria = list(dict.fromkeys([*(listed or named), *scored_columns(options)]))
+    in_cases = [case.criterion for case in spec.cases if case.criterion]
+    known_criteria = list(dict.fromkeys([*(listed or in_cases), *scored_columns(options)]))
     folder = suite_file.path.parent
-    absent = [name for name in listed if is_file(name) and not (folder / name).is_file()]
-    for name in absent:
-        suite_file.report(f"criteria: {name}: no such file{nearby(folder / name)}", "criteria")
+    absent_files = [path for path in listed if is_file(path) and not (folder / path).is_file()]
+    for path in absent_files:
+        suite_file.report(f"criteria: {path}: no such file{nearby(folder / path)}", "criteria")
     cases: list[Expectation] = []
     for number, case in enumerate(spec.cases):
-        criterion = _criterion_of(case, known_criteria, suite_file, number, sure=not absent)
+        criterion = _criterion_of(case, known_criteria, suite_file, number, sure=not absent_files)
         if not case.texts and "data" not in options:
             suite_file.report(
                 "no texts: write text: {output: ...} in the case, or data: with a file at the top",
@@ -179,21 +183,28 @@ def _located_cases(
                 number,
             )
         elif criterion:
-            locations: dict[str, str] = {}
-            for sample in case.texts:
-                line = suite_file.line("cases", number, sample.system)
-                locations[sample.system] = f"{suite_file.path}:{line}"
-            cases.append(case.located(criterion, suite_file.line("cases", number), locations))
+            cases.append(_located(case, criterion, suite_file, number))
     # If a case was refused, it may be the one about the criterion.
     if "criteria" in options and len(cases) == len(spec.cases):
-        for name in {*options["criteria"]} - {case.criterion for case in cases}:
+        without_case = set(options["criteria"]) - {case.criterion for case in cases}
+        for criterion in without_case:
             suite_file.report(
-                f"criteria: no case is about {name}; write one, or leave it out", "criteria"
+                f"criteria: no case is about {criterion}; write one, or leave it out", "criteria"
             )
     case_names = _unique_names(cases, suite_file)
     return tuple(
         case.model_copy(update={"name": name}) for case, name in zip(cases, case_names, strict=True)
     )
+
+
+def _located(case: Expectation, criterion: str, suite_file: YamlSource, number: int) -> Expectation:
+    """Return a case with its criterion, its line, and the lines of the texts inside it."""
+    locations: dict[str, str] = {}
+    for sample in case.texts:
+        # The system of such a text is its key in the case: `text`, `better` or `worse`.
+        line = suite_file.line("cases", number, sample.system)
+        locations[sample.system] = f"{suite_file.path}:{line}"
+    return case.located(criterion, suite_file.line("cases", number), locations)
 
 
 def _unique_names(cases: Sequence[Expectation], suite_file: YamlSource) -> list[str]:
@@ -227,22 +238,22 @@ def _criterion_of(
     A file may be named by its stem. An unknown criterion is a mistake only if all the known files
     exist (`sure`): else the case may mean a missing one.
     """
-    name = case.criterion
-    if not name:
+    written = case.criterion
+    if not written:
         if len(known_criteria) == 1:
             return known_criteria[0]
         more = f"; criteria are {', '.join(known_criteria)}" if known_criteria else ""
         message = f"no criterion: write criterion: and a name, a file or a sentence{more}"
         suite_file.report(message, "cases", number)
         return ""
-    if name in known_criteria:
-        return name
+    if written in known_criteria:
+        return written
     # The first of two files with one stem is meant, so it overwrites the others.
     criterion_by_stem = {name_of(candidate): candidate for candidate in reversed(known_criteria)}
-    if name in criterion_by_stem:
-        return criterion_by_stem[name]
+    if written in criterion_by_stem:
+        return criterion_by_stem[written]
     if sure:
-        unknown = unknown_name_message("criterion", name, list(criterion_by_stem))
+        unknown = unknown_name_message("criterion", written, list(criterion_by_stem))
         suite_file.report(f"{unknown}; add it to criteria:", "cases", number, "criterion")
     return ""
 
@@ -281,11 +292,14 @@ def read(suite: Suite) -> list[Sample]:
     if "data" not in options:
         return []
     selection = {key: options[key] for key in ("systems", "where") if key in options}
+    mapping = options.get("map", {})
+    # Texts that were judged elsewhere need not be in the data.
+    texts_optional = bool(options.get("judge_columns"))
     rows = samples.stream(
         options["data"],
-        mapping=options.get("map", {}),
+        mapping=mapping,
         scores=scored_columns(options),
-        texts_optional=bool(options.get("judge_columns")),
+        texts_optional=texts_optional,
         **selection,
     )
     # islice refuses numbers above sys.maxsize, which a limit may be.
@@ -309,30 +323,30 @@ def load_criteria(
     files with the same name.
     """
     replacements = {name_of(name): name for name in over}
-    stems = [name_of(name) for name in dict.fromkeys(case.criterion for case in suite.cases)]
-    for name in replacements.keys() - set(stems):
-        raise ConfigError(
-            f"{suite.path}: {unknown_name_message('criterion', name, stems)}: no case is about it"
-        )
+    in_cases = dict.fromkeys(case.criterion for case in suite.cases)
+    stems = [name_of(criterion_name) for criterion_name in in_cases]
+    for unused in replacements.keys() - set(stems):
+        unknown = unknown_name_message("criterion", unused, stems)
+        raise ConfigError(f"{suite.path}: {unknown}: no case is about it")
     loader = _CriterionLoader(suite, language, replacements)
     mistakes = Mistakes(suite.path)
-    lost: set[str] = set()
+    not_loadable: set[str] = set()
     for case in suite.cases:
-        name = case.criterion
-        if name in lost:
+        criterion_name = case.criterion
+        if criterion_name in not_loadable:
             continue
         try:
-            criterion = loader.load(name)
+            criterion = loader.load(criterion_name)
             if criterion.pairwise and not case.compares_texts:
                 raise CriterionError(
-                    f"{name} compares two texts: give the case better and worse, or a criterion "
-                    "that scores one"
+                    f"{criterion_name} compares two texts: give the case better and worse, or a "
+                    "criterion that scores one"
                 )
         except CriterionError as error:
             mistakes.add(str(error), case.line)
-            if name not in loader.loaded:
+            if criterion_name not in loader.loaded:
                 # One message about a criterion is enough for all its cases.
-                lost.add(name)
+                not_loadable.add(criterion_name)
     mistakes.raise_if_any()
     return loader.loaded
 
@@ -353,7 +367,8 @@ class _CriterionLoader:
             return self.loaded[name]
         if name in scored_columns(self.suite.options):
             # Scores from elsewhere: their scale is unknown.
-            self.loaded[name] = Criterion(name, "", Scale(("any number",), (-inf, inf)))
+            any_number = Scale(("any number",), (-inf, inf))
+            self.loaded[name] = Criterion(name, "", any_number)
             return self.loaded[name]
         (own_path,) = resolve_value("criteria", [name], self.suite.path.parent)
         path = self.replacements.get(name_of(name)) or own_path
@@ -383,35 +398,54 @@ def collect_samples(
     for criterion in criteria.values():
         used_by_criterion[criterion.name] |= criterion.used
     source = _SuiteData.of(list(ledger.withhold(data, used_by_criterion)))
-    sample_by_text: dict[bool, dict[Text, Sample]] = {False: {}, True: {}}
-    texts_by_criterion: dict[bool, dict[str, frozenset[Text]]] = {
-        False: defaultdict(frozenset),
-        True: defaultdict(frozenset),
-    }
+    # One run scores single texts, another one compares pairs.
+    runs = {False: _TextsOfRun(), True: _TextsOfRun()}
     texts_by_case: dict[str, tuple[Text, ...]] = {}
     mistakes = Mistakes(suite.path)
     for case in suite.cases:
         criterion = criteria[case.criterion]
         try:
-            texts = _texts_of_case(case, criterion, source)
+            samples_of_case = _texts_of_case(case, criterion, source)
         except (ConfigError, CriterionError, DataError) as error:
             message = str(error).removeprefix(f"{suite.path}:{case.line}: ")
             hint = mapped_away(error, suite.options.get("map"))
             mistakes.add(f"{message}{hint}", case.line)
             continue
         if criterion.pairwise and not case.texts:
-            texts = [replace(sample, item=f"{case.name}: {sample.item}") for sample in texts]
-        keys = tuple(sample.key for sample in texts)
-        texts_by_case[case.name] = keys
-        sample_by_text[criterion.pairwise].update(zip(keys, texts, strict=True))
-        # One run judges the texts of all cases, but each criterion only the texts of its own.
-        texts_by_criterion[criterion.pairwise][criterion.name] |= {*keys}
+            # Each case has its own comparisons, even if two are about the same item.
+            samples_of_case = [
+                replace(sample, item=f"{case.name}: {sample.item}") for sample in samples_of_case
+            ]
+        runs[criterion.pairwise].add(criterion.name, samples_of_case)
+        texts_by_case[case.name] = tuple(sample.key for sample in samples_of_case)
     mistakes.raise_if_any()
-    judged: dict[bool, JudgedTexts] = {}
-    for pairwise, chosen in sample_by_text.items():
-        in_order = sorted(chosen.values(), key=source.position)
-        judged[pairwise] = JudgedTexts(tuple(in_order), texts_by_criterion[pairwise])
+    judged = {pairwise: run.in_order(source) for pairwise, run in runs.items()}
     return SuiteTexts(criteria, judged, texts_by_case)
+
+
+@dataclass(slots=True)
+class _TextsOfRun:
+    """Collects the texts of one run, each once, and the texts of each criterion."""
+
+    sample_by_text: dict[Text, Sample] = field(default_factory=dict)
+    texts_by_criterion: dict[str, frozenset[Text]] = field(
+        default_factory=lambda: defaultdict(frozenset)
+    )
+
+    def add(self, criterion_name: str, samples_of_case: Sequence[Sample]) -> None:
+        """Add the texts of a case.
+
+        One run judges the texts of all cases, but each criterion only the texts of its own.
+        """
+        for sample in samples_of_case:
+            self.sample_by_text[sample.key] = sample
+        keys = frozenset(sample.key for sample in samples_of_case)
+        self.texts_by_criterion[criterion_name] |= keys
+
+    def in_order(self, source: _SuiteData) -> JudgedTexts:
+        """Return the texts in the order of the data."""
+        ordered = sorted(self.sample_by_text.values(), key=source.position)
+        return JudgedTexts(tuple(ordered), self.texts_by_criterion)
 
 
 @dataclass(frozen=True, slots=True)
@@ -424,6 +458,7 @@ class _SuiteData:
 
     @classmethod
     def of(cls, data: Sequence[Sample]) -> _SuiteData:
+        """Index the samples of the data."""
         by_item: dict[str, list[Sample]] = defaultdict(list)
         for sample in data:
             # A case may name `doc-1`, or only its generation `doc-1 (2)`.

@@ -15,7 +15,7 @@ from judge.stats.bootstrap import MIN_INTERVAL_ITEMS, Floats, mean_estimate, t_q
 from judge.stats.bounded_mean import N_RESAMPLES, chance_beyond
 from judge.stats.paired_differences import mean_differences
 from judge.stats.power import ALPHA, MIN_ITEMS, Spread
-from judge.suite.evidence import NEAR, Parts, item_values
+from judge.suite.evidence import NEAR, Parts, item_values, mean_of
 
 _DECIMALS = 9
 """Differences from a limit are rounded, so that rounding errors make no two of them unequal."""
@@ -58,15 +58,20 @@ class MeanTest:
     def untested_reason(self) -> str:
         """Why exact probabilities of a few items show no lead; else empty."""
         is_exact = self.unit == "draw" and self.estimate.n < 2 and self.estimate.p is None
-        return f"no test on fewer than {MIN_ITEMS} items" if is_exact and self.items > 1 else ""
+        if is_exact and self.items > 1:
+            return f"no test on fewer than {MIN_ITEMS} items"
+        return ""
 
     @property
     def alike(self) -> str:
         """`5 of 5 draws alike`, `all 12 alike`: the evidence for a value without an interval."""
-        n = self.estimate.n
-        if self.single or self.no_evidence or self.estimate.low != self.estimate.high or n < 2:
+        n_units = self.estimate.n
+        has_interval = self.estimate.low != self.estimate.high
+        if self.single or self.no_evidence or has_interval or n_units < 2:
             return ""
-        return f"all {n:,} alike" if self.unit == "item" else f"{n:,} of {n:,} draws alike"
+        if self.unit == "item":
+            return f"all {n_units:,} alike"
+        return f"{n_units:,} of {n_units:,} draws alike"
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -101,10 +106,7 @@ class MeanTest:
 
     def moved(self, by: float) -> Estimate:
         """Return the estimate with the limit added again."""
-        estimate = self.estimate
-        low = None if estimate.low is None else estimate.low + by
-        high = None if estimate.high is None else estimate.high + by
-        return replace(estimate, value=estimate.value + by, low=low, high=high)
+        return _moved(self.estimate, by)
 
     @property
     def tested(self) -> str:
@@ -129,6 +131,13 @@ class MeanTest:
         return self.tested
 
 
+def _moved(estimate: Estimate, by: float) -> Estimate:
+    """Return an estimate with its interval moved along the scale."""
+    low = None if estimate.low is None else estimate.low + by
+    high = None if estimate.high is None else estimate.high + by
+    return replace(estimate, value=estimate.value + by, low=low, high=high)
+
+
 def sum_minus_limit(parts: Parts, limit: float = 0.0, items: int = 1) -> MeanTest:
     """Return Σ c·value − limit, with Student's interval over the draws.
 
@@ -136,12 +145,12 @@ def sum_minus_limit(parts: Parts, limit: float = 0.0, items: int = 1) -> MeanTes
     Satterthwaite; `n` is the smallest number of draws.
     """
     value = fsum(factor * evidence.value for factor, evidence in parts) - limit
-    n = min((evidence.n for _, evidence in parts if evidence.n > 1), default=1)
+    n_draws = min((evidence.n for _, evidence in parts if evidence.n > 1), default=1)
     lows: list[float] = []
     highs: list[float] = []
     for factor, evidence in parts:
         if evidence.low is None or evidence.high is None:
-            estimate = Estimate("value", value, None, None, n, "a single reply: no interval")
+            estimate = Estimate("value", value, None, None, n_draws, "a single reply: no interval")
             return MeanTest(estimate, None, "draw", single=True, items=items)
         # A negative factor turns the lower bound into the upper one.
         ends = (factor * evidence.low, factor * evidence.high)
@@ -152,11 +161,13 @@ def sum_minus_limit(parts: Parts, limit: float = 0.0, items: int = 1) -> MeanTes
     high = fsum(highs) - limit + spread.half_width
     method = "bounds, whatever was not seen of the probability"
     deviation = None
-    if n > 1:
-        method = f"95% interval over {n} draws, Student's t"
-        deviation = sqrt(spread.variance * n)
+    if n_draws > 1:
+        method = f"95% interval over {n_draws} draws, Student's t"
+        deviation = sqrt(spread.variance * n_draws)
     # A value by token probabilities may lie outside its bounds by a thousandth of the scale.
-    estimate = Estimate("value", value, min(low, value), max(high, value), n, method, spread.p)
+    low = min(low, value)
+    high = max(high, value)
+    estimate = Estimate("value", value, low, high, n_draws, method, spread.p)
     return MeanTest(estimate, deviation, "draw", items=items)
 
 
@@ -170,22 +181,24 @@ class _DrawSpread:
 
 
 def _spread_of_draws(parts: Parts, value: float) -> _DrawSpread:
+    """Return the spread of a sum whose value is `value`."""
     variances: list[tuple[float, int]] = []
     for factor, evidence in parts:
         if evidence.sd:
-            variances.append(((factor * evidence.sd) ** 2 / evidence.n, evidence.n))
-    variance = fsum(part for part, _ in variances)
+            variance_of_term = (factor * evidence.sd) ** 2 / evidence.n
+            variances.append((variance_of_term, evidence.n))
+    variance = fsum(variance_of_term for variance_of_term, _ in variances)
     # All draws alike, or exact probabilities: only the bounds are left.
     if variance <= 0:
         return _DrawSpread(variance)
-    error = sqrt(variance)
-    freedom = 1 / fsum(
-        (part / variance) ** 2 / (n_draws - 1) for part, n_draws in variances
-    )  # Welch–Satterthwaite
+    standard_error = sqrt(variance)
+    # Degrees of freedom by Welch and Satterthwaite: V² / Σ (v² / (n − 1)).
+    terms = [(part / variance) ** 2 / (n_draws - 1) for part, n_draws in variances]
+    degrees_of_freedom = 1 / fsum(terms)
     return _DrawSpread(
         variance,
-        half_width=t_quantile(ALPHA / 2, freedom) * error,
-        p=t_test(value / error, freedom),
+        half_width=t_quantile(ALPHA / 2, degrees_of_freedom) * standard_error,
+        p=t_test(value / standard_error, degrees_of_freedom),
     )
 
 
@@ -194,7 +207,8 @@ def needs(needed: int | None, available: int, unit: str) -> str:
     if needed is None or needed <= available:
         return ""
     # Two digits, because it is only an estimate.
-    rounded = round(needed, -max(0, len(str(needed)) - 2))
+    n_zeros = max(0, len(str(needed)) - 2)
+    rounded = round(needed, -n_zeros)
     return f" (needs about {rounded:,} {unit}s)"
 
 
@@ -208,14 +222,16 @@ def mean(
     """
     if len(items) < MIN_ITEMS:
         # The mean of the items is a weighted sum of all their draws.
-        parts = [(factor / len(items), evidence) for item in items for factor, evidence in item]
+        parts = mean_of(items)
         return [sum_minus_limit(parts, limit, len(items)) for limit in limits]
     scores = item_values(items)
-    differences = np.round(scores[None, :] - np.array(limits)[:, None], _DECIMALS)
+    limit_rows = np.array(limits)[:, None]
+    differences = np.round(scores[None, :] - limit_rows, _DECIMALS)
     deviation = float(scores.std(ddof=1))
+    estimates = mean_differences(differences, n_resamples=n_resamples, seed=seed)
     return [
         MeanTest(estimate, deviation, "item", items=len(items))
-        for estimate in mean_differences(differences, n_resamples=n_resamples, seed=seed)
+        for estimate in estimates
         if estimate is not None
     ]
 
@@ -246,13 +262,10 @@ def mean_on_scale(
     deviation = float(scores.std(ddof=1)) if len(items) > 1 else 0.0
     tests: list[MeanTest] = []
     for limit in limits:
-        moved = replace(
-            estimate,
-            value=estimate.value - limit,
-            low=None if estimate.low is None else estimate.low - limit,
-            high=None if estimate.high is None else estimate.high - limit,
+        from_limit = _moved(estimate, -limit)
+        mean_test = MeanTest(
+            from_limit, deviation, "item", items=len(items), no_evidence=no_evidence
         )
-        mean_test = MeanTest(moved, deviation, "item", items=len(items), no_evidence=no_evidence)
         # Only an end of the scale beyond the limit could pull the mean across it.
         end_beyond = low if estimate.value > limit else high
         if end_beyond is not None and not no_evidence:
@@ -291,27 +304,31 @@ def _items_on_scale(scores: Floats, limit: float, end: float, width: float) -> i
     `end` is the end of the scale beyond the limit, `width` its length. None if the mean is at the
     limit.
     """
-    value = float(scores.mean())
-    distance = abs(value - limit)
+    mean_score = float(scores.mean())
+    distance = abs(mean_score - limit)
     if distance <= NEAR:
         return None
     # A share of 1 − (α / 2)^(1 / n) of the items may have any score unseen; about 3.7 / n.
-    against_rare = -log(ALPHA / 2) * abs(value - end) / distance
+    against_rare = -log(ALPHA / 2) * abs(mean_score - end) / distance
     variance = float(scores.var(ddof=1)) if len(scores) > 1 else 0.0
-    share = abs(value - end) / width
+    # The mean and the limit as shares of the scale, from the end beyond the limit.
+    share = abs(mean_score - end) / width
     share_at_limit = abs(limit - end) / width
     # Wilson's interval reaches the limit if (share − limit)² = t² · limit · (1 − limit) / tries.
     tries_per_item = 1.0
     if variance > 0:
-        tries_per_item = share * (1 - share) * width**2 / variance
-    of_normal = share_at_limit * (1 - share_at_limit) / (share - share_at_limit) ** 2
-    items = float(MIN_INTERVAL_ITEMS)
+        variance_of_labels = share * (1 - share) * width**2
+        tries_per_item = variance_of_labels / variance
+    variance_at_limit = share_at_limit * (1 - share_at_limit)
+    tries_by_squared_quantile = variance_at_limit / (share - share_at_limit) ** 2
+    n_items = float(MIN_INTERVAL_ITEMS)
     for _ in range(_T_STEPS):
-        quantile = t_quantile(ALPHA / 2, int(min(items, _MANY)) - 1)
-        items = max(MIN_INTERVAL_ITEMS, quantile**2 * of_normal / tries_per_item)
-    needed = ceil(max(against_rare, items))
+        degrees_of_freedom = int(min(n_items, _MANY)) - 1
+        tries = t_quantile(ALPHA / 2, degrees_of_freedom) ** 2 * tries_by_squared_quantile
+        n_items = max(MIN_INTERVAL_ITEMS, tries / tries_per_item)
+    needed = ceil(max(against_rare, n_items))
     if variance > 0:
-        spread = Spread(len(scores), value - limit, sqrt(variance))
+        spread = Spread(len(scores), mean_score - limit, sqrt(variance))
         needed = max(needed, spread.needed() or 0)
     return needed
 

@@ -2,11 +2,11 @@
 
 Replies are drawn from what the run knows of them:
 
-- A score of several draws is drawn in two steps, first the unknown probabilities of the labels, then
-  the new draws. The probabilities come from a Dirichlet distribution whose parameters are the counts
-  of the labels plus a prior. The prior is how draws of the column usually spread around the most
-  frequent label of their text (empirical Bayes), so that five draws that are alike do not mean that
-  a sixth one is.
+- A score of several draws is drawn in two steps, first the unknown probabilities of the labels,
+  then the new draws. The probabilities come from a Dirichlet distribution whose parameters are the
+  counts of the labels plus a prior. The prior is how draws of the column usually spread around the
+  most frequent label of their text (empirical Bayes), so that five draws that are alike do not mean
+  that a sixth one is.
 - A score from token probabilities is their mean, which a new request gives again.
 - Other replies than a single label are unknown, and so are those to a judgment that failed.
 """
@@ -62,9 +62,10 @@ class _Draws:
         # In the order of the scale, in which neighbours are alike.
         labels = sorted(value_by_label, key=value_by_label.__getitem__)
         counts = [distribution.get(label, 0.0) / mass * provenance.n for label in labels]
-        unread = max(0.0, provenance.n / mass - provenance.n)
+        # `n` counts the readable draws, and `mass` is their share of all.
+        n_unread = max(0.0, provenance.n / mass - provenance.n)
         values = np.array([value_by_label[label] for label in labels])
-        return cls(labels, values, np.array([*counts, unread]))
+        return cls(labels, values, np.array([*counts, n_unread]))
 
     @property
     def mode(self) -> int:
@@ -82,29 +83,32 @@ class _Draws:
     ) -> Score:
         """Return the score of `n` new draws with these probabilities of the labels."""
         drawn = random.multinomial(n, shares)
-        read = int(drawn[:-1].sum())
-        if not read:
+        # The last number counts replies without a label.
+        label_counts = drawn[:-1]
+        n_read = int(label_counts.sum())
+        if not n_read:
             # Without a readable reply there would be no score. That is too rare to count.
             return score
-        value = float(drawn[:-1] @ self.values / read)
-        share_by_label = {
-            label: float(count) / n
-            for label, count in zip(self.labels, drawn[:-1], strict=True)
-            if count
-        }
-        unread = n - read
-        ends = [
-            value if end is None else (value * read + unread * end) / n
-            for end in (column.low, column.high)
-        ]
+        value = float(label_counts @ self.values / n_read)
+        share_by_label: dict[str, float] = {}
+        for label, count in zip(self.labels, label_counts, strict=True):
+            if count:
+                share_by_label[label] = float(count) / n
+
+        def bound(end: float | None) -> float:
+            """Return the mean if each unread reply had a value at this end of the scale."""
+            if end is None:
+                return value
+            return (value * n_read + (n - n_read) * end) / n
+
         provenance = replace(
             score.provenance,
-            mass=read / n,
+            mass=n_read / n,
             distribution=share_by_label,
             argmax=max(share_by_label, key=share_by_label.__getitem__),
-            low=ends[0],
-            high=ends[1],
-            n=read,
+            low=bound(column.low),
+            high=bound(column.high),
+            n=n_read,
         )
         return replace(score, value=value, provenance=provenance)
 
@@ -116,38 +120,44 @@ class Redraws:
         """Read a result. Items that were compared in pairs begin with the name of one of `cases`."""
         self._result = result
         table = result.table
-        column_by_name = {column.name: column for column in table.columns}
+        self._column_by_name = {column.name: column for column in table.columns}
         # A panel's own rows follow from the rows of its judges.
         panels = {column.criterion for column in table.columns if column.judge}
         self._rows = [row for row in table.rows() if row.column not in panels]
-        self._column_by_name = column_by_name
         self._draws: dict[int, _Draws] = {}
+        # Criterion, item and system of the scores whose other replies are not known.
         self._unknown: set[tuple[str, str, str]] = set()
-        criterion_columns = {column.name for column in columns(result).values()}
+        self._collect_draws()
+        self._prior = self._priors()
+        self._samples_by_source: dict[str, list[Sample]] = {}
+        self._rows_by_source: dict[str, list[Row]] = {}
+        self._source_by_item: dict[str, str] = {}
+        for sample in table.samples:
+            source = _without_case(sample.cluster or sample.item, cases)
+            self._source_by_item[sample.item] = source
+            self._samples_by_source.setdefault(source, []).append(sample)
+        for observed in table.rows():
+            source = self._source_by_item.get(observed.item, observed.item)
+            self._rows_by_source.setdefault(source, []).append(observed)
+
+    def _collect_draws(self) -> None:
+        """Find the draws behind each row, and the rows whose other replies are unknown."""
+        criterion_columns = {column.name for column in columns(self._result).values()}
         for position, row in enumerate(self._rows):
-            column = column_by_name[row.column]
+            column = self._column_by_name[row.column]
             draws = _Draws.of(row, column) if isinstance(row, Score) else None
             is_judged = row.column in criterion_columns or bool(column.judge)
             if draws is not None:
                 self._draws[position] = draws
             elif is_judged and _has_unknown_replies(row):
-                self._unknown.add((column.criterion or column.name, row.item, row.system))
-        self._prior = self._priors()
-        self._samples_by_item: dict[str, list[Sample]] = {}
-        self._rows_by_item: dict[str, list[Row]] = {}
-        self._source_by_item: dict[str, str] = {}
-        for sample in table.samples:
-            source = _without_case(sample.cluster or sample.item, cases)
-            self._source_by_item[sample.item] = source
-            self._samples_by_item.setdefault(source, []).append(sample)
-        for observed in table.rows():
-            source = self._source_by_item.get(observed.item, observed.item)
-            self._rows_by_item.setdefault(source, []).append(observed)
+                criterion_name = column.criterion or column.name
+                self._unknown.add((criterion_name, row.item, row.system))
 
     @property
     def draws(self) -> int:
         """The most draws of a score; 0 if none is made of draws."""
-        return max((round(draws.counts.sum()) for draws in self._draws.values()), default=0)
+        n_draws = [round(draws.counts.sum()) for draws in self._draws.values()]
+        return max(n_draws, default=0)
 
     def is_known(self, criterion: str, texts: Iterable[Text]) -> bool:
         """Return whether the replies about all these texts can be drawn again."""
@@ -165,16 +175,18 @@ class Redraws:
 
     def posterior(self, random: np.random.Generator) -> Mapping[int, Floats]:
         """Draw the probabilities of the labels of each score that is made of draws."""
-        return {
-            position: draws.posterior(self._prior[position], random)
-            for position, draws in self._draws.items()
-        }
+        shares: dict[int, Floats] = {}
+        for position, draws in self._draws.items():
+            prior = self._prior[position]
+            shares[position] = draws.posterior(prior, random)
+        return shares
 
     def _priors(self) -> dict[int, Floats]:
         """Return the parameters of the prior of each score that is made of draws."""
         positions_by_column: dict[str, list[int]] = {}
         for position in self._draws:
-            positions_by_column.setdefault(self._rows[position].column, []).append(position)
+            column_name = self._rows[position].column
+            positions_by_column.setdefault(column_name, []).append(position)
         priors: dict[int, Floats] = {}
         for positions in positions_by_column.values():
             column_priors = _fitted_priors([self._draws[position] for position in positions])
@@ -191,9 +203,9 @@ class Redraws:
             if draws is None or not isinstance(row, Score):
                 rows.append(row)
                 continue
-            n = n_draws or round(draws.counts.sum())
+            n_new_draws = n_draws or round(draws.counts.sum())
             column = self._column_by_name[row.column]
-            rows.append(draws.redrawn(row, column, n, shares[position], random))
+            rows.append(draws.redrawn(row, column, n_new_draws, shares[position], random))
         return [*rows, *panel_rows(self._result.table.columns, rows)]
 
     def sources(self, texts: Iterable[Text]) -> list[str]:
@@ -204,7 +216,8 @@ class Redraws:
         """Return the texts of a case on the drawn items, as `result` names them."""
         texts_by_source: dict[str, list[Text]] = {}
         for item, system in texts:
-            texts_by_source.setdefault(self._source_by_item[item], []).append((item, system))
+            item_of_data = self._source_by_item[item]
+            texts_by_source.setdefault(item_of_data, []).append((item, system))
         drawn: list[Text] = []
         for number, source in enumerate(items):
             for item, system in texts_by_source.get(source, ()):
@@ -219,11 +232,11 @@ class Redraws:
         samples = list(self._result.table.samples)
         all_rows = list(rows)
         for number, source in enumerate(items):
-            for sample in self._samples_by_item.get(source, ()):
+            for sample in self._samples_by_source.get(source, ()):
                 cluster = _numbered(sample.cluster, number) if sample.cluster else ""
-                name = _numbered(sample.item, number)
-                samples.append(replace(sample, item=name, cluster=cluster))
-            observed_rows = self._rows_by_item.get(source, ())
+                numbered_item = _numbered(sample.item, number)
+                samples.append(replace(sample, item=numbered_item, cluster=cluster))
+            observed_rows = self._rows_by_source.get(source, ())
             all_rows += [replace(row, item=_numbered(row.item, number)) for row in observed_rows]
         table = Table(tuple(samples), self._result.table.columns, *split_rows(all_rows))
         return replace(self._result, table=table)
@@ -237,6 +250,7 @@ def _fitted_priors(draws: Sequence[_Draws]) -> list[Floats]:
     distribution (empirical Bayes).
     """
     n_labels = len(draws[0].labels)
+    # Counts by distance from the mode: the mode itself has the index n_labels − 1.
     by_distance = np.zeros(2 * n_labels - 1)
     unread = 0.0
     for each in draws:
@@ -248,7 +262,8 @@ def _fitted_priors(draws: Sequence[_Draws]) -> list[Floats]:
     shapes: list[Floats] = []
     for each in draws:
         first = n_labels - 1 - each.mode
-        shape = np.append(by_distance[first : first + n_labels], unread)
+        counts_around_mode = by_distance[first : first + n_labels]
+        shape = np.append(counts_around_mode, unread)
         shapes.append(shape / shape.sum())
     weight = max(_WEIGHTS, key=lambda weight: _log_likelihood(draws, shapes, weight))
     return [weight * shape for shape in shapes]
@@ -256,13 +271,15 @@ def _fitted_priors(draws: Sequence[_Draws]) -> list[Floats]:
 
 def _log_likelihood(draws: Sequence[_Draws], shapes: Sequence[Floats], weight: float) -> float:
     """Return the log likelihood of all draws under priors of this weight, up to a constant."""
-    total = 0.0
+    log_likelihood = 0.0
     for each, shape in zip(draws, shapes, strict=True):
-        total += lgamma(weight) - lgamma(weight + float(each.counts.sum()))
+        n_draws = float(each.counts.sum())
+        log_likelihood += lgamma(weight) - lgamma(weight + n_draws)
         for count, share in zip(each.counts, shape, strict=True):
             if count > 0:
-                total += lgamma(weight * share + float(count)) - lgamma(weight * share)
-    return total
+                parameter = weight * share
+                log_likelihood += lgamma(parameter + float(count)) - lgamma(parameter)
+    return log_likelihood
 
 
 def _without_case(item: str, cases: Collection[str]) -> str:

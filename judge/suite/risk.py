@@ -1,4 +1,4 @@
-"""How often the verdicts of a suite would change if nothing had changed (`gate_risk` estimates it)."""
+"""How often the verdicts of a suite would change if nothing had changed; see `gate_risk`."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ class CaseRisk:
 
     `same_texts` is the share (0–1) of reruns with new replies to the same texts, None if other
     replies are unknown. `other_items` is the share of reruns with other items of the same kind, at
-    least `same_texts`; None if the case is about certain items. `mends` are changes after which about 5% of reruns or
-    fewer change the verdict, each alone, the cheapest first.
+    least `same_texts`; None if the case is about certain items. `mends` are changes after which
+    about 5% of reruns or fewer change the verdict, each alone, the cheapest first.
     """
 
     name: str
@@ -36,9 +36,9 @@ class CaseRisk:
 class SuiteRisk:
     """How often the verdict on a suite changes, and on each of its cases.
 
-    `same_texts` and `other_items` are as in `CaseRisk`, for the suite as a whole: whether it passes.
-    Cases whose other replies are unknown count as if they never changed; `n_unknown` counts them.
-    Limits and baselines keep their verdicts. `n_reruns` are simulated.
+    `same_texts` and `other_items` are as in `CaseRisk`, for the suite as a whole: whether it
+    passes. Cases whose other replies are unknown count as if they never changed; `n_unknown` counts
+    them. Limits and baselines keep their verdicts. `n_reruns` are simulated.
     """
 
     cases: tuple[CaseRisk, ...]
