@@ -5,7 +5,7 @@ Only texts with a score in both runs are compared.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -102,6 +102,7 @@ def locate(
     keep: Path | None = None
     if update:
         keep = run_folder if folder is None else folder / suite.name
+        _check_folder(location.label, keep)
     elif folder is not None and not (run_folder / RUN).exists():
         if not folder.exists():
             raise ConfigError(
@@ -112,25 +113,29 @@ def locate(
         if _has_runs(folder):
             reason = f"there is no run in {folder / suite.name}"
             return Baseline(warnings=(f"Not compared with a baseline: {reason}.",))
-    if keep is not None:
-        _check_folder(location.label, keep)
     try:
         before = _load_scored(run_folder)
         warnings: tuple[str, ...] = ()
         if known is not None and not update:
             warnings = _warn_of_missing_texts(before, known)
-        return replace(_compare_texts(before, samples), keep=keep, warnings=warnings)
+        unchanged_texts = _compare_texts(before, samples)
+        return replace(unchanged_texts, keep=keep, warnings=warnings)
     except JudgeError as error:
         # With `update`, the folder gets a new baseline, whatever is wrong with the old one.
         if not update:
             raise ConfigError(
                 f"{location.label}: {error}; {option('update_baseline', True)} makes a new one"
             ) from error
-        drifts = [case for case in suite.cases if case.needs_baseline]
-        unjudged = ""
-        if drifts:
-            unjudged = f"; {plural(len(drifts), 'case')} of {drifts[0].kind} not judged"
-        return Baseline(None, keep, (f"Nothing to compare with: {error}{unjudged}.",))
+        return Baseline(keep=keep, notes=(_nothing_to_compare(suite, error),))
+
+
+def _nothing_to_compare(suite: Suite, error: JudgeError) -> str:
+    """Return the note on an old baseline that cannot be used."""
+    drift_cases = [case for case in suite.cases if case.needs_baseline]
+    unjudged = ""
+    if drift_cases:
+        unjudged = f"; {plural(len(drift_cases), 'case')} of {drift_cases[0].kind} not judged"
+    return f"Nothing to compare with: {error}{unjudged}."
 
 
 def _location(suite: Suite, folder: Path | None) -> _Location:
@@ -205,49 +210,58 @@ def _compare_texts(before: Result, samples: Sequence[Sample]) -> Baseline:
     if not shared:
         example = text_name(samples[0].item, samples[0].system)
         raise ConfigError(f"its data differ: it has none of these texts, such as {example}")
-    edited: list[Text] = []
+    changed: list[Text] = []
     other_source: list[Text] = []
     for sample in shared:
         key = _key(sample)
         text = _text(sample)
         if text_before[key] != text:
-            edited.append(key)
+            changed.append(key)
             if text_before[key].source != text.source:
                 other_source.append(key)
-    total = plural(len(shared), "text")
     # A few corrected sources are normal. If most differ, the items are other items.
     if 2 * len(other_source) >= len(shared):
+        total = plural(len(shared), "text")
         raise ConfigError(
             f"its data differ: {len(other_source):,} of {total} have another source, such as "
             f"{text_name(*other_source[0])}"
         )
-    has_unchanged = len(edited) < len(shared)
-    notes: list[str] = []
-    if edited:
-        only = "only unchanged texts show" if has_unchanged else "no unchanged text shows"
-        notes.append(
-            f"{len(edited):,} of {total} edited, such as {text_name(*edited[0])}; {only} whether "
-            "the judge changed."
-        )
-    new = len(samples) - len(shared)
-    if new:
-        notes.append(
-            f"{new:,} of {plural(len(samples), 'text')} not in the baseline, and not compared "
-            "with it."
-        )
-    has_edited_outputs = len(other_source) < len(edited)
+    unchanged_texts = None
+    if len(changed) < len(shared):
+        unchanged_texts = _without(before, set(changed))
+    texts_with_edited_outputs = None
+    if len(other_source) < len(changed):
+        texts_with_edited_outputs = _without(before, set(other_source))
     return Baseline(
-        _without(before, set(edited)) if has_unchanged else None,
-        notes=tuple(notes),
-        edited=_without(before, set(other_source)) if has_edited_outputs else None,
-        changed=frozenset(edited),
+        unchanged_texts,
+        notes=tuple(_text_notes(len(samples), len(shared), changed)),
+        edited=texts_with_edited_outputs,
+        changed=frozenset(changed),
     )
 
 
+def _text_notes(n_texts: int, n_shared: int, changed: Sequence[Text]) -> Iterator[str]:
+    """Say how many texts changed since the baseline, and how many are new."""
+    if changed:
+        has_unchanged = len(changed) < n_shared
+        only = "only unchanged texts show" if has_unchanged else "no unchanged text shows"
+        yield (
+            f"{len(changed):,} of {plural(n_shared, 'text')} edited, such as "
+            f"{text_name(*changed[0])}; {only} whether the judge changed."
+        )
+    n_new = n_texts - n_shared
+    if n_new:
+        yield (
+            f"{n_new:,} of {plural(n_texts, 'text')} not in the baseline, and not compared with it."
+        )
+
+
 def _without(result: Result, texts: Collection[Text]) -> Result:
-    rows = split_rows(row for row in result.table.rows() if row.key not in texts)
-    samples = tuple(sample for sample in result.table.samples if sample.key not in texts)
-    return replace(result, table=Table(samples, result.table.columns, *rows))
+    """Return a result without the rows of these texts."""
+    table = result.table
+    rows = split_rows(row for row in table.rows() if row.key not in texts)
+    samples = tuple(sample for sample in table.samples if sample.key not in texts)
+    return replace(result, table=Table(samples, table.columns, *rows))
 
 
 def _warn_of_missing_texts(before: Result, known: Collection[Text]) -> tuple[str, ...]:
@@ -317,32 +331,35 @@ def compare_with_baseline(
     )
     samples = result.table.samples
     rating_names = {name for sample in samples for name in sample.human}
-    rated = [name for name in changes if name in rating_names]
+    rated = [criterion for criterion in changes if criterion in rating_names]
     agreements: dict[str, AgreementChange] = {}
-    for name in rated:
-        agreement = agreement_change(result, baseline, name, criteria=len(rated), seed=seed)
+    for criterion in rated:
+        agreement = agreement_change(result, baseline, criterion, criteria=len(rated), seed=seed)
         if agreement is not None:
-            agreements[name] = agreement
+            agreements[criterion] = agreement
     # Among many criteria, one may be significant by chance: hence Holm's correction.
     adjusted = holm([agreement.estimate.p for agreement in agreements.values()])
     agreement_p = dict(zip(agreements, adjusted, strict=True))
     verdicts: list[Verdict] = []
-    for name, change in changes.items():
+    for criterion, change in changes.items():
         # The drift case already decides the mean. With ratings, their agreement is checked, too.
-        if name in limited_by_drift and name not in rated:
+        if criterion in limited_by_drift and criterion not in rated:
             continue
-        decision = _decide_scores(change, p_values.get(name))
+        decision = _decide_scores(change, p_values.get(criterion))
         expected = "not worse"
-        if name in rated and isinstance(change, _MeanChange):
+        if criterion in rated and isinstance(change, _MeanChange):
             by_people: Decision | None = None
-            if name in agreements:
-                by_people = _decide_by_agreement(agreements[name], agreement_p[name], decision)
-            elif name in limited_by_drift:
-                by_people = _without_agreement(ledger.excluded(samples, name), decision)
+            if criterion in agreements:
+                by_people = _decide_by_agreement(
+                    agreements[criterion], agreement_p[criterion], decision
+                )
+            elif criterion in limited_by_drift:
+                by_people = _without_agreement(ledger.excluded(samples, criterion), decision)
             if by_people is not None:
                 decision = by_people
                 expected = "agrees no worse with people"
-        verdicts.append(_verdict(suite, decision, f"{name} against the baseline", name, expected))
+        title = f"{criterion} against the baseline"
+        verdicts.append(_verdict(suite, decision, title, criterion, expected))
     return verdicts
 
 
@@ -389,22 +406,20 @@ def _mean_changes(
     changes: dict[str, _MeanChange | Undecidable] = {}
     p_values: dict[str, float | None] = {}
     p_over_draws: dict[str, float | None] = {}
-    for name, column in columns(result).items():
-        if name not in in_baseline:
+    for criterion, column in columns(result).items():
+        if criterion not in in_baseline:
             continue
         first_row = row_by_column.get(column.name)
         if first_row:
-            p_values[name] = first_row.adjusted
-        change = _mean_change(result, baseline, name, texts, first_row)
-        changes[name] = change
-        if (
-            isinstance(change, _MeanChange)
-            and change.test.unit == "draw"
-            and name not in limited_by_drift
-        ):
-            p_over_draws[name] = change.test.estimate.p
+            p_values[criterion] = first_row.adjusted
+        change = _mean_change(result, baseline, criterion, texts, first_row)
+        changes[criterion] = change
+        if isinstance(change, Undecidable) or criterion in limited_by_drift:
+            continue
+        if change.test.unit == "draw":
+            p_over_draws[criterion] = change.test.estimate.p
     # If there is no test of `runs`, the test over draws counts, corrected among these criteria.
-    adjusted = holm([*p_over_draws.values()])
+    adjusted = holm(list(p_over_draws.values()))
     p_values |= zip(p_over_draws, adjusted, strict=True)
     return changes, p_values
 
@@ -413,17 +428,20 @@ def _mean_change(
     result: Result, baseline: Result, criterion: str, texts: Sequence[Text], row: MeanChange | None
 ) -> _MeanChange | Undecidable:
     """Return the mean difference, or the reason for none."""
+    items_of_texts = {item for item, _ in texts}
     try:
-        after = CaseScores.for_criterion(result, criterion, {item for item, _ in texts})
+        after = CaseScores.for_criterion(result, criterion, items_of_texts)
         runs = pair_runs(baseline, after, criterion, texts)
     except Undecidable as error:
         return error
     items = runs.items()
     # With fewer items, the draws of these texts are tested.
     if row is None or len(items) < MIN_ITEMS:
-        return _MeanChange(runs, mean(items, 0.0)[0])
+        (over_draws,) = mean(items, 0.0)
+        return _MeanChange(runs, over_draws)
     deviation = float(item_values(items).std(ddof=1))
-    return _MeanChange(runs, MeanTest(row.estimate, deviation, "item", items=len(items)))
+    over_items = MeanTest(row.estimate, deviation, "item", items=len(items))
+    return _MeanChange(runs, over_items)
 
 
 def _decide_scores(change: _MeanChange | Undecidable, p_value: float | None) -> Decision:
@@ -431,17 +449,16 @@ def _decide_scores(change: _MeanChange | Undecidable, p_value: float | None) -> 
     if isinstance(change, Undecidable):
         status: Status = "undecided" if isinstance(change, Rescaled) else "error"
         return Decision(status, change.message, "no comparison")
-    mean_test = change.test
-    column = change.runs.after.column
+    estimate = change.test.estimate
     outcome = _outcome_of_scores(change, p_value)
-    decimals = places(column)
+    decimals = places(change.runs.after.column)
+    # If nothing changed, the outcome itself says so.
+    alike = change.test.alike if estimate.value else ""
     return Decision(
         outcome.status,
-        joined(
-            outcome.reason, mean_test.alike if mean_test.estimate.value else "", change.runs.some
-        ),
-        format_change(mean_test.estimate, decimals),
-        estimate=mean_test.estimate,
+        joined(outcome.reason, alike, change.runs.some),
+        format_change(estimate, decimals),
+        estimate=estimate,
         before=number(change.runs.mean_before(), decimals),
     )
 
@@ -451,28 +468,23 @@ def _outcome_of_scores(change: _MeanChange, p_value: float | None) -> Decision:
     mean_test = change.test
     estimate = mean_test.estimate
     changed = change.runs.changed()
-    if (
-        not estimate.value
-        and estimate.low == estimate.high
-        and (not changed or not mean_test.too_few_reason)
-    ):
+    too_few_reason = mean_test.too_few_reason
+    is_zero = not estimate.value and estimate.low == estimate.high
+    # Scores that changed without moving the mean of too few items show nothing.
+    if is_zero and not (changed and too_few_reason):
         return Decision("passed", f"mean the same; {changed}" if changed else "the same")
     is_untested = mean_test.unit == "draw" and p_value is None
     # Without a test, as with exact probabilities, a change counts only if likeliest labels flipped.
     counts = not is_untested or "flipped" in changed
-    if (
-        mean_test.direction
-        and (p_value is None or p_value < ALPHA)
-        and counts
-        and not mean_test.too_few_reason
-    ):
+    is_significant = p_value is None or p_value < ALPHA
+    if mean_test.direction and is_significant and counts and not too_few_reason:
         tested = "" if p_value is None else f" ({format_p(p_value)})"
         worse_direction = 1 if change.runs.after.column.better == "lower" else -1
         if mean_test.direction == worse_direction:
             return Decision("failed", f"worse{tested}; same texts: the judge changed")
         return Decision("passed", f"better{tested}")
-    if mean_test.too_few_reason or is_untested:
-        reason = mean_test.too_few_reason or f"no test on fewer than {MIN_ITEMS} items"
+    if too_few_reason or is_untested:
+        reason = too_few_reason or f"no test on fewer than {MIN_ITEMS} items"
         return Decision("undecided", joined(reason, changed))
     with_p = replace(mean_test, estimate=replace(estimate, p=p_value))
     return Decision("passed", f"no significant change{with_p.items_needed}")
@@ -501,7 +513,7 @@ def compare_changed_texts(suite: Suite, result: Result, runs: Runs) -> list[Verd
     no change could be tested: too few changed texts.
     """
     verdicts: list[Verdict] = []
-    for name, column in columns(result).items():
+    for criterion, column in columns(result).items():
         rows = [row for row in runs.means if row.column == column.name and row.system]
         without_shift = _changes_without_shift(rows, column)
         changes = without_shift or _whole_changes(rows, column)
@@ -510,34 +522,39 @@ def compare_changed_texts(suite: Suite, result: Result, runs: Runs) -> list[Verd
         # One system that is worse fails the criterion, whatever the others are.
         worst = min(changes, key=lambda change: change.worsening)
         decision = _decide_system(worst, places(column), without_shift=bool(without_shift))
-        title = f"{name} of changed texts against the baseline"
-        verdicts.append(_verdict(suite, decision, title, name, "not worse"))
+        title = f"{criterion} of changed texts against the baseline"
+        verdicts.append(_verdict(suite, decision, title, criterion, "not worse"))
     return verdicts
 
 
 def _changes_without_shift(rows: Sequence[MeanChange], column: Column) -> list[_SystemChange]:
     """Return the tested changes of systems, without the judge's shift."""
-    sign = -1 if column.better == "lower" else 1
-    return [
-        _SystemChange(
-            sign * row.system_change.value * row.system_changed,
-            row,
-            row.system_change,
-            row.system_adjusted,
-        )
-        for row in rows
-        if row.system_change and row.system_adjusted is not None
-    ]
+    changes: list[_SystemChange] = []
+    for row in rows:
+        estimate = row.system_change
+        if not estimate or row.system_adjusted is None:
+            continue
+        worsening = _worsening(estimate, column, significant=row.system_changed)
+        changes.append(_SystemChange(worsening, row, estimate, row.system_adjusted))
+    return changes
 
 
 def _whole_changes(rows: Sequence[MeanChange], column: Column) -> list[_SystemChange]:
     """Return the tested changes of systems whose texts do not show the judge's shift."""
-    sign = -1 if column.better == "lower" else 1
-    return [
-        _SystemChange(sign * row.estimate.value * row.significant, row, row.estimate, row.adjusted)
-        for row in rows
-        if row.judge is None and row.adjusted is not None
-    ]
+    changes: list[_SystemChange] = []
+    for row in rows:
+        if row.judge is not None or row.adjusted is None:
+            continue
+        worsening = _worsening(row.estimate, column, significant=row.significant)
+        changes.append(_SystemChange(worsening, row, row.estimate, row.adjusted))
+    return changes
+
+
+def _worsening(estimate: Estimate, column: Column, *, significant: bool) -> float:
+    """Return a change so that a worse one is below 0; 0 if it is not significant."""
+    if not significant:
+        return 0.0
+    return -estimate.value if column.better == "lower" else estimate.value
 
 
 def _decide_system(change: _SystemChange, decimals: int, *, without_shift: bool) -> Decision:
@@ -548,13 +565,15 @@ def _decide_system(change: _SystemChange, decimals: int, *, without_shift: bool)
     else:
         status = "passed"
         outcome = "better" if change.worsening > 0 else "no significant change"
-    judge = "of the system or of the judge: too few unchanged texts to tell"
+    cause = "of the system or of the judge: too few unchanged texts to tell"
     if without_shift:
+        whole_change = signed(change.row.estimate.value, decimals)
         shift = format_change(change.row.judge or change.estimate, decimals)
-        judge = f"{signed(change.row.estimate.value, decimals)}, of which the judge {shift}"
+        cause = f"{whole_change}, of which the judge {shift}"
+    system = one_line(change.row.system)
     return Decision(
         status,
-        f"{one_line(change.row.system)}: {outcome} ({format_p(change.p_value)}); {judge}",
+        f"{system}: {outcome} ({format_p(change.p_value)}); {cause}",
         format_change(change.estimate, decimals),
         estimate=change.estimate,
     )

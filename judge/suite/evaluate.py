@@ -103,8 +103,8 @@ def limits(
             judged_rows += _judged_rows(run.table)
     line = suite.lines.get("limits", 1)
 
-    def verdict(name: str, expected: str, decision: Decision) -> Verdict:
-        return decision.verdict(kind="limit", name=name, line=line, expected=expected)
+    def verdict(limit_name: str, expected: str, decision: Decision) -> Verdict:
+        return decision.verdict(kind="limit", name=limit_name, line=line, expected=expected)
 
     failures = _decide_failures(judged_rows, limit)
     verdicts = [verdict("failures", limit.describe_failures(), failures)]
@@ -117,7 +117,8 @@ def limits(
         reason = unpriced or "no published price for this model and endpoint"
         decision = Decision("error", f"{reason}: limit `tokens` instead", "unknown")
         if cost is not None:
-            decision = _decide_estimate(cost, limit.cost.amount, str(Budget(cost, "usd")))
+            dollars = str(Budget(cost, "usd"))
+            decision = _decide_estimate(cost, limit.cost.amount, dollars)
         verdicts.append(verdict("cost", f"≤ {limit.cost}", decision))
     return verdicts
 
@@ -130,11 +131,11 @@ def _judged_rows(table: Table) -> list[Row]:
     """
     # A panel has a column for each judge and its own; the own one has the criterion's name.
     criteria_of_panels = {column.criterion for column in table.columns if column.judge}
-    judged_columns = {
-        column.name
-        for column in table.columns
-        if column.kind == "criterion" and (column.judge or column.name not in criteria_of_panels)
-    }
+    judged_columns: set[str] = set()
+    for column in table.columns:
+        is_panels_own = not column.judge and column.name in criteria_of_panels
+        if column.kind == "criterion" and not is_panels_own:
+            judged_columns.add(column.name)
     rows: list[Row] = []
     for row in table.rows():
         if row.column not in judged_columns:
@@ -147,14 +148,16 @@ def _judged_rows(table: Table) -> list[Row]:
 def _decide_failures(rows: Sequence[Row], limit: Limits) -> Decision:
     """Decide whether few enough judgments failed."""
     failed = [row for row in rows if isinstance(row, Failure)]
-    kinds = Counter(row.error for row in failed).most_common(_MAX_ERRORS)
-    named = ", ".join(f"{count:,} {one_line(error, 60)}" for error, count in kinds)
+    most_common = Counter(row.error for row in failed).most_common(_MAX_ERRORS)
+    kinds = ", ".join(f"{count:,} {one_line(error, 60)}" for error, count in most_common)
     share = f" ({percent(len(failed) / len(rows))})" if failed else ""
     measured = f"{len(failed):,} of {len(rows):,}{share}"
+    # A share of the judgments may miss a whole number by a rounding error.
     if len(failed) <= limit.most_failures(len(rows)) + NEAR:
-        return Decision("passed", named, measured)
-    cause = f"the first: {one_line(failed[0].message, _MAX_CAUSE)}"
-    return Decision("failed", joined(named, cause), measured, detail=describe_failure(failed[0]))
+        return Decision("passed", kinds, measured)
+    first = failed[0]
+    cause = f"the first: {one_line(first.message, _MAX_CAUSE)}"
+    return Decision("failed", joined(kinds, cause), measured, detail=describe_failure(first))
 
 
 def _decide_estimate(value: float, most: float, measured: str) -> Decision:
@@ -202,14 +205,15 @@ def evaluate_case(
         # Without a score, the detail has the judge's reply.
         with suppress(Undecidable):
             judged_texts = case.judged_texts(context)
+    # A criterion written with its keys would fill a table, so only its name is shown.
+    criterion = case.stem() if keys_of(case.criterion) else case.criterion
     return decision.verdict(
         case.policy,
         kind=case.kind,
         name=case.name,
         line=case.line,
         expected=case.expected(context),
-        # A criterion written with its keys would fill a table, so only its name is shown.
-        criterion=case.stem() if keys_of(case.criterion) else case.criterion,
+        criterion=criterion,
         texts=judged_texts,
     )
 
@@ -228,11 +232,11 @@ def _with_failures(
     """Return the decision in view of failed judgments: too many, or hiding that the case fails."""
     case_scores = context.scored()
     rows = _expected_rows(context)
-    lost = sum(case_scores.score(*row) is None for row in rows)
-    if lost > failures.most_failures(len(rows)) + NEAR:
+    n_lost = sum(case_scores.score(*row) is None for row in rows)
+    if n_lost > failures.most_failures(len(rows)) + NEAR:
         reason = joined(decision.reason, "more than the limit on failures allows")
         return replace(decision, status="error", reason=reason)
-    if lost and decision.status == "passed" and case.generalizes:
+    if n_lost and decision.status == "passed" and case.generalizes:
         # The judge may fail on just those texts that would make the case fail.
         pessimistic = case.decide(case.with_failures_as_worst(context))
         if pessimistic.status != "passed":

@@ -131,14 +131,12 @@ class Label(Case):
             elif top:
                 others.append(f"{one_line(item, 40)} {one_line(system, 30)}: {display_name(top)}")
         total = len(shares_by_text)
-        met = hits >= self.expect.share * total - NEAR
-        return Decision(
-            "passed" if met else "failed",
-            joined("" if met else first_names(others), lacking),
-            f"{hits:,} of {total:,} ({percent(hits / total)})",
-            estimate=wilson_interval(hits, total),
-            detail=detail,
-        )
+        measured = f"{hits:,} of {total:,} ({percent(hits / total)})"
+        estimate = wilson_interval(hits, total)
+        if hits >= self.expect.share * total - NEAR:
+            return Decision("passed", lacking, measured, estimate=estimate, detail=detail)
+        reason = joined(first_names(others), lacking)
+        return Decision("failed", reason, measured, estimate=estimate, detail=detail)
 
     def _decide_single(
         self, case_scores: CaseScores, text: Text, shares: Mapping[str, float]
@@ -164,24 +162,18 @@ class Label(Case):
             doubt = f"no significant difference from {display_name(opponent)}{lead.items_needed}"
         if lead.single:
             reason = joined(doubt, case_scores.one_value)
-            return Decision(STATUS[side], reason, display_name(top), None, lead.estimate)
+            return Decision(STATUS[side], reason, display_name(top), estimate=lead.estimate)
         flakiness = self._flakiness(shares)
-        return Decision(
-            STATUS[side],
-            joined(doubt, flakiness.description),
-            f"{display_name(top)} ({percent(shares[top])})",
-            flakiness.share,
-            lead.estimate,
-        )
+        reason = joined(doubt, flakiness.description)
+        measured = f"{display_name(top)} ({percent(shares[top])})"
+        return Decision(STATUS[side], reason, measured, flakiness.share, lead.estimate)
 
     def _likeliest_opponent(self, case_scores: CaseScores, shares: Mapping[str, float]) -> str:
         """Return the likeliest label besides the expected one."""
-        share_by_opponent = {
-            name: shares.get(name, 0.0)
-            for name in (*case_scores.column.labels, *shares)
-            if name != self.expect.label
-        }
-        return max(share_by_opponent, key=share_by_opponent.__getitem__)
+        # A column that an older judge stored has no labels.
+        all_labels = dict.fromkeys([*case_scores.column.labels, *shares])
+        opponents = [label for label in all_labels if label != self.expect.label]
+        return max(opponents, key=lambda label: shares.get(label, 0.0))
 
     def _flakiness(self, shares: Mapping[str, float]) -> Flakiness:
         """Return the share of single replies that would turn the verdict."""
@@ -189,8 +181,10 @@ class Label(Case):
         share = shares.get(label, 0.0)
         if likeliest(shares) != label:
             return describe_flaky(share, f"say {display_name(label)}")
-        others = [name for name, other_share in shares.items() if name != label and other_share > 0]
-        answer = display_name(others[0]) if len(others) == 1 else "another label"
+        other_labels = [
+            opponent for opponent in shares if opponent != label and shares[opponent] > 0
+        ]
+        answer = display_name(other_labels[0]) if len(other_labels) == 1 else "another label"
         return describe_flaky(1 - share, f"say {answer}")
 
 
@@ -238,12 +232,12 @@ class Order(Case):
             self.mistake("better and worse name the systems; leave system out", "system")
 
     def inline(self) -> Mapping[str, Mapping[str, Any]]:
-        # Both sides share the columns of `text`, such as the source.
-        return {
-            name: self.text | columns
-            for name, columns in self._sides.items()
-            if isinstance(columns, dict)
-        }
+        inline: dict[str, Mapping[str, Any]] = {}
+        for key, side in self._sides.items():
+            if isinstance(side, dict):
+                # Both sides share the columns of `text`, such as the source.
+                inline[key] = self.text | side
+        return inline
 
     @property
     def systems(self) -> tuple[str, ...]:
@@ -270,11 +264,11 @@ class Order(Case):
                 raise ConfigError(
                     f"item {item!r} does not have texts of both {better!r} and {worse!r}"
                 )
-        with_both = [
-            sample
-            for sample in matching
-            if {(sample.source_item, better), (sample.source_item, worse)} <= available
-        ]
+        with_both: list[Sample] = []
+        for sample in matching:
+            both_texts = {(sample.source_item, better), (sample.source_item, worse)}
+            if both_texts <= available:
+                with_both.append(sample)
         if not with_both:
             raise ConfigError(f"none of these items has a text of both {better!r} and {worse!r}")
         return with_both
@@ -319,7 +313,8 @@ class Order(Case):
         if column.low is None or column.high is None:
             return None
         width = column.high - column.low
-        return self.model_copy(update={"margin": round(self.margin - share * width, 3)})
+        looser_margin = round(self.margin - share * width, 3)
+        return self.model_copy(update={"margin": looser_margin})
 
     def limit_text(self) -> str:
         return f"margin: {short(self.margin)}"
@@ -331,10 +326,13 @@ class Order(Case):
         better, worse = self.systems
         generations_by_item = self._items_with_both(context, scores)
         terms_by_item = self._terms(generations_by_item, context, scores)
-        leads = dict(zip(terms_by_item, item_values([*terms_by_item.values()]), strict=True))
+        leads = item_values([*terms_by_item.values()])
+        lead_by_item = dict(zip(terms_by_item, leads, strict=True))
+        smallest_first = sorted(lead_by_item, key=lead_by_item.__getitem__)
         texts: list[JudgedText] = []
-        for name in sorted(leads, key=leads.__getitem__)[: MOST_TEXTS // 2]:
-            generation = generations_by_item[name][0]
+        # Each item has two texts.
+        for item in smallest_first[: MOST_TEXTS // 2]:
+            generation = generations_by_item[item][0]
             if context.pairwise:
                 texts += source.compared(generation, better, worse)
             else:
@@ -351,12 +349,13 @@ class Order(Case):
             )
         terms_by_item = self._terms(items_with_both, context, case_scores)
         items = list(terms_by_item.values())
-        compared = {name: items_with_both[name] for name in terms_by_item}
-        without_score = {
-            name: generations
-            for name, generations in items_with_both.items()
-            if name not in terms_by_item
-        }
+        compared: dict[str, list[str]] = {}
+        without_score: dict[str, list[str]] = {}
+        for item, generations in items_with_both.items():
+            if item in terms_by_item:
+                compared[item] = generations
+            else:
+                without_score[item] = generations
         lost = self._lost_rows(without_score, context, case_scores)
         lacking, detail = case_scores.describe_missing(lost, fatal=not items)
         even = _EVEN if context.pairwise else 0.0
@@ -392,10 +391,10 @@ class Order(Case):
         better, worse = self.systems
         lead_of = case_scores.preference if context.pairwise else case_scores.difference
         terms_by_item: dict[str, Parts] = {}
-        for name, generations in items.items():
+        for item, generations in items.items():
             terms = lead_of(generations, better, worse)
             if terms:
-                terms_by_item[name] = terms
+                terms_by_item[item] = terms
         return terms_by_item
 
     def _items_with_both(
@@ -404,14 +403,16 @@ class Order(Case):
         """Return the items of the data that have texts of both, with their generations."""
         generations_by_item: dict[str, list[str]] = {}
         systems_by_item = context.by_item
-        for item in systems_by_item:
-            name = case_scores.source_items.get(item, item)
-            generations_by_item.setdefault(name, []).append(item)
+        for generation in systems_by_item:
+            item = case_scores.source_items.get(generation, generation)
+            generations_by_item.setdefault(item, []).append(generation)
         with_both: dict[str, list[str]] = {}
-        for name, generations in generations_by_item.items():
-            systems = {system for item in generations for system in systems_by_item[item]}
+        for item, generations in generations_by_item.items():
+            systems: set[str] = set()
+            for generation in generations:
+                systems.update(systems_by_item[generation])
             if systems.issuperset(self.systems):
-                with_both[name] = generations
+                with_both[item] = generations
         return with_both
 
     def _rows(self, *, pairwise: bool) -> list[tuple[str, str]]:
@@ -438,17 +439,20 @@ class Order(Case):
 
     def _describe_flips(self, items: Mapping[str, Sequence[str]], case_scores: CaseScores) -> str:
         """Say how many answers depend on which text was shown first, "" if none."""
-        answers = 0
-        flipped = 0
+        n_answers = 0
+        n_flipped = 0
         for generations in items.values():
-            for item in generations:
-                both_orders = [case_scores.score(item, *row) for row in self._rows(pairwise=True)]
-                answers += 1
+            for generation in generations:
+                both_orders = [
+                    case_scores.score(generation, *row) for row in self._rows(pairwise=True)
+                ]
+                n_answers += 1
+                # `flipped` is None if an order has no score.
                 if verdict(*both_orders).flipped is True:
-                    flipped += 1
-        if not flipped:
+                    n_flipped += 1
+        if not n_flipped:
             return ""
-        return f"the order shown changed {flipped:,} of {plural(answers, 'answer')}"
+        return f"the order shown changed {n_flipped:,} of {plural(n_answers, 'answer')}"
 
     def _test_lead(self, items: Sequence[Parts], even: float, context: CaseContext) -> _LeadTests:
         """Test the lead against the margin, and against no lead, which is `even`.
@@ -461,11 +465,12 @@ class Order(Case):
         if len(items) == 1:
             return _LeadTests(margin, zero)
         if len(items) < MIN_ITEMS:
-            few = f"no test on fewer than {MIN_ITEMS} items"
-            return _LeadTests(replace(margin, no_evidence=few), replace(zero, no_evidence=few))
+            too_few = f"no test on fewer than {MIN_ITEMS} items"
+            margin = replace(margin, no_evidence=too_few)
+            return _LeadTests(margin, replace(zero, no_evidence=too_few))
         if context.pairwise:
             # The interval is the one of a share; p still comes from the sign-flip test.
-            bounded = mean_on_scale(
+            bounded_margin, bounded_zero = mean_on_scale(
                 items,
                 *limits,
                 low=0.0,
@@ -474,7 +479,8 @@ class Order(Case):
                 seed=context.seed,
             )
             return _LeadTests(
-                _with_p(bounded[0], margin.estimate.p), _with_p(bounded[1], zero.estimate.p)
+                _with_p(bounded_margin, margin.estimate.p),
+                _with_p(bounded_zero, zero.estimate.p),
             )
         if margin.estimate.low is None and self.margin:
             # The sign-flip test shows a lead, but not how large it is for other items.
@@ -626,9 +632,9 @@ class Drift(Case):
         no_change, *tests = mean(
             runs.items(), 0.0, *bounds, n_resamples=context.n_resamples, seed=context.seed
         )
-        decisions = [
-            _decide_mean(mean_test, limit) for mean_test, limit in zip(tests, limits, strict=True)
-        ]
+        decisions: list[Decision] = []
+        for mean_test, limit in zip(tests, limits, strict=True):
+            decisions.append(_decide_mean(mean_test, limit))
         decimals = places(case_scores.column)
         estimate = no_change.estimate
         measured: list[str] = []
@@ -644,6 +650,7 @@ class Drift(Case):
             measured.append(flips.found)
             if not limits and flips.estimate is not None:
                 estimate = flips.estimate
+        # Both sides of a shift may have the same reason.
         reasons = dict.fromkeys(decision.reason for decision in decisions)
         return Decision(
             worst(decisions).status,
@@ -692,10 +699,11 @@ def _decide_mean(mean_test: MeanTest, limit: _MeanLimit) -> Decision:
 def _decide_flips(runs: PairedRuns, max_flips: float) -> Decision:
     """Decide whether few enough likeliest labels changed."""
     flips = runs.flips()
+    n_flips = len(flips)
     total = len(runs.texts)
-    measured = f"{len(flips):,} of {total:,} flipped ({percent(len(flips) / total)})"
-    estimate = wilson_interval(len(flips), total)
-    if len(flips) <= max_flips * total + NEAR:
+    measured = f"{n_flips:,} of {total:,} flipped ({percent(n_flips / total)})"
+    estimate = wilson_interval(n_flips, total)
+    if n_flips <= max_flips * total + NEAR:
         return Decision("passed", found=measured, estimate=estimate)
     names = [f"{display_name(item)} ({display_name(system)})" for item, system in flips]
     reason = f"more than {percentage(max_flips)} flipped: {first_names(names)}"

@@ -7,7 +7,7 @@ draws every judgment once, for all cases that use it, and decides the cases as u
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -87,34 +87,34 @@ class GateRisk:
         if sampled:
             sources = self._sources(sampled)
             other_items = self._met_of_reruns(lambda: self._rerun_on_other_items(sources))
-        met_now = np.array([judged.verdict.met for judged in self.cases])
         risks: list[CaseRisk] = []
         for position, judged in enumerate(self.cases):
-            same = None
-            if self._is_known(judged):
-                same = _share_changed(same_texts[:, position], met_now[position])
-            on_other_items = None
+            met_of_sample = None
             if other_items is not None and judged in sampled:
-                on_other_items = _share_changed(other_items[:, position], met_now[position])
-                # Other items have other replies, too.
-                on_other_items = max(on_other_items, same or 0.0)
-            risk = CaseRisk(
-                judged.case.name, judged.verdict.status, judged.verdict.met, same, on_other_items
-            )
+                met_of_sample = other_items[:, position]
+            risk = self._risk_of_case(judged, same_texts[:, position], met_of_sample)
             risks.append(self._with_mends(risk, judged) if mends else risk)
-        passed = self.others_met and bool(met_now.all())
+        passed = self.others_met and all(judged.verdict.met for judged in self.cases)
         suite_same = self._suite_share(same_texts, passed)
         suite_other = None
         if other_items is not None:
             suite_other = max(suite_same, self._suite_share(other_items, passed))
-        return SuiteRisk(
-            tuple(risks),
-            passed,
-            suite_same,
-            suite_other,
-            sum(not self._is_known(judged) for judged in self.cases),
-            self.n_reruns,
-        )
+        n_unknown = sum(not self._is_known(judged) for judged in self.cases)
+        return SuiteRisk(tuple(risks), passed, suite_same, suite_other, n_unknown, self.n_reruns)
+
+    def _risk_of_case(
+        self, judged: JudgedCase, met_on_same_texts: Bools, met_on_other_items: Bools | None
+    ) -> CaseRisk:
+        """Return the risk of a case, from whether it is met in each rerun."""
+        verdict = judged.verdict
+        same_texts = None
+        if self._is_known(judged):
+            same_texts = _share_changed(met_on_same_texts, verdict.met)
+        other_items = None
+        if met_on_other_items is not None:
+            # Other items have other replies, too.
+            other_items = max(_share_changed(met_on_other_items, verdict.met), same_texts or 0.0)
+        return CaseRisk(judged.case.name, verdict.status, verdict.met, same_texts, other_items)
 
     def _suite_share(self, met: Bools, passed: bool) -> float:
         """Return the share of reruns in which the suite passes instead of failing, or fails."""
@@ -124,11 +124,12 @@ class GateRisk:
     def _with_mends(self, risk: CaseRisk, judged: JudgedCase) -> CaseRisk:
         if risk.risk is None or risk.risk <= ACCEPTABLE:
             return risk
-        mends = [*self._looser_limit(risk, judged), *self._more_draws(risk, judged)]
-        mends += self._more_items(risk, judged)
-        return CaseRisk(
-            risk.name, risk.status, risk.met, risk.same_texts, risk.other_items, tuple(mends)
-        )
+        mends = [
+            *self._looser_limit(risk, judged),
+            *self._more_draws(risk, judged),
+            *self._more_items(risk, judged),
+        ]
+        return replace(risk, mends=tuple(mends))
 
     def _looser_limit(self, risk: CaseRisk, judged: JudgedCase) -> Iterator[str]:
         """Yield the nearest limit with which the case passes in nearly all reruns."""
@@ -230,9 +231,9 @@ class GateRisk:
         if shares is None:
             shares = self._shares_of(sources)
         counts = self._random.multinomial(n_items or len(sources), shares)
-        items = [
-            source for source, count in zip(sources, counts, strict=True) for _ in range(int(count))
-        ]
+        items: list[str] = []
+        for source, count in zip(sources, counts, strict=True):
+            items += [source] * int(count)
         posteriors = self._posteriors()
         results: dict[bool, Result] = {}
         for pairwise, redraws in self._redraws.items():
@@ -266,13 +267,14 @@ class GateRisk:
         context = CaseContext(
             case.stem(),
             texts,
-            rerun.results.get(False),
-            rerun.results.get(True),
-            self.baseline,
-            self.seed,
+            result=rerun.results.get(False),
+            ranked=rerun.results.get(True),
+            baseline=self.baseline,
+            seed=self.seed,
             n_resamples=_N_RESAMPLES,
         )
-        return decide_case(case, context, self.failures).is_met(case.policy)
+        decision = decide_case(case, context, self.failures)
+        return decision.is_met(case.policy)
 
     def _is_pairwise(self, judged: JudgedCase) -> bool:
         ranked = self.results.get(True)
@@ -307,7 +309,7 @@ class GateRisk:
 
 
 def _weight_of_item(n: int) -> float:
-    """Return the parameter of the Dirichlet distribution for each of n items.
+    """Return the parameter of the Dirichlet distribution for each of `n` items.
 
     With 1, the Bayesian bootstrap, means of n new items vary too little if n is small. With this
     one, they vary as under the normal distribution: by 2 / n · (n − 1) / (n − 3) times the variance
@@ -320,4 +322,5 @@ def _weight_of_item(n: int) -> float:
 
 
 def _share_changed(met: Bools, met_now: bool) -> float:
+    """Return the share of reruns with another verdict than this run's."""
     return float(np.mean(met != met_now))

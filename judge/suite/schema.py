@@ -51,9 +51,10 @@ def _parse_share(value: Any) -> tuple[float, bool]:
     if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
         return min(value, sys.maxsize), False
     match = _SHARE.fullmatch(value.strip()) if isinstance(value, str) else None
-    if not match or float(match[1]) > 100:
+    percentage_points = float(match[1]) if match else None
+    if percentage_points is None or percentage_points > 100:
         raise ValueError("write a number of judgments, such as 0, or a share of them, such as 2%")
-    return float(match[1]) / 100, True
+    return percentage_points / 100, True
 
 
 def _parse_dollars(value: Any) -> Budget:
@@ -182,13 +183,14 @@ class Mistakes:
 
     def raise_if_any(self) -> None:
         """Raise ConfigError with a line `FILE:LINE: message` for each mistake, in order."""
-        lines = [f"{self.path}:{line}: {message}" for line, message in sorted(self._at_lines)]
-        if not lines:
+        mistakes = sorted(self._at_lines)
+        if not mistakes:
             return
-        first_lines = lines[:_MAX_MISTAKES]
-        if len(lines) > _MAX_MISTAKES:
-            first_lines.append(f"{self.path}: {len(lines) - _MAX_MISTAKES} more")
-        raise ConfigError("\n".join(first_lines))
+        lines = [f"{self.path}:{line}: {message}" for line, message in mistakes[:_MAX_MISTAKES]]
+        n_hidden = len(mistakes) - len(lines)
+        if n_hidden:
+            lines.append(f"{self.path}: {n_hidden} more")
+        raise ConfigError("\n".join(lines))
 
 
 class YamlSource(Mistakes):
@@ -366,7 +368,10 @@ def _known_keys(*, inside: bool) -> frozenset[str]:
     document = schema()
     # The schema has them all: the keys of the options, of the cases and of the models in them.
     models = document["$defs"].values() if inside else [document]
-    return frozenset(key for model in models for key in model.get("properties", ()))
+    known_keys: set[str] = set()
+    for model in models:
+        known_keys.update(model.get("properties", ()))
+    return frozenset(known_keys)
 
 
 def _former_system() -> str:

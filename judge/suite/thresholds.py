@@ -70,11 +70,12 @@ class Range(AnyOf):
 
     def __contains__(self, value: float) -> bool:
         # A mean of shares may miss an end by a rounding error.
-        return all(sign * (value - end) >= -NEAR for end, sign in self.ends)
+        return self.distance(value) <= NEAR
 
     def distance(self, value: float) -> float:
         """Return how far a value is outside the range, in points; below 0 if it is inside."""
-        return max(sign * (end - value) for end, sign in self.ends)
+        distances = [sign * (end - value) for end, sign in self.ends]
+        return max(distances)
 
     @property
     def ends(self) -> list[tuple[float, int]]:
@@ -131,31 +132,37 @@ class ScoreRange(Case):
         column = case_scores.column
         tests = self._tests(items, column, context)
         estimate = self._estimate(items, tests, column)
-        decisions: list[Decision] = []
-        for mean_test, (end, sign) in zip(tests, self.expect.ends, strict=True):
-            if end == (column.low if sign > 0 else column.high):
-                # No score is beyond the end of the scale.
-                decisions.append(Decision("passed"))
-            else:
-                beyond = f"{'below' if sign > 0 else 'above'} {short(end)}"
-                decisions.append(decide_limit(mean_test, sign, beyond, short(end)))
-        decision = worst(decisions)
-        is_lone = len(context.texts) == 1
+        decision = self._decide_ends(tests, column)
+        is_single_text = len(context.texts) == 1
         flakiness = Flakiness()
         # Over several texts, no single reply decides.
-        if is_lone:
+        if is_single_text:
             flakiness = self._flakiness(case_scores, context.texts[0], estimate)
         replies = ""
         if tests[0].single:
-            replies = case_scores.one_value if is_lone else "one reply each"
+            replies = case_scores.one_value if is_single_text else "one reply each"
+        reason = joined(decision.reason, replies, tests[0].alike, flakiness.description, lacking)
         return Decision(
             decision.status,
-            joined(decision.reason, replies, tests[0].alike, flakiness.description, lacking),
+            reason,
             format_estimate(estimate, places(column)),
             flakiness.share,
             estimate,
             detail=detail,
         )
+
+    def _decide_ends(self, tests: Sequence[MeanTest], column: Column) -> Decision:
+        """Return the worse decision about the two ends of the range, each with its test."""
+        decisions: list[Decision] = []
+        for mean_test, (end, sign) in zip(tests, self.expect.ends, strict=True):
+            end_of_scale = column.low if sign > 0 else column.high
+            if end == end_of_scale:
+                # No score is beyond the end of the scale.
+                decisions.append(Decision("passed"))
+                continue
+            side = "below" if sign > 0 else "above"
+            decisions.append(decide_limit(mean_test, sign, f"{side} {short(end)}", short(end)))
+        return worst(decisions)
 
     def loosened(self, share: float, column: Column) -> ScoreRange | None:
         if column.low is None or column.high is None:
@@ -170,8 +177,9 @@ class ScoreRange(Case):
         return self.model_copy(update={"expect": Range(min=least, max=most)})
 
     def limit_text(self) -> str:
-        keys = {"min": self.expect.min, "max": self.expect.max}
-        return ", ".join(f"{key}: {short(end)}" for key, end in keys.items() if end is not None)
+        end_by_key = {"min": self.expect.min, "max": self.expect.max}
+        written = [f"{key}: {short(end)}" for key, end in end_by_key.items() if end is not None]
+        return ", ".join(written)
 
     def _tests(
         self, items: Sequence[Parts], column: Column, context: CaseContext
@@ -218,10 +226,11 @@ class ScoreRange(Case):
             outside_shares.append(share)
         if not outside_shares:
             return Flakiness()
-        outside = sum(outside_shares) / len(outside_shares)
+        # Each judge of a panel has its own replies.
+        share_outside = sum(outside_shares) / len(outside_shares)
         if estimate.value in self.expect:
-            return describe_flaky(outside, self._outside())
-        return describe_flaky(1 - outside, self._inside())
+            return describe_flaky(share_outside, self._outside())
+        return describe_flaky(1 - share_outside, self._inside())
 
     def _outside(self) -> str:
         """Say what a score outside the range does."""
@@ -267,7 +276,7 @@ class Passes(Case):
     def decide(self, context: CaseContext) -> Decision:
         case_scores = context.scored()
         lacking, detail = case_scores.missing_texts(context.texts)
-        passed = 0
+        n_passed = 0
         failing: list[str] = []
         for item, system in context.texts:
             score = case_scores.score(item, system)
@@ -275,18 +284,20 @@ class Passes(Case):
                 continue
             ((_, evidence),) = case_scores.passes(item, system)
             if evidence.value:
-                passed += 1
+                n_passed += 1
             else:
                 failing.append(f"{one_line(item, 40)} {one_line(system, 30)}: {short(score.value)}")
         if len(context.texts) == 1:
             # One text is decided within the uncertainty of its replies; several are counted.
-            return ScoreRange(expect=_passing_range(case_scores.column)).decide(context)
-        total = passed + len(failing)
+            passing_range = _passing_range(case_scores.column)
+            return ScoreRange(expect=passing_range).decide(context)
+        n_scored = n_passed + len(failing)
+        share = percent(n_passed / n_scored)
         return Decision(
             "failed" if failing else "passed",
             joined(first_names(failing), lacking),
-            f"{passed:,} of {total:,} ({percent(passed / total)})",
-            estimate=wilson_interval(passed, total),
+            f"{n_passed:,} of {n_scored:,} ({share})",
+            estimate=wilson_interval(n_passed, n_scored),
             detail=detail,
         )
 
