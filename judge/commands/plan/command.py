@@ -8,29 +8,22 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from judge.commands.evaluate import Criteria, Model, to_config
 from judge.commands.options import RankOptions
+from judge.commands.plan.explanations import describe_strategy, estimate_notes
 from judge.commands.plan.record import Forecast
 from judge.commands.public import public_api
 from judge.config import RankConfig, RunConfig
 from judge.core.errors import ConfigError
-from judge.core.format import dollars, plural
 from judge.core.messages import option
 from judge.core.records import Criterion
 from judge.core.request_options import Judge
 from judge.providers import Provider
-from judge.run.cost_estimate import (
-    estimate_cost,
-    pending_batches,
-)
+from judge.run.cost_estimate import estimate_cost
 from judge.run.generate import OUTPUTS_NOTE, plan_outputs, require_criteria
-from judge.run.judge_models import UNKNOWN, open_offline
+from judge.run.judge_models import open_offline
 from judge.run.preparation import PreparedRun, prepare
-from judge.run.request_estimates import JudgeEstimate, JudgeForecast, sum_prices
 
 if TYPE_CHECKING:
     from judge.commands.evaluate import Data
-
-# In tokens. Ollama has room for 4,096 on a graphics card of less than 24 GB.
-_LONG_PROMPT = 4_000
 
 
 @public_api("plan", RankConfig)
@@ -85,11 +78,11 @@ def make_forecast(prepared: PreparedRun, items: int | None = None) -> Forecast:
         raise ConfigError(f"{option('items', items)}: is for data with outputs; leave it out")
     estimate = estimate_cost(prepared, items=items)
     judges = tuple(
-        replace(judge, method=_describe_strategy(prepared, judge.estimate))
+        replace(judge, method=describe_strategy(prepared, judge.estimate))
         for judge in estimate.judges[len(prepared.writing) :]
     )
     notes = [OUTPUTS_NOTE] if prepared.writing else []
-    notes += _notes(prepared, judges, items)
+    notes += estimate_notes(prepared, judges, items)
     return Forecast(
         judges=(*prepared.writing, *judges),
         price=estimate.price,
@@ -97,95 +90,4 @@ def make_forecast(prepared: PreparedRun, items: int | None = None) -> Forecast:
         budget=estimate.budget,
         fits=estimate.fits,
         notes=tuple(notes),
-    )
-
-
-def _describe_strategy(prepared: PreparedRun, estimate: JudgeEstimate) -> str:
-    """Describe how the judge produces a score, and why that way."""
-    provider = prepared.judges[estimate.judge]
-    settings = prepared.settings[estimate.judge]
-    if provider.notice or not estimate.strategies:
-        return ""
-    strategy = estimate.strategies[0]
-    if strategy == "decisions":
-        return "decisions: answers to typed questions come with probabilities"
-    if strategy == "logprobs":
-        condition = ", if the model gives them" if estimate.draws else ""
-        return f"logprobs: token probabilities of one reply{condition}"
-    if strategy == "single":
-        return "single: one reply per judgment"
-    requests = ", one request per draw" if provider.learned.get("n") == 1 else ""
-    description = f"samples: the mean of {estimate.drawn} draws per judgment{requests}"
-    if settings.weighting == "samples":
-        return description
-    probe = "; one extra request checks that first" if "logprobs" in estimate.strategies else ""
-    refuses = "vendor" if "logprobs" in provider.learned.get("dropped", ()) else "model"
-    return f"{description}, because the {refuses} gives no token probabilities{probe}"
-
-
-def _notes(prepared: PreparedRun, judges: Sequence[JudgeForecast], items: int | None) -> list[str]:
-    """Name the defaults that were used, and what the numbers do not include."""
-    notes = []
-    if items is not None:
-        known_items = len({sample.item for sample in prepared.samples})
-        notes.append(
-            f"Scaled from {plural(known_items, 'item')} to {items:,} similar ones. Cached replies "
-            "answer none of them, but improve the estimate."
-        )
-    if prepared.criteria and prepared.default_criteria:
-        names = ", ".join(criterion.name for criterion in prepared.criteria)
-        notes.append(f"Default criteria: {names}. Choose others with {option('criteria')}.")
-    uncertain = [judge for judge in judges if judge.estimate.draws]
-    if uncertain:
-        notes.append(_draws_note(judges, uncertain))
-    notes += pending_batches(prepared)
-    for name, metric in prepared.metrics.items():
-        if not metric.asks:
-            continue
-        judge_name = next(iter(prepared.judges), "its judge")
-        most = metric.most_requests(prepared.samples) if items is None else None
-        if most is None:
-            requests = f"requests of {name} to {judge_name}, because they depend"
-        else:
-            requests = f"at most {most:,} requests of {name} to {judge_name}; their length depends"
-        notes.append(f"Not included: {requests} on replies.")
-    if any(judge.endpoint.startswith(UNKNOWN) for judge in judges):
-        notes.append(
-            "$AZURE_OPENAI_ENDPOINT is not set, so cached replies of that server are not found."
-        )
-    longest = max(judges, key=lambda judge: judge.estimate.longest, default=None)
-    if longest is not None and longest.estimate.longest > _LONG_PROMPT:
-        notes.append(
-            f"The longest prompt has about {longest.estimate.longest:,} tokens "
-            f"({longest.estimate.longest_text}): the model must have room for it and the reply."
-        )
-    broken = sum(judge.estimate.total.broken for judge in judges)
-    if broken:
-        failing = plural(broken, "judgment")
-        notes.append(f"{failing} will fail because the prompt cannot be rendered.")
-    if any(judge.estimate.total.requests for judge in judges):
-        notes.append(_not_included())
-    return notes
-
-
-def _not_included() -> str:
-    return (
-        "Tokens are estimated from characters and cached replies, often 10% off. Not included: "
-        f"retries, repair questions ({option('repair')}), hidden reasoning tokens, and rate limits "
-        f"of the server that are not set by {option('rpm')} or {option('tpm')}."
-    )
-
-
-def _draws_note(judges: Sequence[JudgeForecast], uncertain: Sequence[JudgeForecast]) -> str:
-    """Say what is added if the `uncertain` judges give no token probabilities."""
-    draws = uncertain[0].estimate.draws
-    requests_per_judgment = max(judge.estimate.each for judge in judges)
-    requests = ""
-    if requests_per_judgment > 1:
-        requests = f" in {requests_per_judgment} requests"
-    more = sum_prices(judge.money.more for judge in uncertain)
-    cost = "" if more is None else f" and costs about {dollars(more)} more"
-    return (
-        f"If the model gives no token probabilities, the run takes {draws} draws per "
-        f"judgment{requests}{cost}. Use {option('weighting', 'single')} to avoid that."
     )
