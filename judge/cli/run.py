@@ -187,7 +187,19 @@ def _generate_only(data: Path, options: Mapping[str, Any], *, quiet: bool) -> No
     help="Data, a run.yaml that names it, or a finished run's folder.",
 )
 @option("--rank", "Estimate judge rank, which compares texts two by two.", is_flag=True)
-@option("--items", "Estimate for N items like these (default: these).", type=int, metavar="N")
+@option("--card", "Estimate the judge card that judge validate --card makes.", is_flag=True)
+@option(
+    "--items",
+    "Estimate for N items like these (default: these); with --card, its items.",
+    type=int,
+    metavar="N",
+)
+@option(
+    "--probes",
+    "With --card: sensitivity,bias,injection (default: all).",
+    metavar="NAME,...",
+    known=("sensitivity", "bias", "injection"),
+)
 @option(
     "--detect", "Show the items that RUN needs to detect this difference.", type=float, metavar="D"
 )
@@ -197,7 +209,9 @@ def plan_command(
     data: Path,
     *,
     rank: bool,
+    card: bool,
     items: int | None,
+    probes: str | None,
     detect: float | None,
     pair: str | None,
     format: str,
@@ -211,7 +225,7 @@ def plan_command(
 
     For the folder of a finished run, show which differences between systems its items can detect;
     with --detect or --pair, also how many items it takes to detect a difference."""
-    from judge.commands.plan.command import plan_run
+    from judge.commands.plan.command import plan_card, plan_run
     from judge.commands.plan.power import run_power
     from judge.config import RankConfig, RunConfig, load_config
 
@@ -227,9 +241,27 @@ def plan_command(
             raise ConfigError(
                 f"--{name} {value}: is for a finished run; name its folder instead of {data}"
             )
-    kind = RankConfig if rank else RunConfig
-    config, _ = to_config(data, options, kind)
+    if card:
+        _check_options_of_card(rank=rank)
+    elif probes is not None:
+        raise ConfigError("--probes: is for --card")
+    config, _ = to_config(data, options, RankConfig if rank else RunConfig)
+    if card:
+        print_report(plan_card(config, items=items, probes=probes), format, full=True)
+        return
     print_report(plan_run(config, items=items), format, full=True)
+
+
+def _check_options_of_card(*, rank: bool) -> None:
+    """Raise ConfigError for an option of `judge plan` that a judge card does not have."""
+    from judge.config import run_options
+
+    if rank:
+        raise ConfigError("--rank: cannot be combined with --card")
+    own = ("rank", "card", "items", "probes", "format", "json", "no_cache")
+    typed = typed_options(besides=(*own, *run_options("card")))
+    if typed:
+        raise ConfigError(f"{typed[0]}: --card has no use for it; leave it out")
 
 
 def run_interruptibly(

@@ -65,7 +65,7 @@ def estimate_cost(
         steps.append(max(judging_seconds))
     judges = (*prepared.writing, *judging)
     price = sum_prices(judge.money.price for judge in judges)
-    fits = _requests_in_budget(config, judges, price)
+    fits = requests_in_budget(config, judges, price)
     return CostEstimate(
         judges=judges,
         price=price,
@@ -92,7 +92,7 @@ def _known_seconds(judges: Iterable[JudgeForecast]) -> list[float]:
     return [time.seconds for time in times if time.seconds is not None]
 
 
-def _requests_in_budget(
+def requests_in_budget(
     config: RunConfig, judges: Sequence[JudgeForecast], price: float | None
 ) -> int | None:
     """Return about how many requests fit; None without a budget or if the price is unknown."""

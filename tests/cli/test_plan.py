@@ -258,3 +258,33 @@ def test_plan_refuses_unsupported_options(
     done = command("plan", data, "--model", "gpt-5.4-mini", *options)
     assert done.code == 2
     assert words in done.err
+
+
+def test_the_plan_of_a_card_has_its_runs_and_sends_nothing(
+    command: Callable[..., Any], data: Path, tmp_path: Path
+) -> None:
+    arguments = ("plan", data, "--card", "--model", "gpt-5.4-mini", "--criteria", "coherence")
+    done = command(*arguments, "--items", "2")
+    assert done.code == 0
+    assert done.out.startswith("Estimate for a card of gpt-5.4-mini")
+    assert "wordings" in done.out
+    assert [path.name for path in tmp_path.iterdir()] == [data.name]
+    planned = json.loads(command(*arguments, "--json").out)
+    assert planned["judges"][0]["lines"][0]["run"] == "texts"
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (("--card", "--rank"), "--rank: cannot be combined with --card"),
+        (("--card", "--metrics", "rouge"), "--metrics: --card has no use for it"),
+        (("--probes", "bias"), "--probes: is for --card"),
+        (("--card", "--probes", "biass"), "unknown probe 'biass'"),
+    ],
+)
+def test_options_that_do_not_fit_a_card(
+    command: Callable[..., Any], data: Path, more: tuple[str, ...], message: str
+) -> None:
+    done = command("plan", data, "--model", "gpt-5.4-mini", *more)
+    assert done.code == 2
+    assert message in done.err

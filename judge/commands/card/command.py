@@ -453,9 +453,14 @@ def card_estimate(card_plan: CardPlan) -> str:
     cost = cost_summary(card_plan.runs.values()) or "no model is called"
     writing = ""
     if card_plan.unwritten:
-        most = MOST_REQUESTS * len(card_plan.unwritten)
-        writing = f", and at most {plural(most, 'request')} for other wordings of the criteria"
+        requests = plural(writing_requests(card_plan), "request")
+        writing = f", and at most {requests} for other wordings of the criteria"
     return f"{line}: {size}, {cost}{writing}"
+
+
+def writing_requests(card_plan: CardPlan) -> int:
+    """Return the most requests in which the judge puts questions into other words."""
+    return MOST_REQUESTS * len(card_plan.unwritten)
 
 
 async def run_card(

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack
 
-from judge.commands.evaluate import Criteria, Model, to_config
+from judge.commands.evaluate import Criteria, Model, reject_unsupported, to_config
 from judge.commands.options import RankOptions
-from judge.commands.plan.explanations import describe_strategy, estimate_notes
+from judge.commands.plan.card_forecast import forecast_card
+from judge.commands.plan.explanations import estimate_notes, with_method
 from judge.commands.plan.record import Forecast
 from judge.commands.public import public_api
 from judge.config import RankConfig, RunConfig
@@ -33,20 +34,52 @@ def plan(
     *,
     model: Model | None = None,
     rank: bool = False,
+    card: bool = False,
     items: int | None = None,
+    probes: str | Sequence[str] | None = None,
     **options: Unpack[RankOptions],
 ) -> Forecast:
     """Estimate the requests, cost and time of `judge.evaluate` with the same arguments.
 
-    With `rank`, estimate `judge.rank` instead. With `items`, estimate for that many similar items.
+    With `rank`, estimate `judge.rank` instead; with `card`, estimate `judge.card`, whose arguments
+    `items` and `probes` are. Otherwise, `items` is a number of similar items to estimate for.
     Sends nothing and needs no key. Requests that the cache answers are not counted.
 
     Raises JudgeError.
     """
+    if card and rank:
+        raise ConfigError(f"{option('rank', True)}: cannot be combined with {option('card', True)}")
+    if card:
+        reject_unsupported(options, "card", "a judge card")
+    if probes is not None and not card:
+        raise ConfigError(f"{option('probes')}: is for {option('card', True)}")
     config, judges, loaded_criteria = to_config(
         RankConfig if rank else RunConfig, data, criteria, model, options
     )
+    if card:
+        return plan_card(config, data, judges, loaded_criteria, items=items, probes=probes)
     return plan_run(config, data, judges, loaded_criteria, items)
+
+
+def plan_card(
+    config: RunConfig,
+    data: Any = None,
+    judges: Sequence[Judge | Provider] | None = None,
+    loaded_criteria: Mapping[str, Criterion] | None = None,
+    *,
+    items: int | None = None,
+    probes: str | Sequence[str] | None = None,
+) -> Forecast:
+    """Estimate the card of a configuration's judge. Raises JudgeError."""
+    config = _that_writes_nothing(config)
+    return forecast_card(
+        config,
+        data,
+        providers=_offline_judges(config, judges),
+        loaded_criteria=loaded_criteria,
+        items=items,
+        probes=probes,
+    )
 
 
 def plan_run(
@@ -61,15 +94,30 @@ def plan_run(
     Raises JudgeError.
     """
     require_criteria(config)
-    config = config.model_copy(update={"out": None, "record": None, "retry_failed": False})
-    providers = open_offline(config)
-    if judges is not None:
-        # Providers from the caller and from the configuration keep the order of `judges`.
-        named = iter(providers)
-        providers = [next(named) if isinstance(judge, Judge) else judge for judge in judges]
+    config = _that_writes_nothing(config)
+    providers = _offline_judges(config, judges)
     config, data, writing = plan_outputs(config, data)
     prepared = prepare(config, data, providers=providers, loaded_criteria=loaded_criteria)
     return make_forecast(replace(prepared, writing=writing), items)
+
+
+def _that_writes_nothing(config: RunConfig) -> RunConfig:
+    """Return the configuration of an estimate: no file is written, and no reply is asked again."""
+    return config.model_copy(update={"out": None, "record": None, "retry_failed": False})
+
+
+def _offline_judges(
+    config: RunConfig, judges: Sequence[Judge | Provider] | None
+) -> list[Judge | Provider]:
+    """Open the judges of a configuration so that they send nothing and need no key.
+
+    Providers from the caller and from the configuration keep the order of `judges`.
+    """
+    providers = open_offline(config)
+    if judges is None:
+        return providers
+    named = iter(providers)
+    return [next(named) if isinstance(judge, Judge) else judge for judge in judges]
 
 
 def make_forecast(prepared: PreparedRun, items: int | None = None) -> Forecast:
@@ -78,8 +126,7 @@ def make_forecast(prepared: PreparedRun, items: int | None = None) -> Forecast:
         raise ConfigError(f"{option('items', items)}: is for data with outputs; leave it out")
     estimate = estimate_cost(prepared, items=items)
     judges = tuple(
-        replace(judge, method=describe_strategy(prepared, judge.estimate))
-        for judge in estimate.judges[len(prepared.writing) :]
+        with_method(judge, prepared) for judge in estimate.judges[len(prepared.writing) :]
     )
     notes = [OUTPUTS_NOTE] if prepared.writing else []
     notes += estimate_notes(prepared, judges, items)

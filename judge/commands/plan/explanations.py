@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from judge.core.format import dollars, plural
 from judge.core.messages import option
@@ -15,7 +16,12 @@ from judge.run.request_estimates import JudgeEstimate, JudgeForecast, sum_prices
 _LONG_PROMPT = 4_000
 
 
-def describe_strategy(prepared: PreparedRun, estimate: JudgeEstimate) -> str:
+def with_method(judge: JudgeForecast, prepared: PreparedRun) -> JudgeForecast:
+    """Return the forecast of a judge with the description of how it produces a score."""
+    return replace(judge, method=_describe_strategy(prepared, judge.estimate))
+
+
+def _describe_strategy(prepared: PreparedRun, estimate: JudgeEstimate) -> str:
     """Describe how the judge produces a score, and why that way."""
     provider = prepared.judges[estimate.judge]
     settings = prepared.settings[estimate.judge]
@@ -39,7 +45,7 @@ def describe_strategy(prepared: PreparedRun, estimate: JudgeEstimate) -> str:
 
 
 def estimate_notes(
-    prepared: PreparedRun, judges: Sequence[JudgeForecast], items: int | None
+    prepared: PreparedRun, judges: Sequence[JudgeForecast], items: int | None = None
 ) -> list[str]:
     """Name the defaults that were used, and what the numbers do not include."""
     notes = []

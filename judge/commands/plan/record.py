@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from judge.core import plugins
 from judge.core.budget import Budget
@@ -19,7 +19,8 @@ class Forecast:
     `price` is the sum over the judges, None if one is unknown; `notes` say what the numbers
     include.
 
-    About `fits` requests fit into the budget; None if there is none, or the price is unknown.
+    About `fits` requests fit into the budget; None if there is none, or the price is unknown. `by`
+    names what each line of a judge's estimate is about: a criterion, or a run of a judge card.
     """
 
     VIEW: ClassVar[str] = "judge.commands.plan.view:view"
@@ -30,6 +31,7 @@ class Forecast:
     budget: Budget | None
     fits: int | None
     notes: tuple[str, ...] = ()
+    by: Literal["criterion", "run"] = "criterion"
 
     @property
     def requests(self) -> int:
@@ -56,8 +58,8 @@ class Forecast:
         fields = asdict(self) | {"requests": self.requests, "budget": budget}
         for judge_fields, judge in zip(fields["judges"], self.judges, strict=True):
             estimate = judge_fields.pop("estimate")
-            lines = [_line_fields(line) for line in judge.estimate.lines]
-            total = _line_fields(judge.estimate.total)
+            lines = [_line_fields(line, self.by) for line in judge.estimate.lines]
+            total = _line_fields(judge.estimate.total, self.by)
             judge_fields |= {"judge": judge.estimate.judge, **estimate}
             judge_fields |= {"lines": lines, "total": total}
             for name in ("draws", "each", "unit"):
@@ -65,7 +67,7 @@ class Forecast:
         return fields
 
 
-def _line_fields(line: LineEstimate) -> dict[str, Any]:
+def _line_fields(line: LineEstimate, by: str) -> dict[str, Any]:
     """Return a line of an estimate as plain data, under the name of what it is about."""
     fields = asdict(line)
-    return {"criterion": fields.pop("name"), **fields}
+    return {by: fields.pop("name"), **fields}

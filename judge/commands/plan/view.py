@@ -30,12 +30,13 @@ def view(forecast: Forecast) -> Document:
     sections = []
     for number, judge in enumerate(forecast.judges):
         title = f"{judge.estimate.judge} · {judge.endpoint}".rstrip(" ·")
-        sections.append(Section(f"judge-{number}", title, partial(_blocks, judge)))
+        sections.append(Section(f"judge-{number}", title, partial(_blocks, judge, forecast.by)))
     if forecast.notes:
         sections.append(Section("notes", "Notes", lambda: [Bullets(forecast.notes)]))
-    names = ", ".join(judge.estimate.judge for judge in forecast.judges)
+    names = ", ".join(judge.estimate.judge for judge in forecast.judges) or "a run"
+    subject = f"a card of {names}" if forecast.by == "run" else names
     return Document(
-        title=f"Estimate for {names or 'a run'}",
+        title=f"Estimate for {subject}",
         finding=(_headline(forecast, judgments),),
         scope=judgments,
         notices=tuple(_budget_notice(forecast)),
@@ -91,7 +92,7 @@ def _records(forecast: Forecast) -> Iterator[dict[str, Any]]:
         for line in judge.estimate.lines:
             yield {
                 "judge": judge.estimate.judge,
-                "criterion": line.name,
+                forecast.by: line.name,
                 "judgments": line.judgments,
                 "duplicates": line.equal,
                 "cached": line.cached,
@@ -103,7 +104,7 @@ def _records(forecast: Forecast) -> Iterator[dict[str, Any]]:
             }
 
 
-def _blocks(judge: JudgeForecast) -> Iterator[Block]:
+def _blocks(judge: JudgeForecast, by: str) -> Iterator[Block]:
     estimate = judge.estimate
     lines = list(estimate.lines)
     if len(lines) > 1:
@@ -125,7 +126,7 @@ def _blocks(judge: JudgeForecast) -> Iterator[Block]:
         )
     tokens = (Column(head, group="tokens") for head in ("input", "output", "prefix"))
     yield table(
-        ("criterion", f"{estimate.unit}s", "duplicates", "cached", "requests", *tokens),
+        (by, f"{estimate.unit}s", "duplicates", "cached", "requests", *tokens),
         rows,
         _PREFIX if estimate.total.requests else "",
         name=f"plan-{estimate.judge}",

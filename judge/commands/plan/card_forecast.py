@@ -1,0 +1,109 @@
+"""`judge plan --card`: estimate a judge card, which is several runs of one judge."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from judge.commands.card.card import PROBES
+from judge.commands.card.command import TEXTS, CardPlan, plan_card, writing_requests
+from judge.commands.card.finished import ITEMS, is_run
+from judge.commands.plan.explanations import estimate_notes, with_method
+from judge.commands.plan.record import Forecast
+from judge.config import RunConfig
+from judge.core.errors import ConfigError
+from judge.core.format import plural
+from judge.core.messages import option
+from judge.core.records import Criterion
+from judge.core.request_options import Judge
+from judge.providers import Provider
+from judge.run.cost_estimate import estimate_cost, requests_in_budget
+from judge.run.request_estimates import Duration, JudgeForecast, sum_prices
+
+
+def forecast_card(
+    config: RunConfig,
+    data: Any = None,
+    *,
+    providers: Sequence[Judge | Provider],
+    loaded_criteria: Mapping[str, Criterion] | None = None,
+    items: int | None = None,
+    probes: str | Sequence[str] | None = None,
+) -> Forecast:
+    """Estimate the card of one judge. Each line of the estimate is one of its runs.
+
+    `config` writes nothing, and `providers` send nothing. Raises JudgeError.
+    """
+    source = config.data if data is None else data
+    if isinstance(source, str | Path) and is_run(source):
+        raise ConfigError(f"{source}: the card of a finished run sends nothing; name its data")
+    card_plan = plan_card(
+        config,
+        data,
+        items=ITEMS if items is None else items,
+        probes=PROBES if probes is None else probes,
+        providers=providers,
+        custom_criteria=loaded_criteria,
+    )
+    judge = _sum_of_runs(card_plan)
+    price = judge.money.price
+    # `plan_card` names the default criteria, so only the given configuration lacks them.
+    main = replace(card_plan.runs[TEXTS], default_criteria=config.criteria is None)
+    notes = [*_notes(card_plan), *estimate_notes(main, [judge])]
+    return Forecast(
+        judges=(judge,),
+        price=price,
+        seconds=judge.time.seconds,
+        budget=config.budget,
+        fits=requests_in_budget(config, [judge], price),
+        notes=tuple(notes),
+        by="run",
+    )
+
+
+def _sum_of_runs(card_plan: CardPlan) -> JudgeForecast:
+    """Return the forecast of the card's judge, with a line for each run."""
+    forecasts: dict[str, JudgeForecast] = {}
+    for name, prepared in card_plan.runs.items():
+        (forecast,) = estimate_cost(prepared).judges
+        forecasts[name] = forecast
+    first = with_method(forecasts[TEXTS], card_plan.runs[TEXTS])
+    lines = [replace(run.estimate.total, name=name) for name, run in forecasts.items()]
+    longest = max((run.estimate for run in forecasts.values()), key=lambda run: run.longest)
+    estimate = replace(
+        first.estimate,
+        lines=lines,
+        longest=longest.longest,
+        longest_text=longest.longest_text,
+    )
+    prices = [run.money for run in forecasts.values()]
+    money = replace(
+        first.money,
+        price=sum_prices(price.price for price in prices),
+        cached=sum_prices(price.cached for price in prices),
+        more=sum_prices(price.more for price in prices),
+    )
+    return replace(first, estimate=estimate, money=money, time=_sum_of_times(forecasts.values()))
+
+
+def _sum_of_times(forecasts: Collection[JudgeForecast]) -> Duration:
+    """Add up the times of runs that follow each other; None if none of them is known."""
+    known = [run.time for run in forecasts if run.time.seconds is not None]
+    if not known:
+        return next(run.time for run in forecasts)
+    seconds = sum(time.seconds or 0.0 for time in known)
+    runs = plural(len(known), "run")
+    return Duration(seconds, f"{runs} one after the other, {known[0].why}")
+
+
+def _notes(card_plan: CardPlan) -> Iterator[str]:
+    """Say how many items the card takes, which lines it cannot have, and what is asked besides."""
+    originals = card_plan.texts.originals
+    yield f"The card takes {plural(len(originals), 'item')}. Choose their number with {option('items')}."
+    for line, reason in card_plan.unavailable.items():
+        yield f"The card cannot show {line}: {reason.rstrip('.')}."
+    if card_plan.unwritten:
+        requests = plural(writing_requests(card_plan), "request")
+        yield f"Not included: at most {requests} for other wordings of the criteria."
