@@ -23,6 +23,7 @@ from judge.core.format import UNNAMED_SYSTEM, text_name
 from judge.core.messages import option
 from judge.core.plugins import unknown_name_message
 from judge.core.records import ALIASES, Sample
+from judge.core.verdicts import verdict
 from judge.data.cells import NoValue, packed_texts, packed_value
 from judge.data.column_names import COLUMN_GUESSES, USUAL_NAMES
 from judge.data.conversations import MESSAGES, read_conversation
@@ -711,7 +712,10 @@ def _rating(value: Any, label: str, rater: int = 0) -> float | None:
         number = math.inf
     if abs(number) > _LARGEST_RATING:
         by = f" by rater {rater}" if rater else ""
-        raise DataError(
-            f"{label}{by} is {value!r}, not a number (of several raters, give a list of numbers)"
-        )
+        advice = "of several raters, give a list of numbers"
+        if verdict(value) is not None:
+            # A file of ratings may hold words, because it is read together with the scale.
+            ratings_file = option("ratings", "FILE")
+            advice = f"write 1 for pass and 0 for fail, or keep the ratings apart: {ratings_file}"
+        raise DataError(f"{label}{by} is {value!r}, not a number ({advice})")
     return None if math.isnan(number) else number

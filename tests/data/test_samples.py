@@ -723,6 +723,11 @@ def test_parquet_with_twins(tmp_path: Path) -> None:
             {},
             "is {'b': 1}, not a number (of several raters, give a list",
         ),
+        (
+            {"output": "x", "human": {"a": "Fail"}},
+            {},
+            "is 'Fail', not a number (write 1 for pass and 0 for fail",
+        ),
         ({"output": "x", "human": "[1, 2"}, {}, "row 1: human: not JSON"),
         (
             {"output": "x", "human": math.inf},
