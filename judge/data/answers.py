@@ -46,9 +46,9 @@ def answer_inputs(sample: Sample) -> dict[str, Any]:
 
 
 def request_text(sample: Sample) -> str:
-    """Return what a person asked for: the last message of the user, or a column; "" if neither is there.
+    """Return what a person asked for: the last message of the user, or a column.
 
-    A source alone may be a text to summarize, and is left out.
+    Return "" if neither is there. A source alone may be a text to summarize, and is left out.
     """
     for role, content in reversed(messages_before(sample)):
         if role == "user":
@@ -77,9 +77,10 @@ def request_of(messages: Sequence[Message]) -> str | Sequence[Message]:
 
 
 def column_of(sample: Sample, variable: str) -> str:
-    """Return the column that fills a variable of a template, "" if no column of the data's own does.
+    """Return the column that fills a variable of a template.
 
-    Every variable but `request` and `passages` has the name of its column.
+    Return "" if no column of the data's own does. Every variable but `request` and `passages` has
+    the name of its column.
     """
     columns = {"request": REQUEST_COLUMNS, "passages": PASSAGE_COLUMNS}.get(variable)
     return variable if columns is None else first_column(sample, columns)
@@ -119,7 +120,7 @@ def _list_in_cell(cell: str) -> list[Any] | None:
 
 
 def _text(part: Any) -> str:
-    """Return the text of a passage or request, perhaps an object such as `{"text": ..., "id": ...}`."""
+    """Return the text of a passage or request, which may be an object: `{"text": ..., "id": ...}`."""
     if isinstance(part, Mapping):
         for key in _TEXT_KEYS:
             if isinstance(part.get(key), str):

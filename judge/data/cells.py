@@ -15,6 +15,7 @@ from typing import Any
 
 _OPENING = ("[", "(", "{")
 _CLOSING = ("]", ")", "}")
+_VALUE_TOKENS = (tokenize.STRING, tokenize.NUMBER, tokenize.NAME)
 _EMPTY_NAMES = ("nan", "NaN", "NA", "NaT", "null")
 """Names that are no value. pandas writes the first ones, JSON the last one."""
 _WRAPPERS = ("array", "float64", "float32", "int64", "int32", "bool_", "str_")
@@ -91,9 +92,7 @@ def _tokens(text: str) -> Iterator[tokenize.TokenInfo]:
 
 
 def _ends_value(token: tokenize.TokenInfo) -> bool:
-    return (
-        token.type in (tokenize.STRING, tokenize.NUMBER, tokenize.NAME) or token.string in _CLOSING
-    )
+    return token.type in _VALUE_TOKENS or token.string in _CLOSING
 
 
 def _starts_value(token: tokenize.TokenInfo, previous: tokenize.TokenInfo) -> bool:
@@ -101,7 +100,7 @@ def _starts_value(token: tokenize.TokenInfo, previous: tokenize.TokenInfo) -> bo
         return True
     if token.string == "(":  # of a call, if it follows its name at once
         return previous.type != tokenize.NAME
-    return token.type in (tokenize.STRING, tokenize.NUMBER, tokenize.NAME)
+    return token.type in _VALUE_TOKENS
 
 
 def _value(node: ast.expr) -> Any:

@@ -45,10 +45,10 @@ def read_conversation(
         if messages is None:
             return read
         del read["output"]
-    turns = [
-        _turn(message, f"{location}: message {number} of {column}")
-        for number, message in enumerate(messages, 1)
-    ]
+    turns: list[dict[str, str]] = []
+    for number, message in enumerate(messages, 1):
+        location_of_message = f"{location}: message {number} of {column}"
+        turns.append(_turn(message, location_of_message))
     ends_with_answer = bool(turns) and turns[-1]["role"] == ANSWERING
     if ends_with_answer:
         answer = turns.pop()["content"]

@@ -32,19 +32,19 @@ def seen_by(columns: Iterable[Column]) -> dict[str, frozenset[str]]:
 
 def withhold(samples: Iterable[Sample], seen: Seen) -> Iterator[Sample]:
     """Yield the samples without the ratings that were used; `Sample.withheld` has their names."""
-    seen = {name: digests for name, digests in seen.items() if digests}
+    seen = {criterion: digests for criterion, digests in seen.items() if digests}
     for sample in samples:
         used = _used(sample, seen)
-        if not used:
+        if used:
+            yield replace(
+                sample,
+                human=_without(sample.human, used),
+                ratings=_without(sample.ratings, used),
+                raters=_without(sample.raters, used),
+                withheld=(*sample.withheld, *used),
+            )
+        else:
             yield sample
-            continue
-        yield replace(
-            sample,
-            human=_without(sample.human, used),
-            ratings=_without(sample.ratings, used),
-            raters=_without(sample.raters, used),
-            withheld=(*sample.withheld, *used),
-        )
 
 
 def _without(values: Mapping[str, T], names: Collection[str]) -> dict[str, T]:
@@ -68,10 +68,10 @@ def check(samples: Iterable[Sample], seen: Seen) -> None:
 
 def excluded(samples: Iterable[Sample], name: str) -> str:
     """Return `6 texts excluded: ...`, or "" if no rating of this name was withheld."""
-    number = sum(name in sample.withheld for sample in samples)
-    if not number:
+    n_withheld = sum(name in sample.withheld for sample in samples)
+    if not n_withheld:
         return ""
-    return f"{plural(number, 'text')} excluded: used to make the prompt"
+    return f"{plural(n_withheld, 'text')} excluded: used to make the prompt"
 
 
 def notes(samples: Sequence[Sample]) -> list[str]:
@@ -97,20 +97,20 @@ def overlap(
     `judged_texts` has the texts (item, system) that each criterion judges; None means all.
     """
     sentences: list[str] = []
-    for name, digests in seen.items():
+    for criterion, digests in seen.items():
         # A sample's digests take a hash of its texts, so they are not computed for nothing.
         if not digests:
             continue
         judged = samples
         if judged_texts is not None:
-            keys = judged_texts.get(name, ())
+            keys = judged_texts.get(criterion, ())
             judged = [sample for sample in samples if sample.key in keys]
-        number = sum(not sample.digests.isdisjoint(digests) for sample in judged)
-        if number:
-            verb = "is" if number == 1 else "are"
+        n_used = sum(not sample.digests.isdisjoint(digests) for sample in judged)
+        if n_used:
+            verb = "is" if n_used == 1 else "are"
             sentences.append(
-                f"{name}: {number:,} of the judged texts {verb} also an example in its prompt or "
-                "helped to write it; the score may only repeat that."
+                f"{criterion}: {n_used:,} of the judged texts {verb} also an example in its prompt "
+                "or helped to write it; the score may only repeat that."
             )
     return sentences
 

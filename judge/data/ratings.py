@@ -107,12 +107,13 @@ class Ratings:
 
     def raters(self, criterion: str) -> tuple[str, ...]:
         """Return those who rated a criterion, in the order of their first rating."""
-        return tuple(dict.fromkeys(r.rater for r in self.every if r.criterion == criterion))
+        raters = [rating.rater for rating in self.every if rating.criterion == criterion]
+        return tuple(dict.fromkeys(raters))
 
     @property
     def criteria(self) -> tuple[str, ...]:
         """The criteria that people rated, in the order of their first rating."""
-        return tuple(dict.fromkeys(r.criterion for r in self.every))
+        return tuple(dict.fromkeys(rating.criterion for rating in self.every))
 
 
 def source_name(source: RatingSource) -> str:
@@ -133,24 +134,21 @@ def read_ratings(source: RatingSource, known: Known | None = None) -> Ratings:
     DataError, with file and line.
     """
     rating_by_key: dict[_Key, Rating | PairRating | None] = {}
-    replaced = 0
-    raw = [row for row in rows(source) if isinstance(row, RawRow)]
-    sheet = to_long(raw, source_name(source), known or Known())
+    n_replaced = 0
+    raw_rows = [row for row in rows(source) if isinstance(row, RawRow)]
+    sheet = to_long(raw_rows, source_name(source), known or Known())
     for location, cells in sheet.rows:
         key = _key(cells, location)
         rating = _read_rating(cells, key, location)
         former = rating_by_key.get(key)
+        # A row that only takes a rating back replaces none by another.
         if rating is not None and former is not None and former.value != rating.value:
-            replaced += 1
+            n_replaced += 1
         rating_by_key[key] = rating
-    ratings = list(rating_by_key.values())
-    return Ratings(
-        single=tuple(rating for rating in ratings if isinstance(rating, Rating)),
-        pairs=tuple(rating for rating in ratings if isinstance(rating, PairRating)),
-        form=sheet.form,
-        replaced=replaced,
-        unread=sheet.unread,
-    )
+    ratings = rating_by_key.values()
+    single = tuple(rating for rating in ratings if isinstance(rating, Rating))
+    pairs = tuple(rating for rating in ratings if isinstance(rating, PairRating))
+    return Ratings(single, pairs, sheet.form, n_replaced, sheet.unread)
 
 
 class _Key(NamedTuple):
@@ -165,20 +163,24 @@ class _Key(NamedTuple):
 
 def _key(cells: Mapping[str, Any], location: str) -> _Key:
     """Return what the row of a rating is about. Raises DataError for a name that is missing."""
-    systems = ("first", "second") if "first" in cells else ("system",)
-    columns = ("item", *systems, "rater", "criterion")
+    system_columns = ("first", "second") if "first" in cells else ("system",)
+    columns = ("item", *system_columns, "rater", "criterion")
     for column in columns:
         # The rater may be blank: nobody said who rated.
-        if column not in cells or (column != "rater" and not str(cells[column]).strip()):
+        may_be_blank = column == "rater"
+        if column not in cells or not (may_be_blank or str(cells[column]).strip()):
             raise DataError(
                 f"{location}: a rating has no {column}; it needs {', '.join(columns)} and value"
             )
+    systems = tuple(_name(cells[column]) for column in system_columns)
+    # A table of text has the word, JSON the value, and some programs write a number.
+    repeat = str(cells.get("repeat", "")).lower() in ("true", "1")
     return _Key(
         item=_name(cells["item"]),
-        systems=tuple(_name(cells[column]) for column in systems),
+        systems=systems,
         rater=_name(cells["rater"]),
         criterion=_name(cells["criterion"]),
-        repeat=str(cells.get("repeat", "")).lower() in ("true", "1"),
+        repeat=repeat,
     )
 
 
@@ -240,24 +242,28 @@ def join_ratings(
     words. A rater without a name is not listed. Raises DataError for a rating of a text that is not
     there, and for one that is neither a number nor a label.
     """
-    names = _raters_by_criterion(ratings)
+    raters_by_criterion = _raters_by_criterion(ratings)
     votes_by_text = _votes_by_text(ratings, values or {})
     joined: list[Sample] = []
     for sample in samples:
         by_criterion = votes_by_text.pop(sample.key, {})
-        means = {name: fmean(by_rater.values()) for name, by_rater in by_criterion.items()}
+        means: dict[str, float] = {}
         votes: dict[str, tuple[float | None, ...]] = {}
-        for name, by_rater in by_criterion.items():
-            if names[name] != ("",):  # a rater without a name is not listed
-                votes[name] = tuple(by_rater.get(rater) for rater in names[name])
-        raters = {name: names[name] for name in votes}
+        raters: dict[str, tuple[str, ...]] = {}
+        for criterion, by_rater in by_criterion.items():
+            means[criterion] = fmean(by_rater.values())
+            all_raters = raters_by_criterion[criterion]
+            if all_raters != ("",):  # a rater without a name is not listed
+                votes[criterion] = tuple(by_rater.get(rater) for rater in all_raters)
+                raters[criterion] = all_raters
         rated = replace(
             sample,
-            human=_without_criteria(sample.human, names) | means,
-            ratings=_without_criteria(sample.ratings, names) | votes,
-            raters=_without_criteria(sample.raters, names) | raters,
+            human=_without_criteria(sample.human, raters_by_criterion) | means,
+            ratings=_without_criteria(sample.ratings, raters_by_criterion) | votes,
+            raters=_without_criteria(sample.raters, raters_by_criterion) | raters,
         )
         joined.append(rated)
+    # The texts that are left have ratings, and are not in the data.
     for rating in ratings:
         if (rating.item, rating.system) in votes_by_text:
             raise DataError(_problem_of_unknown_text(rating, joined))
@@ -278,16 +284,19 @@ def _votes_by_text(
 ) -> dict[tuple[str, str], dict[str, dict[str, float]]]:
     """Return the ratings as numbers by text, criterion and rater, without repeated ones."""
     votes: dict[tuple[str, str], dict[str, dict[str, float]]] = {}
+    # Criteria with at least one rating that is not a word such as `pass`.
     numeric = {rating.criterion for rating in ratings if verdict(rating.value) is None}
     for rating in ratings:
-        if not rating.repeat:
-            by_criterion = votes.setdefault((rating.item, rating.system), {})
-            by_rater = by_criterion.setdefault(rating.criterion, {})
-            labels = values.get(rating.criterion, {})
-            value = None
-            if rating.criterion not in numeric and rating.value not in labels:
-                value = verdict(rating.value)
-            by_rater[rating.rater] = _number(rating, values) if value is None else value
+        if rating.repeat:
+            continue
+        by_criterion = votes.setdefault((rating.item, rating.system), {})
+        by_rater = by_criterion.setdefault(rating.criterion, {})
+        labels = values.get(rating.criterion, {})
+        vote = None
+        # A scale may give its label `pass` another value than 1.
+        if rating.criterion not in numeric and rating.value not in labels:
+            vote = verdict(rating.value)
+        by_rater[rating.rater] = _number(rating, values) if vote is None else vote
     return votes
 
 
@@ -369,15 +378,12 @@ def renamed(
     """
 
     def with_new_names(ratings: Mapping[str, T]) -> dict[str, T]:
-        by_name = {
-            name: value
-            for name, value in ratings.items()
-            if name in criteria or name not in pairs.values()
-        }
+        moved = set(pairs.values()) - set(criteria)
+        by_criterion = _without_criteria(ratings, moved)
         for criterion, base in pairs.items():
             if base in ratings:
-                by_name[criterion] = ratings[base]
-        return by_name
+                by_criterion[criterion] = ratings[base]
+        return by_criterion
 
     for sample in samples:
         if not pairs:
@@ -479,43 +485,51 @@ class _Column:
         return f"{self.criterion}{by_rater}{of_system}"
 
 
-def to_long(raw: Sequence[RawRow], name: str, known: Known) -> Sheet:
+def to_long(raw_rows: Sequence[RawRow], name: str, known: Known) -> Sheet:
     """Return the sheet `name` as one row per rating.
 
     Raises DataError for columns with no form, or with several.
     """
-    columns = list(dict.fromkeys(column for row in raw for column in row.cells))
+    columns = list(dict.fromkeys(column for row in raw_rows for column in row.cells))
     role_of = _roles(columns, known)
     roles = set(role_of.values())
     has_rater = "rater" in roles
-    sheet_rows = [(row.where, _cells_by_role(row, role_of)) for row in raw]
-    # What every row has in common, because no column says it.
-    implied: dict[str, str] = {}
-    if not has_rater:
-        implied["rater"] = ""
-    if "system" not in roles and len(known.systems) == 1:
-        implied["system"] = known.systems[0]
+    sheet_rows = [(row.where, _cells_by_role(row, role_of)) for row in raw_rows]
+    implied = _implied_cells(roles, known)
     if "first" in roles or not columns or {"criterion", "value"} <= roles:
         return _long_sheet(sheet_rows, implied)
     other_columns = [
         column for column in columns if column not in role_of and column.casefold() not in _TEXTS
     ]
-    numeric = [column for column in other_columns if _is_numeric(column, sheet_rows)]
+    numeric_columns = [column for column in other_columns if _is_numeric(column, sheet_rows)]
+    # A column names a system only if no column of the sheet does so for the whole row.
     systems = () if "system" in roles or len(known.systems) < 2 else known.systems
-    read = _read_columns(other_columns, numeric, known, systems, name, has_rater=has_rater)
-    if not read and "value" in roles and len(known.criteria) == 1:
+    rating_columns = _rating_columns(
+        other_columns, numeric_columns, known, systems, name, has_rater=has_rater
+    )
+    if not rating_columns and "value" in roles and len(known.criteria) == 1:
         implied["criterion"] = known.criteria[0]
         return _long_sheet(sheet_rows, implied)
-    if "item" not in roles or not read:
+    if "item" not in roles or not rating_columns:
         problem = _problem(roles, known, systems)
         raise DataError(f"{name}: {problem} (columns: {', '.join(columns)})")
     long_rows: list[tuple[str, dict[str, Any]]] = []
     for location, cells in sheet_rows:
-        unfolded_rows = _unfolded(implied | cells, read)
+        unfolded_rows = _unfolded(implied | cells, rating_columns)
         long_rows += [(location, row) for row in unfolded_rows]
-    unread = tuple(column for column in other_columns if column not in read)
-    form = _form_of_sheet(read, of_systems=bool(systems), has_rater=has_rater)
+    unread = tuple(column for column in other_columns if column not in rating_columns)
+    form = _form_of_sheet(rating_columns, of_systems=bool(systems), has_rater=has_rater)
     return Sheet(form, long_rows, unread)
+
+
+def _implied_cells(roles: Collection[str], known: Known) -> dict[str, str]:
+    """Return what every row of a sheet has in common, because no column says it."""
+    implied: dict[str, str] = {}
+    if "rater" not in roles:
+        implied["rater"] = ""
+    if "system" not in roles and len(known.systems) == 1:
+        implied["system"] = known.systems[0]
+    return implied
 
 
 def _long_sheet(
@@ -532,26 +546,30 @@ _SheetRows = Sequence[tuple[str, Mapping[str, Any]]]
 
 def _cells_by_role(row: RawRow, role_of: Mapping[str, str]) -> dict[str, Any]:
     """Return the cells of a row under our names, without missing ones."""
-    return {
-        role_of.get(column, column): cell
-        for column, cell in row.cells.items()
-        if not is_missing(cell, row.flat)
-    }
+    cells_by_role: dict[str, Any] = {}
+    for column, cell in row.cells.items():
+        if not is_missing(cell, row.flat):
+            role = role_of.get(column, column)
+            cells_by_role[role] = cell
+    return cells_by_role
 
 
 def _is_numeric(column: str, sheet_rows: _SheetRows) -> bool:
     """Return whether a column has a cell, and all its cells are numbers."""
-    kinds = {type(parse(cells[column])) for _, cells in sheet_rows if column in cells}
-    return kinds == {float}
+    present = [cells[column] for _, cells in sheet_rows if column in cells]
+    types = {type(parse(cell)) for cell in present}
+    return types == {float}
 
 
-def _form_of_sheet(read: Mapping[str, _Column], *, of_systems: bool, has_rater: bool) -> str:
+def _form_of_sheet(
+    rating_columns: Mapping[str, _Column], *, of_systems: bool, has_rater: bool
+) -> str:
     """Return the name of a sheet's form, which has several ratings in a row."""
     if of_systems:
         return "a column per system and rater"
     if has_rater:
         return "a row per text and rater, a column per criterion"
-    if any(column.rater for column in read.values()):
+    if any(column.rater for column in rating_columns.values()):
         return "a row per text, a column per rater"
     return "a row per text, a column per criterion"
 
@@ -559,22 +577,23 @@ def _form_of_sheet(read: Mapping[str, _Column], *, of_systems: bool, has_rater: 
 def _roles(columns: Sequence[str], known: Known) -> dict[str, str]:
     """Return the columns that say what a row is about, with their names here."""
     # Of columns that differ in upper and lower case only, the first one counts.
-    lower = {column.casefold(): column for column in reversed(columns)}
-    role_of = {lower[name]: name for name in _OTHERS if name in lower}
+    column_by_name = {column.casefold(): column for column in reversed(columns)}
+    role_of = {column_by_name[name]: name for name in _OTHERS if name in column_by_name}
     # A column with the name of a criterion holds its ratings, such as 評価.
     criteria = {criterion.casefold() for criterion in known.criteria}
     for role, aliases in _ROLES.items():
+        name_in_data = str(known.columns.get(role, "")).casefold()
         other_names = [name for name in aliases if name not in criteria]
-        for name in (role, str(known.columns.get(role, "")).casefold(), *other_names):
-            if name in lower:
-                role_of[lower[name]] = role
+        for name in (role, name_in_data, *other_names):
+            if name in column_by_name:
+                role_of[column_by_name[name]] = role
                 break
     return role_of
 
 
-def _read_columns(
+def _rating_columns(
     columns: Sequence[str],
-    numbers: Sequence[str],
+    numeric_columns: Sequence[str],
     known: Known,
     systems: Sequence[str],
     name: str,
@@ -589,10 +608,11 @@ def _read_columns(
     meanings_by_column = {column: _meanings(column, criteria, systems) for column in columns}
     any_meaning = any(meanings_by_column.values())
     if not any_meaning and len(known.criteria) == 1 and not has_rater:
+        criterion = known.criteria[0]
         meanings_by_column = {
-            column: _meanings_of_rater(column, known.criteria[0], systems) for column in numbers
+            column: _meanings_of_rater(column, criterion, systems) for column in numeric_columns
         }
-    read: dict[str, _Column] = {}
+    rating_columns: dict[str, _Column] = {}
     for column, meanings in meanings_by_column.items():
         if len(meanings) > 1:
             either = " or ".join(sorted(str(meaning) for meaning in meanings))
@@ -600,11 +620,12 @@ def _read_columns(
                 f"{name}: column {column!r} may be {either}; rename it in the form {_form(systems)}"
             )
         for meaning in meanings:
+            # Beside a column of raters, no other column can name one.
             if not (has_rater and meaning.rater):
-                read[column] = meaning
+                rating_columns[column] = meaning
     if not has_rater:
-        _refuse_means(read, systems, name)
-    return read
+        _refuse_means(rating_columns, systems, name)
+    return rating_columns
 
 
 def _meanings_of_rater(column: str, criterion: str, systems: Sequence[str]) -> set[_Column]:
@@ -613,12 +634,12 @@ def _meanings_of_rater(column: str, criterion: str, systems: Sequence[str]) -> s
     return {_Column(criterion, rater, system) for rater, system in names}
 
 
-def _refuse_means(read: Mapping[str, _Column], systems: Sequence[str], name: str) -> None:
+def _refuse_means(rating_columns: Mapping[str, _Column], systems: Sequence[str], name: str) -> None:
     """Raise DataError for a column without a rater beside columns of raters: perhaps their mean."""
-    for column, meaning in read.items():
+    for column, meaning in rating_columns.items():
         if meaning.rater:
             continue
-        for rater_column, of_rater in read.items():
+        for rater_column, of_rater in rating_columns.items():
             same_system = of_rater.system in ("", meaning.system)
             if of_rater.rater and same_system and of_rater.criterion == meaning.criterion:
                 raise DataError(
@@ -644,16 +665,19 @@ def _meanings(column: str, criteria: Sequence[str], systems: Sequence[str]) -> s
 
 
 def _without(text: str, names: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield the text without each of the names that it starts or ends with, and the name."""
-    folded = text.casefold()
+    """Yield the text without each of the names that it starts or ends with, and the name.
+
+    `relevance_anna` without `relevance` is `anna`.
+    """
+    folded_text = text.casefold()
     for name in dict.fromkeys(names):
         folded_name = name.casefold()
         size = len(name)
-        if folded == folded_name:
+        if folded_text == folded_name:
             yield "", name
-        elif folded.startswith(folded_name) and text[size] in _SEPARATORS:
+        elif folded_text.startswith(folded_name) and text[size] in _SEPARATORS:
             yield text[size + 1 :].strip(), name
-        elif folded.endswith(folded_name) and text[-size - 1] in _SEPARATORS:
+        elif folded_text.endswith(folded_name) and text[-size - 1] in _SEPARATORS:
             yield text[: -size - 1].strip(), name
 
 
@@ -665,12 +689,12 @@ def parse(value: Any) -> float | str:
         return str(value).strip()
 
 
-def _unfolded(cells: Mapping[str, Any], read: Mapping[str, _Column]) -> Iterator[dict[str, Any]]:
+def _unfolded(
+    cells: Mapping[str, Any], rating_columns: Mapping[str, _Column]
+) -> Iterator[dict[str, Any]]:
     """Yield a row per rating of a row with several."""
-    about = {
-        role: cell for role, cell in cells.items() if role in ("item", "system", "rater", "repeat")
-    }
-    for column, meaning in read.items():
+    about = {role: cells[role] for role in ("item", "system", "rater", "repeat") if role in cells}
+    for column, meaning in rating_columns.items():
         if cells.get(column, "") == "":
             continue
         row = {**about, "criterion": meaning.criterion, "value": cells[column]}
@@ -692,7 +716,8 @@ def _problem(roles: set[str], known: Known, systems: Sequence[str]) -> str:
             f"name it with {example}, or add a column criterion"
         )
     criteria = list(dict.fromkeys([*known.criteria, *known.others]))
-    example = "_".join([*systems[:1], *(criteria or ["CRITERION"])[:1], "anna"])
+    first_criterion = criteria[0] if criteria else "CRITERION"
+    example = "_".join([*systems[:1], first_criterion, "anna"])
     names = "no criterion is known"
     if criteria:
         names = f"the criteria are {', '.join(criteria[:_SHOWN])}"

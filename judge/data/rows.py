@@ -13,6 +13,7 @@ import json
 import math
 import re
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from itertools import chain, islice
@@ -132,7 +133,7 @@ def _rows_of_iterable(data: Iterable[Any]) -> Iterator[RawRow | Sample]:
 
 
 def _plain_cells(cells: Mapping[str, Any], location: str) -> dict[str, Any]:
-    """Return the cells with Python's own values. Raises DataError for one that is nested too deeply."""
+    """Return the cells with Python's own values. Raises DataError for one nested too deeply."""
     try:
         return {name: _plain_value(value) for name, value in cells.items()}
     except RecursionError:
@@ -237,24 +238,25 @@ def _csv(path: Path, name: str) -> Iterator[RawRow]:
     try:
         first_lines = list(islice(lines, _TRIED_LINES))
         separator = stated_separator(first_lines[0]) if first_lines else None
-        skipped = 0 if separator is None else 1
-        del first_lines[:skipped]
+        # The line that states a separator is no part of the table.
+        n_skipped = 0 if separator is None else 1
+        del first_lines[:n_skipped]
         if separator is None:
             usual = "\t" if path.suffix.lower() == ".tsv" else ","
             separator = find_separator(first_lines, usual)
         table = csv.reader(chain(first_lines, lines), delimiter=separator, strict=True)
-        start = 1 + skipped
+        start = 1 + n_skipped
         header = [column.strip() for column in next(table, [])]
         _refuse_duplicate_columns(header, f"{name}:{start}")
-        start = table.line_num + skipped + 1
+        start = table.line_num + n_skipped + 1
         for cells in table:
             if cells:
                 location = f"{name}:{start}"
                 _refuse_other_length(cells, header, location, separator)
-                row = {column: cell for column, cell in zip(header, cells, strict=True) if column}
+                row = _named_cells(header, cells)
                 yield RawRow(location, row, flat=True, packed=True)
             # A cell may have line breaks, so that a row does not take one line.
-            start = table.line_num + skipped + 1
+            start = table.line_num + n_skipped + 1
     except csv.Error as error:
         hint = (
             "a cell with quotes, separators or line breaks in it must be quoted, and its own "
@@ -263,6 +265,12 @@ def _csv(path: Path, name: str) -> Iterator[RawRow]:
         raise DataError(f"{name}:{start}: {error}: {hint}") from error
     finally:
         csv.field_size_limit(former_limit)
+
+
+def _named_cells(header: Sequence[str], cells: Sequence[str]) -> dict[str, str]:
+    """Return the cells by column, without columns that have no name."""
+    named = zip(header, cells, strict=True)
+    return {column: cell for column, cell in named if column}
 
 
 def _refuse_other_length(
@@ -288,15 +296,17 @@ def _excel(path: Path, name: str) -> Iterator[RawRow]:
         if any(cells[len(header) :]):
             raise DataError(f"{name} row {number}: {len(cells)} cells under {len(header)} columns")
         # Empty cells at the end of a row are missing, or more than there are columns.
-        padded = [*cells, *[""] * (len(header) - len(cells))]
-        row = {column: cell for column, cell in zip(header, padded, strict=False) if column}
+        n_missing = max(0, len(header) - len(cells))
+        padded = [*cells[: len(header)], *[""] * n_missing]
+        row = _named_cells(header, padded)
         yield RawRow(f"{name} row {number}", row, flat=True, packed=True)
 
 
-def _refuse_duplicate_columns(names: Sequence[str], location: str) -> None:
-    twins = [name for name in dict.fromkeys(names) if name and names.count(name) > 1]
-    if twins:
-        raise DataError(f"{location}: two columns are called {twins[0]!r}")
+def _refuse_duplicate_columns(columns: Sequence[str], location: str) -> None:
+    """Raise DataError if two columns have one name; several may have none."""
+    for column, count in Counter(columns).items():
+        if column and count > 1:
+            raise DataError(f"{location}: two columns are called {column!r}")
 
 
 def _parquet(path: Path, name: str) -> Iterator[RawRow]:
@@ -359,11 +369,8 @@ def type_name(value: Any) -> str:
 SUFFIXES = tuple(_READERS)
 """Of the files that are data."""
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".zip")
+# "s3://bucket", and "s3:/bucket", as a `Path` writes it; but not "C:/data", which is a drive
 _ADDRESS = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+:/{1,2}(?=[^/])")
-"""Such as s3://bucket. The slashes of an address are one in a `Path`.
-
-A single letter is a drive.
-"""
 _RUN_FILES = ("run.json", "scores.parquet")
 """What makes a folder that of a run."""
 
@@ -451,14 +458,20 @@ def is_address(data: object) -> bool:
 
 def nearby(path: Path) -> str:
     """Suggest a similar name in the same folder."""
-    names = [neighbour.name for neighbour in path.parent.iterdir()] if path.parent.is_dir() else []
+    folder = path.parent
+    if not folder.is_dir():
+        return ""
+    names = [neighbour.name for neighbour in folder.iterdir()]
     near = difflib.get_close_matches(path.name, names, n=1)
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def is_data(path: Path) -> bool:
     """Return whether this is a file, or a folder that holds shards and is no run."""
-    return not path.is_dir() or (not _is_run(path) and next(_shards(path), None) is not None)
+    if not path.is_dir():
+        return True
+    has_shards = next(_shards(path), None) is not None
+    return has_shards and not _is_run(path)
 
 
 def content_hash(data: str | PathLike[str]) -> str:
@@ -477,7 +490,8 @@ def content_hash(data: str | PathLike[str]) -> str:
     if len(digests) == 1:
         # This is what sha256sum prints.
         return digests[0]
-    return hashlib.sha256("".join(f"{digest}\n" for digest in digests).encode()).hexdigest()
+    lines = "".join(f"{digest}\n" for digest in digests)
+    return hashlib.sha256(lines.encode()).hexdigest()
 
 
 def dataset_name(data: str | PathLike[str]) -> str:

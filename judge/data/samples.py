@@ -72,17 +72,18 @@ class RowFilter:
         """Return whether the sample meets all conditions."""
         names = {"item": sample.source_item, "system": sample.system}
         self._columns.update(dict.fromkeys((*names, *sample.extra)))
-        fits = True
+        meets_all = True
         for name, required in self._required.items():
             column = name if name in sample.extra else self._renamed.get(name, name)
             value = _text(names.get(column, sample.extra.get(column)))
             seen = self._seen[name]
-            if value is not None and (value in seen or len(seen) < _MOST_REMEMBERED):
+            has_room = value in seen or len(seen) < _MOST_REMEMBERED
+            if value is not None and has_room:
                 seen[value] += 1
             if value not in required:
-                fits = False  # the other columns' values are still counted
-        self._matched |= fits
-        return fits
+                meets_all = False  # the other columns' values are still counted
+        self._matched |= meets_all
+        return meets_all
 
     def check(self) -> None:
         """Raise DataError if no row had a column or value, or if no row met all conditions."""
@@ -124,18 +125,20 @@ def filter_rows(samples: Iterable[Sample], conditions: Values, mapping: Mapped) 
 
 def describe_filter(conditions: Values) -> str:
     """Return the conditions in words: `lang=ja, channel=email or phone`."""
-    return ", ".join(
-        f"{name}={' or '.join(values)}" for name, values in _values_by_column(conditions).items()
-    )
+    described: list[str] = []
+    for column, values in _values_by_column(conditions).items():
+        allowed = " or ".join(values)
+        described.append(f"{column}={allowed}")
+    return ", ".join(described)
 
 
 def _values_by_column(conditions: Values) -> dict[str, list[str]]:
     """Return the values as text, by column."""
     texts_by_column: dict[str, list[str]] = {}
-    for name, value in conditions.items():
+    for column, value in conditions.items():
         values = [value] if isinstance(value, Value) else list(value)
         texts = [_text(each_value) for each_value in values]
-        texts_by_column[name] = [text for text in texts if text is not None]
+        texts_by_column[column] = [text for text in texts if text is not None]
     return texts_by_column
 
 
@@ -210,15 +213,7 @@ def stream(
     `scores` are columns that belong to one text, as ratings do. With `texts_optional`, the data may
     have scores without the texts: these are empty then.
     """
-    clash = [field for field in ("output", "system") if field in mapping]
-    if systems and clash:
-        raise DataError(
-            f"systems names one output column per system, so that {clash[0]!r} cannot be mapped as "
-            "well"
-        )
-    mappings: list[Mapped] = [mapping]
-    if systems:
-        mappings = [_mapping_of_system(mapping, system) for system in systems]
+    mappings = _mappings_of_systems(mapping, systems)
     location_by_text: dict[int, str] = {}
     columns: dict[str, None] = {}
     row_filter = RowFilter(where or {}, mapping)
@@ -236,17 +231,32 @@ def stream(
             # 64 bits instead of names: 10 million rows have no collision.
             key = hash(sample.key)
             if key in location_by_text:
-                raise DataError(f"{location}: {_problem_of_twins(sample, location_by_text[key])}")
+                problem = _problem_of_twins(sample, location_by_text[key])
+                raise DataError(f"{location}: {problem}")
             location_by_text[key] = location
             yield sample
     row_filter.check()
-    name = str(data) if isinstance(data, str | PathLike) else "the data"
+    data_name = str(data) if isinstance(data, str | PathLike) else "the data"
     if not location_by_text:
-        raise DataError(f"{name}: no rows")
+        raise DataError(f"{data_name}: no rows")
     for column in _mapped_columns(mappings):
         # Samples from Python have no columns to compare with.
         if columns and column not in columns:
-            raise DataError(f"{name}: {unknown_name_message('column', column, list(columns))}")
+            problem = unknown_name_message("column", column, list(columns))
+            raise DataError(f"{data_name}: {problem}")
+
+
+def _mappings_of_systems(mapping: Mapped, systems: Sequence[str]) -> list[Mapped]:
+    """Return the mapping, or one for each system of wide data. Raises DataError for a clash."""
+    if not systems:
+        return [mapping]
+    clash = [field for field in ("output", "system") if field in mapping]
+    if clash:
+        raise DataError(
+            f"systems names one output column per system, so that {clash[0]!r} cannot be mapped as "
+            "well"
+        )
+    return [_mapping_of_system(mapping, system) for system in systems]
 
 
 def _mapping_of_system(mapping: Mapped, system: str) -> Mapped:
@@ -338,7 +348,9 @@ def _row_samples(
     output_columns = systems or ("output",)
     samples: list[Sample] = []
     for column, cells in zip(output_columns, cells_by_system, strict=True):
-        present = {name: value for name, value in cells.items() if not is_missing(value, row.flat)}
+        present = {
+            field: value for field, value in cells.items() if not is_missing(value, row.flat)
+        }
         if len(mappings) > 1:
             _check_own(row, present, mappings, systems, scores)
         _check_texts(row, column, cells["output"], present.get("source"))
@@ -354,22 +366,24 @@ def _cells_by_system(
     """Return a row's cells by our fields, of each mapping; a conversation gives the output."""
     # A renamed cell is dropped under its old name.
     consumed = {*systems, *mappings[0], *_mapped_columns(mappings)}
-    unmapped = {
-        _dotted_cell_name(name): value for name, value in row.cells.items() if name not in consumed
-    }
+    unmapped: dict[str, Any] = {}
+    for column, value in row.cells.items():
+        if column not in consumed:
+            unmapped[_dotted_cell_name(column)] = value
     cells_by_system: list[dict[str, Any]] = []
     for index, mapping in enumerate(mappings):
         cells = _renamed_cells(row, unmapped, mapping)
-        if systems and systems[index] in row.cells:
-            cells["output"] = row.cells[systems[index]]
-        cells = read_conversation(
+        output_column = systems[index] if systems else "output"
+        if systems and output_column in row.cells:
+            cells["output"] = row.cells[output_column]
+        with_output = read_conversation(
             cells,
             row.where,
             packed=row.flat or row.packed,
             required=MESSAGES in mapping,
-            answer_column=systems[index] if systems else "output",
+            answer_column=output_column,
         )
-        cells_by_system.append(cells)
+        cells_by_system.append(with_output)
     return cells_by_system
 
 
@@ -388,6 +402,9 @@ def _sample(
         cluster = item
         item = f"{item} ({_name(present['generation'], 'generation', row.where)})"
     human, votes = _human(present, row.where)
+    raters_of_votes = {
+        criterion: names for criterion, names in raters.items() if criterion in votes
+    }
     return Sample(
         item,
         system,
@@ -398,7 +415,7 @@ def _sample(
         extra=_own_columns(present, row),
         where=row.where,
         ratings=votes,
-        raters={name: names for name, names in raters.items() if name in votes},
+        raters=raters_of_votes,
         cluster=cluster,
     )
 
@@ -448,11 +465,12 @@ def _check_texts(row: RawRow, column: str, output: Any, source: Any) -> None:
 
 def _own_columns(present: Mapping[str, Any], row: RawRow) -> dict[str, Any]:
     """Return the data's own columns, for which judge has no use."""
-    columns = {
-        name: value
-        for name, value in present.items()
-        if name not in FIELDS and not name.startswith("human.")
-    }
+    columns: dict[str, Any] = {}
+    for name, value in present.items():
+        is_rating = name.startswith(f"{_RATED_CELL}.")
+        if name not in FIELDS and not is_rating:
+            columns[name] = value
+    # A list in a text table's cell is one for templates, too.
     reference = columns.get("reference")
     if row.packed and isinstance(reference, str):
         columns["reference"] = packed_texts(reference) or reference
@@ -464,9 +482,11 @@ def _rater_names(criterion: str, columns: Sequence[str]) -> tuple[str, ...]:
 
     Systems and the criterion are left out if distinct names remain.
     """
+    # `relevance` in `{system}_relevance_anna`, but not in `irrelevance`: an underscore ends a word.
     words = rf"(?<![^\W_])(?:human|{re.escape(SYSTEM)}|{re.escape(criterion)})(?![^\W_])"
     names = tuple(re.sub(words, "", column).strip("_.- ") for column in columns)
-    return names if all(names) and len({*names}) == len(names) else tuple(columns)
+    are_distinct = len(set(names)) == len(names)
+    return names if all(names) and are_distinct else tuple(columns)
 
 
 def _is_meant(alias: str, name: str, cells: Mapping[str, Any], mapping: Mapped) -> bool:
@@ -505,18 +525,20 @@ def _check_own(
 ) -> None:
     """Raise DataError for a rating or a score that every system of a wide row would get."""
     for cell in present:
-        rated = cell == _RATED_CELL or cell.startswith(f"{_RATED_CELL}.")
-        new = RATING + cell.removeprefix(_RATED_CELL) if rated else cell
-        old = mappings[0].get(new, cell)
-        if not rated and cell not in scores:
+        is_rating = cell == _RATED_CELL or cell.startswith(f"{_RATED_CELL}.")
+        if not is_rating and cell not in scores:
             continue
-        if any(mapping.get(new, cell) != old for mapping in mappings[1:]):
+        field = RATING + cell.removeprefix(_RATED_CELL) if is_rating else cell
+        columns = mappings[0].get(field, cell)
+        # Each system has a column of its own.
+        if any(mapping.get(field, cell) != columns for mapping in mappings[1:]):
             continue
-        column = old if isinstance(old, str) else old[0]
-        name = f"{RATING}.{UNNAMED_RATING}" if new == RATING else new
-        example = option("map", {name: f"{SYSTEM}_{name.removeprefix(f'{RATING}.')}"})
+        column = columns if isinstance(columns, str) else columns[0]
+        name = f"{RATING}.{UNNAMED_RATING}" if field == RATING else field
+        column_of_system = f"{SYSTEM}_{name.removeprefix(f'{RATING}.')}"
+        example = option("map", {name: column_of_system})
         remedy = "write one row per text, with its item, system and output"
-        if new not in scores:
+        if field not in scores:
             remedy = f"put the ratings into a file of their own ({option('ratings', 'FILE')})"
         raise DataError(
             f"{row.where}: every system ({option('systems', systems)}) would get {column!r} as its "
@@ -545,19 +567,20 @@ def _check_complete(
     """
     mapping = mappings[0]
     problems: list[str] = []
-    for name in _required_columns(row, mappings, systems):
-        if name not in row.cells:
-            similar = difflib.get_close_matches(name, list(row.cells), n=1)
+    for column in _required_columns(row, mappings, systems):
+        if column not in row.cells:
+            similar = difflib.get_close_matches(column, list(row.cells), n=1)
             hint = f", did you mean {similar[0]!r}?" if similar else ""
-            problems.append(f"no column {name!r}{hint}")
-    intended_by_misspelt: dict[str, str] = {}
-    for new in mapping:
-        intended = _intended_field(new)
+            problems.append(f"no column {column!r}{hint}")
+    intended_fields: list[str] = []
+    for field in mapping:
+        intended = _intended_field(field)
         if intended:
-            intended_by_misspelt[new] = intended
-            problems.append(f"{new!r} in the mapping: did you mean {intended!r}?")
-    mentioned = {*cells, *mapping, *intended_by_misspelt.values()}
-    missing = [name for name in _necessary_fields(cells, systems) if name not in mentioned]
+            intended_fields.append(intended)
+            problems.append(f"{field!r} in the mapping: did you mean {intended!r}?")
+    # A field under a misspelt name is not missing as well.
+    mentioned = {*cells, *mapping, *intended_fields}
+    missing = [field for field in _necessary_fields(cells, systems) if field not in mentioned]
     if missing:
         problems.append(_problem_of_missing(missing, cells))
     if problems:
@@ -568,14 +591,14 @@ def _required_columns(
     row: RawRow, mappings: Sequence[Mapped], systems: Sequence[str]
 ) -> Iterator[str]:
     """Yield the columns that a row must have, each once."""
-    names: list[Any] = []
+    columns: list[Any] = []
     if row.flat:
-        names += _mapped_columns(mappings)
+        columns += _mapped_columns(mappings)
     else:
-        names += [mappings[0].get(field) for field in ("item", "system", "output")]
-    for name in dict.fromkeys((*names, *systems)):
-        if name:
-            yield name
+        columns += [mappings[0].get(field) for field in ("item", "system", "output")]
+    for column in dict.fromkeys((*columns, *systems)):
+        if column:
+            yield column
 
 
 def _necessary_fields(cells: Mapping[str, Any], systems: Sequence[str]) -> tuple[str, ...]:
@@ -586,11 +609,11 @@ def _necessary_fields(cells: Mapping[str, Any], systems: Sequence[str]) -> tuple
 
 def _problem_of_missing(missing: Sequence[str], cells: Mapping[str, Any]) -> str:
     """Say which fields are missing, and which options name their columns."""
-    guesses: dict[str, str] = {}
-    for name in missing:
-        similar = [guess for guess in COLUMN_GUESSES[name] if guess in cells]
-        guesses[name] = similar[0] if similar else "COLUMN"
-    problem = f"no column {' and none '.join(missing)}: add {option('map', guesses)}"
+    column_by_field: dict[str, str] = {}
+    for field in missing:
+        guesses = [guess for guess in COLUMN_GUESSES[field] if guess in cells]
+        column_by_field[field] = guesses[0] if guesses else "COLUMN"
+    problem = f"no column {' and none '.join(missing)}: add {option('map', column_by_field)}"
     if "system" in cells:
         return problem
     wide_form = option("systems", ["A", "B"])
@@ -598,20 +621,22 @@ def _problem_of_missing(missing: Sequence[str], cells: Mapping[str, Any]) -> str
 
 
 @cache
-def _intended_field(new: str) -> str:
+def _intended_field(key: str) -> str:
     """Return the field that a misspelt key of a mapping was probably meant for.
 
     Return the empty string if there is none.
     """
-    field, dot, rest = new.partition(".")
-    if field == _RATED_CELL:
-        return RATING + dot + rest
-    if new in FIELDS or new == "reference" or field == RATING or new.removesuffix("s") in FIELDS:
+    word, dot, criterion = key.partition(".")
+    if word == _RATED_CELL:
+        return RATING + dot + criterion
+    is_known = key in FIELDS or key == "reference" or word == RATING
+    # A plural such as `sources` names a column of the data's own.
+    if is_known or key.removesuffix("s") in FIELDS:
         return ""
     fields = (RATING,) if dot else FIELDS
     cutoff = 0.75 if dot else 0.85  # with a dot after it, a word is hardly anything else
-    near = difflib.get_close_matches(field, fields, n=1, cutoff=cutoff)
-    return near[0] + dot + rest if near else ""
+    near = difflib.get_close_matches(word, fields, n=1, cutoff=cutoff)
+    return near[0] + dot + criterion if near else ""
 
 
 def _name(value: Any, field: str, location: str) -> str:
@@ -660,26 +685,28 @@ def _human(
 
     With several raters, the human rating is their mean.
     """
-    cell = _unpack(cells.get("human", {}), f"{location}: human")
-    ratings = dict(cell) if isinstance(cell, Mapping) else {UNNAMED_RATING: cell}
+    cell = _unpack(cells.get(_RATED_CELL, {}), f"{location}: {_RATED_CELL}")
+    rating_cells = dict(cell) if isinstance(cell, Mapping) else {UNNAMED_RATING: cell}
+    prefix = f"{_RATED_CELL}."
     for name, value in cells.items():
-        if name.startswith("human."):
-            ratings[name.removeprefix("human.")] = value
+        if name.startswith(prefix):
+            rating_cells[name.removeprefix(prefix)] = value
     human: dict[str, float] = {}
     votes: dict[str, tuple[float | None, ...]] = {}
-    for name, packed in ratings.items():
+    for name, packed in rating_cells.items():
         label = f"{location}: human rating {str(name)!r}"
         value = _unpack(packed, label)
         criterion = str(name).strip()
-        if isinstance(value, list | tuple):
-            numbers = [_rating(vote, label, rater) for rater, vote in enumerate(value, 1)]
+        has_several_raters = isinstance(value, list | tuple)
+        if has_several_raters:
+            ratings = [_rating(vote, label, rater) for rater, vote in enumerate(value, 1)]
         else:
-            numbers = [_rating(value, label)]
-        known_ratings = [number for number in numbers if number is not None]
+            ratings = [_rating(value, label)]
+        known_ratings = [rating for rating in ratings if rating is not None]
         if known_ratings:
             human[criterion] = fmean(known_ratings)
-            if isinstance(value, list | tuple):
-                votes[criterion] = tuple(numbers)
+            if has_several_raters:
+                votes[criterion] = tuple(ratings)
     return human, votes
 
 
@@ -706,16 +733,16 @@ def _rating(value: Any, label: str, rater: int = 0) -> float | None:
     if is_missing(value, flat=True):
         return None
     try:
-        number = float(value)
+        rating = float(value)
     except (TypeError, ValueError, OverflowError):
         # Beyond the largest rating, so that it is refused below.
-        number = math.inf
-    if abs(number) > _LARGEST_RATING:
-        by = f" by rater {rater}" if rater else ""
+        rating = math.inf
+    if abs(rating) > _LARGEST_RATING:
+        by_rater = f" by rater {rater}" if rater else ""
         advice = "of several raters, give a list of numbers"
         if verdict(value) is not None:
             # A file of ratings may hold words, because it is read together with the scale.
             ratings_file = option("ratings", "FILE")
             advice = f"write 1 for pass and 0 for fail, or keep the ratings apart: {ratings_file}"
-        raise DataError(f"{label}{by} is {value!r}, not a number ({advice})")
-    return None if math.isnan(number) else number
+        raise DataError(f"{label}{by_rater} is {value!r}, not a number ({advice})")
+    return None if math.isnan(rating) else rating

@@ -50,21 +50,21 @@ def merge_criteria(
     if not read:
         return None
     criterion_column = str(renamed)
-    names = [mapping.get(name, name) for name in _TEXT]
-    item_column = str(names[0])
+    text_columns = [str(mapping.get(field, field)) for field in _TEXT]
+    item_column = text_columns[0]
     for row in read:
         if is_missing(row.cells.get(item_column), row.flat):
             raise DataError(
                 f"{row.where}: no item in the column {item_column}, which a table with a row per "
                 f"score needs (columns: {', '.join(row.cells)})"
             )
-    groups: dict[tuple[Any, ...], dict[str, RawRow]] = {}
+    rows_by_text: dict[tuple[Any, ...], dict[str, RawRow]] = {}
     criteria: dict[str, None] = {}
     for row in read:
-        key = tuple(row.cells.get(str(name)) for name in names)
+        key = tuple(row.cells.get(column) for column in text_columns)
         criterion = _criterion_of(row, criterion_column, score)
         criteria[criterion] = None
-        row_by_criterion = groups.setdefault(key, {})
+        row_by_criterion = rows_by_text.setdefault(key, {})
         if criterion in row_by_criterion:
             item, system, _ = key
             first = row_by_criterion[criterion].where
@@ -75,7 +75,7 @@ def merge_criteria(
         row_by_criterion[criterion] = row
     merged = [
         _merged_row(row_by_criterion, criterion_column, score)
-        for row_by_criterion in groups.values()
+        for row_by_criterion in rows_by_text.values()
     ]
     return ScoreTable(merged, list(criteria))
 
@@ -101,12 +101,13 @@ def _criterion_of(row: RawRow, column: str, score: str) -> str:
 
 def _merged_row(row_by_criterion: Mapping[str, RawRow], column: str, score: str) -> RawRow:
     """Return the row of one text, with a column for each criterion."""
-    first = next(iter(row_by_criterion.values()))
+    rows_of_text = list(row_by_criterion.values())
     cells: dict[str, Any] = {}
-    for name in dict.fromkeys(name for row in row_by_criterion.values() for name in row.cells):
+    other_columns = dict.fromkeys(name for row in rows_of_text for name in row.cells)
+    for name in other_columns:
         if name in (column, score, *_RATINGS):
             continue
-        values = [row.cells.get(name) for row in row_by_criterion.values()]
+        values = [row.cells.get(name) for row in rows_of_text]
         if all(value == values[0] for value in values):
             cells[name] = values[0]
             continue
@@ -114,10 +115,11 @@ def _merged_row(row_by_criterion: Mapping[str, RawRow], column: str, score: str)
             cells[f"{criterion}.{name}"] = value
     for criterion, row in row_by_criterion.items():
         cells[criterion] = row.cells.get(score)
-        for name in _RATINGS:
-            if not is_missing(row.cells.get(name), row.flat):
-                cells[f"human.{criterion}"] = row.cells[name]
-    return first._replace(cells=cells)
+        for rating_column in _RATINGS:
+            rating = row.cells.get(rating_column)
+            if not is_missing(rating, row.flat):
+                cells[f"human.{criterion}"] = rating
+    return rows_of_text[0]._replace(cells=cells)
 
 
 def stack_systems(

@@ -9,6 +9,7 @@ import csv
 import re
 from collections.abc import Sequence
 from itertools import islice
+from typing import NamedTuple
 
 SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
 _STATED = re.compile(r'\A"?sep=(.)"?\r?\n?\Z', re.DOTALL)
@@ -28,29 +29,39 @@ def find_separator(lines: Sequence[str], usual: str) -> str:
     Another one is taken if the header has several columns with it, and either just one with the
     usual one, or rows of another length.
     """
-    fits = {separator: _columns(lines, separator) for separator in (usual, *SEPARATORS)}
-    usual_columns, usual_fits = fits[usual]
-    if usual_columns > 1 and usual_fits:
+    shapes = {separator: _shape(lines, separator) for separator in (usual, *SEPARATORS)}
+    usual_shape = shapes[usual]
+    if usual_shape.n_columns > 1 and usual_shape.is_regular:
         return usual
-    several = {separator: columns for separator, (columns, _) in fits.items() if columns > 1}
-    candidates = {
-        separator: columns for separator, columns in several.items() if fits[separator][1]
-    }
-    if not candidates and usual_columns < 2 and usual == ",":
+    several = {separator: shape for separator, shape in shapes.items() if shape.n_columns > 1}
+    candidates = {separator: shape for separator, shape in several.items() if shape.is_regular}
+    if not candidates and usual_shape.n_columns < 2 and usual == ",":
         # A row is wrong with any separator: the message about it names the header's columns.
         candidates = several
-    return max(candidates, key=lambda separator: candidates[separator], default=usual)
+    return max(candidates, key=lambda separator: candidates[separator].n_columns, default=usual)
 
 
-def _columns(lines: Sequence[str], separator: str) -> tuple[int, bool]:
-    """Return the number of columns in the header, and whether the first rows have as many cells."""
+class _Shape(NamedTuple):
+    """The columns of a table's header, and whether the first rows have as many cells."""
+
+    n_columns: int
+    is_regular: bool
+
+
+def _shape(lines: Sequence[str], separator: str) -> _Shape:
+    """Return the shape of a table with this separator, given its first lines."""
     try:
-        table = list(islice(csv.reader(lines, delimiter=separator, strict=True), _TRIED_ROWS))
+        reader = csv.reader(lines, delimiter=separator, strict=True)
+        table = list(islice(reader, _TRIED_ROWS))
     except csv.Error:
-        return 0, False
+        return _Shape(0, is_regular=False)
     rows = [row for row in table if row]
     if not rows:
-        return 0, False
+        return _Shape(0, is_regular=False)
+    header, *body = rows
     # The last lines may be the start of a cell with line breaks, so that the last row is cut.
-    complete = rows[1:-1] if len(table) < _TRIED_ROWS and len(rows) > 2 else rows[1:]
-    return len(rows[0]), all(len(row) == len(rows[0]) for row in complete)
+    may_be_cut = len(table) < _TRIED_ROWS
+    if may_be_cut and len(body) > 1:
+        body.pop()
+    n_columns = len(header)
+    return _Shape(n_columns, all(len(row) == n_columns for row in body))

@@ -32,11 +32,11 @@ def split_sentences(samples: Iterable[Sample], marks: Sequence[str]) -> Iterator
         yield from samples
         return
     any_mark = "|".join(re.escape(mark) for mark in marks)
-    mark = re.compile(rf"[ \t]*(?:{any_mark})[ \t]*")  # "one <q> two"
+    pattern = re.compile(rf"[ \t]*(?:{any_mark})[ \t]*")  # "one <q> two"
     for sample in samples:
-        source = None if sample.source is None else mark.sub("\n", sample.source)
-        references = tuple(mark.sub("\n", reference) for reference in sample.references)
-        output = mark.sub("\n", sample.output)
+        source = None if sample.source is None else pattern.sub("\n", sample.source)
+        references = tuple(pattern.sub("\n", reference) for reference in sample.references)
+        output = pattern.sub("\n", sample.output)
         yield replace(sample, output=output, source=source, references=references)
 
 
@@ -53,12 +53,14 @@ def _missing_notes(samples: Sequence[Sample]) -> Iterator[str]:
     first = ""
     for sample in samples:
         for text in _texts(sample):
-            if text.strip() in MISSING:
-                counts[text.strip()] += 1
+            word = text.strip()
+            if word in MISSING:
+                counts[word] += 1
                 first = first or sample.where or text_name(sample.item, sample.system)
     if not counts:
         return
-    listed = ", ".join(f"{word!r} ({count:,})" for word, count in sorted(counts.items()))
+    words = [f"{word!r} ({count:,})" for word, count in sorted(counts.items())]
+    listed = ", ".join(words)
     total = counts.total()
     subject = "1 text is" if total == 1 else f"{total:,} texts are"
     yield (
@@ -69,13 +71,14 @@ def _missing_notes(samples: Sequence[Sample]) -> Iterator[str]:
 
 def _mark_notes(samples: Sequence[Sample]) -> Iterator[str]:
     for mark in SENTENCE_MARKS:
-        marked = sum(_has_mark(sample, mark) for sample in samples)
-        if marked:
+        n_marked = sum(_has_mark(sample, mark) for sample in samples)
+        if n_marked:
+            # A shell reads < and > as redirections unless they are quoted.
             typed = mark if in_python() else f"'{mark}'"
+            remedy = option("sentence_marks", typed)
             yield (
-                f"{mark} is read as a word in the texts of {marked:,} of {len(samples):,} rows; if "
-                f"it stands between sentences, {option('sentence_marks', typed)} reads it as a "
-                "line break."
+                f"{mark} is read as a word in the texts of {n_marked:,} of {len(samples):,} rows; "
+                f"if it stands between sentences, {remedy} reads it as a line break."
             )
 
 

@@ -28,11 +28,15 @@ def read(opening: Opening) -> Iterator[JudgedPair]:
     """Yield the pairs. Raises DataError."""
     for row in opening.rows():
         annotation = row.cells
+        # Annotations have no id of the item but its instruction.
+        instruction = member(annotation, "instruction", row.where, str)
+        first_system = member(annotation, "generator_1", row.where, str)
+        second_system = member(annotation, "generator_2", row.where, str)
         yield JudgedPair(
             row.where,
-            item=member(annotation, "instruction", row.where, str),
-            first=member(annotation, "generator_1", row.where, str),
-            second=member(annotation, "generator_2", row.where, str),
+            item=instruction,
+            first=first_system,
+            second=second_system,
             result=_result(annotation, row.where),
             own_columns=_own(annotation),
         )
@@ -46,6 +50,7 @@ def _result(annotation: Mapping[str, Any], where: str) -> float | None:
         return 0.5
     if isinstance(value, bool) or not 1 <= value <= 2:
         raise DataError(f"{where}: preference is {value}, not a number from 1 to 2")
+    # Here 1 is for the first system and 0 for the second one.
     return 2 - value
 
 

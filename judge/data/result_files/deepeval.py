@@ -25,7 +25,9 @@ _SUCCESS = ".success"
 def claims(opening: Opening) -> bool:
     """Return whether this is a test run."""
     run = opening.document.get(_WRAPPED, opening.document)
-    return isinstance(run, Mapping) and all(key in run for key in (*_CASES, "metricsScores"))
+    if not isinstance(run, Mapping):
+        return False
+    return all(key in run for key in (*_CASES, "metricsScores"))
 
 
 def read(opening: Opening) -> Iterator[JudgedText]:
@@ -33,15 +35,16 @@ def read(opening: Opening) -> Iterator[JudgedText]:
     run = opening.document.get(_WRAPPED, opening.document)
     hyperparameters = run.get("hyperparameters") or {}
     model = hyperparameters.get("model")
+    system = model if isinstance(model, str) else ""
     for key in _CASES:
         cases = member(run, key, opening.name, list)
-        names = Counter(case.get("name") for case in cases if isinstance(case, Mapping))
+        count_by_name = Counter(case.get("name") for case in cases if isinstance(case, Mapping))
         for number, case in enumerate(cases, 1):
             where = f"{opening.name} {key} {number}"
             name = member(case, "name", where, str)
             # Several cases of one test of pytest have its name.
-            item = name if names[name] == 1 else f"{name} {number}"
-            yield _text(case, item, model if isinstance(model, str) else "", where)
+            item = name if count_by_name[name] == 1 else f"{name} {number}"
+            yield _text(case, item, system, where)
 
 
 def lower_is_better(texts: Sequence[JudgedText]) -> set[str]:
@@ -52,38 +55,41 @@ def lower_is_better(texts: Sequence[JudgedText]) -> set[str]:
     lower: set[str] = set()
     higher: set[str] = set()
     for text in texts:
-        for name, value in text.scores.items():
-            threshold = finite_number(text.own_columns.get(name + _THRESHOLD))
-            success = text.own_columns.get(name + _SUCCESS)
+        for metric, value in text.scores.items():
+            threshold = finite_number(text.own_columns.get(metric + _THRESHOLD))
+            success = text.own_columns.get(metric + _SUCCESS)
+            # A score at the threshold passes either way, so it says nothing.
             if value is None or threshold is None or value == threshold or success is None:
                 continue
             group = higher if success == (value > threshold) else lower
-            group.add(name)
+            group.add(metric)
     return lower - higher
 
 
-def _text(case: Mapping[str, Any], item: str, model: str, where: str) -> JudgedText:
-    turns = case.get("turns") or []
+def _text(case: Mapping[str, Any], item: str, system: str, where: str) -> JudgedText:
+    # A case of a conversation has a scenario, turns and an expected outcome instead.
+    source = case.get("input") or case.get("scenario")
+    output = case.get("actualOutput") or case.get("turns") or []
     expected = case.get("expectedOutput") or case.get("expectedOutcome")
     text = JudgedText(
         where,
         item=item,
-        system=model,
-        source=as_text(case.get("input") or case.get("scenario")),
-        output=as_text(case.get("actualOutput") or turns),
+        system=system,
+        source=as_text(source),
+        output=as_text(output),
         references=(expected,) if isinstance(expected, str) else (),
     )
     errors = []
-    for metric in case.get("metricsData") or []:
-        name = member(metric, "name", where, str)
-        if name in text.scores:
-            raise DataError(f"{where}: two scores of {name}")
-        text.scores[name] = score(metric.get("score"), where, name)
-        text.reasons[name] = str(metric.get("reason") or "")
-        text.own_columns[name + _THRESHOLD] = metric.get("threshold")
-        text.own_columns[name + _SUCCESS] = metric.get("success")
-        if metric.get("error"):
-            errors.append(f"{name}: {metric['error']}")
+    for metric_data in case.get("metricsData") or []:
+        metric = member(metric_data, "name", where, str)
+        if metric in text.scores:
+            raise DataError(f"{where}: two scores of {metric}")
+        text.scores[metric] = score(metric_data.get("score"), where, metric)
+        text.reasons[metric] = str(metric_data.get("reason") or "")
+        text.own_columns[metric + _THRESHOLD] = metric_data.get("threshold")
+        text.own_columns[metric + _SUCCESS] = metric_data.get("success")
+        if metric_data.get("error"):
+            errors.append(f"{metric}: {metric_data['error']}")
     if errors:
         text.own_columns["error"] = "; ".join(errors)
     return text

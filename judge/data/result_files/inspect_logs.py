@@ -47,7 +47,8 @@ def read(opening: Opening) -> Iterator[JudgedText]:
         return
     log = opening.document
     model = _model(log, opening.name)
-    for number, sample in enumerate(member(log, "samples", opening.name, list), 1):
+    samples = member(log, "samples", opening.name, list)
+    for number, sample in enumerate(samples, 1):
         yield from _texts(sample, model, f"{opening.name} sample {number}")
 
 
@@ -81,8 +82,11 @@ def _texts(sample: Any, model: str, where: str) -> Iterator[JudgedText]:
     if not isinstance(sample, Mapping) or "id" not in sample:
         raise DataError(f"{where}: not a sample, which has an id")
     attachments = sample.get("attachments") or {}
+    source = _resolved(sample.get("input"), attachments)
+    output = _resolved(sample.get("output"), attachments)
     target = sample.get("target") or ()
     references = [target] if isinstance(target, str) else target
+    # Inspect calls a repetition of all samples an epoch.
     epoch = sample.get("epoch", 1)
     if not isinstance(epoch, int):
         raise DataError(f"{where}: epoch is {epoch!r:.40}, not a number")
@@ -90,13 +94,14 @@ def _texts(sample: Any, model: str, where: str) -> Iterator[JudgedText]:
         where,
         item=str(sample["id"]),
         system=model,
-        source=as_text(_resolved(sample.get("input"), attachments)),
-        output=_completion(_resolved(sample.get("output"), attachments)),
+        source=as_text(source),
+        output=_completion(output),
         references=tuple(as_text(reference) for reference in references),
         generation=epoch,
         error=_error(sample),
     )
-    for scorer, score_value in (sample.get("scores") or {}).items():
+    scores = sample.get("scores") or {}
+    for scorer, score_value in scores.items():
         _add_score(text, scorer, score_value)
     yield text
 
@@ -137,7 +142,7 @@ def _add_score(text: JudgedText, scorer: str, score_value: Any) -> None:
     values = {scorer: value}
     if isinstance(value, Mapping):
         values = {f"{scorer}.{name}": part for name, part in value.items()}
-    for name, part in values.items():
+    for criterion, part in values.items():
         verdict = _VERDICTS.get(part) if isinstance(part, str) else None
-        text.scores[name] = score(part, text.where, name) if verdict is None else verdict
+        text.scores[criterion] = score(part, text.where, criterion) if verdict is None else verdict
     text.reasons[scorer] = str(score_value.get("explanation") or "")

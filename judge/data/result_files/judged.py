@@ -132,38 +132,44 @@ def _message(part: Mapping[str, Any], count: int) -> str:
 def rows_of_texts(
     tool: str, name: str, texts: Sequence[JudgedText], lower_is_better: Collection[str]
 ) -> ResultFile:
-    """Return one row per text. Raises DataError, with the `name` of the file, if there is no score."""
-    criterion_names = dict.fromkeys(key for text in texts for key in text.scores)
+    """Return one row per text. Raises DataError, with the file's `name`, if there is no score."""
+    criterion_names = dict.fromkeys(criterion for text in texts for criterion in text.scores)
     if not criterion_names:
         location = texts[0].where if texts else name
         reason = f" (error: {texts[0].error:.200})" if texts and texts[0].error else ""
         raise DataError(f"{location}: read as a result file of {tool}, which has no score{reason}")
-    cells = {key: _cell_name(key, texts) for key in criterion_names}
+    column_by_criterion = {name: _column_name(name, texts) for name in criterion_names}
     criteria: dict[str, Better] = {}
     further: dict[str, Better] = {}
-    for key in criterion_names:
-        is_everywhere = all(text.error or key in text.scores for text in texts)
+    for criterion in criterion_names:
+        # The scores that a failed text lacks failed with it.
+        is_everywhere = all(text.error or criterion in text.scores for text in texts)
         group = criteria if is_everywhere else further
-        group[key] = "lower" if key in lower_is_better else "higher"
-    rows = [RawRow(text.where, dict(_cells(text, cells))) for text in texts]
+        group[criterion] = "lower" if criterion in lower_is_better else "higher"
+    rows: list[RawRow] = []
+    for text in texts:
+        cells = dict(_cells(text, column_by_criterion))
+        rows.append(RawRow(text.where, cells))
     return ResultFile(tool, rows, criteria, further)
 
 
-def _cell_name(name: str, texts: Sequence[JudgedText]) -> str:
+def _column_name(criterion: str, texts: Sequence[JudgedText]) -> str:
     """Return the name of a criterion's column, with its scale if all scores are from 0 to 1."""
-    values = [text.scores.get(name) for text in texts]
+    values = [text.scores.get(criterion) for text in texts]
+    # A verdict has a scale of its own.
     numbers = [value for value in values if value is not None and not isinstance(value, bool)]
-    is_unit = bool(numbers) and all(0 <= number <= 1 for number in numbers)
-    return f"{name} (0-1)" if is_unit else name
+    is_share = bool(numbers) and all(0 <= number <= 1 for number in numbers)
+    return f"{criterion} (0-1)" if is_share else criterion
 
 
-def _cells(text: JudgedText, cells: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
+def _cells(text: JudgedText, column_by_criterion: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
+    """Yield the cells of a text's row. Our own columns replace others of the same name."""
     yield from text.own_columns.items()
     if text.error:
         yield "error", text.error
-    for name, reason in text.reasons.items():
+    for criterion, reason in text.reasons.items():
         if reason:
-            yield f"{name}.reason", reason
+            yield f"{criterion}.reason", reason
     yield "item", text.item
     if text.system:
         yield "system", text.system
@@ -174,8 +180,8 @@ def _cells(text: JudgedText, cells: Mapping[str, str]) -> Iterator[tuple[str, An
         yield "references", list(text.references)
     if text.generation is not None:
         yield "generation", text.generation
-    for name, cell in cells.items():
-        yield cell, text.scores.get(name)
+    for criterion, column in column_by_criterion.items():
+        yield column, text.scores.get(criterion)
 
 
 def rows_of_pairs(tool: str, pairs: Sequence[JudgedPair]) -> ResultFile:

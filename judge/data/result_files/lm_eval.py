@@ -32,15 +32,15 @@ def claims(opening: Opening) -> bool:
 def read(opening: Opening) -> Iterator[JudgedText]:
     """Yield the documents, each with the scores of all filters. Raises DataError."""
     rows = list(opening.rows())
-    filters = dict.fromkeys(row.cells.get("filter") for row in rows)
+    filters = {row.cells.get("filter") for row in rows}
     model = _model(opening.path)
-    texts: dict[str, JudgedText] = {}
+    text_by_item: dict[str, JudgedText] = {}
     for row in rows:
         item = str(row.cells.get("doc_id"))
-        if item not in texts:
-            texts[item] = _text(row, item, model)
-        _add_scores(texts[item], row, suffix=len(filters) > 1)
-    yield from texts.values()
+        if item not in text_by_item:
+            text_by_item[item] = _text(row, item, model)
+        _add_scores(text_by_item[item], row, with_filter=len(filters) > 1)
+    yield from text_by_item.values()
 
 
 def _model(samples: Path) -> str:
@@ -48,11 +48,14 @@ def _model(samples: Path) -> str:
     match = _NAME.fullmatch(samples.name)
     if match is None:
         return ""
+    results_file = samples.parent / f"results_{match[1]}.json"
     try:
-        results = json.loads((samples.parent / f"results_{match[1]}.json").read_bytes())
+        results = json.loads(results_file.read_bytes())
     except (OSError, ValueError):
         return ""
-    return str(results.get("model_name") or "") if isinstance(results, Mapping) else ""
+    if not isinstance(results, Mapping):
+        return ""
+    return str(results.get("model_name") or "")
 
 
 def _text(row: RawRow, item: str, model: str) -> JudgedText:
@@ -63,14 +66,13 @@ def _text(row: RawRow, item: str, model: str) -> JudgedText:
     if len(requests) > 1:
         # Each request is a choice. The most probable one is the answer.
         output = _choice(requests, _most_probable(answers))
-        target = _choice(requests, int(target)) if target.isdecimal() else target
+        # The target is then the number of the right choice.
+        if target.isdecimal():
+            target = _choice(requests, int(target))
+    # The first argument of a request is the prompt, the second one a choice or settings.
+    source = as_text(requests[0][0]) if requests and requests[0] else ""
     return JudgedText(
-        row.where,
-        item=item,
-        system=model,
-        source=as_text(requests[0][0]) if requests and requests[0] else "",
-        output=output,
-        references=(target,),
+        row.where, item=item, system=model, source=source, output=output, references=(target,)
     )
 
 
@@ -84,27 +86,30 @@ def _requests(row: RawRow) -> list[list[Any]]:
 
 def _most_probable(answers: Sequence[Any]) -> int:
     """Return the number of the answer with the highest log-likelihood, the first of each."""
-    likelihoods = []
+    log_likelihoods = []
     for answer in answers:
-        value = finite_number(answer[0] if isinstance(answer, list) and answer else None)
-        likelihoods.append(float("-inf") if value is None else value)
-    return likelihoods.index(max(likelihoods))
+        first = answer[0] if isinstance(answer, list) and answer else None
+        log_likelihood = finite_number(first)
+        log_likelihoods.append(float("-inf") if log_likelihood is None else log_likelihood)
+    return log_likelihoods.index(max(log_likelihoods))
 
 
 def _choice(requests: Sequence[Sequence[Any]], number: int) -> str:
-    is_there = number < len(requests) and len(requests[number]) > 1
-    return str(requests[number][1]).strip() if is_there else str(number)
+    """Return the text of a choice, or its number if the requests have no such choice."""
+    if number < len(requests) and len(requests[number]) > 1:
+        return str(requests[number][1]).strip()
+    return str(number)
 
 
-def _add_scores(text: JudgedText, row: RawRow, *, suffix: bool) -> None:
+def _add_scores(text: JudgedText, row: RawRow, *, with_filter: bool) -> None:
     """Add the metrics of a line, with the name of its filter if there are several."""
     for metric in row.cells.get("metrics") or ():
-        name = f"{metric}.{row.cells['filter']}" if suffix else str(metric)
+        criterion = f"{metric}.{row.cells['filter']}" if with_filter else str(metric)
         value = row.cells.get(metric)
-        if name in text.scores or name in text.own_columns:
-            raise DataError(f"{row.where}: document {text.item} already has {name}")
+        if criterion in text.scores or criterion in text.own_columns:
+            raise DataError(f"{row.where}: document {text.item} already has {criterion}")
         if isinstance(value, list):
             # Corpus metrics, such as BLEU, have texts here and no score of this document.
-            text.own_columns[name] = value
+            text.own_columns[criterion] = value
             continue
-        text.scores[name] = score(value, row.where, name)
+        text.scores[criterion] = score(value, row.where, criterion)

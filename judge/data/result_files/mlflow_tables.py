@@ -21,7 +21,7 @@ TOOL = "MLflow"
 _TRACE_KEYS = ("trace_id", "request", "response", "assessments")
 _VALUE = "/value"
 # "toxicity/v1/score", "toxicity/v1/justification"
-_FORMER = re.compile(r"(?P<name>[^/]+)/v\d+/(?P<what>score|justification)")
+_FORMER = re.compile(r"(?P<metric>[^/]+)/v\d+/(?P<content>score|justification)")
 _VERDICTS = {"yes": True, "no": False, "true": True, "false": False}
 _LOWER_IS_BETTER = {"toxicity", "latency", "ari_grade_level", "flesch_kincaid_grade_level"}
 """MLflow's own metrics that have `greater_is_better=False`."""
@@ -31,8 +31,9 @@ def claims(opening: Opening) -> bool:
     """Return whether this is an evaluation table."""
     header = opening.header
     if all(key in header for key in _TRACE_KEYS):
-        return any(name.endswith(_VALUE) for name in header)
-    return any(match["what"] == "score" for match in map(_FORMER.fullmatch, header) if match)
+        return any(column.endswith(_VALUE) for column in header)
+    matches = [_FORMER.fullmatch(column) for column in header]
+    return any(match["content"] == "score" for match in matches if match)
 
 
 def read(opening: Opening) -> Iterator[JudgedText]:
@@ -60,16 +61,19 @@ def _text_of_trace(row: RawRow) -> JudgedText:
     expected = _expectations(row)
     errors = []
     for column, cell in cells.items():
-        name = column.removesuffix(_VALUE)
-        if name == column:
+        assessment = column.removesuffix(_VALUE)
+        if assessment == column:
             continue
-        if name in expected:
-            text.references += (str(cell),) if cell else ()
+        if assessment in expected:
+            if cell:
+                text.references += (str(cell),)
             continue
-        text.scores[name] = _value(cell, row.where, name)
-        text.reasons[name] = str(cells.get(f"{name}/rationale") or "")
-        if cells.get(f"{name}/error_message"):
-            errors.append(f"{name}: {cells[f'{name}/error_message']}")
+        text.scores[assessment] = _value(cell, row.where, assessment)
+        rationale = cells.get(f"{assessment}/rationale")
+        text.reasons[assessment] = str(rationale or "")
+        error = cells.get(f"{assessment}/error_message")
+        if error:
+            errors.append(f"{assessment}: {error}")
     if errors:
         text.own_columns["error"] = "; ".join(errors)
     return text
@@ -83,29 +87,34 @@ def _expectations(row: RawRow) -> set[str]:
         raise DataError(f"{row.where}: assessments is no list that can be read") from error
     if not isinstance(assessments, list):
         raise DataError(f"{row.where}: assessments is no list")
-    return {
-        str(assessment.get("assessment_name"))
-        for assessment in assessments
-        if isinstance(assessment, Mapping) and "expectation" in assessment
-    }
+    names: set[str] = set()
+    for assessment in assessments:
+        if isinstance(assessment, Mapping) and "expectation" in assessment:
+            names.add(str(assessment.get("assessment_name")))
+    return names
 
 
 def _former_text(row: RawRow, number: int) -> JudgedText:
+    """Return the text of a row of `mlflow.models.evaluate`, which has no id of the item."""
     cells = row.cells
     target = cells.get("ground_truth", cells.get("targets"))
+    output = cells.get("predictions", cells.get("outputs"))
     text = JudgedText(
         row.where,
         item=number,
         source=str(cells.get("inputs") or ""),
-        output=str(cells.get("predictions", cells.get("outputs")) or ""),
+        output=str(output or ""),
         references=(str(target),) if target else (),
     )
     for column, cell in cells.items():
         match = _FORMER.fullmatch(column)
-        if match and match["what"] == "score":
-            text.scores[match["name"]] = _value(cell, row.where, match["name"])
-        elif match:
-            text.reasons[match["name"]] = str(cell)
+        if match is None:
+            continue
+        metric = match["metric"]
+        if match["content"] == "score":
+            text.scores[metric] = _value(cell, row.where, metric)
+        else:
+            text.reasons[metric] = str(cell)
     return text
 
 

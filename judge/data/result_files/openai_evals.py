@@ -36,7 +36,8 @@ def read(opening: Opening) -> Iterator[JudgedText]:
         raise DataError(
             f"{opening.name}: only a page of the list (has_more); write all items, one per line"
         )
-    for number, item in enumerate(member(opening.document, "data", opening.name, list), 1):
+    items = member(opening.document, "data", opening.name, list)
+    for number, item in enumerate(items, 1):
         yield _text(item, f"{opening.name} item {number}")
 
 
@@ -45,9 +46,10 @@ def _text(item: Any, where: str) -> JudgedText:
         raise DataError(f"{where}: not an {_ITEM}")
     data = member(item, "datasource_item", where, dict)
     sample = item.get("sample") or {}
+    item_id = item.get("datasource_item_id", item.get("id"))
     text = JudgedText(
         where,
-        item=str(item.get("datasource_item_id", item.get("id"))),
+        item=str(item_id),
         system=str(sample.get("model") or ""),
         source=as_text(sample.get("input")),
         output=as_text(sample.get("output")),
@@ -57,14 +59,21 @@ def _text(item: Any, where: str) -> JudgedText:
     if isinstance(error, Mapping) and error.get("message"):
         text.error = str(error["message"])
     for result in member(item, "results", where, list):
-        name = member(result, "name", where, str)
-        match = _NAME_WITH_ID.fullmatch(name)
-        if match and match[1] not in text.scores:
-            name = match[1]
-        if name in text.scores:
-            raise DataError(f"{where}: two results of {name}")
-        value = score(result.get("score"), where, name)
-        passed = result.get("passed")
-        is_verdict = isinstance(passed, bool) and value in (None, float(passed))
-        text.scores[name] = passed if is_verdict else value
+        _add_score(text, result, where)
     return text
+
+
+def _add_score(text: JudgedText, result: Any, where: str) -> None:
+    """Add the score or the verdict of a grader."""
+    criterion = member(result, "name", where, str)
+    # The API adds an id to a grader's name. It stays only if two graders have one name.
+    match = _NAME_WITH_ID.fullmatch(criterion)
+    if match and match[1] not in text.scores:
+        criterion = match[1]
+    if criterion in text.scores:
+        raise DataError(f"{where}: two results of {criterion}")
+    value = score(result.get("score"), where, criterion)
+    passed = result.get("passed")
+    # A grader of yes and no has the score 1 or 0. Any other score says more than its verdict.
+    is_verdict = isinstance(passed, bool) and value in (None, float(passed))
+    text.scores[criterion] = passed if is_verdict else value

@@ -49,14 +49,17 @@ def read_opening(path: Path, name: str) -> Opening | None:
     try:
         with path.open("rb") as file:
             start = file.read(4)
+            # Every zip archive begins so, and an Excel file is one.
             if start == b"PK\x03\x04" and suffix != ".xlsx":
                 return Opening(path, name, members=_members(path))
             if suffix not in (".json", *_LINES, *_TABLES):
                 return None
             start += file.readline() if suffix in _LINES else file.read(_START)
+        # A character may be cut off at the end of what was read, and is ignored.
         text = start.decode("utf-8-sig", "ignore")
         if suffix in _TABLES:
-            return Opening(path, name, header=_header(text, "\t" if suffix == ".tsv" else ","))
+            separator = "\t" if suffix == ".tsv" else ","
+            return Opening(path, name, header=_header(text, separator))
         if suffix in _LINES:
             return Opening(path, name, first=_object(text))
         if text.lstrip().startswith("["):
@@ -74,7 +77,8 @@ def _members(path: Path) -> tuple[str, ...]:
 
 def _header(text: str, separator: str) -> tuple[str, ...]:
     lines = text.splitlines(keepends=True)
-    return tuple(column.strip() for column in next(csv.reader(lines, delimiter=separator), []))
+    columns = next(csv.reader(lines, delimiter=separator), [])
+    return tuple(column.strip() for column in columns)
 
 
 def _object(text: str) -> Mapping[str, Any]:

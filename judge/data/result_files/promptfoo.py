@@ -33,26 +33,33 @@ def claims(opening: Opening) -> bool:
 
 def read(opening: Opening) -> Iterator[JudgedText]:
     """Yield the results. Raises DataError."""
-    results = [(row.where, row.cells) for row in opening.rows()] if opening.first else None
-    if results is None:
-        summary = member(opening.document, "results", opening.name, dict)
-        version = summary.get("version")
-        if version not in _VERSIONS:
-            raise DataError(
-                f"{opening.name}: results of promptfoo in version {version!r}; judge reads "
-                f"{' and '.join(map(str, _VERSIONS))}"
-            )
-        listed = member(summary, "results", opening.name, list)
-        results = [
-            (f"{opening.name} result {number}", result) for number, result in enumerate(listed, 1)
-        ]
+    results = list(_results(opening))
     prompts = dict.fromkeys(_prompt(result) for _, result in results)
-    numbers = {prompt: number for number, prompt in enumerate(prompts, 1)}
+    number_of_prompt = {prompt: number for number, prompt in enumerate(prompts, 1)}
     for where, result in results:
         system = _provider(result, where)
-        if len(numbers) > 1:
-            system = f"{system} (prompt {numbers[_prompt(result)]})"
+        if len(prompts) > 1:
+            system = f"{system} (prompt {number_of_prompt[_prompt(result)]})"
         yield _text(result, system, where)
+
+
+def _results(opening: Opening) -> Iterator[tuple[str, Any]]:
+    """Yield each result with its location, from lines or from a document."""
+    if opening.first:
+        for row in opening.rows():
+            yield row.where, row.cells
+        return
+    summary = member(opening.document, "results", opening.name, dict)
+    version = summary.get("version")
+    if version not in _VERSIONS:
+        known_versions = " and ".join(map(str, _VERSIONS))
+        raise DataError(
+            f"{opening.name}: results of promptfoo in version {version!r}; judge reads "
+            f"{known_versions}"
+        )
+    results = member(summary, "results", opening.name, list)
+    for number, result in enumerate(results, 1):
+        yield f"{opening.name} result {number}", result
 
 
 def _prompt(result: Any) -> str:
@@ -68,15 +75,17 @@ def _provider(result: Any, where: str) -> str:
 
 
 def _text(result: Mapping[str, Any], system: str, where: str) -> JudgedText:
-    if not isinstance(result.get("testIdx"), int):
-        raise DataError(f"{where}: testIdx is {result.get('testIdx')!r:.40}, not a number")
+    test_index = result.get("testIdx")
+    if not isinstance(test_index, int):
+        raise DataError(f"{where}: testIdx is {test_index!r:.40}, not a number")
     test = result.get("testCase") or {}
     response = result.get("response") or {}
     output = response.get("output") if isinstance(response, Mapping) else response
     prompt = result.get("prompt") or {}
     text = JudgedText(
         where,
-        item=str(result["testIdx"] + 1),
+        # promptfoo counts tests from 0, and items without a name count from 1.
+        item=str(test_index + 1),
         system=system,
         source=as_text(prompt.get("raw")),
         output=as_text(output),
@@ -95,9 +104,10 @@ def _text(result: Mapping[str, Any], system: str, where: str) -> JudgedText:
 
 
 def _pass(result: Mapping[str, Any], where: str) -> bool:
-    if not isinstance(result.get("success"), bool):
-        raise DataError(f"{where}: success is {result.get('success')!r:.40}, not a verdict")
-    return bool(result["success"])
+    success = result.get("success")
+    if not isinstance(success, bool):
+        raise DataError(f"{where}: success is {success!r:.40}, not a verdict")
+    return success
 
 
 def _add_scores(text: JudgedText, components: Sequence[Any]) -> None:
@@ -106,23 +116,25 @@ def _add_scores(text: JudgedText, components: Sequence[Any]) -> None:
     The assertions of one metric are one criterion, with their mean. Assertions of one type without
     a metric are numbered.
     """
-    values: dict[str, list[Value]] = {}
-    reasons: dict[str, list[str]] = {}
+    values_by_criterion: dict[str, list[Value]] = {}
+    reasons_by_criterion: dict[str, list[str]] = {}
     for component in components:
         assertion = component.get("assertion") or {} if isinstance(component, Mapping) else {}
         kind = str(assertion.get("type") or "assertion")
         if kind == _HUMAN:
             text.own_columns["human"] = score(component.get("score"), text.where, kind)
             continue
-        name = str(assertion.get("metric") or _numbered(kind, values))
-        values.setdefault(name, []).append(_value(component, text.where, name))
-        reasons.setdefault(name, []).append(str(component.get("reason") or ""))
-    for name, scores in values.items():
-        known = [value for value in scores if value is not None]
+        criterion = str(assertion.get("metric") or _numbered(kind, values_by_criterion))
+        value = _value(component, text.where, criterion)
+        values_by_criterion.setdefault(criterion, []).append(value)
+        reason = str(component.get("reason") or "")
+        reasons_by_criterion.setdefault(criterion, []).append(reason)
+    for criterion, values in values_by_criterion.items():
+        known = [value for value in values if value is not None]
         mean = fmean(known) if known else None
         # A single verdict stays true or false.
-        text.scores[name] = known[0] if len(known) == 1 else mean
-        text.reasons[name] = "\n".join(reasons[name])
+        text.scores[criterion] = known[0] if len(known) == 1 else mean
+        text.reasons[criterion] = "\n".join(reasons_by_criterion[criterion])
 
 
 def _numbered(kind: str, names: Mapping[str, Any]) -> str:
