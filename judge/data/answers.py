@@ -120,7 +120,7 @@ def _list_in_cell(cell: str) -> list[Any] | None:
 
 
 def _text(part: Any) -> str:
-    """Return the text of a passage or request, which may be an object: `{"text": ..., "id": ...}`."""
+    """Return the text of a passage or request, perhaps an object as `{"text": ..., "id": ...}`."""
     if isinstance(part, Mapping):
         for key in _TEXT_KEYS:
             if isinstance(part.get(key), str):

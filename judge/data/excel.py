@@ -14,7 +14,7 @@ MOST_BYTES = 2**30
 """Of a file when it is unpacked: a small file can unpack to any size."""
 
 
-def read_sheet(path: Path, name: str) -> Iterator[tuple[int, list[str]]]:
+def read_sheet(path: Path, file_name: str) -> Iterator[tuple[int, list[str]]]:
     """Yield the rows of the first sheet that are not empty, each with its number.
 
     Cells are texts, as in a CSV file that Excel writes. Raises DataError and MissingExtra.
@@ -23,19 +23,19 @@ def read_sheet(path: Path, name: str) -> Iterator[tuple[int, list[str]]]:
         import openpyxl
     except ImportError as error:
         raise MissingExtra(
-            f"{name}: an Excel file needs the package openpyxl: pip install 'textjudge[excel]', or "
-            "save it as CSV UTF-8"
+            f"{file_name}: an Excel file needs the package openpyxl: pip install "
+            "'textjudge[excel]', or save it as CSV UTF-8"
         ) from error
     try:
         with zipfile.ZipFile(path) as packed:
             size = sum(part.file_size for part in packed.infolist())
         if size > MOST_BYTES:
             raise DataError(
-                f"{name}: unpacks to {size:,} bytes, more than {MOST_BYTES:,}: save it as CSV"
+                f"{file_name}: unpacks to {size:,} bytes, more than {MOST_BYTES:,}: save it as CSV"
             )
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
     except (zipfile.BadZipFile, KeyError, ValueError, SyntaxError) as error:
-        raise DataError(f"{name}: not a readable .xlsx file: {error}") from error
+        raise DataError(f"{file_name}: not a readable .xlsx file: {error}") from error
     try:
         sheet = book.worksheets[0]
         sheet.reset_dimensions()  # some programs write wrong ones
@@ -45,9 +45,9 @@ def read_sheet(path: Path, name: str) -> Iterator[tuple[int, list[str]]]:
             if any(texts):
                 yield number, texts
     except IndexError as error:
-        raise DataError(f"{name}: has no sheet with cells") from error
+        raise DataError(f"{file_name}: has no sheet with cells") from error
     except (KeyError, ValueError, SyntaxError, zipfile.BadZipFile) as error:
-        raise DataError(f"{name}: not a readable .xlsx file: {error}") from error
+        raise DataError(f"{file_name}: not a readable .xlsx file: {error}") from error
     finally:
         book.close()
 

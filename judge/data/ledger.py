@@ -25,8 +25,8 @@ def seen_by(columns: Iterable[Column]) -> dict[str, frozenset[str]]:
     seen: dict[str, frozenset[str]] = {}
     for column in columns:
         if column.seen:
-            name = column.criterion or column.name
-            seen[name] = seen.get(name, frozenset()).union(column.seen)
+            criterion = column.criterion or column.name
+            seen[criterion] = seen.get(criterion, frozenset()).union(column.seen)
     return seen
 
 
@@ -55,20 +55,20 @@ def check(samples: Iterable[Sample], seen: Seen) -> None:
     """Raise DataError if a sample has a rating that was used."""
     if not seen:
         return
-    used = [(name, sample) for sample in samples for name in _used(sample, seen)]
+    used = [(criterion, sample) for sample in samples for criterion in _used(sample, seen)]
     if used:
-        name, first = used[0]
+        criterion, first = used[0]
         location = first.where or text_name(first.item, first.system)
         raise DataError(
-            f"{name}: ratings of {plural(len(used), 'text')} used to make the prompt, which no "
-            f"estimate may use (the first: {location}). Leave them out of `human`, or let judge do "
-            "so: run it on the data again"
+            f"{criterion}: ratings of {plural(len(used), 'text')} used to make the prompt, which "
+            f"no estimate may use (the first: {location}). Leave them out of `human`, or let judge "
+            "do so: run it on the data again"
         )
 
 
-def excluded(samples: Iterable[Sample], name: str) -> str:
+def excluded(samples: Iterable[Sample], criterion: str) -> str:
     """Return `6 texts excluded: ...`, or "" if no rating of this name was withheld."""
-    n_withheld = sum(name in sample.withheld for sample in samples)
+    n_withheld = sum(criterion in sample.withheld for sample in samples)
     if not n_withheld:
         return ""
     return f"{plural(n_withheld, 'text')} excluded: used to make the prompt"
@@ -76,12 +76,12 @@ def excluded(samples: Iterable[Sample], name: str) -> str:
 
 def notes(samples: Sequence[Sample]) -> list[str]:
     """Return a sentence for each criterion with withheld ratings."""
-    names = dict.fromkeys(name for sample in samples for name in sample.withheld)
-    rated = {name for sample in samples for name in sample.human}
+    criteria = dict.fromkeys(criterion for sample in samples for criterion in sample.withheld)
+    rated = {criterion for sample in samples for criterion in sample.human}
     sentences: list[str] = []
-    for name in names:
-        sentence = f"{name}: {excluded(samples, name)}."
-        if name not in rated:
+    for criterion in criteria:
+        sentence = f"{criterion}: {excluded(samples, criterion)}."
+        if criterion not in rated:
             sentence += " No rating is left."
         sentences.append(sentence)
     return sentences
@@ -117,5 +117,7 @@ def overlap(
 
 def _used(sample: Sample, seen: Seen) -> tuple[str, ...]:
     """Return the names of the sample's ratings that were used."""
-    names = [name for name in seen if name in sample.human or name in sample.ratings]
-    return tuple(name for name in names if not sample.digests.isdisjoint(seen[name]))
+    names = [
+        criterion for criterion in seen if criterion in sample.human or criterion in sample.ratings
+    ]
+    return tuple(criterion for criterion in names if not sample.digests.isdisjoint(seen[criterion]))

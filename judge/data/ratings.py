@@ -276,7 +276,7 @@ def _raters_by_criterion(ratings: Sequence[Rating]) -> dict[str, tuple[str, ...]
     for rating in ratings:
         if not rating.repeat:
             raters.setdefault(rating.criterion, {})[rating.rater] = None
-    return {criterion: tuple(names) for criterion, names in raters.items()}
+    return {criterion: tuple(rater_names) for criterion, rater_names in raters.items()}
 
 
 def _votes_by_text(
@@ -337,7 +337,7 @@ def pair_names(
     votes_by_name = _votes_by_name(samples)
     pairs: dict[str, str] = {}
     notes: list[str] = []
-    for criterion, (low, high) in scales.items():
+    for criterion, (lowest, highest) in scales.items():
         base = base_name(criterion)
         if criterion in votes_by_name or base not in votes_by_name:
             continue
@@ -348,13 +348,13 @@ def pair_names(
             # The ratings belong to another criterion of the run.
             if base_low <= least and most <= base_high:
                 continue
-        if low <= least and most <= high:
+        if lowest <= least and most <= highest:
             pairs[criterion] = base
             notes.append(f"{criterion} is compared with people's ratings of {base}.")
         else:
             notes.append(
                 f"People rated {base} from {least:g} to {most:g}. That is outside the scale of "
-                f"{criterion}, {low:g} to {high:g}, so they are not compared."
+                f"{criterion}, {lowest:g} to {highest:g}, so they are not compared."
             )
     return pairs, notes
 
@@ -363,9 +363,9 @@ def _votes_by_name(samples: Sequence[Sample]) -> dict[str, list[float]]:
     """Return all single ratings of each name, or the means if the single ones are unknown."""
     votes_by_name: dict[str, list[float]] = {}
     for sample in samples:
-        for name, mean in sample.human.items():
-            votes = [vote for vote in sample.ratings.get(name, ()) if vote is not None]
-            votes_by_name.setdefault(name, []).extend(votes or [mean])
+        for rating_name, mean in sample.human.items():
+            votes = [vote for vote in sample.ratings.get(rating_name, ()) if vote is not None]
+            votes_by_name.setdefault(rating_name, []).extend(votes or [mean])
     return votes_by_name
 
 
@@ -485,8 +485,8 @@ class _Column:
         return f"{self.criterion}{by_rater}{of_system}"
 
 
-def to_long(raw_rows: Sequence[RawRow], name: str, known: Known) -> Sheet:
-    """Return the sheet `name` as one row per rating.
+def to_long(raw_rows: Sequence[RawRow], sheet_name: str, known: Known) -> Sheet:
+    """Return a sheet as one row per rating; `sheet_name` is for messages.
 
     Raises DataError for columns with no form, or with several.
     """
@@ -505,14 +505,14 @@ def to_long(raw_rows: Sequence[RawRow], name: str, known: Known) -> Sheet:
     # A column names a system only if no column of the sheet does so for the whole row.
     systems = () if "system" in roles or len(known.systems) < 2 else known.systems
     rating_columns = _rating_columns(
-        other_columns, numeric_columns, known, systems, name, has_rater=has_rater
+        other_columns, numeric_columns, known, systems, sheet_name, has_rater=has_rater
     )
     if not rating_columns and "value" in roles and len(known.criteria) == 1:
         implied["criterion"] = known.criteria[0]
         return _long_sheet(sheet_rows, implied)
     if "item" not in roles or not rating_columns:
         problem = _problem(roles, known, systems)
-        raise DataError(f"{name}: {problem} (columns: {', '.join(columns)})")
+        raise DataError(f"{sheet_name}: {problem} (columns: {', '.join(columns)})")
     long_rows: list[tuple[str, dict[str, Any]]] = []
     for location, cells in sheet_rows:
         unfolded_rows = _unfolded(implied | cells, rating_columns)
@@ -596,7 +596,7 @@ def _rating_columns(
     numeric_columns: Sequence[str],
     known: Known,
     systems: Sequence[str],
-    name: str,
+    sheet_name: str,
     *,
     has_rater: bool,
 ) -> dict[str, _Column]:
@@ -617,14 +617,15 @@ def _rating_columns(
         if len(meanings) > 1:
             either = " or ".join(sorted(str(meaning) for meaning in meanings))
             raise DataError(
-                f"{name}: column {column!r} may be {either}; rename it in the form {_form(systems)}"
+                f"{sheet_name}: column {column!r} may be {either}; rename it in the form "
+                f"{_form(systems)}"
             )
         for meaning in meanings:
             # Beside a column of raters, no other column can name one.
             if not (has_rater and meaning.rater):
                 rating_columns[column] = meaning
     if not has_rater:
-        _refuse_means(rating_columns, systems, name)
+        _refuse_means(rating_columns, systems, sheet_name)
     return rating_columns
 
 
@@ -634,7 +635,9 @@ def _meanings_of_rater(column: str, criterion: str, systems: Sequence[str]) -> s
     return {_Column(criterion, rater, system) for rater, system in names}
 
 
-def _refuse_means(rating_columns: Mapping[str, _Column], systems: Sequence[str], name: str) -> None:
+def _refuse_means(
+    rating_columns: Mapping[str, _Column], systems: Sequence[str], sheet_name: str
+) -> None:
     """Raise DataError for a column without a rater beside columns of raters: perhaps their mean."""
     for column, meaning in rating_columns.items():
         if meaning.rater:
@@ -643,8 +646,8 @@ def _refuse_means(rating_columns: Mapping[str, _Column], systems: Sequence[str],
             same_system = of_rater.system in ("", meaning.system)
             if of_rater.rater and same_system and of_rater.criterion == meaning.criterion:
                 raise DataError(
-                    f"{name}: column {column!r} names no rater, and {rater_column!r} does; leave "
-                    f"it out if it is a mean, or rename it in the form {_form(systems)}"
+                    f"{sheet_name}: column {column!r} names no rater, and {rater_column!r} does; "
+                    f"leave it out if it is a mean, or rename it in the form {_form(systems)}"
                 )
 
 

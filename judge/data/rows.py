@@ -96,28 +96,28 @@ def _rows(data: Any) -> Iterator[RawRow | Sample]:
 
 def _rows_of_files(data: str | PathLike[str]) -> Iterator[RawRow]:
     paths = files(data)
-    for path, name in paths:  # before any is read
+    for path, file_name in paths:  # before any is read
         if path.suffix.lower() not in SUFFIXES:
             problem = unknown_name_message("suffix", path.suffix, list(SUFFIXES))
-            raise DataError(f"{name}: {problem}")
-    for path, name in paths:
+            raise DataError(f"{file_name}: {problem}")
+    for path, file_name in paths:
         read = _READERS[path.suffix.lower()]
         try:
-            yield from read(path, name)
+            yield from read(path, file_name)
         except OSError as error:
-            raise DataError(f"{name}: cannot be read: {error.strerror or error}") from error
+            raise DataError(f"{file_name}: cannot be read: {error.strerror or error}") from error
 
 
 def _rows_of_frame(frame: pd.DataFrame) -> Iterator[RawRow]:
     import pandas
 
-    names = [str(name) for name in frame.columns]
-    _refuse_duplicate_columns(names, "the data")
-    for number, values in enumerate(frame.itertuples(index=False, name=None), 1):
+    columns = [str(column) for column in frame.columns]
+    _refuse_duplicate_columns(columns, "the data")
+    for number, row_values in enumerate(frame.itertuples(index=False, name=None), 1):
         cells: dict[str, Any] = {}
-        for name, value in zip(names, values, strict=True):
+        for column, value in zip(columns, row_values, strict=True):
             is_gap = pandas.api.types.is_scalar(value) and pandas.isna(value)
-            cells[name] = None if is_gap else value
+            cells[column] = None if is_gap else value
         yield RawRow(f"row {number}", _plain_cells(cells, f"row {number}"), packed=True)
 
 
@@ -160,11 +160,11 @@ def _plain_value(value: Any) -> Any:
     return value
 
 
-def _lines(path: Path, name: str) -> Iterator[tuple[str, str]]:
+def _lines(path: Path, file_name: str) -> Iterator[tuple[str, str]]:
     """Yield each line with its location; the file is UTF-8 with or without a byte order mark."""
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):
-            location = f"{name}:{number}"
+            location = f"{file_name}:{number}"
             try:
                 # Excel saves "CSV UTF-8" with a byte order mark.
                 yield location, line.decode("utf-8-sig" if number == 1 else "utf-8")
@@ -205,35 +205,35 @@ def _row_of_object(value: Any, location: str) -> RawRow:
     return RawRow(location, value)
 
 
-def _jsonl(path: Path, name: str) -> Iterator[RawRow]:
-    for location, line in _lines(path, name):
+def _jsonl(path: Path, file_name: str) -> Iterator[RawRow]:
+    for location, line in _lines(path, file_name):
         if not line.isspace():
             yield _row_of_object(parsed(line, location), location)
 
 
-def _json(path: Path, name: str) -> Iterator[RawRow]:
-    text = "".join(line for _, line in _lines(path, name))
+def _json(path: Path, file_name: str) -> Iterator[RawRow]:
+    text = "".join(line for _, line in _lines(path, file_name))
     try:
-        rows = json.loads(text) if text.strip() else []
+        objects = json.loads(text) if text.strip() else []
     except json.JSONDecodeError as error:
         hint = " (one object per line is called .jsonl)" if error.msg == "Extra data" else ""
-        raise DataError(f"{name}:{error.lineno}: not JSON: {_problem(error)}{hint}") from error
+        raise DataError(f"{file_name}:{error.lineno}: not JSON: {_problem(error)}{hint}") from error
     except (ValueError, RecursionError) as error:
-        raise DataError(f"{name}: not JSON: {error}") from error
-    if not isinstance(rows, list):
-        raise DataError(f"{name}: is {type_name(rows)}, not a list of objects, one per row")
-    for number, row in enumerate(rows, 1):
-        yield _row_of_object(row, f"{name} row {number}")
+        raise DataError(f"{file_name}: not JSON: {error}") from error
+    if not isinstance(objects, list):
+        raise DataError(f"{file_name}: is {type_name(objects)}, not a list of objects, one per row")
+    for number, row_object in enumerate(objects, 1):
+        yield _row_of_object(row_object, f"{file_name} row {number}")
 
 
-def _csv(path: Path, name: str) -> Iterator[RawRow]:
+def _csv(path: Path, file_name: str) -> Iterator[RawRow]:
     """Yield the rows of a .csv or .tsv, located by their first line.
 
     Columns without a name are left out.
     """
     # The default, 131,072 characters, is short of a long source.
     former_limit = csv.field_size_limit(2**31 - 1)
-    lines = (line for _, line in _lines(path, name))
+    lines = (line for _, line in _lines(path, file_name))
     start = 1
     try:
         first_lines = list(islice(lines, _TRIED_LINES))
@@ -247,11 +247,11 @@ def _csv(path: Path, name: str) -> Iterator[RawRow]:
         table = csv.reader(chain(first_lines, lines), delimiter=separator, strict=True)
         start = 1 + n_skipped
         header = [column.strip() for column in next(table, [])]
-        _refuse_duplicate_columns(header, f"{name}:{start}")
+        _refuse_duplicate_columns(header, f"{file_name}:{start}")
         start = table.line_num + n_skipped + 1
         for cells in table:
             if cells:
-                location = f"{name}:{start}"
+                location = f"{file_name}:{start}"
                 _refuse_other_length(cells, header, location, separator)
                 row = _named_cells(header, cells)
                 yield RawRow(location, row, flat=True, packed=True)
@@ -262,7 +262,7 @@ def _csv(path: Path, name: str) -> Iterator[RawRow]:
             "a cell with quotes, separators or line breaks in it must be quoted, and its own "
             "quotes doubled"
         )
-        raise DataError(f"{name}:{start}: {error}: {hint}") from error
+        raise DataError(f"{file_name}:{start}: {error}: {hint}") from error
     finally:
         csv.field_size_limit(former_limit)
 
@@ -285,21 +285,23 @@ def _refuse_other_length(
         )
 
 
-def _excel(path: Path, name: str) -> Iterator[RawRow]:
+def _excel(path: Path, file_name: str) -> Iterator[RawRow]:
     """Yield the rows of the first sheet of an .xlsx. Columns without a name are left out."""
     header: list[str] | None = None
-    for number, cells in read_sheet(path, name):
+    for number, cells in read_sheet(path, file_name):
         if header is None:
             header = [column.strip() for column in cells]
-            _refuse_duplicate_columns(header, f"{name} row {number}")
+            _refuse_duplicate_columns(header, f"{file_name} row {number}")
             continue
         if any(cells[len(header) :]):
-            raise DataError(f"{name} row {number}: {len(cells)} cells under {len(header)} columns")
+            raise DataError(
+                f"{file_name} row {number}: {len(cells)} cells under {len(header)} columns"
+            )
         # Empty cells at the end of a row are missing, or more than there are columns.
         n_missing = max(0, len(header) - len(cells))
         padded = [*cells[: len(header)], *[""] * n_missing]
         row = _named_cells(header, padded)
-        yield RawRow(f"{name} row {number}", row, flat=True, packed=True)
+        yield RawRow(f"{file_name} row {number}", row, flat=True, packed=True)
 
 
 def _refuse_duplicate_columns(columns: Sequence[str], location: str) -> None:
@@ -309,24 +311,24 @@ def _refuse_duplicate_columns(columns: Sequence[str], location: str) -> None:
             raise DataError(f"{location}: two columns are called {column!r}")
 
 
-def _parquet(path: Path, name: str) -> Iterator[RawRow]:
+def _parquet(path: Path, file_name: str) -> Iterator[RawRow]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
         with pq.ParquetFile(path) as file:
             refuse_bomb(file, path.stat().st_size)
-            _refuse_duplicate_columns(file.schema_arrow.names, name)
+            _refuse_duplicate_columns(file.schema_arrow.names, file_name)
             number = 0
             for batch in file.iter_batches(1024):
                 for cells in batch.to_pylist(maps_as_pydicts="strict"):
                     number += 1
-                    yield RawRow(f"{name} row {number}", cells)
+                    yield RawRow(f"{file_name} row {number}", cells)
     except MemoryError as error:
-        raise DataError(f"{name}: takes more memory to read than there is") from error
+        raise DataError(f"{file_name}: takes more memory to read than there is") from error
     # A map with one key twice, a text that is not UTF-8, a date or duration beyond Python's.
     except (pa.ArrowException, KeyError, ValueError, OverflowError) as error:
-        raise DataError(f"{name}: not a readable Parquet file: {error}") from error
+        raise DataError(f"{file_name}: not a readable Parquet file: {error}") from error
 
 
 _READERS: dict[str, Callable[[Path, str], Iterator[RawRow]]] = {
@@ -392,37 +394,40 @@ def files(data: str | PathLike[str]) -> list[tuple[Path, str]]:
             "data frame"
         )
     path = Path(data)
-    name = str(data)
+    path_name = str(data)
     try:
         if path.is_dir():
-            return _files_of_folder(path, name)
+            return _files_of_folder(path, path_name)
         if path.exists():
-            return [(path, name)]
+            return [(path, path_name)]
         if _is_pattern(path):
-            return _files_of_pattern(path, name)
-        raise DataError(f"{name}: no such file{nearby(path)}")
+            return _files_of_pattern(path, path_name)
+        raise DataError(f"{path_name}: no such file{nearby(path)}")
     except OSError as error:
-        raise DataError(f"{name}: cannot be read: {error.strerror or error}") from error
+        raise DataError(f"{path_name}: cannot be read: {error.strerror or error}") from error
 
 
-def _files_of_folder(folder: Path, name: str) -> list[tuple[Path, str]]:
+def _files_of_folder(folder: Path, folder_name: str) -> list[tuple[Path, str]]:
     """Return the data files of a folder. Raises DataError."""
     if _is_run(folder):
         raise DataError(
-            f"{name}: this is the folder of a run and no data; name the data that it was made of"
+            f"{folder_name}: this is the folder of a run and no data; name the data that it was "
+            "made of"
         )
     for file in sorted(folder.iterdir()):
         # Without this, a folder of part-1.csv and part-2.csv.gz would give half of its data.
         if file.name[0] != "." and _is_compressed_data(file):
             raise DataError(
-                f"{name}: {file.name} is compressed: unpack it, or name the files to read by a "
-                "pattern"
+                f"{folder_name}: {file.name} is compressed: unpack it, or name the files to read "
+                "by a pattern"
             )
     shards = sorted(_shards(folder))
     if not shards:
-        deep = f"its subfolders are read as '{folder}/**/*.csv'"
+        hint_on_subfolders = f"its subfolders are read as '{folder}/**/*.csv'"
         known = ", ".join(SUFFIXES)
-        raise DataError(f"{name}: no data in this folder (known: {known}); {deep}")
+        raise DataError(
+            f"{folder_name}: no data in this folder (known: {known}); {hint_on_subfolders}"
+        )
     return [(file, str(file)) for file in shards]
 
 
@@ -432,17 +437,17 @@ def _is_compressed_data(file: Path) -> bool:
     return file.suffix.lower() in _COMPRESSED and inner_suffix in SUFFIXES
 
 
-def _files_of_pattern(path: Path, name: str) -> list[tuple[Path, str]]:
+def _files_of_pattern(path: Path, pattern: str) -> list[tuple[Path, str]]:
     """Return the files that match a pattern, without hidden ones. Raises DataError."""
     root = _existing_part(path)
     try:
         matching = {file for file in root.glob(str(path.relative_to(root))) if file.is_file()}
     except ValueError as error:
-        raise DataError(f"{name}: {error}") from error
+        raise DataError(f"{pattern}: {error}") from error
     visible = sorted(file for file in matching if not _is_hidden(file.relative_to(root)))
     if not visible:
         folder = root.resolve() if root == Path() else root
-        raise DataError(f"{name}: no file has such a name in {folder}")
+        raise DataError(f"{pattern}: no file has such a name in {folder}")
     return [(file, str(file)) for file in visible]
 
 
@@ -481,12 +486,12 @@ def content_hash(data: str | PathLike[str]) -> str:
     cannot be read.
     """
     digests: list[str] = []
-    for path, name in files(data):
+    for path, file_name in files(data):
         try:
             with path.open("rb") as file:
                 digests.append(hashlib.file_digest(file, "sha256").hexdigest())
         except OSError as error:
-            raise DataError(f"{name}: cannot be read: {error.strerror or error}") from error
+            raise DataError(f"{file_name}: cannot be read: {error.strerror or error}") from error
     if len(digests) == 1:
         # This is what sha256sum prints.
         return digests[0]
@@ -515,7 +520,7 @@ def _shards(folder: Path) -> Iterator[Path]:
 
 
 def _is_run(folder: Path) -> bool:
-    return any((folder / name).exists() for name in _RUN_FILES)
+    return any((folder / file_name).exists() for file_name in _RUN_FILES)
 
 
 def _existing_part(path: Path) -> Path:

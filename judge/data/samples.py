@@ -73,13 +73,15 @@ class RowFilter:
         names = {"item": sample.source_item, "system": sample.system}
         self._columns.update(dict.fromkeys((*names, *sample.extra)))
         meets_all = True
-        for name, required in self._required.items():
-            column = name if name in sample.extra else self._renamed.get(name, name)
+        for condition, required in self._required.items():
+            column = (
+                condition if condition in sample.extra else self._renamed.get(condition, condition)
+            )
             value = _text(names.get(column, sample.extra.get(column)))
-            seen = self._seen[name]
-            has_room = value in seen or len(seen) < _MOST_REMEMBERED
+            value_counts = self._seen[condition]
+            has_room = value in value_counts or len(value_counts) < _MOST_REMEMBERED
             if value is not None and has_room:
-                seen[value] += 1
+                value_counts[value] += 1
             if value not in required:
                 meets_all = False  # the other columns' values are still counted
         self._matched |= meets_all
@@ -89,16 +91,16 @@ class RowFilter:
         """Raise DataError if no row had a column or value, or if no row met all conditions."""
         if not self._columns:  # no row at all is another error
             return
-        for name, required in self._required.items():
-            seen = self._seen[name]
-            if not seen:
-                problem = unknown_name_message("column", name, list(self._columns))
-                raise DataError(f"{option('where', {name: required[0]})}: {problem}")
-            absent = [value for value in required if value not in seen]
+        for column, required in self._required.items():
+            value_counts = self._seen[column]
+            if not value_counts:
+                problem = unknown_name_message("column", column, list(self._columns))
+                raise DataError(f"{option('where', {column: required[0]})}: {problem}")
+            absent = [value for value in required if value not in value_counts]
             if absent:
-                known = _list_of_values(seen)
-                condition = option("where", {name: absent[0]})
-                raise DataError(f"{condition}: no row has it; {name} is {known}")
+                known_values = _list_of_values(value_counts)
+                condition = option("where", {column: absent[0]})
+                raise DataError(f"{condition}: no row has it; {column} is {known_values}")
         if not self._matched:
             conditions = describe_filter(self._conditions)
             raise DataError(
@@ -106,12 +108,12 @@ class RowFilter:
             )
 
 
-def _list_of_values(seen: Counter[str]) -> str:
+def _list_of_values(value_counts: Counter[str]) -> str:
     """Return the commonest values of a column with how often each occurs."""
-    commonest = seen.most_common(_MOST_NAMED)
+    commonest = value_counts.most_common(_MOST_NAMED)
     listed = ", ".join(f"{value!r} ({count:,})" for value, count in commonest)
-    if len(seen) > _MOST_NAMED:
-        return f"{listed} and {len(seen) - _MOST_NAMED:,} more"
+    if len(value_counts) > _MOST_NAMED:
+        return f"{listed} and {len(value_counts) - _MOST_NAMED:,} more"
     return listed
 
 
@@ -327,8 +329,8 @@ def _with_plain_names(sample: Sample) -> Sample:
 def _with_empty_output(row: RawRow) -> RawRow:
     """Return the row with an empty output if it has none, under no name."""
     aliases = [alias for alias, field in ALIASES.items() if field == "output"]
-    names = ("output", *aliases, *USUAL_NAMES["output"])
-    if any(name in row.cells for name in names):
+    output_columns = ("output", *aliases, *USUAL_NAMES["output"])
+    if any(column in row.cells for column in output_columns):
         return row
     return row._replace(cells={**row.cells, "output": ""})
 
@@ -435,19 +437,23 @@ def _renamed_cells(row: RawRow, unmapped: Mapping[str, Any], mapping: Mapped) ->
                 cells[cell_name] = row.cells[columns]
         elif any(column in row.cells for column in columns):
             cells[cell_name] = [row.cells.get(column) for column in columns]
-    for alias, name in ALIASES.items():
-        if alias in cells and _is_meant(alias, name, cells, mapping):
-            cells[name] = cells[alias]
-    for name, usual_names in USUAL_NAMES.items():
-        usual = _only_text(cells, usual_names)
-        if usual and _is_meant(usual, name, cells, mapping) and name not in mapping:
-            cells[name] = cells[usual]
+    for alias, field_name in ALIASES.items():
+        if alias in cells and _is_meant(alias, field_name, cells, mapping):
+            cells[field_name] = cells[alias]
+    for field_name, usual_names in USUAL_NAMES.items():
+        usual_name = _only_text(cells, usual_names)
+        if (
+            usual_name
+            and _is_meant(usual_name, field_name, cells, mapping)
+            and field_name not in mapping
+        ):
+            cells[field_name] = cells[usual_name]
     return cells
 
 
-def _only_text(cells: Mapping[str, Any], names: Sequence[str]) -> str:
+def _only_text(cells: Mapping[str, Any], columns: Sequence[str]) -> str:
     """Return the one of these columns that holds a text, "" if none does or several do."""
-    present = [name for name in names if isinstance(cells.get(name), str)]
+    present = [column for column in columns if isinstance(cells.get(column), str)]
     return present[0] if len(present) == 1 and MESSAGES not in cells else ""
 
 
@@ -489,14 +495,14 @@ def _rater_names(criterion: str, columns: Sequence[str]) -> tuple[str, ...]:
     return names if all(names) and are_distinct else tuple(columns)
 
 
-def _is_meant(alias: str, name: str, cells: Mapping[str, Any], mapping: Mapped) -> bool:
+def _is_meant(alias: str, field: str, cells: Mapping[str, Any], mapping: Mapped) -> bool:
     """Return whether a column fills a field of another name.
 
     It does if the mapping says so, or if nothing else fills the field.
     """
     if alias in mapping:
-        return name not in mapping
-    return name not in cells and not (name == "references" and "reference" in cells)
+        return field not in mapping
+    return field not in cells and not (field == "references" and "reference" in cells)
 
 
 def guessed_columns(sample: Sample, mapping: Mapped) -> dict[str, str]:
@@ -534,15 +540,15 @@ def _check_own(
         if any(mapping.get(field, cell) != columns for mapping in mappings[1:]):
             continue
         column = columns if isinstance(columns, str) else columns[0]
-        name = f"{RATING}.{UNNAMED_RATING}" if field == RATING else field
-        column_of_system = f"{SYSTEM}_{name.removeprefix(f'{RATING}.')}"
-        example = option("map", {name: column_of_system})
+        rating_name = f"{RATING}.{UNNAMED_RATING}" if field == RATING else field
+        column_of_system = f"{SYSTEM}_{rating_name.removeprefix(f'{RATING}.')}"
+        example = option("map", {rating_name: column_of_system})
         remedy = "write one row per text, with its item, system and output"
         if field not in scores:
             remedy = f"put the ratings into a file of their own ({option('ratings', 'FILE')})"
         raise DataError(
             f"{row.where}: every system ({option('systems', systems)}) would get {column!r} as its "
-            f"{name}; name each system's own column, such as {example}, or {remedy}"
+            f"{rating_name}; name each system's own column, such as {example}, or {remedy}"
         )
 
 
@@ -688,15 +694,15 @@ def _human(
     cell = _unpack(cells.get(_RATED_CELL, {}), f"{location}: {_RATED_CELL}")
     rating_cells = dict(cell) if isinstance(cell, Mapping) else {UNNAMED_RATING: cell}
     prefix = f"{_RATED_CELL}."
-    for name, value in cells.items():
-        if name.startswith(prefix):
-            rating_cells[name.removeprefix(prefix)] = value
+    for rating_name, value in cells.items():
+        if rating_name.startswith(prefix):
+            rating_cells[rating_name.removeprefix(prefix)] = value
     human: dict[str, float] = {}
     votes: dict[str, tuple[float | None, ...]] = {}
-    for name, packed in rating_cells.items():
-        label = f"{location}: human rating {str(name)!r}"
+    for rating_name, packed in rating_cells.items():
+        label = f"{location}: human rating {str(rating_name)!r}"
         value = _unpack(packed, label)
-        criterion = str(name).strip()
+        criterion = str(rating_name).strip()
         has_several_raters = isinstance(value, list | tuple)
         if has_several_raters:
             ratings = [_rating(vote, label, rater) for rater, vote in enumerate(value, 1)]

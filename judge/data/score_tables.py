@@ -103,16 +103,18 @@ def _merged_row(row_by_criterion: Mapping[str, RawRow], column: str, score: str)
     """Return the row of one text, with a column for each criterion."""
     rows_of_text = list(row_by_criterion.values())
     cells: dict[str, Any] = {}
-    other_columns = dict.fromkeys(name for row in rows_of_text for name in row.cells)
-    for name in other_columns:
-        if name in (column, score, *_RATINGS):
+    other_columns = dict.fromkeys(
+        other_column for row in rows_of_text for other_column in row.cells
+    )
+    for other_column in other_columns:
+        if other_column in (column, score, *_RATINGS):
             continue
-        values = [row.cells.get(name) for row in rows_of_text]
+        values = [row.cells.get(other_column) for row in rows_of_text]
         if all(value == values[0] for value in values):
-            cells[name] = values[0]
+            cells[other_column] = values[0]
             continue
         for criterion, value in zip(row_by_criterion, values, strict=True):
-            cells[f"{criterion}.{name}"] = value
+            cells[f"{criterion}.{other_column}"] = value
     for criterion, row in row_by_criterion.items():
         cells[criterion] = row.cells.get(score)
         for rating_column in _RATINGS:
@@ -136,7 +138,7 @@ def stack_systems(
     for row in rows(data):
         if isinstance(row, Sample) or score in row.cells:
             return None
-        shared = {name: cell for name, cell in row.cells.items() if name not in systems}
+        shared = {column: cell for column, cell in row.cells.items() if column not in systems}
         for system in systems:
             if system not in row.cells:
                 problem = unknown_name_message("column", system, list(row.cells))

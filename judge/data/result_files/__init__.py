@@ -66,11 +66,11 @@ def read_result_file(path: str | PathLike[str]) -> ResultFile | None:
     The content of the first file tells the tool. Raises DataError.
     """
     try:
-        (first, name), *others = files(path)
+        (first, file_name), *others = files(path)
     except DataError:
         # The reader of the data says this in the same words.
         return None
-    opening = read_opening(first, name)
+    opening = read_opening(first, file_name)
     reader = _reader_of(opening)
     if opening is None or reader is None:
         return None
@@ -88,7 +88,7 @@ def read_result_file(path: str | PathLike[str]) -> ResultFile | None:
     if pairs:
         return rows_of_pairs(reader.tool, pairs)
     _drop_single_generations(texts)
-    return rows_of_texts(reader.tool, name, texts, reader.lower_is_better(texts))
+    return rows_of_texts(reader.tool, file_name, texts, reader.lower_is_better(texts))
 
 
 def _read(reader: _Reader, opening: Opening) -> Iterator[JudgedText | JudgedPair]:

@@ -42,18 +42,20 @@ def read(opening: Opening) -> Iterator[JudgedPair]:
         )
 
 
-def _result(annotation: Mapping[str, Any], where: str) -> float | None:
-    value = score(annotation.get("preference"), where, "preference")
+def _result(annotation: Mapping[str, Any], location: str) -> float | None:
+    value = score(annotation.get("preference"), location, "preference")
     if value is None:
         return None
     if value == _FORMER_TIE and not isinstance(value, bool):
         return 0.5
     if isinstance(value, bool) or not 1 <= value <= 2:
-        raise DataError(f"{where}: preference is {value}, not a number from 1 to 2")
+        raise DataError(f"{location}: preference is {value}, not a number from 1 to 2")
     # Here 1 is for the first system and 0 for the second one.
     return 2 - value
 
 
 def _own(annotation: Mapping[str, Any]) -> dict[str, Any]:
     """Return what is known of the instruction and is the same for all its pairs."""
-    return {name: annotation[name] for name in ("dataset", "datasplit") if name in annotation}
+    return {
+        column: annotation[column] for column in ("dataset", "datasplit") if column in annotation
+    }

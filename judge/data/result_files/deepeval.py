@@ -24,27 +24,29 @@ _SUCCESS = ".success"
 
 def claims(opening: Opening) -> bool:
     """Return whether this is a test run."""
-    run = opening.document.get(_WRAPPED, opening.document)
-    if not isinstance(run, Mapping):
+    test_run = opening.document.get(_WRAPPED, opening.document)
+    if not isinstance(test_run, Mapping):
         return False
-    return all(key in run for key in (*_CASES, "metricsScores"))
+    return all(key in test_run for key in (*_CASES, "metricsScores"))
 
 
 def read(opening: Opening) -> Iterator[JudgedText]:
     """Yield the test cases. Raises DataError."""
-    run = opening.document.get(_WRAPPED, opening.document)
-    hyperparameters = run.get("hyperparameters") or {}
+    test_run = opening.document.get(_WRAPPED, opening.document)
+    hyperparameters = test_run.get("hyperparameters") or {}
     model = hyperparameters.get("model")
     system = model if isinstance(model, str) else ""
     for key in _CASES:
-        cases = member(run, key, opening.name, list)
-        count_by_name = Counter(case.get("name") for case in cases if isinstance(case, Mapping))
-        for number, case in enumerate(cases, 1):
-            where = f"{opening.name} {key} {number}"
-            name = member(case, "name", where, str)
+        test_cases = member(test_run, key, opening.name, list)
+        count_by_name = Counter(
+            test_case.get("name") for test_case in test_cases if isinstance(test_case, Mapping)
+        )
+        for number, test_case in enumerate(test_cases, 1):
+            location = f"{opening.name} {key} {number}"
+            name = member(test_case, "name", location, str)
             # Several cases of one test of pytest have its name.
             item = name if count_by_name[name] == 1 else f"{name} {number}"
-            yield _text(case, item, system, where)
+            yield _text(test_case, item, system, location)
 
 
 def lower_is_better(texts: Sequence[JudgedText]) -> set[str]:
@@ -66,13 +68,13 @@ def lower_is_better(texts: Sequence[JudgedText]) -> set[str]:
     return lower - higher
 
 
-def _text(case: Mapping[str, Any], item: str, system: str, where: str) -> JudgedText:
+def _text(test_case: Mapping[str, Any], item: str, system: str, location: str) -> JudgedText:
     # A case of a conversation has a scenario, turns and an expected outcome instead.
-    source = case.get("input") or case.get("scenario")
-    output = case.get("actualOutput") or case.get("turns") or []
-    expected = case.get("expectedOutput") or case.get("expectedOutcome")
+    source = test_case.get("input") or test_case.get("scenario")
+    output = test_case.get("actualOutput") or test_case.get("turns") or []
+    expected = test_case.get("expectedOutput") or test_case.get("expectedOutcome")
     text = JudgedText(
-        where,
+        location,
         item=item,
         system=system,
         source=as_text(source),
@@ -80,11 +82,11 @@ def _text(case: Mapping[str, Any], item: str, system: str, where: str) -> Judged
         references=(expected,) if isinstance(expected, str) else (),
     )
     errors = []
-    for metric_data in case.get("metricsData") or []:
-        metric = member(metric_data, "name", where, str)
+    for metric_data in test_case.get("metricsData") or []:
+        metric = member(metric_data, "name", location, str)
         if metric in text.scores:
-            raise DataError(f"{where}: two scores of {metric}")
-        text.scores[metric] = score(metric_data.get("score"), where, metric)
+            raise DataError(f"{location}: two scores of {metric}")
+        text.scores[metric] = score(metric_data.get("score"), location, metric)
         text.reasons[metric] = str(metric_data.get("reason") or "")
         text.own_columns[metric + _THRESHOLD] = metric_data.get("threshold")
         text.own_columns[metric + _SUCCESS] = metric_data.get("success")

@@ -56,31 +56,31 @@ def _read_archive(opening: Opening, archive: zipfile.ZipFile) -> Iterator[Judged
     if _HEADER not in opening.members:
         raise DataError(f"{opening.name}: the log of a run that did not finish; finish it first")
     model = _model(_parsed(archive, _HEADER, opening.name), opening.name)
-    for name in opening.members:
-        if name.startswith(_SAMPLES) and name.endswith(".json"):
-            sample = _parsed(archive, name, opening.name)
-            yield from _texts(sample, model, f"{opening.name} {name}")
+    for member_name in opening.members:
+        if member_name.startswith(_SAMPLES) and member_name.endswith(".json"):
+            sample = _parsed(archive, member_name, opening.name)
+            yield from _texts(sample, model, f"{opening.name} {member_name}")
 
 
-def _parsed(archive: zipfile.ZipFile, member_name: str, name: str) -> Any:
+def _parsed(archive: zipfile.ZipFile, member_name: str, file_name: str) -> Any:
     try:
         return json.loads(read_member(archive, member_name))
     except (ValueError, RecursionError, OSError, zipfile.BadZipFile) as error:
-        raise DataError(f"{name} {member_name}: not readable: {error}") from error
+        raise DataError(f"{file_name} {member_name}: not readable: {error}") from error
 
 
-def _model(log: Any, name: str) -> str:
+def _model(log: Any, file_name: str) -> str:
     version = log.get("version") if isinstance(log, Mapping) else None
     if version != _VERSION:
         raise DataError(
-            f"{name}: a log of Inspect in version {version!r}; judge reads version {_VERSION}"
+            f"{file_name}: a log of Inspect in version {version!r}; judge reads version {_VERSION}"
         )
-    return str(member(member(log, "eval", name, dict), "model", name, str))
+    return str(member(member(log, "eval", file_name, dict), "model", file_name, str))
 
 
-def _texts(sample: Any, model: str, where: str) -> Iterator[JudgedText]:
+def _texts(sample: Any, system: str, location: str) -> Iterator[JudgedText]:
     if not isinstance(sample, Mapping) or "id" not in sample:
-        raise DataError(f"{where}: not a sample, which has an id")
+        raise DataError(f"{location}: not a sample, which has an id")
     attachments = sample.get("attachments") or {}
     source = _resolved(sample.get("input"), attachments)
     output = _resolved(sample.get("output"), attachments)
@@ -89,11 +89,11 @@ def _texts(sample: Any, model: str, where: str) -> Iterator[JudgedText]:
     # Inspect calls a repetition of all samples an epoch.
     epoch = sample.get("epoch", 1)
     if not isinstance(epoch, int):
-        raise DataError(f"{where}: epoch is {epoch!r:.40}, not a number")
+        raise DataError(f"{location}: epoch is {epoch!r:.40}, not a number")
     text = JudgedText(
-        where,
+        location,
         item=str(sample["id"]),
-        system=model,
+        system=system,
         source=as_text(source),
         output=_completion(output),
         references=tuple(as_text(reference) for reference in references),
@@ -141,7 +141,7 @@ def _add_score(text: JudgedText, scorer: str, score_value: Any) -> None:
     value = score_value["value"]
     values = {scorer: value}
     if isinstance(value, Mapping):
-        values = {f"{scorer}.{name}": part for name, part in value.items()}
+        values = {f"{scorer}.{value_name}": part for value_name, part in value.items()}
     for criterion, part in values.items():
         verdict = _VERDICTS.get(part) if isinstance(part, str) else None
         text.scores[criterion] = score(part, text.where, criterion) if verdict is None else verdict

@@ -81,7 +81,7 @@ class ResultFile:
         return notes
 
 
-def score(value: Any, where: str, name: str) -> Value:
+def score(value: Any, location: str, criterion: str) -> Value:
     """Return a score or a verdict, None if there is none. Raises DataError for anything else."""
     if is_missing(value, flat=True):
         return None
@@ -89,20 +89,20 @@ def score(value: Any, where: str, name: str) -> Value:
         return value
     number = finite_number(value)
     if number is None:
-        raise DataError(f"{where}: {name} is {value!r:.60}, neither a number nor a verdict")
+        raise DataError(f"{location}: {criterion} is {value!r:.60}, neither a number nor a verdict")
     return number
 
 
-def member(value: Any, key: str, where: str, kind: type[Any]) -> Any:
+def member(value: Any, key: str, location: str, expected_type: type[Any]) -> Any:
     """Return what an object has under a key. Raises DataError if it is not of this kind."""
     content = value.get(key) if isinstance(value, Mapping) else None
-    if not isinstance(content, kind):
+    if not isinstance(content, expected_type):
         expected = "a text"
-        if kind is dict:
+        if expected_type is dict:
             expected = "an object"
-        elif kind is list:
+        elif expected_type is list:
             expected = "a list"
-        raise DataError(f"{where}: {key} is {content!r:.40}, not {expected}")
+        raise DataError(f"{location}: {key} is {content!r:.40}, not {expected}")
     return content
 
 

@@ -45,7 +45,7 @@ def read(opening: Opening) -> Iterator[JudgedText]:
 
 def lower_is_better(texts: Sequence[JudgedText]) -> set[str]:
     """Return MLflow's own metrics on which lower is better. The table does not say so."""
-    return {name for text in texts for name in text.scores} & _LOWER_IS_BETTER
+    return {metric for text in texts for metric in text.scores} & _LOWER_IS_BETTER
 
 
 def _text_of_trace(row: RawRow) -> JudgedText:
@@ -118,6 +118,6 @@ def _former_text(row: RawRow, number: int) -> JudgedText:
     return text
 
 
-def _value(cell: Any, where: str, name: str) -> Value:
+def _value(cell: Any, location: str, criterion: str) -> Value:
     verdict = _VERDICTS.get(cell.strip().lower()) if isinstance(cell, str) else None
-    return score(cell, where, name) if verdict is None else verdict
+    return score(cell, location, criterion) if verdict is None else verdict

@@ -41,38 +41,38 @@ def read(opening: Opening) -> Iterator[JudgedText]:
         yield _text(item, f"{opening.name} item {number}")
 
 
-def _text(item: Any, where: str) -> JudgedText:
+def _text(item: Any, location: str) -> JudgedText:
     if not isinstance(item, Mapping) or item.get("object") != _ITEM:
-        raise DataError(f"{where}: not an {_ITEM}")
-    data = member(item, "datasource_item", where, dict)
+        raise DataError(f"{location}: not an {_ITEM}")
+    data = member(item, "datasource_item", location, dict)
     sample = item.get("sample") or {}
     item_id = item.get("datasource_item_id", item.get("id"))
     text = JudgedText(
-        where,
+        location,
         item=str(item_id),
         system=str(sample.get("model") or ""),
         source=as_text(sample.get("input")),
         output=as_text(sample.get("output")),
-        own_columns={f"item.{name}": value for name, value in data.items()},
+        own_columns={f"item.{column}": value for column, value in data.items()},
     )
     error = sample.get("error") or {}
     if isinstance(error, Mapping) and error.get("message"):
         text.error = str(error["message"])
-    for result in member(item, "results", where, list):
-        _add_score(text, result, where)
+    for result in member(item, "results", location, list):
+        _add_score(text, result, location)
     return text
 
 
-def _add_score(text: JudgedText, result: Any, where: str) -> None:
+def _add_score(text: JudgedText, result: Any, location: str) -> None:
     """Add the score or the verdict of a grader."""
-    criterion = member(result, "name", where, str)
+    criterion = member(result, "name", location, str)
     # The API adds an id to a grader's name. It stays only if two graders have one name.
     match = _NAME_WITH_ID.fullmatch(criterion)
     if match and match[1] not in text.scores:
         criterion = match[1]
     if criterion in text.scores:
-        raise DataError(f"{where}: two results of {criterion}")
-    value = score(result.get("score"), where, criterion)
+        raise DataError(f"{location}: two results of {criterion}")
+    value = score(result.get("score"), location, criterion)
     passed = result.get("passed")
     # A grader of yes and no has the score 1 or 0. Any other score says more than its verdict.
     is_verdict = isinstance(passed, bool) and value in (None, float(passed))

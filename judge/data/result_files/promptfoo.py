@@ -36,11 +36,11 @@ def read(opening: Opening) -> Iterator[JudgedText]:
     results = list(_results(opening))
     prompts = dict.fromkeys(_prompt(result) for _, result in results)
     number_of_prompt = {prompt: number for number, prompt in enumerate(prompts, 1)}
-    for where, result in results:
-        system = _provider(result, where)
+    for location, result in results:
+        system = _provider(result, location)
         if len(prompts) > 1:
             system = f"{system} (prompt {number_of_prompt[_prompt(result)]})"
-        yield _text(result, system, where)
+        yield _text(result, system, location)
 
 
 def _results(opening: Opening) -> Iterator[tuple[str, Any]]:
@@ -68,22 +68,22 @@ def _prompt(result: Any) -> str:
     return str(known.get("promptId", known.get("promptIdx")))
 
 
-def _provider(result: Any, where: str) -> str:
+def _provider(result: Any, location: str) -> str:
     """Return the label of a provider, or its id."""
-    provider = member(result, "provider", where, dict)
-    return str(provider.get("label") or member(provider, "id", where, str))
+    provider = member(result, "provider", location, dict)
+    return str(provider.get("label") or member(provider, "id", location, str))
 
 
-def _text(result: Mapping[str, Any], system: str, where: str) -> JudgedText:
+def _text(result: Mapping[str, Any], system: str, location: str) -> JudgedText:
     test_index = result.get("testIdx")
     if not isinstance(test_index, int):
-        raise DataError(f"{where}: testIdx is {test_index!r:.40}, not a number")
+        raise DataError(f"{location}: testIdx is {test_index!r:.40}, not a number")
     test = result.get("testCase") or {}
     response = result.get("response") or {}
     output = response.get("output") if isinstance(response, Mapping) else response
     prompt = result.get("prompt") or {}
     text = JudgedText(
-        where,
+        location,
         # promptfoo counts tests from 0, and items without a name count from 1.
         item=str(test_index + 1),
         system=system,
@@ -92,21 +92,21 @@ def _text(result: Mapping[str, Any], system: str, where: str) -> JudgedText:
     )
     if isinstance(test, Mapping) and test.get("description"):
         text.own_columns["description"] = str(test["description"])
-    for name, value in (result.get("vars") or {}).items():
-        text.own_columns[f"vars.{name}"] = value
+    for variable, value in (result.get("vars") or {}).items():
+        text.own_columns[f"vars.{variable}"] = value
     if result.get("failureReason") == _ERROR:
         text.error = str(result.get("error") or "error")
     graded = result.get("gradingResult") or {}
     _add_scores(text, graded.get("componentResults") or [])
     if not text.error:
-        text.scores = {"pass": _pass(result, where), **text.scores}
+        text.scores = {"pass": _pass(result, location), **text.scores}
     return text
 
 
-def _pass(result: Mapping[str, Any], where: str) -> bool:
+def _pass(result: Mapping[str, Any], location: str) -> bool:
     success = result.get("success")
     if not isinstance(success, bool):
-        raise DataError(f"{where}: success is {success!r:.40}, not a verdict")
+        raise DataError(f"{location}: success is {success!r:.40}, not a verdict")
     return success
 
 
@@ -147,10 +147,10 @@ def _numbered(kind: str, names: Mapping[str, Any]) -> str:
     return name
 
 
-def _value(component: Any, where: str, name: str) -> Value:
+def _value(component: Any, location: str, criterion: str) -> Value:
     """Return an assertion's verdict, or its score if that says more."""
     if not isinstance(component, Mapping):
-        raise DataError(f"{where}: {name} is {component!r:.40}, not an object")
-    value = score(component.get("score"), where, name)
+        raise DataError(f"{location}: {criterion} is {component!r:.40}, not an object")
+    value = score(component.get("score"), location, criterion)
     passed = component.get("pass")
     return passed if isinstance(passed, bool) and value == float(passed) else value
