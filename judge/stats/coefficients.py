@@ -142,6 +142,7 @@ def _centred_ranks(x: Floats) -> Floats:
 def _centred(x: Floats) -> Floats:
     """Return the values minus their mean; 0 for missing values and for rows that do not vary."""
     known = ~np.isnan(x)
+    # By the ends and not by the deviations, which rounding keeps from being 0.
     highest = np.where(known, x, -np.inf).max(axis=-1)
     lowest = np.where(known, x, np.inf).min(axis=-1)
     filled = np.where(known, x, 0.0)
@@ -240,6 +241,7 @@ def _linear(
 
 def _moments(values: Floats, item: Ints, n_items: int) -> Callable[[Floats], _Products]:
     """Return covariances: products of the values minus their mean in the resample."""
+    # A range of 1 makes `_ROUNDING` fit every column, and sums of squares lose fewer digits.
     ranges = np.ptp(values, axis=1, keepdims=True)
     centred = values - values.mean(axis=1, keepdims=True)
     scaled = centred / np.where(ranges > 0, ranges, 1.0)
@@ -256,6 +258,7 @@ def _moments(values: Floats, item: Ints, n_items: int) -> Callable[[Floats], _Pr
             moment = counts @ np.bincount(item, product, minlength=n_items)
             product_of_means = means[:, first] * means[:, second]
             spread = share(moment, n) - product_of_means
+            # A variance of rounding errors would give a coefficient to equal values.
             if first == second:
                 return np.where(spread > _ROUNDING, spread, 0.0)
             return spread
@@ -498,7 +501,7 @@ def coefficients(
         return mean(between(columns, name)[:, first, second])
     if level == "all-texts":
         return pooled(columns, pairs, name, exact=exact)
-    number = (~np.isnan(columns[0])).astype(np.float64)
+    number_known = (~np.isnan(columns[0])).astype(np.float64)
     # One product for all columns: items × (columns · systems).
     whole = np.stack([_whole_numbers(column) for column in columns])
     by_item = np.moveaxis(np.nan_to_num(whole), 0, 1)
@@ -509,8 +512,10 @@ def coefficients(
         parts: list[Floats] = []
         for start in range(0, len(counts), step):
             drawn = counts[start : start + step]
-            sums_of_columns = (drawn @ filled).reshape(len(drawn), len(columns), -1)
-            means = share(sums_of_columns, (drawn @ number)[:, None])
+            sums = drawn @ filled
+            sums_by_column = sums.reshape(len(drawn), len(columns), -1)
+            number_drawn = (drawn @ number_known)[:, None]
+            means = share(sums_by_column, number_drawn)
             all_coefficients = between(np.moveaxis(means, 1, 0), name)
             parts.append(all_coefficients[:, first, second])
         return np.concatenate(parts)
@@ -528,6 +533,7 @@ def _whole_numbers(values: Floats) -> Floats:
     for value in np.unique(values[~np.isnan(values)]).tolist():
         denominator = _denominator(value)
         common = lcm(common, denominator)
+        # Larger multiples would not be exact as sums of floats.
         if not denominator or common > _MAX_DENOMINATOR**2:
             common = 10**_DECIMALS
             break

@@ -206,7 +206,8 @@ def on_same_scale(column: Column, criterion: str, samples: Sequence[Sample]) -> 
 
     Their other ratings of this name are left out.
     """
-    low, high = column.low, column.high
+    low = column.low
+    high = column.high
     if low is None or high is None or not low < high:
         return []
     usable = on_scale(samples, criterion, low, high)
@@ -216,7 +217,7 @@ def on_same_scale(column: Column, criterion: str, samples: Sequence[Sample]) -> 
 def _confusion(judge: RatedColumn, column: Column, texts: Sequence[Sample]) -> Confusion | None:
     """Count ratings by people's and the judge's levels; None without 2 to 11 distinct levels."""
     value_by_label = values_by_label(column)
-    labels = sorted(value_by_label, key=lambda label: value_by_label[label])
+    labels = sorted(value_by_label, key=value_by_label.__getitem__)
     points = [value_by_label[label] for label in labels]
     if not 2 <= len(set(points)) == len(points) <= _MOST_LEVELS:
         return None
@@ -224,6 +225,7 @@ def _confusion(judge: RatedColumn, column: Column, texts: Sequence[Sample]) -> C
     counts = [[0] * len(points) for _ in points]
     for sample in texts:
         score = judge.scores[sample.key]
+        # The most likely label, not the mean: a split between 1 and 5 is no 3.
         likeliest = value_by_label.get(score.provenance.argmax or "", score.value)
         judge_level = bisect_right(middles, likeliest)  # half way is rounded up
         for vote in votes_on(sample, judge.criterion):
@@ -264,8 +266,10 @@ def _raters(
         difference = None
         if same_scale and scale.low is not None and scale.high is not None:
             own_ratings = _ratings_by(rater, same_scale, judge.criterion)
+            rating_matrix = matrix(texts, own_ratings)
+            # One bin, the whole scale: only the bias is wanted.
             ends = (scale.low, scale.high)
-            curve = calibration(values, matrix(texts, own_ratings), ends, bootstrap)
+            curve = calibration(values, rating_matrix, ends, bootstrap)
             difference = curve.bias if curve else None
         yield AgainstRater(rater, texts_of_rater[rater], spearman, difference)
 

@@ -81,21 +81,32 @@ def failures_by_system(
         judged[row.key] += 1
         if isinstance(row, Failure):
             failed[row.key] += 1
+    # A text's share of failures becomes its score, so that items are tested as for any column.
     scores = []
-    for (item, system), n in judged.items():
-        share = failed[item, system] / n
+    for (item, system), n_judged in judged.items():
+        share = failed[item, system] / n_judged
         scores.append(Score(item, system, _FAILED.name, share, Provenance("single")))
     if not scores:
         return FailuresBySystem()
     failure_table = Table(table.samples, (_FAILED,), tuple(scores))
     (comparison,) = compare(failure_table, seed=seed)
     shares = item_means(failure_table)
+    failed_by_system = _by_system(failed)
+    judged_by_system = _by_system(judged)
     systems = []
     for system in table.systems:
         share_of_system = shares.get((system, _FAILED.name))
         if share_of_system is None:
             continue
-        n_failed = sum(number for text, number in failed.items() if text[1] == system)
-        n_judged = sum(number for text, number in judged.items() if text[1] == system)
+        n_failed = failed_by_system[system]
+        n_judged = judged_by_system[system]
         systems.append(SystemFailures(system, n_failed, n_judged, share_of_system))
     return FailuresBySystem(tuple(systems), comparison)
+
+
+def _by_system(counts: Counter[tuple[str, str]]) -> Counter[str]:
+    """Add up the counts of a system's texts, which are by item and system."""
+    totals = Counter[str]()
+    for (_, system), number in counts.items():
+        totals[system] += number
+    return totals

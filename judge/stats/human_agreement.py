@@ -105,7 +105,7 @@ class Versus:
     """
 
     judge: str
-    other: str
+    other_judge: str
     level: Level
     spearman: Estimate
     pearson: Estimate | None

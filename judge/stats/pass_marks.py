@@ -109,10 +109,11 @@ class _Scored:
         ]
         source_items = [sources[score.key] for score in in_both]
         in_order = dict.fromkeys(source_items)
-        numbers = {source: number for number, source in enumerate(in_order)}
+        number_of_item = {source: number for number, source in enumerate(in_order)}
         old_values = np.array([old[score.key] for score in in_both])
         new_values = np.array([score.value for score in in_both])
-        return cls(old_values, new_values, [numbers[source] for source in source_items])
+        items = [number_of_item[source] for source in source_items]
+        return cls(old_values, new_values, items)
 
     @property
     def n_items(self) -> int:
@@ -130,6 +131,7 @@ def _translate(scored: _Scored, column: Column, seed: int) -> PassMark:
     rates: list[float] = []
     same: list[float] = []
     for _ in range(_SPLITS):
+        # By items: the texts of an item are alike, so they must not be in both halves.
         first_half = random.permutation(scored.n_items) < scored.n_items / 2
         for is_fitted in (first_half[item], ~first_half[item]):
             held_back = ~is_fitted

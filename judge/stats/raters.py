@@ -95,7 +95,8 @@ def raters(
         known_ratings = own_ratings[~np.isnan(own_ratings)]
         if not len(known_ratings):
             continue
-        mean_of_others = average(np.delete(votes.values, index, axis=0))
+        other_votes = np.delete(votes.values, index, axis=0)
+        mean_of_others = average(other_votes)
         against = _against(own_ratings, mean_of_others, bootstrap)
         own_rows = [row for row in rows if row.rater == rater]
         repeated = _repeated(own_rows)

@@ -67,8 +67,10 @@ def _with_votes(sample: Sample, criterion: str, usable: Collection[float]) -> Sa
     if usable:
         human[criterion] = sum(usable) / len(usable)
     all_votes = sample.ratings.get(criterion, ())
+    # None keeps the position, which says whose rating it is.
     votes = tuple(vote if vote in usable else None for vote in all_votes)
-    return replace(sample, human=human, ratings={**sample.ratings, criterion: votes})
+    ratings = {**sample.ratings, criterion: votes}
+    return replace(sample, human=human, ratings=ratings)
 
 
 def out_of_scale(
@@ -84,15 +86,19 @@ def out_of_scale(
     `pass_at`, verdicts are compared with the judge's; 0 is a pass if `lower_is_better`.
     """
     for criterion, (low, high) in scales.items():
-        rated = [(sample, vote) for sample in samples for vote in votes_on(sample, criterion)]
-        outside = [(sample, vote) for sample, vote in rated if not low <= vote <= high]
-        votes = [vote for _, vote in rated]
+        votes: list[float] = []
+        outside: list[tuple[Sample, float]] = []
+        for sample in samples:
+            for vote in votes_on(sample, criterion):
+                votes.append(vote)
+                if not low <= vote <= high:
+                    outside.append((sample, vote))
         if outside and criterion in marked and are_verdicts(votes, low, high):
             meaning = "pass and fail" if criterion in lower_is_better else "fail and pass"
             labels = f"People rated {criterion} with 0 and 1, which count as {meaning}"
             scale = f"its scale is {low:g} to {high:g}"
             yield f"{labels}; {scale}: there is no calibration or list of disagreements."
-        elif another_scale(len(outside), len(rated)):
+        elif another_scale(len(outside), len(votes)):
             used = f"People rated {criterion} from {min(votes):g} to {max(votes):g}"
             scale = f"its scale is {low:g} to {high:g}"
             limits = "there is no agreement, calibration or list of disagreements"
