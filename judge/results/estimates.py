@@ -341,7 +341,7 @@ def _of_ratings(rated: Rated) -> Iterator[EstimateRow]:
                     compared,
                     measure=name,
                     subject=versus.judge,
-                    than=versus.other_judge,
+                    than=versus.other,
                     level=versus.level,
                 )
 

@@ -186,7 +186,7 @@ def _versus_record(versus: Versus, coefficient: Coefficient, estimate: Estimate)
     numbers = _numbers(estimate)
     return JudgeDifference(
         versus.judge,
-        versus.other_judge,
+        versus.other,
         versus.level,
         coefficient,
         **numbers,

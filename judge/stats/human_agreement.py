@@ -105,7 +105,7 @@ class Versus:
     """
 
     judge: str
-    other_judge: str
+    other: str
     level: Level
     spearman: Estimate
     pearson: Estimate | None

@@ -14,7 +14,7 @@ from judge.commands.validate.record import Validation, check_level
 from judge.core.errors import ConfigError, DataError
 from judge.core.format import plural
 from judge.core.messages import option
-from judge.core.records import Sample
+from judge.core.records import Column, Sample
 from judge.data import ledger
 from judge.data.ratings import Ratings, pair_names, renamed, source_name, stated
 from judge.data.samples import Values
@@ -27,6 +27,7 @@ from judge.stats.bootstrap import Bootstrap
 from judge.stats.correlation import criterion
 from judge.stats.disagreements import disagreements
 from judge.stats.human_agreement import (
+    Rated,
     RatedColumn,
     did_you_mean,
     judges_of,
@@ -81,34 +82,55 @@ def validate(
     first = compared.runs[0]
     if first.rankings:
         return _of_ranking(first, compared.notes)
+    _check_criteria(compared, ratings)
+    bootstrap = Bootstrap(n_resamples, seed)
     judges = compared.judges
-    judged = list(dict.fromkeys(judge.criterion for judge in judges))
-    samples = first.table.samples
-    names = rated_names(samples)
+    rated = people(first.table, judges, bootstrap, epsilon=epsilon, sheet=compared.sheet)
+    validation = Validation(
+        title=f"Agreement with people: {compared.title}",
+        rated=rated,
+        notes=_notes_on_ratings(compared, rated),
+        level=shown_level,
+        disagreements=disagreements(first.table.samples, judges, bootstrap, compared.sheet),
+    )
+    # A run that was calibrated shows its calibration here too, without being asked again.
+    if not calibrate and not first.calibrated:
+        return validation
+    return replace(
+        validation,
+        calibrated=calibration.calibrate(first.table),
+        pass_rates=calibrated_pass_rates(first.table),
+    )
+
+
+def _judged_criteria(compared: RatedRuns) -> list[str]:
+    """Return the criteria of the judges, in their order."""
+    return list(dict.fromkeys(judge.criterion for judge in compared.judges))
+
+
+def _check_criteria(compared: RatedRuns, ratings: RatingSource | None) -> None:
+    """Raise DataError if people's ratings are on none of the criteria of the judges."""
+    samples = compared.runs[0].table.samples
     withheld = [name for sample in samples for name in sample.withheld]
+    names = [*rated_names(samples), *withheld]
     source = None if ratings is None else source_name(ratings)
-    problem = unknown_criteria([*names, *withheld], judged, source)
+    problem = unknown_criteria(names, _judged_criteria(compared), source)
     if problem:
         raise DataError(problem)
-    bootstrap = Bootstrap(n_resamples, seed)
-    rated = people(first.table, judges, bootstrap, epsilon=epsilon, sheet=compared.sheet)
+
+
+def _notes_on_ratings(compared: RatedRuns, rated: Sequence[Rated]) -> tuple[str, ...]:
+    """Return the notes of the runs and those on the ratings, each once."""
     notes = [*compared.banners, *compared.notes]
+    judged = _judged_criteria(compared)
+    names = rated_names(compared.runs[0].table.samples)
     unjudged = [name for name in names if name not in judged]
     hint = did_you_mean(unjudged, judged).strip()
     if hint:
         notes.append(hint)
-    rated_criteria = [criterion.criterion for criterion in rated]
+    rated_criteria = [each.criterion for each in rated]
     notes += rating_notes(compared.runs, rated_criteria, compared.banners)
-    on_peoples_scale = calibrate or bool(first.calibrated)
-    return Validation(
-        title=f"Agreement with people: {compared.title}",
-        rated=rated,
-        notes=tuple(dict.fromkeys(notes)),
-        calibrated=calibration.calibrate(first.table) if on_peoples_scale else (),
-        level=shown_level,
-        disagreements=disagreements(samples, judges, bootstrap, compared.sheet),
-        pass_rates=calibrated_pass_rates(first.table) if on_peoples_scale else (),
-    )
+    return tuple(dict.fromkeys(notes))
 
 
 def rating_notes(
@@ -120,21 +142,21 @@ def rating_notes(
     """
     table = runs[0].table
     withheld = {name for sample in table.samples for name in sample.withheld}
-    unrated: list[str] = []
+    with_ratings = {*rated, *withheld}
+    criteria_of_runs: dict[str, None] = {}
     for run in runs:
         for column in run.table.columns:
-            name = criterion(column)
-            if column.kind == "criterion" and name not in (*rated, *withheld, *unrated):
-                unrated.append(name)
+            if column.kind == "criterion":
+                criteria_of_runs[criterion(column)] = None
+    unrated = [name for name in criteria_of_runs if name not in with_ratings]
     if unrated:
         # Only the first run's ratings count. Another run may still have ratings on these criteria.
+        names = ", ".join(rated)
+        unrated_names = ", ".join(unrated)
         if len(runs) == 1:
-            yield f"People did not rate {', '.join(unrated)}, only {', '.join(rated)}."
+            yield f"People did not rate {unrated_names}, only {names}."
         else:
-            yield (
-                f"The first run has ratings of {', '.join(rated)}, but none of "
-                f"{', '.join(unrated)}."
-            )
+            yield f"The first run has ratings of {names}, but none of {unrated_names}."
     scales = {}
     marked = [criterion(column) for column in table.columns if column.pass_at is not None]
     for column in table.columns:
@@ -176,19 +198,14 @@ def load_rated(
     Raises ConfigError for a folder without a scored run and for one named twice, DataError if no
     text was rated or shared, StorageError.
     """
-    folders = [str(source) for source in results if not isinstance(source, Result)]
-    if len(set(folders)) < len(folders):
-        raise ConfigError("the same run is named twice")
-    runs = [open_run(source) for source in results]
-    for run in runs:
-        if (run.rankings or run.table.has_pairs) and len(runs) > 1:
-            raise ConfigError("a ranking cannot be compared with another run; validate it alone")
+    runs = _open_runs(results)
     joined = _has_joined(results[0], ratings)
     rated = _with_ratings(runs, ratings, joined=joined, rating_criterion=rating_criterion)
     selected = rated.runs
     if where:
         selected = [run.where(**where) for run in selected]
-    first, *rest = without_seen_ratings(selected)
+    unseen = without_seen_ratings(selected)
+    first = unseen[0]
     if first.rankings:
         return RatedRuns(
             title="",
@@ -198,27 +215,44 @@ def load_rated(
             notes=tuple(rated.notes),
             sheet=rated.sheet,
         )
-    columns = [column for column in first.table.columns if column.kind == "criterion"]
-    check_rated(first.table.samples, criterion(columns[0]) if columns else "")
-    named_runs = list(zip(results, (first, *rest), strict=True))
+    criteria = [column for column in first.table.columns if column.kind == "criterion"]
+    example = criterion(criteria[0]) if criteria else ""
+    check_rated(first.table.samples, example)
+    named_runs = list(zip(results, unseen, strict=True))
     judges, left_out = _judges_on_shared_texts(named_runs)
-    titles: dict[str, None] = {}
-    banners: dict[str, None] = {}
-    for run in (first, *rest):
-        about = build_provenance(run)
-        titles[about.title] = None
-        banners.update(dict.fromkeys(about.notes))
-    # The ratings of the other runs are not used, so notes on them would mislead.
-    unused_notes = {note for run in rest for note in ledger.notes(run.table.samples)}
-    unused_notes.difference_update(ledger.notes(first.table.samples))
+    titles = dict.fromkeys(build_provenance(run).title for run in unseen)
     return RatedRuns(
         title=" and ".join(titles),
-        runs=(first, *rest),
+        runs=tuple(unseen),
         judges=tuple(judges),
-        banners=tuple(banner for banner in banners if banner not in unused_notes),
+        banners=tuple(_banners(unseen)),
         notes=(*rated.notes, *left_out),
         sheet=rated.sheet,
     )
+
+
+def _open_runs(results: Sequence[Result | str | Path]) -> list[Result]:
+    """Open the runs. Raises ConfigError for a run named twice, and for a ranking among others."""
+    folders = [str(source) for source in results if not isinstance(source, Result)]
+    if len(set(folders)) < len(folders):
+        raise ConfigError("the same run is named twice")
+    runs = [open_run(source) for source in results]
+    for run in runs:
+        if (run.rankings or run.table.has_pairs) and len(runs) > 1:
+            raise ConfigError("a ranking cannot be compared with another run; validate it alone")
+    return runs
+
+
+def _banners(runs: Sequence[Result]) -> list[str]:
+    """Return the warnings of the runs, each once."""
+    first, *others = runs
+    # The ratings of the other runs are not used, so notes on them would mislead.
+    unused_notes = {note for run in others for note in ledger.notes(run.table.samples)}
+    unused_notes.difference_update(ledger.notes(first.table.samples))
+    banners: dict[str, None] = {}
+    for run in runs:
+        banners.update(dict.fromkeys(build_provenance(run).notes))
+    return [banner for banner in banners if banner not in unused_notes]
 
 
 def _has_joined(source: Result | str | Path, ratings: RatingSource | None) -> bool:
@@ -249,14 +283,13 @@ def _with_ratings(
     Ratings of `fluency` count for the criterion `fluency_5`. Those that the run has just `joined`
     stay as they are. Raises DataError.
     """
-    first, *rest = runs
+    first, *others = runs
     table = first.table
-    columns = {
-        criterion(column): column
-        for run in runs
-        for column in run.table.columns
-        if column.kind == "criterion"
-    }
+    columns: dict[str, Column] = {}
+    for run in runs:
+        for column in run.table.columns:
+            if column.kind == "criterion":
+                columns[criterion(column)] = column
     samples: Sequence[Sample] = table.samples
     notes: list[str] = []
     sheet = None
@@ -264,11 +297,11 @@ def _with_ratings(
         config = first.info.config
         if joined:
             rating_criterion = config.rating_criterion
-        sheet = read_sheet(
-            source, samples, list(columns), config.map, rating_criterion=rating_criterion
-        )
-        left_out = [option(name) for name in ("where", "limit") if getattr(config, name)]
+        names = list(columns)
+        sheet = read_sheet(source, samples, names, config.map, rating_criterion=rating_criterion)
         if not joined:
+            # A file may rate texts that the run did not take: a note then names these options.
+            left_out = [option(name) for name in ("where", "limit") if getattr(config, name)]
             lower_is_better = {name for name, column in columns.items() if column.better == "lower"}
             samples, notes = join_sheet(
                 source_name(source),
@@ -278,19 +311,19 @@ def _with_ratings(
                 left_out,
                 lower_is_better=lower_is_better,
             )
-    scales = {
-        name: (column.low, column.high)
-        for name, column in columns.items()
-        if column.low is not None and column.high is not None
-    }
+    scales: dict[str, tuple[float, float]] = {}
+    for name, column in columns.items():
+        if column.low is not None and column.high is not None:
+            scales[name] = (column.low, column.high)
     pairs, pair_notes = pair_names(samples, scales)
+    renamed_samples = renamed(samples, pairs, scales)
     used = ledger.seen_by(table.columns)
-    rated = tuple(ledger.withhold(renamed(samples, pairs, scales), used))
+    rated = tuple(ledger.withhold(renamed_samples, used))
     info = first.info
     if sheet and sheet.pairs:
         info = replace(info, preferences=stated(sheet.pairs))
     first = replace(first, table=replace(table, samples=rated), info=info)
-    return _RatedResults([first, *rest], sheet, [*notes, *pair_notes])
+    return _RatedResults([first, *others], sheet, [*notes, *pair_notes])
 
 
 def _of_ranking(run: Result, notes: Sequence[str]) -> Validation:
@@ -317,9 +350,10 @@ def _judges_on_shared_texts(
 
     The judges have distinct names. Each run comes with what named it.
     """
-    first_outputs = {sample.key: sample.output for sample in runs[0][1].table.samples}
+    _, first_run = runs[0]
+    first_outputs = {sample.key: sample.output for sample in first_run.table.samples}
     named_judges: list[tuple[str, RatedColumn]] = []
-    notes = []
+    notes: list[str] = []
     for number, (source, result) in enumerate(runs, 1):
         run_name = f"run {number}" if isinstance(source, Result) else str(source)
         outputs = {sample.key: sample.output for sample in result.table.samples}
@@ -336,9 +370,10 @@ def _judges_on_shared_texts(
             values = {key: value for key, value in judge.values.items() if key in shared}
             judge = replace(judge, values=values, failed=judge.failed & shared)
             named_judges.append((run_name, judge))
+    # A name is ambiguous if two judges of one criterion have it.
     counts = Counter((judge.criterion, judge.name) for _, judge in named_judges)
     ambiguous = {name for (_, name), count in counts.items() if count > 1}
-    judges = []
+    judges: list[RatedColumn] = []
     for run_name, judge in named_judges:
         if judge.name in ambiguous:
             judge = replace(judge, name=f"{judge.name} ({run_name})")

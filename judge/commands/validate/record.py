@@ -46,6 +46,7 @@ class Validation(plugins.Reported):
         return f"<Validation: {named}>"
 
 
+# An error for a former name says the new one.
 _FORMER_LEVELS = {"document": "within-items", "item": "all-texts", "system": "systems"}
 
 

@@ -68,23 +68,6 @@ def view(validation: Validation) -> Document:
     compared = validation.disagreements
     calibrated = validation.calibrated
     best = best_judge(rated, level) if compared else ""
-
-    def people() -> Iterator[Block]:
-        yield from disagreements.blocks(compared, best, level, linked=False)
-        yield from criteria_blocks(rated, level)
-
-    sections = [Section("people", "Agreement with people", people)]
-    metrics = metrics_table(rated, level)
-    if metrics is not None:
-        sections.insert(0, Section("metrics", "Judges and metrics", lambda: (metrics,)))
-    if calibrated:
-
-        def on_peoples_scale() -> Iterator[Block]:
-            yield from calibration_blocks(calibrated)
-            yield from pass_rate_blocks(validation.pass_rates)
-
-        section = Section("calibrated", "On people's scale", on_peoples_scale)
-        sections.append(section)
     texts = max((criterion.texts for criterion in rated), default=0)
     several_runs = any(criterion.versus for criterion in rated)
     notes = list(_notices(validation))
@@ -105,7 +88,7 @@ def view(validation: Validation) -> Document:
             *calibration_summary(calibrated),
             *pass_rate_blocks(validation.pass_rates, short=True),
         ),
-        sections=tuple(sections),
+        sections=tuple(_sections(validation, best)),
         # RUN would name only one of several runs.
         next=() if several_runs else ("judge validate RUN --full",),
         data={
@@ -117,6 +100,27 @@ def view(validation: Validation) -> Document:
         },
         records=tuple(_records(rated)),
     )
+
+
+def _sections(validation: Validation, best: str) -> Iterator[Section]:
+    """Yield the sections of a full report; `best` is the judge that agrees best with people."""
+    rated = validation.rated
+    level = validation.level
+
+    def people() -> Iterator[Block]:
+        yield from disagreements.blocks(validation.disagreements, best, level, linked=False)
+        yield from criteria_blocks(rated, level)
+
+    def on_peoples_scale() -> Iterator[Block]:
+        yield from calibration_blocks(validation.calibrated)
+        yield from pass_rate_blocks(validation.pass_rates)
+
+    metrics = metrics_table(rated, level)
+    if metrics is not None:
+        yield Section("metrics", "Judges and metrics", lambda: (metrics,))
+    yield Section("people", "Agreement with people", people)
+    if validation.calibrated:
+        yield Section("calibrated", "On people's scale", on_peoples_scale)
 
 
 def _notices(validation: Validation) -> Iterator[str]:
@@ -169,10 +173,12 @@ def _preference_records(compared: Sequence[PreferenceAgreement]) -> Iterator[dic
     """Yield a record per criterion, judge, side and measure."""
     for agreement in compared:
         for row in agreement.rows:
-            for measure, estimate in (("same", row.same), ("kappa", row.kappa)):
+            estimates = {"same": row.same, "kappa": row.kappa}
+            for measure, estimate in estimates.items():
                 if estimate is None:
                     continue
                 numbers = asdict(estimate)
+                # A share of equal verdicts is described, not tested.
                 for unused in ("name", "p", "test"):
                     del numbers[unused]
                 yield {
@@ -205,6 +211,7 @@ def _records(criteria: Sequence[Rated]) -> Iterator[dict[str, Any]]:
                     "not_compared": row.few.get(correlation.level, ""),
                     "signature": row.signature,
                 }
+        # CSV has one header, so these records have the columns of the others, left empty.
         for record in (*pass_fail_records(rated), *rater_records(rated)):
             yield {
                 "criterion": rated.criterion,
@@ -225,7 +232,9 @@ def _overview(criteria: Sequence[Rated], level: Level) -> Table:
     for rated, usable in zip(criteria, usable_levels, strict=True):
         rows += _overview_rows(rated, usable, named=len(judges) > 1)
     units = {f"{UNITS[usable]}s" for usable in usable_levels}
-    over = dict.fromkeys(OVER[usable] for usable in usable_levels)
+    # A criterion may need another level than the report's: then the rows count different units.
+    number_head = units.pop() if len(units) == 1 else "n"
+    over = "; or ".join(dict.fromkeys(OVER[usable] for usable in usable_levels))
     return table(
         (
             "",
@@ -236,11 +245,10 @@ def _overview(criteria: Sequence[Rated], level: Level) -> Table:
             Column(
                 "failed", optional=True, about="Failed: judgments of rated texts without a score."
             ),
-            units.pop() if len(units) == 1 else "n",
+            number_head,
         ),
         rows,
-        f"Spearman's correlation with people, {'; or '.join(over)}. * significantly above 0 and "
-        "every baseline.",
+        f"Spearman's correlation with people, {over}. * significantly above 0 and every baseline.",
         name="agreement",
         caption="Agreement with people.",
     )

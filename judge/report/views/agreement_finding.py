@@ -149,8 +149,8 @@ def leads_over_judges(rated: Rated, judge: str, level: Level) -> list[Lead]:
         if pair.level != level:
             continue
         if judge == pair.judge:
-            leads.append(Lead(pair.other_judge, pair.spearman, level, fewest))
-        elif judge == pair.other_judge:
+            leads.append(Lead(pair.other, pair.spearman, level, fewest))
+        elif judge == pair.other:
             leads.append(Lead(pair.judge, pair.spearman.times(-1), level, fewest))
     return leads
 
