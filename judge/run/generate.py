@@ -13,11 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from judge import criteria
-from judge.cache import Cache
 from judge.config import RunConfig
 from judge.core.errors import (
     ConfigError,
-    CriterionError,
     DataError,
     ProviderError,
     Reached,
@@ -26,42 +24,26 @@ from judge.core.errors import (
 from judge.core.files import claim_folder, store
 from judge.core.format import listed, plural, to_json
 from judge.core.generated_system import GeneratedSystem
-from judge.core.messages import option
 from judge.core.records import UNWRITTEN, Failure, Sample
-from judge.core.request_options import Judge
-from judge.criteria.render import PromptFile
 from judge.data import samples
 from judge.data.rows import RawRow, rows
 from judge.execution.budget import BudgetLedger
 from judge.execution.engines import create_engine
 from judge.execution.layers.cached import ReplyStore
-from judge.execution.progress import GENERATING, JudgeProgress, Progress
-from judge.execution.questions import MetricReply, QuestionClient, read_reply, to_request
-from judge.execution.token_estimates import estimate_tokens
-from judge.metrics.base import ModelError, ModelQuestion
+from judge.execution.progress import GENERATING, Progress
 from judge.providers import Provider
 from judge.providers.recording import Recorder
 from judge.results.run_info import SystemInfo
-from judge.run.cost_estimate import judge_forecast
-from judge.run.judge_models import open_judge, open_judges
-from judge.run.model_clients import SharedLimits, deadline_of, open_client
+from judge.run.model_clients import SharedLimits, deadline_of
 from judge.run.pipeline import add_resume_note
 from judge.run.preparation import PreparedRun, check_against, check_output_dir, engine_context
 from judge.run.reply_cache import open_reply_cache
-from judge.run.request_estimates import JudgeEstimate, JudgeForecast, LineEstimate
-from judge.run.run_metadata import model_use
-from judge.scoring.strategies import SamplingOptions
+from judge.run.request_estimates import JudgeForecast
+from judge.run.system_writer import SystemWriter, TextsByItem, WriterTools
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_OF_THE_JUDGE: dict[str, Any] = {
-    "system_message": None,
-    "reasoning_effort": None,
-    "extra_body": {},
-    "temperature": None,
-}
-"""What a run says to its judge and not to the systems that write."""
 _OF_OUTPUT_FILES = frozenset({"item", "system", "output", "generation"})
 """The fields that are read from a file of outputs."""
 FILE = "outputs.jsonl"
@@ -176,12 +158,12 @@ async def generate(
         check_output_dir(config.out)
         claim_folder(config.out)
     # A writer renders all its prompts, before anything is paid.
-    writers: dict[str, _Writer] = {}
-    texts_by_system: dict[str, _TextsByItem] = {}
+    writers: dict[str, SystemWriter] = {}
+    texts_by_system: dict[str, TextsByItem] = {}
     info: dict[str, SystemInfo] = {}
     for name, spec in config.systems.items():
         if isinstance(spec, GeneratedSystem):
-            writers[name] = _Writer(name, spec, config, items)
+            writers[name] = SystemWriter(name, spec, config, items)
     for name, spec in config.systems.items():
         if not isinstance(spec, GeneratedSystem):
             outputs = _from_file(name, spec, items, config)
@@ -198,7 +180,7 @@ async def generate(
         limits = SharedLimits(ledger, deadline_of(config))
         replies = ReplyStore(cache, recording)
         stack.callback(replies.flush)
-        tools = _Tools(config, replies, limits)
+        tools = WriterTools(config, replies, limits)
         progress = progress if progress is not None else Progress()
         texts_by_system |= await _write_all(writers, tools, progress, display)
     for name, writer in writers.items():
@@ -216,216 +198,13 @@ async def generate(
     return Outputs(tuple(written), tuple(failures), info, tuple(notes))
 
 
-_TextsByItem = list[list[Sample | Failure]]
-"""For each item, in the order of the data, its texts or failures."""
-
-
 Display = Callable[[Mapping[str, Provider]], AbstractContextManager[None]]
 """Shows the progress of these models while the context is open."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Tools:
-    """What all systems of a run share."""
-
-    config: RunConfig
-    replies: ReplyStore
-    limits: SharedLimits
-
-
-class _Writer:
-    """A system that writes: its prompts for the items, and the model that answers them."""
-
-    def __init__(
-        self,
-        name: str,
-        spec: GeneratedSystem,
-        config: RunConfig,
-        items: Sequence[Sample],
-        *,
-        sends: bool = True,
-    ) -> None:
-        self._name = name
-        self._spec = spec
-        self._prompt = PromptFile.read(spec.prompt)
-        self._mapping = config.map
-        self._all_items = items
-        self._without_prompt, prompts = self._render(items)
-        without_prompt = self._without_prompt
-        self._items = [item for item in items if item.item not in without_prompt]
-        temperature = spec.temperature
-        if temperature is None:
-            # At 0, all generations of an item would be alike.
-            temperature = 0.0 if spec.generations == 1 else 1.0
-        self._questions = []
-        for prompt in prompts:
-            for draw in range(spec.generations):
-                question = ModelQuestion(prompt, spec.max_tokens, str, temperature, draw)
-                self._questions.append(question)
-        writer_config = config.model_copy(update=_OF_THE_JUDGE)
-        model: Judge | Provider = spec.requested_model
-        try:
-            if not sends and not config.replay:
-                model = open_judge(writer_config, spec.requested_model, sends=False)
-            (self._model,) = open_judges(writer_config, [model]).values()
-        except ConfigError as error:
-            raise ConfigError(f"systems: {name}: {error}") from error
-        self.counts = JudgeProgress("output", total=len(self._questions))
-
-    async def write(self, tools: _Tools) -> _TextsByItem:
-        """Return for each item its texts or failures."""
-        counts = self.counts
-        client = open_client(
-            tools.config,
-            self._model.plan,
-            self.provider,
-            counts=counts,
-            store=tools.replies,
-            limits=tools.limits,
-        )
-
-        def count_done(done: int) -> None:
-            counts.done = done
-
-        async with client as model:
-            questions = QuestionClient(
-                model.client,
-                self.provider,
-                counts,
-                self._settings,
-                retry_failed=tools.config.retry_failed,
-                gathers=model.gathers,
-            )
-            replies = await questions.ask(self._questions, count_done)
-        counts.failed = sum(isinstance(reply, ModelError) for reply in replies)
-        generations = self._spec.generations
-        texts_by_item: dict[str, list[Sample | Failure]] = {}
-        for position, item in enumerate(self._items):
-            first = position * generations
-            replies_to_item = replies[first : first + generations]
-            texts: list[Sample | Failure] = []
-            for number, reply in enumerate(replies_to_item, 1):
-                text = self._text(item, number, reply)
-                texts.append(text)
-            texts_by_item[item.item] = texts
-        return [texts_by_item.get(item.item) or self._unwritten(item) for item in self._all_items]
-
-    def _text(self, item: Sample, number: int, reply: MetricReply) -> Sample | Failure:
-        """Return the text that was written for an item, or why there is none."""
-        generation = _generation(item, number, self._spec.generations)
-        if isinstance(reply, str):
-            return replace(generation, system=self._name, output=reply)
-        # The message names options of the judge. A system has options of the same meaning.
-        own_limit = f"max_tokens of the system {self._name}"
-        message = reply.message.replace(option("max_tokens"), own_limit)
-        message = message.replace(option("reasoning_effort", "none"), "reasoning_effort: none")
-        return Failure(generation.item, self._name, "", UNWRITTEN, reply.error, message)
-
-    def _unwritten(self, item: Sample) -> list[Sample | Failure]:
-        """Return the failures of an item that the prompt cannot be made for."""
-        message = str(self._without_prompt[item.item])
-        error = CriterionError.__name__
-        generations = self._spec.generations
-        failures: list[Sample | Failure] = []
-        for number in range(1, generations + 1):
-            name = _generation(item, number, generations).item
-            failure = Failure(name, self._name, "", UNWRITTEN, error, message)
-            failures.append(failure)
-        return failures
-
-    def _render(self, items: Sequence[Sample]) -> tuple[dict[str, ConfigError], list[str]]:
-        """Return why items have no prompt, by their names, and the prompts of the others.
-
-        Raises ConfigError if no item has one.
-        """
-        without: dict[str, ConfigError] = {}
-        prompts: list[str] = []
-        for item in items:
-            try:
-                prompts.append(self._prompt.render(item, self._mapping))
-            except ConfigError as error:
-                without[item.item] = error
-        if without and not prompts:
-            raise next(iter(without.values()))
-        return without, prompts
-
-    def plan(self, config: RunConfig, cache: Cache) -> tuple[list[Sample], JudgeForecast]:
-        """Return outputs that are stored or assumed, and what writing the others takes."""
-        requests = [to_request(each, self.provider, self._settings) for each in self._questions]
-        keys = [request.key() for request in requests]
-        stored = cache.get_many(keys) if self.provider.endpoint else {}
-        keyed = zip(self._questions, keys, strict=True)
-        new = [question for question, key in keyed if key not in stored]
-        tokens_read = sum(estimate_tokens(question.prompt) for question in new)
-        tokens_written = len(new) * self._spec.max_tokens
-        line = LineEstimate(
-            "outputs",
-            judgments=len(keys),
-            cached=len(keys) - len(new),
-            requests=len(new),
-            read=float(tokens_read),
-            written=float(tokens_written),
-        )
-        estimate = JudgeEstimate(
-            self._name,
-            [line],
-            ("single",),
-            draws=0,
-            each=1,
-            exact=True,
-            drawn=1,
-            size=1,
-            unit="output",
-        )
-        generations = self._spec.generations
-        outputs = []
-        for position, (key, question) in enumerate(zip(keys, self._questions, strict=True)):
-            item = self._items[position // generations]
-            reply: MetricReply = self._assumed_text(item, question, position)
-            if key in stored:
-                reply = read_reply(question, stored[key])
-            if isinstance(reply, str):
-                generation = _generation(item, position % generations + 1, generations)
-                outputs.append(replace(generation, system=self._name, output=reply))
-        forecast = judge_forecast(self._model.plan, self.provider, estimate)
-        return outputs, forecast
-
-    def _assumed_text(self, item: Sample, question: ModelQuestion, position: int) -> str:
-        """Return a text as long as the source, or as `max_tokens` allow."""
-        source = item.source or question.prompt
-        source_tokens = max(1, estimate_tokens(source))
-        share = min(1.0, question.max_tokens / source_tokens)
-        length = int(len(source) * share)
-        # Each ends differently, because equal texts would be judged once.
-        return f"{source[:length]}\n{self._name} {position}"
-
-    @property
-    def provider(self) -> Provider:
-        return self._model.provider
-
-    @property
-    def _settings(self) -> SamplingOptions:
-        return replace(self._model.settings, max_tokens=None)
-
-    @property
-    def info(self) -> SystemInfo:
-        """The system for run.json."""
-        use = model_use(self.provider, self.counts)
-        settings = self._spec.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
-        settings.pop("prompt", None)
-        return SystemInfo(
-            served_by=use.served_by,
-            usage=use.usage,
-            requests=use.requests,
-            cost=use.cost,
-            prompt=self._prompt.text,
-            settings=settings,
-        )
-
-
 async def _write_all(
-    writers: Mapping[str, _Writer], tools: _Tools, progress: Progress, display: Display
-) -> dict[str, _TextsByItem]:
+    writers: Mapping[str, SystemWriter], tools: WriterTools, progress: Progress, display: Display
+) -> dict[str, TextsByItem]:
     """Generate system by system; in batches, which take hours, all at once."""
     config = tools.config
     for writer in writers.values():
@@ -436,7 +215,7 @@ async def _write_all(
     at_once = len(writers) if config.engine == "batch" else 1
     turns = asyncio.Semaphore(max(1, at_once))
 
-    async def write(writer: _Writer) -> _TextsByItem:
+    async def write(writer: SystemWriter) -> TextsByItem:
         async with turns:
             return await writer.write(tools)
 
@@ -538,7 +317,7 @@ def plan_outputs(config: RunConfig, data: Any) -> PlannedOutputs:
     try:
         for name, spec in config.systems.items():
             if isinstance(spec, GeneratedSystem):
-                writer = _Writer(name, spec, config, items, sends=False)
+                writer = SystemWriter(name, spec, config, items, sends=False)
                 outputs, forecast = writer.plan(config, cache)
                 forecasts.append(forecast)
                 planned += outputs
@@ -591,14 +370,6 @@ def _without_output(row: Sample | RawRow) -> Sample | RawRow:
         return replace(row, system="", output="")
     cells = {name: cell for name, cell in row.cells.items() if name != "system"}
     return row._replace(cells={**cells, "output": ""})
-
-
-def _generation(item: Sample, number: int, generations: int) -> Sample:
-    """Return the item of one of several generations: `doc-1 (2)`."""
-    if generations == 1:
-        return item
-    name = f"{item.item} ({number})"
-    return replace(item, item=name, cluster=item.item)
 
 
 def _from_file(
