@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -159,34 +159,24 @@ async def generate(
         claim_folder(config.out)
     # A writer renders all its prompts, before anything is paid.
     writers: dict[str, SystemWriter] = {}
-    texts_by_system: dict[str, TextsByItem] = {}
-    info: dict[str, SystemInfo] = {}
     for name, spec in config.systems.items():
         if isinstance(spec, GeneratedSystem):
             writers[name] = SystemWriter(name, spec, config, items)
+    texts_by_system: dict[str, TextsByItem] = {}
+    read_info: dict[str, SystemInfo] = {}
     for name, spec in config.systems.items():
         if not isinstance(spec, GeneratedSystem):
-            outputs = _from_file(name, spec, items, config)
-            texts_by_system[name] = list(outputs)
-            info[name] = SystemInfo(outputs=spec.name)
+            texts_by_system[name] = list(_from_file(name, spec, items, config))
+            read_info[name] = SystemInfo(outputs=spec.name)
     notes: list[str] = []
-    with ExitStack() as stack:
-        cache = open_reply_cache(config, notes)
-        stack.callback(cache.close)
-        recording = None
-        if config.record is not None and writers:
-            recording = stack.enter_context(Recorder(config.record))
-        ledger = ledger if ledger is not None else BudgetLedger(config.budget)
-        limits = SharedLimits(ledger, deadline_of(config))
-        replies = ReplyStore(cache, recording)
-        stack.callback(replies.flush)
-        tools = WriterTools(config, replies, limits)
-        progress = progress if progress is not None else Progress()
+    ledger = ledger if ledger is not None else BudgetLedger(config.budget)
+    progress = progress if progress is not None else Progress()
+    with _open_tools(config, ledger, notes, records=bool(writers)) as tools:
         texts_by_system |= await _write_all(writers, tools, progress, display)
+    written_info: dict[str, SystemInfo] = {}
     for name, writer in writers.items():
-        info[name] = writer.info
-        remarks = writer.counts.remarks
-        notes += [f"{name}: {remark}" for remark in remarks]
+        written_info[name] = writer.info
+        notes += [f"{name}: {remark}" for remark in writer.counts.remarks]
     rows: list[Sample | Failure] = []
     for position in range(len(items)):
         for name in config.systems:
@@ -194,8 +184,30 @@ async def generate(
     written = [row for row in rows if isinstance(row, Sample)]
     failures = [row for row in rows if isinstance(row, Failure)]
     # In the order of the configuration, which wrote and read systems do not keep.
-    info = {name: info[name] for name in config.systems}
-    return Outputs(tuple(written), tuple(failures), info, tuple(notes))
+    all_info = read_info | written_info
+    ordered_info = {name: all_info[name] for name in config.systems}
+    return Outputs(tuple(written), tuple(failures), ordered_info, tuple(notes))
+
+
+@contextmanager
+def _open_tools(
+    config: RunConfig, ledger: BudgetLedger, notes: list[str], *, records: bool
+) -> Iterator[WriterTools]:
+    """Open the cache and the recording, and close them in the end; append warnings to `notes`.
+
+    Without `records` nothing is recorded, as no system writes.
+    """
+    with ExitStack() as stack:
+        cache = open_reply_cache(config, notes)
+        stack.callback(cache.close)
+        recording = None
+        if config.record is not None and records:
+            recording = stack.enter_context(Recorder(config.record))
+        limits = SharedLimits(ledger, deadline_of(config))
+        replies = ReplyStore(cache, recording)
+        # Called before the cache is closed: callbacks run in reverse.
+        stack.callback(replies.flush)
+        yield WriterTools(config, replies, limits)
 
 
 Display = Callable[[Mapping[str, Provider]], AbstractContextManager[None]]
@@ -219,10 +231,13 @@ async def _write_all(
         async with turns:
             return await writer.write(tools)
 
+    providers = {name: writer.provider for name, writer in writers.items()}
+    tasks: dict[str, asyncio.Task[TextsByItem]] = {}
     try:
-        with display({name: writer.provider for name, writer in writers.items()}):
+        with display(providers):
             async with asyncio.TaskGroup() as group:
-                tasks = {name: group.create_task(write(writer)) for name, writer in writers.items()}
+                for name, writer in writers.items():
+                    tasks[name] = group.create_task(write(writer))
     except BaseExceptionGroup as errors:
         error = errors.exceptions[0]
         # Before the first output, only a run that reached its limit can be resumed.
@@ -271,6 +286,7 @@ async def with_outputs(
         # It is read twice.
         data = list(data)
     planned = plan_outputs(config, data)
+    # The check must write nothing: no folder, no recording.
     unsaved = planned.config.model_copy(update={"out": None, "record": None, "retry_failed": False})
     check(unsaved, planned.data)
     outputs = await generate(config, data, progress=progress, ledger=ledger, display=display)
@@ -330,7 +346,9 @@ def plan_outputs(config: RunConfig, data: Any) -> PlannedOutputs:
 
 
 def _without_systems(config: RunConfig) -> RunConfig:
+    """Return the configuration of the run that judges the outputs."""
     columns = config.map.items()
+    # The outputs have the product's own column names. Only ratings keep the data's.
     mapping = {name: column for name, column in columns if name.startswith("rating")}
     return config.model_copy(update={"systems": (), "map": mapping, "limit": None})
 
@@ -380,8 +398,7 @@ def _from_file(
     columns = config.map.items()
     mapping = {field: column for field, column in columns if field in _OF_OUTPUT_FILES}
     loaded = samples.load(path, mapping=mapping)
-    names = [sample.system for sample in loaded]
-    systems = list(dict.fromkeys(names))
+    systems = list(dict.fromkeys(sample.system for sample in loaded))
     if len(systems) > 1:
         raise DataError(
             f"{path}: has the outputs of {listed(systems[:5])}; name a file for each system"
@@ -392,6 +409,7 @@ def _from_file(
     for item in items:
         outputs: list[Sample | Failure] = []
         for row in outputs_by_item.get(item.item, ()):
+            # The data's item with the file's text: source, references and ratings are the data's.
             text = replace(item, item=row.item, cluster=row.cluster, system=name, output=row.output)
             outputs.append(text)
         if not outputs:

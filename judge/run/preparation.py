@@ -155,12 +155,14 @@ def prepare(
     metric_setup.precheck(metrics, rows)
     judging = bool(inputs.criteria)
     opened = _open_judges(config, models, judging=judging, metrics=metrics)
-    judge_notes = judge_models.judge_notes(config, metrics, opened)
     pairs = _pairs_of_ranking(config, rows)
-    pair_notes = [] if pairs is None else pairs.notes()
-    scores_in_data = judge_columns.given_scores(inputs.judged_columns, rows)
-    notes = (*metric_notes, *judge_notes, *taken.notes, *inputs.notes, *pair_notes)
-    data_info = _describe_data(config.data, len(rows))
+    # In the order in which reports show them.
+    notes = [*metric_notes]
+    notes += judge_models.judge_notes(config, metrics, opened)
+    notes += taken.notes
+    notes += inputs.notes
+    if pairs is not None:
+        notes += pairs.notes()
     prepared = PreparedRun(
         config=config,
         samples=rows,
@@ -170,15 +172,15 @@ def prepare(
         plans={name: judge.plan for name, judge in opened.items()},
         settings={name: judge.settings for name, judge in opened.items()},
         language=inputs.language,
-        data=data_info,
-        notes=notes,
+        data=_describe_data(config.data, len(rows)),
+        notes=tuple(notes),
         pairs=pairs,
         measured=measured,
         ask=ask,
         wanted_texts=wanted_texts,
         preferences=inputs.preferences,
         default_criteria=inputs.criteria_are_default,
-        given_scores=scores_in_data,
+        given_scores=judge_columns.given_scores(inputs.judged_columns, rows),
     )
     _check_replaced(prepared)
     if config.record is not None:
@@ -310,6 +312,7 @@ def _check_replaced(prepared: PreparedRun) -> None:
         info = read_info(config.out)
         stored = stored_samples(config.out)
     except OtherFormat:
+        # A run of another version of judge is not damaged: its results may still be needed.
         raise
     except StorageError:
         return
@@ -376,8 +379,7 @@ def _lost_columns(prepared: PreparedRun, info: RunInfo) -> Iterator[str]:
 
     def differ(*options: str) -> bool:
         # Only rankings have these options.
-        pairs = [(getattr(config, name, None), getattr(earlier, name, None)) for name in options]
-        return any(ours != theirs for ours, theirs in pairs)
+        return any(getattr(config, name, None) != getattr(earlier, name, None) for name in options)
 
     if differ("orders", "pairs") or (isinstance(config, RankConfig) and differ("against")):
         yield "other pairs of texts" if info.orders is not None else "scores of single texts"
@@ -423,32 +425,53 @@ def _row_notes(config: RunConfig, rows: Sequence[Sample], chosen: Sequence[Crite
         selected = samples.describe_filter(config.where)
         notes.append(Remark(f"Only rows with {selected}."))
     notes += _unread_columns(config, chosen)
+    notes += _guessed_columns(config, rows)
+    notes += _empty_texts(config, rows)
+    notes += suspect_cells.notes(rows)
+    notes += _ratings_that_do_not_fit(config, rows, chosen)
+    return notes
+
+
+def _guessed_columns(config: RunConfig, rows: Sequence[Sample]) -> Iterator[str]:
+    """Yield a remark on the columns that were read under another name than theirs."""
     guessed: set[tuple[str, str]] = set()
     for row in rows:
         guessed |= samples.guessed_columns(row, config.map).items()
     if guessed:
         columns = ", ".join(f"{column} as {name}" for column, name in sorted(guessed))
         remedy = f"{option('map')} chooses others"
-        notes.append(Remark(f"Columns read under another name: {columns} ({remedy})."))
+        yield Remark(f"Columns read under another name: {columns} ({remedy}).")
+
+
+def _empty_texts(config: RunConfig, rows: Sequence[Sample]) -> Iterator[str]:
+    """Yield a note on the number of empty texts and the first one."""
     empty = [sample for sample in rows if not sample.output.strip()]
-    if empty and not (config.judge_columns and len(empty) == len(rows)):
-        first_empty = empty[0]
-        first = first_empty.where or text_name(first_empty.item, first_empty.system)
-        counts = f"{len(empty):,} of {len(rows):,}"
-        notes.append(f"Empty texts are scored as such: {counts}, the first at {first}.")
-    notes += suspect_cells.notes(rows)
-    pointwise = [criterion for criterion in chosen if not criterion.pairwise]
-    scales = {}
-    for criterion in pointwise:
-        scales[criterion.name] = (criterion.scale.low, criterion.scale.high)
+    if not empty:
+        return
+    # A judge's scores in the data need no texts.
+    if config.judge_columns and len(empty) == len(rows):
+        return
+    first_empty = empty[0]
+    first = first_empty.where or text_name(first_empty.item, first_empty.system)
+    counts = f"{len(empty):,} of {len(rows):,}"
+    yield f"Empty texts are scored as such: {counts}, the first at {first}."
+
+
+def _ratings_that_do_not_fit(
+    config: RunConfig, rows: Sequence[Sample], chosen: Sequence[Criterion]
+) -> Iterator[str]:
+    """Yield notes on ratings outside their scale, and if none is of a criterion."""
+    scales: dict[str, tuple[float, float]] = {}
+    for criterion in chosen:
+        if not criterion.pairwise:
+            scales[criterion.name] = (criterion.scale.low, criterion.scale.high)
     marked = [criterion.name for criterion in chosen if criterion.pass_at is not None]
     lower_is_better = [criterion.name for criterion in chosen if criterion.better == "lower"]
-    notes += out_of_scale(rows, scales, marked, lower_is_better)
+    yield from out_of_scale(rows, scales, marked, lower_is_better)
     ratings = rated_names(rows)
     unknown = unknown_criteria(ratings, list(scales), rating_place(config))
     if unknown:
-        notes.append(unknown)
-    return notes
+        yield unknown
 
 
 def _unread_columns(config: RunConfig, chosen: Sequence[Criterion]) -> Iterator[str]:

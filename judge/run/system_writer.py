@@ -67,17 +67,9 @@ class SystemWriter:
         self._mapping = config.map
         self._all_items = items
         self._without_prompt, prompts = self._render(items)
-        without_prompt = self._without_prompt
-        self._items = [item for item in items if item.item not in without_prompt]
-        temperature = spec.temperature
-        if temperature is None:
-            # At 0, all generations of an item would be alike.
-            temperature = 0.0 if spec.generations == 1 else 1.0
-        self._questions = []
-        for prompt in prompts:
-            for draw in range(spec.generations):
-                question = ModelQuestion(prompt, spec.max_tokens, str, temperature, draw)
-                self._questions.append(question)
+        self._items = [item for item in items if item.item not in self._without_prompt]
+        # In the order of `_items`, with the generations of an item next to each other.
+        self._questions = _questions(spec, prompts)
         writer_config = config.model_copy(update=_OF_THE_JUDGE)
         model: Judge | Provider = spec.requested_model
         try:
@@ -114,6 +106,10 @@ class SystemWriter:
             )
             replies = await questions.ask(self._questions, count_done)
         counts.failed = sum(isinstance(reply, ModelError) for reply in replies)
+        return self._texts_by_item(replies)
+
+    def _texts_by_item(self, replies: Sequence[MetricReply]) -> TextsByItem:
+        """Return the texts of all items from the replies to the questions."""
         generations = self._spec.generations
         texts_by_item: dict[str, list[Sample | Failure]] = {}
         for position, item in enumerate(self._items):
@@ -169,20 +165,39 @@ class SystemWriter:
         """Return outputs that are stored or assumed, and what writing the others takes."""
         requests = [to_request(each, self.provider, self._settings) for each in self._questions]
         keys = [request.key() for request in requests]
+        # A provider without an address sends nothing, so none of its replies is stored.
         stored = cache.get_many(keys) if self.provider.endpoint else {}
-        keyed = zip(self._questions, keys, strict=True)
-        new = [question for question, key in keyed if key not in stored]
+        new: list[ModelQuestion] = []
+        outputs: list[Sample] = []
+        generations = self._spec.generations
+        for position, (key, question) in enumerate(zip(keys, self._questions, strict=True)):
+            item = self._items[position // generations]
+            reply: MetricReply
+            if key in stored:
+                reply = read_reply(question, stored[key])
+            else:
+                new.append(question)
+                reply = self._assumed_text(item, question, position)
+            if isinstance(reply, str):
+                generation = generation_of(item, position % generations + 1, generations)
+                outputs.append(replace(generation, system=self._name, output=reply))
+        estimate = self._estimate(new)
+        forecast = judge_forecast(self._model.plan, self.provider, estimate)
+        return outputs, forecast
+
+    def _estimate(self, new: Sequence[ModelQuestion]) -> JudgeEstimate:
+        """Return what asking the `new` questions takes; the others are in the cache."""
         tokens_read = sum(estimate_tokens(question.prompt) for question in new)
         tokens_written = len(new) * self._spec.max_tokens
         line = LineEstimate(
             "outputs",
-            judgments=len(keys),
-            cached=len(keys) - len(new),
+            judgments=len(self._questions),
+            cached=len(self._questions) - len(new),
             requests=len(new),
             read=float(tokens_read),
             written=float(tokens_written),
         )
-        estimate = JudgeEstimate(
+        return JudgeEstimate(
             self._name,
             [line],
             ("single",),
@@ -193,18 +208,6 @@ class SystemWriter:
             size=1,
             unit="output",
         )
-        generations = self._spec.generations
-        outputs = []
-        for position, (key, question) in enumerate(zip(keys, self._questions, strict=True)):
-            item = self._items[position // generations]
-            reply: MetricReply = self._assumed_text(item, question, position)
-            if key in stored:
-                reply = read_reply(question, stored[key])
-            if isinstance(reply, str):
-                generation = generation_of(item, position % generations + 1, generations)
-                outputs.append(replace(generation, system=self._name, output=reply))
-        forecast = judge_forecast(self._model.plan, self.provider, estimate)
-        return outputs, forecast
 
     def _assumed_text(self, item: Sample, question: ModelQuestion, position: int) -> str:
         """Return a text as long as the source, or as `max_tokens` allow."""
@@ -237,6 +240,20 @@ class SystemWriter:
             prompt=self._prompt.text,
             settings=settings,
         )
+
+
+def _questions(spec: GeneratedSystem, prompts: Sequence[str]) -> list[ModelQuestion]:
+    """Return the questions that write each generation of each prompt."""
+    temperature = spec.temperature
+    if temperature is None:
+        # At 0, all generations of an item would be alike.
+        temperature = 0.0 if spec.generations == 1 else 1.0
+    questions: list[ModelQuestion] = []
+    for prompt in prompts:
+        for draw in range(spec.generations):
+            question = ModelQuestion(prompt, spec.max_tokens, str, temperature, draw)
+            questions.append(question)
+    return questions
 
 
 def generation_of(item: Sample, number: int, generations: int) -> Sample:
