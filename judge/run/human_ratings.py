@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from judge.config import DEFAULT_CRITERIA, RankConfig, RunConfig
@@ -51,8 +51,8 @@ def read(config: RunConfig, rows: Sequence[Sample], *, rated: bool) -> tuple[Rat
         )
     elif config.rating_criterion:
         raise ConfigError(f"{option('rating_criterion')}: is for {option('ratings', 'FILE')}")
-    in_data = rated_names(rows)
-    ratings = dict.fromkeys([*in_data, *sheet.criteria])
+    # A dict and not a set: messages name the ratings in the order of the data.
+    ratings = dict.fromkeys([*rated_names(rows), *sheet.criteria])
     if rated and not ratings:
         check_rated(rows, names[0] if names else "")
     if config.criteria is None:
@@ -169,35 +169,56 @@ def join_sheet(
     joined = list(rows)
     if single:
         joined = join_ratings(rows, single, label_values(scales))
-    pairs = []
-    for rating in sheet.pairs:
-        compared_texts = {(rating.item, rating.first), (rating.item, rating.second)}
-        if compared_texts <= texts:
-            pairs.append(rating)
-    if len(pairs) < len(sheet.pairs) and not (pairs and left_out):
-        first = next(rating for rating in sheet.pairs if rating not in pairs)
-        raise DataError(
-            f"{first.where}: the data lack a text of item {first.item!r} and system "
-            f"{first.first!r} or {first.second!r}"
-        )
+    pairs = _pairs_of_texts(sheet, texts, left_out)
     described = _describe(sheet, single, pairs)
     notes: list[str] = [Remark(f"Ratings from {source} ({sheet.form}): {described}.")]
-    if sheet.unread:
-        notes.append(f"No ratings are in its columns {', '.join(sheet.unread)}.")
-    if sheet.replaced:
-        changed = plural(sheet.replaced, "rating")
-        notes.append(f"{changed} in it changed by a later row; the last one counts.")
+    notes += _sheet_notes(sheet)
     n_used = len(single) + len(pairs)
-    ignored = len(sheet.every) - n_used
-    if ignored:
+    n_ignored = len(sheet.every) - n_used
+    if n_ignored:
         options = " or ".join(left_out)
-        ratings = plural(ignored, "rating")
-        notes.append(f"{ratings} ignored: of texts that {options} leaves out.")
+        ignored = plural(n_ignored, "rating")
+        notes.append(f"{ignored} ignored: of texts that {options} leaves out.")
     criteria = {rating.criterion for rating in single}
     replaced = criteria & set(rated_names(rows))
     if replaced:
         notes.append(f"The data's own ratings of {listed(sorted(replaced))} are not used.")
     return joined, notes
+
+
+def _pairs_of_texts(
+    sheet: Ratings, texts: Collection[tuple[str, str]], left_out: Sequence[str]
+) -> list[PairRating]:
+    """Return the preferences between two of these texts.
+
+    Raises DataError for others, unless options left texts of the data out.
+    """
+    pairs: list[PairRating] = []
+    others: list[PairRating] = []
+    for rating in sheet.pairs:
+        has_both = (rating.item, rating.first) in texts and (rating.item, rating.second) in texts
+        if has_both:
+            pairs.append(rating)
+        else:
+            others.append(rating)
+    # If none is of these texts, the file is of other data, whatever was left out.
+    may_lack_texts = pairs and left_out
+    if others and not may_lack_texts:
+        first = others[0]
+        raise DataError(
+            f"{first.where}: the data lack a text of item {first.item!r} and system "
+            f"{first.first!r} or {first.second!r}"
+        )
+    return pairs
+
+
+def _sheet_notes(sheet: Ratings) -> Iterator[str]:
+    """Yield notes on the columns without ratings, and on ratings that a later row changed."""
+    if sheet.unread:
+        yield f"No ratings are in its columns {', '.join(sheet.unread)}."
+    if sheet.replaced:
+        changed = plural(sheet.replaced, "rating")
+        yield f"{changed} in it changed by a later row; the last one counts."
 
 
 def _check_scales(single: Sequence[Rating], scales: Mapping[str, Scale | Column]) -> None:
@@ -211,9 +232,10 @@ def _check_scales(single: Sequence[Rating], scales: Mapping[str, Scale | Column]
         high = scale.high
         if low is None or high is None:
             continue
-        values = []
-        outside = []
+        values: list[float] = []
+        outside: list[Rating] = []
         for rating in single:
+            # A label is no number. `join_ratings` refuses those that the criterion lacks.
             if rating.criterion != name or not isinstance(rating.value, float):
                 continue
             values.append(rating.value)
@@ -238,7 +260,8 @@ def _describe(sheet: Ratings, single: Sequence[Rating], pairs: Sequence[PairRati
     if single:
         texts = {(rating.item, rating.system) for rating in single}
         n_ratings = plural(len(single), "rating")
-        counts.append(f"{n_ratings} of {plural(len(texts), 'text')}")
+        n_texts = plural(len(texts), "text")
+        counts.append(f"{n_ratings} of {n_texts}")
     if pairs:
         counts.append(plural(len(pairs), "preference"))
     raters = {rating.rater for rating in sheet.every if rating.rater}

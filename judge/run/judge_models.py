@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
+from typing import NamedTuple
 
 from judge.config import RankConfig, RunConfig, load_config
 from judge.core import plugins
@@ -49,12 +50,21 @@ class OpenedJudge:
         return replace(settings, draws=fewer or settings.draws)
 
     @property
-    def base(self) -> tuple[str, ...]:
-        """The model, and its names with the provider and with the address."""
+    def names(self) -> _ModelNames:
+        """The model's names, from the shortest to the most specific."""
         provider = self.provider
-        name = f"{provider.name}/{provider.model}"
+        with_provider = f"{provider.name}/{provider.model}"
+        # `https://api.openai.com/v1` without its scheme
         address = provider.endpoint.partition("//")[2]
-        return provider.model, name, f"{name}@{address}"
+        return _ModelNames(provider.model, with_provider, f"{with_provider}@{address}")
+
+
+class _ModelNames(NamedTuple):
+    """A model's name alone, with its provider, and with the address too."""
+
+    model: str
+    with_provider: str
+    with_address: str
 
 
 def open_judges(config: RunConfig, judges: Sequence[Judge | Provider]) -> dict[str, OpenedJudge]:
@@ -76,14 +86,14 @@ def open_judges(config: RunConfig, judges: Sequence[Judge | Provider]) -> dict[s
             lacking = _LACKING.get(kind, ())
             unsupported = [name for name in lacking if name in _ADDED_KEYS]
             _refuse(config, judge.model, unsupported)
-    providers: Sequence[Provider]
+    providers: list[Provider] = []
     if config.replay is not None:
-        providers = _open_recording(config, config.replay, judges)
+        providers += _open_recording(config, config.replay, judges)
     else:
-        providers = [
-            open_judge(config, judge) if isinstance(judge, Judge) else judge for judge in judges
-        ]
-    opened = []
+        for judge in judges:
+            providers.append(open_judge(config, judge) if isinstance(judge, Judge) else judge)
+    opened: list[OpenedJudge] = []
+    # Without names, a recording may have more judges than there are here.
     for provider, judge in zip_longest(providers, judges):
         if isinstance(judge, Judge):
             plan = config.of_judge(judge)
@@ -131,36 +141,37 @@ def _names(judges: Sequence[OpenedJudge]) -> list[str]:
     If that is ambiguous, provider, address and settings are added. Two judges that differ in
     nothing but their label keep one name.
     """
-    addresses = [judge.base[2] for judge in judges]
-    settings = []
-    for judge in judges:
-        temperature = signed_temperature(judge.plan)
-        settings.append((temperature, *judge.settings.signature))
+    addresses = [judge.names.with_address for judge in judges]
+    settings: list[tuple[str, ...]] = []
+    settings_by_address: dict[str, list[tuple[str, ...]]] = {}
+    for judge, address in zip(judges, addresses, strict=True):
+        parts = (signed_temperature(judge.plan), *judge.settings.signature)
+        settings.append(parts)
+        settings_by_address.setdefault(address, []).append(parts)
     distinct = set(zip(addresses, settings, strict=True))
     some_are_equal = len(distinct) < len(judges)
-    names = []
-    length = _shortest_distinct_base(judges)
-    settings_by_address: dict[str, list[tuple[str, ...]]] = {}
-    for address, parts in zip(addresses, settings, strict=True):
-        settings_by_address.setdefault(address, []).append(parts)
-    for judge, address, parts in zip(judges, addresses, settings, strict=True):
-        twins = settings_by_address[address]
-        differing = [part for part in parts if not all(part in twin for twin in twins)]
-        name = " ".join([judge.base[length], *differing])
-        has_own_label = judge.label and not some_are_equal
-        names.append(judge.label if has_own_label else name)
+    shortest_names = _shortest_distinct_names(judges)
+    names: list[str] = []
+    for index, judge in enumerate(judges):
+        if judge.label and not some_are_equal:
+            names.append(judge.label)
+            continue
+        # A setting that all judges of an address share does not distinguish them.
+        twins = settings_by_address[addresses[index]]
+        differing = [part for part in settings[index] if not all(part in twin for twin in twins)]
+        names.append(" ".join([shortest_names[index], *differing]))
     return names
 
 
-def _shortest_distinct_base(judges: Sequence[OpenedJudge]) -> int:
-    """Return which part of `base` is the shortest that differs between all addresses."""
-    base_by_address = {judge.base[2]: judge.base for judge in judges}
-    bases = base_by_address.values()
-    for index in (0, 1):
-        parts = {base[index] for base in bases}
-        if len(parts) == len(bases):
-            return index
-    return 2
+def _shortest_distinct_names(judges: Sequence[OpenedJudge]) -> list[str]:
+    """Return the shortest of the models' names that differ between all addresses."""
+    addresses = {judge.names.with_address for judge in judges}
+    models = [judge.names.model for judge in judges]
+    with_provider = [judge.names.with_provider for judge in judges]
+    for names in (models, with_provider):
+        if len(set(names)) == len(addresses):
+            return names
+    return [judge.names.with_address for judge in judges]
 
 
 def open_offline(config: RunConfig) -> list[Judge | Provider]:
@@ -181,43 +192,60 @@ def open_judge(config: RunConfig, judge: Judge, *, sends: bool = True) -> Provid
     name, model = _check_settings(config, judge)
     is_vendor = name not in plugins.names("providers")
     if "," in model and (name in _KEY_REQUIRED or is_vendor):
-        parts = [part.strip() for part in judge.name.split(",")]
-        names = [part for part in parts if part]
-        several = " ".join(option("model", part) for part in names)
-        if in_python():
-            several = option("model", names)
-        raise ConfigError(
-            f"{option('model', judge.name)}: this would be one model of that name; for several: "
-            f"{several}"
-        )
+        raise _several_models(judge)
     if name == "openai" and not (config.base_url or os.environ.get("OPENAI_BASE_URL")):
-        # No OpenAI model has such a name. Report that before asking for a key.
-        prefix, slash, _ = model.partition("/")
-        if slash:
-            known = [*VENDORS, *plugins.names("providers")]
-            message = plugins.unknown_name_message("vendor", prefix, known)
-            raise ConfigError(
-                f"{option('model', model)}: {message}; the address of any other server is named "
-                f"with {option('base_url')}"
-            )
+        _check_vendor(model)
     if is_vendor:
-        vendor = VENDORS[name]
-        if not sends:
-            # With an address and the default key variable, a vendor needs no key.
-            try:
-                address = config.base_url or vendor.address
-            except ConfigError:
-                address = f"{UNKNOWN}{vendor.url}"
-            config = load_config(options={"base_url": address})
-        openai = plugins.load("providers", "openai")
-        opened: Provider = openai.open(model, config, vendor)
-        return _with_price(opened, judge)
+        return _with_price(_open_vendor(config, name, model, sends=sends), judge)
     provider_class = plugins.load("providers", name)
     if name in _KEY_REQUIRED and not sends:
         provider: Provider = provider_class(model, base_url=config.base_url, needs_key=False)
     else:
         provider = provider_class.open(model, config)
     return _with_price(provider, judge)
+
+
+def _several_models(judge: Judge) -> ConfigError:
+    """Return the error for `--model one,two`, which says how to name several."""
+    parts = [part.strip() for part in judge.name.split(",")]
+    names = [part for part in parts if part]
+    several = " ".join(option("model", part) for part in names)
+    if in_python():
+        several = option("model", names)
+    return ConfigError(
+        f"{option('model', judge.name)}: this would be one model of that name; for several: "
+        f"{several}"
+    )
+
+
+def _check_vendor(model: str) -> None:
+    """Raise ConfigError for a model of OpenAI with a slash: the part before it is no vendor.
+
+    No OpenAI model has such a name. This reports it before asking for a key.
+    """
+    prefix, slash, _ = model.partition("/")
+    if slash:
+        known = [*VENDORS, *plugins.names("providers")]
+        message = plugins.unknown_name_message("vendor", prefix, known)
+        raise ConfigError(
+            f"{option('model', model)}: {message}; the address of any other server is named "
+            f"with {option('base_url')}"
+        )
+
+
+def _open_vendor(config: RunConfig, name: str, model: str, *, sends: bool) -> Provider:
+    """Open a model of a vendor whose API is compatible with OpenAI's."""
+    vendor = VENDORS[name]
+    if not sends:
+        # With an address and the default key variable, a vendor needs no key.
+        try:
+            address = config.base_url or vendor.address
+        except ConfigError:
+            address = f"{UNKNOWN}{vendor.url}"
+        config = load_config(options={"base_url": address})
+    openai = plugins.load("providers", "openai")
+    provider: Provider = openai.open(model, config, vendor)
+    return provider
 
 
 def _with_price(provider: Provider, judge: Judge) -> Provider:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, zip_longest
 
@@ -82,36 +82,29 @@ def choose_pairs(
     for first_system, second_system in combinations(systems, 2):
         if against and against not in (first_system, second_system):
             continue
-        pairs = []
-        for item in items:
-            first_text = texts.get((item, first_system))
-            second_text = texts.get((item, second_system))
-            if first_text is not None and second_text is not None:
-                pairs.append((first_text, second_text))
-        pairs_by_systems.append(pairs)
+        pairs_by_systems.append(_pairs_of_systems(texts, items, first_system, second_system))
     all_pairs = _in_turn(pairs_by_systems)
     if not all_pairs:
+        first_names = ", ".join(systems[:10])
         raise ConfigError(
-            "nothing to compare: no item has texts of two systems (systems: "
-            f"{', '.join(systems[:10])}); name the column of the systems with "
-            f"{option('map', {'system': 'COLUMN'})}, or those of their texts with "
-            f"{option('systems', ['A', 'B'])}"
+            f"nothing to compare: no item has texts of two systems (systems: {first_names}); name "
+            f"the column of the systems with {option('map', {'system': 'COLUMN'})}, or those of "
+            f"their texts with {option('systems', ['A', 'B'])}"
         )
     chosen = all_pairs
     if budget is not None and budget < len(all_pairs):
-        rng = random.Random(seed)  # noqa: S311  (a sample; no secret)
-        shuffled = [rng.sample(pairs, len(pairs)) for pairs in pairs_by_systems]
-        rng.shuffle(shuffled)
-        chosen = _in_turn(shuffled)[:budget]
-    ordered_pairs: list[Pair] = []
+        chosen = _sampled(pairs_by_systems, budget, seed)
+    compared: list[Pair] = []
+    equal: list[Pair] = []
     for first, second in chosen:
-        if orders == 2:
-            ordered_pairs += [(first, second), (second, first)]
+        shown_pairs = [(first, second), (second, first)]
+        if orders == 1:
+            shown_pairs = [_in_one_order(first, second, seed)]
+        if _are_equal(first, second):
+            equal += shown_pairs
         else:
-            ordered_pairs.append(_in_one_order(first, second, seed))
+            compared += shown_pairs
     n_possible = len(pairs_by_systems) * len(items)
-    compared = [pair for pair in ordered_pairs if not _are_equal(*pair)]
-    equal = [pair for pair in ordered_pairs if _are_equal(*pair)]
     return PairPlan(
         compared=tuple(compared),
         equal=tuple(equal),
@@ -119,6 +112,31 @@ def choose_pairs(
         chosen=len(chosen),
         alone=n_possible - len(all_pairs),
     )
+
+
+def _pairs_of_systems(
+    texts: Mapping[tuple[str, str], Sample],
+    items: Sequence[str],
+    first_system: str,
+    second_system: str,
+) -> list[Pair]:
+    """Return the two systems' texts of every item that has both."""
+    pairs: list[Pair] = []
+    for item in items:
+        first_text = texts.get((item, first_system))
+        second_text = texts.get((item, second_system))
+        if first_text is not None and second_text is not None:
+            pairs.append((first_text, second_text))
+    return pairs
+
+
+def _sampled(pairs_by_systems: Sequence[Sequence[Pair]], budget: int, seed: int) -> list[Pair]:
+    """Draw this many pairs, from every two systems in turn."""
+    rng = random.Random(seed)  # noqa: S311  (a sample; no secret)
+    shuffled = [rng.sample(pairs, len(pairs)) for pairs in pairs_by_systems]
+    # Else the first systems would get the pairs that the last turn has left over.
+    rng.shuffle(shuffled)
+    return _in_turn(shuffled)[:budget]
 
 
 def _are_equal(sample: Sample, opponent: Sample) -> bool:

@@ -70,9 +70,8 @@ def first_prompts(
     for judge, judgments in judgments_by_judge.items():
         system_message = prepared.settings[judge].system_message
         for judgment, prompt in _first_prompts(judgments):
-            whole_messages = messages_of(prompt, system_message)
             messages = []
-            for message in whole_messages:
+            for message in messages_of(prompt, system_message):
                 shortened = cut_middle(message.content, longest)
                 messages.append(replace(message, content=shortened))
             column = whole(judgment.criterion).name + column_suffix(prepared, judge)
@@ -122,23 +121,10 @@ def metadata_factory(
 ) -> Callable[[Status], RunInfo]:
     """Return a function that gives the metadata of the run for a status. The clock starts here."""
     started = datetime.now(UTC)
+    # The clock of the computer may be set during a run; this one only runs on.
     start = time.monotonic()
+    fixed = _info_at_start(prepared, started)
     judges = prepared.judges
-    versions = {"python": platform.python_version()}
-    versions |= {name: version(name) for name in _PACKAGES}
-    infos_of_criteria = {criterion.name: _criterion(criterion) for criterion in prepared.criteria}
-    notices = [provider.notice for provider in judges.values()]
-    fixed = RunInfo(
-        judge_version=__version__,
-        started=started.isoformat(timespec="seconds"),
-        config=prepared.config,
-        data=prepared.data,
-        language=prepared.language if judges else None,
-        systems=prepared.generated,
-        criteria=infos_of_criteria,
-        notices=tuple(filter(None, notices)),
-        versions=versions,
-    )
 
     def now(status: Status) -> RunInfo:
         """Return the facts from the start together with the run's progress so far."""
@@ -171,6 +157,27 @@ def metadata_factory(
     return now
 
 
+def _info_at_start(prepared: PreparedRun, started: datetime) -> RunInfo:
+    """Return what is known of a run before its first request."""
+    versions = {"python": platform.python_version()}
+    for package in _PACKAGES:
+        versions[package] = version(package)
+    criteria = {criterion.name: _criterion(criterion) for criterion in prepared.criteria}
+    notices = [provider.notice for provider in prepared.judges.values()]
+    return RunInfo(
+        judge_version=__version__,
+        started=started.isoformat(timespec="seconds"),
+        config=prepared.config,
+        data=prepared.data,
+        # The language of the prompts, which only a judge reads.
+        language=prepared.language if prepared.judges else None,
+        systems=prepared.generated,
+        criteria=criteria,
+        notices=tuple(filter(None, notices)),
+        versions=versions,
+    )
+
+
 def _remarks(prepared: PreparedRun, progress: Progress, *, complete: bool) -> list[str]:
     """Return the remarks of engines, the stopped criteria, and the number of repeated failures.
 
@@ -186,8 +193,7 @@ def _remarks(prepared: PreparedRun, progress: Progress, *, complete: bool) -> li
     remarks += _recorded_draws(prepared, progress)
     for judge, counts in progress.judges.items():
         remarks += _stopped_criteria(counts, column_suffix(prepared, judge))
-    repeated = [counts.failed_cached for counts in progress.judges.values()]
-    failed_again = sum(repeated)
+    failed_again = sum(counts.failed_cached for counts in progress.judges.values())
     if failed_again and prepared.config.replay is None:
         values = plural(failed_again, "value")
         remarks.append(
@@ -223,19 +229,23 @@ def _fewer_draws(prepared: PreparedRun, judge: str, counts: JudgeProgress) -> st
         f"not {draws}."
     )
     if usage.completion_tokens:
-        factor = draws / counts.draws
-        # A server that gives one reply per request reads the prompt again for each draw.
-        read_factor = factor if provider.learned.get("n") == 1 else 1
-        tokens_read = round(usage.prompt_tokens * read_factor)
-        tokens_written = round(usage.completion_tokens * factor)
-        all_draws = Usage(tokens_read, tokens_written)
+        all_draws = _usage_of_draws(provider, counts, draws)
         price = cost_of(provider, all_draws)
         cost = f" ({dollars(price)})" if price is not None else ""
-        before = usage.prompt_tokens + usage.completion_tokens
-        after = all_draws.prompt_tokens + all_draws.completion_tokens
-        price_of_all = f"about {after:,} tokens{cost}"
-        note += f" {draws} would take {price_of_all} instead of {before:,}."
+        used = usage.prompt_tokens + usage.completion_tokens
+        needed = all_draws.prompt_tokens + all_draws.completion_tokens
+        note += f" {draws} would take about {needed:,} tokens{cost} instead of {used:,}."
     return f"{note} {option('draws', draws)} draws them."
+
+
+def _usage_of_draws(provider: Provider, counts: JudgeProgress, draws: int) -> Usage:
+    """Estimate the tokens that this number of draws would have taken."""
+    factor = draws / counts.draws
+    # A server that gives one reply per request reads the prompt again for each draw.
+    read_factor = factor if provider.learned.get("n") == 1 else 1
+    tokens_read = round(counts.usage.prompt_tokens * read_factor)
+    tokens_written = round(counts.usage.completion_tokens * factor)
+    return Usage(tokens_read, tokens_written)
 
 
 def _stopped_criteria(counts: JudgeProgress, suffix: str) -> Iterator[str]:
@@ -329,6 +339,7 @@ def _sampling_parts(
         yield "read=strict"
     elif config.repair == "off":
         yield "repair=off"
+    # Only an edited prompt has a part: the packaged one is of the version of judge.
     repair_prompt = shared_layout(criterion, "repair") if settings.repair else ""
     if repair_prompt and not is_packaged("layouts/repair.jinja", repair_prompt):
         digest = hashlib.sha256(repair_prompt.encode()).hexdigest()
