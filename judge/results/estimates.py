@@ -7,6 +7,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, Protocol
 
 from judge.core.records import Estimate, whole
@@ -279,18 +280,18 @@ def _of_pairs(ranking: Ranking) -> Iterator[EstimateRow]:
     """Yield the win rate of each system over each other, which is 1 minus that of the other over
     it.
     """
-    for i, system in enumerate(ranking.systems):
-        for j in range(i + 1, len(ranking.systems)):
-            value = ranking.win_rate[i][j]
-            if value is not None:
-                yield EstimateRow(
-                    kind="pair_win_rate",
-                    column=ranking.column,
-                    system=system,
-                    opponent=ranking.systems[j],
-                    value=value,
-                    n=ranking.n[i][j],
-                )
+    for first, second in combinations(range(len(ranking.systems)), 2):
+        value = ranking.win_rate[first][second]
+        # None for two systems that never met.
+        if value is not None:
+            yield EstimateRow(
+                kind="pair_win_rate",
+                column=ranking.column,
+                system=ranking.systems[first],
+                opponent=ranking.systems[second],
+                value=value,
+                n=ranking.n[first][second],
+            )
 
 
 def _of_calibration(calibrated: Calibrated) -> Iterator[EstimateRow]:
@@ -318,10 +319,11 @@ def _of_calibration(calibrated: Calibrated) -> Iterator[EstimateRow]:
 def _of_ratings(rated: Rated) -> Iterator[EstimateRow]:
     for row in rated.rows:
         yield from _of_rated_row(rated.criterion, row)
-    for kind, differences in (
-        ("correlation_difference", rated.differences),
-        ("reversed_correlation_difference", rated.reversed),
-    ):
+    differences_by_kind = {
+        "correlation_difference": rated.differences,
+        "reversed_correlation_difference": rated.reversed,
+    }
+    for kind, differences in differences_by_kind.items():
         for (judge, reference_point, level), estimate in differences.items():
             yield _row(
                 kind,
@@ -333,7 +335,8 @@ def _of_ratings(rated: Rated) -> Iterator[EstimateRow]:
                 level=level,
             )
     for versus in rated.versus:
-        for name, compared in (("spearman", versus.spearman), ("pearson", versus.pearson)):
+        coefficients = {"spearman": versus.spearman, "pearson": versus.pearson}
+        for name, compared in coefficients.items():
             if compared is not None:
                 yield _row(
                     "correlation_difference",
@@ -375,7 +378,8 @@ def _of_preferences(agreement: PreferenceAgreement) -> Iterator[EstimateRow]:
     for row in agreement.rows:
         subject = "" if row.kind == "raters" else agreement.judge
         than = row.name or row.kind
-        for measure, estimate in (("same", row.same), ("kappa", row.kappa)):
+        estimates = {"same": row.same, "kappa": row.kappa}
+        for measure, estimate in estimates.items():
             if estimate is not None:
                 yield _row(
                     "preference_agreement",
@@ -390,7 +394,8 @@ def _of_preferences(agreement: PreferenceAgreement) -> Iterator[EstimateRow]:
 def _of_drivers(drivers: Drivers) -> Iterator[EstimateRow]:
     kind = "driver_of_ratings" if drivers.people else "driver"
     for driver in drivers.each:
-        for measure, estimate in (("r", driver.correlation), ("R2", driver.explained)):
+        estimates = {"r": driver.correlation, "R2": driver.explained}
+        for measure, estimate in estimates.items():
             yield _row(kind, drivers.column, estimate, measure=measure, subject=driver.name)
     if drivers.together is not None:
         yield _row(kind, drivers.column, drivers.together, measure="R2", subject="all")
@@ -420,19 +425,19 @@ def _of_checklist(checklist: Checklist) -> Iterator[EstimateRow]:
 
 def _of_matrix(matrix: Matrix) -> Iterator[EstimateRow]:
     """Yield the upper half of a symmetric matrix, without its diagonal."""
-    for i, column in enumerate(matrix.names):
-        for j in range(i + 1, len(matrix.names)):
-            value = matrix.values[i][j]
-            if value is not None:
-                yield EstimateRow(
-                    kind="column_correlation",
-                    column=column,
-                    measure=matrix.coefficient,
-                    than=matrix.names[j],
-                    level=matrix.level,
-                    value=value,
-                    low=matrix.low[i][j],
-                    high=matrix.high[i][j],
-                    n=matrix.n[i][j],
-                    method=matrix.method,
-                )
+    for first, second in combinations(range(len(matrix.names)), 2):
+        value = matrix.values[first][second]
+        # None for two columns without a correlation, such as a constant one.
+        if value is not None:
+            yield EstimateRow(
+                kind="column_correlation",
+                column=matrix.names[first],
+                measure=matrix.coefficient,
+                than=matrix.names[second],
+                level=matrix.level,
+                value=value,
+                low=matrix.low[first][second],
+                high=matrix.high[first][second],
+                n=matrix.n[first][second],
+                method=matrix.method,
+            )

@@ -99,14 +99,14 @@ class _Spans:
         own_trace = _digest(self.run, item)[:32]
         own_span = _digest(self.run, item, system)[:16]
         span: dict[str, Any] = {"traceId": trace_id or own_trace, "spanId": own_span}
+        # A parent is a span of the same trace, so its id alone would name none.
         if trace_id and parent_id:
             span["parentSpanId"] = parent_id
         events = []
         for row in rows:
-            attributes = _event(row, self.columns, extra.get("response_id"))
-            events.append(
-                {"timeUnixNano": end, "name": EVENT, "attributes": _attributes(attributes)}
-            )
+            attributes = _attributes(_event(row, self.columns, extra.get("response_id")))
+            # A score has no time of its own, so the event has the end of the run.
+            events.append({"timeUnixNano": end, "name": EVENT, "attributes": attributes})
         text_attributes = {"judge.item": item, "judge.system": system}
         return span | {
             "name": "judge.evaluate",

@@ -108,11 +108,12 @@ def power_of(
     columns = []
     elsewhere: list[str] = []
     for scatter in scatters:
-        asked_difference = difference
-        if difference is not None and not _is_on_scale(difference, lengths.get(scatter.column)):
-            asked_difference = None
+        length = lengths.get(scatter.column)
+        wanted_difference = difference
+        if difference is not None and not _is_on_scale(difference, length):
+            wanted_difference = None
             elsewhere.append(one_line(scatter.column))
-        powers = _pair_powers(scatter, p_values, asked_difference, items, one_pair=bool(pair))
+        powers = _pair_powers(scatter, p_values, wanted_difference, items, one_pair=bool(pair))
         column = ColumnPower(
             column=scatter.column,
             systems=scatter.systems,
@@ -184,15 +185,16 @@ def _pair_powers(
     if one_pair or len(scatter.pairs) == 1:
         spread_by_place = {"": scatter.worst}
     else:
-        spread_by_place = {"median": scatter.median, "worst": scatter.hardest(difference, fewest)}
-    for which, spread in spread_by_place.items():
+        hardest = scatter.hardest(difference, fewest)
+        spread_by_place = {"median": scatter.median, "worst": hardest}
+    for place, spread in spread_by_place.items():
         n_items = items or spread.items
-        if which == "worst":
+        if place == "worst":
             n_items = fewest
         needed = spread.needed(difference) if difference else None
         p = p_values.get((scatter.column, frozenset(spread.systems)))
         yield PairPower(
-            place=which,
+            place=place,
             systems=spread.systems,
             items=n_items,
             difference=spread.mean,

@@ -254,15 +254,6 @@ def read(stored: Any) -> Rated:
     criterion = _adapter().validate_python(stored)
     rows = [_read_row(record) for record in criterion.rows]
     raters = [row for row in rows if row.kind == "rater"]
-    estimates_by_pair: dict[tuple[str, str, Level], dict[str, Estimate]] = {}
-    for record in criterion.versus:
-        pair = (record.judge, record.other, record.level)
-        estimates = estimates_by_pair.setdefault(pair, {})
-        estimates[record.coefficient] = _estimate("difference", record)
-    versus: list[Versus] = []
-    for pair, by_coefficient in estimates_by_pair.items():
-        spearman = by_coefficient["spearman"]
-        versus.append(Versus(*pair, spearman, by_coefficient.get("pearson")))
     judges = [row for row in rows if row.kind == "judge"]
     baselines = [row for row in rows if row.kind == "baseline"]
     behind: dict[tuple[str, Level], Estimate] = {}
@@ -271,17 +262,31 @@ def read(stored: Any) -> Rated:
     return Rated(
         criterion.criterion,
         criterion.texts,
-        tuple(judges),
-        tuple(baselines),
-        raters[0] if raters else None,
-        criterion.no_rater or "",
-        _by_baseline(criterion.differences),
-        tuple(versus),
-        criterion.excluded,
-        criterion.raters,
-        _by_baseline(criterion.reversed),
-        behind,
+        judges=tuple(judges),
+        baselines=tuple(baselines),
+        rater=raters[0] if raters else None,
+        no_rater=criterion.no_rater or "",
+        differences=_by_baseline(criterion.differences),
+        versus=_read_versus(criterion.versus),
+        excluded=criterion.excluded,
+        raters=criterion.raters,
+        reversed=_by_baseline(criterion.reversed),
+        behind=behind,
     )
+
+
+def _read_versus(records: Iterable[JudgeDifference]) -> tuple[Versus, ...]:
+    """Put the records of two judges' coefficients together again."""
+    estimates_by_pair: dict[tuple[str, str, Level], dict[str, Estimate]] = {}
+    for record in records:
+        pair = (record.judge, record.other, record.level)
+        estimates = estimates_by_pair.setdefault(pair, {})
+        estimates[record.coefficient] = _estimate("difference", record)
+    versus: list[Versus] = []
+    for pair, by_coefficient in estimates_by_pair.items():
+        spearman = by_coefficient["spearman"]
+        versus.append(Versus(*pair, spearman, by_coefficient.get("pearson")))
+    return tuple(versus)
 
 
 def _read_row(record: Compared) -> Row:
@@ -296,16 +301,16 @@ def _read_row(record: Compared) -> Row:
         record.kind,
         record.signature,
         correlation,
-        Agreement(agreement, record.no_agreement),
-        record.calibration,
-        record.no_calibration or "",
-        record.few,
-        record.failed,
-        record.alt_test,
-        record.directed,
-        record.passes,
-        record.no_passes or "",
-        record.exact,
+        agreement=Agreement(agreement, record.no_agreement),
+        calibration=record.calibration,
+        no_calibration=record.no_calibration or "",
+        few=record.few,
+        failed=record.failed,
+        alt_test=record.alt_test,
+        directed=record.directed,
+        passes=record.passes,
+        no_passes=record.no_passes or "",
+        exact=record.exact,
     )
 
 

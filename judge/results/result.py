@@ -337,15 +337,21 @@ class Result(Outlets):
         names = ["item", "system", "column", "score", "reason", "output"]
         rows = []
         for score in lowest:
-            reason = score.provenance.reason or ""
-            output = samples[score.key].output
-            cells = (score.item, score.system, score.column, score.value)
-            rows.append((*cells, reason, output))
+            row = {
+                "item": score.item,
+                "system": score.system,
+                "column": score.column,
+                "score": score.value,
+                "reason": score.provenance.reason or "",
+                "output": samples[score.key].output,
+            }
+            rows.append(row)
         own_cells = {}
         for name, heading in self.table.own_columns(names).items():
-            own_values = [samples[score.key].extra.get(name) for score in lowest]
-            own_cells[heading] = own_values
-        return with_own_columns(pd.DataFrame(rows, columns=names), own_cells)
+            own_cells[heading] = [samples[score.key].extra.get(name) for score in lowest]
+        # The names again: a frame without rows would have no columns.
+        frame = pd.DataFrame(rows, columns=names)
+        return with_own_columns(frame, own_cells)
 
     def _lowest_scores(self, n: int, column: str) -> list[Score]:
         """Return the worst scores of a column, or of all criteria, one for each text."""
@@ -681,10 +687,11 @@ def filter_texts(result: Result, values: samples.Values) -> Result:
     dropped = [column.name for column in table.columns if column.name not in kept_names]
     texts = plural(len(table.samples), "text")
     filtered = samples.describe_filter(values)
-    selection = f"Shown are the texts with {filtered} alone, {len(matching):,} of {texts}"
-    of_texts = "all means, intervals and tests are of these"
-    of_run = "requests, tokens, cost, time and the run's other notices are of the whole run"
-    notes = [f"{selection}: {of_texts}; {of_run}."]
+    notes = [
+        f"Shown are the texts with {filtered} alone, {len(matching):,} of {texts}: all means, "
+        "intervals and tests are of these; requests, tokens, cost, time and the run's other "
+        "notices are of the whole run."
+    ]
     if dropped:
         notes.append(
             f"Left out, as measured over all texts of a system together: {', '.join(dropped)}."

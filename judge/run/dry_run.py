@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from typing import NamedTuple
 
 from judge.cache import Cache, NoCache
 from judge.core.errors import NotAsked, NotSent, ParseError
@@ -37,8 +38,14 @@ _SCORE, _REASON = 4, 60
 
 _Texts = tuple[Sample, Sample | None]
 """A text and, if two are compared, its opponent."""
-_Asked = tuple[Judgment, Strategy, int]
-"""The first judgment that asks a request, how it asks, and the number of scores in a reply."""
+
+
+class _Asked(NamedTuple):
+    """The first judgment that asks a request, how it asks, and the number of scores in a reply."""
+
+    judgment: Judgment
+    strategy: Strategy
+    scores: int
 
 
 def count_requests(
@@ -55,6 +62,34 @@ def count_requests(
     """
     if not prepared.criteria:
         return []
+    texts_by_item = _texts_by_item(prepared)
+    n_texts = sum(map(len, texts_by_item.values()))
+    step = 1
+    if most:
+        step = max(1, n_texts * len(prepared.criteria) // most)
+    # Whole items: the texts of an item share its source, and with it the cached prefix.
+    sampled = list(texts_by_item.values())[::step]
+    n_sampled = sum(map(len, sampled))
+    factor = n_texts / max(1, n_sampled)
+    if items:
+        factor *= items / max(1, len(texts_by_item))
+    # The cached replies to these texts say nothing about other items.
+    ignore_cache = items is not None
+    cache = open_reply_cache(prepared.config, notes, make=False)
+    counters: dict[str, _DryJudging] = {}
+    try:
+        for name, provider in prepared.judges.items():
+            counters[name] = _count(
+                prepared, name, provider, cache, sampled, ignore_cache=ignore_cache
+            )
+    finally:
+        cache.close()
+    exact = step == 1 and not items
+    return [counter.estimate(name, factor, exact=exact) for name, counter in counters.items()]
+
+
+def _texts_by_item(prepared: PreparedRun) -> dict[str, list[_Texts]]:
+    """Return what is judged, by item: texts, or the pairs of a ranking."""
     texts: Iterable[_Texts] = ((sample, None) for sample in prepared.samples)
     if prepared.pairs:
         texts = prepared.pairs.compared
@@ -62,26 +97,7 @@ def count_requests(
     for sample, opponent in texts:
         texts_of_item = texts_by_item.setdefault(sample.item, [])
         texts_of_item.append((sample, opponent))
-    n_texts = sum(map(len, texts_by_item.values()))
-    step = 1
-    if most:
-        step = max(1, n_texts * len(prepared.criteria) // most)
-    sampled = list(texts_by_item.values())[::step]
-    n_sampled = sum(map(len, sampled))
-    factor = n_texts / max(1, n_sampled)
-    if items:
-        factor *= items / max(1, len(texts_by_item))
-    cache = open_reply_cache(prepared.config, notes, make=False)
-    try:
-        counters = {}
-        for name, provider in prepared.judges.items():
-            counters[name] = _count(
-                prepared, name, provider, cache, sampled, ignore_cache=items is not None
-            )
-    finally:
-        cache.close()
-    exact = step == 1 and not items
-    return [counter.estimate(name, factor, exact=exact) for name, counter in counters.items()]
+    return texts_by_item
 
 
 def _count(
@@ -278,6 +294,7 @@ class _DryJudging(Judging):
             return None
         kind = (question.criterion.reply, attempt.strategy)
         self.tokens.add(kind, requests, stored)
+        # Of the draws that one message brought, only the first is stored with input tokens.
         messages = sum(reply.usage.prompt_tokens > 0 for reply in stored)
         if messages and attempt.strategy == "samples":
             at_once = math.ceil(len(stored) / messages)
@@ -303,7 +320,7 @@ class _DryJudging(Judging):
         new = [request for request in requests if request.key() not in self.asked]
         if not new:
             key = requests[0].key()
-            first, *_ = self.asked[key]
+            first = self.asked[key].judgment
             line = self._line(attempt.judgment.criterion)
             line.equal += first.sample is not attempt.judgment.sample
             attempt.from_cache = False
@@ -311,7 +328,7 @@ class _DryJudging(Judging):
         scores = max(1, len(question.prompt.merged))
         for request in new:
             key = request.key()
-            self.asked[key] = (attempt.judgment, attempt.strategy, scores)
+            self.asked[key] = _Asked(attempt.judgment, attempt.strategy, scores)
         await super()._ask(question, attempt, new)
 
     def _count(self, attempt: Attempt, outcome: object) -> None:
@@ -357,12 +374,12 @@ class _DryJudging(Judging):
         """Add the messages that would be sent, their input tokens, and those that a provider's
         cache can serve.
         """
-        prompts: list[tuple[str, LineEstimate]] = []
+        prompts: list[_PromptOfLine] = []
         for message in self._nothing_sent.messages:
             # The key of the first draw: `n` is how many draws a message asks for.
             params = {name: value for name, value in message.params.items() if name != "n"}
             first = replace(message, params=params)
-            judgment, *_ = self.asked[first.key()]
+            judgment = self.asked[first.key()].judgment
             line = self._line(judgment.criterion)
             line.requests += 1
             tokens_read = token_estimates.estimate_request(first)
@@ -372,22 +389,8 @@ class _DryJudging(Judging):
                 sample = judgment.sample
                 self._longest_text = text_name(sample.item, sample.system)
             contents = [part["content"] for part in message.messages]
-            text = "\n".join(contents)
-            prompts.append((text, line))
-        # Sorted, so that prompts with a long common beginning are neighbours.
-        prompts.sort(key=lambda prompt: prompt[0])
-        common_before = 0
-        for (earlier, earlier_line), (later, line) in pairwise(prompts):
-            beginning = earlier[: _common_length(earlier, later)]
-            tokens = token_estimates.estimate_tokens(beginning)
-            common = 0
-            if tokens >= _LEAST:
-                common = tokens // _STEP * _STEP
-            line.shared += common
-            if not common_before:
-                # The first prompt with this beginning stores it.
-                earlier_line.stored += common
-            common_before = common
+            prompts.append(_PromptOfLine("\n".join(contents), line))
+        _add_shared_tokens(prompts)
 
     def _add_written(self) -> Counter[Strategy]:
         """Add the output tokens, as in cached replies of the kind if there are any.
@@ -395,20 +398,46 @@ class _DryJudging(Judging):
         Return the number of replies by strategy.
         """
         counts: Counter[Strategy] = Counter()
-        for judgment, strategy, scores in self.asked.values():
-            counts[strategy] += 1
-            reply = judgment.criterion.reply
-            cached = self.tokens.replies.get((reply, strategy))
+        for asked in self.asked.values():
+            counts[asked.strategy] += 1
+            reply = asked.judgment.criterion.reply
+            cached = self.tokens.replies.get((reply, asked.strategy))
             if cached is not None:
                 written = cached.written / cached.number
-            elif strategy == "decisions":
+            elif asked.strategy == "decisions":
+                # Its answer is not made of tokens.
                 written = 0.0
             else:
-                written = float(scores * _SCORE)
+                written = float(asked.scores * _SCORE)
                 if reply != "score":
                     written += _REASON
-            self._line(judgment.criterion).written += written
+            self._line(asked.judgment.criterion).written += written
         return counts
+
+
+class _PromptOfLine(NamedTuple):
+    """The text of a message that would be sent, and the line of the estimate that counts it."""
+
+    text: str
+    line: LineEstimate
+
+
+def _add_shared_tokens(prompts: list[_PromptOfLine]) -> None:
+    """Add the tokens that a provider's cache would store, and those that it would serve."""
+    # Sorted, so that prompts with a long common beginning are neighbours.
+    prompts.sort(key=lambda prompt: prompt.text)
+    common_before = 0
+    for earlier, later in pairwise(prompts):
+        beginning = earlier.text[: _common_length(earlier.text, later.text)]
+        tokens = token_estimates.estimate_tokens(beginning)
+        common = 0
+        if tokens >= _LEAST:
+            common = tokens // _STEP * _STEP
+        later.line.shared += common
+        if not common_before:
+            # The first prompt with this beginning stores it.
+            earlier.line.stored += common
+        common_before = common
 
 
 def _common_length(first: str, second: str) -> int:

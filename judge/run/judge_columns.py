@@ -174,10 +174,12 @@ def _cell_of(
     known = dict.fromkeys(cell for row in rows for cell in row.extra)
     if name in known:
         return name, ends
+    plain_name = unicodedata.normalize("NFKC", name)
     for cell in known:
         # "有用性（1～5）": brackets and signs of full width.
-        match = _NAME_WITH_SCALE.fullmatch(unicodedata.normalize("NFKC", cell))
-        if match and match["name"] == unicodedata.normalize("NFKC", name):
+        plain_cell = unicodedata.normalize("NFKC", cell)
+        match = _NAME_WITH_SCALE.fullmatch(plain_cell)
+        if match and match["name"] == plain_name:
             try:
                 return cell, ends or parse_ends(match["scale"])
             except ValueError:
@@ -209,7 +211,9 @@ def _with_scale(
     low = min(values)
     high = max(values)
     origin = "the lowest and the highest score"
-    if low >= 0 and high <= 1 and not all(value.is_integer() for value in values):
+    # Fractions are shares, such as 0.7. Scores of 0 and 1 alone can be the ends of 0 to 5.
+    all_whole = all(value.is_integer() for value in values)
+    if low >= 0 and high <= 1 and not all_whole:
         low = 0.0
         high = 1.0
         origin = "because all scores are between 0 and 1"

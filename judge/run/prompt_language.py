@@ -60,12 +60,12 @@ def choose_prompt_language(
     sample_text = "\n".join(excerpts)
     if text.LANGUAGES[language].letters == text.languages.HAN:
         writing = text.han_writing(sample_text)
+        # Short Japanese texts without kana, such as headlines, look like Chinese.
         if judged and not writing:
-            both = [option("language", code) for code in (language, "ja")]
-            options = " or ".join(both)
+            choices = [option("language", code) for code in (language, "ja")]
             raise DataError(
                 "the texts may be Chinese or Japanese, and a judge is asked in one language: add "
-                f"{options}"
+                f"{' or '.join(choices)}"
             )
         if writing == "Traditional":
             source = "Traditional Chinese detected"
@@ -74,9 +74,10 @@ def choose_prompt_language(
                     "The texts are in Traditional Chinese and the prompts in Simplified Chinese."
                 )
     elif language == text.DEFAULT_LANGUAGE:
+        # The alphabet alone says nothing: count the commonest words of English.
         words = _WORD(sample_text.lower())
-        english = sum(word in _ENGLISH for word in words)
-        if english < _ENGLISH_SHARE * len(words):
+        n_english = sum(word in _ENGLISH for word in words)
+        if n_english < _ENGLISH_SHARE * len(words):
             source = "not identified: English prompts"
     return PromptLanguage(language, source), notes
 
