@@ -278,17 +278,23 @@ def failing(shares: dict[str, float], items: int = 40) -> Table:
     ("shares", "verdict"),
     [
         ({"a": 0.0, "b": 0.0}, "pass"),
-        ({"a": 0.025, "b": 0.0}, "pass"),
+        ({"a": 1 / 60, "b": 0.0}, "pass"),
         ({"a": 0.4, "b": 0.0}, "fail"),
         ({"a": 0.4, "b": 0.4}, "fail"),
-        ({"a": 0.075, "b": 0.075}, "unclear"),
+        ({"a": 0.1, "b": 0.1}, "unclear"),
     ],
 )
 def test_failures_by_system(shares: dict[str, float], verdict: str) -> None:
-    cell = cell_of(FAILURES, texts=failing(shares))
+    cell = cell_of(FAILURES, texts=failing(shares, items=60))
     assert cell.verdict == verdict
     assert cell.estimate is not None
     assert cell.estimate.value == pytest.approx(max(shares.values()))
+
+
+def test_no_failure_in_a_few_items_does_not_show_that_failures_are_rare() -> None:
+    cell = cell_of(FAILURES, texts=failing({"a": 0.0, "b": 0.0}, items=12))
+    assert cell.verdict == "unclear"
+    assert "items decide" in cell.reason
 
 
 # All lines
