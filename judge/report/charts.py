@@ -175,7 +175,7 @@ class Axis:
         Values outside are on its ends.
         """
         span = self.high - self.low
-        share = (value - self.low) / (span)
+        share = (value - self.low) / span
         return length * min(1.0, max(0.0, share))
 
 
@@ -404,22 +404,32 @@ def heat_map(
         width_of_names = CELL * min(longest, _CELLS) + 6
         cell_width = max(cell_width, width_of_names)
     margin = label_width(labels)
-    parts = []
-    for index, head in enumerate(columns):
-        label = f"{index + 1}" if is_numbered else head
-        middle = margin + cell_width * (index + 0.5)
-        heading = name_text(middle, 15, label, "middle", cells=_CELLS)
-        parts.append(group(head, heading) if is_numbered else heading)
+    parts = list(_heat_headings(columns, margin, cell_width, is_numbered=is_numbered))
     for row_index, label in enumerate(labels):
         y = _HEADINGS + _TALL * row_index
         parts.append(name_text(0, y + 18, label))
-        for index, cell in enumerate(table[row_index][: len(columns)]):
+        cells = table[row_index][: len(columns)]
+        for index, cell in enumerate(cells):
             if cell is not None and cell.text:
                 corner = (margin + cell_width * index, y)
                 parts.append(_heat_cell(cell, corner, cell_width))
-    size = (margin + cell_width * len(columns), _HEADINGS + _TALL * len(rows))
+    width = margin + cell_width * len(columns)
+    height = _HEADINGS + _TALL * len(rows)
     descriptions = _strongest_cells(rows, columns, table) or ["nothing stands out"]
-    return chart(name, title, size, parts, values=descriptions, caption=caption)
+    return chart(name, title, (width, height), parts, values=descriptions, caption=caption)
+
+
+def _heat_headings(
+    columns: Sequence[str], margin: float, cell_width: float, *, is_numbered: bool
+) -> Iterator[str]:
+    """Draw a name over the middle of each column, or its number with the name as a tooltip."""
+    for index, head in enumerate(columns):
+        middle = margin + cell_width * (index + 0.5)
+        if is_numbered:
+            heading = name_text(middle, 15, f"{index + 1}", "middle", cells=_CELLS)
+            yield group(head, heading)
+        else:
+            yield name_text(middle, 15, head, "middle", cells=_CELLS)
 
 
 def _strongest_cells(
@@ -431,9 +441,11 @@ def _strongest_cells(
         for column, cell in zip(columns, cells, strict=False):
             if cell is not None and cell.text and cell.shade:
                 words = f"{row} and {column} {cell.text}"
+                # Negative, so that sorting puts the deepest shade first.
                 described = (-abs(cell.shade), words)
                 # A symmetric matrix has each pair twice.
-                depth_and_words.setdefault(frozenset((row, column)), described)
+                pair = frozenset((row, column))
+                depth_and_words.setdefault(pair, described)
     return [words for _, words in sorted(depth_and_words.values())]
 
 
@@ -474,29 +486,32 @@ def histograms(
     scores = list(chain.from_iterable(values.values()))
     binning = bins(scale, ends, scores)
     caption = _first(len(values), MAX_ROWS, "system").rstrip()
-    counts_by_system = {}
-    for system, scores_of_system in list(values.items())[:MAX_ROWS]:
-        counts_by_system[system] = binning.count(scores_of_system)
-    tallest = max(chain.from_iterable(counts_by_system.values()), default=0) or 1
-    parts = []
-    descriptions = []
+    counts_by_system: dict[str, list[int]] = {}
+    for system in list(values)[:MAX_ROWS]:
+        counts_by_system[system] = binning.count(values[system])
+    # The same height means the same number of scores in every histogram.
+    all_counts = chain.from_iterable(counts_by_system.values())
+    tallest = max(all_counts, default=0) or 1
+    parts: list[str] = []
+    descriptions: list[str] = []
     for index, (system, counts) in enumerate(counts_by_system.items()):
-        left_edge = (_WIDTH + _GUTTER) * (index % _PER_ROW)
-        top = _ROW_PITCH * (index // _PER_ROW)
+        row, column = divmod(index, _PER_ROW)
+        left_edge = (_WIDTH + _GUTTER) * column
+        top = _ROW_PITCH * row
         floor = top + 32 + _HEIGHT
         parts.append(name_text(left_edge, top + 12, system, cells=20))
         right_edge = left_edge + _WIDTH
         parts.append(line("axis", (left_edge, floor), (right_edge, floor)))
         parts += _columns(counts, binning.labels, (left_edge, floor), tallest)
         labelled = zip(binning.labels, counts, strict=True)
-        in_words = [f"{n} × {label}" for label, n in labelled if n]
+        in_words = [f"{count} × {label}" for label, count in labelled if count]
         descriptions.append(f"{system} {', '.join(in_words)}")
     n_across = min(_PER_ROW, len(counts_by_system)) or 1
     n_down = math.ceil(len(counts_by_system) / _PER_ROW) or 1
     # No gutter follows the last histogram of a row.
     width = (_WIDTH + _GUTTER) * n_across - _GUTTER
-    size = (width, _ROW_PITCH * n_down - 16)
-    return chart(name, title, size, parts, values=descriptions, caption=caption)
+    height = _ROW_PITCH * n_down - 16
+    return chart(name, title, (width, height), parts, values=descriptions, caption=caption)
 
 
 def _columns(
@@ -506,16 +521,16 @@ def _columns(
     left_edge, floor = corner
     step = _WIDTH / len(labels)
     total = plural(sum(counts), "score")
-    for index, (label, n) in enumerate(zip(labels, counts, strict=True)):
-        height = _HEIGHT * n / tallest
+    for index, (label, count) in enumerate(zip(labels, counts, strict=True)):
+        height = _HEIGHT * count / tallest
         middle = left_edge + step * (index + 0.5)
+        # A pixel on each side separates the columns.
         upper_left = (left_edge + step * index + 1, floor - height)
         drawn = [rect("bar", upper_left, (step - 2, height))]
-        if n:
+        if count:
             label_baseline = floor - height - 4
-            drawn.append(text(middle, label_baseline, f"{n:,}", "tick", "middle"))
-        count = f"{n:,} of {total}"
-        yield group(f"{label}: {count}", *drawn)
+            drawn.append(text(middle, label_baseline, f"{count:,}", "tick", "middle"))
+        yield group(f"{label}: {count:,} of {total}", *drawn)
         is_last = index == len(labels) - 1
         if len(labels) < _FEW or index == 0 or is_last:
             # Many bins show the ends only: of `1–2` the first one's start, the last one's end.
@@ -548,11 +563,14 @@ def bins(
     any other has ten equal bins.
     """
     if 2 <= len(scale) <= 11:
-        labels = sorted(scale, key=lambda label: scale[label])
+        labels = sorted(scale, key=scale.__getitem__)
         edges = [(scale[below] + scale[above]) / 2 for below, above in pairwise(labels)]
         return Bins(edges, [minus(label) for label in labels])
-    low = min(values, default=0.0) if ends[0] is None else ends[0]
-    high = max(values, default=1.0) if ends[1] is None else ends[1]
+    low, high = ends
+    if low is None:
+        low = min(values, default=0.0)
+    if high is None:
+        high = max(values, default=1.0)
     width = ((high - low) or 1.0) / 10
     n_decimals = decimals([high, low])
     starts = [low + index * width for index in range(10)]

@@ -138,13 +138,7 @@ def _print_section(section: blocks.Section, screen: _Screen) -> None:
 def _print_footer(document: Document, screen: _Screen) -> None:
     """Print the last lines, and the commands that help now."""
     console = screen.console
-    commands = []
-    # They are commands of a shell.
-    for command in () if in_python() else document.next:
-        is_unfilled = "RUN" in command.split()
-        is_done = screen.full and command.endswith("--full")
-        if not (is_unfilled or is_done):
-            commands.append(command)
+    commands = _commands(document, screen)
     if document.footer or commands:
         console.print()
     for line in document.footer:
@@ -155,6 +149,21 @@ def _print_footer(document: Document, screen: _Screen) -> None:
             console.print(_text(line), soft_wrap=True)
     if commands:
         _print_labelled(console, "Next", commands, fold=False)
+
+
+def _commands(document: Document, screen: _Screen) -> list[str]:
+    """Return the commands that the reader can use as they are."""
+    if in_python():
+        # They are commands of a shell.
+        return []
+    commands: list[str] = []
+    for command in document.next:
+        # RUN stands for a folder that the reader has to fill in.
+        is_unfilled = "RUN" in command.split()
+        is_done = screen.full and command.endswith("--full")
+        if not (is_unfilled or is_done):
+            commands.append(command)
+    return commands
 
 
 def _page_only(block: blocks.Block) -> bool:
@@ -340,19 +349,24 @@ def _(block: blocks.Table, screen: _Screen) -> None:
     for part in parts if screen.full else parts[:1]:
         grid = _grid(named, part, len(block.rows), console.width)
         console.print(grid)
-    n_hidden = sum(map(len, parts[1:]))
     key = block.key
     if not screen.full:
-        hidden = []
-        if n_hidden:
-            noun = "column" if n_hidden == 1 else "columns"
-            hidden.append(f"{n_hidden} more {noun}")
-        if block.short:
-            hidden.append("intervals and details")
-        more = f"{', '.join(hidden)}: {full_report()}" if hidden else ""
+        n_hidden = sum(map(len, parts[1:]))
+        more = _hidden_note(n_hidden, short=block.short)
         key = " · ".join(filter(None, (key, more)))
     if key:
         console.print(_text(key, "dim"))
+
+
+def _hidden_note(n_hidden: int, *, short: bool) -> str:
+    """Say what of a table only the full report shows, and how to get it; "" for nothing."""
+    hidden: list[str] = []
+    if n_hidden:
+        noun = "column" if n_hidden == 1 else "columns"
+        hidden.append(f"{n_hidden} more {noun}")
+    if short:
+        hidden.append("intervals and details")
+    return f"{', '.join(hidden)}: {full_report()}" if hidden else ""
 
 
 def _total_width(columns: Sequence[_Column]) -> int:
@@ -363,25 +377,32 @@ def _total_width(columns: Sequence[_Column]) -> int:
 
 def _fitted_names(names: Sequence[_Column], others: Sequence[_Column], width: int) -> list[_Column]:
     """Return the columns that name the rows, folded as far as the others need the room."""
-    widths = [column.width for column in names]
-    if others:
-        widths = [min(each.width, max(_NAME, each.least)) for each in names]
-        others_width = sum(column.width + _GAP for column in others)
-        taken = others_width + sum(widths[:-1]) + _GAP * len(widths[:-1])
-        floor = max(_MIN_NAME, names[-1].least)
-        if widths[-1] + taken > width >= taken + floor:
-            widths[-1] = width - taken
-        # Narrow screens: at least one column of numbers stands beside the names.
-        widths_of_numbers = [column.width for column in others if column.numeric]
-        widest = max(widths_of_numbers, default=0)
-        width_of_first_names = sum(widths[:-1]) + _GAP * len(widths[:-1])
-        room = width - widest - _GAP - width_of_first_names
-        longest_word = min(names[-1].least, width // 2)
-        widths[-1] = min(widths[-1], max(room, longest_word, _FOLDED))
-    else:
-        widths = _folded_widths(names, width)
+    widths = _widths_beside(names, others, width) if others else _folded_widths(names, width)
     folded = zip(names, widths, strict=True)
     return [replace(column, width=each) for column, each in folded]
+
+
+def _widths_beside(names: Sequence[_Column], others: Sequence[_Column], width: int) -> list[int]:
+    """Return the widths of the columns that name the rows, beside the other columns.
+
+    Only the last of them is folded.
+    """
+    *first_widths, last_width = (min(each.width, max(_NAME, each.least)) for each in names)
+    last = names[-1]
+    width_of_first_names = sum(each + _GAP for each in first_widths)
+    others_width = sum(column.width + _GAP for column in others)
+    taken = others_width + width_of_first_names
+    floor = max(_MIN_NAME, last.least)
+    # Fold the name if all columns then fit. If they do not fit anyway, it stays whole.
+    if last_width + taken > width >= taken + floor:
+        last_width = width - taken
+    # Narrow screens: at least one column of numbers stands beside the names.
+    widths_of_numbers = [column.width for column in others if column.numeric]
+    widest = max(widths_of_numbers, default=0)
+    room = width - widest - _GAP - width_of_first_names
+    longest_word = min(last.least, width // 2)
+    last_width = min(last_width, max(room, longest_word, _FOLDED))
+    return [*first_widths, last_width]
 
 
 def _folded_widths(columns: Sequence[_Column], width: int) -> list[int]:
@@ -392,8 +413,10 @@ def _folded_widths(columns: Sequence[_Column], width: int) -> list[int]:
     widths = [column.width for column in columns]
     gaps = _GAP * (len(widths) - 1)
     floors = [max(_MIN_NAME, column.least) for column in columns]
-    if sum(map(min, widths, floors)) + gaps > width:
+    smallest_widths = map(min, widths, floors)
+    if sum(smallest_widths) + gaps > width:
         floors = [_MIN_NAME for _ in columns]
+    # Cell by cell, so that columns of nearly the same width end up equal.
     while sum(widths) + gaps > width:
         foldable = []
         for each, floor in zip(widths, floors, strict=True):
@@ -401,7 +424,8 @@ def _folded_widths(columns: Sequence[_Column], width: int) -> list[int]:
             foldable.append(each if can_be_folded else 0)
         if not any(foldable):
             break
-        widths[foldable.index(max(foldable))] -= 1
+        widest = foldable.index(max(foldable))
+        widths[widest] -= 1
     return widths
 
 
@@ -459,40 +483,61 @@ def _column(block: blocks.Table, index: int, screen: _Screen, *, narrow: bool = 
     """Return a column ready to print; a `narrow` one has no bars and folds its heading."""
     column = block.columns[index]
     cells = [row[index] for row in block.rows]
-    # Marks are padded, so that numbers stay aligned at the right.
-    mark_lengths = [cell_len(cell.mark) for cell in cells]
-    longest_mark = max(mark_lengths, default=0)
-    texts = []
-    for cell in cells:
-        mark = f"{cell.mark:{_BLANK}<{longest_mark}}"
-        texts.append(f"{one_line(cell.text)}{mark}")
-    if any(cell.bar for cell in cells):
-        widest_text = max(map(cell_len, texts))
-        texts = [f"{text:{_BLANK}>{widest_text}}" for text in texts]
     has_bars = screen.colour and not screen.full and not narrow
-    lines = []
-    for cell, text in zip(cells, texts, strict=True):
+    lines: list[Text] = []
+    for cell, text in zip(cells, _aligned_texts(cells), strict=True):
         line = _text(text, _STYLES[cell.tone])
         if cell.bar and has_bars:
-            n_cells = max(1, round(_BAR * cell.bar.end))
-            drawn = "█" * n_cells
-            line = _assemble(line, " ", (f"{drawn:<{_BAR}}", "blue"))
+            line = _assemble(line, " ", (_drawn_bar(cell.bar), "blue"))
         if cell.note and screen.full:
             line = _assemble(line, (f"\n{cell.note}", "dim"))
         lines.append(line)
-    head = one_line(column.head, _HEAD)
-    if screen.full:
-        above = [part for part in (column.group, column.head) if part]
-        two_lines = "\n".join(one_line(part, _HEAD) for part in above)
-        head = two_lines + blocks.ARROWS[column.better]
-    printed: list[str] = []
+    head = _heading(column, screen)
+    printed_lines: list[str] = []
     for line in lines:
-        printed += line.plain.split("\n")
-    widest = max(map(cell_len, printed), default=0)
-    heading = max(map(cell_len, head.split("\n")))
-    longest_word = max(longest_piece(line, cell_len) for line in [head, *printed])
-    least = min(longest_word, _WORD)
+        printed_lines += line.plain.split("\n")
+    cells_width = max(map(cell_len, printed_lines), default=0)
+    head_width = max(map(cell_len, head.split("\n")))
     if narrow:
-        heading = min(heading, max(_FOLDED, longest_piece(head, cell_len)))
-    width = max(widest, heading)
-    return _Column(_text(head, "dim"), lines, column.numeric, width, least)
+        longest_word_of_head = longest_piece(head, cell_len)
+        head_width = min(head_width, max(_FOLDED, longest_word_of_head))
+    longest_word = max(longest_piece(line, cell_len) for line in [head, *printed_lines])
+    return _Column(
+        _text(head, "dim"),
+        lines,
+        column.numeric,
+        width=max(cells_width, head_width),
+        least=min(longest_word, _WORD),
+    )
+
+
+def _aligned_texts(cells: Sequence[blocks.Cell]) -> list[str]:
+    """Return the texts of a column's cells with their marks, padded to align at the right."""
+    # Marks are padded, so that numbers stay aligned at the right.
+    mark_lengths = [cell_len(cell.mark) for cell in cells]
+    longest_mark = max(mark_lengths, default=0)
+    texts: list[str] = []
+    for cell in cells:
+        mark = f"{cell.mark:{_BLANK}<{longest_mark}}"
+        texts.append(f"{one_line(cell.text)}{mark}")
+    if not any(cell.bar for cell in cells):
+        return texts
+    # Bars begin at the same place only if the texts before them are equally long.
+    longest_text = max(map(cell_len, texts))
+    return [f"{text:{_BLANK}>{longest_text}}" for text in texts]
+
+
+def _drawn_bar(bar: blocks.Bar) -> str:
+    """Return a bar as blocks, at least one, padded to the length of a full bar."""
+    n_blocks = max(1, round(_BAR * bar.end))
+    drawn = "█" * n_blocks
+    return f"{drawn:<{_BAR}}"
+
+
+def _heading(column: blocks.Column, screen: _Screen) -> str:
+    """Return the heading of a column; in full, with its group above and its better direction."""
+    if not screen.full:
+        return one_line(column.head, _HEAD)
+    names = [name for name in (column.group, column.head) if name]
+    lines = "\n".join(one_line(name, _HEAD) for name in names)
+    return lines + blocks.ARROWS[column.better]

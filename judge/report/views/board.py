@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from judge.core.records import Column
+from judge.core.records import Column, Estimate
 from judge.report.document import (
     Cell,
     Tone,
@@ -172,22 +172,13 @@ def _mean_rows(
     """Return the mean of each system in each column, also of pass rates."""
     totals = count_texts(result, generations=False)
     n_failed: Counter[tuple[str, str]] = Counter()
-    for (_, _, system, name), n in failure_counts(result).items():
-        n_failed[system, name] += n
-    estimates = dict(result.estimates)
-    for (system, name), estimate in result.pass_rates.items():
-        if name in shown_columns.rates:
-            rate = shown_columns.rates[name]
-            estimates[system, rate.name] = estimate
-    for calibrated in result.calibrated:
-        if calibrated.column in shown_columns.calibrated:
-            name = shown_columns.calibrated[calibrated.column].name
-            for mean in calibrated.means:
-                estimates[mean.system, name] = mean.estimate
+    for (_, _, system, name), count in failure_counts(result).items():
+        n_failed[system, name] += count
+    estimates = _shown_estimates(result, shown_columns)
     # A pass rate counts scores, and has the failures of these scores.
     scored_by_name = shown_columns.scored_by_name()
     calibrated_names = {column.name for column in shown_columns.calibrated.values()}
-    rows = {}
+    rows: dict[tuple[str, str], Row] = {}
     for column in columns:
         marks = _marks(tested.get(column.name), column)
         scored = scored_by_name.get(column.name, column.name)
@@ -210,6 +201,21 @@ def _mean_rows(
                 )
             rows[system, column.name] = row
     return rows
+
+
+def _shown_estimates(result: Result, shown_columns: Shown) -> dict[tuple[str, str], Estimate]:
+    """Return the means by system and column, with those of pass rates and on people's scale."""
+    estimates = dict(result.estimates)
+    for (system, name), estimate in result.pass_rates.items():
+        if name in shown_columns.rates:
+            rate = shown_columns.rates[name]
+            estimates[system, rate.name] = estimate
+    for calibrated in result.calibrated:
+        if calibrated.column in shown_columns.calibrated:
+            name = shown_columns.calibrated[calibrated.column].name
+            for mean in calibrated.means:
+                estimates[mean.system, name] = mean.estimate
+    return estimates
 
 
 def mean_cell(result: Result, column: Column, row: Row, **fields: Any) -> Cell:

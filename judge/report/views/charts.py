@@ -31,7 +31,7 @@ from judge.report.views.columns import (
 from judge.results.result import Result
 from judge.stats.coefficients import LEVELS
 from judge.stats.correlation import OVER
-from judge.stats.pairwise import Ranking
+from judge.stats.pairwise import Ranking, Standing
 from judge.stats.system_differences import Comparison
 
 _MAX_METRICS = 6  # in the chart of metrics against the judge
@@ -55,8 +55,8 @@ def means_charts(result: Result) -> Iterator[Chart]:
     for column in display_columns(result):
         comparison = compared.get(column.name)
         ranked = [rank.system for rank in comparison.ranks] if comparison else []
-        unranked = [system for system in result.table.systems if system not in ranked]
-        systems = [*ranked, *unranked]
+        # The best first; systems without a rank keep the order of the data.
+        systems = list(dict.fromkeys([*ranked, *result.table.systems]))
         drawn = _mean_bars(result, column, systems, comparison)
         known = [bar for bar in drawn if bar is not None]
         if not known:
@@ -134,21 +134,9 @@ def ranking_charts(ranking: Ranking, label: str) -> Iterator[Chart]:
     rates: dict[str, Bar] = {}
     strengths: dict[str, Bar] = {}
     for standing in ranking.standings:
-        pairs = plural(standing.n, "pair")
-        low = None if standing.low is None else 100 * standing.low
-        high = None if standing.high is None else 100 * standing.high
-        text = percent(standing.win_rate)
-        interval = format_interval(low, high, 1)
-        note = _note(standing.system, text, interval, pairs)
-        rate = 100 * standing.win_rate
-        rates[standing.system] = Bar(rate, low, high, text, note)
+        rates[standing.system] = _rate_bar(standing)
         if standing.strength is not None:
-            low = standing.strength_low
-            high = standing.strength_high
-            text = number(standing.strength, 2)
-            interval = format_interval(low, high, 2)
-            note = _note(standing.system, text, interval, pairs)
-            strengths[standing.system] = Bar(standing.strength, low, high, text, note)
+            strengths[standing.system] = _strength_bar(standing, standing.strength)
     systems = list(dict.fromkeys([*rates, *ranking.systems]))
     if rates:
         bars_of_systems = [rates.get(system) for system in systems]
@@ -163,6 +151,26 @@ def ranking_charts(ranking: Ranking, label: str) -> Iterator[Chart]:
         name = f"strength-{ranking.column}"
         chart = intervals(name, f"Strength: {label}", systems, panels)
         yield replace(chart, tabled=True)
+
+
+def _rate_bar(standing: Standing) -> Bar:
+    """Return the bar of a win rate, in percent."""
+    low = None if standing.low is None else 100 * standing.low
+    high = None if standing.high is None else 100 * standing.high
+    text = percent(standing.win_rate)
+    interval = format_interval(low, high, 1)
+    note = _note(standing.system, text, interval, plural(standing.n, "pair"))
+    return Bar(100 * standing.win_rate, low, high, text, note)
+
+
+def _strength_bar(standing: Standing, strength: float) -> Bar:
+    """Return the bar of a strength, in log-odds."""
+    low = standing.strength_low
+    high = standing.strength_high
+    text = number(strength, 2)
+    interval = format_interval(low, high, 2)
+    note = _note(standing.system, text, interval, plural(standing.n, "pair"))
+    return Bar(strength, low, high, text, note)
 
 
 def matrix_chart(table: Table, title: str) -> Chart:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from judge.core.format import one_line, plural
+from judge.core.records import Column, Estimate
 from judge.report.format import column_title, estimate_text, interval_text, mean_text
 from judge.report.views.calibrated_finding import calibrated_finding
 from judge.report.views.columns import (
@@ -41,8 +42,10 @@ def finding(result: Result) -> tuple[str, ...]:
     nothing_succeeded = _all_failed(result, weighted)
     if not nothing_succeeded:
         return tuple(sentences)
+    # The failure is the headline now, so the former headline gets its full stop.
     first, *others = sentences or ["There is nothing to compare"]
-    return (nothing_succeeded, f"{first}.", *others)
+    with_failure = [nothing_succeeded, f"{first}.", *others]
+    return tuple(with_failure)
 
 
 def _all_failed(result: Result, judged: set[str]) -> str:
@@ -71,23 +74,21 @@ def _means(result: Result) -> list[str]:
     columns = [column for column in display_columns(result) if not column.judge]
     judged = [column for column in columns if column.kind == "criterion"]
     rates = shown_pass_rates(result)
-    sentences = []
+    sentences: list[str] = []
     for column in judged[:4] or columns[:1]:
-        known = []
+        mean_by_system: dict[str, Estimate] = {}
         for system in result.table.systems:
             mean = result.estimates.get((system, column.name))
             if mean:
-                known.append((system, mean))
-        if len(known) != 1:
+                mean_by_system[system] = mean
+        # Several systems without an order: the table shows their means.
+        if len(mean_by_system) != 1:
             continue
-        system, estimate = known[0]
+        ((system, estimate),) = mean_by_system.items()
         text = estimate_text(column, estimate, places(result, column))
         rate = result.pass_rates.get((system, column.name))
         if rate is not None:
-            passing = pass_columns([column])[column.name]
-            interval = interval_text(passing, rate.low, rate.high, 0)
-            passing_mean = mean_text(passing, rate.value, 0)
-            share = f"{passing_mean} pass {interval}".rstrip()
+            share = _passing_share(column, rate)
             # If every score says pass or fail, the mean is the share that passes.
             text = f"{text}, {share}" if column.name in rates else share
         title = column_title(column.name)
@@ -95,6 +96,14 @@ def _means(result: Result) -> list[str]:
         sentences.append(f"{title}: {text} over {n_items}")
     # The headline has no full stop.
     return [*sentences[:1], *(f"{sentence}." for sentence in sentences[1:])]
+
+
+def _passing_share(column: Column, rate: Estimate) -> str:
+    """Return `85% pass [70, 94]`, without an interval if there is none."""
+    passing = pass_columns([column])[column.name]
+    interval = interval_text(passing, rate.low, rate.high, 0)
+    mean = mean_text(passing, rate.value, 0)
+    return f"{mean} pass {interval}".rstrip()
 
 
 def number_of_items(result: Result) -> str:

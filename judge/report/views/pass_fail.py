@@ -60,7 +60,8 @@ def pass_fail_sentences(criteria: Sequence[Rated]) -> Iterator[str]:
             on_failed = f"passes {passes.judge_only:,} of the {texts_failed} that people fail"
             if not n_failed:
                 texts = plural(n_passed, "text")
-                yield f"{subject} fails {passes.people_only:,} of the {texts}, all of which people pass."
+                on_all = f"fails {passes.people_only:,} of the {texts}, all of which people pass"
+                yield f"{subject} {on_all}."
             elif not n_passed:
                 yield f"{subject} {on_failed}. People pass none."
             else:

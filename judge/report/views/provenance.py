@@ -333,10 +333,6 @@ def readings(result: Result) -> tuple[Readings, ...]:
 def _facts(result: Result, n_lost: int) -> tuple[tuple[str, str], ...]:
     """Return the names and texts of the facts about a run that are known."""
     info = result.info
-    table_of_run = result.table
-    texts = plural(len(table_of_run.samples), "text")
-    n_items = plural(len(table_of_run.items), "item")
-    systems = plural(len(table_of_run.systems), "system")
     is_panel = len(info.judges) > 1
     address = info.base_url or info.provider
     at = f"at {address}" if address and not is_panel else ""
@@ -346,6 +342,7 @@ def _facts(result: Result, n_lost: int) -> tuple[tuple[str, str], ...]:
         del methods[name]
     weighting = info.config.weighting if info.judges else ""
     started = info.started
+    # A result that no run made has no time.
     with suppress(ValueError):
         started = f"{datetime.fromisoformat(started):%Y-%m-%d %H:%M %Z}".rstrip()
     language = info.language
@@ -356,7 +353,7 @@ def _facts(result: Result, n_lost: int) -> tuple[tuple[str, str], ...]:
     version = f"judge {one_line(info.judge_version)}" if info.judge_version else ""
     facts = {
         "Data": _data_fact(info),
-        "Texts": f"{texts}: {n_items}, {systems}",
+        "Texts": _texts_fact(result),
         "Judges" if is_panel else "Judge": _joined(info.model, at, sep=" "),
         "Language": f"{language.name} ({language.how})" if language is not None else "",
         "Weighting": _joined(weighting, _method_counts(methods), sep=": "),
@@ -366,6 +363,14 @@ def _facts(result: Result, n_lost: int) -> tuple[tuple[str, str], ...]:
         "Version": version,
     }
     return tuple((name, text) for name, text in facts.items() if text)
+
+
+def _texts_fact(result: Result) -> str:
+    """Return `80 texts: 20 items, 4 systems`."""
+    texts = plural(len(result.table.samples), "text")
+    items = plural(len(result.table.items), "item")
+    systems = plural(len(result.table.systems), "system")
+    return f"{texts}: {items}, {systems}"
 
 
 def _data_fact(info: RunInfo) -> str:

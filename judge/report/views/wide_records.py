@@ -33,6 +33,7 @@ def wide_records(result: Result) -> tuple[tuple[str, ...], list[dict[str, Any]]]
         values[sample.key] = fields | empty
     for score in stored.scores:
         row = values.get(score.key)
+        # A value of all texts together has no row, and neither has a comparison of two texts.
         if row is None or score.opponent:
             continue
         row[score.column] = score.value
@@ -42,6 +43,7 @@ def wide_records(result: Result) -> tuple[tuple[str, ...], list[dict[str, Any]]]
                 row[key] = getattr(score.provenance, word)
     for failure in stored.failures:
         row = values.get(failure.key)
+        # None for a failure of all texts of a system together.
         if row is not None:
             separator = "; " if row["failures"] else ""
             row["failures"] += f"{separator}{failure.column}: {failure.error}"
