@@ -261,11 +261,13 @@ def _no_difference(result: Result, comparison: Comparison, tests: _Tests) -> Ite
     closest = _find_difference(comparison, first, second)
     column = _column(result, comparison)
     # On the items of both, the system with the best mean may be behind.
-    if closest is None or first != tests.leader:
-        yield f"{lead}."
-        return
-    is_ahead = closest.estimate.value != 0 and _in_order(column, closest) == (first, second)
-    if not is_ahead:
+    is_ahead = (
+        closest is not None
+        and first == tests.leader
+        and closest.estimate.value != 0
+        and _in_order(column, closest) == (first, second)
+    )
+    if closest is None or not is_ahead:
         yield f"{lead}."
         return
     side = "below" if column.better == "lower" else "above"
@@ -318,9 +320,10 @@ def _coverage(result: Result, comparison: Comparison, system: str) -> str:
 
 def _contradictions(result: Result, comparison: Comparison, tests: _Tests) -> Iterator[str]:
     """Name criteria on which a system beats one that the headline puts before it."""
+    # If nobody is behind, the headline claims no win of its own: any win counts.
     best = {tests.leader, *tests.others} if tests.behind else set(tests.order)
-    claimed = {win for win in tests.wins if win[0] in best}
-    clauses = []
+    claimed = {(winner, loser) for winner, loser in tests.wins if winner in best}
+    clauses: list[str] = []
     for column in display_columns(result):
         further = compared_columns(result).get(column.name)
         if column.kind != "criterion" or column.judge:

@@ -90,14 +90,16 @@ def build_finding(row: Score | Failure, column: Column, places: int = 2, **names
     provenance = row.provenance
     distribution = _drawn_distribution(provenance, column)
     share = column.share(row.value) if column.better else None
+    # From −1, the worst end of the scale, to 1.
+    shade = None if share is None else round(2 * share - 1, 2)
     text = score_text(column, row.value, places)
     fails = ""
     if column.passes(row.value) is False:
+        limit = pass_text(column)
         # The rounded score may read like the limit: 3.996 is "just below 4".
-        just = "just " if text == pass_text(column) else ""
+        just = "just " if text == limit else ""
         side = "above" if column.better == "lower" else "below"
-        fails = f"{just}{side} {pass_text(column)}"
-    shade = None if share is None else round(2 * share - 1, 2)
+        fails = f"{just}{side} {limit}"
     return Finding(
         value=text,
         replies=_replies(provenance),
@@ -127,13 +129,15 @@ def _drawn_distribution(provenance: Provenance, column: Column) -> _DrawnDistrib
     distribution = provenance.distribution or {}
     labels = column.labels or tuple(distribution)
     total = sum(distribution.values()) or 1.0
-    bars = []
-    shares = []
+    bars: list[str] = []
+    shares: list[str] = []
     for index, label in enumerate(labels):
         share = distribution.get(label, 0.0) / total
         if share > 0:
+            # A stroke up from the baseline at 20, in a column 8 pixels wide.
+            middle = 8 * index + 4
             top = min(19, 20 - round(20 * share))  # a pixel at least
-            bars.append(f"M{8 * index + 4} 20V{top}")
+            bars.append(f"M{middle} 20V{top}")
             percent = f"{share:.0%}" if share >= 0.005 else "<1%"
             shares.append(f"{minus(label)}: {percent}")
     return _DrawnDistribution("".join(bars), ", ".join(shares), len(labels))
@@ -253,24 +257,25 @@ def marked(
 
     `quotes` are pairs of a quotation and its name; one that the text does not have is left out.
     """
-    quoted: list[tuple[int, int, str]] = []
+    quoted: list[tuple[Span, str]] = []
     for quote, name in quotes:
         start = text.find(quote)
         if start >= 0:
-            quoted.append((start, start + len(quote), name))
-    unsupported = [claim for claim in claims if claim.span and not claim.supported]
-    claimed = [(*claim.span, claim) for claim in unsupported if claim.span]
+            quoted.append((Span(start, start + len(quote)), name))
+    unsupported = [claim for claim in claims if not claim.supported]
+    claimed = [(claim.span, claim) for claim in unsupported if claim.span]
+    spans = [span for span, _ in quoted] + [span for span, _ in claimed]
     cuts = {0, len(text)}
-    for start, end, _ in [*quoted, *claimed]:
-        cuts |= {start, end}
-    pieces = []
-    for at, until in pairwise(sorted(cuts)):
-        names = [name for start, end, name in quoted if start <= at and until <= end]
-        around = [claim for start, end, claim in claimed if start <= at and until <= end]
-        ends = [f"{claim.probability:.2f}" for _, end, claim in claimed if end == until]
-        several = " · ".join(dict.fromkeys(names))
-        text_between = text[at:until]
-        pieces.append(Piece(text_between, several, tuple(around), ", ".join(ends)))
+    for span in spans:
+        cuts |= {span.start, span.end}
+    pieces: list[Piece] = []
+    for start, end in pairwise(sorted(cuts)):
+        # A piece has no cut inside, so a span that overlaps it contains it.
+        names = [name for span, name in quoted if span.start <= start and end <= span.end]
+        around = [claim for span, claim in claimed if span.start <= start and end <= span.end]
+        ends = [f"{claim.probability:.2f}" for span, claim in claimed if span.end == end]
+        distinct_names = " · ".join(dict.fromkeys(names))
+        pieces.append(Piece(text[start:end], distinct_names, tuple(around), ", ".join(ends)))
     return tuple(pieces)
 
 
@@ -301,15 +306,19 @@ def _method_text(provenance: Provenance, places: int) -> str:
     if provenance.reading in _READINGS:
         parts.append(_READINGS[provenance.reading])
     mass = provenance.mass
-    n = provenance.n
     if provenance.method == "samples":
-        n_draws = round(n / mass) if mass else n  # the mass is the share of draws with a score
-        draws = plural(n, "draw") if n_draws == n else f"{n:,} of {n_draws:,} draws"
+        n_scores = provenance.n
+        # The mass is the share of draws with a score.
+        n_draws = round(n_scores / mass) if mass else n_scores
+        draws = f"{n_scores:,} of {n_draws:,} draws"
+        if n_draws == n_scores:
+            draws = plural(n_scores, "draw")
         parts.append(draws)
     elif mass is not None:
         parts.append(f"mass {mass:.2f}")
     bounds = [end for end in (provenance.low, provenance.high) if end is not None]
     ends = [number(end, places) for end in bounds]
+    # Bounds that are the same after rounding say nothing.
     if len(set(ends)) > 1:
         parts.append(f"bounds {'–'.join(ends)}")
     if provenance.entropy is not None:
@@ -379,12 +388,13 @@ def compared(
         by_column[column] = {}
     for row in rows:
         if row.column in by_column and {row.system, row.opponent} <= index_of.keys():
+            # A pair is named in the order of the systems, whichever was shown first.
             is_swapped = index_of[row.system] > index_of[row.opponent]
             names = (row.system, row.opponent)
             if is_swapped:
                 names = (row.opponent, row.system)
             answers = by_column[row.column].setdefault(names, [None, None])
-            answers[is_swapped] = row
+            answers[1 if is_swapped else 0] = row
 
     def order(names: tuple[str, str]) -> tuple[int, int]:
         return index_of[names[0]], index_of[names[1]]

@@ -323,6 +323,8 @@ class Items:
         }
 
 
+_Pairs = tuple[tuple[str, str], ...]
+"""Names and values."""
 _Texts = Mapping[str, Sequence[Output]]
 """Every item's texts, without their scores."""
 _Values = dict[Text, float | bool | None]
@@ -601,6 +603,7 @@ def _worst_first(texts: _Texts, measures: Sequence[Measure]) -> list[tuple[str, 
             return (math.inf, 0.0)
         return (worst.share, worst.mean)
 
+    # The page cannot hold all items of a large run, so it gets the worst ones.
     order = sorted(texts, key=badness)
     n_outputs = {name: len(outputs) for name, outputs in texts.items()}
     fitting = _fitting(order, n_outputs, MOST_OUTPUTS)
@@ -697,8 +700,7 @@ def _texts_by_item(result: Result) -> dict[str, list[Output]]:
     for sample in result.table.samples:
         # By column, because two criteria may read one under different names.
         others: dict[str, str] = {}
-        # The request comes first, because it says what the other columns are about.
-        for name in sorted(names, key=lambda name: (name != "request", name)):
+        for name in _request_first(names):
             column = column_of(sample, name)
             value = sample.extra.get(column)
             if value is not None:
@@ -709,6 +711,12 @@ def _texts_by_item(result: Result) -> dict[str, list[Output]]:
         output = Output(sample, tuple(others.items()), tags=tags)
         by_item.setdefault(sample.item, []).append(output)
     return by_item
+
+
+def _request_first(names: Collection[str]) -> list[str]:
+    """Return the names in order; the request says what the other columns are about."""
+    first = [name for name in names if name == "request"]
+    return first + sorted(name for name in names if name != "request")
 
 
 def _shown_value(value: Any, *, is_list: bool) -> str:
@@ -734,30 +742,35 @@ def _tags(sample: Sample, others: Collection[str]) -> Iterator[tuple[str, str]]:
 
 def _item(name: str, outputs: Sequence[Output], n_lost: int, lowest: Lowest | None) -> Item:
     """Lay out an item; what all its outputs share is moved from them to the item."""
-    first, *more = outputs
-    shared = tuple(pair for pair in first.others if all(pair in output.others for output in more))
-    tags = tuple(pair for pair in first.tags if all(pair in output.tags for output in more))
-    own_outputs = []
-    for output in outputs:
-        others = tuple(pair for pair in output.others if pair not in shared)
-        own_tags = tuple(pair for pair in output.tags if pair not in tags)
-        own_outputs.append(replace(output, others=others, tags=own_tags))
+    shared_columns = _in_all([output.others for output in outputs])
+    shared_tags = _in_all([output.tags for output in outputs])
     samples = [output.sample for output in outputs]
     conversations = [messages_before(sample) for sample in samples]
     is_shared = len({*conversations}) == 1
-    if not is_shared:
-        with_messages = zip(own_outputs, conversations, strict=True)
-        own_outputs = [replace(output, messages=messages) for output, messages in with_messages]
+    own_outputs: list[Output] = []
+    for output, messages in zip(outputs, conversations, strict=True):
+        own_columns = tuple(pair for pair in output.others if pair not in shared_columns)
+        own_tags = tuple(pair for pair in output.tags if pair not in shared_tags)
+        own_output = replace(output, others=own_columns, tags=own_tags)
+        if not is_shared:
+            own_output = replace(own_output, messages=messages)
+        own_outputs.append(own_output)
     sources = (sample.source for sample in samples if sample.source is not None)
     references = (sample.references for sample in samples if sample.references)
     return Item(
         name=name,
         source=next(sources, None),
         references=next(references, ()),
-        others=shared,
+        others=shared_columns,
         outputs=tuple(own_outputs),
         failed=n_lost,
         messages=conversations[0] if is_shared else (),
-        tags=tags,
+        tags=shared_tags,
         lowest=lowest,
     )
+
+
+def _in_all(pairs_by_output: Sequence[_Pairs]) -> _Pairs:
+    """Return the names and values that every output has, in the order of the first."""
+    first, *others = pairs_by_output
+    return tuple(pair for pair in first if all(pair in pairs for pairs in others))

@@ -260,9 +260,9 @@ def _count_values(result: Result, n_lost: int) -> _ValueCounts:
         return _ValueCounts("values", n_succeeded, n_lost)
     counts = failure_counts(result)
     n_failed = 0
-    for (_, _, _, column), n in counts.items():
+    for (_, _, _, column), count in counts.items():
         if column in criteria:
-            n_failed += n
+            n_failed += count
     return _ValueCounts("judgments", n_succeeded, n_failed)
 
 
@@ -276,22 +276,25 @@ def _all_scores(result: Result, board: Leaderboard) -> Iterator[Block]:
             note = scale_text(column)
             heads.append(Head(title, group_name, better=column.better, note=note))
     rank_heads = [Head("rank")] if board.ranks else []
-    rows = []
-    for system in board.systems:
-        cells = [Cell(one_line(system, MAX_NAME))]
-        if board.ranks:
-            cells.append(_rank_cell(board.ranks.get(system)))
-        for column in board.columns:
-            row = board.rows[system, column.name]
-            cell = mean_cell(result, column, row)
-            if row.coverage:
-                note = f"{cell.note} ({row.coverage})".lstrip()
-                cell = replace(cell, note=note)
-            cells.append(cell)
-        rows.append(cells)
+    rows = [_score_row(result, board, system) for system in board.systems]
     caption = " ".join(_caption(result, board))
-    heads = [*rank_heads, *heads]
-    yield table(("system", *heads), rows, caption=caption, name="scores", sorts=True)
+    all_heads: list[str | Head] = ["system", *rank_heads, *heads]
+    yield table(all_heads, rows, caption=caption, name="scores", sorts=True)
+
+
+def _score_row(result: Result, board: Leaderboard, system: str) -> list[Cell]:
+    """Return a system's name, its rank if there are ranks, and its mean in every column."""
+    cells = [Cell(one_line(system, MAX_NAME))]
+    if board.ranks:
+        cells.append(_rank_cell(board.ranks.get(system)))
+    for column in board.columns:
+        row = board.rows[system, column.name]
+        cell = mean_cell(result, column, row)
+        if row.coverage:
+            note = f"{cell.note} ({row.coverage})".lstrip()
+            cell = replace(cell, note=note)
+        cells.append(cell)
+    return cells
 
 
 def _rank_cell(rank: Rank | None) -> Cell:
@@ -322,16 +325,22 @@ def _caption(result: Result, board: Leaderboard) -> Iterator[str]:
             which = f"different from {one_line(board.against)}"
         test = f"{TEST_NAME}; on people's scale a t test" if board.calibrated else TEST_NAME
         yield f"* significantly {which} ({test}, p < 0.05 after Holm)."
-    whole = [column.name for column in result.table.columns if column.name in corpus]
-    if whole:
-        yield f"Computed over all texts of a system together: {', '.join(whole)}."
+    of_all_texts = [column.name for column in result.table.columns if column.name in corpus]
+    if of_all_texts:
+        yield f"Computed over all texts of a system together: {', '.join(of_all_texts)}."
     if any(row.coverage for row in board.rows.values()):
         yield "(a/b): a of b texts have a score."
+    yield from _comparison_notes(result)
+
+
+def _comparison_notes(result: Result) -> Iterator[str]:
+    """Yield each note on the tests of the columns once, after their titles."""
     titles_by_note: dict[str, list[str]] = {}
     for name, comparison in compared_columns(result).items():
         if comparison.note:
             titles_by_note.setdefault(comparison.note, []).append(column_title(name))
     for note, titles in titles_by_note.items():
+        # Metrics have dozens of columns, which share their notes.
         subject = f"{len(titles)} columns"
         if len(titles) <= 4:
             subject = ", ".join(titles)

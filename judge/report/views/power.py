@@ -83,13 +83,14 @@ def _power_sentences(power: RunPower) -> Iterator[str]:
     where = f"in {column.column}"
     detecting = "Detecting"
     if power.pair is not None:
-        subject = f"{power.pair[0]} and {power.pair[1]}: "
+        first, second = power.pair
+        subject = f"{first} and {second}: "
         detecting = f"{subject}detecting"
         observed = f"their difference of {abs(pair.difference):.3g} {where}"
         if pair.significant:
             p = format_p(pair.p or 0.0)
-            evidence = f"{p}, {plural(pair.items, 'item')}"
-            yield f"{subject}{observed} is already significant ({evidence})."
+            n_items = plural(pair.items, "item")
+            yield f"{subject}{observed} is already significant ({p}, {n_items})."
         elif pair.items_for_observed is not None and power.difference is None:
             yield f"{detecting} {observed} needs {_items(pair.items_for_observed)}."
     elif column.systems > 2 and power.against:

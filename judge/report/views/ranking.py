@@ -72,6 +72,7 @@ def view(result: Result) -> Document:
     rankings = [ranking for ranking in result.rankings if ranking.column in whole]
     n_pairs = sum(ranking.pairs for ranking in rankings)
     n_failed = sum(ranking.failed for ranking in result.rankings)
+    # The scope would repeat a headline that ends with the number of items.
     names_items = bool(sentences) and sentences[0].endswith(f"over {n_items}")
     systems = plural(len(result.table.systems), "system")
     notices = about.banners
@@ -197,6 +198,7 @@ def _win_rate(standing: Standing | None, *, bar: bool) -> Cell | None:
         length = Bar(rate, low, high)
     else:
         shade = 2 * rate - 1
+    # By `apart`, which is 0, 1 or −1: the last index of a tuple.
     tones: tuple[Tone, ...] = ("", "good", "bad")
     return Cell(
         f"{100 * rate:.0f}%",
@@ -214,30 +216,25 @@ def _standings(ranking: Ranking, *, short: bool) -> Table:
     """Tabulate one ranking: win rates, strengths, records and flips."""
     rows: list[list[Content]] = []
     group_by_system: dict[str, int] = {}
-    for index, systems in enumerate(ranking.groups, 1):
-        group_by_system.update(dict.fromkeys(systems, index))
+    # A single group says nothing: the column is left out if no row has a value.
+    if len(ranking.groups) > 1:
+        for number, systems in enumerate(ranking.groups, 1):
+            group_by_system.update(dict.fromkeys(systems, number))
     for standing in ranking.standings:
-        win_loss_tie = (standing.wins, standing.losses, standing.ties)
-        record = "-".join(f"{count:,}" for count in win_loss_tie)
-        undecided = f"({standing.undecided:,} undecided)" if standing.undecided else ""
-        flips = None
-        if standing.flip_rate is not None:
-            flips = Cell(percent(standing.flip_rate), value=standing.flip_rate)
-        # A single group says nothing: the column is left out if no row has a value.
-        group = group_by_system.get(standing.system) if len(ranking.groups) > 1 else None
         row: list[Content] = [
             standing.system,
-            group,
+            group_by_system.get(standing.system),
             _win_rate(standing, bar=True),
             share_cell(standing.equal_length),
             _strength(standing),
-            Cell(record, undecided, value=standing.wins),
+            _record_cell(standing),
             standing.n,
             standing.items or None,
-            flips,
+            _flips(standing),
         ]
         rows.append(row)
     met = {standing.system for standing in ranking.standings}
+    # A system without comparisons has a row with its name alone.
     rows += [[system, *[None] * 8] for system in ranking.systems if system not in met]
     apart = f"* significantly different from {ranking.against}." if ranking.against else ""
     equal_length = "Equal length: estimated win rate if both texts were equally long."
@@ -254,6 +251,20 @@ def _standings(ranking: Ranking, *, short: bool) -> Table:
     )
     name = f"ranking-{ranking.column}"
     return table(heads, rows, apart, name=name, sorts=True, short=short)
+
+
+def _record_cell(standing: Standing) -> Cell:
+    """Return `12-7-1`: won, lost and tied pairs, with the undecided ones as a note."""
+    win_loss_tie = (standing.wins, standing.losses, standing.ties)
+    record = "-".join(f"{count:,}" for count in win_loss_tie)
+    undecided = f"({standing.undecided:,} undecided)" if standing.undecided else ""
+    return Cell(record, undecided, value=standing.wins)
+
+
+def _flips(standing: Standing) -> Cell | None:
+    if standing.flip_rate is None:
+        return None
+    return Cell(percent(standing.flip_rate), value=standing.flip_rate)
 
 
 def _strength(standing: Standing) -> Cell | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from judge.core.format import UNNAMED_SYSTEM, number, one_line
@@ -48,20 +48,12 @@ def _short_columns(board: Leaderboard) -> list[Column]:
     judged = [column for column in first_columns if column.kind == "criterion"]
     columns = judged[:_MAX_CRITERIA]
     if columns:
-        metrics = {}
-        for group in board.groups:
-            if group.columns[0].kind == "metric":
-                metrics[group.name] = group.columns[0]
-        external = [name for name, column in metrics.items() if column.signature.is_external]
-        in_order = (*external, *REFERENCE_METRICS)
-        preferred = [name for name in in_order if name in metrics]
-        if preferred:
-            columns.append(metrics[preferred[0]])
+        columns += _preferred_metric(board)
     else:
         directed = [column for column in board.columns if column.better]
         candidates = directed or board.columns
         columns = list(candidates[:_MAX_METRICS])
-    shown_columns = []
+    shown_columns: list[Column] = []
     for column in columns:
         if column.name in board.calibrated:
             shown_columns.append(board.calibrated[column.name])
@@ -69,6 +61,18 @@ def _short_columns(board: Leaderboard) -> list[Column]:
         if column.name in board.rates:
             shown_columns.append(board.rates[column.name])
     return shown_columns
+
+
+def _preferred_metric(board: Leaderboard) -> list[Column]:
+    """Return the metric to show beside criteria: scores from elsewhere, or else ROUGE."""
+    metrics: dict[str, Column] = {}
+    for group in board.groups:
+        first = group.columns[0]
+        if first.kind == "metric":
+            metrics[group.name] = first
+    external = [name for name, column in metrics.items() if column.signature.is_external]
+    preferred = [name for name in (*external, *REFERENCE_METRICS) if name in metrics]
+    return [metrics[name] for name in preferred[:1]]
 
 
 def short_table(result: Result, board: Leaderboard) -> Table:
@@ -231,19 +235,14 @@ def _short_key(
     rows = []
     for system in board.systems:
         rows += [board.rows[system, column.name] for column in columns]
-    parts = []
+    parts: list[str] = []
     if any(row.mark in TONES for row in rows):
         best = "significantly best"
         if board.against:
             best = f"significantly different from {one_line(board.against, 30)}"
         parts.append(f"* {best}")
-    shown_means = [column for column in columns if column.name not in limit_by_rate]
-    for is_external, words in ((False, "mean probability of"), (True, "share of")):
-        of_source = [each for each in shown_means if each.signature.is_external is is_external]
-        labels = [share_label(column) for column in of_source]
-        labels = [label for label in dict.fromkeys(labels) if label]
-        if labels:
-            parts.append(f"%: {words} {' or '.join(labels)}")
+    means = [column for column in columns if column.name not in limit_by_rate]
+    parts += _percent_keys(means)
     limits = set(limit_by_rate.values())
     if len(limits) == 1:
         parts.append(f"pass: share of texts at {limits.pop()} or better")
@@ -261,3 +260,16 @@ def _short_key(
     if len(board.systems) > 1 and any(row.n and row.coverage for row in rows):
         parts.append("(a/b) a of b texts have a score")
     return " · ".join(parts)
+
+
+def _percent_keys(columns: Sequence[Column]) -> Iterator[str]:
+    """Explain the columns in percent.
+
+    A judge's are means of probabilities. Scores from the data are verdicts, so they are shares.
+    """
+    for is_external, words in ((False, "mean probability of"), (True, "share of")):
+        of_source = [each for each in columns if each.signature.is_external is is_external]
+        labels = dict.fromkeys(share_label(column) for column in of_source)
+        named_labels = [label for label in labels if label]
+        if named_labels:
+            yield f"%: {words} {' or '.join(named_labels)}"
