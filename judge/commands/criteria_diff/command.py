@@ -30,7 +30,7 @@ from judge.config import RunConfig
 from judge.core.errors import ConfigError
 from judge.core.messages import option
 from judge.core.plugins import unknown_name_message
-from judge.core.records import Criterion, Request, Sample
+from judge.core.records import Criterion, Prompt, Request, Sample
 from judge.core.request_options import Judge
 from judge.core.run_sync import run_sync
 from judge.criteria.reply_form import configured
@@ -52,7 +52,7 @@ from judge.run.preparation import (
     select_texts,
 )
 from judge.scoring.multi_criteria import make_renderers
-from judge.stats.bootstrap import Floats
+from judge.stats.bootstrap import Bools, Floats
 from judge.stats.correlation import change_in_agreement, usual_level
 from judge.stats.human_agreement import column_from_table
 
@@ -145,7 +145,8 @@ def plan_diff(
         )
     rows: list[Sample] = []
     if source is not None:
-        rows = list(select_texts(load_texts(config, source), item, system)[: config.limit])
+        all_rows = load_texts(config, source)
+        rows = list(select_texts(all_rows, item, system)[: config.limit])
     language = config.language or text.language_of(rows)
     sides = (_load_side(before, config, language), _load_side(after, config, language))
     comparison = _compare_files(sides, _side_names(before, after))
@@ -193,7 +194,8 @@ def _rating_name(rows: Sequence[Sample], human: str | None, sides: CriterionPair
         raise ConfigError(f"{option('human')}: {message}")
     if human:
         return human
-    return next((side.name for side in sides if side.name in known), sides[0].name)
+    rated_names = [side.name for side in sides if side.name in known]
+    return rated_names[0] if rated_names else sides[0].name
 
 
 def _asked_criterion(run: PreparedRun) -> Criterion:
@@ -210,31 +212,36 @@ def _compare_files(sides: CriterionPair, names: tuple[str, str]) -> CriterionDif
     for key, old_value in old_header.items():
         if old_value != new_header[key]:
             changes.append(Change(key, old_value or "–", new_header[key] or "–"))
-    lines: list[str] = []
+    diff_lines: list[str] = []
+    # The template itself has no layout's name.
     for layout in dict.fromkeys(["", *sides[0].layouts, *sides[1].layouts]):
         files = []
         for side in sides:
-            file = side.layouts.get(layout, "") if layout else side.template
-            files.append(file.splitlines())
-        titles = [f"{layout} of {name}" if layout else name for name in names]
-        lines += unified_diff(files[0], files[1], titles[0], titles[1], lineterm="")
-    return CriterionDiff(names, sides, tuple(changes), tuple(lines))
+            file_text = side.layouts.get(layout, "") if layout else side.template
+            files.append(file_text.splitlines())
+        old_lines, new_lines = files
+        old_title, new_title = [f"{layout} of {name}" if layout else name for name in names]
+        diff_lines += unified_diff(old_lines, new_lines, old_title, new_title, lineterm="")
+    return CriterionDiff(names, sides, tuple(changes), tuple(diff_lines))
 
 
 def _header(criterion: Criterion) -> dict[str, str]:
     """Return what a diff compares of a criterion, in words."""
+    compares = "two texts" if criterion.pairwise else "one text"
+    pass_at = "" if criterion.pass_at is None else f"{criterion.pass_at:g}"
+    columns = ", ".join(sorted(criterion.needs))
     return {
         "digest": criterion.digest[:6],
-        "compares": "two texts" if criterion.pairwise else "one text",
+        "compares": compares,
         "title": criterion.title,
         "description": criterion.description,
         "scale": _scale_text(criterion),
         "reply": criterion.reply,
         "better": criterion.better,
         "weight": f"{criterion.weight:g}",
-        "pass_at": "" if criterion.pass_at is None else f"{criterion.pass_at:g}",
+        "pass_at": pass_at,
         "version": str(criterion.version),
-        "reads": ", ".join(sorted(criterion.needs)),
+        "reads": columns,
         "layouts": ", ".join(criterion.layouts),
         "language": criterion.language,
         "steps": " ".join(criterion.steps),
@@ -245,10 +252,10 @@ def _scale_text(criterion: Criterion) -> str:
     """Write `1–5`, `0–100 in 11 labels`, or `no (0), yes (1)`."""
     labels = criterion.scale.labels
     values = criterion.scale.values
-    if labels != tuple(f"{value:g}" for value in values):
-        return ", ".join(
-            f"{label} ({value:g})" for label, value in zip(labels, values, strict=True)
-        )
+    are_numbers = labels == tuple(f"{value:g}" for value in values)
+    if not are_numbers:
+        pairs = zip(labels, values, strict=True)
+        return ", ".join(f"{label} ({value:g})" for label, value in pairs)
     ends = f"{labels[0]}–{labels[-1]}"
     has_each_number = len(labels) == values[-1] - values[0] + 1
     return ends if has_each_number else f"{ends} in {len(labels)} labels"
@@ -296,28 +303,43 @@ def _compare_prompts(
     differing: list[TextPair] = []
     count_by_lines: Counter[tuple[str, ...]] = Counter()
     for sample, opponent in texts:
-        prompts = [renderer.render(sample, opponent) for renderer in renderers]
-        parts = []
-        for side, prompt in enumerate(prompts):
-            total_tokens[side] += token_estimates.estimate_request(Request("", prompt.messages))
-            total_tokens[side] += token_estimates.estimate_tokens(prompt.question)
+        parts_of_sides = []
+        for side_number, renderer in enumerate(renderers):
+            prompt = renderer.render(sample, opponent)
+            total_tokens[side_number] += _tokens_of_prompt(prompt)
             messages = [message["content"] for message in prompt.messages]
-            parts.append([*messages, prompt.question])
-        if parts[0] != parts[1]:
+            parts_of_sides.append([*messages, prompt.question])
+        old_parts, new_parts = parts_of_sides
+        if old_parts != new_parts:
             differing.append((sample, opponent))
-            count_by_lines[_differing_lines(*parts)] += 1
-    most_common = count_by_lines.most_common(_MAX_DIFFERENCES)
-    prices = None if runs is None else _prices(runs)
+            count_by_lines[_differing_lines(old_parts, new_parts)] += 1
+    differences = [
+        PromptDifference(count, lines)
+        for lines, count in count_by_lines.most_common(_MAX_DIFFERENCES)
+    ]
+    n_texts = len(texts)
+    old_tokens, new_tokens = total_tokens
+    prices = _Prices(None, "") if runs is None else _prices(runs)
     return Prompts(
-        texts=len(texts),
-        items=len({sample.item for sample, _ in texts}),
+        texts=n_texts,
+        items=_count_items(texts),
         differ=len(differing),
-        items_differ=len({sample.item for sample, _ in differing}),
-        differences=tuple(PromptDifference(count, lines) for lines, count in most_common),
-        tokens=(total_tokens[0] / len(texts), total_tokens[1] / len(texts)),
-        cost=prices.cost if prices else None,
-        price_source=prices.source if prices else "",
+        items_differ=_count_items(differing),
+        differences=tuple(differences),
+        tokens=(old_tokens / n_texts, new_tokens / n_texts),
+        cost=prices.cost,
+        price_source=prices.source,
     )
+
+
+def _tokens_of_prompt(prompt: Prompt) -> int:
+    """Estimate the tokens of a prompt; its question is sent beside the messages."""
+    in_messages = token_estimates.estimate_request(Request("", prompt.messages))
+    return in_messages + token_estimates.estimate_tokens(prompt.question)
+
+
+def _count_items(texts: Sequence[TextPair]) -> int:
+    return len({sample.item for sample, _ in texts})
 
 
 def _differing_lines(before: Sequence[str], after: Sequence[str]) -> tuple[str, ...]:
@@ -344,17 +366,21 @@ def _prices(runs: tuple[PreparedRun, PreparedRun]) -> _Prices:
     costs = []
     source = ""
     for run in runs:
-        total = 0.0
-        uncached = replace(run, config=run.config.model_copy(update={"cache": False}))
-        for judge in estimate_cost(uncached, SAMPLED_JUDGMENTS).judges:
-            source = judge.money.why
-            if run.judges[judge.estimate.judge].notice:
+        cost_of_run = 0.0
+        without_cache = run.config.model_copy(update={"cache": False})
+        uncached = replace(run, config=without_cache)
+        for forecast in estimate_cost(uncached, SAMPLED_JUDGMENTS).judges:
+            source = forecast.money.why
+            # A recording or a script answers instead of a model.
+            if run.judges[forecast.estimate.judge].notice:
                 return _Prices(None, "")
-            if judge.money.price is None:
+            if forecast.money.price is None:
                 return _Prices(None, source)
-            total += 1000 * judge.money.price / max(1, judge.estimate.total.requests)
-        costs.append(total)
-    return _Prices((costs[0], costs[1]), source)
+            n_requests = max(1, forecast.estimate.total.requests)
+            cost_of_run += 1000 * forecast.money.price / n_requests
+        costs.append(cost_of_run)
+    old_cost, new_cost = costs
+    return _Prices((old_cost, new_cost), source)
 
 
 async def run_diff(
@@ -402,43 +428,60 @@ def criterion_shifts(
         comparison = replace(comparison, changes=())
         notes += comparison.notes
     judged = Judged(
-        judgments=(
-            len(before.table.scores) + len(before.failures),
-            len(after.table.scores) + len(after.failures),
-        ),
+        judgments=(_count_judgments(before), _count_judgments(after)),
         failed=(before.failed, after.failed),
         comparison=comparison,
         flips=tuple(_flips(before, after, column.name)),
         rating=column.criterion,
     )
-    ledger.check(rows, ledger.seen_by([*old_side.table.columns, *new_side.table.columns]))
+    seen = ledger.seen_by([*old_side.table.columns, *new_side.table.columns])
+    ledger.check(rows, seen)
     notes += ledger.notes(rows)
-    rated = [row for row in rows if judged.rating in row.human]
-    if rated:
-        judged = _with_agreement(judged, before, after, rated)
+    rated_rows = [row for row in rows if judged.rating in row.human]
+    if rated_rows:
+        judged = _with_agreement(judged, before, after, rated_rows)
     else:
-        known = ", ".join(dict.fromkeys(name for row in rows for name in row.human))
-        which = f" of {judged.rating} ({option('human')} selects another: {known})" if known else ""
-        reason = f"No text has a human rating{which}, so agreement with people is unknown"
-        judged = replace(judged, no_agreement=reason)
+        judged = replace(judged, no_agreement=_unrated_reason(rows, judged.rating))
     return judged, tuple(notes)
 
 
+def _count_judgments(result: Result) -> int:
+    return len(result.table.scores) + len(result.failures)
+
+
+def _unrated_reason(rows: Sequence[Sample], rating: str) -> str:
+    """Say that no text has a rating of this name, and which names there are."""
+    known_names = dict.fromkeys(name for row in rows for name in row.human)
+    which = ""
+    if known_names:
+        listed = ", ".join(known_names)
+        which = f" of {rating} ({option('human')} selects another: {listed})"
+    return f"No text has a human rating{which}, so agreement with people is unknown"
+
+
 def _with_agreement(
-    judged: Judged, before: Result, after: Result, rated: Sequence[Sample]
+    judged: Judged, before: Result, after: Result, rated_rows: Sequence[Sample]
 ) -> Judged:
     """Add the agreement of both runs with people's ratings, or why it is undefined."""
     column = before.table.columns[0]
     old_values = column_from_table(column, before.table, column.name).values
     new_values = column_from_table(column, after.table, column.name).values
     seed = before.info.config.seed
-    shifts, missing = change_in_agreement(rated, judged.rating, old_values, new_values, seed=seed)
-    agreement = tuple(Agreement(level, *shift) for level, shift in shifts.items())
+    shifts, missing = change_in_agreement(
+        rated_rows, judged.rating, old_values, new_values, seed=seed
+    )
+    agreement = [
+        Agreement(level, shift.before, shift.after, shift.change) for level, shift in shifts.items()
+    ]
     reason = ""
     if not agreement:
         reason = f"Agreement with people's {judged.rating} is undefined: {missing}"
-    level = usual_level(rated)
-    return replace(judged, agreement=agreement, no_agreement=reason, level=level)
+    return replace(
+        judged,
+        agreement=tuple(agreement),
+        no_agreement=reason,
+        level=usual_level(rated_rows),
+    )
 
 
 def _as_shares(result: Result) -> Result:
@@ -468,39 +511,50 @@ def _flips(before: Result, after: Result, column: str) -> Iterator[FlipCount]:
         new_labels = _likeliest_labels(after)
         shared = old_labels.keys() & new_labels.keys()
         if shared:
-            changed = sum(old_labels[key] != new_labels[key] for key in shared)
-            yield FlipCount("likeliest label", changed, len(shared))
-    old = np.round(before.table.matrix(column), _DECIMALS)
-    new = np.round(after.table.matrix(column), _DECIMALS)
-    if len(old) < 2:
+            n_changed = sum(old_labels[key] != new_labels[key] for key in shared)
+            yield FlipCount("likeliest label", n_changed, len(shared))
+    # Systems × items.
+    old_matrix = np.round(before.table.matrix(column), _DECIMALS)
+    new_matrix = np.round(after.table.matrix(column), _DECIMALS)
+    if len(old_matrix) < 2:
         return
-    scored = ~(np.isnan(old) | np.isnan(new))
-    reversed_pairs = 0
-    pairs = 0
-    for old_values, new_values, known in zip(old.T, new.T, scored.T, strict=True):
-        pairs += math.comb(int(known.sum()), 2)
-        reversed_pairs += _reversed_pairs(old_values[known], new_values[known])
-    yield FlipCount("order within items", reversed_pairs, pairs)
+    scored = ~(np.isnan(old_matrix) | np.isnan(new_matrix))
+    n_reversed = 0
+    n_pairs = 0
+    for old_values, new_values, has_both in zip(old_matrix.T, new_matrix.T, scored.T, strict=True):
+        n_pairs += math.comb(int(has_both.sum()), 2)
+        n_reversed += _reversed_pairs(old_values[has_both], new_values[has_both])
+    yield FlipCount("order within items", n_reversed, n_pairs)
+    old_means = _system_means(old_matrix, scored)
+    new_means = _system_means(new_matrix, scored)
+    n_pairs = math.comb(len(old_means), 2)
+    yield FlipCount("order of systems", _reversed_pairs(old_means, new_means), n_pairs)
+
+
+def _system_means(matrix: Floats, scored: Bools) -> Floats:
+    """Return the mean of each system that has scores, over the texts with scores by both."""
     counts = scored.sum(axis=1)
     has_scores = counts > 0
-    means: list[Floats] = []
-    for side in (old, new):
-        sums = np.where(scored, side, 0.0).sum(axis=1)
-        means.append(np.round(sums[has_scores] / counts[has_scores], _DECIMALS))
-    pairs = math.comb(len(means[0]), 2)
-    yield FlipCount("order of systems", _reversed_pairs(*means), pairs)
+    sums = np.where(scored, matrix, 0.0).sum(axis=1)
+    means: Floats = sums[has_scores] / counts[has_scores]
+    return np.round(means, _DECIMALS)
 
 
 def _likeliest_labels(result: Result) -> dict[tuple[str, str, str], str]:
     """Return the likeliest label by item, system and column."""
-    return {
-        (score.item, score.system, score.column): score.provenance.argmax
-        for score in result.table.scores
-        if score.provenance.argmax
-    }
+    labels: dict[tuple[str, str, str], str] = {}
+    for score in result.table.scores:
+        likeliest = score.provenance.argmax
+        # A score that is not made of labels has none.
+        if likeliest:
+            labels[score.item, score.system, score.column] = likeliest
+    return labels
 
 
 def _reversed_pairs(before: Floats, after: Floats) -> int:
     """Return how many pairs are in the opposite order; tied pairs do not count."""
-    signs = [np.sign(side[:, None] - side[None, :]) for side in (before, after)]
-    return int((signs[0] * signs[1] < 0).sum()) // 2
+    old_order = np.sign(before[:, None] - before[None, :])
+    new_order = np.sign(after[:, None] - after[None, :])
+    is_reversed = old_order * new_order < 0
+    # Each pair is in the matrix twice.
+    return int(is_reversed.sum()) // 2

@@ -49,16 +49,19 @@ def view(diff: CriterionDiff) -> Document:
             summary += _prompt_blocks(diff)
         elif diff.diff:
             summary.append(Diff(diff.diff))
+    remarks = [note for note in diff.notes if isinstance(note, Remark)]
+    notices = [note for note in diff.notes if not isinstance(note, Remark)]
+    records = [_record(row) for row in rows]
     return Document(
         title=title,
         finding=tuple(finding),
         scope=f"{title} · {plural(prompts.texts, 'text')}" if prompts else title,
-        notices=tuple(note for note in diff.notes if not isinstance(note, Remark)),
-        remarks=tuple(note for note in diff.notes if isinstance(note, Remark)),
+        notices=tuple(notices),
+        remarks=tuple(remarks),
         summary=tuple(summary),
         sections=tuple(_sections(diff)),
         data=_data(diff, finding),
-        records=tuple(_record(row) for row in rows),
+        records=tuple(records),
     )
 
 
@@ -194,8 +197,9 @@ def _test_details(estimate: Estimate, *, significant: bool) -> str:
         details.append(format_p(estimate.p))
     items = None if significant else items_needed(estimate)
     if items is not None and items > estimate.n:
-        two_digits = round(items, 2 - len(str(items)))
-        details.append(f"detecting it needs about {two_digits:,} items")
+        # Two digits, because it is only an estimate.
+        rounded = round(items, 2 - len(str(items)))
+        details.append(f"detecting it needs about {rounded:,} items")
     return f" ({', '.join(details)})" if details else ""
 
 
@@ -215,11 +219,11 @@ def _judged_rows(judged: Judged) -> Iterator[Sequence[Cell]]:
     change = _mean_change(judged)
     if change is not None:
         yield _mean_row(change)
-    failed = [
-        Cell(f"{n_failed:,} of {judgments:,}")
-        for n_failed, judgments in zip(judged.failed, judged.judgments, strict=True)
+    failed_before, failed_after = [
+        Cell(f"{n_failed:,} of {n_judgments:,}")
+        for n_failed, n_judgments in zip(judged.failed, judged.judgments, strict=True)
     ]
-    yield Cell("failed judgments"), *failed, empty, empty
+    yield Cell("failed judgments"), failed_before, failed_after, empty, empty
     for flips in judged.flips:
         if flips.total:
             share = percent(flips.flipped / flips.total)
@@ -255,13 +259,10 @@ def _agreement_row(agreement: Agreement, name: str) -> list[Cell]:
     difference = agreement.difference
     mark = "*" if agreement.is_significant else ""
     p = difference.p if difference else None
-    return [
-        Cell(name),
-        Cell(number(before, PLACES), value=before),
-        Cell(number(after, PLACES), value=after),
-        estimate_cell(difference, PLACES, signed, mark=mark),
-        Cell(p_cell(p)),
-    ]
+    before_cell = Cell(number(before, PLACES), value=before)
+    after_cell = Cell(number(after, PLACES), value=after)
+    change = estimate_cell(difference, PLACES, signed, mark=mark)
+    return [Cell(name), before_cell, after_cell, change, Cell(p_cell(p))]
 
 
 def _data(diff: CriterionDiff, finding: list[str]) -> dict[str, Any]:
@@ -278,7 +279,8 @@ def _data(diff: CriterionDiff, finding: list[str]) -> dict[str, Any]:
 
 def _judged_data(judged: Judged) -> dict[str, Any]:
     """Return the fields of the record, with the comparison as its own report has it."""
-    data: dict[str, Any] = {field.name: getattr(judged, field.name) for field in fields(judged)}
+    names = [field.name for field in fields(judged)]
+    data: dict[str, Any] = {name: getattr(judged, name) for name in names}
     scores = judged.comparison
     data["comparison"] = None if scores is None else comparison.data(scores)
     data["agreement"] = [
