@@ -54,9 +54,10 @@ def improve(
     reject_unsupported(options, "diff", "judge.improve")
     all_options = {"ratings": ratings, **options}
     config, judges, _ = to_config(RunConfig, data, None, model, all_options)
-    writers = None
+    writing_model = None
     if writer is not None:
         writers = to_config(RunConfig, None, None, writer, {}).providers
+        writing_model = writers[0] if writers else None
     output_path = None if output is None else Path(output)
     out_folder = None if out is None else Path(out)
     plan = plan_improvement(
@@ -64,7 +65,7 @@ def improve(
         config,
         data,
         providers=judges,
-        writer=writers[0] if writers else None,
+        writer=writing_model,
         revisions=revisions,
         human=human,
         output=output_path,
@@ -91,19 +92,20 @@ def _entry(criterion: str | Path | Mapping[str, Any] | Criterion) -> str:
             f"{finalized.name}: its wording is in a template; write that into a file and name it"
         )
     scale = {"labels": finalized.scale.labels, "values": finalized.scale.values}
-    keys = {
+    levels = dict(finalized.levels)
+    header = {
         "name": finalized.name,
         "title": finalized.title,
         "question": finalized.question,
         "scale": scale,
-        "levels": dict(finalized.levels),
+        "levels": levels,
         "steps": finalized.steps,
         "show": finalized.show,
         "reply": finalized.reply,
         "weight": finalized.weight,
         "version": finalized.version,
     }
-    set_keys = {name: value for name, value in keys.items() if value}
+    set_keys = {key: value for key, value in header.items() if value}
     return json.dumps(set_keys, ensure_ascii=False)
 
 

@@ -36,7 +36,7 @@ from judge.core.errors import ConfigError, CriterionError, DataError, ParseError
 from judge.core.files import claim_folder, store, try_writing
 from judge.core.format import one_line, plural
 from judge.core.messages import option
-from judge.core.records import Criterion, Sample, seen_digest
+from judge.core.records import Criterion, Sample, Score, seen_digest
 from judge.core.request_options import Judge
 from judge.data import ledger
 from judge.data.ratings import base_name
@@ -56,12 +56,13 @@ from judge.stats.correlation import usual_level
 from judge.stats.human_agreement import RatedColumn, column_from_table
 
 MOST_REVISIONS = 12
-_SHARE, _MOST_TRAINING = 3, 50
-"""The training part is a third of the items, at most 50: more would choose little better and test
-worse.
-"""
+# The training part is a third of the items, at most 50: more would choose little better and test
+# worse.
+_TRAINING_DIVISOR = 3
+_MOST_TRAINING = 50
 _CASES = 6  # too high, and as many too low
-_MOST_COMMENTS, _LONGEST_COMMENT = 3, 500
+_MOST_COMMENTS = 3  # about one text
+_LONGEST_COMMENT = 500  # characters
 _TOKEN_LIMIT = 4_096
 
 
@@ -132,14 +133,15 @@ def plan_improvement(
     level = usual_level(rated.texts)
     training, testing = _split(rated.texts, rating, level, config.seed)
     config = _of_loaded_texts(config, language)
-    first = _prepare(config, training, {criterion.name: criterion}, judges)
-    if len(first.judges) > max(1, len(judges)):
+    first_run = _prepare(config, training, {criterion.name: criterion}, judges)
+    # Without a named judge, a recording names it, and may hold several.
+    if len(first_run.judges) > max(1, len(judges)):
         raise ConfigError(
             f"{option('replay')}: it holds several models; name the judge with "
             f"{option('model', 'NAME')}"
         )
     if writer is None:
-        writer = _default_writer(first, judges)
+        writer = _default_writer(first_run, judges)
     _check_writer(config, training, criterion, writer)
     if writes:
         _check_writable(wording.path)
@@ -156,7 +158,7 @@ def plan_improvement(
         revisions=revisions,
         out=out,
         writes=writes,
-        first=first,
+        first=first_run,
         notes=tuple(rated.notes),
     )
 
@@ -181,15 +183,15 @@ def _check_writer(
         require_text(provider, option("writer", name))
 
 
-def _default_writer(first: PreparedRun, judges: Sequence[Judge | Provider]) -> Judge | Provider:
+def _default_writer(first_run: PreparedRun, judges: Sequence[Judge | Provider]) -> Judge | Provider:
     """Return the judge as the writer of revisions. Raises ConfigError if there are several."""
-    if len(first.judges) > 1:
+    if len(first_run.judges) > 1:
         raise ConfigError(
             "a panel judges: name the one model that writes the revisions with "
             f"{option('writer', 'NAME')}"
         )
-    opened = next(iter(first.judges.values()))
-    return judges[0] if judges else Judge(name=opened.model)
+    opened_judge = next(iter(first_run.judges.values()))
+    return judges[0] if judges else Judge(name=opened_judge.model)
 
 
 def _check_writable(path: Path) -> None:
@@ -220,14 +222,14 @@ def _rated_texts(config: RunConfig, rows: Sequence[Sample], criterion: Criterion
     sheet, _ = human_ratings.read(one_criterion, rows, rated=False)
     joined, notes = human_ratings.join(config, rows, sheet, [criterion])
     usable = list(ledger.withhold(joined, {rating: criterion.used}))
-    rated = human_ratings.rated_texts(usable, rating)
+    rated_texts = human_ratings.rated_texts(usable, rating)
     comments: dict[tuple[str, str], list[str]] = {}
     for row in sheet.single:
         comment = row.comment.strip()
         if comment and row.criterion in (rating, base_name(rating)):
-            of_text = comments.setdefault((row.item, row.system), [])
-            of_text.append(comment[:_LONGEST_COMMENT])
-    return _RatedTexts(rated, comments, notes)
+            comments_on_text = comments.setdefault((row.item, row.system), [])
+            comments_on_text.append(comment[:_LONGEST_COMMENT])
+    return _RatedTexts(rated_texts, comments, notes)
 
 
 def _split(
@@ -238,24 +240,17 @@ def _split(
     No text of the testing part is in the training part. At level `within-items`, items whose texts
     have equal ratings say nothing and are left out. Raises DataError for too few.
     """
-    ratings_by_item: dict[str, set[float]] = {}
-    for sample in rated:
-        ratings_of_item = ratings_by_item.setdefault(sample.item, set())
-        ratings_of_item.add(sample.human[rating])
-    items = sorted(ratings_by_item)
-    if level == "within-items":
-        items = [item for item in items if len(ratings_by_item[item]) > 1]
+    items = _items_to_split(rated, rating, level)
     random.Random(seed).shuffle(items)  # noqa: S311  (a split; no secret)
-    share = max(len(items) // _SHARE, MIN_RATED_ITEMS)
-    size = min(share, _MOST_TRAINING)
-    training_items = set(items[:size])
-    testing_items = set(items) - training_items
+    third = max(len(items) // _TRAINING_DIVISOR, MIN_RATED_ITEMS)
+    n_training = min(third, _MOST_TRAINING)
+    training_items = set(items[:n_training])
+    testing_items = set(items[n_training:])
     training = [sample for sample in rated if sample.item in training_items]
     # Another item may have the same text: its rating would be known from training.
     training_digests = {seen_digest(sample.source, sample.output) for sample in training}
-    used = {rating: training_digests}
-    candidates = (sample for sample in rated if sample.item in testing_items)
-    unseen = ledger.withhold(candidates, used)
+    candidates = [sample for sample in rated if sample.item in testing_items]
+    unseen = ledger.withhold(candidates, {rating: training_digests})
     testing = [sample for sample in unseen if rating in sample.human]
     n_tested = len({sample.item for sample in testing})
     if min(len(training_items), n_tested) >= MIN_RATED_ITEMS:
@@ -271,6 +266,18 @@ def _split(
         f"{available}: too few. judge needs {2 * MIN_RATED_ITEMS}, with different texts: half to "
         "write and choose revisions, half for a test"
     )
+
+
+def _items_to_split(rated: Sequence[Sample], rating: str, level: Level) -> list[str]:
+    """Return the rated items in order; at level `within-items`, those whose ratings differ."""
+    ratings_by_item: dict[str, set[float]] = {}
+    for sample in rated:
+        ratings_of_item = ratings_by_item.setdefault(sample.item, set())
+        ratings_of_item.add(sample.human[rating])
+    items = sorted(ratings_by_item)
+    if level == "within-items":
+        return [item for item in items if len(ratings_by_item[item]) > 1]
+    return items
 
 
 def _prepare(
@@ -304,11 +311,11 @@ def improvement_estimate(plan: ImprovementPlan) -> str:
     first_run = estimate_cost(uncached, SAMPLED_JUDGMENTS)
     # Each wording judges the training part, then the present one and the best the testing part.
     n_judged = training * (1 + plan.revisions) + 2 * testing
-    factor = n_judged / training
+    times_first_run = n_judged / training
     price = None
     if first_run.price is not None:
-        price = factor * first_run.price
-    n_requests = f"{factor * first_run.requests:,.0f}"
+        price = times_first_run * first_run.price
+    n_requests = f"{times_first_run * first_run.requests:,.0f}"
     to_judge = f"at most about {n_requests} requests to the judge ({price_text(price)})"
     to_writer = f"{plan.revisions} to {2 * plan.revisions} to the writer"
     return f"{line}: {to_judge} and {to_writer}"
@@ -353,7 +360,7 @@ async def run_improvement(
     present = await _judge("present wording", plan.first, runs)
     candidates, trials = await _revise(plan, runs, present)
     notices = [judge.notice for judge in plan.first.judges.values()]
-    notes = filter(None, [*notices, *plan.notes])
+    notes = dict.fromkeys(note for note in (*notices, *plan.notes) if note)
     improvement = Improvement(
         name=plan.wording.criterion.name,
         file=plan.wording.criterion.path,
@@ -361,17 +368,17 @@ async def run_improvement(
         testing=_size(plan.testing),
         trials=trials,
         level=plan.level,
-        notes=tuple(dict.fromkeys(notes)),
+        notes=tuple(notes),
     )
     if candidates:
         improvement = await _choose_and_test(plan, runs, candidates, improvement, present)
     if plan.out is not None:
-        files = {}
+        content_by_name = {}
         for candidate in candidates:
-            name = f"revision-{candidate.trial.number}{plan.wording.path.suffix}"
-            files[name] = candidate.text.encode()
-        result = improvement.report("json").encode()
-        store(plan.out, {**files, "result.json": result})
+            file_name = f"revision-{candidate.trial.number}{plan.wording.path.suffix}"
+            content_by_name[file_name] = candidate.text.encode()
+        content_by_name["result.json"] = improvement.report("json").encode()
+        store(plan.out, content_by_name)
     return improvement
 
 
@@ -426,8 +433,7 @@ async def _ask_writer(
     def questions(prompts: Sequence[str]) -> list[ModelQuestion]:
         return [ModelQuestion(prompt, _TOKEN_LIMIT, checked) for prompt in prompts]
 
-    by_name = {criterion.name: criterion}
-    writing = _prepare(plan.config, plan.training, by_name, [plan.writer])
+    writing = _prepare(plan.config, plan.training, {criterion.name: criterion}, [plan.writer])
     prompts = writing_prompts(wording, cases, plan.revisions)
     replies = await runs.ask(writing, questions(prompts))
     rejected = {}
@@ -436,6 +442,7 @@ async def _ask_writer(
             rejected[number] = Rejected(reply.raw, reply.message)
     if not rejected:
         return replies
+    # The cache keeps a second unusable reply, and another call of the command must not get it.
     not_final = writing.config.model_copy(update={"retry_failed": True})
     prompts = writing_prompts(wording, cases, plan.revisions, rejected)
     asking_again = replace(writing, config=not_final)
@@ -443,8 +450,8 @@ async def _ask_writer(
     (writer,) = writing.judges.values()
     for number, reply in zip(rejected, second_replies, strict=True):
         if isinstance(reply, ModelError) and reply.error == ParseError.__name__:
-            wrote = repr(one_line(reply.raw, 60)) if reply.raw else "nothing"
-            message = f"{reply.message}; {writer.model}, asked twice, wrote {wrote}"
+            quoted = repr(one_line(reply.raw, 60)) if reply.raw else "nothing"
+            message = f"{reply.message}; {writer.model}, asked twice, wrote {quoted}"
             reply = replace(reply, message=message)
         replies[number - 1] = reply
     return replies
@@ -463,25 +470,10 @@ def _largest_disagreements(plan: ImprovementPlan, present: Result) -> list[Case]
 
     At level `within-items`, ranks are those within an item.
     """
-    from scipy.stats import rankdata
-
-    name = plan.wording.criterion.name
-    score_by_text = {score.key: score for score in present.table.column_scores(name)}
+    criterion_name = plan.wording.criterion.name
+    score_by_text = {score.key: score for score in present.table.column_scores(criterion_name)}
     scored = [sample for sample in plan.training if sample.key in score_by_text]
-    groups: dict[str, list[Sample]] = {}
-    for sample in scored:
-        group_name = sample.item if plan.level == "within-items" else ""
-        groups.setdefault(group_name, []).append(sample)
-    gaps: dict[tuple[str, str], float] = {}
-    for group in groups.values():
-        # Rounded, so that equal values that differ by rounding alone share a rank.
-        values = [score_by_text[sample.key].value for sample in group]
-        scores = np.round(values, 9)
-        ratings = np.round([sample.human[plan.rating] for sample in group], 9)
-        rank_differences = rankdata(scores) - rankdata(ratings)
-        differences = rank_differences / len(group)
-        for sample, gap in zip(group, differences, strict=True):
-            gaps[sample.key] = float(gap)
+    gaps = _rank_gaps(plan, scored, score_by_text)
 
     def largest_gap_first(sample: Sample) -> tuple[float, tuple[str, str]]:
         return -gaps[sample.key], sample.key
@@ -508,6 +500,33 @@ def _largest_disagreements(plan: ImprovementPlan, present: Result) -> list[Case]
     return cases
 
 
+def _rank_gaps(
+    plan: ImprovementPlan,
+    scored: Sequence[Sample],
+    score_by_text: Mapping[tuple[str, str], Score],
+) -> dict[tuple[str, str], float]:
+    """Return the rank by the judge minus the rank by people, as a share of the ranks, by text.
+
+    At level `within-items`, ranks are those within an item.
+    """
+    from scipy.stats import rankdata
+
+    samples_by_group: dict[str, list[Sample]] = {}
+    for sample in scored:
+        group_name = sample.item if plan.level == "within-items" else ""
+        samples_by_group.setdefault(group_name, []).append(sample)
+    gaps: dict[tuple[str, str], float] = {}
+    for group in samples_by_group.values():
+        # Rounded, so that equal values that differ by rounding alone share a rank.
+        scores = np.round([score_by_text[sample.key].value for sample in group], 9)
+        ratings = np.round([sample.human[plan.rating] for sample in group], 9)
+        rank_differences = rankdata(scores) - rankdata(ratings)
+        shares = rank_differences / len(group)
+        for sample, share in zip(group, shares, strict=True):
+            gaps[sample.key] = float(share)
+    return gaps
+
+
 async def _choose_and_test(
     plan: ImprovementPlan,
     runs: Runs,
@@ -520,18 +539,20 @@ async def _choose_and_test(
     If the present wording is the best, nothing is tested.
     """
     training = plan.training
-    by_name = {}
+    criterion_by_name = {}
     for candidate in candidates:
-        by_name[f"revision-{candidate.trial.number}"] = candidate.criterion
-    trying = _prepare(plan.config, training, by_name, plan.judges)
+        criterion_by_name[f"revision-{candidate.trial.number}"] = candidate.criterion
+    trying = _prepare(plan.config, training, criterion_by_name, plan.judges)
     result = await _judge("revisions", trying, runs)
     columns = [*_columns(present), *_columns(result)]
     selection = choose_wording(training, plan.rating, columns, plan.level)
-    tried = {}
-    for candidate, value, column in zip(candidates, selection.values[1:], columns[1:], strict=True):
-        trial = replace(candidate.trial, agreement=value, failed=len(column.failed))
-        tried[trial.number] = trial
-    all_trials = [tried.get(trial.number, trial) for trial in improvement.trials]
+    trial_by_number = {}
+    # The present wording comes first and is no trial.
+    tried = zip(candidates, selection.values[1:], columns[1:], strict=True)
+    for candidate, agreement, column in tried:
+        trial = replace(candidate.trial, agreement=agreement, failed=len(column.failed))
+        trial_by_number[trial.number] = trial
+    all_trials = [trial_by_number.get(trial.number, trial) for trial in improvement.trials]
     n_failed = sum(len(column.failed) for column in columns)
     n_judged = len(training) * len(columns)
     improvement = replace(
@@ -540,6 +561,7 @@ async def _choose_and_test(
         selection=selection,
         judgments=(n_failed, n_judged),
     )
+    # The present wording, number 0, agrees best with people.
     if not selection.chosen:
         return improvement
     best = candidates[selection.chosen - 1]
@@ -550,6 +572,7 @@ async def _choose_and_test(
         path = plan.wording.path
         improvement = replace(improvement, written=str(path))
         try:
+            # A file that was made in the meantime is not replaced.
             with path.open("x", encoding="utf-8") as file:
                 file.write(best.text)
         except OSError as error:
@@ -565,27 +588,30 @@ async def _test(
     both = {"present": wording.criterion, "revised": best.criterion}
     testing = _prepare(plan.config, plan.testing, both, plan.judges)
     result = await _judge("test", testing, runs)
-    old, new = _columns(result)
-    failed, judged = improvement.judgments
+    old_column, new_column = _columns(result)
+    columns = (old_column, new_column)
     # Without `seen`, which would fill the diff with digests.
     revised_text, _ = revised(wording, best.revision, ())
+    revision_name = f"revision {best.trial.number}"
     diff = unified_diff(
         wording.text.splitlines(),
         revised_text.splitlines(),
         wording.criterion.path,
-        f"revision {best.trial.number}",
+        revision_name,
         lineterm="",
         n=1,
     )
-    failed_of_both = (len(old.failed), len(new.failed))
-    n_failed = failed + sum(failed_of_both)
-    n_judged = judged + 2 * len(plan.testing)
-    agreement = measure_gain(plan.testing, plan.rating, (old, new), plan.level, plan.config.seed)
+    failed_before = len(old_column.failed)
+    failed_after = len(new_column.failed)
+    failed_in_training, judged_in_training = improvement.judgments
+    n_failed = failed_in_training + failed_before + failed_after
+    n_judged = judged_in_training + 2 * len(plan.testing)
+    agreement = measure_gain(plan.testing, plan.rating, columns, plan.level, plan.config.seed)
     return replace(
         improvement,
         chosen=best.trial.number,
         agreement=agreement,
-        failed=failed_of_both,
+        failed=(failed_before, failed_after),
         judgments=(n_failed, n_judged),
         diff=tuple(diff),
     )

@@ -159,19 +159,19 @@ def writing_prompts(
         labels = [labels[0], "…", labels[-1]]
     shows_source = criteria.reads(criterion, "source")
     # The key of a fence must occur in none of the texts.
-    among = []
+    shown_texts = []
     for case in cases:
-        among += [case.sample.output, case.sample.source or ""]
-        among += [case.reason, *case.comments]
-    among += [unusable.reply for unusable in (rejected or {}).values()]
+        shown_texts += [case.sample.output, case.sample.source or ""]
+        shown_texts += [case.reason, *case.comments]
+    shown_texts += [unusable.reply for unusable in (rejected or {}).values()]
 
-    def between_marks(part: str, label: str) -> str:
-        if not part:
+    def between_marks(shown_text: str, label: str) -> str:
+        if not shown_text:
             return ""
-        excerpt = part
-        if len(part) > _MOST_SHOWN:
-            excerpt = f"{part[:_MOST_SHOWN]} […]"
-        return fenced(excerpt, label, among)
+        excerpt = shown_text
+        if len(shown_text) > _MOST_SHOWN:
+            excerpt = f"{shown_text[:_MOST_SHOWN]} […]"
+        return fenced(excerpt, label, shown_texts)
 
     described_cases = []
     for case in cases:
@@ -197,8 +197,10 @@ def writing_prompts(
         "reply": "",
     }
     templates = criteria.drafting(criterion, "wording")
+    numbers = range(1, count + 1) if rejected is None else rejected
     prompts = []
-    for number in range(1, count + 1) if rejected is None else rejected:
+    for number in numbers:
+        # Each prompt has its number, so that equal requests do not get one reply from the cache.
         variables["number"] = number
         if rejected is not None:
             variables["problem"] = rejected[number].problem
@@ -220,21 +222,26 @@ def read_revision(reply: str, wording: Wording, seen_texts: Collection[str]) -> 
     question = values.get("question", "")
     levels = values.get("levels") or {}
     reason = values.get("reason") or ""
-    texts = [question, reason, *levels.values()] if isinstance(levels, dict) else [None]
-    if not all(isinstance(part, str) for part in texts):
+    written_texts = [question, reason, *levels.values()] if isinstance(levels, dict) else [None]
+    if not all(isinstance(written, str) for written in written_texts):
         raise ParseError("question, reason and each of the levels are texts", reply)
     criterion = wording.criterion
-    question = question.strip() or ("" if wording.in_block else criterion.question)
-    texts_of_levels = {str(label).strip(): part.strip() for label, part in levels.items()}
-    levels = {label: part for label, part in texts_of_levels.items() if part}
+    present_question = "" if wording.in_block else criterion.question
+    question = question.strip() or present_question
+    stripped_levels = {
+        str(label).strip(): description.strip() for label, description in levels.items()
+    }
+    levels = {label: description for label, description in stripped_levels.items() if description}
     if not question:
         raise ParseError("has no question", reply)
     _check_parts(question, [*levels, *levels.values()], reply)
+    # The present wording may itself have words of a text, such as those of an example.
     own_grams = _grams([wording.text])
-    grams = _grams([question, *levels, *levels.values()])
-    copied = (grams & _grams(seen_texts)) - own_grams
+    revised_grams = _grams([question, *levels, *levels.values()])
+    copied = (revised_grams & _grams(seen_texts)) - own_grams
     if copied:
-        raise ParseError(f"copies a rated text: {one_line(' '.join(min(copied)), 60)!r}", reply)
+        first_copy = " ".join(min(copied))
+        raise ParseError(f"copies a rated text: {one_line(first_copy, 60)!r}", reply)
     try:
         levels = levels_of_scale(levels, criterion.scale.asked)
     except ValueError as error:
@@ -298,9 +305,12 @@ def revised(wording: Wording, revision: Revision, seen: Collection[str]) -> tupl
     file_text = wording.text
     values: dict[str, Any] = {}
     if wording.in_block:
-        file_text = CRITERION_BLOCK.sub(
-            lambda match: f"{match['start']}{revision.question}\n{match['end']}", file_text
-        )
+
+        def new_block(block: re.Match[str]) -> str:
+            # A function, because `sub` would read a backslash in a question as an escape.
+            return f"{block['start']}{revision.question}\n{block['end']}"
+
+        file_text = CRITERION_BLOCK.sub(new_block, file_text)
     else:
         values["question"] = revision.question
     if revision.levels:

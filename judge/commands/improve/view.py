@@ -5,6 +5,7 @@ how it differs.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from judge.commands.criteria_diff.record import PLACES
 from judge.commands.improve.record import Improvement, Trial
@@ -43,34 +44,7 @@ def view(improvement: Improvement) -> Document:
         summary.append(_table(improvement, trials))
     if improvement.diff:
         summary.append(Diff(improvement.diff))
-    reasons = []
-    for trial in improvement.trials:
-        if trial.reason:
-            reason = one_line(trial.reason, 300)
-            reasons.append(f"Revision {trial.number}: {reason}")
-    sections = []
-    if reasons:
-        bullets = Bullets(tuple(reasons))
-        sections.append(Section("reasons", "The writer's reasons", lambda: [bullets]))
-    data = {
-        "schema": SCHEMA,
-        "finding": finding,
-        "improved": improvement.improved,
-        **{name: getattr(improvement, name) for name in _FIELDS},
-        "training": improvement.training._asdict(),
-        "testing": improvement.testing._asdict(),
-    }
-    records = []
-    for trial in trials:
-        record = {
-            "revision": trial.number,
-            "training": trial.agreement,
-            "chosen": trial.number == improvement.chosen,
-            "failed": trial.failed,
-            "skipped": trial.skipped,
-            "reason": trial.reason,
-        }
-        records.append(record)
+    records = [_record(improvement, trial) for trial in trials]
     remarks = [note for note in improvement.notes if isinstance(note, Remark)]
     return Document(
         title=f"Improve {one_line(improvement.name, 60)}",
@@ -79,10 +53,48 @@ def view(improvement: Improvement) -> Document:
         notices=tuple(_notices(improvement)),
         remarks=tuple(remarks),
         summary=tuple(summary),
-        sections=tuple(sections),
-        data=data,
+        sections=tuple(_sections(improvement)),
+        data=_data(improvement, finding),
         records=tuple(records),
     )
+
+
+def _sections(improvement: Improvement) -> Iterator[Section]:
+    """Yield the reasons that the writer gave, if any."""
+    reasons = []
+    for trial in improvement.trials:
+        if trial.reason:
+            reason = one_line(trial.reason, 300)
+            reasons.append(f"Revision {trial.number}: {reason}")
+    if reasons:
+        bullets = Bullets(tuple(reasons))
+        yield Section("reasons", "The writer's reasons", lambda: [bullets])
+
+
+def _data(improvement: Improvement, finding: list[str]) -> dict[str, Any]:
+    """Return the report as JSON has it."""
+    data: dict[str, Any] = {
+        "schema": SCHEMA,
+        "finding": finding,
+        "improved": improvement.improved,
+    }
+    for field in _FIELDS:
+        data[field] = getattr(improvement, field)
+    data["training"] = improvement.training._asdict()
+    data["testing"] = improvement.testing._asdict()
+    return data
+
+
+def _record(improvement: Improvement, trial: Trial) -> dict[str, Any]:
+    """Return a row for CSV."""
+    return {
+        "revision": trial.number,
+        "training": trial.agreement,
+        "chosen": trial.number == improvement.chosen,
+        "failed": trial.failed,
+        "skipped": trial.skipped,
+        "reason": trial.reason,
+    }
 
 
 def _notices(improvement: Improvement) -> Iterator[str]:
@@ -138,12 +150,12 @@ def _table(improvement: Improvement, trials: Sequence[Trial]) -> Table:
     for trial in trials:
         if trial.skipped:
             continue
-        name = f"revision {trial.number}" if trial.number else "present wording"
+        wording = f"revision {trial.number}" if trial.number else "present wording"
         mark = "*" if improvement.improved and trial.number > 0 else ""
         training = None if trial.agreement is None else number(trial.agreement, PLACES)
         test = estimate_cell(tests.get(trial.number), PLACES, mark=mark)
         reason = one_line(trial.reason, 36)
-        rows.append((name, training, test, reason))
+        rows.append((wording, training, test, reason))
     heads = ("", "training", "test", Column("what it changes", numeric=False))
     return table(
         heads,
