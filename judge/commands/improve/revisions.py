@@ -200,7 +200,7 @@ def writing_prompts(
     numbers = range(1, count + 1) if rejected is None else rejected
     prompts = []
     for number in numbers:
-        # Each prompt has its number, so that equal requests do not get one reply from the cache.
+        # By its number, the template asks each revision for another kind of change.
         variables["number"] = number
         if rejected is not None:
             variables["problem"] = rejected[number].problem

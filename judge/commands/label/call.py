@@ -61,11 +61,12 @@ def label(
         "language": language,
         "seed": seed,
     }
-    kind = RankConfig if pairwise else RunConfig
-    config, _, loaded_criteria = to_config(kind, data, criteria, None, options)
+    config_class = RankConfig if pairwise else RunConfig
+    config, _, loaded_criteria = to_config(config_class, data, criteria, None, options)
+    rater_names = split(raters) if isinstance(raters, str) else list(raters)
     labelling = prepare_labelling(
         config,
-        split(raters) if isinstance(raters, str) else list(raters),
+        rater_names,
         Path(output),
         data=data,
         loaded_criteria=loaded_criteria,
@@ -111,14 +112,15 @@ def serve(labelling: Labelling) -> None:
 def _wait_for_ratings(labelling: Labelling) -> None:
     """Wait until every rater has rated everything and takes nothing back."""
     complete_since: float | None = None
-    size = -1
+    former_size = -1
     while complete_since is None or time.monotonic() - complete_since < _GRACE_SECONDS:
         time.sleep(_POLL_SECONDS)
-        new_size = labelling.output.stat().st_size if labelling.output.exists() else 0
-        if new_size == size:
+        size = labelling.output.stat().st_size if labelling.output.exists() else 0
+        # Every rating makes the file longer, also one that is taken back.
+        if size == former_size:
             continue
-        size = new_size
-        is_complete = all(done >= total for done, total in labelling.progress().values())
+        former_size = size
+        is_complete = all(n_given >= total for n_given, total in labelling.progress().values())
         complete_since = time.monotonic() if is_complete else None
 
 

@@ -16,8 +16,8 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
-from itertools import combinations
+from dataclasses import dataclass, field, replace
+from itertools import chain, combinations
 from pathlib import Path
 from threading import Lock
 from typing import Annotated, Any
@@ -120,8 +120,8 @@ class Labelling:
     """The units to rate by id, the criteria with their instructions, and the file of the ratings.
 
     `repeat` is the share of units that a rater sees twice. `known` are all texts of the data (item,
-    system), also those that are not to be rated. `own_columns` are the data's own columns by item, as far
-    as raters may see them. Ratings may come from several threads and processes.
+    system), also those that are not to be rated. `own_columns` are the data's own columns by item,
+    as far as raters may see them. Ratings may come from several threads and processes.
     """
 
     units: Mapping[str, Unit]
@@ -140,7 +140,8 @@ class Labelling:
     @property
     def id(self) -> str:
         """A digest of the units and criteria, under which a browser keeps ratings."""
-        return _digest([sorted(self.units), [criterion.name for criterion in self.criteria]])
+        criterion_names = [criterion.name for criterion in self.criteria]
+        return _digest([sorted(self.units), criterion_names])
 
     def tasks(self, rater: str) -> list[Task]:
         """Return a rater's own random order. The texts of an item stay together, so that its source
@@ -155,25 +156,27 @@ class Labelling:
             units_by_item.setdefault(unit.item, []).append(unit)
         groups = list(units_by_item.values())
         rng.shuffle(groups)
+        first_tasks: list[Task] = []
         for units in groups:
             rng.shuffle(units)
-        ordered_units = [unit for units in groups for unit in units]
-        first_tasks = [
-            Task(unit, flip=self.pairwise and rng.random() < 0.5) for unit in ordered_units
-        ]
+        for unit in chain.from_iterable(groups):
+            flip = self.pairwise and rng.random() < 0.5
+            first_tasks.append(Task(unit, flip=flip))
         distance = max(1, min(_APART, len(first_tasks) // 2))
         # A text near the end has no room for a repetition.
-        early = len(first_tasks) - distance
-        repetitions = min(early, round(self.repeat * len(first_tasks)))
-        repeated_after: dict[int, list[Task]] = {}
-        for position in rng.sample(range(early), repetitions):
-            first = first_tasks[position]
-            again = Task(first.unit, repeat=True, flip=self.pairwise and not first.flip)
-            later = rng.randrange(position + distance, len(first_tasks))
-            repeated_after.setdefault(later, []).append(again)
-        tasks = []
-        for position, task in enumerate(first_tasks):
-            tasks += [task, *repeated_after.get(position, ())]
+        n_early = len(first_tasks) - distance
+        n_repetitions = min(n_early, round(self.repeat * len(first_tasks)))
+        repetitions_after: dict[int, list[Task]] = {}
+        for position in rng.sample(range(n_early), n_repetitions):
+            first_task = first_tasks[position]
+            flip = self.pairwise and not first_task.flip
+            repetition = Task(first_task.unit, repeat=True, flip=flip)
+            later_position = rng.randrange(position + distance, len(first_tasks))
+            repetitions_after.setdefault(later_position, []).append(repetition)
+        tasks: list[Task] = []
+        for position, first_task in enumerate(first_tasks):
+            tasks.append(first_task)
+            tasks += repetitions_after.get(position, ())
         return tasks
 
     def ratings(self) -> Ratings:
@@ -219,29 +222,37 @@ class Labelling:
         for unit in self.units.values():
             for systems in unit.systems:
                 unit_of_texts[unit.item.strip(), *systems] = unit
-        labels: dict[str, dict[float, str]] = {}
-        for criterion in self.criteria:
-            scale = criterion.scale.asked
-            labels[criterion.name] = dict(zip(scale.values, scale.labels, strict=True))
-        answers = {}
+        labels_by_criterion = self._label_by_value()
+        answers: dict[tuple[str, str, str, bool], tuple[str, str]] = {}
         for rating in self.ratings().every:
             systems = _systems(rating)
             rated_unit = unit_of_texts.get((rating.item, *systems))
-            value = str(rating.value)
+            label_by_value = labels_by_criterion.get(rating.criterion)
+            answer = str(rating.value)
             if rated_unit is None and len(systems) == 2:
                 # The unit has the texts in the other order.
                 rated_unit = unit_of_texts.get((rating.item, *reversed(systems)))
-                value = {"first": "b", "second": "a"}.get(value, value)
+                answer = {"first": "b", "second": "a"}.get(answer, answer)
             elif isinstance(rating, PairRating):
-                value = {"first": "a", "second": "b"}.get(value, value)
-            elif isinstance(rating.value, float):
-                value = labels.get(rating.criterion, {}).get(rating.value, value)
-            if rated_unit is None or rating.criterion not in labels:
+                answer = {"first": "a", "second": "b"}.get(answer, answer)
+            elif isinstance(rating.value, float) and label_by_value is not None:
+                answer = label_by_value.get(rating.value, answer)
+            if rated_unit is None or label_by_value is None:
                 continue
+            # A file may have ratings of single texts and of pairs.
             if len(systems) == len(rated_unit.texts):
                 key = (rating.rater, rated_unit.id, rating.criterion, rating.repeat)
-                answers[key] = (value, rating.comment)
+                answers[key] = (answer, rating.comment)
         return answers
+
+    def _label_by_value(self) -> dict[str, dict[float, str]]:
+        """Return the labels of each criterion by their values: the file has the values."""
+        labels_by_criterion: dict[str, dict[float, str]] = {}
+        for criterion in self.criteria:
+            scale = criterion.scale.asked
+            label_by_value = dict(zip(scale.values, scale.labels, strict=True))
+            labels_by_criterion[criterion.name] = label_by_value
+        return labels_by_criterion
 
     def progress(self) -> dict[str, tuple[int, int]]:
         """Return how many ratings each rater has given, and how many there are to give.
@@ -249,10 +260,11 @@ class Labelling:
         Repeated texts count again.
         """
         n_given_by_rater = Counter(rater for rater, *_ in self.done())
-        return {
-            rater: (n_given_by_rater[rater], len(self.tasks(rater)) * len(self.criteria))
-            for rater in self.raters
-        }
+        progress: dict[str, tuple[int, int]] = {}
+        for rater in self.raters:
+            n_to_give = len(self.tasks(rater)) * len(self.criteria)
+            progress[rater] = (n_given_by_rater[rater], n_to_give)
+        return progress
 
     def record(self, saved: Any) -> None:
         """Append a rating as the page sends it (`Given`), one row for each system with this text.
@@ -269,9 +281,9 @@ class Labelling:
 
         Raises DataError with the line, and then writes nothing.
         """
-        done = self.done()
+        answers = self.done()
         new_rows: list[dict[str, Any]] = []
-        known = 0
+        n_known = 0
         for row in rows(path):
             if not isinstance(row, RawRow):
                 continue
@@ -281,15 +293,16 @@ class Labelling:
             except DataError as error:
                 raise DataError(f"{row.where}: {error}") from error
             key = (saved.rater, saved.text, saved.criterion, saved.repeat)
+            # A rating that was taken back has no comment either.
             comment = whole(saved.comment) if saved.value is not None else ""
-            if done.get(key, (None, "")) == (saved.value, comment):
-                known += 1
+            if answers.get(key, (None, "")) == (saved.value, comment):
+                n_known += 1
             else:
                 new_rows += rating_rows
-        if not new_rows and not known:
+        if not new_rows and not n_known:
             raise DataError(f"{path}: no ratings")
         self._append(new_rows)
-        return Imported(len(new_rows), known)
+        return Imported(len(new_rows), n_known)
 
     def _rows(self, saved: Given) -> Sequence[dict[str, Any]]:
         """Return the rows of a rating. Raises DataError for an unknown text, criterion or label."""
@@ -307,24 +320,23 @@ class Labelling:
         rating_rows: list[dict[str, Any]] = []
         for systems in unit.systems:
             row: dict[str, Any] = {"item": unit.item}
-            system_value = value
+            value_of_row = value
             if self.pairwise:
                 # The same in every file, whatever was shown on the left.
                 first, second = sorted(systems)
-                row |= {"first": first, "second": second}
+                row["first"] = first
+                row["second"] = second
                 if systems[0] != first:
                     swapped = {"first": "second", "second": "first"}
-                    system_value = swapped.get(str(value), value)
+                    value_of_row = swapped.get(str(value), value)
             else:
                 row["system"] = systems[0]
-            row |= {
-                "rater": saved.rater,
-                "criterion": criterion.name,
-                "value": system_value,
-                "repeat": saved.repeat,
-                "seconds": saved.seconds,
-                "comment": whole(saved.comment),
-            }
+            row["rater"] = saved.rater
+            row["criterion"] = criterion.name
+            row["value"] = value_of_row
+            row["repeat"] = saved.repeat
+            row["seconds"] = saved.seconds
+            row["comment"] = whole(saved.comment)
             rating_rows.append(row)
         return rating_rows
 
@@ -411,23 +423,25 @@ def prepare_labelling(
     language = config.language or text.language_of(chosen)
     own_criteria = loaded_criteria or {}
     rated_criteria = _load_criteria(config, chosen, language, own_criteria, pairwise=pairwise)
-    fields = {field for criterion in rated_criteria for field in criterion.needs}
-    shown_fields = ["source", *sorted(fields - {"source", MESSAGES} - _HIDDEN)]
+    needed_fields = {field for criterion in rated_criteria for field in criterion.needs}
+    other_fields = sorted(needed_fields - {"source", MESSAGES} - _HIDDEN)
+    shown_fields = ["source", *other_fields]
     units = {unit.id: unit for unit in _units(chosen, shown_fields, pairwise=pairwise)}
     if not units:
         raise ConfigError("nothing to compare: no item has different texts of two systems")
-    taken = {MESSAGES, "reference", *(column_of(chosen[0], field) for field in shown_fields)}
+    instructions = [_instructions(criterion, pairwise=pairwise) for criterion in rated_criteria]
+    all_texts = frozenset((sample.item.strip(), sample.system.strip()) for sample in loaded)
+    columns_of_fields = [column_of(chosen[0], field) for field in shown_fields]
+    taken = {MESSAGES, "reference", *columns_of_fields}
     names = [*raters, *(criterion.name for criterion in rated_criteria)]
     return Labelling(
         units=units,
         criteria=rated_criteria,
-        instructions=tuple(
-            _instructions(criterion, pairwise=pairwise) for criterion in rated_criteria
-        ),
+        instructions=tuple(instructions),
         raters=tuple(raters),
         output=output,
         language=language,
-        known=frozenset((sample.item.strip(), sample.system.strip()) for sample in loaded),
+        known=all_texts,
         pairwise=pairwise,
         repeat=repeat,
         seed=config.seed,
@@ -437,14 +451,14 @@ def prepare_labelling(
 
 def _sample_items(chosen: Sequence[Sample], items: int, seed: int) -> list[Sample]:
     """Return the texts of random items. Raises ConfigError for a number that cannot be."""
-    names = list(dict.fromkeys(sample.item for sample in chosen))
+    all_items = list(dict.fromkeys(sample.item for sample in chosen))
     if items < 1:
         raise ConfigError(f"{option('items', items)}: name 1 item or more")
-    if items > len(names):
-        available = plural(len(names), "item")
+    if items > len(all_items):
+        available = plural(len(all_items), "item")
         raise ConfigError(f"{option('items', items)}: there are only {available}")
-    drawn = {*random.Random(seed).sample(names, items)}  # noqa: S311  (a sample; no secret)
-    return [sample for sample in chosen if sample.item in drawn]
+    drawn_items = set(random.Random(seed).sample(all_items, items))  # noqa: S311  (no secret)
+    return [sample for sample in chosen if sample.item in drawn_items]
 
 
 def _check_raters(raters: Sequence[str]) -> None:
@@ -518,13 +532,25 @@ def _instructions(criterion: Criterion, *, pairwise: bool) -> tuple[str, ...]:
         with suppress(CriterionError):
             templates = criteria.drafting(criterion)
             layout = templates["layouts/steps.jinja"]
-            bare = {name: _BARE if body == layout else body for name, body in templates.items()}
-            wording = render_drafting_prompt(criterion, bare).messages[0]["content"]
+            # The layout asks a model for steps; without it, only the wording is left.
+            bare: dict[str, str] = {}
+            for file_name, body in templates.items():
+                bare[file_name] = _BARE if body == layout else body
+            prompt = render_drafting_prompt(criterion, bare)
+            wording = prompt.messages[0]["content"]
     lines = ["Which text is better?"] if pairwise else []
+    lines += _unwrapped_lines(wording, criterion)
+    levels = [f"{label}: {description}" for label, description in criterion.levels]
+    return (*lines, *levels)
+
+
+def _unwrapped_lines(wording: str, criterion: Criterion) -> list[str]:
+    """Return each paragraph as one line, and each level of the scale as its own."""
     # A line that begins with a label of the scale, such as `5: fluent`, but not `5th`.
     starts = [rf"{re.escape(label)}(?![.\d]*[A-Za-z\d])" for label in criterion.scale.labels]
     starts_with_label = re.compile("|".join(starts))
     space = " " if text.LANGUAGES[criterion.language].spaced else ""
+    lines: list[str] = []
     for paragraph in re.split(r"\n\s*\n", wording):  # at blank lines
         stripped = [line.strip() for line in paragraph.split("\n") if line.strip()]
         for number, line in enumerate(stripped):
@@ -533,8 +559,7 @@ def _instructions(criterion: Criterion, *, pairwise: bool) -> tuple[str, ...]:
                 lines[-1] += f"{space}{line}"
             else:
                 lines.append(line)
-    levels = [f"{label}: {description}" for label, description in criterion.levels]
-    return (*lines, *levels)
+    return lines
 
 
 def _units(chosen: Sequence[Sample], fields: Sequence[str], *, pairwise: bool) -> Iterator[Unit]:
@@ -542,29 +567,36 @@ def _units(chosen: Sequence[Sample], fields: Sequence[str], *, pairwise: bool) -
     samples_by_item: dict[str, list[Sample]] = {}
     for sample in chosen:
         samples_by_item.setdefault(sample.item, []).append(sample)
-    for item, item_samples in samples_by_item.items():
+    for item_samples in samples_by_item.values():
         groups: list[tuple[Sample, ...]] = [(sample,) for sample in item_samples]
         if pairwise:
-            groups = [
-                (first, second)
-                for first, second in combinations(item_samples, 2)
-                if first.output != second.output
-            ]
+            pairs = combinations(item_samples, 2)
+            groups = [(first, second) for first, second in pairs if first.output != second.output]
         units: dict[str, Unit] = {}
         for group in groups:
-            # By digest, so that the order shows nothing about the systems.
-            ordered = sorted(group, key=lambda sample: _digest([sample.item, sample.output]))
-            conversations = {messages_before(sample) for sample in ordered}
-            is_shared = len(conversations) == 1
-            texts = tuple(sample.output if is_shared else _as_text(sample) for sample in ordered)
-            around = _shown_beside(ordered[0], fields)
-            if is_shared:
-                around += tuple((role.capitalize(), text) for role, text in conversations.pop())
-            unit_id = _digest([item, around, texts])
-            systems = tuple(sample.system for sample in ordered)
-            earlier = units[unit_id].systems if unit_id in units else ()
-            units[unit_id] = Unit(unit_id, item, texts, (*earlier, systems), around)
+            unit = _unit(group, fields)
+            if unit.id in units:
+                earlier_systems = units[unit.id].systems
+                unit = replace(unit, systems=(*earlier_systems, *unit.systems))
+            units[unit.id] = unit
         yield from units.values()
+
+
+def _unit(group: Sequence[Sample], fields: Sequence[str]) -> Unit:
+    """Return what is rated of one text, or of two of an item."""
+    # By digest, so that the order shows nothing about the systems.
+    ordered = sorted(group, key=lambda sample: _digest([sample.item, sample.output]))
+    item = ordered[0].item
+    conversations = {messages_before(sample) for sample in ordered}
+    around = _shown_beside(ordered[0], fields)
+    if len(conversations) == 1:
+        texts = tuple(sample.output for sample in ordered)
+        around += tuple((role.capitalize(), text) for role, text in conversations.pop())
+    else:
+        # Each text has messages of its own, which belong to it.
+        texts = tuple(_as_text(sample) for sample in ordered)
+    systems = tuple(sample.system for sample in ordered)
+    return Unit(_digest([item, around, texts]), item, texts, (systems,), around)
 
 
 def _as_text(sample: Sample) -> str:
@@ -575,22 +607,24 @@ def _as_text(sample: Sample) -> str:
 
 def _shown_beside(sample: Sample, fields: Sequence[str]) -> tuple[tuple[str, str], ...]:
     """Return what is shown beside the texts: a heading and a text for each value of the fields."""
+    first_reference = sample.references[0] if sample.references else ""
     values = {
         **sample.extra,
         "source": sample.source,
         "references": sample.references,
-        "reference": sample.extra.get("reference") or (sample.references or ("",))[0],
+        "reference": sample.extra.get("reference") or first_reference,
     }
     values_beside: list[tuple[str, str]] = []
     shown_columns: set[str] = set()
-    for name in fields:
-        column = column_of(sample, name)
+    for field_name in fields:
+        column = column_of(sample, field_name)
         value = values.get(column)
+        # Two fields may be filled by one column.
         if not value or column in shown_columns:
             continue
         shown_columns.add(column)
         heading = column.replace("_", " ").capitalize()
-        if name == "passages":
+        if field_name == "passages":
             value = texts_of(value)
         parts = value if isinstance(value, list | tuple) else [value]
         values_beside += [(heading, str(part)) for part in parts]
@@ -598,8 +632,11 @@ def _shown_beside(sample: Sample, fields: Sequence[str]) -> tuple[tuple[str, str
 
 
 def _systems(rating: Rating | PairRating) -> tuple[str, ...]:
-    return (rating.system,) if isinstance(rating, Rating) else (rating.first, rating.second)
+    if isinstance(rating, PairRating):
+        return rating.first, rating.second
+    return (rating.system,)
 
 
 def _digest(value: Any) -> str:
-    return hashlib.sha256(json.dumps(value).encode()).hexdigest()[:16]
+    json_text = json.dumps(value)
+    return hashlib.sha256(json_text.encode()).hexdigest()[:16]

@@ -18,6 +18,7 @@ _TELLING = re.compile(
     re.IGNORECASE,
 )
 """Parts of the names of columns that may tell a system, a score or a rating: `gpt_score`."""
+# between the words of "gpt_score" and "gpt score"
 _WORD_ENDS = re.compile(r"[\W_]+")
 
 
@@ -34,18 +35,23 @@ def own_columns(
     for sample in samples:
         samples_by_item.setdefault(sample.item, []).append(sample)
     systems = {sample.system for sample in samples}
-    if len(systems) > 1 and not any(len(texts) > 1 for texts in samples_by_item.values()):
+    items_have_several_texts = any(len(texts) > 1 for texts in samples_by_item.values())
+    if len(systems) > 1 and not items_have_several_texts:
         return {}
-    hidden_words = {name.casefold() for name in names} | {name.casefold() for name in systems}
-    columns = dict.fromkeys(name for sample in samples for name in sample.extra)
-    visible = [
-        name
-        for name in columns
-        if name not in {*shown_names}
-        and not _is_telling(name, hidden_words)
-        and _is_of_the_item(name, samples_by_item)
-    ]
-    return {item: tuple(_cells(texts[0].extra, visible)) for item, texts in samples_by_item.items()}
+    hidden_words = {name.casefold() for name in (*names, *systems)}
+    already_shown = set(shown_names)
+    columns = dict.fromkeys(column for sample in samples for column in sample.extra)
+    visible: list[str] = []
+    for column in columns:
+        if column in already_shown or _is_telling(column, hidden_words):
+            continue
+        if _is_of_the_item(column, samples_by_item):
+            visible.append(column)
+    cells_by_item: dict[str, OwnColumns] = {}
+    for item, samples_of_item in samples_by_item.items():
+        cells = _cells(samples_of_item[0].extra, visible)
+        cells_by_item[item] = tuple(cells)
+    return cells_by_item
 
 
 def _is_telling(column: str, hidden_words: Collection[str]) -> bool:
@@ -56,18 +62,18 @@ def _is_telling(column: str, hidden_words: Collection[str]) -> bool:
 
 def _is_of_the_item(column: str, samples_by_item: Mapping[str, Sequence[Sample]]) -> bool:
     """Return whether all texts of each item have the same value."""
-    for texts in samples_by_item.values():
-        first = texts[0].extra.get(column)
-        if any(sample.extra.get(column) != first for sample in texts[1:]):
+    for samples_of_item in samples_by_item.values():
+        first_value = samples_of_item[0].extra.get(column)
+        if any(sample.extra.get(column) != first_value for sample in samples_of_item[1:]):
             return False
     return True
 
 
 def _cells(extra: Mapping[str, Any], columns: Iterable[str]) -> Iterable[tuple[str, str]]:
     """Yield the columns that have a value, which is a text, a number or a list of these."""
-    for name in columns:
-        value = extra.get(name)
+    for column in columns:
+        value = extra.get(column)
         parts = value if isinstance(value, list | tuple) else [value]
-        texts = [str(part) for part in parts if isinstance(part, str | int | float)]
-        if any(text.strip() for text in texts):
-            yield name, "\n".join(texts)
+        lines = [str(part) for part in parts if isinstance(part, str | int | float)]
+        if any(line.strip() for line in lines):
+            yield column, "\n".join(lines)

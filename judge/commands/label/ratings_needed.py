@@ -85,25 +85,25 @@ def _need_for_mean(criterion: Criterion, values: Values, precision: float) -> Ne
     scale = criterion.scale.asked
     votes_by_text: dict[tuple[str, str], list[float]] = defaultdict(list)
     for ratings in values.values():
-        for text, value in ratings.items():
-            votes_by_text[text].append(value)
+        for text, rating in ratings.items():
+            votes_by_text[text].append(rating)
     means_by_system: dict[str, list[float]] = defaultdict(list)
     for (_, system), votes in votes_by_text.items():
         means_by_system[system].append(fmean(votes))
-    samples = [means for means in means_by_system.values() if len(means) >= MIN_INTERVAL_ITEMS]
-    if samples:
+    pilot_means = [means for means in means_by_system.values() if len(means) >= MIN_INTERVAL_ITEMS]
+    if pilot_means:
         # The pooled standard deviation within systems: how far apart the systems are does not
         # matter for the mean of one of them.
-        squares = sum(variance(means) * (len(means) - 1) for means in samples)
-        degrees = sum(len(means) - 1 for means in samples)
-        sd = sqrt(squares / degrees)
-        assumption = f"SD {sd:.2f}, as in the {len(votes_by_text):,} texts rated so far"
+        sum_of_squares = sum(variance(means) * (len(means) - 1) for means in pilot_means)
+        degrees_of_freedom = sum(len(means) - 1 for means in pilot_means)
+        deviation = sqrt(sum_of_squares / degrees_of_freedom)
+        assumption = f"SD {deviation:.2f}, as in the {len(votes_by_text):,} texts rated so far"
     else:
-        sd = sqrt(pvariance(scale.values))
-        assumption = f"ratings spread evenly over the scale (SD {sd:.2f})"
+        deviation = sqrt(pvariance(scale.values))
+        assumption = f"ratings spread evenly over the scale (SD {deviation:.2f})"
     half_width = precision * (scale.high - scale.low)
-    items = items_for_mean(sd, half_width)
-    return Need(f"mean of a system ±{half_width:.2g}", items, "items", assumption)
+    n_items = items_for_mean(deviation, half_width)
+    return Need(f"mean of a system ±{half_width:.2g}", n_items, "items", assumption)
 
 
 def _need_for_correlation(labelling: Labelling, precision: float) -> Need:
@@ -170,7 +170,13 @@ def texts_for_agreement(alpha: float, half_width: float) -> int:
     and an interval of width w (Bonett 2002), with k = 2. Alpha with squared distances is such a
     correlation.
     """
-    return _fewest(lambda t: 8 * t**2 * (1 - alpha**2) ** 2 / (2 * (2 * half_width) ** 2) + 1)
+
+    def texts_with(t: float) -> float:
+        # With k = 2, (1 − ρ)² (1 + (k − 1) ρ)² is (1 − ρ²)².
+        numerator = 8 * t**2 * (1 - alpha**2) ** 2
+        return numerator / (2 * (2 * half_width) ** 2) + 1
+
+    return _fewest(texts_with)
 
 
 def _fewest(needed: Callable[[float], float]) -> int:

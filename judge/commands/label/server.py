@@ -45,6 +45,13 @@ def page(labelling: Labelling, rater: str | None, *, served: bool) -> str:
     sources = list(dict.fromkeys(unit.around for unit in units))
     source_numbers = {source: number for number, source in enumerate(sources)}
     raters = labelling.raters if rater is None else (rater,)
+    unit_contents = {unit.id: [source_numbers[unit.around], *unit.texts] for unit in units}
+    orders = {name: _order_content(labelling, name) for name in raters}
+    own_columns = {}
+    for unit in units:
+        columns_of_item = labelling.own_columns.get(unit.item)
+        if columns_of_item:
+            own_columns[unit.id] = columns_of_item
     content: dict[str, Any] = {
         "id": labelling.id,
         "served": served,
@@ -53,36 +60,31 @@ def page(labelling: Labelling, rater: str | None, *, served: bool) -> str:
         "rater": rater,
         "criteria": _criteria_content(labelling),
         "sources": sources,
-        "units": {unit.id: [source_numbers[unit.around], *unit.texts] for unit in units},
-        "orders": {name: _order_content(labelling, name) for name in raters},
-        "own": {
-            unit.id: labelling.own_columns[unit.item]
-            for unit in units
-            if labelling.own_columns.get(unit.item)
-        },
+        "units": unit_contents,
+        "orders": orders,
+        "own": own_columns,
         "done": _done_content(labelling, rater) if served else [],
         "progress": labelling.progress() if served else {},
     }
-    texts = "\n".join(text for unit in units for text in unit.texts)
-    return label_page(content, language=html_language(labelling.language, texts))
+    all_texts = "\n".join(text for unit in units for text in unit.texts)
+    return label_page(content, language=html_language(labelling.language, all_texts))
 
 
 def _criteria_content(labelling: Labelling) -> list[dict[str, Any]]:
     """Return each criterion with its instructions, its labels, and the lowest and highest label."""
     content = []
     for criterion, lines in zip(labelling.criteria, labelling.instructions, strict=True):
-        scale = criterion.scale
-        lowest = scale.asked.labels[scale.asked.values.index(scale.low)]
-        highest = scale.asked.labels[scale.asked.values.index(scale.high)]
-        content.append(
-            {
-                "name": criterion.name,
-                "title": criterion.title,
-                "lines": lines,
-                "labels": scale.asked.labels,
-                "ends": [lowest, highest],
-            }
-        )
+        scale = criterion.scale.asked
+        lowest = scale.labels[scale.values.index(criterion.scale.low)]
+        highest = scale.labels[scale.values.index(criterion.scale.high)]
+        criterion_content = {
+            "name": criterion.name,
+            "title": criterion.title,
+            "lines": lines,
+            "labels": scale.labels,
+            "ends": [lowest, highest],
+        }
+        content.append(criterion_content)
     return content
 
 
@@ -200,12 +202,11 @@ class _Handler(BaseHTTPRequestHandler):
     def _rater_of(self, token: str) -> str | None:
         sent_token = token.encode()
         # No early return: each request is compared with all tokens, so that its time tells nothing.
-        matching = [
-            rater
-            for rater_token, rater in self.server.raters.items()
-            if secrets.compare_digest(sent_token, rater_token.encode())
-        ]
-        return matching[0] if matching else None
+        matching_rater = None
+        for rater_token, rater in self.server.raters.items():
+            if secrets.compare_digest(sent_token, rater_token.encode()):
+                matching_rater = rater
+        return matching_rater
 
     def _answer(self, status: HTTPStatus, text: str, kind: str = "text/plain") -> None:
         body = text.encode("utf-8", "replace")
