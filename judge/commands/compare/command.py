@@ -55,44 +55,46 @@ def compare(
     Raises ConfigError for rankings and for runs without a common text or column; raises
     StorageError.
     """
-    old = open_run(before)
-    new = open_run(after)
-    names = (
-        "before" if isinstance(before, Result) else str(before),
-        "after" if isinstance(after, Result) else str(after),
-    )
-    for name, result in zip(names, (old, new), strict=True):
-        if result.rankings or result.table.has_pairs:
+    old_run = open_run(before)
+    new_run = open_run(after)
+    old_name = "before" if isinstance(before, Result) else str(before)
+    new_name = "after" if isinstance(after, Result) else str(after)
+    names = (old_name, new_name)
+    for name, run in zip(names, (old_run, new_run), strict=True):
+        if run.rankings or run.table.has_pairs:
             raise ConfigError(
                 f"{name}: this run ranks systems in pairs of texts and has no scores to compare; "
                 "judge report shows its win rates"
             )
-    differences = compare_runs(old.table, new.table, seed=seed, n_resamples=n_resamples)
+    old_table = old_run.table
+    new_table = new_run.table
+    differences = compare_runs(old_table, new_table, seed=seed, n_resamples=n_resamples)
     if not differences.texts:
-        raise ConfigError(_no_common_text(names, old, new))
+        raise ConfigError(_no_common_text(names, old_run, new_run))
     if not differences.means and not differences.incomparable:
-        old_columns = ", ".join(column.name for column in old.table.columns)
-        new_columns = ", ".join(column.name for column in new.table.columns)
+        old_columns = ", ".join(column.name for column in old_table.columns)
+        new_columns = ", ".join(column.name for column in new_table.columns)
         raise ConfigError(
-            f"{names[0]} and {names[1]} have no column with values in common ({old_columns}; "
+            f"{old_name} and {new_name} have no column with values in common ({old_columns}; "
             f"{new_columns}); {command('criteria diff')} compares two wordings of a criterion"
         )
-    changes = tuple(changed_settings(old, new))
-    notes = [*_tokenizer_notes(changes), *_banners(names, old, new)]
-    pass_marks = translate_pass_marks(old.table, new.table, seed=seed)
-    return RunComparison(names, old, new, differences, changes, tuple(notes), pass_marks)
+    changes = tuple(changed_settings(old_run, new_run))
+    notes = [*_tokenizer_notes(changes), *_banners(names, old_run, new_run)]
+    pass_marks = translate_pass_marks(old_table, new_table, seed=seed)
+    return RunComparison(names, old_run, new_run, differences, changes, tuple(notes), pass_marks)
 
 
 def _no_common_text(names: tuple[str, str], old: Result, new: Result) -> str:
     """Return the message for runs without a common text, with the items and systems of both."""
     message = f"{names[0]} and {names[1]} have no text (item and system) in common"
-    parts = {
-        "item": (old.table.items, new.table.items),
-        "system": (old.table.systems, new.table.systems),
-    }
-    for kind, (old_names, new_names) in parts.items():
-        if not set(old_names) & set(new_names):
-            message += f"; the {kind}s are {_quote_names(old_names)} and {_quote_names(new_names)}"
+    old_table = old.table
+    new_table = new.table
+    if not set(old_table.items) & set(new_table.items):
+        old_items = _quote_names(old_table.items)
+        message += f"; the items are {old_items} and {_quote_names(new_table.items)}"
+    if not set(old_table.systems) & set(new_table.systems):
+        old_systems = _quote_names(old_table.systems)
+        message += f"; the systems are {old_systems} and {_quote_names(new_table.systems)}"
     return message
 
 
@@ -171,12 +173,14 @@ def _changes_of_columns(before: Result, after: Result) -> Iterator[Change]:
             if old_value != new_value:
                 change = (setting, old_value, new_value)
                 columns_by_change.setdefault(change, []).append(column.name)
-    for (setting, old_value, new_value), names in columns_by_change.items():
+    for (setting, old_value, new_value), column_names in columns_by_change.items():
         diff: list[str] = []
         if setting == "prompt":
-            criterion = old_columns[names[0]].criterion or names[0]
+            # The columns of a panel's judges have one criterion.
+            first_name = column_names[0]
+            criterion = old_columns[first_name].criterion or first_name
             diff = _prompt_diff(before, after, criterion)
-        yield Change(setting, old_value, new_value, tuple(names), tuple(diff))
+        yield Change(setting, old_value, new_value, tuple(column_names), tuple(diff))
 
 
 def _changes_of_served_models(before: Result, after: Result) -> Iterator[Change]:
@@ -205,12 +209,10 @@ def _prompt_diff(before: Result, after: Result, criterion: str) -> list[str]:
 
 def _compared_columns(result: Result) -> dict[str, Column]:
     """Return the columns by name, without a panel's mean, which has its judges' settings."""
-    panels = judged_columns(result.table.columns)
-    return {
-        column.name: column
-        for column in result.table.columns
-        if column.judge or column.criterion not in panels
-    }
+    columns = result.table.columns
+    panels = judged_columns(columns)
+    compared = [column for column in columns if column.judge or column.criterion not in panels]
+    return {column.name: column for column in compared}
 
 
 def _templates(result: Result, criterion: str) -> Mapping[str, str]:

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from judge.core.format import one_line, percent
-from judge.report.document import Block, Cell, table
+from judge.report.document import Block, Cell, Content, table
 from judge.report.format import column_title
 from judge.stats.pass_marks import PassMark
 
 
 def remark(mark: PassMark) -> str:
     """Return a sentence about the mark of a criterion."""
-    name = one_line(mark.column)
+    criterion = one_line(mark.column)
     if mark.translated == mark.mark:
-        sentence = f"{name}: keep the pass mark {mark.mark:g}"
+        sentence = f"{criterion}: keep the pass mark {mark.mark:g}"
     else:
         old_mark = _text(mark.mark)
         new_mark = _text(mark.translated)
-        sentence = f"{name}: {old_mark} of the old judge is {new_mark} of the new one"
+        sentence = f"{criterion}: {old_mark} of the old judge is {new_mark} of the new one"
     rates = f"{percent(mark.held_back)} of held-back texts pass, {percent(mark.before)} before"
     if mark.keeps_rate:
         return f"{sentence}: {rates}."
@@ -40,33 +41,32 @@ def mark_blocks(marks: Sequence[PassMark]) -> list[Block]:
         "at new mark",
         "same verdict",
     )
-    rows = [
-        (
-            column_title(mark.column),
-            Cell(_text(mark.mark), value=mark.mark),
-            Cell(_text(mark.translated), value=mark.translated),
-            Cell(percent(mark.before), value=mark.before),
-            Cell(percent(mark.after), value=mark.after),
-            Cell(
-                percent(mark.held_back),
-                mark="" if mark.keeps_rate else "!",
-                value=mark.held_back,
-            ),
-            Cell(percent(mark.same_verdict), value=mark.same_verdict),
-        )
-        for mark in marks
-    ]
+    # Every criterion is about the same texts.
     first = marks[0]
+    key = (
+        f"Texts that are the same in both runs ({first.texts:,} of {first.items:,} items). "
+        "The new mark is fitted on half of the items; its rate and the same verdicts are "
+        "of the other half, over 50 random halves. ! more than 2 points from before."
+    )
+    rows = [_mark_row(mark) for mark in marks]
+    return [table(heads, rows, caption="Pass marks.", key=key, name="marks")]
+
+
+def _mark_row(pass_mark: PassMark) -> list[Content]:
+    """Return the row of a criterion: its marks, and the shares of texts that pass."""
+    held_back = _share_cell(pass_mark.held_back)
+    if not pass_mark.keeps_rate:
+        held_back = replace(held_back, mark="!")
     return [
-        table(
-            heads,
-            rows,
-            caption="Pass marks.",
-            key=(
-                f"Texts that are the same in both runs ({first.texts:,} of {first.items:,} items). "
-                "The new mark is fitted on half of the items; its rate and the same verdicts are "
-                "of the other half, over 50 random halves. ! more than 2 points from before."
-            ),
-            name="marks",
-        )
+        column_title(pass_mark.column),
+        Cell(_text(pass_mark.mark), value=pass_mark.mark),
+        Cell(_text(pass_mark.translated), value=pass_mark.translated),
+        _share_cell(pass_mark.before),
+        _share_cell(pass_mark.after),
+        held_back,
+        _share_cell(pass_mark.same_verdict),
     ]
+
+
+def _share_cell(share: float) -> Cell:
+    return Cell(percent(share), value=share)

@@ -82,7 +82,10 @@ class Mean:
             return f"{number(100 * value, 0)} points" if value >= 0.005 else "less than 1 point"
         text = self.text(value)
         # A mean that rose by 0.00 did not rise.
-        return text if float(text) else f"less than {10**-self.places:.{self.places}f}"
+        if float(text) == 0:
+            smallest_shown = 10**-self.places
+            return f"less than {smallest_shown:.{self.places}f}"
+        return text
 
     @property
     def share(self) -> float:
@@ -101,17 +104,16 @@ class Mean:
         whole = self.part(self.row.estimate)
         judge = self.part(self.row.judge)
         systems = self.system_change
-        parts = [
-            f"the judge {judge.text} {judge.note}".rstrip(),
-            f"the system {systems.text} {systems.note}".rstrip(),
-        ]
+        judges_part = f"the judge {judge.text} {judge.note}".rstrip()
+        systems_part = f"the system {systems.text} {systems.note}".rstrip()
         p = self.row.system_adjusted
         tested = "not tested" if p is None else format_p(p)
         title = column_title(self.row.column)
         system = one_line(self.row.system, 60)
-        name = f"{title} of {system}"
-        both_parts = " and ".join(parts)
-        return f"{name}: {whole.text}, of which {both_parts} ({tested})"
+        return (
+            f"{title} of {system}: {whole.text}, of which {judges_part} and {systems_part} "
+            f"({tested})"
+        )
 
     def part(self, estimate: Estimate | None, *, significant: bool = False) -> Cell:
         """Return a change, or a part of it, with its interval."""
@@ -153,13 +155,13 @@ def all_means(comparison: RunComparison) -> list[Mean]:
     rows = comparison.runs.means
     systems = {row.system for row in rows if row.system}
     several = len(systems) > 1
-    values: dict[str, list[float]] = {}
+    values_by_column: dict[str, list[float]] = {}
     for row in rows:
-        column_values = values.setdefault(row.column, [])
+        column_values = values_by_column.setdefault(row.column, [])
         column_values += [row.before, row.after]
     columns: dict[str, Measured] = {}
     places: dict[str, int] = {}
-    for name, column_values in values.items():
+    for name, column_values in values_by_column.items():
         column = comparison.columns.get(name) or Measured(name, "metric", Signature())
         columns[name] = column
         places[name] = 3 if name == OVERALL else decimal_places(column, column_values)
@@ -167,4 +169,9 @@ def all_means(comparison: RunComparison) -> list[Mean]:
     for row in rows:
         column = columns[row.column]
         means.append(Mean(row, column, places[row.column], several))
-    return sorted(means, key=lambda mean: (mean.row.column != OVERALL, mean.importance[0]))
+
+    def overall_first(mean: Mean) -> tuple[bool, int]:
+        kind, _ = mean.importance
+        return mean.row.column != OVERALL, kind
+
+    return sorted(means, key=overall_first)

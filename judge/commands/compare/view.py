@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
 from math import sqrt
 from shlex import quote
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from judge.commands.compare import marks
 from judge.commands.compare.means import Mean, all_means, is_split
@@ -19,7 +19,7 @@ from judge.core.format import (
 )
 from judge.core.messages import Remark
 from judge.core.records import Column as Measured
-from judge.core.records import Estimate, Failure
+from judge.core.records import Estimate, Failure, Score
 from judge.core.signature import Signature
 from judge.report import charts
 from judge.report.document import (
@@ -57,11 +57,15 @@ from judge.stats.power import ALPHA, MIN_ITEMS, Spread
 from judge.stats.run_differences import Shift, text_of
 
 SCHEMA = "judge.compare/1"
-_MAX_ROWS, _MAX_REMARKS, _MAX_EXCERPTS = 7, 3, 2  # of the summary
+# Of the summary.
+_MAX_ROWS = 7
+_MAX_REMARKS = 3
+_MAX_EXCERPTS = 2
 _MAX_NAMED = 8  # names of a list
 _MAX_PANELS = 4  # columns of the chart
 _MAX_NEEDED = 100_000  # items, beyond which a number of needed items helps nobody
-_MAX_ITEMS, _MAX_SHIFTS = 20, 5  # items with their texts, and values of each
+_MAX_ITEMS = 20  # items that are shown with their texts
+_MAX_SHIFTS = 5  # values that are shown of each item
 _MAX_TEXT = 2_000  # characters of a text
 _NEAR = 1e-9  # a difference by rounding alone
 
@@ -69,16 +73,10 @@ _NEAR = 1e-9  # a difference by rounding alone
 def view(comparison: RunComparison) -> Document:
     """Make the report of a comparison."""
     runs = comparison.runs
-    remarks = [marks.remark(mark) for mark in comparison.pass_marks]
-    for change in comparison.changes:
-        setting = _setting(comparison, change)
-        value_before = one_line(change.before, 80)
-        value_after = one_line(change.after, 80)
-        remarks.append(f"{setting}: {value_before} → {value_after}")
-    remarks += _not_compared(comparison)
+    differences = list(_other_differences(comparison))
     summary = list(summary_blocks(comparison))
-    if remarks:
-        summary.append(Bullets(tuple(remarks[:_MAX_REMARKS])))
+    if differences:
+        summary.append(Bullets(tuple(differences[:_MAX_REMARKS])))
     footer = f"{plural(runs.texts, 'text')} in both runs"
     if runs.appeared or runs.vanished:
         new_failures = plural(len(runs.appeared), "new failure")
@@ -86,14 +84,16 @@ def view(comparison: RunComparison) -> Document:
     before, after = (one_line(name, 40) for name in comparison.names)
     title = f"{one_line(comparison.names[0])} → {one_line(comparison.names[1])}"
     scope = f"{before} → {after} · {plural(runs.items, 'item')}"
+    remarks = [one_line(note) for note in comparison.notes if isinstance(note, Remark)]
+    notices = [one_line(note) for note in comparison.notes if not isinstance(note, Remark)]
     return Document(
         title=title,
         finding=tuple(finding(comparison)),
         scope=scope,
-        notices=tuple(one_line(note) for note in comparison.notes if not isinstance(note, Remark)),
-        remarks=tuple(one_line(note) for note in comparison.notes if isinstance(note, Remark)),
+        notices=tuple(notices),
+        remarks=tuple(remarks),
         summary=tuple(summary),
-        sections=tuple(_sections(comparison, remarks[_MAX_REMARKS:])),
+        sections=tuple(_sections(comparison, differences[_MAX_REMARKS:])),
         footer=(footer,),
         next=_next_commands(comparison),
         data=data(comparison),
@@ -101,13 +101,25 @@ def view(comparison: RunComparison) -> Document:
     )
 
 
+def _other_differences(comparison: RunComparison) -> Iterator[str]:
+    """Yield the pass marks, the settings that differ, and what is not compared."""
+    for mark in comparison.pass_marks:
+        yield marks.remark(mark)
+    for change in comparison.changes:
+        setting = _setting(comparison, change)
+        value_before = one_line(change.before, 80)
+        value_after = one_line(change.after, 80)
+        yield f"{setting}: {value_before} → {value_after}"
+    yield from _not_compared(comparison)
+
+
 def _sections(comparison: RunComparison, more_remarks: Sequence[str]) -> Iterator[Section]:
     """Yield the sections that have something to show."""
     runs = comparison.runs
     if runs.means:
         yield Section("means", "Means", lambda: mean_blocks(comparison))
-    if comparison.pass_marks:
-        pass_marks = comparison.pass_marks
+    pass_marks = comparison.pass_marks
+    if pass_marks:
         yield Section("marks", "Pass marks", lambda: marks.mark_blocks(pass_marks))
     prompts: list[Block] = []
     for change in comparison.changes:
@@ -132,11 +144,12 @@ def _next_commands(comparison: RunComparison) -> tuple[str, ...]:
     means = comparison.runs.means
     if not any(mean.up or mean.down for mean in means):
         return ()
-    folders = [quote(name) for name in comparison.names]
-    full = f"judge compare {' '.join(folders)} --full"
+    before, after = (quote(name) for name in comparison.names)
+    full_report = f"judge compare {before} {after} --full"
     if any(mean.significant for mean in means):
-        return (full,)
-    return (full, f"judge plan {folders[1]}")
+        return (full_report,)
+    # The plan says how many items a significant difference would need.
+    return (full_report, f"judge plan {after}")
 
 
 def summary_blocks(comparison: RunComparison) -> Iterator[Block]:
@@ -146,13 +159,9 @@ def summary_blocks(comparison: RunComparison) -> Iterator[Block]:
     for item in comparison.runs.changed_items[:_MAX_EXCERPTS]:
         shift = item.shifts[0]
         values = _values(comparison, shift)
-        excerpt = Excerpt(
-            values,
-            one_line(shift.system),
-            one_line(shift.item),
-            column_title(shift.column),
-        )
-        excerpts.append(excerpt)
+        system = one_line(shift.system)
+        item_name = one_line(shift.item)
+        excerpts.append(Excerpt(values, system, item_name, column_title(shift.column)))
     if excerpts:
         yield Excerpts("Changed", tuple(excerpts))
 
@@ -175,24 +184,23 @@ def _records(comparison: RunComparison) -> Iterator[dict[str, Any]]:
     """Yield a record per column and system; an empty system stands for all."""
     for row in comparison.runs.means:
         record = asdict(row)
-        for name in ("estimate", "judge", "system_change", "system_adjusted"):
-            del record[name]
+        # CSV has no nested values, so each part of an estimate gets a column.
+        for field in ("estimate", "judge", "system_change", "system_adjusted"):
+            del record[field]
         estimate = row.estimate
-        record |= {
-            "change": estimate.value,
-            "low": estimate.low,
-            "high": estimate.high,
-            "n": estimate.n,
-            "p": estimate.p,
-            "method": estimate.method,
-            "test": estimate.test,
-        }
-        for name, part in (("judge", row.judge), ("system_change", row.system_change)):
-            record[name] = part.value if part else None
-            low = part.low if part else None
-            high = part.high if part else None
-            record |= {f"{name}_low": low, f"{name}_high": high}
-        yield {**record, "system_adjusted": row.system_adjusted}
+        record["change"] = estimate.value
+        record["low"] = estimate.low
+        record["high"] = estimate.high
+        record["n"] = estimate.n
+        record["p"] = estimate.p
+        record["method"] = estimate.method
+        record["test"] = estimate.test
+        for part_name, part in (("judge", row.judge), ("system_change", row.system_change)):
+            record[part_name] = part.value if part else None
+            record[f"{part_name}_low"] = part.low if part else None
+            record[f"{part_name}_high"] = part.high if part else None
+        record["system_adjusted"] = row.system_adjusted
+        yield record
 
 
 # The finding
@@ -291,10 +299,11 @@ def _items_needed(estimate: Estimate, tests: int) -> int | None:
     if low is None or high is None or high <= low or estimate.n < MIN_ITEMS:
         return None
     half_width = (high - low) / 2
-    # The half-width of the interval is t · sd / √n.
-    t = t_quantile(ALPHA / 2, estimate.n - 1)
-    sd = half_width * sqrt(estimate.n) / t
-    spread = Spread(estimate.n, estimate.value, sd, ALPHA / tests)
+    # The half-width of the interval is t · SD / √n.
+    quantile = t_quantile(ALPHA / 2, estimate.n - 1)
+    deviation = half_width * sqrt(estimate.n) / quantile
+    # The smallest p-value has the strictest level of Holm's procedure.
+    spread = Spread(estimate.n, estimate.value, deviation, ALPHA / tests)
     needed = spread.needed()
     if needed is None or not estimate.n < needed <= _MAX_NEEDED:
         return None
@@ -316,27 +325,28 @@ def _same_texts(comparison: RunComparison) -> bool:
 
 def _unchanged_texts(comparison: RunComparison) -> tuple[int, int]:
     """Return how many unchanged texts have scores in both runs, and how many scores differ."""
-    first = comparison.before.table
-    second = comparison.after.table
-    texts_before = {sample.key: text_of(sample) for sample in first.samples}
+    old_table = comparison.before.table
+    new_table = comparison.after.table
+    old_texts = {sample.key: text_of(sample) for sample in old_table.samples}
     unchanged = {
-        sample.key for sample in second.samples if texts_before.get(sample.key) == text_of(sample)
+        sample.key for sample in new_table.samples if old_texts.get(sample.key) == text_of(sample)
     }
-    judged = {column.name for column in first.columns if column.kind == "criterion"}
+    judged = {column.name for column in old_table.columns if column.kind == "criterion"}
     judged -= dict(comparison.runs.incomparable).keys()
     scored: set[tuple[str, str]] = set()
-    moved = 0
-    for column in second.columns:
+    n_moved = 0
+    for column in new_table.columns:
         if column.name not in judged:
             continue
-        old_scores = first.column_scores(column.name)
+        old_scores = old_table.column_scores(column.name)
         old_values = {(score.key, score.opponent): score.value for score in old_scores}
-        for score in second.column_scores(column.name):
+        for score in new_table.column_scores(column.name):
             old_value = old_values.get((score.key, score.opponent))
             if score.key in unchanged and old_value is not None:
                 scored.add(score.key)
-                moved += abs(score.value - old_value) > _NEAR
-    return len(scored), moved
+                if abs(score.value - old_value) > _NEAR:
+                    n_moved += 1
+    return len(scored), n_moved
 
 
 # Means
@@ -347,36 +357,39 @@ def _overview(comparison: RunComparison) -> Iterator[Block]:
     column.
     """
     means = all_means(comparison)
-    changed = {mean.row.column: mean.column.better for mean in means if mean.differs}
-    if not changed:
+    better_by_column = {mean.row.column: mean.column.better for mean in means if mean.differs}
+    if not better_by_column:
         return
     cells = {}
     for mean in means:
-        text = mean.text(mean.row.after)
+        cell_text = mean.text(mean.row.after)
         if mean.differs:
-            text += f" {mean.change.text}"
+            cell_text += f" {mean.change.text}"
         system_and_column = (mean.system, mean.row.column)
-        cells[system_and_column] = replace(mean.change, text=text, note="")
+        cells[system_and_column] = replace(mean.change, text=cell_text, note="")
     # All systems together come first, then those that changed most.
-    largest = sorted(means, key=lambda mean: (bool(mean.row.system), mean.importance))
-    changed_means = [mean for mean in largest if mean.row.column in changed]
+    largest_first = sorted(means, key=lambda mean: (bool(mean.row.system), mean.importance))
+    changed_means = [mean for mean in largest_first if mean.row.column in better_by_column]
     systems = list(dict.fromkeys(mean.system for mean in changed_means))
-    key = ["mean after, and its change"]
+    key_parts = ["mean after, and its change"]
     if any(cell.mark for cell in cells.values()):
-        key.append("* significant")
-    hidden = len(systems) - _MAX_ROWS
-    if hidden > 0:
-        key.append(f"{plural(hidden, 'system')} with smaller changes")
-    heads = [Column(column_title(name), better=better) for name, better in changed.items()]
+        key_parts.append("* significant")
+    n_hidden = len(systems) - _MAX_ROWS
+    if n_hidden > 0:
+        key_parts.append(f"{plural(n_hidden, 'system')} with smaller changes")
+    heads = [
+        Column(column_title(column_name), better=better)
+        for column_name, better in better_by_column.items()
+    ]
     rows = []
     for system in systems[:_MAX_ROWS]:
-        system_cells = [cells.get((system, name)) for name in changed]
+        system_cells = [cells.get((system, column_name)) for column_name in better_by_column]
         rows.append((system, *system_cells))
     yield table(
         ("", *heads),
         rows,
         caption="Changes of the means.",
-        key=" · ".join(key),
+        key=" · ".join(key_parts),
         name="changes",
         short=True,
     )
@@ -415,22 +428,15 @@ def _mean_table(means: Sequence[Mean], anchors: int) -> Table:
         "both runs (those of the system if there are five), assumed to be the same for the changed "
         "texts."
     )
-    heads = (
-        "column",
-        Column("system", numeric=False),
-        "before",
-        "after",
-        "change",
-        "p",
+    parts = (
         Column("judge's part", optional=True, about=about),
         Column("system's part", optional=True),
         Column("its p", optional=True),
-        Column("↑", group="texts"),
-        Column("=", group="texts"),
-        Column("↓", group="texts"),
     )
+    counts = [Column(head, group="texts") for head in ("↑", "=", "↓")]
+    system = Column("system", numeric=False)
     return table(
-        heads,
+        ("column", system, "before", "after", "change", "p", *parts, *counts),
         [_mean_row(mean) for mean in means],
         caption=f"Means before and after, over the items of both runs.{interval}",
         key="* p < .05 after Holm's correction. Texts whose value rose, stayed and fell.",
@@ -460,25 +466,21 @@ def _chart(columns: Sequence[Sequence[Mean]]) -> Chart:
     tones: dict[Tone, Literal["best", "worse"]] = {"good": "best", "bad": "worse"}
     panels = []
     for means in columns:
-        bars = {}
+        bar_by_system = {}
         ends: list[float] = []
         for mean in means:
             estimate = mean.row.estimate
             change = mean.change
-            bar = charts.Bar(
-                estimate.value,
-                estimate.low,
-                estimate.high,
-                change.text,
-                tone=tones.get(change.tone, ""),
+            tone: Literal["", "best", "worse"] = tones.get(change.tone, "")
+            bar_by_system[mean.system] = charts.Bar(
+                estimate.value, estimate.low, estimate.high, change.text, tone=tone
             )
-            bars[mean.system] = bar
-            known = (estimate.value, estimate.low, estimate.high)
-            ends += [end for end in known if end is not None]
+            numbers = (estimate.value, estimate.low, estimate.high)
+            ends += [end for end in numbers if end is not None]
         title = column_title(means[0].row.column)
-        bars_in_order = [bars.get(system) for system in systems]
+        bars = [bar_by_system.get(system) for system in systems]
         extent = charts.around(ends)
-        panels.append(charts.Panel(extent, bars_in_order, title))
+        panels.append(charts.Panel(extent, bars, title))
     caption = "Change of the mean, after minus before, with 95% intervals."
     chart = charts.intervals("changes", "Changes", systems, panels, caption=caption)
     return replace(chart, tabled=True)
@@ -508,12 +510,12 @@ def _failure_blocks(comparison: RunComparison) -> Iterator[Block]:
     rows: list[tuple[Content, ...]] = []
     for (state, error), similar in failures_by_kind.items():
         first = similar[0]
+        # A metric of a whole system fails for all its texts together.
         item = one_line(first.item or "all texts", 80)
         system = one_line(first.system, 80)
-        text = f"{item}, {system}"
-        names = [one_line(failure.column) for failure in similar]
-        columns = _listed(dict.fromkeys(names))
-        example = f"{text}: {one_line(first.message, 200)}"
+        column_names = [one_line(failure.column) for failure in similar]
+        columns = _listed(dict.fromkeys(column_names))
+        example = f"{item}, {system}: {one_line(first.message, 200)}"
         failure_name = f"{state} {one_line(error)}"
         rows.append((failure_name, len(similar), columns, example))
     heads = [
@@ -528,7 +530,8 @@ def _failure_blocks(comparison: RunComparison) -> Iterator[Block]:
 def _item_blocks(comparison: RunComparison) -> Iterator[Block]:
     """Yield the items that changed most, with the judge's words before and after."""
     changed_items = comparison.runs.changed_items
-    keys = {_key(shift) for item in changed_items for shift in item.shifts}
+    shifts = [shift for item in changed_items for shift in item.shifts]
+    keys = {_ScoreKey.of(shift) for shift in shifts}
     words_before = _judge_words(comparison.before, keys)
     words_after = _judge_words(comparison.after, keys)
     samples = comparison.after.table.samples
@@ -537,40 +540,48 @@ def _item_blocks(comparison: RunComparison) -> Iterator[Block]:
         blocks: list[Block] = []
         systems_with_text: set[str] = set()
         for shift in item.shifts[:_MAX_SHIFTS]:
-            before = words_before.get(_key(shift), "")
-            after = words_after.get(_key(shift), "")
+            key = _ScoreKey.of(shift)
+            before = words_before.get(key, "")
+            after = words_after.get(key, "")
             facts = [("judge before", before), ("judge after", after)]
             if before == after:
                 facts = [("judge", after)]
+            # Several scores of a text need the text only once.
             if shift.system not in systems_with_text:
                 output = outputs.get((shift.item, shift.system), "")
                 facts.append(("text", output[:_MAX_TEXT]))
             systems_with_text.add(shift.system)
             change_text = _shift_text(comparison, shift)
             blocks.append(Paragraph(change_text, tone="strong"))
-            printable_facts = tuple((name, one_line(text)) for name, text in facts if text)
-            blocks.append(Facts(printable_facts))
-        first = _shift_text(comparison, item.shifts[0])
+            printable_facts = [(name, one_line(words)) for name, words in facts if words]
+            blocks.append(Facts(tuple(printable_facts)))
+        largest_shift = _shift_text(comparison, item.shifts[0])
         item_name = one_line(item.item, 80)
-        title = f"{item_name} ({100 * item.size:.0f}% of the scale): {first}"
+        title = f"{item_name} ({100 * item.size:.0f}% of the scale): {largest_shift}"
         yield Details(title, tuple(blocks))
 
 
-def _judge_words(
-    result: Result, keys: Collection[tuple[str, str, str]]
-) -> dict[tuple[str, str, str], str]:
+class _ScoreKey(NamedTuple):
+    """What tells a score of a run from the others."""
+
+    item: str
+    system: str
+    column: str
+
+    @classmethod
+    def of(cls, score: Shift | Score) -> _ScoreKey:
+        return cls(score.item, score.system, score.column)
+
+
+def _judge_words(result: Result, keys: Collection[_ScoreKey]) -> dict[_ScoreKey, str]:
     """Return the judge's reason for each of these scores, or else its reply."""
-    words = {}
+    words: dict[_ScoreKey, str] = {}
     for score in result.table.scores:
-        key = (score.item, score.system, score.column)
+        key = _ScoreKey.of(score)
         if key in keys:
-            text = score.provenance.reason or score.provenance.raw or ""
-            words[key] = text[:_MAX_TEXT]
+            reason = score.provenance.reason or score.provenance.raw or ""
+            words[key] = reason[:_MAX_TEXT]
     return words
-
-
-def _key(shift: Shift) -> tuple[str, str, str]:
-    return shift.item, shift.system, shift.column
 
 
 def _shift_text(comparison: RunComparison, shift: Shift) -> str:
@@ -584,42 +595,43 @@ def _values(comparison: RunComparison, shift: Shift) -> str:
     if column is None:
         column = Measured(shift.column, "metric", Signature())
     places = decimal_places(column, [shift.before, shift.after])
-    return " → ".join(score_text(column, value, places) for value in (shift.before, shift.after))
+    before = score_text(column, shift.before, places)
+    after = score_text(column, shift.after, places)
+    return f"{before} → {after}"
 
 
 def _not_compared(comparison: RunComparison) -> Iterator[str]:
     """Say which columns, systems and texts are not compared."""
     runs = comparison.runs
     yield from _systems_without_values(comparison)
-    for name, reason in runs.incomparable:
-        yield f"{one_line(name)} is not compared: {reason}."
+    for column_name, reason in runs.incomparable:
+        yield f"{one_line(column_name)} is not compared: {reason}."
     for run_name, only in zip(comparison.names, runs.only, strict=True):
-        for kind, names in (
-            ("item", only.items),
-            ("system", only.systems),
-            ("column", only.columns),
-        ):
+        names_by_kind = {"item": only.items, "system": only.systems, "column": only.columns}
+        for kind, names in names_by_kind.items():
             if names:
                 listed = _listed(one_line(name, 80) for name in names)
                 count = plural(len(names), kind)
                 yield f"Only in {one_line(run_name)}: {count} ({listed})."
     if runs.edited:
         yield f"Output, source or references differ in {plural(runs.edited, 'text')} of both runs."
-        unsplit = []
+        unsplit_systems = []
         for row in runs.means:
             column = comparison.columns.get(row.column)
-            if row.judge is None and row.system and column and column.kind == "criterion":
-                unsplit.append(one_line(row.system))
-        if unsplit:
+            is_criterion = column is not None and column.kind == "criterion"
+            if row.judge is None and row.system and is_criterion:
+                unsplit_systems.append(one_line(row.system))
+        if unsplit_systems:
+            listed = _listed(dict.fromkeys(unsplit_systems))
             yield (
-                f"Judge and system cannot be separated for {_listed(dict.fromkeys(unsplit))}: "
+                f"Judge and system cannot be separated for {listed}: "
                 f"{plural(runs.anchors, 'item')} with a text that is the same in both runs, of "
                 f"{MIN_INTERVAL_ITEMS} needed."
             )
-    first, second = runs.unanswered
-    if first or second:
-        values = plural(first, "value")
-        yield f"Not requested in the second run: {values}; in the first: {second:,}."
+    missing_in_second, missing_in_first = runs.unanswered
+    if missing_in_second or missing_in_first:
+        values = plural(missing_in_second, "value")
+        yield f"Not requested in the second run: {values}; in the first: {missing_in_first:,}."
 
 
 def _systems_without_values(comparison: RunComparison) -> Iterator[str]:
@@ -632,9 +644,8 @@ def _systems_without_values(comparison: RunComparison) -> Iterator[str]:
         if column.name not in comparison.columns or column.name in incomparable:
             continue
         scored = {row.system for row in comparison.runs.means if row.column == column.name}
-        missing = tuple(
-            system for system in before.systems if system in after.systems and system not in scored
-        )
+        in_both_runs = [system for system in before.systems if system in after.systems]
+        missing = tuple(system for system in in_both_runs if system not in scored)
         if missing:
             title = one_line(column.name)
             columns_by_systems.setdefault(missing, []).append(title)

@@ -104,20 +104,21 @@ def _check_keys() -> Iterator[Finding]:
     """Check which keys are set. The report never shows a key."""
     variables = {"openai": ("OPENAI_API_KEY", False)}
     variables |= {vendor.name: (vendor.key_env, vendor.local) for vendor in VENDORS.values()}
-    for name, (variable, local) in variables.items():
+    for vendor_name, (variable, is_local) in variables.items():
         key = os.environ.get(variable, "").strip()
-        optional = "; a server of your own may need none" if local else ""
+        optional = "; a server of your own may need none" if is_local else ""
         unset = f"${variable} is not set{optional}"
-        yield _check("keys", name, key, f"${variable} is set", unset)
+        yield _check("keys", vendor_name, key, f"${variable} is set", unset)
 
 
 def _check_variables() -> Iterator[Finding]:
     """Name the variables that are set. Their values may be secrets."""
     base_url = "is set: models without a vendor's name use this server instead of OpenAI"
-    for name in _VARIABLES:
-        if os.environ.get(name) or os.environ.get(name.lower()):
-            effect = base_url if name == "OPENAI_BASE_URL" else "is set"
-            yield Finding("variables", f"${name}", "ok", effect)
+    for variable in _VARIABLES:
+        # Proxies are also read in small letters, such as http_proxy.
+        if os.environ.get(variable) or os.environ.get(variable.lower()):
+            effect = base_url if variable == "OPENAI_BASE_URL" else "is set"
+            yield Finding("variables", f"${variable}", "ok", effect)
 
 
 def _check_local_models() -> Iterator[Finding]:
@@ -148,23 +149,29 @@ def _check_packages() -> Iterator[Finding]:
         yield Finding("packages", _DISTRIBUTION, "error", problem, fix)
         return
     packages_by_extra: dict[str, list[str]] = {"": []}
-    for line in requirements:
-        name, extra = _REQUIREMENT.match(line).groups("")  # type: ignore[union-attr]
-        packages_by_extra.setdefault(extra, []).append(name)
-    for name in packages_by_extra.pop(""):
-        installed = _version(name)
+    for requirement in requirements:
+        package, extra = _REQUIREMENT.match(requirement).groups("")  # type: ignore[union-attr]
+        packages_by_extra.setdefault(extra, []).append(package)
+    for package in packages_by_extra.pop(""):
+        installed = _version(package)
         if installed:
-            yield Finding("packages", name, "ok", installed)
+            yield Finding("packages", package, "ok", installed)
         else:
-            yield Finding("packages", name, "error", "not installed", _pip(name))
-    for extra, names in packages_by_extra.items():
-        if extra in _BUNDLES:
-            continue
-        versions = {name: _version(name) for name in names}
-        missing = [name for name, installed in versions.items() if not installed]
-        listed = ", ".join(f"{name} {installed}" for name, installed in versions.items())
-        fix = _pip(f"{_DISTRIBUTION}[{extra}]")
-        yield _check("extras", extra, not missing, listed, f"lacks {', '.join(missing)}", fix=fix)
+            yield Finding("packages", package, "error", "not installed", _pip(package))
+    for extra, packages in packages_by_extra.items():
+        # A bundle is made of other extras, which are checked themselves.
+        if extra not in _BUNDLES:
+            yield _check_extra(extra, packages)
+
+
+def _check_extra(extra: str, packages: Sequence[str]) -> Finding:
+    """Check whether all packages of an extra are installed."""
+    versions = {package: _version(package) for package in packages}
+    missing = [package for package, installed in versions.items() if not installed]
+    listed = ", ".join(f"{package} {installed}" for package, installed in versions.items())
+    lacks = f"lacks {', '.join(missing)}"
+    fix = _pip(f"{_DISTRIBUTION}[{extra}]")
+    return _check("extras", extra, not missing, listed, lacks, fix=fix)
 
 
 def _version(package: str) -> str:
@@ -184,16 +191,16 @@ def _check_cache(config: RunConfig) -> Iterator[Finding]:
     folder = cache_location(config.cache or None)
     existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     if not (existing.is_dir() and os.access(existing, os.W_OK)):
-        problem = f"{folder}: {existing} is {'not writable' if existing.is_dir() else 'a file'}"
-        yield Finding(
-            "cache", "folder", "error", problem, "name another with --cache DIR or $JUDGE_CACHE"
-        )
+        reason = "not writable" if existing.is_dir() else "a file"
+        fix = "name another with --cache DIR or $JUDGE_CACHE"
+        yield Finding("cache", "folder", "error", f"{folder}: {existing} is {reason}", fix)
         return
     if (folder / "responses").exists():
         yield _stored_replies(folder)
     else:
         yield Finding("cache", "folder", "ok", f"{folder}: empty and writable")
-    yield Finding("cache", "disk", "ok", f"{shutil.disk_usage(existing).free / 1e9:,.1f} GB free")
+    free_gigabytes = shutil.disk_usage(existing).free / 1e9
+    yield Finding("cache", "disk", "ok", f"{free_gigabytes:,.1f} GB free")
 
 
 def _stored_replies(folder: Path) -> Finding:
@@ -201,10 +208,10 @@ def _stored_replies(folder: Path) -> Finding:
         with DiskCache(folder) as store:
             stats = store.stats()
     except JudgeError as error:
-        return Finding(
-            "cache", "folder", "error", str(error), "name another with --cache, or use --no-cache"
-        )
-    counts = f"replies kept: {stats['responses']:,}, {stats['bytes'] / 1e6:,.1f} MB"
+        fix = "name another with --cache, or use --no-cache"
+        return Finding("cache", "folder", "error", str(error), fix)
+    megabytes = stats["bytes"] / 1e6
+    counts = f"replies kept: {stats['responses']:,}, {megabytes:,.1f} MB"
     return Finding("cache", "folder", "ok", f"{folder}: {counts}")
 
 
@@ -245,9 +252,10 @@ def announce(checks: Sequence[ModelCheck]) -> str:
     ]
     if not requests:
         return ""
+    all_requests = " and ".join(requests)
     return (
-        f"{' and '.join(requests)}, with replies of at most {_MAX_TOKENS} tokens, which are not "
-        "cached (reasoning models may write more)"
+        f"{all_requests}, with replies of at most {_MAX_TOKENS} tokens, which are not cached "
+        "(reasoning models may write more)"
     )
 
 
@@ -276,8 +284,10 @@ async def _test_provider(config: RunConfig, judge: Judge, provider: Provider) ->
     judge_config = config.of_judge(judge)
     settings = replace(sampling_options(judge_config), max_tokens=_MAX_TOKENS)
     best: Strategy = "decisions" if provider.decides else "logprobs"
-    known = provider.learned
-    criterion = criterion_for(replace(criteria.load(_CRITERION), steps=()), provider)
+    known_before = provider.learned
+    # Without steps, the request is short.
+    criterion_without_steps = replace(criteria.load(_CRITERION), steps=())
+    criterion = criterion_for(criterion_without_steps, provider)
     start = time.perf_counter()
     try:
         first = await provider.complete(_request(provider, criterion, best, settings))
@@ -285,8 +295,10 @@ async def _test_provider(config: RunConfig, judge: Judge, provider: Provider) ->
         return _describe_refusal(part, provider, error)
     seconds = time.perf_counter() - start
     if first.reasoned:
-        settings = replace(settings, draws=settings.draws_if_reasoning or settings.draws)
+        n_draws = settings.draws_if_reasoning or settings.draws
+        settings = replace(settings, draws=n_draws)
     findings = [Finding(part, "address", "ok", f"{provider.endpoint} answered in {seconds:.1f} s")]
+    # A provider that is no server has no key.
     if provider.endpoint.startswith("http"):
         findings.append(_describe_key(part, config, judge, provider))
     drawn: Response | None = None
@@ -295,12 +307,12 @@ async def _test_provider(config: RunConfig, judge: Judge, provider: Provider) ->
         draws_finding, drawn = await _test_draws(part, provider, criterion, settings)
         findings.append(draws_finding)
         findings.append(await _test_json_schema(part, provider, criterion, settings))
-    findings += _known_limits(part, provider, known)
+    findings += _known_limits(part, provider, known_before)
     strategy, finding = _auto_weighting(part, best, criterion, first, drawn, settings=settings)
     findings.append(finding)
     if strategy:
-        draws = settings.draws if strategy == "samples" else 1
-        findings.append(_price(part, provider, first, drawn, draws))
+        n_draws = settings.draws if strategy == "samples" else 1
+        findings.append(_price(part, provider, first, drawn, n_draws))
     return findings
 
 
@@ -308,14 +320,15 @@ def _describe_refusal(part: str, provider: Provider, error: JudgeError) -> list[
     """Say whether the address, the key or the model is at fault."""
     status = error.status if isinstance(error, Refused | Transient) else None
     if status is None:
-        name = "address" if isinstance(error, ProviderError) else "model"
-        return [Finding(part, name, "error", str(error))]
-    name = "key" if status in _UNAUTHORIZED else "model"
+        at_fault = "address" if isinstance(error, ProviderError) else "model"
+        return [Finding(part, at_fault, "error", str(error))]
+    # A server that refuses with a status can be reached.
+    at_fault = "key" if status in _UNAUTHORIZED else "model"
     fix = ""
     if status == _TOO_MANY_REQUESTS:
         fix = "the server is busy or the account's limit is reached; try again in a minute"
-    answers = Finding(part, "address", "ok", f"{provider.endpoint} answers")
-    return [answers, Finding(part, name, "error", str(error), fix)]
+    address = Finding(part, "address", "ok", f"{provider.endpoint} answers")
+    return [address, Finding(part, at_fault, "error", str(error), fix)]
 
 
 def _describe_key(part: str, config: RunConfig, judge: Judge, provider: Provider) -> Finding:
@@ -342,10 +355,12 @@ async def _test_draws(
     try:
         drawn = await provider.complete(request)
     except JudgeError as error:
-        return Finding(part, "draws", "missing", f"could not be tested: {error}"), None
-    count = f"{len(drawn.choices)} in one request"
-    separate = f"{count}: {settings.draws} draws are as many requests"
-    return _check(part, "draws", len(drawn.choices) >= _DRAWS, count, separate), drawn
+        untested = Finding(part, "draws", "missing", f"could not be tested: {error}")
+        return untested, None
+    n_replies = len(drawn.choices)
+    in_one = f"{n_replies} in one request"
+    separate = f"{in_one}: {settings.draws} draws are as many requests"
+    return _check(part, "draws", n_replies >= _DRAWS, in_one, separate), drawn
 
 
 def _request(
@@ -382,12 +397,13 @@ def _known_limits(part: str, provider: Provider, before: Mapping[str, Any]) -> I
     """
     after = dict(provider.learned)
     dropped_before = before.get("dropped", ())
-    dropped = [name for name in after.pop("dropped", ()) if name not in dropped_before]
-    learned = {name: value for name, value in after.items() if before.get(name) != value}
+    dropped_after = after.pop("dropped", ())
+    learned = {trait: value for trait, value in after.items() if before.get(trait) != value}
+    learned["dropped"] = [name for name in dropped_after if name not in dropped_before]
     known_limits = refusals(JudgeInfo(learned=before))
     if known_limits:
         yield Finding(part, f"known of {provider.name}", "ok", "; ".join(known_limits))
-    learned_limits = refusals(JudgeInfo(learned={**learned, "dropped": dropped}))
+    learned_limits = refusals(JudgeInfo(learned=learned))
     if learned_limits:
         yield Finding(part, "learned by trying", "ok", "; ".join(learned_limits))
 
@@ -396,19 +412,23 @@ async def _test_json_schema(
     part: str, provider: Provider, criterion: Criterion, settings: SamplingOptions
 ) -> Finding:
     """Test whether `--structured` works."""
-    name = "JSON schema"
+    check_name = "JSON schema"
+    json_criterion = replace(criterion, form="json")
+    request = _request(provider, json_criterion, "single", settings)
     try:
-        reply = await provider.complete(
-            _request(provider, replace(criterion, form="json"), "single", settings)
-        )
+        reply = await provider.complete(request)
     except JudgeError as error:
-        return Finding(part, name, "missing", f"could not be tested: {error}")
+        return Finding(part, check_name, "missing", f"could not be tested: {error}")
     if "response_format" in reply.unmet:
-        return Finding(part, name, "missing", "refused: --structured only asks in the prompt")
-    followed = False
+        return Finding(part, check_name, "missing", "refused: --structured only asks in the prompt")
+    is_followed = False
+    # A server may accept the schema and ignore it.
     with suppress(ValueError, LookupError):
-        followed = isinstance(json.loads(reply.choices[0].text), dict)
-    return _check(part, name, followed, "accepted and followed", "accepted, but not followed")
+        json_reply = json.loads(reply.choices[0].text)
+        is_followed = isinstance(json_reply, dict)
+    return _check(
+        part, check_name, is_followed, "accepted and followed", "accepted, but not followed"
+    )
 
 
 def _auto_weighting(
@@ -421,7 +441,7 @@ def _auto_weighting(
     settings: SamplingOptions,
 ) -> tuple[Strategy | None, Finding]:
     """Return the strategy that `--weighting auto` would use, if there is one."""
-    name = "--weighting auto"
+    check_name = "--weighting auto"
     candidates: list[tuple[Strategy, Sequence[Response]]] = [(best, [first])]
     if drawn is not None and drawn.choices:
         draws = [replace(drawn, choices=(choice,)) for choice in drawn.choices]
@@ -436,34 +456,38 @@ def _auto_weighting(
             # The first strategy that does not work explains why another one is used.
             reason = reason or f", as {error}"
         except ParseError as error:
-            text = f"the reply has no score: {error}"
-            return None, Finding(part, name, "error", text, _SHOW_REPLIES)
+            problem = f"the reply has no score: {error}"
+            return None, Finding(part, check_name, "error", problem, _SHOW_REPLIES)
         else:
             mass = ""
             if provenance.mass is not None and strategy == best:
                 mass = f", of which {provenance.mass:.2f} is on the scale"
             method = _STRATEGIES[strategy].format(draws=settings.draws)
-            return strategy, Finding(part, name, "ok", f"takes {strategy}: {method}{mass}{reason}")
-    return None, Finding(part, name, "error", f"no method gives a score{reason}", _SHOW_REPLIES)
+            outcome = f"takes {strategy}: {method}{mass}{reason}"
+            return strategy, Finding(part, check_name, "ok", outcome)
+    problem = f"no method gives a score{reason}"
+    return None, Finding(part, check_name, "error", problem, _SHOW_REPLIES)
 
 
 def _price(
-    part: str, provider: Provider, first: Response, drawn: Response | None, draws: int
+    part: str, provider: Provider, first: Response, drawn: Response | None, n_draws: int
 ) -> Finding:
     """Estimate the price of judgments whose replies are as long as the first reply."""
     per_token = pricing.prices_of(provider)
     if per_token is None:
         return Finding(part, "price", "missing", pricing.why_unknown(provider))
-    requests = 1
+    n_requests = 1
+    # A server that returns one reply per request is sent the prompt again for every draw.
     if drawn is None or len(drawn.choices) < _DRAWS:
-        requests = draws
-    written = first.usage.completion_tokens * draws
-    usage = Usage(_PRICED_JUDGMENTS * _PRICED_TOKENS * requests, _PRICED_JUDGMENTS * written)
+        n_requests = n_draws
+    tokens_read = _PRICED_TOKENS * n_requests
+    tokens_written = first.usage.completion_tokens * n_draws
+    usage = Usage(_PRICED_JUDGMENTS * tokens_read, _PRICED_JUDGMENTS * tokens_written)
     price = dollars(pricing.cost(usage, per_token))
-    times = f" {requests} times" if requests > 1 else ""
-    text = (
+    times = f" {n_requests} times" if n_requests > 1 else ""
+    source = pricing.price_source(provider)
+    estimate = (
         f"about {price} for {_PRICED_JUDGMENTS:,} judgments that each read {_PRICED_TOKENS:,} "
-        f"tokens{times} and write {written:,} ({pricing.price_source(provider)}); judge plan DATA "
-        "estimates yours"
+        f"tokens{times} and write {tokens_written:,} ({source}); judge plan DATA estimates yours"
     )
-    return Finding(part, "price", "ok", text)
+    return Finding(part, "price", "ok", estimate)

@@ -14,19 +14,24 @@ _MARKS = {"ok": "✓", "missing": "–", "error": "✗"}
 
 def view(diagnosis: Diagnosis) -> Document:
     """Lay out a diagnosis."""
-    errors = [finding for finding in diagnosis.findings if finding.state == "error"]
-    names = ", ".join(f"{error.part} ({error.name})" for error in errors)
+    findings = diagnosis.findings
+    errors = [finding for finding in findings if finding.state == "error"]
+    headline = "No problems"
+    if errors:
+        names = ", ".join(f"{error.part} ({error.name})" for error in errors)
+        headline = f"{plural(len(errors), 'problem')}: {names}"
     sections = []
-    for number, (part, findings) in enumerate(diagnosis.parts()):
-        facts = Facts(tuple(_fact(finding) for finding in findings))
+    for number, (part, findings_of_part) in enumerate(diagnosis.parts()):
+        facts = Facts(tuple(_fact(finding) for finding in findings_of_part))
         sections.append(Section(f"part-{number}", part, partial(tuple, [facts])))
+    records = [asdict(finding) for finding in findings]
     return Document(
         title="Setup",
-        finding=(f"{plural(len(errors), 'problem')}: {names}" if errors else "No problems",),
-        scope=plural(len(diagnosis.findings), "check"),
+        finding=(headline,),
+        scope=plural(len(findings), "check"),
         sections=tuple(sections),
-        data={"ok": diagnosis.ok, "findings": diagnosis.findings},
-        records=tuple(asdict(finding) for finding in diagnosis.findings),
+        data={"ok": diagnosis.ok, "findings": findings},
+        records=tuple(records),
     )
 
 

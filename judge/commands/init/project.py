@@ -29,19 +29,21 @@ def write_files(origin: Traversable, folder: Path, *, advice: str) -> list[Path]
     Raises ConfigError with this advice, and writes nothing, if one exists. Raises StorageError if a
     file cannot be written.
     """
-    contents = {folder / name: file for name, file in _walk(origin)}
-    if existing := [str(path) for path in contents if path.exists() or path.is_symlink()]:
+    origin_by_path = {folder / name: file for name, file in _walk(origin)}
+    # A symbolic link to a file that is gone does not exist, but writing would make that file.
+    existing = [str(path) for path in origin_by_path if path.exists() or path.is_symlink()]
+    if existing:
         verb = "is" if len(existing) == 1 else "are"
         raise ConfigError(
             f"{', '.join(existing)} {verb} already there, so nothing was written. {advice}"
         )
-    for path, file in contents.items():
+    for path, file in origin_by_path.items():
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(file.read_bytes())
         except OSError as error:
             raise StorageError(f"{path}: {error.strerror or error}") from error
-    return list(contents)
+    return list(origin_by_path)
 
 
 def _walk(folder: Traversable, prefix: str = "") -> Iterator[tuple[str, Traversable]]:

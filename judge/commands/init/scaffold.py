@@ -57,8 +57,8 @@ def create_suite(
     `criteria` are names and files (default: the rated built-in ones, else those that are proposed
     for answers, or the default criteria of summaries). `options` are keys of a suite, including
     `data`. Their paths are relative to the working directory, the paths in the text to the suite's
-    folder. `baseline` is the folder of a run. Raises ConfigError if the samples have none of them, CriterionError or DataError if
-    one of `criteria` does not fit.
+    folder. `baseline` is the folder of a run. Raises ConfigError if the samples have none of them,
+    CriterionError or DataError if one of `criteria` does not fit.
     """
     language = str(options.get("language") or text.language_of(samples))
     names = list(criteria) or _fitting_criteria(samples, language)
@@ -67,10 +67,12 @@ def create_suite(
         try:
             criteria_module.check_samples(criterion, samples)
         except (CriterionError, DataError) as error:
-            raise type(error)(f"{error}{mapped_away(error, options.get('map'))}") from None
+            hint = mapped_away(error, options.get("map"))
+            raise type(error)(f"{error}{hint}") from None
     folder = path.parent
     written_names = [_relative_path(folder, name) for name in names]
-    lines = _option_lines(path, options, judgments=len(samples) * len(names))
+    n_judgments = len(samples) * len(names)
+    lines = _option_lines(path, options, judgments=n_judgments)
     lines.append(f"criteria: {_flow(written_names)}")
     if not _names_judge(options):
         lines.append(
@@ -85,12 +87,13 @@ def create_suite(
         "",
         "cases:",
     ]
-    for name, criterion in zip(written_names, chosen, strict=True):
+    for written_name, criterion in zip(written_names, chosen, strict=True):
         cases = list(_suggest_cases(criterion, samples))
         if not cases:
             cases = [_passing_case(criterion), *_order_case(samples)]
         for case in cases:
-            lines += [f"  # {case.comment}", f"  - criterion: {_flow(name)}"]
+            lines.append(f"  # {case.comment}")
+            lines.append(f"  - criterion: {_flow(written_name)}")
             lines += [f"    {key}: {_flow(value)}" for key, value in case.keys.items()]
         lines.append("")
     lines += _closing_comments(samples, chosen, baseline)
@@ -141,12 +144,12 @@ class _SuggestedCase:
 
 def _passing_case(criterion: Criterion) -> _SuggestedCase:
     """Return a case that always passes, for a criterion without ratings."""
-    end, worst = _worst(criterion)
+    end, worst_score = _worst(criterion)
     verb = "lower" if end == "max" else "raise"
-    return _SuggestedCase(
-        f"the worst score, which always passes: {verb} it to the result of a run",
-        {"expect": {end: int(worst) if worst == int(worst) else worst}},
-    )
+    # A person writes 1 and not 1.0.
+    limit = int(worst_score) if worst_score == int(worst_score) else worst_score
+    comment = f"the worst score, which always passes: {verb} it to the result of a run"
+    return _SuggestedCase(comment, {"expect": {end: limit}})
 
 
 def _order_case(samples: Sequence[Sample]) -> Iterator[_SuggestedCase]:
@@ -180,32 +183,35 @@ def _suggest_cases(criterion: Criterion, samples: Sequence[Sample]) -> Iterator[
     rating = criterion.name
     # A rating that an example of the prompt shows must not test that prompt (decision 75).
     unseen = ledger.withhold(samples, {rating: criterion.used})
-    rated = [sample for sample in unseen if rating in sample.human]
-    ratings_by_item: dict[str, list[float]] = defaultdict(list)
+    rated_samples = [sample for sample in unseen if rating in sample.human]
+    yield from _agreement_case(rated_samples, rating)
     rating_by_system: dict[str, dict[str, float]] = defaultdict(dict)
-    for sample in rated:
-        ratings_by_item[sample.item].append(sample.human[rating])
+    for sample in rated_samples:
         rating_by_system[sample.system][sample.item] = sample.human[rating]
-    # Agreement, if the ratings vary, at the level that they allow.
-    varies_within = any(len(set(ratings)) > 1 for ratings in ratings_by_item.values())
-    varies = len({sample.human[rating] for sample in rated}) > 1
-    if varies_within or (varies and len(rated) >= _MIN_RATED):
-        # Without two texts of an item that differ, there is no correlation within items.
-        level = usual_level(rated) if varies_within else "all-texts"
-        yield _SuggestedCase(
-            "agrees with human ratings at all: raise it to the result of a run",
-            {"human": {"spearman": {"min": 0}, "level": level}},
-        )
-    means = _comparable_means(rating_by_system)
-    if len(means) > 1:
-        best = max(means, key=means.__getitem__)
-        worst = min(means, key=means.__getitem__)
+    mean_by_system = _comparable_means(rating_by_system)
+    if len(mean_by_system) > 1:
+        highest = max(mean_by_system, key=mean_by_system.__getitem__)
+        lowest = min(mean_by_system, key=mean_by_system.__getitem__)
+        better, worse = highest, lowest
         if criterion.better == "lower":
-            best, worst = worst, best
-        if means[best] != means[worst]:
-            yield _SuggestedCase(
-                "the best and worst systems by human ratings", {"better": best, "worse": worst}
-            )
+            better, worse = lowest, highest
+        if mean_by_system[highest] != mean_by_system[lowest]:
+            comment = "the best and worst systems by human ratings"
+            yield _SuggestedCase(comment, {"better": better, "worse": worse})
+
+
+def _agreement_case(rated_samples: Sequence[Sample], rating: str) -> Iterator[_SuggestedCase]:
+    """Yield a case of agreement with people if the ratings vary, at the level that they allow."""
+    ratings_by_item: dict[str, list[float]] = defaultdict(list)
+    for sample in rated_samples:
+        ratings_by_item[sample.item].append(sample.human[rating])
+    varies_within = any(len(set(ratings)) > 1 for ratings in ratings_by_item.values())
+    varies = len({sample.human[rating] for sample in rated_samples}) > 1
+    if varies_within or (varies and len(rated_samples) >= _MIN_RATED):
+        # Without two texts of an item that differ, there is no correlation within items.
+        level = usual_level(rated_samples) if varies_within else "all-texts"
+        comment = "agrees with human ratings at all: raise it to the result of a run"
+        yield _SuggestedCase(comment, {"human": {"spearman": {"min": 0}, "level": level}})
 
 
 def _comparable_means(
@@ -218,40 +224,32 @@ def _comparable_means(
     if not rating_by_system:
         return {}
     # On other items, a mean may be lower because the items are harder.
-    shared = sorted(set.intersection(*(set(ratings) for ratings in rating_by_system.values())))
-    if not shared:
+    items_by_system = [set(ratings) for ratings in rating_by_system.values()]
+    shared_items = sorted(set.intersection(*items_by_system))
+    if not shared_items:
         return {}
-    means: dict[str, float] = {}
+    mean_by_system: dict[str, float] = {}
     for system, ratings in rating_by_system.items():
-        means[system] = fmean(ratings[item] for item in shared)
-    return means
+        mean_by_system[system] = fmean(ratings[item] for item in shared_items)
+    return mean_by_system
 
 
 def _closing_comments(
     samples: Sequence[Sample], chosen: Sequence[Criterion], baseline: Path | None
 ) -> Iterator[str]:
     """Yield comments about what else a suite can have."""
-    columns = {name for sample in samples for name in sample.extra}
-    read = {
-        name
-        for criterion in chosen
-        for name in (*columns, *criterion.needs, "request", "passages")
-        if name in criterion.needs or criteria_module.reads(criterion, name)
-    }
-    read_columns = {column_of(sample, name) for sample in samples for name in read}
-    if "request" in read:  # what was said before an answer is its request
-        read_columns.add(MESSAGES)
-    unused = sorted(columns.difference(ALIASES, read_columns))
+    unused = _unused_columns(samples, chosen)
     if unused:
         names = ", ".join(one_line(name, _LONGEST_NAME) for name in unused)
         yield f"{UNUSED}{names} (map: {{item: COLUMN, system: COLUMN}})"
     first = chosen[0]
     name = _flow(first.name)
-    needs = "".join(f"{_flow(need)}: ..., " for need in sorted(first.needs - {"output"}))
+    needed_columns = sorted(first.needs - {"output"})
+    needs = "".join(f"{_flow(column)}: ..., " for column in needed_columns)
     text_keys = f"text: {{{needs}output: ...}}"
     end, _ = _worst(first)
-    best = first.scale.low if first.better == "lower" else first.scale.high
-    expect = f"expect: {{{end}: {best:g}}}"
+    best_score = first.scale.low if first.better == "lower" else first.scale.high
+    expect = f"expect: {{{end}: {best_score:g}}}"
     yield "# A text of your own, with the columns that the criterion reads:"
     yield f"#  - {{criterion: {name}, {text_keys}, {expect}}}"
     if baseline:
@@ -262,6 +260,22 @@ def _closing_comments(
             "This limits the change:"
         )
     yield f"#  - {{criterion: {name}, drift: {{max_flips: 0.1}}}}"
+
+
+def _unused_columns(samples: Sequence[Sample], chosen: Sequence[Criterion]) -> list[str]:
+    """Return the data's own columns that none of the criteria reads."""
+    columns = {column for sample in samples for column in sample.extra}
+    variables: set[str] = set()
+    for criterion in chosen:
+        variables |= criterion.needs
+        # A template may read columns that it does not need.
+        for variable in (*columns, "request", "passages"):
+            if criteria_module.reads(criterion, variable):
+                variables.add(variable)
+    read_columns = {column_of(sample, variable) for sample in samples for variable in variables}
+    if "request" in variables:  # what was said before an answer is its request
+        read_columns.add(MESSAGES)
+    return sorted(columns.difference(ALIASES, read_columns))
 
 
 def _flow(value: Any) -> str:

@@ -39,11 +39,11 @@ class NewSuite:
         """Return the rated criteria if the written suite tests none of them and no criterion was
         named.
         """
-        rated = list(dict.fromkeys(name for sample in self.samples for name in sample.human))
-        if not rated or self.named_criteria:
+        rating_names = dict.fromkeys(name for sample in self.samples for name in sample.human)
+        if not rating_names or self.named_criteria:
             return []
-        tested = any(case.needs_ratings for case in suites.load(self.path).cases)
-        return [] if tested else rated
+        are_tested = any(case.needs_ratings for case in suites.load(self.path).cases)
+        return [] if are_tested else list(rating_names)
 
 
 def draft_suite(data: Path, output: Path | None, options: Mapping[str, Any]) -> NewSuite:
@@ -54,32 +54,33 @@ def draft_suite(data: Path, output: Path | None, options: Mapping[str, Any]) -> 
     """
     if not all(options.get("model", ["none"])):
         raise ConfigError("--model: no name; leave it out, or name a judge")
-    parsed = {
-        name: getattr(load_config(options=options), name)
-        for name in ("map", "systems")
-        if name in options
-    }
-    suite_options = {**options, **parsed}
-    names = suite_options.pop("criteria", [])
+    suite_options = dict(options)
+    for name in ("map", "systems"):
+        if name in options:
+            # On the command line, these are written as text.
+            suite_options[name] = getattr(load_config(options=options), name)
+    criteria = suite_options.pop("criteria", [])
     is_run = not samples.is_data(data)
     if is_run:
         source = _read_run(data, suite_options)
     else:
-        rows = samples.load(
-            data, mapping=suite_options.get("map", {}), systems=suite_options.get("systems", ())
-        )
+        mapping = suite_options.get("map", {})
+        rows = samples.load(data, mapping=mapping, systems=suite_options.get("systems", ()))
         source = _Source(rows, {"data": data, **suite_options}, [])
-    console = output == Path("-")
+    to_console = output == Path("-")
     path = output
-    if path is None or console:
+    if path is None or to_console:
         path = Path(f"{samples.dataset_name(data)}{suites.SUFFIX}")
-    if path.exists() and not console:
+    if path.exists() and not to_console:
         raise ConfigError(f"{path}: already exists; name another file with --output FILE")
-    baseline = data if is_run else None
     text = create_suite(
-        source.samples, path, names or source.criteria, options=source.options, baseline=baseline
+        source.samples,
+        path,
+        criteria or source.criteria,
+        options=source.options,
+        baseline=data if is_run else None,
     )
-    return NewSuite(path, text, source.samples, names)
+    return NewSuite(path, text, source.samples, criteria)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +94,6 @@ class _Source:
 
 def _read_run(folder: Path, options: Mapping[str, Any]) -> _Source:
     """Read a finished run. `options` override its own. Raises ConfigError."""
-
     if not (folder / "run.json").is_file():
         raise ConfigError(
             f"{folder}: no run in this folder; name a data file, or the folder of a run"
@@ -113,27 +113,35 @@ def _read_run(folder: Path, options: Mapping[str, Any]) -> _Source:
         raise ConfigError(
             f"{folder}: its data ({data or 'no file'}) is not there; name the data file instead"
         )
-    stored = config.model_dump(mode="json")
-    usual = RunConfig().model_dump(mode="json")
-    # A suite has limits of its own, and names its criteria by their files.
-    names = [
-        name for name, option in run_options("suite").items() if option.group != "Limits and cost"
-    ]
-    of_run = {
-        name: stored[name] for name in names if name != "criteria" and stored[name] != usual[name]
-    }
+    options_of_run = _changed_options(config)
     try:
-        load_config(options=of_run)
+        load_config(options=options_of_run)
     except ConfigError as error:
         raise StorageError(f"{folder / 'run.json'}: {error}") from error
-    written = {name_of(entry): entry for entry in config.criteria or () if keys_of(entry)}
+    entries = [entry for entry in config.criteria or () if keys_of(entry)]
+    entry_by_name = {name_of(entry): entry for entry in entries}
     criteria = []
     for name, described in result.info.criteria.items():
         path = described.path
         if not path or Path(path).is_relative_to(builtin_prompts()):
             path = name
-        criteria.append(written.get(name) or str(path))
+        # A criterion that was written with its keys is in no file.
+        criteria.append(entry_by_name.get(name) or str(path))
     rows = result.table.samples
     if config.rating_source is not None:  # a suite reads the ratings of its data only
         rows = tuple(replace(sample, human={}, ratings={}, raters={}) for sample in rows)
-    return _Source(rows, {**of_run, **options}, criteria)
+    return _Source(rows, {**options_of_run, **options}, criteria)
+
+
+def _changed_options(config: RunConfig) -> dict[str, Any]:
+    """Return the options of a run that a suite can have and that are not the default."""
+    stored = config.model_dump(mode="json")
+    defaults = RunConfig().model_dump(mode="json")
+    changed: dict[str, Any] = {}
+    for name, option in run_options("suite").items():
+        # A suite has limits of its own, and names its criteria by their files.
+        if option.group == "Limits and cost" or name == "criteria":
+            continue
+        if stored[name] != defaults[name]:
+            changed[name] = stored[name]
+    return changed

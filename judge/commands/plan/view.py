@@ -112,19 +112,10 @@ def _blocks(judge: JudgeForecast, by: str) -> Iterator[Block]:
     rows = []
     for line in lines:
         prefix_share = f"{line.shared / line.read:.0%}" if line.read else None
-        rows.append(
-            (
-                line.name,
-                line.judgments,
-                line.equal,
-                line.cached,
-                line.requests,
-                round(line.read),
-                round(line.written),
-                prefix_share,
-            )
-        )
-    tokens = (Column(head, group="tokens") for head in ("input", "output", "prefix"))
+        counts = (line.judgments, line.equal, line.cached, line.requests)
+        tokens_of_line = (round(line.read), round(line.written), prefix_share)
+        rows.append((line.name, *counts, *tokens_of_line))
+    tokens = [Column(head, group="tokens") for head in ("input", "output", "prefix")]
     yield table(
         (by, f"{estimate.unit}s", "duplicates", "cached", "requests", *tokens),
         rows,
@@ -137,7 +128,8 @@ def _blocks(judge: JudgeForecast, by: str) -> Iterator[Block]:
         facts["time"] = judge.time.why
     else:
         facts["time"] = f"about {duration(seconds)} ({judge.time.why})"
-    yield Facts(tuple((name, text) for name, text in facts.items() if text))
+    known_facts = [(name, fact) for name, fact in facts.items() if fact]
+    yield Facts(tuple(known_facts))
 
 
 def _price_fact(judge: JudgeForecast) -> str:
@@ -145,8 +137,9 @@ def _price_fact(judge: JudgeForecast) -> str:
     if money.price is None:
         return f"unknown ({money.why})"
     if not money.price:
-        requests = judge.estimate.total.requests
-        return f"nothing: {money.why if money.why and requests else 'no request is sent'}"
+        n_requests = judge.estimate.total.requests
+        reason = money.why if money.why and n_requests else "no request is sent"
+        return f"nothing: {reason}"
     rate = ""
     if money.rate is not None:
         read, written = map(_rate_text, money.rate)
