@@ -369,7 +369,7 @@ def test_the_plan_counts_requests_and_answers(polite: str) -> None:
             ROWS, criteria=criterion, model=provider, cache=False, metrics=(), weighting="single"
         )
         (line,) = plan.judges[0].estimate.lines
-        assert (line.criterion, line.judgments, line.requests) == ("polite", 12, requests)
+        assert (line.name, line.judgments, line.requests) == ("polite", 12, requests)
         assert "12 questions\n" in plan.report("console")
 
 
