@@ -14,7 +14,7 @@ from functools import cached_property
 from heapq import merge
 from itertools import compress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 from pyarrow import parquet
@@ -93,18 +93,17 @@ def _read(path: Path, schema: pa.Schema) -> tuple[dict[str, list[Any]], dict[str
             refuse_bomb(file, path.stat().st_size)
             _check_types(file.schema_arrow, schema)
             about = json.loads((file.metadata.metadata or {})[b"judge"])
-            # Read as a dictionary, a text that comes often takes little memory.
-            texts = [
-                field.name
-                for field in schema
-                if field.type == pa.string() and field.name in file.schema_arrow.names
-            ]
+            stored_names = set(file.schema_arrow.names)
+        # Read as a dictionary, a text that comes often takes little memory.
+        texts = [field.name for field in schema if field.type == pa.string()]
+        stored_texts = [name for name in texts if name in stored_names]
         opened.seek(0)
-        with parquet.ParquetFile(opened, read_dictionary=texts) as file:
+        with parquet.ParquetFile(opened, read_dictionary=stored_texts) as file:
             table = file.read(use_threads=False)
-    return {
-        name: texts_of(table[name]) for name in table.schema.names if name in schema.names
-    }, about
+    # A newer judge may have added columns.
+    known_names = [name for name in table.schema.names if name in schema.names]
+    cells = {name: texts_of(table[name]) for name in known_names}
+    return cells, about
 
 
 def _check_types(stored: pa.Schema, schema: pa.Schema) -> None:
@@ -153,6 +152,14 @@ def stored_samples(folder: Path) -> tuple[Sample, ...]:
     return _read_samples(folder / SAMPLES)[0]
 
 
+class _RowOrder(NamedTuple):
+    """The position of a row: of its text, then of its column, then of the other text of a pair."""
+
+    text: int
+    column: int
+    opponent: int
+
+
 @dataclass(frozen=True)
 class Table:
     """The samples of a run and their results in every column.
@@ -187,18 +194,22 @@ class Table:
         return tuple(dict.fromkeys(s.source_item for s in self.samples))
 
     @cached_property
-    def _orders(self) -> tuple[dict[tuple[str, str], int], dict[str, int]]:
-        index_of_text = {sample.key: index for index, sample in enumerate(self.samples)}
-        index_of_column = {column.name: index for index, column in enumerate(self.columns)}
-        return index_of_text, index_of_column
+    def _index_of_text(self) -> dict[tuple[str, str], int]:
+        return {sample.key: index for index, sample in enumerate(self.samples)}
 
-    def _order(self, row: Score | Failure) -> tuple[int, ...]:
+    @cached_property
+    def _index_of_column(self) -> dict[str, int]:
+        return {column.name: index for index, column in enumerate(self.columns)}
+
+    def _order(self, row: Score | Failure) -> _RowOrder:
         """Return the key that sorts rows by text, column and opponent; unknown ones are last."""
-        index_of_text, index_of_column = self._orders
-        text = index_of_text.get((row.item, row.system), len(index_of_text))
-        opponent = index_of_text.get((row.item, row.opponent), len(index_of_text))
-        column = index_of_column.get(row.column, len(index_of_column))
-        return (text, column, opponent)
+        index_of_text = self._index_of_text
+        index_of_column = self._index_of_column
+        return _RowOrder(
+            text=index_of_text.get((row.item, row.system), len(index_of_text)),
+            column=index_of_column.get(row.column, len(index_of_column)),
+            opponent=index_of_text.get((row.item, row.opponent), len(index_of_text)),
+        )
 
     def rows(self) -> Iterator[Score | Failure]:
         """Scores and failures together, in table order."""
@@ -293,14 +304,16 @@ class Table:
             frame_type = _FRAME_TYPES.get(field.type, "object")
             series_by_name[field.name] = pd.Series(values, dtype=frame_type)
         frame = pd.DataFrame(series_by_name)
-        passing = {column.name: column for column in self.columns if column.pass_at is not None}
-        if passing:
-            passed = [
-                passing[row.column].passes(row.value)
-                if isinstance(row, Score) and row.column in passing
-                else None
-                for row in rows
-            ]
+        with_mark = {column.name: column for column in self.columns if column.pass_at is not None}
+        if with_mark:
+            passed: list[bool | None] = []
+            for row in rows:
+                column = with_mark.get(row.column)
+                # A failure neither passes nor fails.
+                if column is not None and isinstance(row, Score):
+                    passed.append(column.passes(row.value))
+                else:
+                    passed.append(None)
             frame["passed"] = pd.array(passed, dtype="boolean")
         return frame
 
@@ -312,21 +325,23 @@ class Table:
         if self.has_pairs:
             names.append("opponent")
             keys = list(dict.fromkeys((row.item, row.system, row.opponent) for row in self.rows()))
-        values = {}
+        value_by_cell: dict[tuple[tuple[str, ...], str], float] = {}
         for score in self.scores:
             key = (score.item, score.system, score.opponent)[: len(names)]
-            values[*key, score.column] = score.value
+            value_by_cell[key, score.column] = score.value
         frame = pd.DataFrame(keys, columns=names)
         for column in self.columns:
-            cells = [values.get((*key, column.name)) for key in keys]
+            cells = [value_by_cell.get((key, column.name)) for key in keys]
             frame[column.name] = pd.Series(cells, dtype="float64")
         extras = {sample.key: sample.extra for sample in self.samples}
         own_cells: dict[str, list[Any]] = {}
         for name, heading in self.own_columns(frame.columns).items():
             own_cells[heading] = []
             for item, *systems in keys:
+                # The opponent of a row that compares nothing is "".
                 texts = [extras.get((item, system), {}) for system in systems if system]
-                own_cells[heading].append(_common_value([text.get(name) for text in texts]))
+                values = [text.get(name) for text in texts]
+                own_cells[heading].append(_common_value(values))
         return with_own_columns(frame, own_cells)
 
     def save(self, folder: Path) -> None:
@@ -354,6 +369,7 @@ class Table:
             provenances = from_columns(Provenance, of_scores)
             scores: Iterator[Row] = from_columns(Score, of_scores, provenance=provenances)
             failures: Iterator[Row] = from_columns(Failure, of_failures)
+            # The order of the file, in which scores and failures alternate.
             rows = [next(failures if failure else scores) for failure in failed]
         return cls(samples, columns, *split_rows(rows))
 

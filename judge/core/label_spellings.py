@@ -162,18 +162,18 @@ class LabelIndex:
 @lru_cache(maxsize=256)
 def label_index(scale: Scale) -> LabelIndex:
     """Return the spellings of a scale's labels."""
-    folded = [signed(fold(label).strip()) for label in scale.labels]
-    distinct = {text.casefold() for text in folded}
-    loose = len(distinct) == len(folded)
-    keys = [text.casefold() if loose else text for text in folded]
-    # What two labels would both be called is the name of neither.
-    pairs = zip(keys, scale.labels, strict=True)
-    labels = {key: label for key, label in pairs if key and keys.count(key) == 1}
+    folded_labels = [signed(fold(label).strip()) for label in scale.labels]
+    lower_labels = {text.casefold() for text in folded_labels}
+    # Case matters only if two labels differ by nothing else.
+    loose = len(lower_labels) == len(folded_labels)
+    keys = [text.casefold() if loose else text for text in folded_labels]
+    label_by_key = zip(keys, scale.labels, strict=True)
+    # A spelling that two labels share belongs to neither.
+    labels = {key: label for key, label in label_by_key if key and keys.count(key) == 1}
     numbers: dict[str, str] = {}
     for key, label in labels.items():
         if is_number(key):
             numbers.setdefault(format_decimal(key), label)
-    label_words = {text.casefold() for text in folded}
     words: dict[str, str] = {}
     counted: dict[str, str] = {}
     for number, (plain_words, counted_words) in enumerate(_WORDS):
@@ -181,9 +181,10 @@ def label_index(scale: Scale) -> LabelIndex:
             label = numbers[str(number)]
             words |= dict.fromkeys(plain_words.split(), label)
             counted |= dict.fromkeys(counted_words.split(), label)
-    for word in label_words:
-        words.pop(word, None)
-        counted.pop(word, None)
+    # A label is never another label's word.
+    for lower_label in lower_labels:
+        words.pop(lower_label, None)
+        counted.pop(lower_label, None)
     smallest = min(numbers, key=float, default="")
     largest = max(numbers, key=float, default="")
     below_zero = any(number.startswith("-") for number in numbers)

@@ -273,8 +273,8 @@ class Criterion:
     `template` is the file's text, `layouts` the texts of the templates that it extends or includes,
     by name. `needs` are the fields of a sample that the prompt reads, including layouts, and
     `guarded` those among them that the prompt leaves out if a text has none (`{% if question %}`).
-    `said` is what the header contained, in the form of `told`. A run sets `form`: how to ask for
-    the answer.
+    `header_parts` are the `prompt_parts` that the header contained. A run sets `form`: how to ask
+    for the answer.
 
     Without a `template`, the built-in layout asks the `question`, and shows the columns in `show`
     (default: the source, if there is one). `levels` describes labels of the scale. `better` is the
@@ -319,7 +319,7 @@ class Criterion:
     better: Better = "higher"
     paraphrases: tuple[str, ...] = ()
     ignores: tuple[Ignored, ...] = ()
-    said: tuple[Any, ...] = field(default=(), repr=False, compare=False)
+    header_parts: tuple[Any, ...] = field(default=(), repr=False, compare=False)
 
     @property
     def is_checklist(self) -> bool:
@@ -357,18 +357,18 @@ class Criterion:
         return self.is_checklist and self.ask == "together" and self.form != "decision"
 
     @property
-    def told(self) -> tuple[Any, ...]:
+    def prompt_parts(self) -> tuple[Any, ...]:
         """The parts of the prompt that are not in the templates."""
-        parts = (
+        parts: list[Any] = [
             self.title,
             self.description,
             self.scale.labels,
             self.scale.values,
             self.steps,
             self.reply,
-        )
-        halves = ("allow_half",) if self.scale.halves else ()
-        # Empty parts are left out, so that a key without a value changes no digest.
+        ]
+        if self.scale.halves:
+            parts.append("allow_half")
         examples = tuple(astuple(example) for example in self.examples)
         questions = tuple(astuple(question) for question in self.questions)
         optional_parts: dict[str, Any] = {
@@ -381,12 +381,14 @@ class Criterion:
             "each": self.ask == "each",
             "conversation": self.judged == "conversation",
         }
-        used_parts = [(name, value) for name, value in optional_parts.items() if value]
-        return *parts, *halves, *used_parts
+        # Empty parts are left out, so that a key without a value changes no digest.
+        parts += [(name, value) for name, value in optional_parts.items() if value]
+        return tuple(parts)
 
     @property
     def digest(self) -> str:
-        """The SHA-256, in hex, of all templates, and of `told` if it differs from the header.
+        """The SHA-256, in hex, of all templates, and of the other parts of the prompt if they differ
+        from the header.
 
         Optional parts of a template count only if the criterion uses them, because the prompts are
         the same without them. Keys that are only for tests of the judge do not count.
@@ -396,8 +398,8 @@ class Criterion:
         for name, text in templates.items():
             text = _HEADER.sub(_without_keys_of_tests, text)
             parts.append((name, _OPTIONAL_PART.sub(self._part_if_used, text)))
-        if self.told != self.said:
-            parts.append(self.told)
+        if self.prompt_parts != self.header_parts:
+            parts.append(self.prompt_parts)
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
     def _part_if_used(self, match: re.Match[str]) -> str:

@@ -159,14 +159,7 @@ def _missing_variable(
     samples: Sequence[Sample],
 ) -> CriterionError | DataError:
     """Return the error of a variable that no sample has."""
-    present: set[str] = set()
-    for sample in samples:
-        derived = _ANSWER_INPUTS.keys() - sample.extra.keys()
-        present.update(template_variables(sample).keys() - derived)
-    present.discard("this")
-    if criterion.pairwise:
-        present.discard("output")
-        present |= {"first", "second"}
+    present = _variables_of(criterion, samples)
     names = ", ".join(sorted(present))
     if name == MESSAGES and criterion.judged == "conversation":
         column = option("map", {MESSAGES: "COLUMN"})
@@ -175,26 +168,46 @@ def _missing_variable(
             f"{column} names their column (the data has: {names})"
         )
     location = location_of(criterion, template_texts(criterion), name)
-    if name in _ANSWER_INPUTS:
-        _, known_columns, _ = _ANSWER_INPUTS[name]
-        for column in known_columns:
-            if any(column in sample.extra for sample in samples):
-                # Such as a list of contexts that has no member in any row.
-                reads = f"the criterion {criterion.name} reads {name}"
-                return DataError(
-                    f"{location}: {reads}, and the column {column} is empty in all texts"
-                )
+    reads = f"{location}: the criterion {criterion.name} reads {name}"
+    empty_column = _empty_column(name, samples)
+    if empty_column:
+        return DataError(f"{reads}, and the column {empty_column} is empty in all texts")
     if name in _ANSWER_INPUTS or name in _TEXT_FIELDS:
-        problem = f"the criterion {criterion.name} reads {name}, which no sample has"
         advice = _advice_on_missing(criterion, name, samples[0])
-        return DataError(f"{location}: {problem}; {advice} (the data has: {names})")
+        return DataError(f"{reads}, which no sample has; {advice} (the data has: {names})")
     if any(name in sample.extra for sample in samples):
-        return DataError(
-            f"{location}: the criterion {criterion.name} reads {name}, which is empty in all texts"
-        )
+        return DataError(f"{reads}, which is empty in all texts")
     similar = difflib.get_close_matches(name, sorted(present), n=1)
     hint = f"; did you mean {similar[0]!r}?" if similar else ";"
     return CriterionError(f"{location}: unknown variable {name!r}{hint} the data has: {names}")
+
+
+def _variables_of(criterion: Criterion, samples: Sequence[Sample]) -> set[str]:
+    """Return the variables that a template of the criterion can read from these samples."""
+    present: set[str] = set()
+    for sample in samples:
+        # Inputs that are derived from a column are not listed without it.
+        derived = _ANSWER_INPUTS.keys() - sample.extra.keys()
+        present.update(template_variables(sample).keys() - derived)
+    present.discard("this")
+    if criterion.pairwise:
+        present.discard("output")
+        present |= {"first", "second"}
+    return present
+
+
+def _empty_column(name: str, samples: Sequence[Sample]) -> str:
+    """Return the column that an input is read from if the data have it, else "".
+
+    It is empty, as the input is missing: such as a list of contexts without a member in any row.
+    """
+    if name not in _ANSWER_INPUTS:
+        return ""
+    _, known_columns, _ = _ANSWER_INPUTS[name]
+    for column in known_columns:
+        if any(column in sample.extra for sample in samples):
+            return column
+    return ""
 
 
 def _advice_on_missing(criterion: Criterion, name: str, sample: Sample) -> str:
@@ -518,9 +531,9 @@ def _of_text(text: str, name: str, path: str, language: str, *, pairwise: bool) 
     )
     # A digest covers examples in the header; of examples in a file the header has only its name.
     in_header = examples if isinstance(header.examples, list) else ()
-    header_content = replace(criterion, examples=in_header).told
+    header_parts = replace(criterion, examples=in_header).prompt_parts
     layouts = read_layouts(criterion)
-    criterion = replace(criterion, layouts=layouts, examples=examples, said=header_content)
+    criterion = replace(criterion, layouts=layouts, examples=examples, header_parts=header_parts)
     bodies = template_bodies(criterion).values()
     if criterion.question and not any("this.question" in body for body in bodies):
         raise CriterionError(
@@ -710,10 +723,11 @@ def _check_template_header(criterion: Criterion) -> None:
         steps=tuple(header.steps),
         reply=header.reply,
     )
-    # Those parts of `told` are the scale, the steps and the reply.
+    # Those prompt parts are the scale, the steps and the reply.
     compared = slice(2, 6)
-    content = of_header.told[compared]
-    if content not in (criterion.told[compared], criterion.said[compared]):
+    content = of_header.prompt_parts[compared]
+    own_content = criterion.prompt_parts[compared]
+    if content not in (own_content, criterion.header_parts[compared]):
         raise CriterionError(
             f"{criterion.path}: the header of its template says another scale, steps or reply than "
             "the Criterion has; judge.load_criterion(text=..., name=...) makes one of a text with "

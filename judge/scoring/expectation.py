@@ -296,6 +296,7 @@ def _read_beginning(spellings: _Spellings, text: str) -> _Reading:
         start = lower
     growing: list[tuple[str, float]] = []
     growing_words: list[tuple[str, float]] = []
+    # The empty text begins every label, which says nothing about any of them.
     if text:
         growing = _longer_spellings(spellings.entries, start)
         growing_words = _longer_spellings(spellings.words, lower)

@@ -279,11 +279,10 @@ def _question_after(choice: Choice, prompt: Prompt, question: str) -> tuple[Mess
     if prompt.merged and choice.finish_reason in ("stop", parse.NEARLY_JSON):
         # The reply is one value of a JSON object. The judge sees it with its key.
         text = f"{{{json.dumps(prompt.criterion, ensure_ascii=False)}: {text}}}"
-    return (
-        *prompt.messages,
-        {"role": "assistant", "content": text},
-        {"role": "user", "content": question},
-    )
+    reply: Message = {"role": "assistant", "content": text}
+    next_question: Message = {"role": "user", "content": question}
+    turns = (reply, next_question)
+    return prompt.messages + turns
 
 
 def _repair_settings(settings: SamplingOptions, choice: Choice) -> SamplingOptions:

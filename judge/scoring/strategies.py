@@ -161,6 +161,10 @@ class UnusableReply(ParseError):
         self.lasting = lasting
 
 
+_ALL_IN_WORDS: tuple[Strategy, ...] = ("logprobs", "samples", "single")
+"""The strategies for replies in words. Each needs less of the server than the one before it."""
+
+
 def strategies_for(settings: SamplingOptions, decides: bool) -> tuple[Strategy, ...]:
     """Return the strategies to try, the preferred one first.
 
@@ -185,7 +189,7 @@ def strategies_for(settings: SamplingOptions, decides: bool) -> tuple[Strategy, 
     if settings.temperature == 0:
         # All draws at temperature 0 would be the same reply.
         return ("logprobs", "single")
-    return ("logprobs", "samples", "single")
+    return _ALL_IN_WORDS
 
 
 def requests(
@@ -587,20 +591,22 @@ def average_draws(
     """
     raw = parse.join_replies(choices)
     parsed = [score for score in scores if score is not None]
+    n_draws = len(choices)
     if not parsed:
-        raise UnusableReply(f"none of {len(choices)} draws has a score: {trouble}", raw)
+        raise UnusableReply(f"none of {n_draws} draws has a score: {trouble}", raw)
     selection = _lost_by_label(choices, scores, criterion)
     if selection:
         raise ParseError(selection, raw)
     labels = [None if score is None else score.label for score in scores]
     weights = expectation.from_samples(labels, criterion.scale)
     messages = list(notes)
-    without_score = len(choices) - len(parsed)
-    if without_score:
-        messages.append(f"{without_score} of {len(choices)} draws had no score: {trouble}")
-    unanswered = requested - len(choices)
-    if unanswered:
-        messages.append(f"{unanswered} of {requested} draws were not answered")
+    n_without_score = n_draws - len(parsed)
+    if n_without_score:
+        messages.append(f"{n_without_score} of {n_draws} draws had no score: {trouble}")
+    n_unanswered = requested - n_draws
+    if n_unanswered:
+        messages.append(f"{n_unanswered} of {requested} draws were not answered")
+    # A score counts as read in the least strict way that one of its draws needed.
     readings = {score.reading for score in parsed}
     likeliest = [score for score in parsed if score.label == weights.argmax]
     # Of several quotations, the most frequent one of the likeliest label counts.

@@ -70,7 +70,7 @@ def test_the_digest_has_the_examples_wherever_they_are(tmp_path: Path) -> None:
     }
     assert len(digests) == 5
     none = criteria.load(put(tmp_path, "scale: [1, 5]"))
-    assert none.digest == replace(none, said=replace(none, examples=()).told).digest
+    assert none.digest == replace(none, header_parts=replace(none, examples=()).prompt_parts).digest
 
 
 def test_half_points_and_words_are_labels_of_some_scales(tmp_path: Path) -> None:

@@ -84,8 +84,8 @@ INTERNAL = {
     "Criterion": {
         "part",
         "form",
-        "said",
-        "told",
+        "header_parts",
+        "prompt_parts",
         "together",
         "cites",
         "layouts",
