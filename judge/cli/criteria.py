@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine
 from contextlib import AbstractContextManager
 from dataclasses import asdict
 from pathlib import Path
@@ -96,11 +96,11 @@ def diff_command(
     check_outputs({"--output": output}, inputs, format)
     diff_plan = plan_diff(before, after, config, item=item, system=system, human=human)
     # Without a judge, there are no runs.
-    runs: Sequence[PreparedRun] = () if quiet else diff_plan.runs or ()
-    for side, run in zip(_SIDES, runs, strict=False):
-        estimate = one_line_estimate(run)
-        if estimate:
-            print_message(f"{side}: {estimate}")
+    if diff_plan.runs is not None and not quiet:
+        for side, run in zip(_SIDES, diff_plan.runs, strict=True):
+            estimate = one_line_estimate(run)
+            if estimate:
+                print_message(f"{side}: {estimate}")
 
     def work(progress: Progress, display: Display) -> Coroutine[Any, Any, CriterionDiff]:
         def watch(name: str, prepared: PreparedRun) -> AbstractContextManager[None]:
@@ -126,8 +126,11 @@ def _input_files(config: RunConfig) -> list[Path | None]:
     """Return the files that a run reads, and its recording, which no report may overwrite."""
     from judge.data import samples
 
-    shards = [] if config.data is None else [path for path, _ in samples.files(config.data)]
-    return [*shards, config.replay, config.record]
+    inputs = [config.replay, config.record]
+    if config.data is not None:
+        # The data may be a folder or a pattern of many files.
+        inputs += [path for path, _ in samples.files(config.data)]
+    return inputs
 
 
 criteria_app = Group(help="List, show, write, render, draft and compare criteria.")
@@ -154,9 +157,11 @@ def criteria_list(*, format: str, **options: Any) -> None:
     of_one_text = builtin(language, pairwise=False)
     of_two_texts = builtin(language, pairwise=True)
     if format == "json":
-        every = [*of_one_text, *of_two_texts]
-        listed = [{"task": task_of(each), **_criterion_json(each)} for each in every]
-        print_json(listed)
+        entries: list[dict[str, Any]] = []
+        for criterion in (*of_one_text, *of_two_texts):
+            task = task_of(criterion)
+            entries.append({"task": task, **_criterion_json(criterion)})
+        print_json(entries)
         return
     for command, criteria in (("judge run", of_one_text), ("judge rank", of_two_texts)):
         number = "one text" if command == "judge run" else "two texts"
@@ -168,7 +173,8 @@ def criteria_list(*, format: str, **options: Any) -> None:
 
 
 def _criterion_line(criterion: Criterion) -> str:
-    ends = f"{criterion.scale.labels[0]}–{criterion.scale.labels[-1]}"
+    labels = criterion.scale.labels
+    ends = f"{labels[0]}–{labels[-1]}"
     return f"  {criterion.name:<15} {ends:<4} {criterion.description}"
 
 
@@ -186,16 +192,15 @@ def criteria_show(name: str, *, format: str, **options: Any) -> None:
 
     criterion = load(name, language=options.get("language", "en"), pairwise=None)
     if format == "json":
-        examples = [asdict(example) for example in criterion.examples]
-        more = {"steps": criterion.steps, "examples": examples, "template": criterion.template}
-        print_json(_criterion_json(criterion) | more)
+        entry = _criterion_json(criterion)
+        entry["steps"] = criterion.steps
+        entry["examples"] = [asdict(example) for example in criterion.examples]
+        entry["template"] = criterion.template
+        print_json(entry)
         return
     print_untrusted(criterion.template.rstrip())
-    facts = {
-        "needs": ", ".join(sorted(criterion.needs)),
-        "digest": criterion.digest[:6],
-        "file": criterion.path,
-    }
+    needed_columns = ", ".join(sorted(criterion.needs))
+    facts = {"needs": needed_columns, "digest": criterion.digest[:6], "file": criterion.path}
     if criterion.examples:
         scores = ", ".join(example.score for example in criterion.examples)
         facts["examples"] = f"{len(criterion.examples)}, scores {scores}"
@@ -208,12 +213,14 @@ def criteria_show(name: str, *, format: str, **options: Any) -> None:
 
 def _criterion_json(criterion: Criterion) -> dict[str, Any]:
     """Return a criterion as plain JSON, without its text."""
+    scale = {"labels": criterion.scale.labels, "values": criterion.scale.values}
+    n_texts = 2 if criterion.pairwise else 1
     return {
         "name": criterion.name,
         "title": criterion.title,
         "description": criterion.description,
-        "compares": 2 if criterion.pairwise else 1,
-        "scale": {"labels": criterion.scale.labels, "values": criterion.scale.values},
+        "compares": n_texts,
+        "scale": scale,
         "better": criterion.better,
         "pass_at": criterion.pass_at,
         "reply": criterion.reply,
@@ -389,10 +396,11 @@ def criteria_improve(
     config = read_config(data, {"ratings": ratings, **options}, RunConfig)
     inputs = [*_criterion_files(file), data, config.ratings, config.replay, config.record]
     check_outputs({"--output": output}, inputs, "console")
+    writing_model = Judge(name=writer) if writer else None
     plan = plan_improvement(
         file,
         config,
-        writer=Judge(name=writer) if writer else None,
+        writer=writing_model,
         revisions=revisions,
         human=human,
         output=output,

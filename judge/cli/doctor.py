@@ -201,8 +201,10 @@ def metrics_command(
         return
     for metric in metrics():
         click.echo(f"{metric.name:<14} {metric.description}")
-        for name, default in metric.options.items():
-            click.echo(f"{'':<14} --set {metric.name}.{name}={json.dumps(default)}")
+        for option_name, default in metric.options.items():
+            # As it is typed: a JSON value is also one in YAML.
+            setting = f"{metric.name}.{option_name}={json.dumps(default)}"
+            click.echo(f"{'':<14} --set {setting}")
 
 
 @doctor_command.command("schema")
@@ -216,12 +218,14 @@ def schema_command(file: str) -> None:
     from judge.criteria.header import Header
     from judge.suite.schema import schema
 
+    def criterion_schema() -> dict[str, Any]:
+        return json_schema(Header, "judge.criterion/1", "Header of a criterion's file.")
+
+    # Each schema takes a while to make, so only one is made.
     schemas: dict[str, Callable[[], dict[str, Any]]] = {
         "run": run_schema,
         "suite": schema,
-        "criterion": lambda: json_schema(
-            Header, "judge.criterion/1", "Header of a criterion's file."
-        ),
+        "criterion": criterion_schema,
     }
     if file not in schemas:
         raise ConfigError(f"judge doctor schema {file}: name run, suite or criterion")

@@ -177,7 +177,10 @@ def _serve(labelling: Labelling, server: Any) -> None:
 
 def _by_rater(progress: Mapping[str, tuple[int, int]]) -> str:
     """Return the progress as a text: `anna 3 of 20, ben 0 of 20`."""
-    return ", ".join(f"{name} {done:,} of {total:,}" for name, (done, total) in progress.items())
+    counts: list[str] = []
+    for rater, (n_given, total) in progress.items():
+        counts.append(f"{rater} {n_given:,} of {total:,}")
+    return ", ".join(counts)
 
 
 def _is_graphical() -> bool:
@@ -194,15 +197,17 @@ def _print_end(labelling: Labelling, config: RunConfig) -> None:
     # A text that is rated twice, to measure how well a rater agrees with themselves, counts once.
     ratings = [rating for rating in labelling.ratings().every if not rating.repeat]
     count_by_rater = Counter(rating.rater for rating in ratings)
-    by_rater = ", ".join(f"{name} {count:,}" for name, count in count_by_rater.items())
-    if labelling.raters and count_by_rater.keys() <= {*labelling.raters}:
+    by_rater = ", ".join(f"{rater} {count:,}" for rater, count in count_by_rater.items())
+    # How many are left is known only if all raters of the file are named.
+    if labelling.raters and count_by_rater.keys() <= set(labelling.raters):
         by_rater = _by_rater(labelling.progress())
     total = f"{plural(len(ratings), 'rating')} in {labelling.output}"
     print_untrusted(f"\n{total}: {by_rater}" if ratings else f"\n{total}")
     if ratings:
-        command = _command("rank" if labelling.pairwise else "validate", config)
-        file = shlex.quote(str(labelling.output))
-        print_untrusted(f"Next:\n  {command} --ratings {file} --model MODEL")
+        command_name = "rank" if labelling.pairwise else "validate"
+        command = _command(command_name, config)
+        ratings_file = shlex.quote(str(labelling.output))
+        print_untrusted(f"Next:\n  {command} --ratings {ratings_file} --model MODEL")
 
 
 def _command(name: str, config: RunConfig) -> str:
@@ -228,20 +233,22 @@ def _print_plan(labelling: Labelling, precision: float) -> None:
     for criterion in labelling.criteria:
         needs = tuple(plan_labelling(labelling, criterion, precision))
         names_by_needs.setdefault(needs, []).append(criterion.name)
+    # Every rater has as many tasks, in another order.
     tasks = labelling.tasks("")
-    ratings = plural(len(tasks) * len(labelling.criteria), "rating")
-    items = plural(len({unit.item for unit in labelling.units.values()}), "item")
+    n_criteria = len(labelling.criteria)
+    ratings = plural(len(tasks) * n_criteria, "rating")
+    item_names = {unit.item for unit in labelling.units.values()}
+    items = plural(len(item_names), "item")
     units = plural(len(labelling.units), "pair" if labelling.pairwise else "text")
-    repeated = sum(task.repeat for task in tasks)
-    criteria = "criteria" if len(labelling.criteria) > 1 else "criterion"
+    n_repeated = sum(task.repeat for task in tasks)
+    criteria = "criteria" if n_criteria > 1 else "criterion"
     print_untrusted(
-        f"Each rater gives {ratings}: {items}, {units}, {repeated:,} shown twice, "
-        f"{len(labelling.criteria)} {criteria}.\n"
+        f"Each rater gives {ratings}: {items}, {units}, {n_repeated:,} shown twice, "
+        f"{n_criteria} {criteria}.\n"
         "For 95% intervals of these widths you need:"
     )
-    for needs, names in names_by_needs.items():
-        print_untrusted(f"\n{', '.join(names)}")
+    for needs, criterion_names in names_by_needs.items():
+        print_untrusted(f"\n{', '.join(criterion_names)}")
         for need in needs:
-            print_untrusted(
-                f"  {need.measure:<30} {need.needed:>7,} {need.unit}\n    assuming {need.assumes}"
-            )
+            print_untrusted(f"  {need.measure:<30} {need.needed:>7,} {need.unit}")
+            print_untrusted(f"    assuming {need.assumes}")

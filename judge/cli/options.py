@@ -108,7 +108,8 @@ def format_option(
             plugins.require_known("format", [format], formats)
         return format
 
-    choices = f"{', '.join(formats[:-1])} or {formats[-1]}"
+    *first_formats, last_format = formats
+    choices = f"{', '.join(first_formats)} or {last_format}"
     text = f"{choices}{more} (default: {formats[0]})."
     choose = option(
         "--format",
@@ -231,11 +232,8 @@ class Command(click.Command):
             else:
                 own_options.append(parameter)
         # A command's own option replaces the run's option of the same name.
-        inherited = [
-            run_option
-            for run_option in run_options(self.takes, self.only)
-            if run_option.name not in names
-        ]
+        all_run_options = run_options(self.takes, self.only)
+        inherited = [run_option for run_option in all_run_options if run_option.name not in names]
         help_all = _HIDDEN_HELP_ALL_OPTION if self.only else _HELP_ALL_OPTION
         return [*arguments, *inherited, *own_options, help_all]
 
@@ -283,14 +281,14 @@ class Command(click.Command):
         A command that has all options of a run shows only the common ones.
         """
         sections: dict[str, list[click.Parameter]] = {_OWN: []}
+        option_by_name: dict[str | None, click.Parameter] = {}
         for parameter in self.get_params(ctx):
-            if not isinstance(parameter, click.Argument):
-                heading = parameter.group if isinstance(parameter, Option) else _OWN
-                sections.setdefault(heading, []).append(parameter)
+            if isinstance(parameter, click.Argument):
+                continue
+            heading = parameter.group if isinstance(parameter, Option) else _OWN
+            sections.setdefault(heading, []).append(parameter)
+            option_by_name[parameter.name] = parameter
         if self.takes and not self.only and not ctx.meta.get(_HELP_ALL):
-            option_by_name: dict[str | None, click.Parameter] = {}
-            for options in sections.values():
-                option_by_name |= {option.name: option for option in options}
             common = [option_by_name[name] for name in _COMMON if name in option_by_name]
             own_options = [option for option in sections[_OWN] if option not in common]
             sections = {"Common options": common, _OWN: own_options}
@@ -434,28 +432,30 @@ def _run_option(field: config.Option) -> Option:
     """Return the option of a field. Its values are texts, which `RunConfig` reads."""
     from judge.core import plugins
 
-    known: dict[str, Known] = {
+    known_values: dict[str, Known] = {
         "criteria": names_of_criteria,
         "metrics": lambda: plugins.names("metrics"),
         "engine": lambda: plugins.names("engines"),
     }
-    kind = field.kinds[0]
+    value_type = field.kinds[0]
     # Other values stay texts, which `RunConfig` reads like the values of a run.yaml.
     click_type: Any = None
-    if kind is Path:
+    if value_type is Path:
         click_type = PATH
     elif field.choices and isinstance(field.choices[0], int):
         click_type = int
     choices = [str(choice) for choice in field.choices]
     flag = f"--{field.name.replace('_', '-')}"
+    aliases = _ALIASES.get(field.name, ())
+    is_repeatable = get_origin(value_type) in (dict, tuple)
     return Option(
-        [flag, *_ALIASES.get(field.name, ()), field.name],
+        [flag, *aliases, field.name],
         help=_help_of(field),
         type=click_type,
         metavar=field.metavar or None,
-        is_flag=True if kind is bool else None,
-        multiple=get_origin(kind) in (dict, tuple),
-        known=known.get(field.name, choices),
+        is_flag=True if value_type is bool else None,
+        multiple=is_repeatable,
+        known=known_values.get(field.name, choices),
         group=field.group,
     )
 
@@ -464,9 +464,11 @@ def _help_of(field: config.Option) -> str:
     """Return the description of a field with its choices and its default."""
     text = field.description.removesuffix(".")
     if field.choices:
-        *others, last = map(str, field.choices)
-        text += f": {', '.join(others)} or {last}"
-    if field.default not in (None, (), {}, "") and field.default is not False:
+        *first_choices, last_choice = map(str, field.choices)
+        text += f": {', '.join(first_choices)} or {last_choice}"
+    # 0 is a default to show, and equal to False.
+    is_shown = field.default not in (None, (), {}, "") and field.default is not False
+    if is_shown:
         defaults = field.default if isinstance(field.default, tuple) else (field.default,)
         default = ",".join(map(str, defaults)).removesuffix(".0")
         text += f" (default: {default})"
@@ -483,8 +485,10 @@ def _read_run_options(typed_values: Mapping[str, Any]) -> dict[str, Any]:
         from judge.config import criterion_entries
 
         # A criterion may be a sentence with commas in it.
-        texts = options["criteria"]
-        options["criteria"] = [entry for text in texts for entry in criterion_entries(text)]
+        entries: list[Any] = []
+        for typed_text in options["criteria"]:
+            entries += criterion_entries(typed_text)
+        options["criteria"] = entries
     # click gives a tuple for an option that may be repeated.
     for name, value in options.items():
         if isinstance(value, tuple):

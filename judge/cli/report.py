@@ -119,16 +119,15 @@ def report_command(
     # The output of charts may be a folder that exists.
     if format not in _CHART_FORMATS:
         check_outputs({"--output": output}, format=format)
-    _refuse_unused(
-        {"--item": item, "--worst": worst, "--by": by},
-        {
-            "--figure": figure,
-            "--table": table,
-            "--columns": columns,
-            "--wide": wide,
-            f"--format {format}": format in _CHART_FORMATS,
-        },
-    )
+    parts = {"--item": item, "--worst": worst, "--by": by}
+    of_whole_run = {
+        "--figure": figure,
+        "--table": table,
+        "--columns": columns,
+        "--wide": wide,
+        f"--format {format}": format in _CHART_FORMATS,
+    }
+    _refuse_unused(parts, of_whole_run)
     is_part = item is not None or worst is not None
     _check_modifiers(
         format=format, system=system, is_part=is_part, failures_as=failures_as, wide=wide
@@ -148,6 +147,7 @@ def report_command(
         _draw_figure(result, figure, output)
         return
 
+    # Without --output, these formats go into the run's folder.
     if output is None and format in ("html", *_CHART_FORMATS):
         _check_whole_run(run, where=bool(where), failures_as=failures_as)
     if format in _CHART_FORMATS:
@@ -200,18 +200,19 @@ def _refuse_unused(parts: Mapping[str, Any], of_whole_run: Mapping[str, Any]) ->
 
     A report shows one of the `parts` of a run or all of it, as the options `of_whole_run` say.
     """
-    chosen = [name for name, value in parts.items() if value is not None]
-    if not chosen:
+    chosen_parts = [flag for flag, value in parts.items() if value is not None]
+    if not chosen_parts:
         return
-    others = [*chosen[1:], *(name for name, value in of_whole_run.items() if value)]
-    if others:
-        raise ConfigError(f"{others[0]}: cannot be combined with {chosen[0]}")
+    first_part, *other_parts = chosen_parts
+    unused = [*other_parts, *(flag for flag, value in of_whole_run.items() if value)]
+    if unused:
+        raise ConfigError(f"{unused[0]}: cannot be combined with {first_part}")
 
 
 def _part_of(
     result: Result, *, item: str | None, worst: int | None, system: str | None, by: str | None
 ) -> Any:
-    """Return the item, the worst texts or the slices that were asked for, None for the whole run."""
+    """Return the item, the worst texts or the slices to show; None for the whole run."""
     from judge.commands.slices.command import slices
     from judge.core.plugins import require_known
     from judge.results.item import item_of
@@ -245,9 +246,10 @@ def _draw_figure(result: Result, name: str, output: Path | None) -> None:
     path = output or Path(f"{name}.svg")
     format = path.suffix.removeprefix(".").lower()
     if format not in _CHART_FORMATS:
-        known = ", ".join(f".{ending}" for ending in _CHART_FORMATS)
-        raise ConfigError(f"--output {path}: the name of a figure's file ends in {known}")
-    write_bytes("--output", path, svg.figure(plugins.document(result), name, format))
+        endings = ", ".join(f".{ending}" for ending in _CHART_FORMATS)
+        raise ConfigError(f"--output {path}: the name of a figure's file ends in {endings}")
+    content = svg.figure(plugins.document(result), name, format)
+    write_bytes("--output", path, content)
     click.echo(str(path))
 
 

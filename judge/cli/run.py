@@ -258,8 +258,8 @@ def _check_options_of_card(*, rank: bool) -> None:
 
     if rank:
         raise ConfigError("--rank: cannot be combined with --card")
-    own = ("rank", "card", "items", "probes", "format", "json", "no_cache")
-    typed = typed_options(besides=(*own, *run_options("card")))
+    options_of_card = ("rank", "card", "items", "probes", "format", "json", "no_cache")
+    typed = typed_options(besides=(*options_of_card, *run_options("card")))
     if typed:
         raise ConfigError(f"{typed[0]}: --card has no use for it; leave it out")
 
@@ -361,13 +361,15 @@ def refuse_options(folder: Path, *, besides: Sequence[str]) -> None:
 def typed_options(*, besides: Sequence[str]) -> list[str]:
     """Return the options on the command line, other than `besides`."""
     ctx = click.get_current_context()
-    names = {parameter.name for parameter in ctx.command.get_params(ctx) if parameter.name}
-    typed = [
-        name
-        for name in sorted(names - {"data", *besides})
-        if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE
-    ]
-    return [f"--{name.replace('_', '-')}" for name in typed]
+    parameters = ctx.command.get_params(ctx)
+    names = {parameter.name for parameter in parameters if parameter.name}
+    flags: list[str] = []
+    for name in sorted(names - {"data", *besides}):
+        # The other options have their default.
+        if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            flag = name.replace("_", "-")
+            flags.append(f"--{flag}")
+    return flags
 
 
 def execute(config: RunConfig, folder: Path, *, quiet: bool, rated: bool = False) -> Result:
@@ -387,9 +389,9 @@ def execute(config: RunConfig, folder: Path, *, quiet: bool, rated: bool = False
     outputs: Outputs | None = None
     data: Any = None
     if isinstance(config.systems, dict):
-        config, data, outputs = write_outputs(
-            config, ledger, quiet=quiet, check=partial(prepare, rated=rated)
-        )
+        # The judging is prepared before the outputs are paid for.
+        check = partial(prepare, rated=rated)
+        config, data, outputs = write_outputs(config, ledger, quiet=quiet, check=check)
     prepared = hand_over(outputs, prepare(config, data, rated=rated))
     if not quiet:
         notes: list[str] = []

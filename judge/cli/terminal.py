@@ -80,7 +80,8 @@ def _check_writable(flag: str, path: Path) -> None:
     """Raise StorageError if a file, or the first missing folder above it, cannot be written."""
     from judge.core.files import try_writing  # it loads pydantic
 
-    existing = next(parent for parent in (path, *path.absolute().parents) if parent.exists())
+    ancestors = (path, *path.absolute().parents)
+    existing = next(ancestor for ancestor in ancestors if ancestor.exists())
     is_folder = existing.is_dir()
     if existing == path and is_folder:
         raise StorageError(f"{flag} {path}: {existing} is a folder")
@@ -243,8 +244,8 @@ def print_message(message: str) -> None:
 
     # A reply or a value from a file may be a word of millions of characters. The pattern is
     # r"\S{1000,}".
-    short = re.sub(rf"\S{{{_LONGEST_WORD},}}", cut, message)
-    click.echo(escape_controls(short), err=True)
+    shortened = re.sub(rf"\S{{{_LONGEST_WORD},}}", cut, message)
+    click.echo(escape_controls(shortened), err=True)
 
 
 def print_json(data: Any) -> None:

@@ -166,9 +166,11 @@ def _run(paths: Sequence[Path], options: Mapping[str, Any], *, quiet: bool) -> O
         announcement = _announcement(prepared_suites)
         if announcement:
             print_message(announcement)
-    keepers = [keeper for suite in prepared_suites for keeper in suite.replies_kept_in]
+    stores = [store for suite in prepared_suites for store in suite.replies_kept_in]
+    reply_store = ""
     # If one run loses its replies, resuming is not free.
-    reply_store = " or the ".join(dict.fromkeys(keepers)) if all(keepers) else ""
+    if all(stores):
+        reply_store = " or the ".join(dict.fromkeys(stores))
     return run_interruptibly(
         partial(run_suites, prepared_suites),
         quiet=quiet,
