@@ -125,17 +125,19 @@ class AnthropicBatchApi(BatchApi):
         running, succeeded, *failed = batches.counts(
             data.get("request_counts"), "processing", "succeeded", *_FAILED_COUNTS
         )
-        done = succeeded + sum(failed)
+        n_done = succeeded + sum(failed)
         failures = []
         for name, count in zip(_FAILED_COUNTS, failed, strict=True):
             if count:
                 failures.append(f"{count:,} {name}")
+        # The results have no id of their own.
+        files = (batch_id,) if data.get("results_url") else ()
         return Batch(
             batch_id,
             str(data.get("processing_status")),
-            done=done,
-            total=running + done,
-            files=(batch_id,) if data.get("results_url") else (),
+            done=n_done,
+            total=running + n_done,
+            files=files,
             why=", ".join(failures),
         )
 

@@ -208,16 +208,19 @@ class BatchApi:
         completed, failed, total = counts(
             data.get("request_counts"), "completed", "failed", "total"
         )
+        # The replies of requests that failed are in a file of their own.
         file_ids = [data.get("output_file_id"), data.get("error_file_id")]
+        files = tuple(str(file_id) for file_id in file_ids if file_id)
         error = _first_error(data)
+        message = error.get("message") or ""
         return Batch(
             batch_id,
             str(data.get("status")),
             done=completed + failed,
             total=total,
-            files=tuple(str(file_id) for file_id in file_ids if file_id),
+            files=files,
             code=str(error.get("code") or ""),
-            why=redact_and_truncate(error.get("message") or ""),
+            why=redact_and_truncate(message),
         )
 
 

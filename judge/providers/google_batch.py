@@ -149,12 +149,14 @@ class GoogleBatchApi(BatchApi):
         )
         error = data.get("error")
         message = error.get("message") if isinstance(error, dict) else None
+        # The answers are in the batch itself.
+        files = (batch_id,) if isinstance(_output(data), dict) else ()
         return Batch(
             batch_id,
             status,
             done=succeeded + failed,
             total=total,
-            files=(batch_id,) if isinstance(_output(data), dict) else (),
+            files=files,
             why=redact_and_truncate(message or ""),
         )
 
@@ -204,14 +206,11 @@ def _completion(response: Any) -> Body:
     for candidate in response["candidates"]:
         parts = candidate.get("content", {}).get("parts", ())
         texts = [part["text"] for part in parts if "text" in part and not part.get("thought")]
-        finish_reason = candidate.get("finishReason", "STOP")
-        choices.append(
-            {
-                # Any other reason names a filter: SAFETY, RECITATION, PROHIBITED_CONTENT.
-                "finish_reason": _FINISH_REASONS.get(finish_reason, "content_filter"),
-                "message": {"content": "".join(texts)},
-            }
-        )
+        google_reason = candidate.get("finishReason", "STOP")
+        # Any other reason names a filter: SAFETY, RECITATION, PROHIBITED_CONTENT.
+        finish_reason = _FINISH_REASONS.get(google_reason, "content_filter")
+        message = {"content": "".join(texts)}
+        choices.append({"finish_reason": finish_reason, "message": message})
     prompt, cached, replied, reasoned = batches.counts(
         response.get("usageMetadata"),
         "promptTokenCount",

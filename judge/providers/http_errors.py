@@ -55,8 +55,10 @@ def status_error(
         advice = "top up, then start the same command again"
         return Refused(f"{message}; {advice}", status=status, stops="always")
     is_server_error = status >= 500
+    is_temporary = status in _RETRIED_STATUSES or is_server_error
+    # OpenAI's and Anthropic's servers say if it is no use to send a request again.
     may_retry = headers.get("x-should-retry") != "false"
-    if (status in _RETRIED_STATUSES or is_server_error) and may_retry:
+    if is_temporary and may_retry:
         return Transient(
             message,
             status=status,
@@ -65,23 +67,23 @@ def status_error(
             limits=limits(headers),
         )
     named_by = named_by or option("base_url")
+    # A sentence of the server ends with a full stop, and the advice is added to it.
+    sentence = message.rstrip(".")
     if status == 401:
-        message = f"{message.rstrip('.')}; check {key}"
+        message = f"{sentence}; check {key}"
     elif status == 404:
-        message = f"{message.rstrip('.')}; check {option('model')} and {named_by}"
+        message = f"{sentence}; check {option('model')} and {named_by}"
         if code == "model_not_found" or _MODEL_WORD.search(reason):
             param = "model"
     elif 300 <= status < 400:
         # Redirects are not followed: the texts go to no host that the user did not name.
         target = redact_and_truncate(headers.get("location", "another place"), secrets)
         message = f"{url} answered {status}: moved to {target}; name it with {named_by}"
-    stops: Stops = "always" if status in _STOPPING_STATUSES or status < 400 else "never"
-    return Refused(
-        message,
-        status=status,
-        param=param if isinstance(param, str) else None,
-        stops=stops,
-    )
+    stops_the_run = status in _STOPPING_STATUSES or status < 400
+    stops: Stops = "always" if stops_the_run else "never"
+    # A server may send anything there.
+    refused_parameter = param if isinstance(param, str) else None
+    return Refused(message, status=status, param=refused_parameter, stops=stops)
 
 
 def _error_object(content: bytes) -> Any:

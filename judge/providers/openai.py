@@ -244,9 +244,9 @@ def _response(
     if not isinstance(data, dict) or not isinstance(data.get("choices"), list):
         raise body_error(data, url, "chat completion", named_by)
     choices = tuple(_choice(choice, url) for choice in data["choices"])
-    requested = body.get("n", 1)
-    if not 1 <= len(choices) <= requested:
-        problem = f"{len(choices)} choices where {requested} were asked for"
+    n_requested = body.get("n", 1)
+    if not 1 <= len(choices) <= n_requested:
+        problem = f"{len(choices)} choices where {n_requested} were asked for"
         raise Refused(f"{url} sent {problem}", billed=True)
     if any(_is_used_up(choice) for choice in choices):
         limit_names = [name for name in _LIMIT_NAMES if name in body]
@@ -257,14 +257,15 @@ def _response(
             billed=True,
         )
     # Several servers ignore `n` or the log probabilities in silence.
-    if len(choices) < requested and "n" not in unmet:
+    if len(choices) < n_requested and "n" not in unmet:
         unmet = (*unmet, "n")
     ignored = _ignored_probabilities(choices) if body.get("logprobs") else ""
     if ignored and ignored not in unmet:
         unmet = (*unmet, ignored)
+    # The fingerprint changes with the server's software, the model's name does not.
     served_by = [str(data[key]) for key in ("model", "system_fingerprint") if data.get(key)]
-    used = usage(data.get("usage"), "prompt", "completion")
-    return Response(choices, used, "/".join(served_by), unmet, limits)
+    token_usage = usage(data.get("usage"), "prompt", "completion")
+    return Response(choices, token_usage, "/".join(served_by), unmet, limits)
 
 
 def _is_used_up(choice: Choice) -> bool:
@@ -315,7 +316,8 @@ def _tokens(logprobs: Any) -> tuple[Token, ...] | None:
 
 def _token(entry: Any) -> Token:
     text, logprob = _pair(entry)
-    alternatives = tuple(map(_pair, entry.get("top_logprobs") or ()))
+    entries_of_alternatives = entry.get("top_logprobs") or ()
+    alternatives = tuple(map(_pair, entries_of_alternatives))
     return Token(text, logprob, alternatives)
 
 

@@ -83,24 +83,31 @@ def _reply_values(response: Response) -> dict[str, Any]:
     if choice.tokens is not None:
         tokens = [[token.text, token.logprob, token.top] for token in choice.tokens]
     usage = {}
-    for name in Usage.__slots__:
-        count = getattr(response.usage, name)
+    for counter in Usage.__slots__:
+        count = getattr(response.usage, counter)
         if count:
-            usage[name] = count
-    optional = {
-        "finish_reason": choice.finish_reason if choice.finish_reason != "stop" else None,
-        "tokens": tokens,
-        "shares": choice.shares,
-        "usage": usage or None,
-        "served_by": response.served_by or None,
-        "unmet": response.unmet or None,
-    }
-    stated = {name: value for name, value in optional.items() if value is not None}
-    return {"text": choice.text, **stated}
+            usage[counter] = count
+    values: dict[str, Any] = {"text": choice.text}
+    if choice.finish_reason != "stop":
+        values["finish_reason"] = choice.finish_reason
+    if tokens is not None:
+        values["tokens"] = tokens
+    # No share at all is a reply, too: the model refused the question.
+    if choice.shares is not None:
+        values["shares"] = choice.shares
+    if usage:
+        values["usage"] = usage
+    if response.served_by:
+        values["served_by"] = response.served_by
+    if response.unmet:
+        values["unmet"] = response.unmet
+    return values
 
 
 def encoded(values: Mapping[str, Any]) -> bytes:
-    return (json.dumps(values, ensure_ascii=False) + "\n").encode("utf-8", "surrogatepass")
+    """Return a line of JSON. A text may hold half of a surrogate pair, which UTF-8 cannot hold."""
+    line = json.dumps(values, ensure_ascii=False) + "\n"
+    return line.encode("utf-8", "surrogatepass")
 
 
 class _Reply(BaseModel):
@@ -116,10 +123,14 @@ class _Reply(BaseModel):
     def response(self) -> Response:
         tokens = None
         if self.tokens is not None:
-            tokens = tuple(Token(text, logprob, tuple(top)) for text, logprob, top in self.tokens)
+            tokens = tuple(
+                Token(text, logprob, tuple(alternatives))
+                for text, logprob, alternatives in self.tokens
+            )
         shares = None if self.shares is None else tuple(self.shares)
         choice = Choice(self.text, self.finish_reason, tokens, shares)
-        return Response((choice,), Usage(**self.usage), self.served_by, tuple(self.unmet))
+        usage = Usage(**self.usage)
+        return Response((choice,), usage, self.served_by, tuple(self.unmet))
 
 
 class _Line(BaseModel):
@@ -163,7 +174,8 @@ def contradiction(line: RecordedCall) -> str:
     for draw, reply in line.replies.items():
         for choice in reply.choices:
             text = _letters(choice.text)
-            token_text = _letters("".join(token.text for token in choice.tokens or ()))
+            joined_tokens = "".join(token.text for token in choice.tokens or ())
+            token_text = _letters(joined_tokens)
             if not text or not token_text:
                 continue
             # Servers leave an end token or a code fence out of one of the two.

@@ -158,16 +158,15 @@ class RecordingFile:
 
     def _index(self, line: RecordedCall, span: _Span) -> None:
         # Most lines share their model, parameters and server: one text of each is enough.
-        key = _Key(
-            model=intern(line.call.model),
-            prompt=digest(line.call),
-            params=intern(line.call.params),
-            endpoint=intern(line.endpoint),
-        )
+        model = intern(line.call.model)
+        params = intern(line.call.params)
+        endpoint = intern(line.endpoint)
+        key = _Key(model=model, prompt=digest(line.call), params=params, endpoint=endpoint)
         self._servers.add(key.endpoint)
         if any(response.reasoned for response in line.replies.values()):
             self.reasoning.add(key.model)
-        self._spans.setdefault(key, {}).update(dict.fromkeys(line.replies, span))
+        span_by_draw = dict.fromkeys(line.replies, span)
+        self._spans.setdefault(key, {}).update(span_by_draw)
 
     def __enter__(self) -> Self:
         return self
@@ -251,20 +250,20 @@ class RecordingFile:
             return f"it holds replies of {models}, none of {request.model}"
         if key in self._spans:
             draw = _end_of_draws(request)
-            count = len(self._spans[key])
+            n_draws = len(self._spans[key])
             return (
-                f"it holds {count} draws of this prompt, and draw {draw} was asked for "
-                f"({option('draws', count)})"
+                f"it holds {n_draws} draws of this prompt, and draw {draw} was asked for "
+                f"({option('draws', n_draws)})"
             )
         for recorded in keys:
             if recorded.prompt == key.prompt:
                 differences = _differences_of_params(recorded.params, call.params)
-                names = [option(name) for name in ("weighting", "temperature", "max_tokens")]
-                return f"this prompt was recorded with {differences} ({', '.join(names)})"
-        text = _text(call)
-        texts = (_text(self._call(recorded)) for recorded in keys)
-        nearest, *_ = process.extractOne(text, texts, scorer=fuzz.ratio)
-        differences = _differences(nearest, text)
+                flags = [option(name) for name in ("weighting", "temperature", "max_tokens")]
+                return f"this prompt was recorded with {differences} ({', '.join(flags)})"
+        requested_text = _text(call)
+        recorded_texts = (_text(self._call(recorded)) for recorded in keys)
+        nearest, *_ = process.extractOne(requested_text, recorded_texts, scorer=fuzz.ratio)
+        differences = _differences(nearest, requested_text)
         return f"the most similar recorded prompt differs (- recorded, + asked):{differences}"
 
     def write(self, path: Path) -> None:

@@ -160,11 +160,11 @@ class ScriptedProvider(Provider):
 def _decision(reply: str | int | Mapping[Any, float]) -> Choice:
     """Return a reply as the answer to a typed question: a text is its only label."""
     probability_by_label = reply if isinstance(reply, Mapping) else {reply: 1.0}
-    probabilities = tuple(
-        (str(label), float(probability)) for label, probability in probability_by_label.items()
-    )
-    likeliest, _ = max(probabilities, key=lambda pair: pair[1], default=("", 0.0))
-    return Choice(likeliest, shares=probabilities)
+    shares: list[tuple[str, float]] = []
+    for label, probability in probability_by_label.items():
+        shares.append((str(label), float(probability)))
+    likeliest, _ = max(shares, key=lambda share: share[1], default=("", 0.0))
+    return Choice(likeliest, shares=tuple(shares))
 
 
 def _rebuild(path: str | Path) -> ScriptedProvider:
@@ -235,12 +235,16 @@ def _rule(entry: Any) -> _Rule:
     if not isinstance(when, str | list):
         raise ValueError("write a text under when, or a list of texts")
     reply = entry["reply"]
-    texts = tuple(str(text) for text in ([when] if isinstance(when, str) else when))
+    listed_texts = [when] if isinstance(when, str) else when
+    # YAML makes numbers of some texts.
+    texts = tuple(str(text) for text in listed_texts)
     if isinstance(reply, dict):
-        numbers = reply.values()
-        if not all(isinstance(number, int | float) and 0 <= number <= 1 for number in numbers):
-            raise ValueError("probabilities are numbers from 0 to 1")
-        return _Rule(texts, {str(label): float(number) for label, number in reply.items()})
+        probabilities: dict[str, float] = {}
+        for label, probability in reply.items():
+            if not isinstance(probability, int | float) or not 0 <= probability <= 1:
+                raise ValueError("probabilities are numbers from 0 to 1")
+            probabilities[str(label)] = float(probability)
+        return _Rule(texts, probabilities)
     if reply is None or isinstance(reply, list):
         raise ValueError("a reply is a text, a number, or a probability for each label")
     return _Rule(texts, str(reply))
@@ -248,23 +252,24 @@ def _rule(entry: Any) -> _Rule:
 
 def to_choices(reply: str | int | Mapping[Any, float], request: Request) -> tuple[Choice, ...]:
     """Return a reply, or probabilities by label, as the choices that a request asks for."""
-    draws = range(request.draw, request.draw + int(request.params.get("n", 1)))
+    n_draws = int(request.params.get("n", 1))
     if isinstance(reply, str | int):
-        return (Choice(str(reply)),) * len(draws)
-    most_alternatives = int(request.params.get("top_logprobs", 0))
+        return (Choice(str(reply)),) * n_draws
+    n_alternatives = int(request.params.get("top_logprobs", 0))
     possible = [
         (str(label), probability) for label, probability in reply.items() if probability > 0
     ]
     possible.sort(key=lambda pair: -pair[1])
     alternatives = tuple((label, math.log(probability)) for label, probability in possible)
     choices = []
-    for draw in draws:
+    for draw in range(request.draw, request.draw + n_draws):
+        # Without a temperature, every draw is the likeliest label.
         index = _choose_label(possible, draw) if request.params.get("temperature") else 0
         # A mapping without any probability above 0 is an empty reply.
         text, logprob = alternatives[index] if alternatives else ("", 0.0)
         tokens = None
-        if most_alternatives:
-            tokens = (Token(text, logprob, alternatives[:most_alternatives]),)
+        if n_alternatives:
+            tokens = (Token(text, logprob, alternatives[:n_alternatives]),)
         choices.append(Choice(text, "stop", tokens))
     return tuple(choices)
 

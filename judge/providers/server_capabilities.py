@@ -75,17 +75,20 @@ class RequestAdapter:
         limit = params.pop("max_tokens", None)
         if limit is not None and self.limit_name and limit > self.too_short:
             body[self.limit_name] = limit
-        probabilities = params.pop("top_logprobs", None)
-        if probabilities is not None and "logprobs" not in self.dropped:
+        n_alternatives = params.pop("top_logprobs", None)
+        if n_alternatives is not None and "logprobs" not in self.dropped:
             body["logprobs"] = True
-            body["top_logprobs"] = min(probabilities, self.top_logprobs)
-        choices = params.pop("n", 1)
+            body["top_logprobs"] = min(n_alternatives, self.top_logprobs)
+        n_choices = params.pop("n", 1)
         if self.n:
-            choices = min(choices, self.n)
-        if choices > 1:
-            body["n"] = choices
-        body |= {name: value for name, value in params.items() if name not in self.dropped}
+            n_choices = min(n_choices, self.n)
+        # One choice is the default, and some servers refuse the parameter altogether.
+        if n_choices > 1:
+            body["n"] = n_choices
+        accepted = {name: value for name, value in params.items() if name not in self.dropped}
+        body |= accepted
         if self.unthinking and "logprobs" in body:
+            # Such a model gives token probabilities only without reasoning.
             return {_EFFORT: "none", **body}
         return body
 
