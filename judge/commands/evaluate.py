@@ -66,13 +66,14 @@ async def evaluate_async(
 ) -> Result:
     """Score every output on every criterion and metric, and compare the systems.
 
-    `data` is a file (JSONL, JSON, CSV, TSV, Parquet), a DataFrame, or an iterable of dicts or
-    Samples. It has one row per item and system, or one column per system (`systems=["a", "b"]`).
-    `criteria` are built-in names, files, sentences ("polite: Is the reply polite?"), dicts of
-    header keys or Criterion objects; `[]` means metrics only. `model` is a model's name, a mapping
-    with `name`, `base_url` and `key_env`, a Provider, or a function. The function gets the prompt
-    and returns a reply (a text or a number) or a dict of probabilities by label. A list of models
-    is a panel. `progress=True` shows the progress.
+    - `data`: a file (JSONL, JSON, CSV, TSV, Parquet), a DataFrame, or an iterable of dicts or
+      Samples, with one row per item and system, or one column per system (`systems=["a", "b"]`).
+    - `criteria`: built-in names, files, sentences ("polite: Is the reply polite?"), dicts of header
+      keys, or Criterion objects; `[]` means metrics only.
+    - `model`: a model's name, a dict with `name`, `base_url` and `key_env`, a Provider, or a
+      function of the prompt that returns a reply (a text or a number) or a dict of probabilities by
+      label. A list of models is a panel.
+    - `progress`: True shows a bar.
 
     Works in scripts, in notebooks, and inside a running event loop. A failed judgment is a row of
     `result.failures`. Wrong arguments or data and a failing endpoint raise a JudgeError.
@@ -95,10 +96,9 @@ async def rank_async(
     """Compare the systems' texts in pairs and rank the systems, by criterion: `result.rankings`.
 
     `criteria` are names of comparisons (default: overall), paths, sentences such as `clearer: Which
-    answer is clearer?`, or Criterion objects with a question, or with a template that reads `first`
-    and `second`. Each pair of texts of an item is shown in both orders
+    answer is clearer?`, or Criterion objects. Each pair of texts of an item is shown in both orders
     (`orders=1`: in one); `pairs` compares a sample. Equal texts are a tie without a request. The
-    other arguments are documented at `evaluate`.
+    other arguments are those of `evaluate`.
     """
     return await _run(RankConfig, data, criteria, model=model, progress=progress, options=options)
 

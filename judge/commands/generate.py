@@ -28,9 +28,9 @@ def generate(
     """Have systems write an output for each item of the data, and judge nothing.
 
     `systems` are prompts and models, as in `{"short": {"prompt": "short.jinja", "model":
-    "gpt-5.4-mini"}}`, or files of outputs. A prompt is a Jinja file that reads the data's
-    columns. `judge.evaluate` takes the same `systems` and judges what they write; to look at the
-    outputs first, pass `outputs.to_frame()` to it.
+    "gpt-5.4-mini"}}`, or files of outputs. A prompt is a Jinja file that reads the data's columns.
+    `judge.evaluate` takes the same `systems`; to look at the outputs first, pass it
+    `outputs.to_frame()`.
 
     It takes the options of `judge.evaluate` that select rows or limit requests, cost and time.
     Raises JudgeError, also if there is no text at all.

@@ -259,17 +259,17 @@ async def test_async(
 ) -> Outcomes:
     """Run suites, files or folders of *.judge.yaml, and decide whether their cases pass.
 
-    `model` and other options override the keys of the files; a model also overrides `replay`. A
-    budget or deadline is for all suites together. `criteria` are names or files that replace
-    criteria of the same name. `cases` selects cases whose name contains this text, or is among
-    these names. `baseline` is a run to compare with, or a folder of runs, as DIR/NAME. A suite
-    without a baseline is not compared, and its drift cases are errors. With `update_baseline`, this
-    run becomes the baseline if only changes from it fail. `undecided` treats undecided cases as
-    `pass` or `fail`. `out` saves the run of one suite's file, and otherwise each run as DIR/NAME.
-    With `risk`, each outcome says how often its verdicts would change if nothing had changed.
+    - `model` and other options override the keys of the files; a model also overrides `replay`. A
+      budget or deadline is for all suites together.
+    - `criteria`: names or files that replace criteria of the same name.
+    - `cases`: a text that the names of cases contain, or a list of names.
+    - `baseline`: a run to compare with, or a folder of runs, as DIR/NAME. Without one, drift cases
+      are errors. With `update_baseline`, this run replaces it if only changes from it fail.
+    - `undecided`: treat undecided cases as `pass` or `fail`.
+    - `risk`: also estimate how often verdicts would change if nothing had changed.
+    - `out`: the folder of the run of one suite's file, otherwise of each run as DIR/NAME.
 
-    A suite that cannot finish is an Outcome with `trouble`, and the others run. Mistakes in
-    arguments, files, data or baselines raise one JudgeError before anything is sent.
+    A suite that cannot finish has `trouble`. Wrong arguments or files raise one JudgeError first.
     """
     suites = prepare_suites(
         paths,

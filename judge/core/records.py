@@ -132,12 +132,14 @@ _ANY_SOURCE = "*"
 class Sample:
     """One system's text for one item.
 
-    `human` maps a criterion to the human rating, or to the mean if there are several raters.
-    `ratings` has the single ratings, None if a rater gave none; `raters` are the raters' names, in
-    the same order, if known. `extra` holds all other columns of the data. `where` is the row's
-    location for messages, such as `data.jsonl:17`. `withheld` names the criteria whose rating is
-    left out because it was used to make their prompt. With several outputs for an item and system,
-    `item` is `doc-1 (2)`, and `cluster` is `doc-1`.
+    - `human`: the human rating by criterion, or the mean if there are several raters.
+    - `ratings`: the single ratings, None if a rater gave none; `raters` are the raters' names, in
+      the same order, if known.
+    - `extra`: all other columns of the data.
+    - `where`: the row's location for messages, such as `data.jsonl:17`.
+    - `withheld`: the criteria whose rating is left out because it was used to make their prompt.
+    - `cluster`: the item, if it has several outputs of the system: `doc-1`, while `item` is `doc-1
+      (2)`.
     """
 
     item: str
@@ -696,12 +698,15 @@ def is_unwritten(row: Score | Failure) -> bool:
 class Column:
     """A column of the comparison: a criterion or a metric.
 
-    `signature` names everything needed to reproduce the column. `low` and `high` are the ends of
-    the scale, None if it has none. `labels` are the labels of a criterion's scale, which count as
-    `values`. A judge's column belongs to a `criterion` and, in a panel, to a `judge`; `judge` is
-    empty for the panel's value, which `panel` describes. `better` is the better end, empty if that
-    depends on the use. `weight` is the criterion's weight in the overall score. A value of
-    `pass_at` or better passes. `seen` has the digests of texts whose ratings no estimate may use.
+    - `signature`: everything needed to reproduce the column.
+    - `low`, `high`: the ends of the scale, None if it has none.
+    - `labels`, `values`: the labels of a criterion's scale, and what they count as.
+    - `criterion`, `judge`: of a judge's column. `judge` is named in a panel, and empty for the
+      panel's value, which `panel` describes.
+    - `better`: the better end, empty if that depends on the use.
+    - `weight`: the criterion's weight in the overall score.
+    - `pass_at`: the worst value that passes.
+    - `seen`: digests of texts whose ratings no estimate may use.
     """
 
     name: str

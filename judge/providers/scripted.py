@@ -27,14 +27,14 @@ _GOLDEN_RATIO = (math.sqrt(5) - 1) / 2
 class ScriptedProvider(Provider):
     """A judge that answers every request with `script(request)`.
 
-    A str or a number is the reply's text. A mapping of labels to probabilities is a reply of one
-    token with these probabilities: the likeliest label, or at a temperature above 0 labels drawn in
-    these proportions, the same every time. A Response passes through. A Transient or Refused is
-    raised. `seen` has the requests in order, and `unused` the numbers of the rules of a file that
-    answered none, with the cause.
+    - A str or a number is the reply's text.
+    - A dict of probabilities by label is a reply of one token: the likeliest label, or at a
+      temperature above 0 labels drawn in these proportions, the same every time.
+    - A Response passes through; a Transient or Refused is raised.
 
-    With `decides`, it is an endpoint of typed questions: the script gets each question separately,
-    a mapping gives the answer's probabilities, and a str is the only label.
+    `seen` has the requests in order, and `unused` the numbers of the rules of a file that answered
+    none, with the cause. With `decides`, it is an endpoint of typed questions: the script gets each
+    question separately, a dict gives the answer's probabilities, and a str is the only label.
     """
 
     name = "scripted"

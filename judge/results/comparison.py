@@ -34,11 +34,12 @@ class Change:
 
 @dataclass(frozen=True, repr=False)
 class RunComparison(plugins.Reported):
-    """The result of `judge.compare`: two results, their `names`, and the differences of their
-    scores.
+    """The result of `judge.compare`: two results, `before` and `after`, and their differences.
 
-    `changes` are settings that differ, `notes` are warnings. `pass_marks` translate the marks of
-    criteria with `pass_at` to the judge of the second run.
+    - `runs`: the differences of their scores.
+    - `changes`: the settings that differ.
+    - `pass_marks`: the marks of criteria with `pass_at`, translated to the judge of the second run.
+    - `notes`: warnings.
     """
 
     VIEW: ClassVar[str] = "judge.commands.compare.view:view"

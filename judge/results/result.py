@@ -93,16 +93,18 @@ class Plot:
 class Result(Outlets):
     """The result of a run: scores, failures and statistics.
 
-    `table` has the scores and failures, `info` describes the run (model, data, usage, templates,
-    versions) as JSON without a key. `estimates` are means by (system, column). `comparisons`
-    compare the systems in each column that has a better direction. `overall` holds the weights of
-    the overall score, which has estimates and a comparison but no rows. `rankings` replace the
-    estimates if texts were compared in pairs.
-
-    `rated` compares the judges with people, by criterion, if texts have ratings. `calibrated` are
-    means on people's scale, if requested. `agreement` is Krippendorff's alpha of a panel, by
-    criterion. `repeats` are the spread of one text's draws, by (system, column). `matrices` are the
-    correlations between columns, `drivers` the correlations of scores with length and copying.
+    - `table`: the scores and failures.
+    - `info`: the run (model, data, usage, templates, versions), as JSON without a key.
+    - `estimates`: means, by (system, column).
+    - `comparisons`: the differences between systems, for each column that has a better direction.
+    - `overall`: the weights of the overall score, which has estimates and a comparison but no rows.
+    - `rankings`: take the place of the estimates if texts were compared in pairs.
+    - `rated`: the judges against people, by criterion.
+    - `calibrated`: means on people's scale, if requested.
+    - `agreement`: Krippendorff's alpha of a panel, by criterion.
+    - `repeats`: the spread of one text's draws, by (system, column).
+    - `matrices`: the correlations between columns.
+    - `drivers`: the correlations of scores with length and copying.
     """
 
     VIEW: ClassVar[str] = "judge.report.views.result:view"

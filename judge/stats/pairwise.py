@@ -70,18 +70,18 @@ class Standing:
 class Ranking:
     """The systems of one column, `standings` best first; a system without comparisons has none.
 
-    They are ordered by win rate if every two systems met equally often, else by strength
-    (`by_strength`), because win rates against different opponents cannot be compared.
-
-    `win_rate[a][b]` is the mean preference for `systems[a]` over `systems[b]` in `n[a][b]` pairs of
-    texts, None if there are none. `pairs` were compared, `incomplete` lack the answer to one order,
-    and `failed` counts failed judgments. `position_bias` is the mean value of the text shown first
-    minus 0.5, over pairs asked in both orders; 0.5 means that the first always wins. It and
-    `flip_rate` exclude identical texts, which no judge compared. `method` describes the intervals.
-    `against` is the system that all others met, "" if every two systems met.
-
-    `groups` are the systems that met directly or through others, in the order of `standings`.
-    Systems of two groups cannot be compared: one group follows the other in `standings`.
+    - `by_strength`: whether they are ordered by strength, because not every two systems met equally
+      often. Otherwise they are ordered by win rate.
+    - `win_rate[a][b]`: the mean preference for `systems[a]` over `systems[b]` in `n[a][b]` pairs of
+      texts, None if there are none.
+    - `pairs`, `incomplete`, `failed`: the pairs that were compared, those that lack the answer to
+      one order, and the failed judgments.
+    - `position_bias`: the mean value of the text shown first minus 0.5, over pairs asked in both
+      orders; 0.5 means that the first always wins. It and `flip_rate` exclude identical texts.
+    - `groups`: the systems that met directly or through others. Systems of two groups cannot be
+      compared: one group follows the other in `standings`.
+    - `against`: the system that all others met, "" if every two systems met.
+    - `method`: how the intervals were computed.
     """
 
     column: str

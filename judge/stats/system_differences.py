@@ -65,18 +65,18 @@ class Difference:
 class Comparison:
     """The differences between systems in one column.
 
-    `differences` come best first: the first system with the second, the third, …, then the second
-    with the third. For more than 30 systems there are only those with the first. The leader is the
-    first system by mean that no other one beats significantly on their shared items. `best` has the
-    leader and the systems that do not differ significantly from it; it is empty if nothing is
-    known. `partly_scored` are the systems with values for less than half of the items, which lead
-    only if they beat all others. `items` counts the items with any value.
-
-    `detectable` is the smallest difference that this many items detect with 80% power, for the pair
-    with the median standard deviation, or None. `note` explains what could not be computed.
-
-    If all systems are compared with one, `against` is its name and each difference is another
-    system minus it. `best` is then empty: the other systems are not tested against each other.
+    - `differences`: best first: the first system with the second, the third, …, then the second
+      with the third. For more than 30 systems, only those with the first. The first system is the
+      leader: the best mean that no other system beats significantly on their shared items.
+    - `best`: the leader and the systems that do not differ significantly from it.
+    - `partly_scored`: the systems with values for less than half of the items, which lead only if
+      they beat all others.
+    - `items`: the number of items with any value.
+    - `detectable`: the smallest difference that this many items detect with 80% power, for the pair
+      with the median standard deviation, or None.
+    - `against`: the system that all others are compared with. Each difference is then another
+      system minus it, and `best` is empty.
+    - `note`: what could not be computed.
     """
 
     column: str

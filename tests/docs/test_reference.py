@@ -184,6 +184,13 @@ def _entry(name: str, function: Any) -> Iterator[str]:
     if fields := [field for field in _fields(name, function) if f"`{field}`" not in text]:
         others = "Other fields: " if "`" in text else "Fields: "
         yield others + ", ".join(f"`{field}`" for field in fields) + "."
+    members = list(_members(function, internal))
+    if members:
+        yield "\n".join(members)
+
+
+def _members(function: type, internal: set[str]) -> Iterator[str]:
+    """Yield a line for each public method and property of a class."""
     inherited = vars(tracking.Outlets) if function is judge.Result else {}
     for part, value in {**vars(function), **inherited}.items():
         member = value.__func__ if isinstance(value, classmethod | staticmethod) else value
@@ -195,7 +202,7 @@ def _entry(name: str, function: Any) -> Iterator[str]:
             continue
         if text := (inspect.getdoc(member) or "").partition("\n\n")[0]:
             head = _signature(part, member, {}) if inspect.isfunction(member) else part
-            yield f"**`.{head}`** {text}" if "\n" not in head else f"```\n.{head}\n```\n\n{text}"
+            yield f"- `.{_one_line(head)}`: {' '.join(text.split())}"
 
 
 def _fields(name: str, function: type) -> list[str]:

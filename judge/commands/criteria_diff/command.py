@@ -96,11 +96,14 @@ def diff(
 ) -> CriterionDiff:
     """Compare two criteria: names, files, sentences or Criterion objects.
 
-    Without data, compare headers, files and layouts. With data, also compare their prompts on these
-    texts (of one `item` or `system`) and the tokens. With a judge (`model`, or `replay`), score all
-    texts with both: how far scores change, which orders flip, and which criterion agrees better
-    with people's ratings in the column `human` (default: the criterion's name). The other arguments
-    are as in `judge.evaluate`.
+    - Without data, compare headers, files and layouts.
+    - With `data`, also compare the prompts on these texts (of one `item` or `system`) and the
+      tokens.
+    - With a judge (`model`, or `replay`), score all texts with both: how far scores change, which
+      orders flip, and which criterion agrees better with people's ratings in the column `human`
+      (default: the criterion's name).
+
+    The other arguments are those of `judge.evaluate`.
 
     Raises JudgeError.
     """

@@ -42,11 +42,15 @@ def improve(
 ) -> Improvement:
     """Have a model revise a criterion, and test the gain on ratings that no step has seen.
 
-    `criterion` needs a question. The data or `ratings` have people's ratings of at least 20 items;
-    `human` names them (default: the criterion's name). `writer` writes the `revisions` and is the
-    judge by default. They are tried on a third of the items; the best one is tested on the others.
-    `output` is the file to write if it agrees significantly better with people, `out` a folder for
-    all revisions. The other arguments are as in `judge.evaluate`.
+    - `criterion`: a criterion with a question.
+    - `ratings`: people's ratings of at least 20 items, unless the data has them. `human` names them
+      (default: the criterion's name).
+    - `writer`: the model that writes the `revisions` (default: the judge). They are tried on a
+      third of the items; the best one is tested on the others.
+    - `output`: the file to write if the best one agrees significantly better with people.
+    - `out`: a folder for all revisions.
+
+    The other arguments are those of `judge.evaluate`.
 
     Raises JudgeError. A failed judgment or an unusable revision raises nothing; the result counts
     them.

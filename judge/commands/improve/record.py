@@ -50,12 +50,14 @@ class Trial:
 class Improvement(plugins.Reported):
     """An attempt to improve a criterion.
 
-    The part `training` of the ratings was shown to the writer and chose among the revisions; no
-    step has seen the part `testing`. `selection` has the present wording first, then the revisions
-    that were tried. `agreement` is that on the testing part before and after, None if no revision
-    was better in training. `failed` counts failed judgments there, before and after. `criterion` is
-    the better wording, None if the present one stays. `text` is its file's text, `written` the file
-    if there is one, and `diff` the lines that differ.
+    - `training`, `testing`: the part of the ratings that chose among the revisions, and the part
+      that no step has seen.
+    - `selection`: the present wording, then the revisions that were tried.
+    - `agreement`: agreement with people on the testing part, before and after; None if no revision
+      was better in training.
+    - `failed`: failed judgments on the testing part, before and after.
+    - `criterion`: the better wording, None if the present one stays. `text` is its file's text,
+      `written` the file if there is one, and `diff` the lines that differ.
     """
 
     VIEW: ClassVar[str] = "judge.commands.improve.view:view"

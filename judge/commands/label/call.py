@@ -47,11 +47,14 @@ def label(
 
     Prints an address on this machine for each of the `raters` and serves it until everything is
     rated, or until you interrupt it. Each rating is saved in the file `output` at once, so the same
-    call resumes. `items` is a number of random items, `repeat` the share of texts that each rater
-    rates twice; with `pairwise`, raters compare two texts. The other arguments are as in
-    `judge.evaluate`.
+    call resumes.
 
-    The result has a row per rating, for `judge.evaluate(..., ratings=...)`. Raises JudgeError.
+    - `items`: a number of random items.
+    - `repeat`: the share of texts that each rater rates twice.
+    - `pairwise`: compare two texts.
+
+    The other arguments are those of `judge.evaluate`. The result has a row per rating, for
+    `judge.evaluate(..., ratings=...)`. Raises JudgeError.
     """
     options = {
         "map": map,

@@ -14,11 +14,12 @@ from judge.core.records import Column
 
 @dataclass(frozen=True, repr=False)
 class Slices(plugins.Reported):
-    """The slices of a run by the column `by` of its data: the number of items of each, the largest
-    slice first.
+    """The slices of a run by the column `by` of its data.
 
-    `means` has each system's mean in each slice and column; `differences` the pairs of systems that
-    differ in the whole data. `main` is the column that the summary shows.
+    - `items`: the number of items of each slice, the largest first.
+    - `means`: each system's mean in each slice and column.
+    - `differences`: the pairs of systems that differ in the whole data.
+    - `main`: the column that the summary shows.
     """
 
     VIEW: ClassVar[str] = "judge.commands.slices.view:view"

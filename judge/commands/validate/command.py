@@ -57,17 +57,18 @@ def validate(
 ) -> Validation:
     """Compare the judges of a result, or of a run's folder, with human ratings by criterion.
 
-    Baselines (length, and ROUGE-1, -2 and -L: stemmed, mean over the references) are taken from the
-    result or computed now. If there are several raters, each is compared with the mean of the
-    others. A text without a score or rating does not count, nor does a rating that was used to make
-    a prompt.
+    - `others`: further runs, whose judges are compared with the same ratings on the texts that all
+      runs have, and with each other.
+    - `ratings`: people's ratings in a file, a DataFrame or a list of dicts. They replace those of
+      the first run on the same criteria. `rating_criterion` is their criterion, if they name none.
+    - `where`: select texts, such as {"lang": "ja"}.
+    - `level`: the correlation that reports show: within-items, all-texts or systems.
+    - `calibrate`: also estimate the systems' means on people's scale.
+    - `epsilon`: the judge's advantage in the alternative annotator test.
 
-    The judges of `others` are compared with the same ratings on the texts that both runs have, and
-    with each other. `ratings` are people's, in a file, a DataFrame or a list of dicts; they replace
-    the first run's ratings on the same criteria. `rating_criterion` is their criterion, if they
-    name none. `where` selects texts: {"lang": "ja"}. `level` is the correlation that reports show:
-    within-items, all-texts or systems. `calibrate` also estimates the systems' means on people's
-    scale. `epsilon` is the judge's advantage in the alternative annotator test.
+    Baselines (length, and ROUGE-1, -2 and -L: stemmed, mean over the references) are taken from the
+    result or computed now. A text without a score or rating does not count, nor does a rating that
+    was used to make a prompt.
 
     Raises ConfigError for a folder without a scored run, DataError if no text was rated or shared,
     StorageError.

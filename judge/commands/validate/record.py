@@ -19,12 +19,13 @@ from judge.stats.pass_rates import CalibratedPassRates
 
 @dataclass(frozen=True, repr=False)
 class Validation(plugins.Reported):
-    """The agreement of judges with people's ratings, by criterion; of a ranking `preferences`
-    alone.
+    """The agreement of judges with people.
 
-    `calibrated` are the means on people's scale and `pass_rates` the pass rates by people's
-    verdicts, if requested. `level` is the one that reports show. `notes` are warnings about the
-    data.
+    - `rated`: the agreement by criterion; of a ranking, `preferences` instead.
+    - `calibrated`, `pass_rates`: means on people's scale and pass rates by people's verdicts, if
+      requested.
+    - `level`: the level of correlation that reports show.
+    - `notes`: warnings about the data.
     """
 
     VIEW: ClassVar[str] = "judge.commands.validate.view:view"
