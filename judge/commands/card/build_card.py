@@ -254,16 +254,9 @@ def build_card(
     )
     findings, without_finding = _findings(evidence, changes, neutral, seed)
     scoreless = _scoreless_criteria(evidence)
-    skipped = dict(without_finding)
-    texts = plural(len(evidence.originals), "text")
-    for name in (*changes, *neutral, *attacks):
-        if name not in evidence.changed.systems:
-            skipped[name] = f"applies to none of the {texts}"
-    with_own_damage = {cell.criterion for cell in damage_cells if cell.targeted}
-    for criterion in dict.fromkeys(cell.criterion for cell in damage_cells):
-        if criterion not in with_own_damage:
-            reason = "no change damages what this criterion measures"
-            skipped[f"sensitivity of {criterion}"] = reason
+    skipped = without_finding | _without_cells(
+        evidence, (*changes, *neutral, *attacks), damage_cells
+    )
     skipped |= {**evidence.unavailable, **scoreless}
     tested: dict[str, list[Estimate | None]] = {
         "sensitivity": [cell.mean_change for cell in damage_cells],
@@ -290,6 +283,25 @@ def build_card(
         failures=dict(failures.most_common()),
         info=_info(evidence, seed) | counts,
     )
+
+
+def _without_cells(
+    evidence: CardEvidence, names: Sequence[str], damage_cells: Sequence[SensitivityCell]
+) -> dict[str, str]:
+    """Return the reason for each requested change that no text has, and for each criterion that no
+    change damages.
+    """
+    reasons = {}
+    texts = plural(len(evidence.originals), "text")
+    for name in names:
+        if name not in evidence.changed.systems:
+            reasons[name] = f"applies to none of the {texts}"
+    with_own_damage = {cell.criterion for cell in damage_cells if cell.targeted}
+    for cell in damage_cells:
+        if cell.criterion not in with_own_damage:
+            reason = "no change damages what this criterion measures"
+            reasons[f"sensitivity of {cell.criterion}"] = reason
+    return reasons
 
 
 def _scoreless_criteria(evidence: CardEvidence) -> dict[str, str]:

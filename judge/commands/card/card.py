@@ -348,10 +348,10 @@ def sensitivity_table(
 
     `rate` is the share of the texts whose score moves towards the worse end (with `rises`, the
     better one) by at least `CardEvidence.least_change`, among those far enough from that end;
-    `against` is the share that moves the other way. `move` is the mean over all texts with both
-    scores; its p has Holm's correction over all these cells. Both compare with the unchanged text,
-    or with that of `control` (a change of the same text) if it exists; `raw` then compares with the
-    unchanged text. All are None for a criterion without a scored text.
+    `opposite` is the share that moves the other way. `mean_change` is the mean over all texts with
+    both scores; its p has Holm's correction over all these cells. They compare with the unchanged
+    text, or with that of `control` (a change of the same text) if it exists; `vs_original` then
+    compares with the unchanged text. All are None for a criterion without a scored text.
     """
     table = evidence.changed
     names = [name for name in changes if name in table.systems]
@@ -359,9 +359,6 @@ def sensitivity_table(
         return ()
     existing = {sample.key for sample in table.samples}
     references = [control if control in names and name != control else ORIGINAL for name in names]
-    has_text = {}
-    for name in names:
-        has_text[name] = np.array([(item, name) in existing for item in table.items])
     row_of_system = {system: row for row, system in enumerate(table.systems)}
     changed_rows = [row_of_system[name] for name in names]
     reference_rows = [row_of_system[name] for name in references]
@@ -376,7 +373,8 @@ def sensitivity_table(
         # After a damage, a score should fall; a lower value may be the better one.
         direction = 1.0 if rises != (column.better == "lower") else -1.0
         for index, name in enumerate(names):
-            has_failed = has_text[name] & np.isnan(differences[index])
+            has_text = np.array([(item, name) in existing for item in table.items])
+            has_failed = has_text & np.isnan(differences[index])
             vs_original = None
             if references[index] != ORIGINAL:
                 vs_original = without_p(changes_from_original[index])
@@ -394,7 +392,8 @@ def sensitivity_table(
             cells.append(cell)
     adjusted = holm_corrected([cell.mean_change for cell in cells])
     return tuple(
-        replace(cell, mean_change=move) for cell, move in zip(cells, adjusted, strict=True)
+        replace(cell, mean_change=mean_change)
+        for cell, mean_change in zip(cells, adjusted, strict=True)
     )
 
 

@@ -201,34 +201,81 @@ def plan_card(
     rows = load_texts(config, source)[: config.limit]
     language = prompt_language.choose_prompt_language(config, rows)[0].name
     names = criteria.default_criteria(rows) if config.criteria is None else config.criteria
-    loaded = []
-    for name in names:
-        criterion = (custom_criteria or {}).get(name)
-        loaded.append(criterion or criteria.load(name, language=language))
+    loaded = _load_criteria(names, custom_criteria or {}, language)
     # Before items are chosen: a rating of a text outside the sample is no error.
     rated = _with_ratings(config.model_copy(update={"criteria": names}), rows, loaded)
+    texts = perturb(
+        rated.samples,
+        {criterion.name: best_label(criterion) for criterion in loaded},
+        chosen_probes,
+        items=items,
+        language=language,
+        seed=config.seed,
+    )
     # The texts have their ratings now, so no run reads the file again.
     base_config = config.with_rating_rows(None).model_copy(
         update={**_USED_UP, "language": language, "criteria": names}
     )
-    best_labels = {criterion.name: best_label(criterion) for criterion in loaded}
-    texts = perturb(
-        rated.samples, best_labels, chosen_probes, items=items, language=language, seed=config.seed
+    runs = _prepare_main_runs(
+        base_config,
+        rated.samples,
+        texts,
+        out=config.out,
+        judges=judges,
+        custom_criteria=custom_criteria,
     )
-    chosen_items = {sample.item for sample in texts.originals}
-    # Every system's text of these items: agreement and differences need more than one text of each.
-    unchanged = [sample for sample in rated.samples if sample.item in chosen_items]
+    main = runs[TEXTS]
+    card_plan = CardPlan(
+        config=base_config.model_copy(update={"out": config.out}),
+        model=next(iter(main.judges)),
+        probes=chosen_probes,
+        texts=_without_used_ratings(texts, main.criteria),
+        runs=runs,
+        notes=rated.notes,
+        epsilon=epsilon,
+    )
+    return _add_bias_runs(card_plan) if "bias" in chosen_probes else card_plan
+
+
+def _load_criteria(
+    names: Sequence[str], custom_criteria: Mapping[str, Criterion], language: str
+) -> list[Criterion]:
+    """Return the criteria; a name of `custom_criteria` is that one, and no file is read."""
+    loaded = []
+    for name in names:
+        criterion = custom_criteria.get(name)
+        loaded.append(criterion or criteria.load(name, language=language))
+    return loaded
+
+
+def _prepare_main_runs(
+    config: RunConfig,
+    samples: Sequence[Sample],
+    texts: CardTexts,
+    *,
+    out: Path | None,
+    judges: Sequence[Judge | Provider],
+    custom_criteria: Mapping[str, Criterion] | None,
+) -> dict[str, PreparedRun]:
+    """Prepare the run of the unchanged texts, and that of the changed ones if there are any.
+
+    `samples` are all texts of the data, and `texts` those that were chosen from them; `out` is the
+    folder of the card. Raises ConfigError if a recording has several judges.
+    """
 
     def prepare_in(folder: str, rows: Sequence[Sample], wanted: WantedTexts | None) -> PreparedRun:
-        out = None if config.out is None else config.out / folder
+        folder_of_run = None if out is None else out / folder
         return prepare(
-            base_config.model_copy(update={"out": out}),
+            config.model_copy(update={"out": folder_of_run}),
             list(rows),
             providers=judges,
             loaded_criteria=custom_criteria,
             wanted_texts=wanted,
         )
 
+    chosen_items = {sample.item for sample in texts.originals}
+    # Every system's text of these items: agreement and differences need more than one text of each.
+    unchanged = [sample for sample in samples if sample.item in chosen_items]
     main = prepare_in("run", unchanged, None)
     if len(main.judges) > 1:
         raise ConfigError(
@@ -240,22 +287,17 @@ def plan_card(
     changed = [sample for sample in texts.changed if sample.system != ORIGINAL]
     if changed:
         runs[MAIN] = prepare_in("changed", changed, texts.wanted_texts)
-    used_by_criterion = {criterion.name: criterion.used for criterion in main.criteria}
-    texts = replace(
+    return runs
+
+
+def _without_used_ratings(texts: CardTexts, chosen: Sequence[Criterion]) -> CardTexts:
+    """Return the texts without the ratings from which a criterion was made."""
+    used_by_criterion = {criterion.name: criterion.used for criterion in chosen}
+    return replace(
         texts,
         originals=tuple(ledger.withhold(texts.originals, used_by_criterion)),
         others=tuple(ledger.withhold(texts.others, used_by_criterion)),
     )
-    card_plan = CardPlan(
-        config=base_config.model_copy(update={"out": config.out}),
-        model=next(iter(main.judges)),
-        probes=chosen_probes,
-        texts=texts,
-        runs=runs,
-        notes=rated.notes,
-        epsilon=epsilon,
-    )
-    return _add_bias_runs(card_plan) if "bias" in chosen_probes else card_plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -560,15 +602,7 @@ def _evidence(card_plan: CardPlan, results: Mapping[str, Result]) -> CardEvidenc
     texts = card_plan.texts
     unavailable = dict(card_plan.unavailable)
     unchanged = results[TEXTS].table
-    repeats = {
-        temperature: results[name]
-        for temperature, name in zip(TEMPERATURES, DRAWN, strict=True)
-        if name in results
-    }
-    if any(result.info.unmet.get("temperature") for result in repeats.values()):
-        # Then both runs used the server's own temperature. One of them is enough.
-        unavailable["repeats"] = "the server ignores the temperature and uses its own"
-        repeats = {temperature: result for temperature, result in repeats.items() if temperature}
+    repeats = _repeats(results, unavailable)
     original_rows = texts.original_rows(unchanged)
     pairs = results.get(PAIRS)
 
@@ -590,17 +624,18 @@ def _evidence(card_plan: CardPlan, results: Mapping[str, Result]) -> CardEvidenc
         for criterion in card_plan.runs[TEXTS].criteria
         if "sentence order" in criterion.ignores
     ]
+    column_by_criterion = {
+        column.criterion: column for column in unchanged.columns if column.kind == "criterion"
+    }
     return CardEvidence(
         originals=texts.originals,
-        columns={
-            column.criterion: column for column in unchanged.columns if column.kind == "criterion"
-        },
+        columns=column_by_criterion,
         changed=texts.by_change(unchanged, results[MAIN].table if MAIN in results else None),
         model=card_plan.model,
         language=card_plan.config.language or "en",
         natural=unchanged if "bias" in card_plan.probes else None,
         wordings=with_originals(WORDINGS) if WORDINGS in results else None,
-        repeats={temperature: result.table for temperature, result in repeats.items()},
+        repeats=repeats,
         pairs=pairs.table if pairs else None,
         judged=tuple(result.table for result in results.values()),
         unavailable=unavailable,
@@ -611,3 +646,19 @@ def _evidence(card_plan: CardPlan, results: Mapping[str, Result]) -> CardEvidenc
         people=people,
         no_people="" if people else why_no_ratings(unchanged),
     )
+
+
+def _repeats(results: Mapping[str, Result], unavailable: dict[str, str]) -> dict[float, Table]:
+    """Return the tables of the repeated judgments by temperature.
+
+    Adds a reason to `unavailable` if the server ignores the temperature.
+    """
+    repeats: dict[float, Result] = {}
+    for temperature, name in zip(TEMPERATURES, DRAWN, strict=True):
+        if name in results:
+            repeats[temperature] = results[name]
+    if any(result.info.unmet.get("temperature") for result in repeats.values()):
+        # Then both runs used the server's own temperature. One of them is enough.
+        unavailable["repeats"] = "the server ignores the temperature and uses its own"
+        repeats.pop(0.0, None)
+    return {temperature: result.table for temperature, result in repeats.items()}

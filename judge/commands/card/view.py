@@ -154,17 +154,15 @@ def _line_row(
     """Return the row of a line in the summary: the numbers of its worst criterion."""
     cell = line.worst_cell
     mark, tone = _LINE_MARKS[line.verdict]
+    value = n_texts = criterion = None
+    if cell is not None and several:
+        criterion = cell.criterion
+    if cell is not None and cell.estimate is not None:
+        column = columns.get(cell.criterion)
+        value = " ".join(written_estimate(cell.estimate, cell.unit, column)).rstrip()
+        n_texts = _counted(cell)
     verdict = Cell(f"{mark} {line.verdict}", tone=tone)
-    if cell is None or cell.estimate is None:
-        return line.name, verdict, None, None, cell.criterion if cell and several else None
-    value = " ".join(written_estimate(cell.estimate, cell.unit, columns.get(cell.criterion)))
-    return (
-        line.name,
-        verdict,
-        value.rstrip(),
-        _counted(cell),
-        cell.criterion if several else None,
-    )
+    return line.name, verdict, value, n_texts, criterion
 
 
 def _counted(cell: CardCell) -> str:
