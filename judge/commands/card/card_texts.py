@@ -20,10 +20,10 @@ class CardTexts:
 
     `originals` has one text of each chosen item; `others` one more text of the same item by another
     system, if any. `changed` has the originals (their system is ORIGINAL) and their variants (their
-    system is the change's name). An attack that asks for several labels has several variants: `names` maps
-    each to the attack's name, and `wanted_texts` maps a criterion to the texts, by item and system,
-    that it judges. `changes` maps each damage to the criterion it is for; `neutral` and `attacks`
-    are the names of the other changes.
+    system is the change's name). An attack that asks for several labels has several variants:
+    `names` maps each to the attack's name, and `wanted_texts` maps a criterion to the texts, by
+    item and system, that it judges. `changes` maps each damage to the criterion it is for;
+    `neutral` and `attacks` are the names of the other changes.
     """
 
     originals: tuple[Sample, ...]
@@ -109,43 +109,63 @@ def perturb(
     originals, others = choose_originals(rows, items, seed)
     damages = CHANGES if "sensitivity" in probes else ()
     neutral = NEUTRAL if "bias" in probes else ()
+    attacks = ATTACKS if "injection" in probes else ()
     texts = [replace(sample, system=ORIGINAL, human={}, ratings={}) for sample in originals]
     for change in (*damages, *neutral):
         for sample in originals:
             damaged = changed(sample, originals, change, seed)
             if damaged is not None:
                 texts.append(damaged)
-    attacks = ATTACKS if "injection" in probes else ()
-    criteria_by_label: dict[str, list[str]] = {}
-    for criterion, label in best_labels.items():
-        criteria_by_label.setdefault(label, []).append(criterion)
+    attacked = _attacked_texts(originals, attacks, best_labels, language)
     names: dict[str, str] = {}
-    shared_texts = {text.key for text in texts}
-    texts_by_criterion = {criterion: set(shared_texts) for criterion in best_labels}
-    for number, (label, criteria) in enumerate(criteria_by_label.items(), 1):
-        for attack in attacks:
-            name = attack if number == 1 else f"{attack} ({number})"
-            names[name] = attack
-            attacked = [
-                replace(inject(sample, attack, label, language), system=name)
-                for sample in originals
-            ]
-            texts += attacked
-            for criterion in criteria:
-                texts_by_criterion[criterion] |= {text.key for text in attacked}
-    several = bool(attacks) and len(criteria_by_label) > 1
+    wanted_texts: dict[str, set[tuple[str, str]]] | None = None
+    # Scales with different best labels get different attacks, each for its own criteria only.
+    if len({text.label for text in attacked}) > 1:
+        names = {text.sample.system: text.attack for text in attacked}
+        wanted_texts = {}
+        for criterion, best in best_labels.items():
+            wanted = {text.key for text in texts}
+            wanted |= {text.sample.key for text in attacked if text.label == best}
+            wanted_texts[criterion] = wanted
     return CardTexts(
         originals=originals,
         others=others if "bias" in probes else (),
-        changed=tuple(texts),
+        changed=(*texts, *(text.sample for text in attacked)),
         changes={
             change.name: _damaged_criterion(change.criterion, best_labels) for change in damages
         },
         neutral=tuple(change.name for change in neutral),
         attacks=attacks,
-        names=names if several else {},
-        wanted_texts=texts_by_criterion if several else None,
+        names=names,
+        wanted_texts=wanted_texts,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _AttackedText:
+    """A text with an injection that asks for a label."""
+
+    sample: Sample
+    attack: str
+    label: str
+
+
+def _attacked_texts(
+    originals: Sequence[Sample],
+    attacks: Sequence[str],
+    best_labels: Mapping[str, str],
+    language: str,
+) -> list[_AttackedText]:
+    """Return each original with each attack, once for each of the different best labels."""
+    texts = []
+    for number, label in enumerate(dict.fromkeys(best_labels.values()), 1):
+        for attack in attacks:
+            # A system has one text of an item, so a second label makes a system of its own.
+            name = attack if number == 1 else f"{attack} ({number})"
+            for original in originals:
+                injected = inject(original, attack, label, language)
+                texts.append(_AttackedText(replace(injected, system=name), attack, label))
+    return texts
 
 
 def _damaged_criterion(name: str, criteria: Collection[str]) -> str:
