@@ -1,7 +1,7 @@
-"""The pytest plugin: `*.judge.yaml` suites are tests, and the fixture `judge` scores and compares texts in tests.
+"""The pytest plugin: `*.judge.yaml` suites are tests, and the fixture `judge` scores texts in tests.
 
-It is offline by default: a test sends requests only if `--judge-model` was typed on the command line. Importing this
-module loads nothing else of judge; the first judged test imports the rest.
+It is offline by default: a test sends requests only if `--judge-model` was typed on the command
+line. Importing this module loads nothing else of judge; the first judged test imports the rest.
 """
 
 from __future__ import annotations
@@ -16,8 +16,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from judge.commands.pytest_support import JudgeFixture, SuiteOutcome, SuiteSession
+    from judge.suite.case import Verdict
 
-_SUITE, _MODEL, _ADDRESS = ".judge.yaml", "--judge-model", "--judge-base-url"
+_SUITE = ".judge.yaml"
+_MODEL = "--judge-model"
+_ADDRESS = "--judge-base-url"
 _SHARED = pytest.StashKey[str]()
 _MARKER = (
     "judge(model=..., replay=..., weighting=..., ...): options of a run for the fixture `judge`. "
@@ -27,7 +30,7 @@ _MARKER = (
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the options: judge and recordings on the command line; in the ini file only what is free."""
+    """Add the options: on the command line all, in the ini file only those that cost nothing."""
     group = parser.getgroup("judge", "judging texts with a language model")
     group.addoption(
         _MODEL,
@@ -66,7 +69,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class _JunitNames:
-    """Gives the cases of suites their whole names in JUnit XML. pytest splits them at `::` and `[`."""
+    """Gives the cases of suites their whole names in JUnit XML.
+
+    pytest splits them at `::` and `[`.
+    """
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
@@ -84,8 +90,10 @@ class _JunitNames:
         junit = self._config.stash.get(xml_key, None)
         # A worker of pytest-xdist writes no XML.
         if junit is not None:
+            # As pytest writes the class of a test function: `tests.polite.judge.yaml`.
+            class_name = path.replace("/", ".").replace("\\", ".")
             reporter = junit.node_reporter(report)
-            reporter.add_attribute("classname", path.replace("/", ".").replace("\\", "."))
+            reporter.add_attribute("classname", class_name)
             reporter.add_attribute("name", name)
 
 
@@ -98,7 +106,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    """Tell a worker of pytest-xdist the folder in which all workers share the outcomes of suites."""
+    """Tell a worker of pytest-xdist the folder in which all workers share outcomes of suites."""
     from tempfile import mkdtemp
 
     stash = node.config.stash
@@ -138,7 +146,10 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> SuiteFile 
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Mark the tests that use the fixture, but not those whose `judge` is another fixture or a parameter."""
+    """Mark the tests that use the fixture.
+
+    Those whose `judge` is another fixture or a parameter are not marked.
+    """
     fixture_info = getattr(item, "_fixtureinfo", None)
     fixtures_by_name = getattr(fixture_info, "name2fixturedefs", {})
     defined = list(fixtures_by_name.get("judge", ()))
@@ -150,7 +161,10 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str] | None:
-    """Explain a score behind the failed comparison, which the short summary shows, and in the lines below it."""
+    """Explain a score in the failed comparison.
+
+    The short summary shows the first line, which is the comparison with the reason.
+    """
     if "judge.commands.pytest_support" not in sys.modules:
         return None
     from judge.commands.pytest_support import JudgedScore
@@ -158,8 +172,8 @@ def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str]
     scores = [score for score in (left, right) if isinstance(score, JudgedScore)]
     if not scores:
         return None
-    why = "; ".join(score.short for score in scores)
-    lines = [f"{left!r} {op} {right!r} ({why})"]
+    reasons = "; ".join(score.short for score in scores)
+    lines = [f"{left!r} {op} {right!r} ({reasons})"]
     for score in scores:
         lines += score.explained
     return lines
@@ -167,9 +181,10 @@ def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str]
 
 @pytest.fixture
 def judge(request: pytest.FixtureRequest) -> JudgeFixture:
-    """Scores a text, or compares two: `judge.score(criterion, output=...)`, `judge.prefers(a, over=b, criterion=...)`.
+    """Scores a text, or compares two.
 
-    Criteria and files that a test or its marker names start from the folder of the test's file.
+    `judge.score(criterion, output=...)` and `judge.prefers(a, over=b, criterion=...)`. Criteria and
+    files that a test or its marker names start from the folder of the test's file.
     """
     from judge.commands.pytest_support import JudgeFixture
     from judge.core.errors import ConfigError
@@ -180,16 +195,21 @@ def judge(request: pytest.FixtureRequest) -> JudgeFixture:
             pytest.fail(
                 f"@pytest.mark.judge takes keywords, such as model={mark.args[0]!r}", pytrace=False
             )
+        # The closest mark comes first, and its options win.
         run_options = {**mark.kwargs, **run_options}
     try:
         return JudgeFixture(_session(request.config), run_options, request.path.parent)
     except ConfigError as error:
         message = str(error)
+    # Outside of `except`, so that pytest does not show the ConfigError as the cause.
     pytest.fail(message, pytrace=False)
 
 
 def _typed(config: pytest.Config, option: str) -> list[str]:
-    """Return the typed values of an option: `addopts` and PYTEST_ADDOPTS give no permission to spend money."""
+    """Return the typed values of an option.
+
+    `addopts` and PYTEST_ADDOPTS give no permission to spend money.
+    """
     arguments = [str(argument) for argument in config.invocation_params.args]
     values = []
     for argument, following in zip(arguments, [*arguments[1:], ""], strict=True):
@@ -215,6 +235,7 @@ def _session(config: pytest.Config) -> SuiteSession:
         path = config.getoption(f"judge_{name}")
         if path:
             command[name] = config.invocation_params.dir / path
+    # Paths of the ini file start from its folder.
     folder = config.inipath.parent if config.inipath else config.rootpath
     ini = {}
     for name in ("model", "replay"):
@@ -222,6 +243,7 @@ def _session(config: pytest.Config) -> SuiteSession:
         if value:
             ini[name] = resolve_value(name, value, folder)
     set_options = {name: value for name, value in command.items() if value}
+    # The folder is on the machine that started the workers, which may be another one.
     shared_folder = Path(shared) if shared and Path(shared).is_dir() else None
     return SuiteSession(set_options, ini, typed, shared_folder)
 
@@ -271,7 +293,7 @@ class SuiteFile(pytest.File):
             )
 
     def outcome(self) -> SuiteOutcome:
-        """Return the outcome of the cases that run here. The first test that asks runs the suite."""
+        """Return the outcome of the cases that run here. The first test to ask runs the suite."""
         if self._outcome is None:
             from judge.commands.pytest_support import run_suite_once
 
@@ -287,7 +309,8 @@ class SuitePart(pytest.Collector):
 
     def __init__(self, *, names: list[str], options: dict[str, Any], **pytest_options: Any) -> None:
         super().__init__(**pytest_options)
-        self._names, self._options = names, options
+        self._names = names
+        self._options = options
 
     def collect(self) -> Iterator[SuiteItem | SuitePart]:
         yield _test_or_part(self, self._names, **self._options)
@@ -326,8 +349,11 @@ class SuiteItem(pytest.Item):
         **pytest_options: Any,
     ) -> None:
         super().__init__(**pytest_options)
-        self.suite_file, self.title = suite_file, title
-        self.target, self.line, self.whole = target, line, whole
+        self.suite_file = suite_file
+        self.title = title
+        self.target = target
+        self.line = line
+        self.whole = whole
         self.add_marker("judge")
 
     def runtest(self) -> None:
@@ -339,27 +365,37 @@ class SuiteItem(pytest.Item):
             # Else pytest would name this line as the place of the skipped test.
             raise pytest.skip.Exception(outcome.without_judge, _use_item_location=True)
         if outcome.trouble:
+            # The whole error once; the other tests of the suite refer to the one that shows it.
             first = self.suite_file.first_to_fail or self
             self.suite_file.first_to_fail = first
-            why = outcome.trouble
+            reason = outcome.trouble
             if first is not self:
-                why = f"the suite could not be run: see {first.title}"
-            raise Unmet(f"{why}\n\n{self.path}:{self.line}")
-        mine = []
+                reason = f"the suite could not be run: see {first.title}"
+            raise Unmet(f"{reason}\n\n{self.path}:{self.line}")
+        own_verdicts = self._own_verdicts(outcome)
+        for verdict in own_verdicts:
+            result = f"{verdict.found} {verdict.reason}".strip()
+            # JUnit XML has it as a property of the test.
+            self.user_properties.append(("judge", result))
+        if failures := unmet_failures(own_verdicts):
+            raise Unmet("\n".join([*failures, "", f"{self.path}:{self.line}"]))
+        if own_verdicts:
+            return
+        if self.target == "baseline" and self.whole:
+            pytest.skip("; ".join(outcome.warnings) or "nothing was compared with the baseline")
+        # A suite may have no limit, but a case without a verdict was not tested.
+        if not self.whole:
+            raise Unmet(f"no verdict on this case\n\n{self.path}:{self.line}")
+
+    def _own_verdicts(self, outcome: SuiteOutcome) -> list[Verdict]:
+        """Return the verdicts on this test's case, or on the suite's limits or baseline."""
+        own_verdicts: list[Verdict] = []
         for verdict in outcome.verdicts:
             is_whole = verdict.subject != "case"
             name = verdict.subject if self.whole else verdict.name
             if is_whole == self.whole and name == self.target:
-                mine.append(verdict)
-        for verdict in mine:
-            result = f"{verdict.found} {verdict.reason}".strip()
-            self.user_properties.append(("judge", result))
-        if failures := unmet_failures(mine):
-            raise Unmet("\n".join([*failures, "", f"{self.path}:{self.line}"]))
-        if self.target == "baseline" and self.whole and not mine:
-            pytest.skip("; ".join(outcome.warnings) or "nothing was compared with the baseline")
-        if not (mine or self.whole):
-            raise Unmet(f"no verdict on this case\n\n{self.path}:{self.line}")
+                own_verdicts.append(verdict)
+        return own_verdicts
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         if isinstance(excinfo.value, Unmet):

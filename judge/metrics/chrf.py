@@ -236,6 +236,7 @@ def _matches(
         output_texts = grams.text[~in_reference]
         output_counts = grams.count[~in_reference]
         shared = np.minimum(counts[:, output_grams], output_counts)
+        # A row for each rank, by text; only the columns of outputs are read.
         hits_by_text = [np.bincount(output_texts, row, minlength=len(texts)) for row in shared]
         hits = np.array([hits_of_rank[outputs] for hits_of_rank in hits_by_text])
         in_output = totals(read.lengths[outputs], order)

@@ -374,14 +374,15 @@ def _measure_with_package(
         tokenizer.model_max_length = measured.limit
         if scorer.idf:
             scorer.compute_idf(list(documents))
-        special = tokenizer.num_special_tokens_to_add()
+        n_special = tokenizer.num_special_tokens_to_add()
         troubles: dict[str, ModelError | None] = {}
         lengths: dict[str, int] = {}
         for text in _distinct_texts(jobs.values()):
+            # `verbose` would warn of every text that is longer than the limit.
             ids = tokenizer.encode(text, add_special_tokens=False, verbose=False)
-            share = huggingface.unknown_share(ids, tokenizer.unk_token_id)
-            troubles[text] = models.unknown_text(share, measured.model)
-            lengths[text] = len(ids) + special
+            unknown_share = huggingface.unknown_share(ids, tokenizer.unk_token_id)
+            troubles[text] = models.unknown_text(unknown_share, measured.model)
+            lengths[text] = len(ids) + n_special
         usable = measured.usable(jobs, troubles, lengths)
         if not usable:
             return

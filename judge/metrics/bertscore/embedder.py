@@ -132,8 +132,10 @@ class Embedder:
             return {}
         import numpy as np
 
-        tokens_by_text = {text: self._tokens(text) for text in texts}
-        ids_by_text = {text: ids for text, (ids, _) in tokens_by_text.items()}
+        ids_by_text: dict[str, npt.NDArray[np.int32]] = {}
+        length_by_text: dict[str, int] = {}
+        for text in texts:
+            ids_by_text[text], length_by_text[text] = self._tokens(text)
         pieces = self._pieces(ids_by_text)
         missing = Counter(text for text, _ in pieces)  # windows that are not embedded yet
         vectors: dict[str, npt.NDArray[np.float32]] = {}
@@ -148,15 +150,16 @@ class Embedder:
                 first_row = window.first - window.start
                 end_row = window.last - window.start
                 part = rows[first_row:end_row]
+                # The product of two vectors of length 1 is their cosine.
                 norms = np.linalg.norm(part, axis=1, keepdims=True)
                 vectors[text][window.first : window.last] = part / norms
                 missing[text] -= 1
             finished = [text for text, _ in batch if not missing[text]]
             self._count(finished)
-        return {
-            text: Encoded(ids, vectors[text], length)
-            for text, (ids, length) in tokens_by_text.items()
-        }
+        encoded: dict[str, Encoded] = {}
+        for text, ids in ids_by_text.items():
+            encoded[text] = Encoded(ids, vectors[text], length_by_text[text])
+        return encoded
 
     @property
     def _special_count(self) -> int:

@@ -177,9 +177,9 @@ class Claims(BaseMetric):
         tell(1, 2)
         parts_by_text: dict[str, list[Part] | ModelError] = {}
         for whole, claims in listed:
-            if not isinstance(claims, ModelError):
-                claims = spread(claims, self.most)
             parts_by_text[whole] = claims
+            if not isinstance(claims, ModelError):
+                parts_by_text[whole] = spread(claims, self.most)
         # An output without claims has no value, neither 0 nor 1 (decision 87).
         silent = {whole for whole, claims in parts_by_text.items() if claims == []}
         sides = _verified(verifier, pairs, parts_by_text, silent)
