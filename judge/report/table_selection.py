@@ -17,7 +17,7 @@ def only_table(document: Document, name: str | None, columns: Sequence[str] = ()
 
     With `columns`, it has only these columns, as `with_columns` selects them. Raises ConfigError.
     """
-    tables = {each.name: each for each in _tables_of(document) if each.name}
+    tables = {table.name: table for table in _tables_of(document) if table.name}
     if name is None:
         if not tables:
             raise ConfigError(f"{_FLAG}: this report has no table")
@@ -33,7 +33,7 @@ def only_table(document: Document, name: str | None, columns: Sequence[str] = ()
 
 def table_names(document: Document) -> tuple[str, ...]:
     """Return the names of all tables, in the order of the report."""
-    names = [each.name for each in _tables_of(document)]
+    names = [table.name for table in _tables_of(document)]
     return tuple(dict.fromkeys(filter(None, names)))
 
 

@@ -119,7 +119,9 @@ def _count(
     for item in items:
         of_item = []
         for sample, opponent in item:
-            judged_criteria = [each for each in criteria if is_wanted(prepared, sample, each)]
+            judged_criteria = [
+                criterion for criterion in criteria if is_wanted(prepared, sample, criterion)
+            ]
             of_item += [Judgment(sample, criterion, opponent) for criterion in judged_criteria]
         judgments += by_question(of_item)
     settings = prepared.settings[name]

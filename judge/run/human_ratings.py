@@ -118,7 +118,7 @@ def join(
         set_options = [name for name in ("where", "limit") if getattr(config, name)]
         left_out = [option(name) for name in set_options]
         source = source_name(config.rating_source)
-        lower_is_better = {each.name for each in chosen if each.better == "lower"}
+        lower_is_better = {criterion.name for criterion in chosen if criterion.better == "lower"}
         rows, notes = join_sheet(
             source, rows, sheet, scales, left_out, lower_is_better=lower_is_better
         )

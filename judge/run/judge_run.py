@@ -213,7 +213,7 @@ def require_all_recorded(*results: Result | None) -> None:
     for result in results:
         if result is not None:
             failures = result.failures
-            unrecorded += [each for each in failures if each.error == Unrecorded.__name__]
+            unrecorded += [failure for failure in failures if failure.error == Unrecorded.__name__]
     if unrecorded:
         first = unrecorded[0]
         item = one_line(first.item, 60)

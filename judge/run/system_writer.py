@@ -163,7 +163,9 @@ class SystemWriter:
 
     def plan(self, config: RunConfig, cache: Cache) -> tuple[list[Sample], JudgeForecast]:
         """Return outputs that are stored or assumed, and what writing the others takes."""
-        requests = [to_request(each, self.provider, self._settings) for each in self._questions]
+        requests = [
+            to_request(question, self.provider, self._settings) for question in self._questions
+        ]
         keys = [request.key() for request in requests]
         # A provider without an address sends nothing, so none of its replies is stored.
         stored = cache.get_many(keys) if self.provider.endpoint else {}

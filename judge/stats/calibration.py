@@ -217,11 +217,11 @@ def powered(
     are too narrow for few ratings or many at one end of the scale (docs/decisions/0018). There is
     no interval if all ratings are equal. A difference has the p of being 0.
     """
-    n = len(ratings)
+    n_rated = len(ratings)
     n_others = len(others)
     mean_rating = float(ratings.mean())
-    ratings_alone = [_part(ratings, n - 1)]
-    people = _estimate_of_parts(name, mean_rating, ratings_alone, n, "ratings alone")
+    ratings_alone = [_part(ratings, n_rated - 1)]
+    people = _estimate_of_parts(name, mean_rating, ratings_alone, n_rated, "ratings alone")
     scale = _scale_to_ratings(ratings, scores)
     share = weight or 0.0
     if weight is None:
@@ -231,7 +231,7 @@ def powered(
         return Powered(people, people, 0.0, n_others)
     slope = share * scale
     # An estimated λ costs a degree of freedom, as a slope does in a regression.
-    freedom = n - 2 if weight is None else n - 1
+    freedom = n_rated - 2 if weight is None else n_rated - 1
     residuals = ratings - slope * scores
     parts = [_part(residuals, max(1, freedom))]
     if n_others > 1:
@@ -239,7 +239,7 @@ def powered(
     correction = slope * (others.mean() - scores.mean())
     value = float(ratings.mean() + correction)
     method = f"PPI++, judge's weight {share:.2f}, {n_others:,} more items judged"
-    estimate = _estimate_of_parts(name, value, parts, n, method)
+    estimate = _estimate_of_parts(name, value, parts, n_rated, method)
     return Powered(estimate, people, share, n_others)
 
 
@@ -260,12 +260,12 @@ def _best_weight(ratings: Floats, scores: Floats, others: Floats, scale: float) 
     all_scores = np.concatenate([scores, others]) * scale
     if not len(others) or not all_scores.any():
         return 0.0
-    n = len(ratings)
+    n_rated = len(ratings)
     rating_deviations = ratings - ratings.mean()
     products = rating_deviations * (scores - scores.mean()) * scale
-    covariance = float(products.sum() / (n - 1))
+    covariance = float(products.sum() / (n_rated - 1))
     variance = float(all_scores.var(ddof=1))
-    weight = covariance / ((1 + n / len(others)) * variance)
+    weight = covariance / ((1 + n_rated / len(others)) * variance)
     return min(1.0, max(0.0, weight))
 
 
@@ -432,7 +432,9 @@ def _estimated(
     # Beyond `MOST` systems only some pairs are tested, but the best was selected from all of them.
     n_tests = len(tested) if against else comb(len(order), 2)
     differences = _tested_differences(data, tested, n_tests)
-    decided = [_loser_and_winner(each, column) for each in differences if each.apart]
+    decided = [
+        _loser_and_winner(difference, column) for difference in differences if difference.apart
+    ]
 
     names = [table.systems[row] for row in order]
     ordered_means = tuple(means[row] for row in order)

@@ -669,10 +669,10 @@ def too_few_for_level(known: Bools, level: Level) -> str:
     Return nothing if they are enough.
     """
     if level == "all-texts":
-        n = known.sum()
+        n_known = known.sum()
         units = "texts"
     else:
-        n = known.any(axis=0).sum()
+        n_known = known.any(axis=0).sum()
         units = "systems"
     least = 2 if level == "within-items" else MIN_CORRELATION_ITEMS
-    return f"there are fewer than {least} {units}" if n < least else ""
+    return f"there are fewer than {least} {units}" if n_known < least else ""

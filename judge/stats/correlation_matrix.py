@@ -253,8 +253,8 @@ def _within_items_of_group(
         if estimate is not None and estimate.low is not None and estimate.high is not None:
             low[index] = estimate.low
             high[index] = estimate.high
-    n = (~np.isnan(by_item)).sum(axis=0)
-    return _CellsOfPairs(average(by_item), low, high, n)
+    n_items = (~np.isnan(by_item)).sum(axis=0)
+    return _CellsOfPairs(average(by_item), low, high, n_items)
 
 
 def _over_texts_of_group(

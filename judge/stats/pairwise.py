@@ -312,17 +312,17 @@ def mean_over_items(values: Floats, items: np.ndarray[Any, Any]) -> Estimate:
     """
     mean = float(values.mean())
     known, item_of_pair = np.unique(items, return_inverse=True)
-    n = len(known)
+    n_items = len(known)
     deviations = np.bincount(item_of_pair, values - mean)
     # The variance of a ratio of sums: items with more pairs count for more.
     squares = float((deviations**2).sum())
     mean_square = squares / len(values) ** 2
-    variance = mean_square * n**2 / max(1, n - 1)
+    variance = mean_square * n_items**2 / max(1, n_items - 1)
     # Rounding errors are no variance; `mean_interval` treats equal items differently.
     if variance <= NEAR_TIE**2:
         variance = 0.0
-    ends = mean_interval(mean, variance, n, 0.0, 1.0)
-    return Estimate("share", mean, ends.low, ends.high, n, ends.method)
+    ends = mean_interval(mean, variance, n_items, 0.0, 1.0)
+    return Estimate("share", mean, ends.low, ends.high, n_items, ends.method)
 
 
 def _standing(sides: Sides, index: int, column: str, strengths: Strengths) -> Standing:

@@ -129,7 +129,7 @@ def _notes_on_ratings(compared: RatedRuns, rated: Sequence[Rated]) -> tuple[str,
     hint = did_you_mean(unjudged, judged).strip()
     if hint:
         notes.append(hint)
-    rated_criteria = [each.criterion for each in rated]
+    rated_criteria = [rated_criterion.criterion for rated_criterion in rated]
     notes += rating_notes(compared.runs, rated_criteria, compared.banners)
     return tuple(dict.fromkeys(notes))
 

@@ -43,7 +43,7 @@ class Validation(plugins.Reported):
         named = ", ".join(
             f"{criterion.criterion} ({plural(criterion.texts, 'text')})" for criterion in self.rated
         )
-        named = named or ", ".join(each.criterion for each in self.preferences)
+        named = named or ", ".join(agreement.criterion for agreement in self.preferences)
         return f"<Validation: {named}>"
 
 

@@ -387,9 +387,9 @@ def _widths_beside(names: Sequence[_Column], others: Sequence[_Column], width: i
 
     Only the last of them is folded.
     """
-    *first_widths, last_width = (min(each.width, max(_NAME, each.least)) for each in names)
+    *first_widths, last_width = (min(column.width, max(_NAME, column.least)) for column in names)
     last = names[-1]
-    width_of_first_names = sum(each + _GAP for each in first_widths)
+    width_of_first_names = sum(first_width + _GAP for first_width in first_widths)
     others_width = sum(column.width + _GAP for column in others)
     taken = others_width + width_of_first_names
     floor = max(_MIN_NAME, last.least)
@@ -434,7 +434,7 @@ def _parts(columns: Sequence[_Column], room: int) -> list[list[_Column]]:
     parts: list[list[_Column]] = [[]]
     for column in columns:
         extended = [*parts[-1], column]
-        width = sum(each.width + _GAP for each in extended)
+        width = sum(part_column.width + _GAP for part_column in extended)
         if parts[-1] and width > room:
             parts.append([])
         parts[-1].append(column)

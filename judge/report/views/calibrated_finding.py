@@ -19,7 +19,9 @@ _PLACES = 2
 
 def calibrated_finding(result: Result, calibrated: Calibrated) -> list[str]:
     """Return the headline and one or two sentences."""
-    tested = [each for each in calibrated.differences if each.adjusted is not None]
+    tested = [
+        difference for difference in calibrated.differences if difference.adjusted is not None
+    ]
     if calibrated.against:
         sentences = [*_against(calibrated)]
     elif not tested:
@@ -69,7 +71,9 @@ def _no_difference(result: Result, calibrated: Calibrated) -> Iterator[str]:
 
 def _against(calibrated: Calibrated) -> Iterator[str]:
     """Name the systems that differ significantly from the one that all are compared with."""
-    apart = [short_name(each.system) for each in calibrated.differences if each.apart]
+    apart = [
+        short_name(difference.system) for difference in calibrated.differences if difference.apart
+    ]
     opponent = short_name(calibrated.against)
     if not apart:
         yield f"{_SCALE}, no system differs significantly from {opponent}"

@@ -57,10 +57,10 @@ def _table(
         row: list[Content] = [question.question, weight]
         for system in systems:
             share = question.shares.get(system)
-            n = question.n.get(system, 0)
+            n_texts = question.n.get(system, 0)
             cell = None
             if share is not None:
-                cell = Cell(f"{share:.0%}", f"n = {n:,}", value=share)
+                cell = Cell(f"{share:.0%}", f"n = {n_texts:,}", value=share)
             row.append(cell)
         rows.append([*row, question.unanswered or None])
     names = (Head(system, better="higher") for system in systems)

@@ -140,7 +140,11 @@ def main_order(result: Result) -> Comparison | Calibrated | None:
 def calibrated_columns(result: Result) -> dict[str, Column]:
     """Return the columns of means on people's scale by the columns of the judge."""
     columns = [column for column in display_columns(result) if not column.judge]
-    calibrated = {each.column for each in result.calibrated if each.means}
+    calibrated = {
+        calibrated_column.column
+        for calibrated_column in result.calibrated
+        if calibrated_column.means
+    }
     rated_columns = [column for column in columns if column.name in calibrated]
     return {column.name: _on_peoples_scale(result, column) for column in rated_columns}
 
@@ -170,7 +174,9 @@ def with_calibration(group: Group, calibrated: Mapping[str, Column]) -> Group:
 
 def _is_tested_against(comparison: Comparison) -> bool:
     """Return whether some system was tested against the one that all are compared with."""
-    tested = [each for each in comparison.differences if each.adjusted is not None]
+    tested = [
+        difference for difference in comparison.differences if difference.adjusted is not None
+    ]
     return bool(comparison.against and tested)
 
 

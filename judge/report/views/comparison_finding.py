@@ -214,7 +214,7 @@ def _some_differences(result: Result, comparison: Comparison, tests: _Tests) -> 
 
     pairs = sorted(tests.wins, key=position)
     if len(pairs) > MAX_NAMED:
-        n_tested = sum(each.adjusted is not None for each in comparison.differences)
+        n_tested = sum(difference.adjusted is not None for difference in comparison.differences)
         yield f"{len(pairs)} of {n_tested:,} pairs of systems differ significantly on {title}"
     else:
         wins = [f"{short_name(winner)} beats {short_name(loser)}" for winner, loser in pairs]
@@ -250,7 +250,7 @@ def _no_difference(result: Result, comparison: Comparison, tests: _Tests) -> Ite
     lead = _highest_mean(result, comparison, top)
     if len(top) == 1 and top[0] in comparison.partly_scored:
         lead += f", but {_coverage(result, comparison, top[0])}"
-    sizes = [each.estimate.n for each in comparison.differences]
+    sizes = [difference.estimate.n for difference in comparison.differences]
     n = max(sizes, default=0)
     if TOO_FEW in comparison.note or n < MIN_ITEMS:
         yield f"{lead}."
@@ -415,7 +415,9 @@ def _finding_against(result: Result, comparison: Comparison) -> list[str]:
     """Say which systems are better than the one that all are compared with, and which are worse."""
     name = short_name(comparison.against)
     title = _title(result, comparison)
-    tested = [each for each in comparison.differences if each.adjusted is not None]
+    tested = [
+        difference for difference in comparison.differences if difference.adjusted is not None
+    ]
     if not tested:
         return [f"The systems cannot be compared with {name} on {title}: {comparison.note}"]
     column = _column(result, comparison)
@@ -426,14 +428,14 @@ def _finding_against(result: Result, comparison: Comparison) -> list[str]:
     marks = marks_against(comparison, column.better)
     n_opponents = len(comparison.ranks) - 1
     sentences = [*split_against(marks, texts, name, title, opponents=n_opponents)]
-    n = max(difference.estimate.n for difference in tested)
+    n_items = max(difference.estimate.n for difference in tested)
     (scatter,) = result.scatters(comparison.column)
-    if n < max(MIN_ITEMS, scatter.least):
+    if n_items < max(MIN_ITEMS, scatter.least):
         claim = f"no difference from {name}"
-        return [sentences[0], _too_few(result, comparison, n, claim)]
+        return [sentences[0], _too_few(result, comparison, n_items, claim)]
     # One system is undecided: more items may decide it.
     if len(tested) == len(marks) + 1:
-        sentences[-1] += _needed(result, n)
+        sentences[-1] += _needed(result, n_items)
     return sentences
 
 
@@ -479,7 +481,9 @@ def closest_pair(result: Result) -> tuple[str, str, int] | None:
     comparison = main_comparison(result)
     if comparison is not None and comparison.against:
         best = [rank.system for rank in comparison.ranks]
-        tested = [each for each in comparison.differences if each.adjusted is not None]
+        tested = [
+            difference for difference in comparison.differences if difference.adjusted is not None
+        ]
         undecided = [difference for difference in tested if not difference.apart]
         if not undecided:
             return None
@@ -536,7 +540,9 @@ def _difference(comparison: Comparison, first: str, second: str) -> Difference:
     """Return the difference between two systems that share items."""
     pair = {first, second}
     differences = comparison.differences
-    return next(each for each in differences if {each.system, each.other} == pair)
+    return next(
+        difference for difference in differences if {difference.system, difference.other} == pair
+    )
 
 
 def _column(result: Result, comparison: Comparison) -> Column:

@@ -54,10 +54,10 @@ def blocks(
 
     `level` is the level of the correlations. With `linked`, texts link to the page's item browser.
     """
-    names = dict.fromkeys(each.judge for each in compared)
+    names = dict.fromkeys(disagreement.judge for disagreement in compared)
     judges = sorted(names, key=lambda judge: judge != best)
     for judge in judges:
-        of_judge = [each for each in compared if each.judge == judge]
+        of_judge = [disagreement for disagreement in compared if disagreement.judge == judge]
         suffix = f" of {judge}" if len(of_judge) < len(compared) else ""
         inner = tuple(_blocks_of_judge(of_judge, suffix, level, linked=linked))
         if judge == best:
@@ -82,14 +82,18 @@ def _blocks_of_judge(
     if higher:
         yield Heading(f"Judge higher than people{suffix}")
         yield _excerpts(higher, "high" if linked else None)
-    lower = [_ShownGap(each, gap) for each in compared for gap in each.lower[:longest]]
+    lower = [
+        _ShownGap(disagreement, gap)
+        for disagreement in compared
+        for gap in disagreement.lower[:longest]
+    ]
     if lower:
         yield Heading(f"Judge lower than people{suffix}")
         yield _excerpts(lower, "" if linked else None)
     for each in compared:
         if each.confusion:
             yield _confusion_table(each.criterion, each.confusion)
-    if any(each.raters for each in compared):
+    if any(disagreement.raters for disagreement in compared):
         yield _rater_table(compared, level)
 
 

@@ -65,7 +65,7 @@ def _all_failed(result: Result, judged: set[str]) -> str:
             counts[one_line(kind.error, MAX_NAME)] += kind.count
     if not counts:
         return ""
-    errors = [f"{n:,} {error}" for error, n in counts.most_common()]
+    errors = [f"{count:,} {error}" for error, count in counts.most_common()]
     return f"No {noun} succeeded ({', '.join(errors)})"
 
 

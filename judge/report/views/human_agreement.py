@@ -231,7 +231,9 @@ def other_level_note(rated: Rated, level: Level) -> str:
     correlations = [row.correlation for row in rated.rows]
     # A row that has texts gives the better reason.
     correlations.sort(key=lambda correlation: not correlation.texts)
-    reasons = [each.lacking[level] for each in correlations if level in each.lacking]
+    reasons = [
+        correlation.lacking[level] for correlation in correlations if level in correlation.lacking
+    ]
     reason = reasons[0] if reasons else ""
     return f"No values at level {level}: {reason}. The table is {OVER[usable]}."
 
@@ -248,7 +250,7 @@ def _agreement_table(rated: Rated) -> Table | None:
         return None
     lines: list[list[Content]] = []
     for name, agreement in rows:
-        cells = [estimate_cell(agreement.estimates.get(each), PLACES) for each in measures]
+        cells = [estimate_cell(agreement.estimates.get(measure), PLACES) for measure in measures]
         lines.append([name, *cells])
     heads: list[str | Column] = [
         "",

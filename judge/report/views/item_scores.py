@@ -45,7 +45,7 @@ class Replies:
 
     @property
     def total(self) -> int:
-        return sum(n for _, n in self.texts)
+        return sum(count for _, count in self.texts)
 
 
 @dataclass(frozen=True, slots=True)

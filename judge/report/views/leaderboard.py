@@ -355,13 +355,17 @@ def _interval_sentences(result: Result) -> Iterator[str]:
         if name not in corpus:
             estimates.append(estimate)
     # An interval has equal ends if the values have no spread. Its method says so.
-    with_width = [each for each in estimates if each.low is not None and each.low != each.high]
-    methods = Counter(each.method for each in with_width)
+    with_width = [
+        estimate
+        for estimate in estimates
+        if estimate.low is not None and estimate.low != estimate.high
+    ]
+    methods = Counter(estimate.method for estimate in with_width)
     if methods:
         usual, *others = [name for name, _ in methods.most_common()]
         further = f"; for some columns {', '.join(others)}" if others else ""
         yield f"Intervals: {usual}{further}."
-    if any(each.low is None and each.n < MIN_INTERVAL_ITEMS for each in estimates):
+    if any(estimate.low is None and estimate.n < MIN_INTERVAL_ITEMS for estimate in estimates):
         yield f"Means over fewer than {MIN_INTERVAL_ITEMS} items have no interval."
 
 

@@ -62,7 +62,7 @@ def _pairs(comparison: Comparison, head: str, factor: int, decimals: int, test: 
     differences = comparison.differences
     if len(differences) > _MAX_PAIRS and not comparison.against:
         first = comparison.ranks[0].system
-        differences = tuple(each for each in differences if each.system == first)
+        differences = tuple(difference for difference in differences if difference.system == first)
     are_all = len(differences) == len(comparison.differences)
     only = "" if are_all else ", pairs with the first system"
     rows: list[list[Content]] = []

@@ -34,7 +34,9 @@ def metrics_table(criteria: Sequence[Rated], level: Level) -> Table | None:
 
     def mean_correlation(name: str) -> float:
         all_correlations = correlations_by_criterion.values()
-        return fmean(each[name].value for each in all_correlations if name in each)
+        return fmean(
+            correlations[name].value for correlations in all_correlations if name in correlations
+        )
 
     rows: list[Sequence[Content]] = []
     for name in sorted(names, key=mean_correlation, reverse=True):

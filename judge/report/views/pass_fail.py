@@ -133,7 +133,9 @@ def pass_rate_blocks(
             short=short,
         )
     if not short:
-        notes = [f"{each.column}: {each.note}" for each in criteria if each.note]
+        notes = [
+            f"{calibrated.column}: {calibrated.note}" for calibrated in criteria if calibrated.note
+        ]
         yield from (Notice(one_line(note, _NOTE)) for note in notes)
 
 

@@ -232,17 +232,17 @@ def _thin_scores(result: Result) -> Iterator[str]:
 def _repaired_share(result: Result) -> float:
     """Return the share of the scores that came from the answer to a repair question."""
     counts = readings(result)
-    n_repaired = sum(each.repaired for each in counts)
-    total = n_repaired + sum(each.strict + each.prose for each in counts)
+    n_repaired = sum(column.repaired for column in counts)
+    total = n_repaired + sum(column.strict + column.prose for column in counts)
     return n_repaired / total if total else 0.0
 
 
 def _readings_in_words(result: Result) -> Iterator[str]:
     """Say how many scores were not in the requested form."""
     counts = readings(result)
-    n_prose = sum(each.prose for each in counts)
-    n_repaired = sum(each.repaired for each in counts)
-    n_strict = sum(each.strict for each in counts)
+    n_prose = sum(column.prose for column in counts)
+    n_repaired = sum(column.repaired for column in counts)
+    n_strict = sum(column.strict for column in counts)
     total = n_strict + n_prose + n_repaired
     parts = []
     if n_prose:
@@ -273,10 +273,10 @@ def _failures(result: Result) -> tuple[FailureKind, ...]:
             kind = (failure.stage, failure.error)
             examples.setdefault(kind, failure)
     counts_by_kind: dict[tuple[str, str], Counter[str]] = {}
-    for (stage, error, _, column), n in failure_counts(result).items():
+    for (stage, error, _, column), count in failure_counts(result).items():
         if (stage, error) in examples:
             counts = counts_by_kind.setdefault((stage, error), Counter())
-            counts[column] += n
+            counts[column] += count
     kinds = []
     for (stage, error), counts in counts_by_kind.items():
         example = _example(examples[stage, error])
@@ -391,7 +391,7 @@ def _budget_fact(info: RunInfo) -> str:
 
 def _method_counts(methods: Counter[str]) -> str:
     """Return `logprobs 78, samples 2`."""
-    counts = [f"{one_line(method)} {n:,}" for method, n in methods.most_common()]
+    counts = [f"{one_line(method)} {count:,}" for method, count in methods.most_common()]
     return ", ".join(counts)
 
 
@@ -429,7 +429,7 @@ def _usage(used: ModelUse, *, replayed: bool) -> str:
             number = getattr(requests, kind)
             if number:
                 counts[kind] = number
-        in_words = [f"{n:,} {kind}" for kind, n in counts.items()]
+        in_words = [f"{count:,} {kind}" for kind, count in counts.items()]
         parts.append(f"requests: {', '.join(in_words)}")
     if usage != Usage():
         cached = f" ({usage.cached_tokens:,} cached)" if usage.cached_tokens else ""
@@ -470,8 +470,8 @@ def reading_section(result: Result) -> Iterator[Section]:
     for each in counts:
         numbers = (each.strict, each.prose, each.repaired, each.unread)
         name = one_line(each.column, 60)
-        rows.append((name, *(f"{n:,}" for n in numbers)))
-    if any(each.prose or each.repaired for each in counts):
+        rows.append((name, *(f"{number:,}" for number in numbers)))
+    if any(column.prose or column.repaired for column in counts):
         key = "Where judge read the scores. Judgments without a score have failed."
         yield Section(
             "readings",

@@ -178,7 +178,7 @@ def _sections(result: Result, agreement: Sequence[PreferenceAgreement]) -> Itera
 
 def _method_blocks(result: Result) -> Iterator[Block]:
     yield Paragraph(_WIN_RATE)
-    standings = [each for ranking in result.rankings for each in ranking.standings]
+    standings = [standing for ranking in result.rankings for standing in ranking.standings]
     if any(standing.equal_length for standing in standings):
         yield Paragraph(_AT_EQUAL_LENGTH)
     methods = dict.fromkeys(ranking.method for ranking in result.rankings)
@@ -288,7 +288,7 @@ def _counts_sentence(result: Result, ranking: Ranking) -> str:
         "failed judgments": ranking.failed,
     }
     parts = [f"{plural(ranking.pairs, 'pair')} compared"]
-    parts += [f"{name}: {n:,}" for name, n in counts.items() if n]
+    parts += [f"{name}: {count:,}" for name, count in counts.items() if count]
     return f"{'; '.join(parts)}."
 
 

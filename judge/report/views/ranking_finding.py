@@ -72,7 +72,7 @@ def _void_finding(ranking: Ranking) -> Iterator[str]:
 
 def _finding_against(ranking: Ranking) -> Iterator[str]:
     """Say which systems win against the one that all met, which lose, and what is undecided."""
-    opponents = [each for each in ranking.standings if each.system != ranking.against]
+    opponents = [standing for standing in ranking.standings if standing.system != ranking.against]
     marks = {}
     rates = {}
     for opponent in opponents:
@@ -85,10 +85,10 @@ def _finding_against(ranking: Ranking) -> Iterator[str]:
     opponent_of_all = short_name(ranking.against)
     n_opponents = len(opponents)
     yield from split_against(marks, rates, opponent_of_all, title, opponents=n_opponents)
-    n = max(opponent.items for opponent in opponents)
+    n_items = max(opponent.items for opponent in opponents)
     least = min_items(ALPHA / len(opponents))
-    if n < least:
-        items = plural(n, "item")
+    if n_items < least:
+        items = plural(n_items, "item")
         yield f"With {items}, no win rate can be significant: you need at least {least}."
 
 

@@ -79,8 +79,8 @@ def rater_blocks(rated: Rated) -> Iterator[Block]:
 
 
 def _alt_test(judge: str, test: AltTest, criterion: str) -> Iterator[Block]:
-    tested = [each for each in test.raters if each.p is not None]
-    n_won = sum(each.won for each in tested)
+    tested = [rater for rater in test.raters if rater.p is not None]
+    n_won = sum(rater.won for rater in tested)
     n_tested = plural(len(tested), "rater")
     rate = number(test.winning_rate or 0.0, _PLACES)
     share = percent(test.advantage or 0.0)
@@ -118,7 +118,7 @@ def rater_records(rated: Rated) -> Iterator[dict[str, Any]]:
         if test is None:
             continue
         method = test.reason or f"alternative annotator test, epsilon {test.epsilon:g}"
-        n_tested = sum(each.p is not None for each in test.raters)
+        n_tested = sum(rater.p is not None for rater in test.raters)
         values = {"winning_rate": test.winning_rate, "advantage": test.advantage}
         for name, value in values.items():
             record = _record(row.name, "judge", name, value, n_tested)

@@ -198,7 +198,7 @@ def _short_cell(result: Result, board: Leaderboard, row: Row, column: Column, *,
     # A pass rate and a mean on people's scale link to the scores that they were computed from.
     scored_by_name = Shown(board.rates, board.calibrated).scored_by_name()
     scored = scored_by_name.get(column.name, column.name)
-    has_texts = scored in {each.name for each in board.of_texts}
+    has_texts = scored in {column.name for column in board.of_texts}
     title_parts = (cell.text, cell.note, f"n = {row.n:,}")
     link = items.link(system=row.system, column=scored) if has_texts else ""
     return replace(
@@ -268,7 +268,7 @@ def _percent_keys(columns: Sequence[Column]) -> Iterator[str]:
     A judge's are means of probabilities. Scores from the data are verdicts, so they are shares.
     """
     for is_external, words in ((False, "mean probability of"), (True, "share of")):
-        of_source = [each for each in columns if each.signature.is_external is is_external]
+        of_source = [column for column in columns if column.signature.is_external is is_external]
         labels = dict.fromkeys(share_label(column) for column in of_source)
         named_labels = [label for label in labels if label]
         if named_labels:
