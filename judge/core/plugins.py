@@ -78,6 +78,7 @@ def entry_points(group: str) -> metadata.EntryPoints:
 def names(kind: Kind) -> list[str]:
     """Return every name that `load` knows for this kind, built-in ones first."""
     added = {point.name for point in entry_points(f"judge.{kind}")}
+    # `load` takes the built-in one if a package adds another under its name.
     not_built_in = added - _BUILT_IN[kind].keys()
     return [*_BUILT_IN[kind], *sorted(not_built_in)]
 

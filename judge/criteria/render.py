@@ -66,6 +66,7 @@ def _view_of(criterion: Criterion) -> CriterionView:
     has_cut = is_merged or criterion.form == "decision"
     questions = []
     for number, question in enumerate(criterion.questions, 1):
+        # The key of the question's answer in the reply, which is a JSON object.
         key = json.dumps(part_name(criterion.name, number), ensure_ascii=False)
         questions.append((key, question.text))
     lowest = scale.labels[scale.values.index(scale.low)]
@@ -143,6 +144,7 @@ class Renderer:
         MissingInput for a sample that lacks what it reads, and UnequalInput for two samples that do
         not share it.
         """
+        # Ends every error message: `(data.csv:17: item 'doc-1')`.
         location = f"{sample.where}: " if sample.where else ""
         subject = f"({location}item {sample.item!r})"
         if self._criterion.pairwise != (opponent is not None):
@@ -156,6 +158,7 @@ class Renderer:
             variables = _without_other_messages(self._criterion, variables)
             if opponent is not None:
                 self._check_shared_inputs(variables, sample, opponent, subject)
+            # Empty and not undefined, so that `{% if question %}` is false instead of an error.
             unset = self._criterion.guarded - variables.keys()
             absent = dict.fromkeys(unset, "")
             material, question = self._fill_template(variables | absent)
@@ -275,6 +278,7 @@ def _slots(label: str, template: str) -> frozenset[str] | None:
     variables = _PER_SAMPLE_TEXTS | {"self", "super"}
     printed_names = [name.name for name in tree.find_all(nodes.Name)]
     uses = sum(name in variables for name in printed_names)
+    # A use that is neither a fence nor `super()` is a condition, a loop or a filter.
     if uses != len(fenced_texts) + supers:
         return None
     return frozenset(fenced_texts)
@@ -291,6 +295,7 @@ def _fenced_text(printed: nodes.Node) -> str:
 
 def _fill(parts: Sequence[str], texts: Mapping[str, Any]) -> str:
     """Return fixed text with the texts in their slots (`_FixedText`)."""
+    # `re.split` puts the groups of each match, its name and label, between the pieces.
     pieces = list(parts[::3])
     names = parts[1::3]
     labels = parts[2::3]
@@ -300,6 +305,7 @@ def _fill(parts: Sequence[str], texts: Mapping[str, Any]) -> str:
         text = fenced(texts[name], label, among)
         pieces[index] += text
         length += len(text)
+        # The sandbox limits a rendered prompt, but this one is put together outside of it.
         if length > MOST_CHARACTERS:
             raise RenderError(f"makes a prompt of more than {MOST_CHARACTERS:,} characters")
     return "".join(pieces)

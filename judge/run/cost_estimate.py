@@ -127,6 +127,7 @@ def cost_summary(runs: Iterable[PreparedRun]) -> str:
     if not estimates:
         return ""
     requests = sum(estimate.requests for estimate in estimates)
+    # Some model would be asked, but has answered all of it before.
     if not requests:
         return "answered from the cache"
     price = sum_prices(estimate.price for estimate in estimates)
@@ -151,6 +152,7 @@ def _price(config: RunConfig, provider: Provider, estimate: JudgeEstimate) -> Pr
         return Price(0.0, 0.0, 0.0, "no model is called")
     total = estimate.total
     in_batches = config.engine == "batch"
+    # Another server may have a Batch API too, but nobody knows what it charges.
     discounted = in_batches and provider.endpoint in _HALF_PRICED
 
     def cost(usage: Usage) -> float | None:

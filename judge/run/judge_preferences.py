@@ -99,6 +99,7 @@ class _PairTable:
         self._where_by_pair[pair] = row.where
         own_columns = dict(self._own_columns(row.cells))
         for system in (first, second):
+            # The table has no texts, only the names of those that were compared.
             sample = Sample(item, system, "", extra=own_columns, where=row.where)
             self.samples.setdefault(sample.key, sample)
         for criterion in self._criteria:
@@ -127,6 +128,7 @@ class _PairTable:
     def _name(self, name: str, row: RawRow) -> str:
         column = self._column_of(name)
         cell = row.cells.get(column)
+        # pandas makes whole numbers of a column with a gap floats: 7.0 is the item 7.
         if isinstance(cell, float) and cell.is_integer():
             cell = int(cell)
         if is_missing(cell, row.flat) or not str(cell).strip():
@@ -152,6 +154,7 @@ class _PairTable:
 def _result(cell: Any, first: str, second: str) -> float | None:
     """Return the result for the first text, None if the cell says none."""
     text = str(cell).strip()
+    # Names before words: a system may be called `second`.
     if text == first:
         return 1.0
     if text == second:

@@ -65,6 +65,7 @@ async def open_judges(
         cache: Cache = open_reply_cache(prepared.config, progress.notes)
         stack.callback(cache.close)
         store = ReplyStore(cache, prepared.recording)
+        # Called before the cache is closed: callbacks run in reverse.
         stack.callback(store.flush)
         clients = {}
         for name, provider in prepared.judges.items():
@@ -164,12 +165,10 @@ def judgments(prepared: PreparedRun, judge: str) -> Sequence[Judgment]:
             for judgment in all_judgments
             if is_wanted(prepared, judgment.sample, judgment.criterion)
         ]
-    single_judgments = (
-        Judgment(sample, criterion)
-        for sample in prepared.samples
-        for criterion in criteria
-        if is_wanted(prepared, sample, criterion)
-    )
+    single_judgments: list[Judgment] = []
+    for sample in prepared.samples:
+        wanted_criteria = [each for each in criteria if is_wanted(prepared, sample, each)]
+        single_judgments += [Judgment(sample, criterion) for criterion in wanted_criteria]
     return list(by_question(single_judgments))
 
 
@@ -201,6 +200,7 @@ async def let_metrics_ask(
         try:
             yield
         except asyncio.CancelledError:
+            # The metrics run in a thread, which cannot be cancelled, only told to stop.
             prepared.measured.stopped = True
             raise
 

@@ -64,6 +64,7 @@ async def open_client(
 
     Raises StorageError at the end if replies could not be kept.
     """
+    # A recording, for one, costs nothing: its requests must not wait for the budget.
     ledger = limits.ledger if limits.ledger.covers(provider) else None
     rates = RateLimiter(model_config.max_concurrency, model_config.rpm, model_config.tpm)
     policy = Policy(attempts=model_config.retries + 1)
@@ -84,5 +85,6 @@ async def open_client(
     try:
         yield ModelClient(client, provider, counts, engine.gathers)
     finally:
+        # The engine may still send by the provider, so it is closed first.
         await engine.aclose()
         await provider.aclose()

@@ -80,6 +80,7 @@ class _AnswersOfColumn:
         questions = list(self.values)
         if all(self.number(question) == self.texts for question in questions):
             return questions
+        # Questions from the data are different for each item: a table of all would have no end.
         return [question for question in questions if len(self.items[question]) > 1]
 
     def share(self, question: _Question) -> QuestionShare:

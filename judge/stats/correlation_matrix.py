@@ -122,6 +122,7 @@ def _pairs_on_same_texts(present: Bools) -> list[_PairsOfColumns]:
     groups: dict[bytes, _PairsOfColumns] = {}
     for first, second in combinations_with_replacement(range(len(present)), 2):
         both = present[first] & present[second]
+        # As bytes, which can be the key of a dict.
         texts = np.packbits(both).tobytes()
         groups.setdefault(texts, []).append((first, second))
     return list(groups.values())
@@ -143,9 +144,8 @@ def _matrix(
     known: Bools = np.asarray(has_value.any(axis=0))
     empty = _reason_empty(known, level, coefficient)
     diagonal = np.diagonal(cells.values)
-    constant = [
-        column_name for column_name, value in zip(names, diagonal, strict=True) if np.isnan(value)
-    ]
+    # A column correlates with itself by 1, unless all of its values are equal.
+    constant = [name for name, value in zip(names, diagonal, strict=True) if np.isnan(value)]
     notes = [note]
     if empty:
         notes.append(empty)
@@ -153,7 +153,7 @@ def _matrix(
         in_items = " in each item" if level == "within-items" else ""
         notes.append(f"all values are equal{in_items}: {', '.join(constant)}")
     interval = METHOD_WITHIN_ITEMS if level == "within-items" else str(bootstrap)
-    n = tuple(tuple(row) for row in cells.n.tolist())
+    numbers = tuple(tuple(row) for row in cells.n.tolist())
     all_notes = "; ".join(part for part in notes if part)
     return Matrix(
         level,
@@ -162,7 +162,7 @@ def _matrix(
         values=_none_for_nan(cells.values),
         low=_none_for_nan(cells.low),
         high=_none_for_nan(cells.high),
-        n=n,
+        n=numbers,
         method=f"{NAMES[coefficient]} {OVER[level]}; {interval}",
         note=all_notes,
     )
@@ -218,6 +218,7 @@ def _cells(
         else:
             group = _over_texts_of_group(columns, within_group, key, differ, bootstrap)
         first, second = np.array(pairs).T
+        # The matrix is symmetric: each pair fills two cells.
         for rows, others in ((first, second), (second, first)):
             cells.values[rows, others] = group.values
             cells.low[rows, others] = group.low

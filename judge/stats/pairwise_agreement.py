@@ -119,6 +119,7 @@ def _preferences_of_judge(table: Table, judge: RatedColumn, orders: Orders) -> d
     column = judge.scale.name if judge.scale else ""
     compared = [score for score in table.column_scores(column) if score.opponent]
     scores = [score for score in compared if score.provenance.method != IDENTICAL]
+    # An answer in one order only may be position bias.
     answers_by_pair, _ = complete_pairs(scores, table.systems, orders)
     preferences: dict[Pair, float] = {}
     for pair, (forward, backward) in answers_by_pair.items():
@@ -252,6 +253,7 @@ def _row(
                 distances.append(abs(first_side[pair] - second_side[pair]))
     if not distances:
         return None
+    # Preferences are −1, 0 and 1: a tie against a preference has the distance 1 and counts ½.
     agreed = np.array([1 - distance / 2 for distance in distances])
     same = mean_over_items(agreed, np.array(item_of_pair))
     method = f"{_SAME}; {same.method}"

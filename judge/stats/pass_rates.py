@@ -97,6 +97,7 @@ def powered_share(ratings: Floats, scores: Floats, others: Floats) -> Powered:
     the judge has no weight. It holds its level in 94–100%.
     """
     plain = powered(ratings, scores, others)
+    # Wilson's interval, which no share leaves, instead of the t interval of `powered`.
     people = mean_estimate(ratings, 0.0, 1.0)
     if not plain.weight:
         return replace(plain, estimate=people, people=people)
@@ -107,6 +108,7 @@ def powered_share(ratings: Floats, scores: Floats, others: Floats) -> Powered:
     known_ends = [min(1.0, max(0.0, end)) for end in ends if end is not None]
     value = min(1.0, max(0.0, plain.estimate.value))
     method = f"{padded.method}, with 4 added ratings, limited to 0–1"
+    # The value is without the added ratings, so it may lie outside of their interval.
     low = min([*known_ends, value])
     high = max([*known_ends, value])
     estimate = replace(plain.estimate, value=value, low=low, high=high, method=method)

@@ -233,6 +233,7 @@ def _best(data: _ColumnValues, decided: Sequence[tuple[str, str]]) -> tuple[str,
     winner of each significant difference.
     """
     names = [data.systems[row] for row in data.order]
+    # A mean over a few easy items must not lead (`Comparison.partly_scored`).
     mostly_scored = [data.systems[row] for row in data.order if row not in data.partly]
     return leaders(names, mostly_scored, decided)
 
@@ -244,8 +245,10 @@ def _test_differences(
 ) -> Iterator[Difference]:
     """Yield the differences with Holm's correction, without pairs that share no item."""
     n_tests = data.tests
+    # Beyond `TESTED` systems there are no tests, and so no p.
     p_values = [estimate.p if estimate and n_tests else None for estimate in estimates]
     adjusted_p = holm(p_values, n_tests)
+    # Values that differ by rounding only are ties for Cliff's delta.
     values = np.round(data.values, PLACES)
     for (first, second), row, estimate, adjusted in zip(
         data.pairs,

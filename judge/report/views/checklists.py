@@ -49,6 +49,7 @@ def _table(
     **fields: Any,
 ) -> Table:
     weights = {question.weight for question in checklist.questions}
+    # Equal weights are no information: without any, the column is left out.
     are_weighted = len(weights) > 1
     systems = result.table.systems
     rows: list[list[Content]] = []

@@ -187,6 +187,7 @@ def marks_against(
 
     Return {} if the systems have no common opponent.
     """
+    # A column without a better end has marks like one whose higher values are better.
     sign = -1 if better == "lower" else 1
     marks: dict[str, Literal["better", "worse"]] = {}
     for difference in comparison.differences:
@@ -278,4 +279,5 @@ def p_cell(p: float | None) -> str:
     """Return a p-value for a table: `<.001`, `.012`, `–` for none."""
     if p is None:
         return "–"
+    # As APA style writes p, which cannot exceed 1: without the zero before the point.
     return "<.001" if p < 0.001 else number(p, 3).removeprefix("0")

@@ -37,6 +37,7 @@ def drivers_blocks(result: Result) -> Iterator[Block]:
     for title, drivers in rows.items():
         correlations[title] = {driver.name: driver.correlation for driver in drivers.each}
         measured.update(correlations[title])
+    # Scores that are all equal have a row with their note, but no bars.
     drawn = {title: by_name for title, by_name in correlations.items() if by_name}
     names = [name for name in NAMES if name in measured]
     yield _chart(names, drawn)

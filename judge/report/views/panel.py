@@ -54,6 +54,7 @@ def _blocks(result: Result) -> Iterator[Block]:
     rows: list[tuple[Content, ...]] = []
     for row in splits:
         link = ""
+        # The item browser of a ranking has no spreads to sort by.
         if row.split and not result.rankings:
             link = items.link(column=items.spread_name(row.criterion))
         alpha = result.agreement.get(row.criterion)

@@ -74,6 +74,7 @@ def server_notes(result: Result) -> tuple[str, ...]:
             del unmet[lacking]
             sentence = f"{name} {_phrase(lacking, learned)}: {consequence}."
             sentences.append(one_line(sentence))
+        # What the server was found to accept, only for parameters that it did not take as asked.
         accepted = {parameter: value for parameter, value in learned.items() if parameter in unmet}
         if unmet:
             phrases = refusals(JudgeInfo(unmet=unmet, learned=accepted))
