@@ -207,7 +207,8 @@ def _members(function: type, internal: set[str]) -> Iterator[str]:
 
 def _fields(name: str, function: type) -> list[str]:
     """Return the names of the fields of a class; none if its signature or the page linked has them."""
-    if name in CREATED | {"Criterion", "Provenance"} or not hasattr(function, "__match_args__"):
+    described = {"Criterion", "Score", "Failure", "Provenance"}
+    if name in CREATED | described or not hasattr(function, "__match_args__"):
         return []
     internal = INTERNAL.get(name, set())
     return [field for field in inspect.signature(function).parameters if field not in internal]
