@@ -60,12 +60,12 @@ class CircuitBreaker:
         if isinstance(error, NotAsked | NotSent | Unrecorded):
             return
         # The subclasses of ParseError are one reason: no score in the reply.
-        name = ParseError.__name__ if isinstance(error, ParseError) else type(error).__name__
-        if error is None or self.error not in ("", name):
+        error_name = ParseError.__name__ if isinstance(error, ParseError) else type(error).__name__
+        if error is None or self.error not in ("", error_name):
             self._decided = True
             self._failed.clear()
             return
-        self.error = name
+        self.error = error_name
         self._failed.add(tuple(message["content"] for message in prompt.messages))
         if len(self._failed) >= FIRST:
             self.stopped = self._explanation(error)
@@ -85,11 +85,11 @@ class CircuitBreaker:
         )
 
 
-def _first_reply(raw: str) -> str:
+def _first_reply(raw_reply: str) -> str:
     """Return the first reply of an error: several draws are stored as one JSON list."""
-    if not raw.startswith('["'):
-        return raw
+    if not raw_reply.startswith('["'):
+        return raw_reply
     try:
-        return split_replies(raw)[0].text
+        return split_replies(raw_reply)[0].text
     except (ValueError, TypeError):  # a single reply that only begins like a list
-        return raw
+        return raw_reply

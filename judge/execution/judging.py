@@ -169,7 +169,9 @@ class Judging:
         if any(judgment.criterion.part for judgment in judgments):
             self.counts.unit = "question"
         count_by_source = Counter(judgment.sample.source for judgment in judgments)
-        self._shared_sources = {source for source, count in count_by_source.items() if count > 1}
+        self._shared_sources = {
+            source for source, n_judgments in count_by_source.items() if n_judgments > 1
+        }
         try:
             async with asyncio.TaskGroup() as tasks:
                 await self._start_tasks(judgments, tasks)
@@ -242,8 +244,8 @@ class Judging:
             if source not in self._shared_sources:
                 source = None
             group = prefix(prompt.messages, source, judgment.criterion.examples)
-        first, *_ = self._strategies
-        return Attempt(judgment, prompt, group, client, first)
+        first_question, *_ = self._strategies
+        return Attempt(judgment, prompt, group, client, first_question)
 
     @property
     def _strategies(self) -> tuple[Strategy, ...]:
@@ -475,9 +477,9 @@ class Judging:
         if isinstance(outcome, NotAsked):
             return
         self.counts.cached += attempt.from_cache
-        part = attempt.judgment.criterion.part if attempt.prompt.merged else 0
+        question = attempt.judgment.criterion.part if attempt.prompt.merged else 0
         # The other questions about a text always share the request of its first one.
-        if part <= 1:
+        if question <= 1:
             self.counts.shared += not attempt.from_cache and attempt.shared
         if isinstance(outcome, ParseError):
             self.counts.failed_cached += attempt.from_cache
@@ -494,16 +496,16 @@ class Judging:
         for judgment in judgments:
             if not unchecked:
                 return
-            name = judgment.criterion.name
-            if name not in unchecked:
+            criterion_name = judgment.criterion.name
+            if criterion_name not in unchecked:
                 continue
             try:
-                self._tools[name].renderer.render(judgment.sample, judgment.opponent)
+                self._tools[criterion_name].renderer.render(judgment.sample, judgment.opponent)
             except MissingInput:
                 continue
             except UnequalInput as error:
-                unequal.setdefault(name, error)
+                unequal.setdefault(criterion_name, error)
             else:
-                unchecked.remove(name)
-        for name in unchecked & unequal.keys():
-            raise unequal[name]
+                unchecked.remove(criterion_name)
+        for criterion_name in unchecked & unequal.keys():
+            raise unequal[criterion_name]

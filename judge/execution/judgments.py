@@ -32,8 +32,8 @@ class Judgment:
     @property
     def judged_text(self) -> str:
         """The judged texts, which no score must come from."""
-        texts = (self.sample, self.opponent) if self.opponent else (self.sample,)
-        return "\n".join(sample.output for sample in texts)
+        both_texts = (self.sample, self.opponent) if self.opponent else (self.sample,)
+        return "\n".join(sample.output for sample in both_texts)
 
 
 def by_question(judgments: Iterable[Judgment]) -> Iterator[Judgment]:
@@ -50,10 +50,10 @@ def by_question(judgments: Iterable[Judgment]) -> Iterator[Judgment]:
             continue
         if criterion.name not in parts:
             parts[criterion.name] = checklist.parts(criterion)
-        count = 1
+        n_questions = 1
         if has_questions(criterion, judgment.sample):
-            count = len(questions_of(criterion, judgment.sample))
-        for part in parts[criterion.name][:count]:
+            n_questions = len(questions_of(criterion, judgment.sample))
+        for part in parts[criterion.name][:n_questions]:
             yield Judgment(judgment.sample, part)
 
 

@@ -62,14 +62,14 @@ def failure_row(
     """Return the row of a failure, with the strategy whose reply has no score."""
     stage = "render" if isinstance(error, CriterionError) else "request"
     error_name = type(error).__name__
-    raw = ""
+    raw_reply = ""
     method: Strategy | None = None
     reading: Reading | None = None
     if isinstance(error, ParseError):
         stage = "parse"
         # Reports group failures by this name, so its subclasses share it.
         error_name = ParseError.__name__
-        raw = error.raw
+        raw_reply = error.raw
         method = strategy
     if isinstance(error, RepairFailed):
         method = error.repair.strategy
@@ -81,7 +81,7 @@ def failure_row(
         stage=stage,
         error=error_name,
         message=str(error),
-        raw=raw,
+        raw=raw_reply,
         opponent=judgment.opponent_name,
         method=method,
         reading=reading,

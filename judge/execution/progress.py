@@ -72,7 +72,9 @@ class JudgeProgress:
 
         An ignored temperature is counted only if the reply gives a score (`Judging`).
         """
-        self.unmet.update(name for name in response.unmet if name != TEMPERATURE)
+        self.unmet.update(
+            server_name for server_name in response.unmet if server_name != TEMPERATURE
+        )
         self.served_by.add(response.served_by)
         self.reasons = self.reasons or response.reasoned
 

@@ -100,45 +100,47 @@ class QuestionClient:
         """The model and its settings, as known so far: `openai/gpt-5.4-mini@127.0.0.1:8000,t=0`."""
         # A server that takes no temperature uses its own.
         temperature = "server" if TEMPERATURE in self.counts.unmet else "0"
-        parts = [signed(self.provider), f"t={temperature}", *self.settings.signature]
+        signature_parts = [signed(self.provider), f"t={temperature}", *self.settings.signature]
         if self.settings.max_tokens:
-            parts.append(f"max_tokens>={self.settings.max_tokens}")
-        return ",".join(parts)
+            signature_parts.append(f"max_tokens>={self.settings.max_tokens}")
+        return ",".join(signature_parts)
 
     async def ask(
-        self, questions: Sequence[ModelQuestion], tell: Callable[[int], None] = lambda done: None
+        self,
+        questions: Sequence[ModelQuestion],
+        report_progress: Callable[[int], None] = lambda done: None,
     ) -> list[MetricReply]:
         """Return for each question what its `read` returns for the reply, or the error.
 
-        Equal prompts are sent once, and prompts with a stored reply are not sent. `tell` is called
-        with the number of prompts that have an answer. Raises ProviderError if further requests are
-        pointless, StorageError if replies can no longer be stored, and CancelledError if the run is
-        stopping; all paid replies are in the cache then.
+        Equal prompts are sent once, and prompts with a stored reply are not sent. `report_progress`
+        is called with the number of prompts that have an answer. Raises ProviderError if further
+        requests are pointless, StorageError if replies can no longer be stored, and CancelledError
+        if the run is stopping; all paid replies are in the cache then.
         """
         task = asyncio.current_task()
         if self._closed or task is None:
             raise asyncio.CancelledError
         self._asking.add(task)
         try:
-            return await self._ask_in_window(questions, tell)
+            return await self._ask_in_window(questions, report_progress)
         finally:
             self._asking.discard(task)
 
     async def _ask_in_window(
-        self, questions: Sequence[ModelQuestion], tell: Callable[[int], None]
+        self, questions: Sequence[ModelQuestion], report_progress: Callable[[int], None]
     ) -> list[MetricReply]:
         """Ask each different request once, a number of them at the same time."""
         requests = [to_request(question, self.provider, self.settings) for question in questions]
-        indices_by_key: dict[str, list[int]] = {}
-        for index, request in enumerate(requests):
-            indices_by_key.setdefault(request.key(), []).append(index)
-        self.counts.shared += len(requests) - len(indices_by_key)
-        window = asyncio.Semaphore(len(indices_by_key) if self.gathers else _WINDOW)
+        positions_by_key: dict[str, list[int]] = {}
+        for position, request in enumerate(requests):
+            positions_by_key.setdefault(request.key(), []).append(position)
+        self.counts.shared += len(requests) - len(positions_by_key)
+        window = asyncio.Semaphore(len(positions_by_key) if self.gathers else _WINDOW)
         replies: dict[int, MetricReply] = {}
 
         async def ask_once(indices: Sequence[int]) -> RunStopped | None:
             """Ask the questions with these indices, which share a request."""
-            sharing_questions = [questions[index] for index in indices]
+            sharing_questions = [questions[position] for position in indices]
             async with window:
                 try:
                     own_replies = await self._replies(requests[indices[0]], sharing_questions)
@@ -146,12 +148,12 @@ class QuestionClient:
                     # Returned, because the replies in flight to other requests are still needed.
                     return stopped
             replies.update(zip(indices, own_replies, strict=True))
-            tell(len(replies))
+            report_progress(len(replies))
             return None
 
-        if any(await gather(ask_once(indices) for indices in indices_by_key.values())):
+        if any(await gather(ask_once(indices) for indices in positions_by_key.values())):
             raise asyncio.CancelledError
-        return [replies[index] for index in range(len(questions))]
+        return [replies[position] for position in range(len(questions))]
 
     async def _replies(
         self, request: Request, questions: Sequence[ModelQuestion]

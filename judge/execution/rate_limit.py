@@ -140,12 +140,12 @@ class ConcurrencyLimit:
     def answered(self) -> None:
         """Note a reply that came while at least half the limit was in flight."""
         if self._slow_start:
-            step = self.FAST
+            increase = self.FAST
         else:
             # The replies to one round of requests raise it by this increment together.
             increment = max(1.0, self.most / 64)
-            step = increment / self.now
-        self.now = min(self.most, self.now + step)
+            increase = increment / self.now
+        self.now = min(self.most, self.now + increase)
 
     def overloaded(self, sent: float, now: float) -> bool:
         """Cut after an overload; return False if a cut since `sent` covers the request."""
@@ -363,10 +363,10 @@ class RateLimiter:
             next_turn = self._last + _REOPENING / self.limit.now
             delay = max(delay, self._resume_at - now, next_turn - now)
         for (source, kind), bucket in self._buckets.items():
-            wait = bucket.wait(cost if kind == "tokens" else 1.0, now)
+            seconds_to_wait = bucket.wait(cost if kind == "tokens" else 1.0, now)
             if source == "server":
-                wait = min(wait, self._last + _MAX_HEADER_WAIT - now)
-            delay = max(delay, wait)
+                seconds_to_wait = min(seconds_to_wait, self._last + _MAX_HEADER_WAIT - now)
+            delay = max(delay, seconds_to_wait)
         return delay
 
     def _update_from_headers(self, permit: Permit, limits: Mapping[str, str], now: float) -> None:

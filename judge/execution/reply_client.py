@@ -109,11 +109,11 @@ class ReplyClient:
     def asking_again(self) -> ReplyClient:
         """A client that replaces the replies which were stored before this run."""
         # A shallow copy shares the layers below, with their limits and counts.
-        again = copy(self)
-        again._cached = Cached(self._bundled, self._store, only_new=True)
-        again._deduplicated = Deduplicated(again._cached)
-        again._top = again._deduplicated
-        return again
+        client = copy(self)
+        client._cached = Cached(self._bundled, self._store, only_new=True)
+        client._deduplicated = Deduplicated(client._cached)
+        client._top = client._deduplicated
+        return client
 
     def for_one_text(self) -> ReplyClient:
         """Return a client for the questions about one text, which share replies without a cache."""

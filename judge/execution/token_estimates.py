@@ -45,12 +45,12 @@ def estimate_tokens(text: str) -> int:
         return math.ceil(len(text) * _TOKENS_PER_ASCII)
     not_ascii = "".join(_NOT_ASCII.findall(text))
     n_ascii = len(text) - len(not_ascii)
-    total = n_ascii * _TOKENS_PER_ASCII + len(not_ascii) * _TOKENS_PER_OTHER
+    n_tokens = n_ascii * _TOKENS_PER_ASCII + len(not_ascii) * _TOKENS_PER_OTHER
     for script, tokens_per_character in _SCRIPTS:
         length = sum(map(len, script.findall(not_ascii)))
         # The total above counts these characters as another script's, so add the difference.
-        total += length * (tokens_per_character - _TOKENS_PER_OTHER)
-    return math.ceil(total)
+        n_tokens += length * (tokens_per_character - _TOKENS_PER_OTHER)
+    return math.ceil(n_tokens)
 
 
 def max_tokens(text: str) -> int:
@@ -66,14 +66,14 @@ def estimate_request(request: Request) -> int:
 
     A request has messages, typed questions, and the schema of its reply.
     """
-    total = _TOKENS_PER_REQUEST
+    n_tokens = _TOKENS_PER_REQUEST
     for message in request.messages:
-        total += estimate_tokens(message["content"]) + _TOKENS_PER_MESSAGE
+        n_tokens += estimate_tokens(message["content"]) + _TOKENS_PER_MESSAGE
     for question in request.params.get("questions", ()):
         labels = " ".join(question["labels"])
-        total += estimate_tokens(question["instructions"]) + estimate_tokens(labels)
-        total += _TOKENS_PER_MESSAGE
+        n_tokens += estimate_tokens(question["instructions"]) + estimate_tokens(labels)
+        n_tokens += _TOKENS_PER_MESSAGE
     response_format = request.params.get("response_format")
     if response_format:
-        total += estimate_tokens(json.dumps(response_format, ensure_ascii=False))
-    return total
+        n_tokens += estimate_tokens(json.dumps(response_format, ensure_ascii=False))
+    return n_tokens

@@ -241,34 +241,40 @@ def written(entry: Body) -> bytes:
     return f"{text.translate(_ESCAPED_BREAKS)}\n".encode()
 
 
-def counts(data: Any, *names: str) -> list[int]:
+def counts(data: Any, *counters: str) -> list[int]:
     """Return the counts with these names; 0 for one that is missing or not a whole number."""
     numbers = []
-    for name in names:
+    for counter in counters:
         # Google sends its counts as texts, the others as numbers.
-        stated = str(data.get(name)) if isinstance(data, dict) else ""
+        stated = str(data.get(counter)) if isinstance(data, dict) else ""
         numbers.append(int(stated) if _WHOLE_NUMBER.fullmatch(stated) else 0)
     return numbers
 
 
-def renamed(vendor: str, body: Body, names: Mapping[str, str], ignored: Collection[str]) -> Body:
+def renamed(
+    vendor: str, body: Body, vendor_names: Mapping[str, str], ignored: Collection[str]
+) -> Body:
     """Return a chat request's parameters by the vendor's names.
 
     Raises ConfigError for a parameter that the vendor does not know.
     """
-    unknown = body.keys() - names.keys() - {"model", "messages", *ignored}
+    unknown = body.keys() - vendor_names.keys() - {"model", "messages", *ignored}
     if unknown:
         raise ConfigError(
             f"{option('engine', 'batch')}: {vendor}'s batches take no {min(unknown)}; leave it or "
             "the engine out"
         )
-    return {names[name]: value for name, value in body.items() if name in names}
+    return {
+        vendor_names[parameter]: value
+        for parameter, value in body.items()
+        if parameter in vendor_names
+    }
 
 
-def answer(custom_id: Any, reply: Any, completion: Callable[[Any], Body]) -> Body:
+def answer(custom_id: Any, vendor_reply: Any, completion: Callable[[Any], Body]) -> Body:
     """Return a vendor's reply as an OpenAI result line, an error if `completion` cannot read it."""
     try:
-        body = completion(reply)
+        body = completion(vendor_reply)
     except (TypeError, LookupError, AttributeError, ValueError):
         return {"custom_id": custom_id, "error": "no answer"}
     return {"custom_id": custom_id, "response": {"status_code": 200, "body": body}}
@@ -282,8 +288,8 @@ def inline_requests(content: IO[bytes] | None) -> list[bytes]:
     return content.read().splitlines()
 
 
-def id_of(data: Any, url: str, kind: str, field: str = "id") -> str:
+def id_of(data: Any, url: str, object_kind: str, field: str = "id") -> str:
     """Return the id in a reply. Raises Refused if the reply is not an object of this kind."""
     if not isinstance(data, dict) or not isinstance(data.get(field), str):
-        raise body_error(data, url, kind)
+        raise body_error(data, url, object_kind)
     return str(data[field])

@@ -236,12 +236,14 @@ def _questions(request: Request) -> list[_Question]:
     """Return the questions in valid UTF-8, with distinct names."""
     questions: list[_Question] = []
     for spec in request.params["questions"]:
-        name = whole(spec["name"])
+        question_name = whole(spec["name"])
         # Two names that differ only in lone surrogates become equal in UTF-8.
-        while any(name == earlier.name for earlier in questions):
-            name += "_"
+        while any(question_name == earlier.name for earlier in questions):
+            question_name += "_"
         labels = tuple(whole(label) for label in spec["labels"])
-        questions.append(_Question(name, spec["type"], whole(spec["instructions"]), labels))
+        questions.append(
+            _Question(question_name, spec["type"], whole(spec["instructions"]), labels)
+        )
     return questions
 
 
@@ -268,11 +270,11 @@ def _response(
 def _choice(form: _OpenAI, question: _Question, answer: Any, url: str) -> Choice:
     subject = f"{url}{form.path}: the answer to {question.name!r}"
     try:
-        kind = answer["type"]
-        if kind == "refusal":
+        answer_type = answer["type"]
+        if answer_type == "refusal":
             return Choice("", "refusal")
-        if kind != form.kind(question):
-            raise ValueError(f"is a {kind}, not a {form.kind(question)}")
+        if answer_type != form.kind(question):
+            raise ValueError(f"is a {answer_type}, not a {form.kind(question)}")
         probabilities = _probabilities(form, question, answer)
     except ValueError as error:
         raise Refused(f"{subject} {error}") from error

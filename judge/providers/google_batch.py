@@ -64,12 +64,12 @@ class GoogleBatchApi(BatchApi):
         system_parts: list[Body] = []
         contents: list[Body] = []
         for message in body["messages"]:
-            part = {"text": message["content"]}
+            message_part = {"text": message["content"]}
             if message["role"] == "system":
-                system_parts.append(part)
+                system_parts.append(message_part)
             else:
                 role = "model" if message["role"] == "assistant" else "user"
-                contents.append({"role": role, "parts": [part]})
+                contents.append({"role": role, "parts": [message_part]})
         content: Body = {"model": f"models/{model}", "contents": contents}
         if system_parts:
             content["systemInstruction"] = {"parts": system_parts}

@@ -229,9 +229,9 @@ class HttpClient:
         reply = await self._reply("POST", path, seconds, content=content, headers=_JSON_HEADERS)
         return reply.data
 
-    async def get(self, path: str, most: int = MAX_REPLY_BYTES) -> Any:
+    async def get(self, path: str, max_bytes: int = MAX_REPLY_BYTES) -> Any:
         """Return the JSON of the 200 reply to `GET {url}{path}`. Raises Transient or Refused."""
-        reply = await self._reply("GET", path, max_bytes=most)
+        reply = await self._reply("GET", path, max_bytes=max_bytes)
         return reply.data
 
     async def upload(
@@ -244,8 +244,8 @@ class HttpClient:
         reply = await self._reply("POST", path, seconds, data=fields, files={"file": file})
         return reply.data
 
-    async def download(self, path: str, into: IO[bytes], most: int, seconds: float) -> None:
-        """Write the 200 reply to `GET {url}{path}`, at most `most` bytes, into a file.
+    async def download(self, path: str, into: IO[bytes], max_bytes: int, seconds: float) -> None:
+        """Write the 200 reply to `GET {url}{path}`, at most `max_bytes`, into a file.
 
         Raises Transient, Refused, StorageError.
         """
@@ -262,7 +262,7 @@ class HttpClient:
         into.seek(0)
         into.truncate()
         async with self._open("GET", path, seconds) as reply:
-            await read_body(reply, self.url, most, write)
+            await read_body(reply, self.url, max_bytes, write)
 
     async def _reply(
         self,
@@ -311,16 +311,16 @@ class HttpClient:
         What began as JSON may arrive whole next time; a web page will not turn into JSON.
         """
         content_type = reply.headers.get("content-type", "no content type").partition(";")[0]
-        kind = redact_and_truncate(content_type, self._secrets())
+        content_kind = redact_and_truncate(content_type, self._secrets())
         start = body.lstrip()[:1]
-        end = body.rstrip()[-1:]
-        if start in (b"{", b"[") or (start != b"<" and "json" in kind):
+        last_character = body.rstrip()[-1:]
+        if start in (b"{", b"[") or (start != b"<" and "json" in content_kind):
             problem = f"cut its reply off after {len(body):,} bytes"
-            if end in (b"}", b"]"):
+            if last_character in (b"}", b"]"):
                 problem = f"sent invalid JSON ({error})"
             return Transient(f"{self.url} {problem}", stops="if_first")
         hint = f"is {self.named_by} right? It usually ends in /v1"
-        message = f"{self.url} answered with {kind} instead of JSON; {hint}"
+        message = f"{self.url} answered with {content_kind} instead of JSON; {hint}"
         return Refused(message, status=reply.status_code, stops="if_first")
 
     @asynccontextmanager
@@ -434,11 +434,11 @@ class HttpClient:
         Short placeholders such as "x" or "none" are left out, because redaction would also remove
         them from replies.
         """
-        words = [_key(self._key_env), *self._keys.values, *self._options["headers"].values()]
+        secrets = [_key(self._key_env), *self._keys.values, *self._options["headers"].values()]
         for value in self._secret_headers.values():
             # "Bearer KEY": the key alone is a secret, too.
-            words += value.split()[1:]
-        return [word for word in words if len(word) >= _MIN_SECRET_LENGTH]
+            secrets += value.split()[1:]
+        return [secret for secret in secrets if len(secret) >= _MIN_SECRET_LENGTH]
 
     async def aclose(self) -> None:
         """Close connections. The client may be used again afterwards, in another event loop."""
@@ -475,15 +475,15 @@ class HttpClient:
                 self._transport.headers[name] = value
         self._transport.headers.update({**self._authorization(key), **self._options["headers"]})
 
-    def _sends_header(self, name: str) -> bool:
+    def _sends_header(self, header_name: str) -> bool:
         """Return whether to send a header that the SDK sends by default."""
         # These describe this machine: X-Stainless-Arch, X-Stainless-OS.
-        if name.startswith("X-Stainless"):
+        if header_name.startswith("X-Stainless"):
             return False
         # OpenAI-Organization and OpenAI-Project concern nobody else.
-        if name.startswith("OpenAI-") and not is_openai(self.url):
+        if header_name.startswith("OpenAI-") and not is_openai(self.url):
             return False
-        return name.lower() not in ("authorization", "content-type")
+        return header_name.lower() not in ("authorization", "content-type")
 
 
 def _redacted_value(data: Any, secrets: Sequence[str]) -> Any:
@@ -491,23 +491,23 @@ def _redacted_value(data: Any, secrets: Sequence[str]) -> Any:
     if isinstance(data, str):
         return redact(data, secrets)
     if isinstance(data, dict):
-        return {name: _redacted_value(value, secrets) for name, value in data.items()}
+        return {field_name: _redacted_value(value, secrets) for field_name, value in data.items()}
     if isinstance(data, list):
         return [_redacted_value(entry, secrets) for entry in data]
     return data
 
 
-def _key(name: str) -> str:
+def _key(variable: str) -> str:
     """Return the key in an environment variable.
 
     Raises ConfigError if it is not the name of a variable, or if an HTTP header cannot hold it.
     """
-    if not name.isidentifier():
+    if not variable.isidentifier():
         raise ConfigError(
             f"{option('key_env')} takes the name of an environment variable, not a key: "
             f"{option('key_env', 'OPENAI_API_KEY')}"
         )
-    key = os.environ.get(name, "").strip()
+    key = os.environ.get(variable, "").strip()
     if not (key.isascii() and key.isprintable()):
-        raise ConfigError(f"${name} holds characters that no key has; set it again")
+        raise ConfigError(f"${variable} holds characters that no key has; set it again")
     return key

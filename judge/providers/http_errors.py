@@ -99,8 +99,8 @@ def _reason(error: Any, content: bytes, secrets: Sequence[str], phrase: str) -> 
     """Return the server's own words; `phrase` is the name of the status, for an empty body."""
     if isinstance(error, dict) and error.get("message"):
         return redact_and_truncate(error["message"], secrets)
-    words = error if isinstance(error, str) else content.decode("utf-8", "replace")
-    text = redact_and_truncate(words, secrets)
+    server_words = error if isinstance(error, str) else content.decode("utf-8", "replace")
+    text = redact_and_truncate(server_words, secrets)
     # Proxies answer with HTML. Its first 300 characters would tell the user nothing.
     return "a web page, not an API error" if text.startswith("<") else text or phrase
 
@@ -116,10 +116,10 @@ def error_status(data: Any) -> int:
     code = str(error.get("code") or error.get("status"))
     if code.isascii() and code.isdigit() and len(code) == 3:
         return int(code) if code >= "400" else 0
-    name = f"{code} {error.get('type')}".lower()
-    if "rate_limit" in name:
+    status_name = f"{code} {error.get('type')}".lower()
+    if "rate_limit" in status_name:
         return 429
-    return 503 if "overloaded" in name else 0
+    return 503 if "overloaded" in status_name else 0
 
 
 def body_error(data: Any, url: str, kind: str, named_by: str = "") -> Refused:
@@ -192,9 +192,9 @@ def _untrusted_certificate(certificate_error: Exception, url: str) -> Transient:
     )
 
 
-def redact_and_truncate(words: Any, secrets: Sequence[str] = ()) -> str:
+def redact_and_truncate(server_words: Any, secrets: Sequence[str] = ()) -> str:
     """Return words as one short line without secrets and without control characters."""
-    text = redact(str(words), secrets)
+    text = redact(str(server_words), secrets)
     line = " ".join(text[:_MAX_MESSAGE_READ].split())[:_MAX_MESSAGE]
     # A terminal would obey an escape sequence.
     return "".join(
@@ -215,9 +215,9 @@ def retry_after(headers: Any) -> float | None:
     The header is `retry-after-ms`, or `retry-after` in seconds or as a date. A time in the past
     is 0. A value that is neither a number nor a date, such as NaN, counts as absent.
     """
-    for name, seconds_per_unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+    for header_name, seconds_per_unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         try:
-            wait = float(headers[name]) * seconds_per_unit
+            wait = float(headers[header_name]) * seconds_per_unit
         except (KeyError, ValueError):
             continue
         if math.isfinite(wait):
@@ -243,7 +243,7 @@ def _parse_date(date: str | None) -> float | None:
 def limits(headers: Any) -> dict[str, str]:
     """Return the `x-ratelimit-*` headers by their lower-case names; empty if there are none."""
     values = {}
-    for name, value in headers.raw:
-        if name[:12].lower() == b"x-ratelimit-":
-            values[name.decode("ascii", "replace").lower()] = value.decode("latin-1")
+    for header_name, value in headers.raw:
+        if header_name[:12].lower() == b"x-ratelimit-":
+            values[header_name.decode("ascii", "replace").lower()] = value.decode("latin-1")
     return values

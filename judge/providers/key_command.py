@@ -96,10 +96,10 @@ def _run(command: str) -> str:
     return key
 
 
-def _error_line(stderr: bytes, key: str) -> str:
+def _error_line(stderr: bytes, secret: str) -> str:
     """Return the end of a command's error output as one line, without the key."""
     message = stderr.decode("utf-8", "replace").strip()
-    if key:
-        message = message.replace(key, "***")
+    if secret:
+        message = message.replace(secret, "***")
     line = " ".join(message.split())[-_MAX_ERROR:]
     return "".join(character if character.isprintable() else "?" for character in line)

@@ -92,10 +92,10 @@ def _refusal_in(content: Any) -> Any:
 
 def _tool_arguments(message: Mapping[str, Any]) -> str:
     """Return the arguments of the only tool call, "" if there is none or more than one."""
-    calls = message.get("tool_calls")
+    tool_calls = message.get("tool_calls")
     functions = []
-    if isinstance(calls, list):
-        functions = [call.get("function") for call in _parts(calls)]
+    if isinstance(tool_calls, list):
+        functions = [tool_call.get("function") for tool_call in _parts(tool_calls)]
     if not functions:
         # `function_call` is the older form, before a message could have several calls.
         functions = [message.get("function_call")]
@@ -106,9 +106,9 @@ def _tool_arguments(message: Mapping[str, Any]) -> str:
 
 
 def _thinking(message: Mapping[str, Any]) -> str:
-    for name in _THINKING_FIELDS:
-        if isinstance(message.get(name), str) and message[name].strip():
-            return str(message[name])
+    for field_name in _THINKING_FIELDS:
+        if isinstance(message.get(field_name), str) and message[field_name].strip():
+            return str(message[field_name])
     texts = []
     for part in _parts(message.get("content")):
         if part.get("type") in _THINKING_PARTS:

@@ -155,8 +155,8 @@ class OpenAIProvider:
 
         It may if one was never accepted with this value, or if the refusal names one.
         """
-        for name, value in optional_parameters(body).items():
-            if value > self._accepted.get(name, 0):
+        for parameter, value in optional_parameters(body).items():
+            if value > self._accepted.get(parameter, 0):
                 return True
         return mentions_parameter(refused, body)
 
@@ -263,7 +263,11 @@ def _response(
     if ignored and ignored not in unmet:
         unmet = (*unmet, ignored)
     # The fingerprint changes with the server's software, the model's name does not.
-    served_by = [str(data[key]) for key in ("model", "system_fingerprint") if data.get(key)]
+    served_by = [
+        str(data[field_name])
+        for field_name in ("model", "system_fingerprint")
+        if data.get(field_name)
+    ]
     token_usage = usage(data.get("usage"), "prompt", "completion")
     return Response(choices, token_usage, "/".join(served_by), unmet, limits)
 

@@ -77,16 +77,23 @@ def prices_of(provider: Provider) -> TokenPrices | None:
     return per_token(provider.model, provider.endpoint)
 
 
-def _discounted(usage: Usage, batched: Usage, prices: TokenPrices | None) -> float | None:
+def _discounted(token_usage: Usage, batched: Usage, prices: TokenPrices | None) -> float | None:
     if prices is None:
         return None
-    return cost(usage, prices) - (1 - BATCH) * cost(batched, prices)
+    return cost(token_usage, prices) - (1 - BATCH) * cost(batched, prices)
 
 
-def cost(usage: Usage, prices: TokenPrices) -> float:
+def cost(token_usage: Usage, prices: TokenPrices) -> float:
     """Return US dollars for tokens at these prices."""
-    uncached = usage.prompt_tokens - usage.cached_tokens - usage.cache_write_tokens
-    counts = (uncached, usage.cached_tokens, usage.cache_write_tokens, usage.completion_tokens)
+    uncached = (
+        token_usage.prompt_tokens - token_usage.cached_tokens - token_usage.cache_write_tokens
+    )
+    counts = (
+        uncached,
+        token_usage.cached_tokens,
+        token_usage.cache_write_tokens,
+        token_usage.completion_tokens,
+    )
     return sum(count * price for count, price in zip(counts, prices, strict=True))
 
 

@@ -35,7 +35,7 @@ class RecordedCall(NamedTuple):
 
 def call_of(request: Request) -> Call:
     """Return the call of a request, without its draws."""
-    params = {name: value for name, value in request.params.items() if name != "n"}
+    params = {parameter: value for parameter, value in request.params.items() if parameter != "n"}
     messages = [dict(message) for message in request.messages]
     return Call(request.model, _json(messages), _json(params))
 
@@ -92,7 +92,7 @@ def _reply_values(response: Response) -> dict[str, Any]:
         values["finish_reason"] = choice.finish_reason
     if tokens is not None:
         values["tokens"] = tokens
-    # No share at all is a reply, too: the model refused the question.
+    # None belongs to a reply in words, and an empty tuple to a typed question.
     if choice.shares is not None:
         values["shares"] = choice.shares
     if usage:
@@ -187,7 +187,7 @@ def contradiction(line: RecordedCall) -> str:
 
 def _letters(text: str) -> str:
     """Return the letters and digits of a text, "" if it has parts of characters."""
-    if any(mark in text for mark in _PARTIAL_CHARACTER):
+    if any(partial_character in text for partial_character in _PARTIAL_CHARACTER):
         return ""
     return "".join(character for character in text.casefold() if character.isalnum())
 

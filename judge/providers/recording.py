@@ -161,12 +161,12 @@ class RecordingFile:
         model = intern(line.call.model)
         params = intern(line.call.params)
         endpoint = intern(line.endpoint)
-        key = _Key(model=model, prompt=digest(line.call), params=params, endpoint=endpoint)
-        self._servers.add(key.endpoint)
+        call_key = _Key(model=model, prompt=digest(line.call), params=params, endpoint=endpoint)
+        self._servers.add(call_key.endpoint)
         if any(response.reasoned for response in line.replies.values()):
-            self.reasoning.add(key.model)
+            self.reasoning.add(call_key.model)
         span_by_draw = dict.fromkeys(line.replies, span)
-        self._spans.setdefault(key, {}).update(span_by_draw)
+        self._spans.setdefault(call_key, {}).update(span_by_draw)
 
     def __enter__(self) -> Self:
         return self
@@ -189,7 +189,7 @@ class RecordingFile:
 
     def draws(self, model: str) -> int:
         """Return the most replies of this model that any prompt has."""
-        counts = [len(spans) for key, spans in self._spans.items() if key.model == model]
+        counts = [len(spans) for call_key, spans in self._spans.items() if call_key.model == model]
         return max(counts, default=0)
 
     @property
@@ -216,8 +216,8 @@ class RecordingFile:
 
         Raises DataError if the file was changed meanwhile.
         """
-        for key in self._spans:
-            yield self._merged_line(key)
+        for call_key in self._spans:
+            yield self._merged_line(call_key)
 
     def find(self, request: Request) -> list[Response]:
         """Return the replies to a request's draws, from the first one to the first missing one.
@@ -243,25 +243,25 @@ class RecordingFile:
     def explain(self, request: Request) -> str:
         """Return why there is no reply to a request: the difference from the most similar call."""
         call = call_of(request)
-        key = self._key(call)
-        keys = [recorded for recorded in self._spans if recorded.model == request.model]
-        if not keys:
+        call_key = self._key(call)
+        call_keys = [recorded for recorded in self._spans if recorded.model == request.model]
+        if not call_keys:
             models = ", ".join(self.models) or "no model"
             return f"it holds replies of {models}, none of {request.model}"
-        if key in self._spans:
+        if call_key in self._spans:
             draw = _end_of_draws(request)
-            n_draws = len(self._spans[key])
+            n_draws = len(self._spans[call_key])
             return (
                 f"it holds {n_draws} draws of this prompt, and draw {draw} was asked for "
                 f"({option('draws', n_draws)})"
             )
-        for recorded in keys:
-            if recorded.prompt == key.prompt:
+        for recorded in call_keys:
+            if recorded.prompt == call_key.prompt:
                 differences = _differences_of_params(recorded.params, call.params)
-                flags = [option(name) for name in ("weighting", "temperature", "max_tokens")]
+                flags = [option(setting) for setting in ("weighting", "temperature", "max_tokens")]
                 return f"this prompt was recorded with {differences} ({', '.join(flags)})"
         requested_text = _text(call)
-        recorded_texts = (_text(self._call(recorded)) for recorded in keys)
+        recorded_texts = (_text(self._call(recorded)) for recorded in call_keys)
         nearest, *_ = process.extractOne(requested_text, recorded_texts, scorer=fuzz.ratio)
         differences = _differences(nearest, requested_text)
         return f"the most similar recorded prompt differs (- recorded, + asked):{differences}"
@@ -271,34 +271,34 @@ class RecordingFile:
         with files.replacing(path) as file:
             if self.note:
                 file.write(encoded({"note": self.note}))
-            for key in sorted(self._spans):
-                spans = set(self._spans[key].values())
+            for call_key in sorted(self._spans):
+                spans = set(self._spans[call_key].values())
                 if len(spans) == 1:
                     # Nothing to merge: the line is copied without parsing it.
                     file.write(self._raw(*spans))
                 else:
-                    file.write(recorded_call.write(self._merged_line(key)))
+                    file.write(recorded_call.write(self._merged_line(call_key)))
 
-    def _merged_line(self, key: _Key) -> RecordedCall:
+    def _merged_line(self, call_key: _Key) -> RecordedCall:
         """Return one line with all replies to a call, which may be on several lines."""
-        spans = self._spans[key]
+        spans = self._spans[call_key]
         lines = {span: self._read(span) for span in set(spans.values())}
         replies = {draw: lines[span].replies[draw] for draw, span in spans.items()}
         first_line = next(iter(lines.values()))
-        return RecordedCall(first_line.call, key.endpoint, replies)
+        return RecordedCall(first_line.call, call_key.endpoint, replies)
 
     def _key(self, call: Call) -> _Key:
         """Return the key of the line of a call; without a server if there is no such line."""
         plain_key = _Key(call.model, digest(call), call.params, "")
         # "" comes last, because lines without a server are older.
         for server in sorted(self._servers, reverse=True):
-            key = plain_key._replace(endpoint=server)
-            if key in self._spans:
-                return key
+            call_key = plain_key._replace(endpoint=server)
+            if call_key in self._spans:
+                return call_key
         return plain_key
 
-    def _call(self, key: _Key) -> Call:
-        first_span = next(iter(self._spans[key].values()))
+    def _call(self, call_key: _Key) -> Call:
+        first_span = next(iter(self._spans[call_key].values()))
         return self._read(first_span).call
 
     def _read(self, span: _Span) -> RecordedCall:
@@ -327,11 +327,11 @@ def _differences_of_params(recorded_json: str, requested_json: str) -> str:
     recorded = json.loads(recorded_json)
     requested = json.loads(requested_json)
     differences = []
-    for name in sorted({*recorded, *requested}):
-        if recorded.get(name) != requested.get(name):
-            old_value = f"{recorded.get(name, 'none')!s:.60}"
-            new_value = f"{requested.get(name, 'none')!s:.60}"
-            differences.append(f"{name} {old_value}, not {new_value}")
+    for parameter in sorted({*recorded, *requested}):
+        if recorded.get(parameter) != requested.get(parameter):
+            old_value = f"{recorded.get(parameter, 'none')!s:.60}"
+            new_value = f"{requested.get(parameter, 'none')!s:.60}"
+            differences.append(f"{parameter} {old_value}, not {new_value}")
     return "; ".join(differences)
 
 

@@ -92,14 +92,14 @@ def optional_parameters(body: Mapping[str, Any]) -> dict[str, int]:
     The numbers of replies and of probabilities are the values of `n` and `logprobs`; all others
     have the value 1.
     """
-    present = {name: 1 for name in _MENTIONS if name in body}
+    present = {parameter: 1 for parameter in _MENTIONS if parameter in body}
     if _LOGPROBS in body:
         present[_LOGPROBS] = body.get("top_logprobs", 1)
     if "n" in body:
         present["n"] = body["n"]
-    if any(name in body for name in _LIMIT_NAMES):
+    if any(parameter in body for parameter in _LIMIT_NAMES):
         present[_LIMIT] = 1
-    return {name: present[name] for name in _MENTIONS if name in present}
+    return {parameter: present[parameter] for parameter in _MENTIONS if parameter in present}
 
 
 def mentions_parameter(refused: Refused, body: Mapping[str, Any]) -> bool:
@@ -169,9 +169,9 @@ class RefusalSearch:
             present.pop(_LIMIT, None)
         bare = self._before
         self._changes = []
-        for name in present:
-            bare = _without(name, bare)
-            self._changes.append(_Step(name, bare, mentioned=False))
+        for parameter in present:
+            bare = _without(parameter, bare)
+            self._changes.append(_Step(parameter, bare, mentioned=False))
         answer = await self._try(bare)
         return (bare, answer) if isinstance(answer, Response) else None
 
@@ -181,8 +181,8 @@ class RefusalSearch:
         if len(self._changes) == 1:
             return adapter, response
         guessed_names = dict.fromkeys(step.name for step in self._changes if not step.mentioned)
-        for name in guessed_names:
-            for restored in _restored(name, adapter, self._before):
+        for parameter in guessed_names:
+            for restored in _restored(parameter, adapter, self._before):
                 answer = await self._try(restored)
                 if isinstance(answer, Response):
                     adapter = restored
@@ -238,7 +238,11 @@ def _logprobs_steps(
     requested = body["top_logprobs"]
     stated = _largest_below(requested, message)
     numbers = [stated] if stated else []
-    numbers += [n for n in _FEWER_PROBABILITIES if n < requested and n != stated]
+    numbers += [
+        n_alternatives
+        for n_alternatives in _FEWER_PROBABILITIES
+        if n_alternatives < requested and n_alternatives != stated
+    ]
     lowered = [
         _Step(_LOGPROBS, replace(adapter, top_logprobs=number), mentioned) for number in numbers
     ]
@@ -279,31 +283,33 @@ def _fewer_replies(requested: int, message: str, mentioned: bool) -> list[int]:
     return numbers
 
 
-def _without(name: str, adapter: RequestAdapter) -> RequestAdapter:
-    if name == "n":
+def _without(parameter: str, adapter: RequestAdapter) -> RequestAdapter:
+    if parameter == "n":
         return replace(adapter, n=1)
-    if name == _LIMIT:
+    if parameter == _LIMIT:
         return replace(adapter, limit_name=None)
-    dropped = adapter.dropped | {name}
-    if name == _EFFORT and adapter.unthinking:
+    dropped = adapter.dropped | {parameter}
+    if parameter == _EFFORT and adapter.unthinking:
         # The effort was only sent for the sake of the probabilities.
         dropped |= {_LOGPROBS}
-    if name == _LOGPROBS and adapter.unthinking:
+    if parameter == _LOGPROBS and adapter.unthinking:
         dropped |= {_EFFORT}
-    if name in (_LOGPROBS, _EFFORT):
+    if parameter in (_LOGPROBS, _EFFORT):
         return replace(adapter, unthinking=False, dropped=dropped)
     return replace(adapter, dropped=dropped)
 
 
-def _restored(name: str, adapter: RequestAdapter, before: RequestAdapter) -> list[RequestAdapter]:
+def _restored(
+    parameter: str, adapter: RequestAdapter, before: RequestAdapter
+) -> list[RequestAdapter]:
     """Return the ways to put a parameter back, the best first."""
-    if name == "n":
+    if parameter == "n":
         return [replace(adapter, n=before.n)]
-    if name == _LIMIT:
-        names = (before.limit_name, *_LIMIT_NAMES)
-        return [replace(adapter, limit_name=limit) for limit in dict.fromkeys(names) if limit]
-    dropped = adapter.dropped - {name}
-    if name == _LOGPROBS:
+    if parameter == _LIMIT:
+        parameters = (before.limit_name, *_LIMIT_NAMES)
+        return [replace(adapter, limit_name=limit) for limit in dict.fromkeys(parameters) if limit]
+    dropped = adapter.dropped - {parameter}
+    if parameter == _LOGPROBS:
         counts = (before.top_logprobs, *_FEWER_PROBABILITIES)
         return [replace(adapter, dropped=dropped, top_logprobs=count) for count in counts]
     return [replace(adapter, dropped=dropped)]
@@ -330,7 +336,7 @@ def _mentioned_in(refused: Refused) -> set[str]:
 
 
 def _names_in(words: str) -> set[str]:
-    return {name for name, pattern in _MENTIONED.items() if pattern.search(words)}
+    return {parameter for parameter, pattern in _MENTIONED.items() if pattern.search(words)}
 
 
 def _server_message(refused: Refused) -> str:

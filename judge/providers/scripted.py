@@ -211,8 +211,12 @@ def _read_rules(path: str | Path) -> _Rules:
             line = node.start_mark.line + 1
             rules.append(_rule(entry))
     except OSError as error:
-        near = Path("scripted", path)
-        hint = f"; for the file {near}, write scripted/{near}" if near.is_file() else ""
+        scripted_path = Path("scripted", path)
+        hint = (
+            f"; for the file {scripted_path}, write scripted/{scripted_path}"
+            if scripted_path.is_file()
+            else ""
+        )
         raise ConfigError(f"scripted replies {path}: {error.strerror}{hint}") from error
     except (TypeError, ValueError) as error:
         # An error of YAML itself has its own line.
@@ -223,9 +227,11 @@ def _read_rules(path: str | Path) -> _Rules:
     return _Rules(path, rules, note, hashlib.sha256(content).hexdigest())
 
 
-def _note(entry: Any) -> str:
+def _note(first_entry: Any) -> str:
     """Return the note of a file's first entry, "" if that is a rule."""
-    return str(entry["note"]) if isinstance(entry, dict) and "note" in entry else ""
+    return (
+        str(first_entry["note"]) if isinstance(first_entry, dict) and "note" in first_entry else ""
+    )
 
 
 def _rule(entry: Any) -> _Rule:
@@ -264,9 +270,9 @@ def to_choices(reply: str | int | Mapping[Any, float], request: Request) -> tupl
     choices = []
     for draw in range(request.draw, request.draw + n_draws):
         # Without a temperature, every draw is the likeliest label.
-        index = _choose_label(possible, draw) if request.params.get("temperature") else 0
+        position = _choose_label(possible, draw) if request.params.get("temperature") else 0
         # A mapping without any probability above 0 is an empty reply.
-        text, logprob = alternatives[index] if alternatives else ("", 0.0)
+        text, logprob = alternatives[position] if alternatives else ("", 0.0)
         tokens = None
         if n_alternatives:
             tokens = (Token(text, logprob, alternatives[:n_alternatives]),)
@@ -280,12 +286,12 @@ def _choose_label(possible: list[tuple[str, float]], draw: int) -> int:
     Multiples of the golden ratio fill the unit interval evenly (Weyl's equidistribution), so that
     few draws already have the labels in the right proportions.
     """
-    total = sum(probability for _, probability in possible)
-    remaining = (draw + 0.5) * _GOLDEN_RATIO % 1.0 * total
-    for index, (_, probability) in enumerate(possible):
+    sum_of_probabilities = sum(probability for _, probability in possible)
+    remaining = (draw + 0.5) * _GOLDEN_RATIO % 1.0 * sum_of_probabilities
+    for position, (_, probability) in enumerate(possible):
         remaining -= probability
         if remaining < 0:
-            return index
+            return position
     # Rounding may leave a remainder after the last label.
     return len(possible) - 1
 

@@ -72,9 +72,9 @@ class RequestAdapter:
         params = dict(request.params)
         # The HTTP client sends the headers.
         params.pop("headers", None)
-        limit = params.pop("max_tokens", None)
-        if limit is not None and self.limit_name and limit > self.too_short:
-            body[self.limit_name] = limit
+        max_tokens = params.pop("max_tokens", None)
+        if max_tokens is not None and self.limit_name and max_tokens > self.too_short:
+            body[self.limit_name] = max_tokens
         n_alternatives = params.pop("top_logprobs", None)
         if n_alternatives is not None and "logprobs" not in self.dropped:
             body["logprobs"] = True
@@ -85,7 +85,9 @@ class RequestAdapter:
         # One choice is the default, and some servers refuse the parameter altogether.
         if n_choices > 1:
             body["n"] = n_choices
-        accepted = {name: value for name, value in params.items() if name not in self.dropped}
+        accepted = {
+            parameter: value for parameter, value in params.items() if parameter not in self.dropped
+        }
         body |= accepted
         if self.unthinking and "logprobs" in body:
             # Such a model gives token probabilities only without reasoning.
@@ -94,14 +96,18 @@ class RequestAdapter:
 
     def _cache_parameters(self, request: Request) -> dict[str, Any]:
         """Return the parameters about the provider's prompt cache."""
-        group, _ = request.prefix
+        prefix_group, _ = request.prefix
         parameters: dict[str, Any] = {}
-        if self.caching and group:
-            parameters[_CACHE_KEY] = group
+        if self.caching and prefix_group:
+            parameters[_CACHE_KEY] = prefix_group
         if self.caching == "explicit":
             # Without a breakpoint in the messages, this turns writing to the cache off.
             parameters[_CACHE_OPTIONS] = {"mode": "explicit"}
-        return {name: value for name, value in parameters.items() if name not in self.dropped}
+        return {
+            parameter: value
+            for parameter, value in parameters.items()
+            if parameter not in self.dropped
+        }
 
     def unmet(self, request: Request, body: dict[str, Any]) -> tuple[str, ...]:
         """Return the parameters of the request that a body lacks, or has with a smaller value.
@@ -113,7 +119,11 @@ class RequestAdapter:
             # A server that takes no temperature samples at 1.
             del requested["temperature"]
         checked_below = ("max_tokens", "top_logprobs", "n", "headers")
-        missing = [name for name in requested if name not in body and name not in checked_below]
+        missing = [
+            parameter
+            for parameter in requested
+            if parameter not in body and parameter not in checked_below
+        ]
         if "max_tokens" in requested and not body.keys() & _LIMIT_NAMES:
             missing.append("max_tokens")
         if "top_logprobs" in requested and body.get("top_logprobs", 0) < requested["top_logprobs"]:
@@ -141,14 +151,14 @@ def _valid_message(message: Message) -> dict[str, Any]:
 
 def _mark_prefix(messages: list[dict[str, Any]], request: Request) -> None:
     """Put a breakpoint after the prefix that other requests will read from the cache."""
-    index = 0
-    while messages[index]["role"] == "system":
-        index += 1
-    text = request.messages[index]["content"]
+    position = 0
+    while messages[position]["role"] == "system":
+        position += 1
+    text = request.messages[position]["content"]
     _, length = request.prefix
     # Only a part of a message can have a breakpoint, so the message becomes a list of parts.
     prefix = {"type": "text", "text": whole(text[:length]), _BREAKPOINT: {"mode": "explicit"}}
     parts = [prefix]
     if text[length:]:
         parts.append({"type": "text", "text": whole(text[length:])})
-    messages[index]["content"] = parts
+    messages[position]["content"] = parts

@@ -33,14 +33,14 @@ def usage(data: Any, read: str, written: str) -> Usage:
     )
 
 
-def _details(data: Any, name: str) -> Any:
+def _details(data: Any, field_name: str) -> Any:
     """Return the object that splits a count of tokens by kind, if the server sends one."""
-    return data.get(name) if isinstance(data, dict) else None
+    return data.get(field_name) if isinstance(data, dict) else None
 
 
-def _count(counts: Any, name: str) -> int:
+def _count(counts: Any, field_name: str) -> int:
     """Return a count of tokens; 0 if the server does not count them, or states no whole number."""
-    value = counts.get(name) if isinstance(counts, dict) else None
+    value = counts.get(field_name) if isinstance(counts, dict) else None
     # Not isinstance: JSON's true would be the count 1.
     if type(value) is int and 0 <= value <= _MAX_TOKENS:
         return value

@@ -184,16 +184,16 @@ def signed(provider: Provider) -> str:
     """
     vendor_url = VENDORS[provider.name].url if provider.name in VENDORS else DEFAULT_URL
     host = urlsplit(provider.endpoint).netloc
-    name = f"{provider.name}/{provider.model}"
+    header_name = f"{provider.name}/{provider.model}"
     if not host or host == urlsplit(vendor_url).netloc:
-        return name
-    return f"{name}@{host}"
+        return header_name
+    return f"{header_name}@{host}"
 
 
-def host_of_another(name: str, url: str | None) -> bool:
+def host_of_another(vendor_name: str, url: str | None) -> bool:
     """Return whether an address belongs to another vendor, where `name/model` is a model's name."""
     host = urlsplit(url or "").netloc
     if not host:
         return False
-    others = [vendor for vendor in _TABLE if vendor.name != name and not vendor.local]
+    others = [vendor for vendor in _TABLE if vendor.name != vendor_name and not vendor.local]
     return any(urlsplit(vendor.url).netloc == host for vendor in others)

@@ -66,11 +66,11 @@ class _Gathered:
 
     def add(self, request: Request) -> asyncio.Future[Response]:
         """Return the future answer to a request, the same one for an equal request."""
-        key = request.key()
-        if key in self._answers:
-            return self._answers[key]
+        request_key = request.key()
+        if request_key in self._answers:
+            return self._answers[request_key]
         answer: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
-        self._answers[key] = answer
+        self._answers[request_key] = answer
         self._added += 1
         return answer
 
@@ -149,9 +149,9 @@ class _ProviderQueue:
 
         Batches get smaller then, unless `others` of ours are in the queue.
         """
-        size = sum(map(token_estimates.estimate_request, requests))
-        size = min(size, self.most_tokens or size)
-        self.most_tokens = size if others else max(1, size // 2)
+        n_requests = sum(map(token_estimates.estimate_request, requests))
+        n_requests = min(n_requests, self.most_tokens or n_requests)
+        self.most_tokens = n_requests if others else max(1, n_requests // 2)
         self.refusals = self.refusals + 1 if len(requests) == 1 else 0
 
     def accept(self) -> None:
@@ -268,8 +268,8 @@ class BatchEngine:
             self._start(self._run())
         return await asyncio.shield(answer)
 
-    def _start(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(work)
+    def _start(self, coroutine: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(coroutine)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -308,7 +308,7 @@ class BatchEngine:
 
         Answers are handed over, and what no batch answers is sent online meanwhile.
         """
-        wait = _FIRST_WAIT
+        seconds = _FIRST_WAIT
         await self._submit()
         while True:
             self._update_status()
@@ -324,8 +324,8 @@ class BatchEngine:
             self._update_status()
             if not self._open and not self._gathered.unsent:
                 return
-            await self.sleep(wait)
-            wait = _FIRST_WAIT if has_ended else min(wait * _WAIT_GROWTH, _MAX_WAIT)
+            await self.sleep(seconds)
+            seconds = _FIRST_WAIT if has_ended else min(seconds * _WAIT_GROWTH, _MAX_WAIT)
 
     async def _deliver_ended(self) -> bool:
         """Hand over the answers of the batches that have ended; return whether there are any."""
@@ -462,7 +462,7 @@ class BatchEngine:
 
         Before a retry, `find` looks whether the failed call has worked nevertheless.
         """
-        wait = _FIRST_WAIT
+        seconds = _FIRST_WAIT
         failures = 0
         while True:
             try:
@@ -479,8 +479,8 @@ class BatchEngine:
                 if failures >= (_MAX_FIRST_TRIES if is_absent else _MAX_TRIES):
                     error.stops = "always"
                     raise
-                await self.sleep(min(max(error.retry_after or 0.0, wait), _MAX_WAIT))
-                wait *= 2
+                await self.sleep(min(max(error.retry_after or 0.0, seconds), _MAX_WAIT))
+                seconds *= 2
 
     def _take_back(self, job: BatchJob) -> list[Request]:
         """Drop a batch that had no room in the provider's queue, and return its requests.
@@ -532,8 +532,8 @@ class BatchEngine:
     async def _deliver(self, job: BatchJob, batch: Batch) -> None:
         """Hand over the answers of a batch, and send online what it did not answer."""
         self._queue.accept()
-        for name in batch.files:
-            await self._hand_over_file(job, batch, name)
+        for file_name in batch.files:
+            await self._hand_over_file(job, batch, file_name)
         unanswered = list(job.expected.values())
         if unanswered:
             reason = f" ({batch.why})" if batch.why else ""
@@ -550,10 +550,10 @@ class BatchEngine:
         else:
             self._drop(job)
 
-    async def _hand_over_file(self, job: BatchJob, batch: Batch, name: str) -> None:
+    async def _hand_over_file(self, job: BatchJob, batch: Batch, file_name: str) -> None:
         with TemporaryFile() as file:
             try:
-                await self._with_retries(partial(self.api.fetch, name, file, batch.total))
+                await self._with_retries(partial(self.api.fetch, file_name, file, batch.total))
             except Refused as error:
                 if error.status != 404:
                     raise

@@ -32,16 +32,16 @@ _LOCK_POLL_SECONDS = 0.2
 _TEXT_KEYS = ("messages", "model")
 
 
-def _is_about_text(name: str) -> bool:
+def _is_about_text(parameter: str) -> bool:
     # The parameters of prompt caching have a digest of the text.
-    return name in _TEXT_KEYS or "cache" in name
+    return parameter in _TEXT_KEYS or "cache" in parameter
 
 
 def _key_without_n(request: Request) -> str:
     """Return the request's key without `n`, because servers limit `n`."""
     if "n" not in request.params:
         return request.key()
-    params = {name: value for name, value in request.params.items() if name != "n"}
+    params = {parameter: value for parameter, value in request.params.items() if parameter != "n"}
     return replace(request, params=params).key()
 
 
@@ -69,7 +69,9 @@ class BatchJob:
         return f"judge-{self.path.stem}"
 
     def add(self, request: Request, body: dict[str, Any]) -> None:
-        shape = {name: value for name, value in body.items() if not _is_about_text(name)}
+        shape = {
+            parameter: value for parameter, value in body.items() if not _is_about_text(parameter)
+        }
         if shape not in self.shapes:
             self.shapes.append(shape)
         custom_id = request.key()
@@ -173,8 +175,8 @@ def _read(path: Path) -> BatchJob | None:
         if data["version"] != _VERSION:
             return None
         entries = {}
-        for key, (custom_id, index) in data["asked"].items():
-            entries[key] = (str(custom_id), int(index))
+        for key, (custom_id, position) in data["asked"].items():
+            entries[key] = (str(custom_id), int(position))
         return BatchJob(
             path=path,
             endpoint=data["endpoint"],

@@ -152,7 +152,7 @@ class Placement:
     name: str
 
 
-def placements(count: int | None) -> list[Placement]:
+def placements(n_workers: int | None) -> list[Placement]:
     """Return the nodes for workers: each node once, or `count` nodes in turn."""
     # If the connection is closed during the call, Ray ends the whole process.
     with _lock:
@@ -162,7 +162,9 @@ def placements(count: int | None) -> list[Placement]:
     candidates = [
         Placement(node["NodeID"], node["NodeManagerHostname"]) for node in nodes_with_cpu or nodes
     ]
-    return [candidates[index % len(candidates)] for index in range(count or len(candidates))]
+    return [
+        candidates[position % len(candidates)] for position in range(n_workers or len(candidates))
+    ]
 
 
 def actor_class() -> type:
@@ -215,8 +217,8 @@ async def answer(provider: Provider, request: Request, lesson: bytes) -> bytes:
         reply = await provider.complete(request)
     except JudgeError as error:
         reply = error
-    state = Capabilities.of(provider).shared_state
-    return pickle.dumps((reply, None if state == before else state))
+    request_state = Capabilities.of(provider).shared_state
+    return pickle.dumps((reply, None if request_state == before else request_state))
 
 
 @dataclass(slots=True, eq=False)

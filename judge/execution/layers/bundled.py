@@ -104,11 +104,11 @@ class Bundled:
         except BaseException as error:
             bundle.give_up(error)
             raise
-        first, *others = replies_of(message, response)
+        first_request, *others = replies_of(message, response)
         if len(others) < len(bundle.answers):
             self.largest = min(self.largest, 1 + len(others))
         bundle.hand_out(others)
-        return first
+        return first_request
 
 
 @dataclass(frozen=True, slots=True)

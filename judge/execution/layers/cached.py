@@ -38,10 +38,12 @@ class ReplyStore:
         self, requests: Sequence[Request], *, only_new: bool = False
     ) -> list[Response | None]:
         """Return the stored reply to each request; with `only_new`, only this run's replies."""
-        keys = tuple(request.key() for request in requests if request.endpoint)
+        request_keys = tuple(request.key() for request in requests if request.endpoint)
         if only_new:
-            keys = tuple(key for key in keys if key in self._new)
-        stored = await self._read(keys) if keys else {}
+            request_keys = tuple(
+                request_key for request_key in request_keys if request_key in self._new
+            )
+        stored = await self._read(request_keys) if request_keys else {}
         return [stored.get(request.key()) for request in requests]
 
     def record(self, request: Request, response: Response) -> None:

@@ -30,15 +30,15 @@ class Deduplicated:
         return request.key() in self._in_flight or request.key() in self._announced
 
     async def ask(self, request: Request) -> Response:
-        key = request.key()
-        self._announced.discard(key)
-        while (in_flight := self._in_flight.get(key)) is not None:
+        request_key = request.key()
+        self._announced.discard(request_key)
+        while (in_flight := self._in_flight.get(request_key)) is not None:
             await asyncio.wait([in_flight])
             # If the other caller was cancelled, this one has to ask.
             if not in_flight.cancelled():
                 return in_flight.result()
         answer: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
-        self._in_flight[key] = answer
+        self._in_flight[request_key] = answer
         try:
             response = await self._following.ask(request)
         except (ProviderError, RunStopped) as error:
@@ -53,4 +53,4 @@ class Deduplicated:
             answer.set_result(response)
             return response
         finally:
-            del self._in_flight[key]
+            del self._in_flight[request_key]

@@ -10,21 +10,21 @@ from judge.core.records import Request, Response, Usage
 
 def as_message(draws: Sequence[Request]) -> Request:
     """Return the message that asks for draws of one prompt with consecutive numbers."""
-    first = draws[0]
+    first_draw = draws[0]
     if len(draws) == 1:
-        return first
-    return replace(first, params={**first.params, "n": len(draws)})
+        return first_draw
+    return replace(first_draw, params={**first_draw.params, "n": len(draws)})
 
 
 def draws_of(message: Request) -> list[Request]:
     """Return the requests for the draws that a message asks for."""
-    number = message.params.get("n")
-    if number is None:
+    n_draws = message.params.get("n")
+    if n_draws is None:
         return [message]
-    params = {name: value for name, value in message.params.items() if name != "n"}
+    params = {parameter: value for parameter, value in message.params.items() if parameter != "n"}
     return [
         replace(message, params=params, draw=draw)
-        for draw in range(message.draw, message.draw + number)
+        for draw in range(message.draw, message.draw + n_draws)
     ]
 
 
@@ -33,16 +33,16 @@ def replies_of(message: Request, response: Response) -> list[Response]:
 
     A response without any choice is the reply to every draw.
     """
-    number = message.params.get("n")
-    if number is None:
+    n_draws = message.params.get("n")
+    if n_draws is None:
         return [response]
     if not response.choices:
-        return [response] * number
+        return [response] * n_draws
     # A request for one draw cannot lack replies.
-    unmet = tuple(name for name in response.unmet if name != "n")
+    unmet = tuple(parameter for parameter in response.unmet if parameter != "n")
     replies = [
         replace(response, choices=(choice,), unmet=unmet, usage=Usage())
-        for choice in response.choices[:number]
+        for choice in response.choices[:n_draws]
     ]
     replies[0] = replace(replies[0], usage=response.usage)
     return replies

@@ -31,25 +31,25 @@ def prefix(
     it is too short for a provider's cache.
     """
     text = messages[0]["content"]
-    body = (source or "").strip()
-    end = 0
+    source_text = (source or "").strip()
+    prefix_end = 0
     for example in examples:
-        position = text.find(example.output, end)
+        position = text.find(example.output, prefix_end)
         if position >= 0:
-            end = position + len(example.output)
+            prefix_end = position + len(example.output)
     tokens_of_body = 0
-    before_body = end
-    position = text.find(body, end) if len(body) >= SHORTEST // 2 else -1
+    before_body = prefix_end
+    position = text.find(source_text, prefix_end) if len(source_text) >= SHORTEST // 2 else -1
     if position >= 0:
         before_body = position
-        end = position + len(body)
+        prefix_end = position + len(source_text)
         # Cached, because many prompts have the same source.
-        tokens_of_body = _estimate(body)
+        tokens_of_body = _estimate(source_text)
     # A token has at least one character, so a shorter text needs no estimate.
-    if end < SHORTEST or tokens_of_body + _estimate(text[:before_body]) < SHORTEST:
+    if prefix_end < SHORTEST or tokens_of_body + _estimate(text[:before_body]) < SHORTEST:
         return "", 0
-    digest = hashlib.sha256(text[:end].encode("utf-8", "surrogatepass")).hexdigest()
-    return digest[:_ID_LENGTH], end
+    digest = hashlib.sha256(text[:prefix_end].encode("utf-8", "surrogatepass")).hexdigest()
+    return digest[:_ID_LENGTH], prefix_end
 
 
 class Leading:
@@ -61,27 +61,27 @@ class Leading:
         self._answered_at: dict[str, float] = {}
 
     async def ask(self, request: Request) -> Response:
-        group, _ = request.prefix
-        if not group:
+        prefix_group, _ = request.prefix
+        if not prefix_group:
             return await self._following.ask(request)
-        while (leader := self._leaders.get(group)) is not None:
+        while (leader := self._leaders.get(prefix_group)) is not None:
             await leader.wait()
-        if self._is_warm(group):
-            return await self._answered(request, group)
+        if self._is_warm(prefix_group):
+            return await self._answered(request, prefix_group)
         leader = asyncio.Event()
-        self._leaders[group] = leader
+        self._leaders[prefix_group] = leader
         try:
-            return await self._answered(request, group)
+            return await self._answered(request, prefix_group)
         finally:
-            del self._leaders[group]
+            del self._leaders[prefix_group]
             leader.set()
 
-    async def _answered(self, request: Request, group: str) -> Response:
+    async def _answered(self, request: Request, prefix_group: str) -> Response:
         response = await self._following.ask(request)
-        self._answered_at[group] = asyncio.get_running_loop().time()
+        self._answered_at[prefix_group] = asyncio.get_running_loop().time()
         return response
 
-    def _is_warm(self, group: str) -> bool:
-        answered_at = self._answered_at.get(group)
+    def _is_warm(self, prefix_group: str) -> bool:
+        answered_at = self._answered_at.get(prefix_group)
         now = asyncio.get_running_loop().time()
         return answered_at is not None and now - answered_at < _WARM_SECONDS

@@ -14,7 +14,7 @@ class Remembered:
         self._responses: dict[str, Response] = {}
 
     async def ask(self, request: Request) -> Response:
-        key = request.key()
-        if key not in self._responses:
-            self._responses[key] = await self._following.ask(request)
-        return self._responses[key]
+        request_key = request.key()
+        if request_key not in self._responses:
+            self._responses[request_key] = await self._following.ask(request)
+        return self._responses[request_key]
