@@ -274,14 +274,16 @@ def load(
 ) -> Criterion:
     """Return a criterion: a built-in name, a file, a sentence or a `text`.
 
-    A built-in name is `relevance` or `summarization/relevance`. A name that ends in .jinja, .yaml,
-    .yml, .md or .txt, or that has a path separator and is not built in, is a file. A sentence is
-    written `NAME: QUESTION`; a mapping has the keys of a header and a `name`. `text` is the content
-    of a .jinja file, and `name` is then the column's name.
+    - A built-in name is `relevance` or `summarization/relevance`.
+    - A file is a name that ends in .jinja, .yaml, .yml, .md or .txt, or that has a path separator
+      and is not built in.
+    - A sentence is written `NAME: QUESTION`. A mapping has the keys of a header and a `name`.
+    - `text` is the content of a .jinja file, and `name` is then the column's name.
+    - `language` selects the built-in set and the layouts.
+    - `pairwise=True` loads a criterion that compares two texts, None takes either, first the one
+      that judges one text.
 
-    `language` selects the built-in set and the layouts. `pairwise=True` loads a criterion that
-    compares two texts, None takes either, first the one that judges one text. Raises
-    CriterionError, with file and line if known.
+    Raises CriterionError, with file and line if known.
     """
     if text is not None:
         criterion = _load_text(text, name, language)

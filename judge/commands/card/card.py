@@ -296,12 +296,15 @@ class CriterionVerdict:
 class JudgeCard(plugins.Reported):
     """The judge card: may this judge be trusted for this job?
 
-    `verdict` is the answer in words, `criteria` the answer by criterion, and `lines` have the
-    evidence, each with a rule. `cells` are every damage by every criterion, `attacks` likewise for
-    injections, `findings` the biases. `skipped` maps a probe or change without numbers to the
-    reason. `observations` are sentences on these, the worst first. `people` compares the judge with
-    people by criterion. `info` is plain JSON about the judge, the data, the settings and versions.
-    `failures` counts failed judgments by kind.
+    - `verdict`: the answer in words; `criteria`: the answer by criterion.
+    - `lines`: the evidence, each line with a rule.
+    - `people`: the judge against people, by criterion.
+    - `cells`, `attacks`: every damage and every injection, by criterion.
+    - `findings`: the biases.
+    - `observations`: sentences on these, the worst first.
+    - `skipped`: the reason for each probe or change without numbers.
+    - `failures`: the number of failed judgments, by kind.
+    - `info`: the judge, the data, the settings and versions, as plain JSON.
     """
 
     VIEW: ClassVar[str] = "judge.commands.card.view:view"

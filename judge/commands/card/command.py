@@ -140,19 +140,21 @@ async def card_async(
     """Answer whether a judge may be trusted: the judge card.
 
     Judges all texts of `items` items, compares the scores with people's ratings if there are any,
-    and tests the judge with changes to one text of each item. `probes` are `sensitivity` (does each
-    criterion notice its own damage and no other), `bias` (position, length, copying, own family,
-    wording of the prompt, scale, chance) and `injection` (does a text's instruction work). `model`
-    names one judge. `ratings` are people's, if the data have none, `rating_criterion` their
-    criterion if they name none; `epsilon` is the judge's advantage in the alternative annotator
-    test. The other arguments are those of `judge.evaluate`. `out` stores the card as `card.md`,
-    `.html` and `.json`, the run of the texts in `run`, and that of the changed texts in `changed`.
+    and tests the judge with changes to one text of each item. For a Result, or the folder of a run,
+    no request is made: the card has the lines that the stored scores show.
 
-    For a Result, or the folder of a run, no request is made: the card has the lines that the stored
-    scores show.
+    - `model`: one judge.
+    - `probes`: `sensitivity` (does each criterion notice its own damage and no other), `bias`
+      (position, length, copying, own family, wording of the prompt, scale, chance) and `injection`
+      (does a text's instruction work).
+    - `ratings`: people's ratings, if the data have none; `rating_criterion` is their criterion if
+      they name none.
+    - `epsilon`: the judge's advantage in the alternative annotator test.
+    - `out`: the folder for `card.md`, `.html` and `.json`, the run of the texts (`run`), and that
+      of the changed texts (`changed`).
 
-    Failed judgments are counted in `card.failures`. Raises JudgeError for wrong arguments or data
-    and for a failing endpoint.
+    The other arguments are those of `judge.evaluate`. `card.failures` counts failed judgments.
+    Raises JudgeError for wrong arguments or data and for a failing endpoint.
     """
     if isinstance(data, Result) or (isinstance(data, str | Path) and is_run(data)):
         arguments = {"criteria": criteria, "model": model, "out": out, **options}
