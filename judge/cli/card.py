@@ -84,10 +84,12 @@ def show_card(
     if show is not None:
         show(card)
     if card.failures:
-        kinds = ", ".join(f"{count:,} {kind}" for kind, count in card.failures.items())
+        failure_kinds = ", ".join(
+            f"{count:,} {failure_kind}" for failure_kind, count in card.failures.items()
+        )
         failed = card.info["failed"]
         judgments = card.info["judgments"]
-        print_message(f"{failed:,} of {judgments:,} judgments have no score: {kinds}")
+        print_message(f"{failed:,} of {judgments:,} judgments have no score: {failure_kinds}")
     print_message(f"card: {folder / 'card.html'}")
     raise click.exceptions.Exit(1 if card.failures else 0)
 
@@ -96,8 +98,8 @@ def _card_config(data: Path, options: Mapping[str, Any]) -> tuple[RunConfig, Pat
     """Return the configuration of the card's runs, and its folder. Raises ConfigError."""
     from judge.config import RunConfig, run_options
 
-    known = run_options("card")
-    typed = typed_options(besides=(*_ANY, *known))
+    known_options = run_options("card")
+    typed = typed_options(besides=(*_ANY, *known_options))
     if typed:
         raise ConfigError(f"{typed[0]}: --card has no use for it; leave it out")
     config, folder = to_config(data, options, RunConfig)

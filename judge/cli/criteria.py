@@ -186,11 +186,11 @@ def _criterion_line(criterion: Criterion) -> str:
     shell_complete=completion(names_of_criteria),
 )
 @list_format
-def criteria_show(name: str, *, format: str, **options: Any) -> None:
+def criteria_show(fact_name: str, *, format: str, **options: Any) -> None:
     """Print a criterion's file and the fields it needs."""
     from judge.criteria import load
 
-    criterion = load(name, language=options.get("language", "en"), pairwise=None)
+    criterion = load(fact_name, language=options.get("language", "en"), pairwise=None)
     if format == "json":
         entry = _criterion_json(criterion)
         entry["steps"] = criterion.steps
@@ -207,7 +207,7 @@ def criteria_show(name: str, *, format: str, **options: Any) -> None:
     if criterion.seen:
         facts["seen"] = f"{len(criterion.seen)} texts, whose ratings do not count in validation"
     # On standard error, so that `judge criteria show NAME > FILE` writes the criterion's file.
-    lines = [f"{name}: {fact}" for name, fact in facts.items()]
+    lines = [f"{fact_name}: {fact}" for fact_name, fact in facts.items()]
     click.echo("\n" + "\n".join(lines), err=True)
 
 

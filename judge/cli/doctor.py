@@ -24,15 +24,15 @@ def cache_stats(*, format: str, **options: Any) -> None:
 
     folder = _existing_folder(options)
     counts = _counts(folder)
-    size = metrics_size(folder)
+    metrics_bytes = metrics_size(folder)
     if format == "json":
-        metrics = {"place": str(metrics_folder(folder)), "bytes": size}
+        metrics = {"place": str(metrics_folder(folder)), "bytes": metrics_bytes}
         print_json({"caches": [counts], "metrics": metrics})
         return
     replies = _reply_count(counts["replies"])
     click.echo(f"{counts['place']}: {replies}, {_megabytes(counts['bytes'])}")
-    if size:
-        click.echo(f"{metrics_folder(folder)}: digests of models, {_megabytes(size)}")
+    if metrics_bytes:
+        click.echo(f"{metrics_folder(folder)}: digests of models, {_megabytes(metrics_bytes)}")
 
 
 @cache_app.command("clear", takes="run", only=("cache",))
@@ -46,10 +46,10 @@ def cache_clear(*, metrics: bool, **options: Any) -> None:
         click.echo(f"{metrics_folder(folder)}: {_megabytes(clear_metrics(folder))} deleted")
         return
     with DiskCache(folder) as store:
-        count = store.stats()["responses"]
+        n_replies = store.stats()["responses"]
         # A script cannot answer a question.
-        if count and sys.stdin.isatty():
-            click.confirm(f"Delete {count:,} paid replies in {store.folder}?", abort=True)
+        if n_replies and sys.stdin.isatty():
+            click.confirm(f"Delete {n_replies:,} paid replies in {store.folder}?", abort=True)
         click.echo(f"{store.folder}: {_reply_count(store.clear())} deleted")
 
 

@@ -138,9 +138,9 @@ def _init_suite(data: Path, output: Path | None, options: dict[str, Any]) -> Non
     click.echo(f"{suite.path}: read it, then judge test {suite.path}")
     for unused in suite.unused_columns:
         click.echo(unused)
-    rated = [one_line(name) for name in suite.untested_ratings()]
-    if rated:
+    rated_criteria = [one_line(name) for name in suite.untested_ratings()]
+    if rated_criteria:
         click.echo(
-            f"the suite tests no rated criterion ({', '.join(rated)}): judge init --suite {data} "
-            f"--criteria {rated[0]}.jinja, with a criterion of that name"
+            f"the suite tests no rated criterion ({', '.join(rated_criteria)}): judge init --suite "
+            f"{data} --criteria {rated_criteria[0]}.jinja, with a criterion of that name"
         )

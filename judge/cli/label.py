@@ -102,10 +102,10 @@ def label_command(
     from judge.config import RunConfig, split
 
     config, _ = to_config(data, options, RunConfig)
-    names = split(raters)
+    rater_names = split(raters)
     check_outputs({"--file": file}, [data, config.data, output])
     labelling = prepare_labelling(
-        config, names, output, items=items, pairwise=pairwise, repeat=repeat
+        config, rater_names, output, items=items, pairwise=pairwise, repeat=repeat
     )
     # A plan needs no raters, and an imported file names its own.
     if not (plan or import_):
@@ -116,7 +116,7 @@ def label_command(
         _import_ratings(import_, labelling, output)
         _print_end(labelling, config)
     elif file is not None:
-        _write_page(file, labelling, names)
+        _write_page(file, labelling, rater_names)
         flag = " --pairwise" if pairwise else ""
         print_untrusted(f"  {_command('label', config)} --import FILE{flag}")
     else:
@@ -132,27 +132,27 @@ def _import_ratings(saved: Path, labelling: Labelling, output: Path) -> None:
     from judge.core.format import plural
 
     imported = labelling.import_file(saved)
-    known = f"; {imported.known:,} were there already" if imported.known else ""
-    click.echo(f"{plural(imported.new, 'rating')} added to {output}{known}")
+    known_ratings = f"; {imported.known:,} were there already" if imported.known else ""
+    click.echo(f"{plural(imported.new, 'rating')} added to {output}{known_ratings}")
 
 
-def _write_page(file: Path, labelling: Labelling, names: Sequence[str]) -> None:
+def _write_page(file: Path, labelling: Labelling, rater_names: Sequence[str]) -> None:
     """Write the page that works without judge, and say what to do with it."""
     from judge.commands.label.server import page
 
     write("--file", file, page(labelling, None, served=False))
     advice = "Add what they save with the same options and --import:"
-    click.echo(f"{file}\n\nSend it to {' and '.join(names)}. {advice}")
+    click.echo(f"{file}\n\nSend it to {' and '.join(rater_names)}. {advice}")
 
 
 def _serve(labelling: Labelling, server: Any) -> None:
     """Serve the page until Ctrl-C."""
     import webbrowser
 
-    for name in labelling.raters:
-        click.echo(f"{name}: {server.url(name)}")
+    for rater in labelling.raters:
+        click.echo(f"{rater}: {server.url(rater)}")
     progress = labelling.progress()
-    if any(done for done, _ in progress.values()):
+    if any(n_given for n_given, _ in progress.values()):
         print_message(f"Rated so far: {_by_rater(progress)}")
     print_message(f"Ratings go to {labelling.output}. Press Ctrl-C to end.")
     # Into a pipe, the addresses would stay in the buffer for as long as the server runs.
@@ -214,13 +214,13 @@ def _command(name: str, config: RunConfig) -> str:
     """Return a command with the options that select texts and criteria."""
     from judge.core.messages import option as format_option
 
-    words = [str(config.data)]
-    for key in ("map", "systems", "where", "criteria"):
-        value = getattr(config, key)
-        if value and key in config.model_fields_set:
-            flag, text = format_option(key, value).split(" ", 1)
-            words += [flag, text]
-    return f"judge {name} {shlex.join(words)}"
+    arguments = [str(config.data)]
+    for option_name in ("map", "systems", "where", "criteria"):
+        value = getattr(config, option_name)
+        if value and option_name in config.model_fields_set:
+            flag, value_text = format_option(option_name, value).split(" ", 1)
+            arguments += [flag, value_text]
+    return f"judge {name} {shlex.join(arguments)}"
 
 
 def _print_plan(labelling: Labelling, precision: float) -> None:

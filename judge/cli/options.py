@@ -223,7 +223,7 @@ class Command(click.Command):
         # A command without options of a run shows all its options anyway.
         if self.takes is None:
             return [*parameters, _HIDDEN_HELP_ALL_OPTION]
-        names = {parameter.name for parameter in parameters}
+        own_names = {parameter.name for parameter in parameters}
         arguments: list[click.Parameter] = []
         own_options: list[click.Parameter] = []
         for parameter in parameters:
@@ -233,7 +233,9 @@ class Command(click.Command):
                 own_options.append(parameter)
         # A command's own option replaces the run's option of the same name.
         all_run_options = run_options(self.takes, self.only)
-        inherited = [run_option for run_option in all_run_options if run_option.name not in names]
+        inherited = [
+            run_option for run_option in all_run_options if run_option.name not in own_names
+        ]
         help_all = _HIDDEN_HELP_ALL_OPTION if self.only else _HELP_ALL_OPTION
         return [*arguments, *inherited, *own_options, help_all]
 
@@ -245,16 +247,16 @@ class Command(click.Command):
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
-            known = {name for parameter in self.get_params(ctx) for name in parameter.opts}
+            known_flags = {flag for parameter in self.get_params(ctx) for flag in parameter.opts}
             former = error.option_name.removeprefix("--")
-            current = new_name(former, {name.removeprefix("--") for name in known})
+            current = new_name(former, {flag.removeprefix("--") for flag in known_flags})
             if former == "output" and current:
                 raise ConfigError(f"--output: {_RUN_FOLDER}") from None
             if current:
                 raise ConfigError(
                     f"{error.option_name}: this option is called --{current}"
                 ) from None
-            if error.option_name != _SYSTEM or f"{_SYSTEM}-message" not in known:
+            if error.option_name != _SYSTEM or f"{_SYSTEM}-message" not in known_flags:
                 raise
             meanings = two_meanings_of_system(f"{_SYSTEM}-message TEXT")
             raise ConfigError(f"{_SYSTEM}: {meanings}") from None
@@ -264,12 +266,12 @@ class Command(click.Command):
         own_names = {parameter.name for parameter in self.params}
         own_values: dict[str, Any] = {}
         typed_values: dict[str, Any] = {}
-        for name, value in ctx.params.items():
-            if name in own_names:
-                own_values[name] = value
-            elif ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+        for parameter_name, value in ctx.params.items():
+            if parameter_name in own_names:
+                own_values[parameter_name] = value
+            elif ctx.get_parameter_source(parameter_name) is ParameterSource.COMMANDLINE:
                 # Defaults are left to `RunConfig`, because a run.yaml comes between.
-                typed_values[name] = value
+                typed_values[parameter_name] = value
         if own_values.pop("json", False):
             own_values["format"] = _as_json(ctx)
         ctx.params = own_values | _read_run_options(typed_values)
@@ -313,16 +315,19 @@ class Group(Command, click.Group):
 
     def add_section(self, heading: str, commands: Mapping[str, click.Command]) -> None:
         """Add commands under a heading."""
-        for name, command in commands.items():
-            self.add_command(command, name)
+        for command_name, command in commands.items():
+            self.add_command(command, command_name)
         self.headings[heading] = list(commands)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands under their headings, then the options."""
         # As click does: three times the spacing of its columns.
-        width = formatter.width - 6 - max(map(len, self.commands))
-        for heading, names in (self.headings or {"Commands": list(self.commands)}).items():
-            records = [(name, self.commands[name].get_short_help_str(width)) for name in names]
+        text_width = formatter.width - 6 - max(map(len, self.commands))
+        for heading, command_names in (self.headings or {"Commands": list(self.commands)}).items():
+            records = [
+                (command_name, self.commands[command_name].get_short_help_str(text_width))
+                for command_name in command_names
+            ]
             with formatter.section(heading):
                 formatter.write_dl(records)
         super().format_options(ctx, formatter)
@@ -343,17 +348,17 @@ class Group(Command, click.Group):
 
         Raises ConfigError, with a hint, if there is none.
         """
-        name = args[0]
-        is_known = name in self.commands or name.startswith("-")
+        command_name = args[0]
+        is_known = command_name in self.commands or command_name.startswith("-")
         if not is_known and not ctx.resilient_parsing:
-            raise ConfigError(f"unknown command {name!r}; {self._hint(ctx, name)}")
+            raise ConfigError(f"unknown command {command_name!r}; {self._hint(ctx, command_name)}")
         return super().resolve_command(ctx, args)
 
-    def _hint(self, ctx: click.Context, name: str) -> str:
+    def _hint(self, ctx: click.Context, command_name: str) -> str:
         """Say what to type instead of an unknown command."""
-        if name in self.hints:
-            return f"use {self.hints[name]}"
-        nearest = difflib.get_close_matches(name, self.commands, n=1)
+        if command_name in self.hints:
+            return f"use {self.hints[command_name]}"
+        nearest = difflib.get_close_matches(command_name, self.commands, n=1)
         if nearest:
             return f"did you mean {nearest[0]!r}?"
         return f"{ctx.command_path} --help lists the commands"
@@ -398,29 +403,33 @@ def run_options(command: config.Command, only: tuple[str, ...] = ()) -> tuple[Op
 # click asks a command for its options several times.
 @cache
 def _run_options(
-    command: config.Command, kind: type[config.RunConfig], only: tuple[str, ...]
+    command: config.Command, config_class: type[config.RunConfig], only: tuple[str, ...]
 ) -> tuple[Option, ...]:
     options = []
-    for field in _fields(command, kind).values():
+    for field in _fields(command, config_class).values():
         # Data are the argument.
         if field.name == "data":
             continue
         if not only or field.name in only:
             options.append(_run_option(field))
-        for name, short in _SHORT.items():
-            if short.name == field.name and (not only or name in only):
-                names = [short.flag, name]
-                options.append(Option(names, help=short.help, is_flag=True, group=field.group))
+        for shorthand_name, shorthand in _SHORT.items():
+            if shorthand.name == field.name and (not only or shorthand_name in only):
+                flag_and_name = [shorthand.flag, shorthand_name]
+                options.append(
+                    Option(flag_and_name, help=shorthand.help, is_flag=True, group=field.group)
+                )
     return tuple(options)
 
 
-def _fields(command: config.Command, kind: type[config.RunConfig]) -> dict[str, config.Option]:
+def _fields(
+    command: config.Command, config_class: type[config.RunConfig]
+) -> dict[str, config.Option]:
     """Return the fields of the configuration that a command takes as options."""
     from judge import config
 
     if command == "rank":
         return config.run_options(command, config.RankConfig)
-    fields = config.run_options(command, kind)
+    fields = config.run_options(command, config_class)
     if command == "plan":
         # `judge plan --rank` takes the options of a ranking, too. Those that a run has as well are
         # described as a run's.
@@ -480,7 +489,11 @@ def _read_run_options(typed_values: Mapping[str, Any]) -> dict[str, Any]:
 
     Raises ConfigError if two contradict each other.
     """
-    options = {name: value for name, value in typed_values.items() if name not in _SHORT}
+    options = {
+        option_name: value
+        for option_name, value in typed_values.items()
+        if option_name not in _SHORT
+    }
     if "criteria" in options:
         from judge.config import criterion_entries
 
@@ -490,17 +503,19 @@ def _read_run_options(typed_values: Mapping[str, Any]) -> dict[str, Any]:
             entries += criterion_entries(typed_text)
         options["criteria"] = entries
     # click gives a tuple for an option that may be repeated.
-    for name, value in options.items():
+    for option_name, value in options.items():
         if isinstance(value, tuple):
-            options[name] = ",".join(value) if name in _COMMA_SEPARATED else list(value)
-    for name, short in _SHORT.items():
-        if name not in typed_values:
-            continue
-        if short.name in options:
-            raise ConfigError(
-                f"{short.flag} and --{short.name} contradict each other; leave out one"
+            options[option_name] = (
+                ",".join(value) if option_name in _COMMA_SEPARATED else list(value)
             )
-        options[short.name] = short.value
+    for option_name, shorthand in _SHORT.items():
+        if option_name not in typed_values:
+            continue
+        if shorthand.name in options:
+            raise ConfigError(
+                f"{shorthand.flag} and --{shorthand.name} contradict each other; leave out one"
+            )
+        options[shorthand.name] = shorthand.value
     return options
 
 
@@ -515,7 +530,7 @@ def _as_json(ctx: click.Context) -> str:
     return "json"
 
 
-def read_config(data: Path, options: Mapping[str, Any], kind: type[Config]) -> Config:
+def read_config(data: Path, options: Mapping[str, Any], config_class: type[Config]) -> Config:
     """Return the configuration in a run.yaml, or of a data file, with a command's options.
 
     Raises ConfigError.
@@ -523,10 +538,10 @@ def read_config(data: Path, options: Mapping[str, Any], kind: type[Config]) -> C
     from judge.data.rows import nearby
 
     if data.suffix not in CONFIGS:
-        return kind.load(None, {"data": data, **options})
+        return config_class.load(None, {"data": data, **options})
     if not data.exists():
         raise ConfigError(f"{data}: no such file{nearby(data)}")
-    return kind.load(data, options)
+    return config_class.load(data, options)
 
 
 def check_run_folder(folder: Path | None) -> None:
@@ -539,16 +554,18 @@ def check_run_folder(folder: Path | None) -> None:
         )
 
 
-def to_config(data: Path, options: Mapping[str, Any], kind: type[Config]) -> tuple[Config, Path]:
+def to_config(
+    data: Path, options: Mapping[str, Any], config_class: type[Config]
+) -> tuple[Config, Path]:
     """Return the configuration of a command's options, and the folder of its results.
 
     Raises ConfigError.
     """
     from judge.data import samples
 
-    run_config = read_config(data, options, kind)
+    run_config = read_config(data, options, config_class)
     folder = run_config.out
     if folder is None:
-        name = samples.dataset_name(run_config.data or data)
-        folder = Path("runs") / f"{name}-{datetime.now():%Y%m%d-%H%M%S}"
+        dataset_name = samples.dataset_name(run_config.data or data)
+        folder = Path("runs") / f"{dataset_name}-{datetime.now():%Y%m%d-%H%M%S}"
     return run_config.model_copy(update={"out": folder}), folder

@@ -138,10 +138,10 @@ def report_command(
     # An export has the selected rows only, like the report.
     write_exports(result, check_exports(export))
 
-    part = _part_of(result, item=item, worst=worst, system=system, by=by)
-    if part is not None:
+    part_of_run = _part_of(result, item=item, worst=worst, system=system, by=by)
+    if part_of_run is not None:
         # Only slices have a summary.
-        print_report(part, format, full=full or by is None, output=output)
+        print_report(part_of_run, format, full=full or by is None, output=output)
         return
     if figure is not None:
         _draw_figure(result, figure, output)
@@ -427,9 +427,9 @@ def _check_others(data: Path, others: tuple[Path, ...], *, card: bool) -> None:
 
     if card and others:
         raise ConfigError(f"{others[0]}: --card is about one judge; make a card of each run")
-    for run in others:
-        if not run.is_dir():
+    for run_folder in others:
+        if not run_folder.is_dir():
             raise ConfigError(
-                f"{run}: no such folder; name the folder of a run to compare with {data}"
+                f"{run_folder}: no such folder; name the folder of a run to compare with {data}"
             )
-        check_run(run)
+        check_run(run_folder)

@@ -236,10 +236,10 @@ def plan_command(
         power = run_power(data, difference=detect, items=items, pair=pair, where=where)
         print_report(power, format, full=True)
         return
-    for name, value in (("detect", detect), ("pair", pair)):
+    for option_name, value in (("detect", detect), ("pair", pair)):
         if value is not None:
             raise ConfigError(
-                f"--{name} {value}: is for a finished run; name its folder instead of {data}"
+                f"--{option_name} {value}: is for a finished run; name its folder instead of {data}"
             )
     if card:
         _check_options_of_card(rank=rank)
@@ -394,11 +394,11 @@ def execute(config: RunConfig, folder: Path, *, quiet: bool, rated: bool = False
         config, data, outputs = write_outputs(config, ledger, quiet=quiet, check=check)
     prepared = hand_over(outputs, prepare(config, data, rated=rated))
     if not quiet:
-        notes: list[str] = []
-        estimate = one_line_estimate(prepared, notes)
+        estimate_notes: list[str] = []
+        estimate = one_line_estimate(prepared, estimate_notes)
         if estimate:
             print_message(estimate)
-        prepared = replace(prepared, notes=(*prepared.notes, *notes))
+        prepared = replace(prepared, notes=(*prepared.notes, *estimate_notes))
 
     async def work(progress: Progress, display: Display) -> Result:
         with display(prepared.judges):
@@ -438,7 +438,9 @@ def write_outputs(
 
     specs = config.systems.items() if isinstance(config.systems, dict) else ()
     # A path names a file with outputs that are already written.
-    writers = [one_line(name, 40) for name, spec in specs if not isinstance(spec, Path)]
+    writers = [
+        one_line(system_name, 40) for system_name, spec in specs if not isinstance(spec, Path)
+    ]
     if writers and not quiet:
         print_message(f"generating the outputs of {listed(writers)}")
 

@@ -126,11 +126,11 @@ def check_exports(exports: Iterable[str] | None) -> dict[str, Path]:
 
     files: dict[str, Path] = {}
     for export in exports or ():
-        format, _, name = export.partition("=")
+        format, _, file_name = export.partition("=")
         require_known("format", [format], ["otel"], "--export")
-        if not name:
+        if not file_name:
             raise ConfigError("--export otel: write otel=FILE")
-        files[format] = Path(name)
+        files[format] = Path(file_name)
     check_outputs({"--export": files.get("otel")}, format="json")
     return files
 
@@ -210,9 +210,9 @@ def _with_one_table(
     from judge.report.table_selection import only_table
 
     if format not in _TABLE_FORMATS:
-        known = ", ".join(_TABLE_FORMATS)
+        known_formats = ", ".join(_TABLE_FORMATS)
         flag = "--columns" if name is None else "--table"
-        raise ConfigError(f"{flag}: a report as {format} has all of them (known: {known})")
+        raise ConfigError(f"{flag}: a report as {format} has all of them (known: {known_formats})")
     return only_table(document, name, columns)
 
 
@@ -220,19 +220,19 @@ def _with_folder(document: Document, folder: Path) -> Document:
     """Return a document that names the folder of its run in its commands and its footer."""
     from dataclasses import replace
 
-    name = shlex.quote(str(folder))
+    quoted_folder = shlex.quote(str(folder))
 
     # A function, because re.sub would read a backslash in the folder's name as an escape.
     def folder_name(_: re.Match[str]) -> str:
-        return name
+        return quoted_folder
 
     # "judge report RUN --full" becomes "judge report runs/news --full".
     commands = [re.sub(r"\bRUN\b", folder_name, line, count=1) for line in document.next]
-    first, *others = document.footer or ("",)
+    first_line, *others = document.footer or ("",)
     page = folder / "report.html"
     if page.exists():
-        first = f"{first} · {page}" if first else str(page)
-    return replace(document, next=tuple(commands), footer=(first, *others))
+        first_line = f"{first_line} · {page}" if first_line else str(page)
+    return replace(document, next=tuple(commands), footer=(first_line, *others))
 
 
 def print_message(message: str) -> None:

@@ -166,7 +166,9 @@ def _run(paths: Sequence[Path], options: Mapping[str, Any], *, quiet: bool) -> O
         announcement = _announcement(prepared_suites)
         if announcement:
             print_message(announcement)
-    stores = [store for suite in prepared_suites for store in suite.replies_kept_in]
+    stores = [
+        store for prepared_suite in prepared_suites for store in prepared_suite.replies_kept_in
+    ]
     reply_store = ""
     # If one run loses its replies, resuming is not free.
     if all(stores):
@@ -190,10 +192,10 @@ def _announcement(prepared_suites: Sequence[PreparedSuite]) -> str:
     runs = [run for suite in prepared_suites for run in suite.runs.values()]
     # A judgment by a checklist is several questions, which may share a request.
     has_checklists = any(criterion.is_checklist for run in runs for criterion in run.criteria)
-    work = f"{plural(judgments, 'judgment')} to make"
+    work_to_do = f"{plural(judgments, 'judgment')} to make"
     if has_checklists:
-        work = f"{plural(judgments, 'question')} to ask"
-    parts = [plural(len(prepared_suites), "suite"), work, cost_summary(runs)]
+        work_to_do = f"{plural(judgments, 'question')} to ask"
+    parts = [plural(len(prepared_suites), "suite"), work_to_do, cost_summary(runs)]
     return ", ".join(part for part in parts if part)
 
 

@@ -103,8 +103,8 @@ def texts_of(value: Any) -> list[str]:
         listed_texts = _list_in_cell(value)
         if listed_texts is not None:
             value = listed_texts
-    parts = value if isinstance(value, list | tuple) else [value]
-    return [_text(part) for part in parts if not is_empty(part)]
+    passages = value if isinstance(value, list | tuple) else [value]
+    return [_text(passage) for passage in passages if not is_empty(passage)]
 
 
 def _list_in_cell(cell: str) -> list[Any] | None:
@@ -122,7 +122,7 @@ def _list_in_cell(cell: str) -> list[Any] | None:
 def _text(part: Any) -> str:
     """Return the text of a passage or request, perhaps an object as `{"text": ..., "id": ...}`."""
     if isinstance(part, Mapping):
-        for key in _TEXT_KEYS:
-            if isinstance(part.get(key), str):
-                return str(part[key])
+        for text_key in _TEXT_KEYS:
+            if isinstance(part.get(text_key), str):
+                return str(part[text_key])
     return str(part)

@@ -58,7 +58,7 @@ def packed_texts(text: str) -> list[str] | None:
         return None
     if not isinstance(value, list):
         return None
-    texts = [part for part in value if part is not None]
+    texts = [list_entry for list_entry in value if list_entry is not None]
     if not all(isinstance(text, str) for text in texts):
         return None
     return texts
@@ -85,9 +85,15 @@ def _with_commas(text: str) -> str:
 
 def _tokens(text: str) -> Iterator[tokenize.TokenInfo]:
     """Yield the tokens except line breaks and indents."""
-    layout = (tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
+    layout_tokens = (
+        tokenize.NL,
+        tokenize.NEWLINE,
+        tokenize.INDENT,
+        tokenize.DEDENT,
+        tokenize.ENDMARKER,
+    )
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if token.type not in layout:
+        if token.type not in layout_tokens:
             yield token
 
 
@@ -111,7 +117,9 @@ def _value(node: ast.expr) -> Any:
         case ast.List(elts=parts) | ast.Tuple(elts=parts):
             return [_value(part) for part in parts]
         case ast.Dict(keys=keys, values=values):
-            return {_key(key): _value(value) for key, value in zip(keys, values, strict=True)}
+            return {
+                _key(key_node): _value(value) for key_node, value in zip(keys, values, strict=True)
+            }
         case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as number)):
             return -number
         case ast.Name(id=name) if name in _EMPTY_NAMES:

@@ -131,14 +131,14 @@ def _content(content: Any, location: str) -> Iterator[str]:
         content = [content]
     if not isinstance(content, list | tuple):
         raise DataError(f"{location}: its content is {type_name(content)}, not a text")
-    for part in content:
-        kind = part.get("type") if isinstance(part, Mapping) else None
-        text = part if isinstance(part, str) else None
-        if kind in _TEXT_PARTS:
-            text = part.get("refusal" if kind == "refusal" else "text")
+    for content_part in content:
+        part_type = content_part.get("type") if isinstance(content_part, Mapping) else None
+        text = content_part if isinstance(content_part, str) else None
+        if part_type in _TEXT_PARTS:
+            text = content_part.get("refusal" if part_type == "refusal" else "text")
         if not isinstance(text, str):
             raise DataError(
-                f"{location}: a part of its content is {kind or type_name(part)}: "
+                f"{location}: a part of its content is {part_type or type_name(content_part)}: "
                 "judge reads only texts, no images and no sound"
             )
         yield text
@@ -160,11 +160,11 @@ def _tool_calls(message: Mapping[str, Any], location: str) -> Iterator[str]:
 def _tool_call(call: Any, location: str) -> str:
     """Return a call of a tool as text: `get_weather({"city": "Oslo"})`."""
     called = call
-    for key in ("function", "custom"):  # what the call's type says, beside its id
-        if isinstance(call, Mapping) and not is_missing(call.get(key)):
-            called = call[key]
-    name = called.get("name") if isinstance(called, Mapping) else None
-    if not isinstance(name, str):
+    for call_type in ("function", "custom"):  # what the call's type says, beside its id
+        if isinstance(call, Mapping) and not is_missing(call.get(call_type)):
+            called = call[call_type]
+    tool_name = called.get("name") if isinstance(called, Mapping) else None
+    if not isinstance(tool_name, str):
         raise DataError(
             f"{location}: a call of a tool is {type_name(called)}, not an object with name and "
             "arguments"
@@ -174,7 +174,7 @@ def _tool_call(call: Any, location: str) -> str:
         arguments = ""
     if not isinstance(arguments, str):
         arguments = json.dumps(arguments, ensure_ascii=False, default=str)
-    return f"{name}({arguments})"
+    return f"{tool_name}({arguments})"
 
 
 def is_conversation(value: object) -> TypeGuard[Sequence[Message]]:
@@ -195,4 +195,4 @@ def messages_before(sample: Sample) -> tuple[tuple[str, str], ...]:
     messages = sample.extra.get(MESSAGES)
     if not is_conversation(messages):
         return ()
-    return tuple((turn["role"], turn["content"]) for turn in messages)
+    return tuple((message["role"], message["content"]) for message in messages)

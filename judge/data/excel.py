@@ -28,10 +28,11 @@ def read_sheet(path: Path, file_name: str) -> Iterator[tuple[int, list[str]]]:
         ) from error
     try:
         with zipfile.ZipFile(path) as packed:
-            size = sum(part.file_size for part in packed.infolist())
-        if size > MOST_BYTES:
+            n_bytes = sum(archived_file.file_size for archived_file in packed.infolist())
+        if n_bytes > MOST_BYTES:
             raise DataError(
-                f"{file_name}: unpacks to {size:,} bytes, more than {MOST_BYTES:,}: save it as CSV"
+                f"{file_name}: unpacks to {n_bytes:,} bytes, more than {MOST_BYTES:,}: save it as "
+                "CSV"
             )
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
     except (zipfile.BadZipFile, KeyError, ValueError, SyntaxError) as error:

@@ -302,12 +302,12 @@ def _votes_by_text(
 
 def _problem_of_unknown_text(rating: Rating, samples: Sequence[Sample]) -> str:
     """Say that the text of a rating is not in the data, and suggest a similar item."""
-    texts = ", ".join(text_name(*sample.key) for sample in samples[:_NAMED])
-    near = difflib.get_close_matches(rating.item, {sample.item for sample in samples}, n=1)
-    hint = f"; did you mean item {near[0]!r}?" if near else ""
+    first_texts = ", ".join(text_name(*sample.key) for sample in samples[:_NAMED])
+    similar_items = difflib.get_close_matches(rating.item, {sample.item for sample in samples}, n=1)
+    hint = f"; did you mean item {similar_items[0]!r}?" if similar_items else ""
     return (
         f"{rating.where}: no text of item {rating.item!r} and system {rating.system!r} is in the "
-        f"data (it has {texts}, …){hint}"
+        f"data (it has {first_texts}, …){hint}"
     )
 
 
@@ -403,9 +403,9 @@ def _number(rating: Rating, values: Mapping[str, Mapping[str, float]]) -> float:
         return rating.value
     labels = values.get(rating.criterion, {})
     if rating.value not in labels:
-        known = f", and no label of its scale ({', '.join(labels)})" if labels else ""
+        hint = f", and no label of its scale ({', '.join(labels)})" if labels else ""
         raise DataError(
-            f"{rating.where}: {rating.criterion} is {rating.value!r}: not a number{known}"
+            f"{rating.where}: {rating.criterion} is {rating.value!r}: not a number{hint}"
         )
     return labels[str(rating.value)]
 
@@ -658,10 +658,10 @@ def _form(systems: Sequence[str]) -> str:
 def _meanings(column: str, criteria: Sequence[str], systems: Sequence[str]) -> set[_Column]:
     """Return what a column may hold: the meanings that leave the shortest name of a rater."""
     meanings: set[_Column] = set()
-    for rest, criterion in _without(column, criteria):
-        meanings |= _meanings_of_rater(rest, criterion, systems)
-    for rest, system in _without(column, systems):
-        for rater, criterion in _without(rest, criteria):
+    for remainder, criterion in _without(column, criteria):
+        meanings |= _meanings_of_rater(remainder, criterion, systems)
+    for remainder, system in _without(column, systems):
+        for rater, criterion in _without(remainder, criteria):
             meanings.add(_Column(criterion, rater, system))
     shortest = min((len(meaning.rater) for meaning in meanings), default=0)
     return {meaning for meaning in meanings if len(meaning.rater) == shortest}
@@ -675,13 +675,13 @@ def _without(text: str, names: Sequence[str]) -> Iterator[tuple[str, str]]:
     folded_text = text.casefold()
     for name in dict.fromkeys(names):
         folded_name = name.casefold()
-        size = len(name)
+        n_characters = len(name)
         if folded_text == folded_name:
             yield "", name
-        elif folded_text.startswith(folded_name) and text[size] in _SEPARATORS:
-            yield text[size + 1 :].strip(), name
-        elif folded_text.endswith(folded_name) and text[-size - 1] in _SEPARATORS:
-            yield text[: -size - 1].strip(), name
+        elif folded_text.startswith(folded_name) and text[n_characters] in _SEPARATORS:
+            yield text[n_characters + 1 :].strip(), name
+        elif folded_text.endswith(folded_name) and text[-n_characters - 1] in _SEPARATORS:
+            yield text[: -n_characters - 1].strip(), name
 
 
 def parse(value: Any) -> float | str:

@@ -71,11 +71,11 @@ def rows(data: Any) -> Iterator[RawRow | Sample]:
 def _whole(sample: Sample) -> Sample:
     """Return the sample without lone surrogates; itself if it has none."""
     changed: dict[str, Any] = {}
-    for field in fields(sample):
-        value = getattr(sample, field.name)
-        whole = whole_value(value)
-        if whole != value:
-            changed[field.name] = whole
+    for sample_field in fields(sample):
+        value = getattr(sample, sample_field.name)
+        clean_value = whole_value(value)
+        if clean_value != value:
+            changed[sample_field.name] = clean_value
     return replace(sample, **changed) if changed else sample
 
 
@@ -466,9 +466,9 @@ def nearby(path: Path) -> str:
     folder = path.parent
     if not folder.is_dir():
         return ""
-    names = [neighbour.name for neighbour in folder.iterdir()]
-    near = difflib.get_close_matches(path.name, names, n=1)
-    return f"; did you mean {near[0]!r}?" if near else ""
+    names_in_folder = [neighbour.name for neighbour in folder.iterdir()]
+    similar_names = difflib.get_close_matches(path.name, names_in_folder, n=1)
+    return f"; did you mean {similar_names[0]!r}?" if similar_names else ""
 
 
 def is_data(path: Path) -> bool:

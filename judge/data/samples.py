@@ -405,7 +405,7 @@ def _sample(
         item = f"{item} ({_name(present['generation'], 'generation', row.where)})"
     human, votes = _human(present, row.where)
     raters_of_votes = {
-        criterion: names for criterion, names in raters.items() if criterion in votes
+        criterion: rater_names for criterion, rater_names in raters.items() if criterion in votes
     }
     return Sample(
         item,
@@ -472,10 +472,10 @@ def _check_texts(row: RawRow, column: str, output: Any, source: Any) -> None:
 def _own_columns(present: Mapping[str, Any], row: RawRow) -> dict[str, Any]:
     """Return the data's own columns, for which judge has no use."""
     columns: dict[str, Any] = {}
-    for name, value in present.items():
-        is_rating = name.startswith(f"{_RATED_CELL}.")
-        if name not in FIELDS and not is_rating:
-            columns[name] = value
+    for column, value in present.items():
+        is_rating = column.startswith(f"{_RATED_CELL}.")
+        if column not in FIELDS and not is_rating:
+            columns[column] = value
     # A list in a text table's cell is one for templates, too.
     reference = columns.get("reference")
     if row.packed and isinstance(reference, str):
@@ -489,10 +489,12 @@ def _rater_names(criterion: str, columns: Sequence[str]) -> tuple[str, ...]:
     Systems and the criterion are left out if distinct names remain.
     """
     # `relevance` in `{system}_relevance_anna`, but not in `irrelevance`: an underscore ends a word.
-    words = rf"(?<![^\W_])(?:human|{re.escape(SYSTEM)}|{re.escape(criterion)})(?![^\W_])"
-    names = tuple(re.sub(words, "", column).strip("_.- ") for column in columns)
-    are_distinct = len(set(names)) == len(names)
-    return names if all(names) and are_distinct else tuple(columns)
+    words_to_leave_out = (
+        rf"(?<![^\W_])(?:human|{re.escape(SYSTEM)}|{re.escape(criterion)})(?![^\W_])"
+    )
+    rater_names = tuple(re.sub(words_to_leave_out, "", column).strip("_.- ") for column in columns)
+    are_distinct = len(set(rater_names)) == len(rater_names)
+    return rater_names if all(rater_names) and are_distinct else tuple(columns)
 
 
 def _is_meant(alias: str, field: str, cells: Mapping[str, Any], mapping: Mapped) -> bool:
@@ -508,17 +510,21 @@ def _is_meant(alias: str, field: str, cells: Mapping[str, Any], mapping: Mapped)
 def guessed_columns(sample: Sample, mapping: Mapped) -> dict[str, str]:
     """Return the fields that columns of other names filled without a mapping, by column."""
     guessed: dict[str, str] = {}
-    usual_names = {usual: name for name, names in USUAL_NAMES.items() for usual in names}
-    for alias, name in (ALIASES | usual_names).items():
+    usual_names = {
+        usual_name: field
+        for field, field_names in USUAL_NAMES.items()
+        for usual_name in field_names
+    }
+    for alias, field in (ALIASES | usual_names).items():
         if alias in sample.extra and alias not in mapping:
-            cell = RawRow(sample.where, {name: sample.extra[alias]}, flat=True, packed=True)
+            cell = RawRow(sample.where, {field: sample.extra[alias]}, flat=True, packed=True)
             with suppress(DataError):
-                value = cell.cells[name]
-                if name == "references":
+                value = cell.cells[field]
+                if field == "references":
                     value = _references(cell.cells, cell)
-                if value == getattr(sample, name):
+                if value == getattr(sample, field):
                     # The column filled the field if both have the same value.
-                    guessed[alias] = name
+                    guessed[alias] = field
     return guessed
 
 
@@ -677,11 +683,11 @@ def _references(cells: Mapping[str, Any], row: RawRow) -> tuple[str, ...]:
         raise DataError(
             f"{row.where}: {field} is {type_name(value)}, not a text or a list of texts"
         )
-    texts = tuple(text for text in value if not is_missing(text))
-    for text in texts:
+    reference_texts = tuple(text for text in value if not is_missing(text))
+    for text in reference_texts:
         if not isinstance(text, str):
             raise DataError(f"{row.where}: one of {field} is {type_name(text)}, not text")
-    return texts
+    return reference_texts
 
 
 def _human(

@@ -23,22 +23,24 @@ def stated_separator(first_line: str) -> str | None:
     return match[1] if match else None
 
 
-def find_separator(lines: Sequence[str], usual: str) -> str:
+def find_separator(lines: Sequence[str], usual_separator: str) -> str:
     """Return the separator of a table, given its first lines: the usual one if it makes a table.
 
     Another one is taken if the header has several columns with it, and either just one with the
     usual one, or rows of another length.
     """
-    shapes = {separator: _shape(lines, separator) for separator in (usual, *SEPARATORS)}
-    usual_shape = shapes[usual]
+    shapes = {separator: _shape(lines, separator) for separator in (usual_separator, *SEPARATORS)}
+    usual_shape = shapes[usual_separator]
     if usual_shape.n_columns > 1 and usual_shape.is_regular:
-        return usual
+        return usual_separator
     several = {separator: shape for separator, shape in shapes.items() if shape.n_columns > 1}
     candidates = {separator: shape for separator, shape in several.items() if shape.is_regular}
-    if not candidates and usual_shape.n_columns < 2 and usual == ",":
+    if not candidates and usual_shape.n_columns < 2 and usual_separator == ",":
         # A row is wrong with any separator: the message about it names the header's columns.
         candidates = several
-    return max(candidates, key=lambda separator: candidates[separator].n_columns, default=usual)
+    return max(
+        candidates, key=lambda separator: candidates[separator].n_columns, default=usual_separator
+    )
 
 
 class _Shape(NamedTuple):

@@ -213,12 +213,12 @@ def _compare_texts(before: Result, samples: Sequence[Sample]) -> Baseline:
     changed: list[Text] = []
     other_source: list[Text] = []
     for sample in shared:
-        key = _key(sample)
-        text = _text(sample)
-        if text_before[key] != text:
-            changed.append(key)
-            if text_before[key].source != text.source:
-                other_source.append(key)
+        text_key = _key(sample)
+        text_now = _text(sample)
+        if text_before[text_key] != text_now:
+            changed.append(text_key)
+            if text_before[text_key].source != text_now.source:
+                other_source.append(text_key)
     # A few corrected sources are normal. If most differ, the items are other items.
     if 2 * len(other_source) >= len(shared):
         total = plural(len(shared), "text")
@@ -266,14 +266,14 @@ def _without(result: Result, texts: Collection[Text]) -> Result:
 
 def _warn_of_missing_texts(before: Result, known: Collection[Text]) -> tuple[str, ...]:
     """Warn of texts that only the baseline has: a suite might pass because they are missing."""
-    here = {(whole(item), whole(system)) for item, system in known}
-    gone = [sample for sample in before.table.samples if _key(sample) not in here]
-    if not gone:
+    texts_here = {(whole(item), whole(system)) for item, system in known}
+    missing_samples = [sample for sample in before.table.samples if _key(sample) not in texts_here]
+    if not missing_samples:
         return ()
-    more = f" and {len(gone) - 1:,} more" if len(gone) > 1 else ""
+    more = f" and {len(missing_samples) - 1:,} more" if len(missing_samples) > 1 else ""
     total = plural(len(before.table.samples), "text")
-    example = text_name(gone[0].item, gone[0].system)
-    return (f"{len(gone):,} of {total} of the baseline gone: {example}{more}.",)
+    example = text_name(missing_samples[0].item, missing_samples[0].system)
+    return (f"{len(missing_samples):,} of {total} of the baseline gone: {example}{more}.",)
 
 
 def _key(sample: Sample) -> Text:

@@ -92,15 +92,15 @@ def _parse_columns(columns: Any) -> dict[str, Any]:
     """Parse the columns of a text inside the case."""
     if not isinstance(columns, dict):
         raise ValueError("write the columns of a text, such as {source: ..., output: ...}")
-    for name, value in columns.items():
+    for column, value in columns.items():
         # The case itself is the item, and the key of the text is its system.
-        if name in ("item", "system", "human"):
+        if column in ("item", "system", "human"):
             raise ValueError(
-                f"{name} is a column of the data; write the columns that the criterion's template "
-                "reads"
+                f"{column} is a column of the data; write the columns that the criterion's "
+                "template reads"
             )
         if not isinstance(value, str | int | float | list | dict | None):
-            raise ValueError(f"{name}: {_QUOTES.format(_describe_scalar(value))}")
+            raise ValueError(f"{column}: {_QUOTES.format(_describe_scalar(value))}")
     return columns
 
 
@@ -141,13 +141,13 @@ class Keys(BaseModel):
 
 
 def required_keys(model: type[BaseModel]) -> list[str]:
-    return [name for name, field in model.model_fields.items() if field.is_required()]
+    return [field_name for field_name, field in model.model_fields.items() if field.is_required()]
 
 
 def _require_one_key(schema: dict[str, Any], model: type[BaseModel]) -> None:
     """Say in the JSON schema that one of the keys is required."""
-    names = cast(type[AnyOf], model).choices()
-    schema["anyOf"] = [{"required": [name]} for name in names]
+    key_names = cast(type[AnyOf], model).choices()
+    schema["anyOf"] = [{"required": [key_name]} for key_name in key_names]
 
 
 class AnyOf(Keys):
@@ -502,11 +502,11 @@ class Case(Keys):
 
 def _check_known(column: str, names: Sequence[str], known_names: Collection[str]) -> None:
     """Raise ConfigError for an item or system that the data lack."""
-    for name in names:
-        if name not in known_names:
-            nearest = get_close_matches(name, known_names, n=1)
+    for unknown in names:
+        if unknown not in known_names:
+            nearest = get_close_matches(unknown, known_names, n=1)
             suggestions = list(dict.fromkeys([*nearest, *known_names]))[:_MOST_NAMES]
-            message = unknown_name_message(column, name, suggestions)
+            message = unknown_name_message(column, unknown, suggestions)
             unlisted = len(known_names) - len(suggestions)
             if unlisted > 0:
                 message += f"; {unlisted:,} more"

@@ -150,8 +150,8 @@ def _decide_failures(rows: Sequence[Row], limit: Limits) -> Decision:
     failed = [row for row in rows if isinstance(row, Failure)]
     most_common = Counter(row.error for row in failed).most_common(_MAX_ERRORS)
     kinds = ", ".join(f"{count:,} {one_line(error, 60)}" for error, count in most_common)
-    share = f" ({percent(len(failed) / len(rows))})" if failed else ""
-    measured = f"{len(failed):,} of {len(rows):,}{share}"
+    failure_share = f" ({percent(len(failed) / len(rows))})" if failed else ""
+    measured = f"{len(failed):,} of {len(rows):,}{failure_share}"
     # A share of the judgments may miss a whole number by a rounding error.
     if len(failed) <= limit.most_failures(len(rows)) + NEAR:
         return Decision("passed", kinds, measured)

@@ -233,10 +233,10 @@ class Order(Case):
 
     def inline(self) -> Mapping[str, Mapping[str, Any]]:
         inline: dict[str, Mapping[str, Any]] = {}
-        for key, side in self._sides.items():
+        for side_name, side in self._sides.items():
             if isinstance(side, dict):
                 # Both sides share the columns of `text`, such as the source.
-                inline[key] = self.text | side
+                inline[side_name] = self.text | side
         return inline
 
     @property

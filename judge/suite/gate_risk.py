@@ -73,9 +73,9 @@ class GateRisk:
     _random: np.random.Generator = field(init=False)
 
     def __post_init__(self) -> None:
-        names = [judged.case.name for judged in self.cases]
+        case_names = [judged.case.name for judged in self.cases]
         self._redraws = {
-            pairwise: Redraws(result, names) for pairwise, result in self.results.items()
+            pairwise: Redraws(result, case_names) for pairwise, result in self.results.items()
         }
         self._random = np.random.default_rng(self.seed)
 
@@ -248,12 +248,12 @@ class GateRisk:
 
     def _met_of_reruns(self, rerun: Callable[[], _Rerun]) -> Bools:
         """Return whether each case (columns) is met in each rerun (rows)."""
-        met = np.empty((self.n_reruns, len(self.cases)), dtype=bool)
+        is_met = np.empty((self.n_reruns, len(self.cases)), dtype=bool)
         for number in range(self.n_reruns):
-            drawn = rerun()
+            rerun_result = rerun()
             for position, judged in enumerate(self.cases):
-                met[number, position] = self._is_met(judged, drawn)
-        return met
+                is_met[number, position] = self._is_met(judged, rerun_result)
+        return is_met
 
     def _is_met(self, judged: JudgedCase, rerun: _Rerun) -> bool:
         case = judged.case

@@ -122,15 +122,18 @@ def _checked_config(written: Mapping[str, Any], suite_file: YamlSource) -> RunCo
     """Return the configuration of a run in a suite's file; report mistakes to `suite_file`."""
     folder = suite_file.path.parent
     # Paths in a suite are relative to its folder.
-    resolved = {key: resolve_value(key, value, folder) for key, value in written.items()}
+    resolved = {
+        option_name: resolve_value(option_name, value, folder)
+        for option_name, value in written.items()
+    }
     if "criteria" in written:
         # Cases name a criterion as the list does, so its path stays as written.
         resolved["criteria"] = written["criteria"]
     config = suite_file.checked(RunConfig, resolved)
     # A file's key command has to be allowed where judge runs (decision 74).
-    key, problem = forbidden_command(written)
+    option_name, problem = forbidden_command(written)
     if problem:
-        suite_file.report(f"key_command: {problem}", key)
+        suite_file.report(f"key_command: {problem}", option_name)
     return config
 
 
@@ -211,13 +214,14 @@ def _unique_names(cases: Sequence[Expectation], suite_file: YamlSource) -> list[
     """Return a unique name for each case: its own, or the sentence of its expectation."""
     case_names = [" ".join(case.name.split()) for case in cases]
     for position, case in enumerate(cases):
-        name = case_names[position]
-        if not name:
+        written_name = case_names[position]
+        if not written_name:
             case_names[position] = _numbered(case.describe(), case_names)
             continue
-        first = case_names.index(name)
-        if first < position:
-            message = f"name: {one_line(name)!r} is already the case at line {cases[first].line}"
+        first_position = case_names.index(written_name)
+        if first_position < position:
+            first_line = cases[first_position].line
+            message = f"name: {one_line(written_name)!r} is already the case at line {first_line}"
             suite_file.add(f"{message}; names must be unique", case.line)
     return case_names
 
@@ -495,8 +499,10 @@ def _texts_of_case(case: Case, criterion: Criterion, source: _SuiteData) -> Sequ
 
 def mapped_away(error: Exception, mapping: Mapping[str, str] | None) -> str:
     """Return a hint if an error's unknown variable is a column that was mapped to another name."""
-    name_by_column = {column: name for name, column in (mapping or {}).items() if column != name}
-    for column, name in name_by_column.items():
+    name_by_column = {
+        column: mapped_to for mapped_to, column in (mapping or {}).items() if column != mapped_to
+    }
+    for column, mapped_to in name_by_column.items():
         if f"unknown variable {column!r}" in str(error):
-            return f"; {column} was mapped to {name}"
+            return f"; {column} was mapped to {mapped_to}"
     return ""

@@ -145,7 +145,7 @@ def schema() -> dict[str, Any]:
     """Return the JSON schema (2020-12) of a suite's file; docs/suite.schema.json is its text."""
     document = json_schema(Spec, "judge.suite/1", "Cases that a judge's scores have to meet.")
     run_document = json_schema(RunConfig, "", "")
-    options = {name: run_document["properties"][name] for name in OPTIONS}
+    options = {option_name: run_document["properties"][option_name] for option_name in OPTIONS}
     properties = options | document["properties"]
     definitions = run_document["$defs"] | document["$defs"]
     return document | {"properties": properties, "$defs": definitions}
@@ -231,12 +231,12 @@ class YamlSource(Mistakes):
         """Return the line of the key or value at `location`, or of the deepest one on the way."""
         node = self._root
         line = node.start_mark.line
-        for part in location:
-            if isinstance(node, yaml.SequenceNode) and isinstance(part, int):
-                node = node.value[part]
+        for key_or_index in location:
+            if isinstance(node, yaml.SequenceNode) and isinstance(key_or_index, int):
+                node = node.value[key_or_index]
                 line = node.start_mark.line
             elif isinstance(node, yaml.MappingNode):
-                entry = _entry(node, part)
+                entry = _entry(node, key_or_index)
                 if entry is None:
                     break
                 key, node = entry
@@ -302,8 +302,8 @@ class YamlSource(Mistakes):
         if location[:1] == ("cases",):
             # Pydantic's third part names the expectation and is no key of the file.
             location = (*location[:2], *location[3:])
-        names = [part for part in location if isinstance(part, str)]
-        key = names[-1] if names else ""
+        key_names = [key_or_index for key_or_index in location if isinstance(key_or_index, str)]
+        key = key_names[-1] if key_names else ""
         if refused.kind == MISTAKE:
             yield refused.context["message"], (*location, *refused.context["keys"])
         elif refused.kind == "union_tag_not_found" and isinstance(refused.value, dict):
@@ -346,12 +346,15 @@ class YamlSource(Mistakes):
         self, matching: Sequence[type[Case]], keys: Mapping[str, Any], location: Location
     ) -> str:
         """Name the keys that select these expectations, with their lines."""
-        names: dict[str, None] = {}
+        required_keys_given: dict[str, None] = {}
         for expectation in matching:
-            for name in required_keys(expectation):
-                if keys.get(name) is not None:
-                    names[name] = None
-        return " and ".join(f"{name} (line {self.line(*location, name)})" for name in names)
+            for required_key in required_keys(expectation):
+                if keys.get(required_key) is not None:
+                    required_keys_given[required_key] = None
+        return " and ".join(
+            f"{required_key} (line {self.line(*location, required_key)})"
+            for required_key in required_keys_given
+        )
 
 
 def _entry(node: yaml.MappingNode, name: int | str) -> tuple[yaml.Node, yaml.Node] | None:

@@ -84,9 +84,9 @@ def compare(
     return RunComparison(names, old_run, new_run, differences, changes, tuple(notes), pass_marks)
 
 
-def _no_common_text(names: tuple[str, str], old: Result, new: Result) -> str:
+def _no_common_text(run_names: tuple[str, str], old: Result, new: Result) -> str:
     """Return the message for runs without a common text, with the items and systems of both."""
-    message = f"{names[0]} and {names[1]} have no text (item and system) in common"
+    message = f"{run_names[0]} and {run_names[1]} have no text (item and system) in common"
     old_table = old.table
     new_table = new.table
     if not set(old_table.items) & set(new_table.items):
@@ -120,19 +120,19 @@ def _tokenizers(setting: str) -> set[str]:
     return set(setting.split("+")) - {_MISSING, "-"}
 
 
-def _banners(names: tuple[str, str], old: Result, new: Result) -> Iterator[str]:
+def _banners(run_names: tuple[str, str], old: Result, new: Result) -> Iterator[str]:
     """Yield the warnings that both reports share, then the others with the name of their run."""
     old_banners = build_provenance(old).notes
     new_banners = build_provenance(new).notes
-    for text in old_banners:
-        if text in new_banners:
-            yield text
-    for text in old_banners:
-        if text not in new_banners:
-            yield _of_run(names[0], text)
-    for text in new_banners:
-        if text not in old_banners:
-            yield _of_run(names[1], text)
+    for banner in old_banners:
+        if banner in new_banners:
+            yield banner
+    for banner in old_banners:
+        if banner not in new_banners:
+            yield _of_run(run_names[0], banner)
+    for banner in new_banners:
+        if banner not in old_banners:
+            yield _of_run(run_names[1], banner)
 
 
 def _of_run(name: str, text: str) -> str:
@@ -240,9 +240,9 @@ def _settings(column: Column) -> dict[str, str]:
         settings["model"] = signature.model
         # The model is the first part, and no setting of its own.
         signature = Signature(signature.name, *signature.parts[1:])
-    for name, value in signature.settings.items():
-        if name in _WEIGHTINGS:
-            settings["weighting"] = name
+    for setting, value in signature.settings.items():
+        if setting in _WEIGHTINGS:
+            settings["weighting"] = setting
         else:
-            settings[_SETTING_NAMES.get(name, name)] = value
+            settings[_SETTING_NAMES.get(setting, setting)] = value
     return settings

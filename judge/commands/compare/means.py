@@ -67,14 +67,14 @@ class Mean:
             nearer, farther = sorted((abs(low), abs(high)))
             interval = interval_text(self.column, nearer, farther, self.places)
             amount += f" {interval}"
-        whose = ""
+        of_system = ""
         if self.several:
             system = self.row.system
-            whose = f" for {one_line(system, 60)}" if system else " over all systems"
-        p = "" if self.row.adjusted is None else f" ({format_p(self.row.adjusted)})"
-        verb = "rose" if estimate.value > 0 else "fell"
+            of_system = f" for {one_line(system, 60)}" if system else " over all systems"
+        tested = "" if self.row.adjusted is None else f" ({format_p(self.row.adjusted)})"
+        direction = "rose" if estimate.value > 0 else "fell"
         title = column_title(self.row.column)
-        return f"{title} {verb} by {amount}{whose}{p}"
+        return f"{title} {direction} by {amount}{of_system}{tested}"
 
     def _amount(self, value: float) -> str:
         """Return the size of a change that is not 0: `0.31`, `12 points`, `less than 0.01`."""
@@ -106,12 +106,12 @@ class Mean:
         systems = self.system_change
         judges_part = f"the judge {judge.text} {judge.note}".rstrip()
         systems_part = f"the system {systems.text} {systems.note}".rstrip()
-        p = self.row.system_adjusted
-        tested = "not tested" if p is None else format_p(p)
-        title = column_title(self.row.column)
+        adjusted_p = self.row.system_adjusted
+        tested = "not tested" if adjusted_p is None else format_p(adjusted_p)
+        column_name = column_title(self.row.column)
         system = one_line(self.row.system, 60)
         return (
-            f"{title} of {system}: {whole.text}, of which {judges_part} and {systems_part} "
+            f"{column_name} of {system}: {whole.text}, of which {judges_part} and {systems_part} "
             f"({tested})"
         )
 
@@ -161,10 +161,10 @@ def all_means(comparison: RunComparison) -> list[Mean]:
         column_values += [row.before, row.after]
     columns: dict[str, Measured] = {}
     places: dict[str, int] = {}
-    for name, column_values in values_by_column.items():
-        column = comparison.columns.get(name) or Measured(name, "metric", Signature())
-        columns[name] = column
-        places[name] = 3 if name == OVERALL else decimal_places(column, column_values)
+    for column_name, column_values in values_by_column.items():
+        column = comparison.columns.get(column_name) or Measured(column_name, "metric", Signature())
+        columns[column_name] = column
+        places[column_name] = 3 if column_name == OVERALL else decimal_places(column, column_values)
     means = []
     for row in rows:
         column = columns[row.column]

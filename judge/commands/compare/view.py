@@ -216,9 +216,9 @@ def finding(comparison: RunComparison) -> Iterator[str]:
     # The overall score is named only if no column of its own changed.
     own_columns = [mean for mean in over_all if mean.row.column != OVERALL]
     over_all = own_columns or over_all
-    single = [mean for mean in means if mean.row.system]
-    significant = [mean for mean in single if mean.differs and mean.row.significant]
-    yield from _headline(single, significant, over_all)
+    system_means = [mean for mean in means if mean.row.system]
+    significant = [mean for mean in system_means if mean.differs and mean.row.significant]
+    yield from _headline(system_means, significant, over_all)
     if significant and over_all:
         changes = " and ".join(mean.size for mean in over_all[:2])
         yield f"{changes}."
@@ -231,18 +231,18 @@ def _headline(
     """Yield the first sentence: of the significant changes, or else of the largest."""
     changed = [mean for mean in single if mean.differs]
     n_means = plural(len(single), "mean")
-    named = significant or over_all[:2]
+    named_means = significant or over_all[:2]
     if not single:
         yield "No column has values in both runs"
     elif not changed:
         yield f"No score changed: all values of {n_means} are equal"
     elif len(significant) > 2:
         yield f"{len(significant):,} of {n_means} changed significantly; {significant[0].size}"
-    elif named:
-        yield " and ".join(mean.size for mean in named)
+    elif named_means:
+        yield " and ".join(mean.size for mean in named_means)
     elif not any(mean.row.estimate.value for mean in changed):
-        same = "The mean is" if len(single) == 1 else f"All {n_means} are"
-        yield f"{same} the same in both runs, although values of texts differ"
+        are_same = "The mean is" if len(single) == 1 else f"All {n_means} are"
+        yield f"{are_same} the same in both runs, although values of texts differ"
     else:
         if any(mean.row.adjusted is not None for mean in changed):
             yield f"No significant change in {n_means}"
@@ -254,23 +254,26 @@ def _headline(
 def _judge_or_systems(comparison: RunComparison, means: Sequence[Mean]) -> Iterator[str]:
     """Yield whether the judge or the systems changed, if the runs show it."""
     judged = [mean for mean in means if mean.differs and mean.column.kind == "criterion"]
-    split = [mean for mean in judged if mean.row.system and is_split(mean.row)]
-    if split:
-        first = min(split, key=lambda mean: (not mean.row.system_changed, mean.importance))
+    split_means = [mean for mean in judged if mean.row.system and is_split(mean.row)]
+    if split_means:
+        largest_split = min(
+            split_means, key=lambda mean: (not mean.row.system_changed, mean.importance)
+        )
         others = ""
-        if len(split) > 1:
-            significant = sum(mean.row.system_changed for mean in split)
+        if len(split_means) > 1:
+            significant = sum(mean.row.system_changed for mean in split_means)
             others = (
-                f"; without the judge, {significant:,} of {len(split):,} changes are significant"
+                f"; without the judge, {significant:,} of {len(split_means):,} changes are "
+                "significant"
             )
-        yield f"{first.split}{others}."
+        yield f"{largest_split.split}{others}."
     elif any(mean.row.significant for mean in judged) and _same_texts(comparison):
         yield "All texts are the same in both runs, so the judge changed, not the systems."
     elif any(mean.row.system_change for mean in judged):
-        scored, moved = _unchanged_texts(comparison)
-        if scored and not moved:
-            texts = plural(scored, "unchanged text")
-            yield f"The judge did not change: no score of {texts} differs."
+        scored, n_moved = _unchanged_texts(comparison)
+        if scored and not n_moved:
+            n_texts = plural(scored, "unchanged text")
+            yield f"The judge did not change: no score of {n_texts} differs."
 
 
 def _largest_change(changed: Sequence[Mean]) -> str:
@@ -279,14 +282,16 @@ def _largest_change(changed: Sequence[Mean]) -> str:
     `changed` has the criteria first, and the largest change of each kind. The sentence says the
     kind of column if another kind changed by a larger share of its scale.
     """
-    first = next(mean for mean in changed if mean.row.estimate.value)
-    kind = ""
-    if any(mean.share > first.share for mean in changed):
-        kind = " of the overall score" if first.row.column == OVERALL else " of a criterion"
-    tests = sum(mean.row.adjusted is not None for mean in changed)
-    needed = _items_needed(first.row.estimate, tests)
-    more = "" if needed is None else f" If it is real, detecting it needs about {needed:,} items."
-    return f"The largest change{kind}: {first.size}.{more}"
+    first_mean = next(mean for mean in changed if mean.row.estimate.value)
+    kind_note = ""
+    if any(mean.share > first_mean.share for mean in changed):
+        kind_note = (
+            " of the overall score" if first_mean.row.column == OVERALL else " of a criterion"
+        )
+    n_tests = sum(mean.row.adjusted is not None for mean in changed)
+    needed = _items_needed(first_mean.row.estimate, n_tests)
+    hint = "" if needed is None else f" If it is real, detecting it needs about {needed:,} items."
+    return f"The largest change{kind_note}: {first_mean.size}.{hint}"
 
 
 def _items_needed(estimate: Estimate, tests: int) -> int | None:
@@ -402,11 +407,11 @@ def mean_blocks(comparison: RunComparison) -> Iterator[Block]:
         means_by_column.setdefault(mean.row.column, []).append(mean)
     changed = []
     equal = []
-    for name, means in means_by_column.items():
+    for column_name, means in means_by_column.items():
         if any(mean.differs for mean in means):
             changed.append(means)
         else:
-            equal.append(column_title(name))
+            equal.append(column_title(column_name))
     if changed:
         yield _chart(changed[:_MAX_PANELS])
         means_in_table = [mean for means in changed for mean in means]

@@ -172,11 +172,11 @@ def plan_diff(
     return DiffPlan(replace(comparison, prompts=prompts), runs, rows)
 
 
-def _load_side(side: str | Criterion, config: RunConfig, language: str) -> Criterion:
-    if isinstance(side, Criterion):
-        loaded = criteria.in_language(criteria.finalize(side), language)
+def _load_side(criterion: str | Criterion, config: RunConfig, language: str) -> Criterion:
+    if isinstance(criterion, Criterion):
+        loaded = criteria.in_language(criteria.finalize(criterion), language)
     else:
-        loaded = criteria.load(side, language=language, pairwise=None)
+        loaded = criteria.load(criterion, language=language, pairwise=None)
     return configured(loaded, config)
 
 
@@ -191,13 +191,13 @@ def _side_names(before: str | Criterion, after: str | Criterion) -> tuple[str, s
 
 def _rating_name(rows: Sequence[Sample], human: str | None, sides: CriterionPair) -> str:
     """Return the name of the human ratings to compare with. Raises ConfigError if unknown."""
-    known = dict.fromkeys(name for row in rows for name in row.human)
-    if human is not None and human not in known:
-        message = unknown_name_message("rating", human, list(known)[:_MAX_NAMES])
+    known_ratings = dict.fromkeys(rating_name for row in rows for rating_name in row.human)
+    if human is not None and human not in known_ratings:
+        message = unknown_name_message("rating", human, list(known_ratings)[:_MAX_NAMES])
         raise ConfigError(f"{option('human')}: {message}")
     if human:
         return human
-    rated_names = [side.name for side in sides if side.name in known]
+    rated_names = [criterion.name for criterion in sides if criterion.name in known_ratings]
     return rated_names[0] if rated_names else sides[0].name
 
 
@@ -207,25 +207,28 @@ def _asked_criterion(run: PreparedRun) -> Criterion:
     return criterion_for(run.criteria[0], judge)
 
 
-def _compare_files(sides: CriterionPair, names: tuple[str, str]) -> CriterionDiff:
+def _compare_files(criteria_pair: CriterionPair, criterion_names: tuple[str, str]) -> CriterionDiff:
     """Compare the headers, templates and layouts."""
-    old_header = _header(sides[0])
-    new_header = _header(sides[1])
+    old_header = _header(criteria_pair[0])
+    new_header = _header(criteria_pair[1])
     changes = []
     for key, old_value in old_header.items():
         if old_value != new_header[key]:
             changes.append(Change(key, old_value or "–", new_header[key] or "–"))
     diff_lines: list[str] = []
     # The template itself has no layout's name.
-    for layout in dict.fromkeys(["", *sides[0].layouts, *sides[1].layouts]):
+    for layout in dict.fromkeys(["", *criteria_pair[0].layouts, *criteria_pair[1].layouts]):
         files = []
-        for side in sides:
-            file_text = side.layouts.get(layout, "") if layout else side.template
+        for criterion in criteria_pair:
+            file_text = criterion.layouts.get(layout, "") if layout else criterion.template
             files.append(file_text.splitlines())
         old_lines, new_lines = files
-        old_title, new_title = [f"{layout} of {name}" if layout else name for name in names]
+        old_title, new_title = [
+            f"{layout} of {criterion_name}" if layout else criterion_name
+            for criterion_name in criterion_names
+        ]
         diff_lines += unified_diff(old_lines, new_lines, old_title, new_title, lineterm="")
-    return CriterionDiff(names, sides, tuple(changes), tuple(diff_lines))
+    return CriterionDiff(criterion_names, criteria_pair, tuple(changes), tuple(diff_lines))
 
 
 def _header(criterion: Criterion) -> dict[str, str]:

@@ -32,9 +32,9 @@ _MAX_SETTING_LENGTH = 200  # characters of a setting's value
 def view(diff: CriterionDiff) -> Document:
     """Make the report of a diff."""
     prompts = diff.prompts
-    first, *others = _finding(diff)
+    headline, *other_sentences = _finding(diff)
     # The first sentence is the report's headline, which has no full stop.
-    finding = [first.rstrip("."), *others]
+    finding = [headline.rstrip("."), *other_sentences]
     title = " → ".join(diff.names)
     rows = list(_rows(diff))
     summary: list[Block] = []
@@ -158,9 +158,9 @@ def _agreement_sentence(agreement: Agreement, difference: Estimate) -> str:
     else:
         verdict = "The new wording agrees worse with people"
     details = _test_details(difference, significant=agreement.is_significant)
-    size = change_text(difference, PLACES)
+    size_text = change_text(difference, PLACES)
     n_units = plural(difference.n, UNITS[agreement.level])
-    return f"{verdict}{details}: Spearman changes by {size}, {n_units}."
+    return f"{verdict}{details}: Spearman changes by {size_text}, {n_units}."
 
 
 def _mean_change(judged: Judged) -> MeanChange | None:
@@ -183,8 +183,8 @@ def _mean_sentence(change: MeanChange) -> str:
         verdict = "Scores fell"
     estimate = replace(change.estimate, p=change.adjusted)
     details = _test_details(estimate, significant=change.significant)
-    size = change_text(estimate, decimals([change.before, change.after]))
-    return f"{verdict}{details}: {size}, {plural(estimate.n, 'item')}."
+    size_text = change_text(estimate, decimals([change.before, change.after]))
+    return f"{verdict}{details}: {size_text}, {plural(estimate.n, 'item')}."
 
 
 def _test_details(estimate: Estimate, *, significant: bool) -> str:
@@ -248,9 +248,9 @@ def _prompt_rows(prompts: Prompts) -> Iterator[Sequence[Cell]]:
     growth = signed(100 * (after / before - 1), 1)
     yield Cell("tokens per prompt"), *tokens, Cell(f"{growth}%"), empty
     if prompts.cost is not None:
-        costs = [Cell(dollars(cost), value=cost) for cost in prompts.cost]
-        name = Cell("cost of 1,000 judgments", note=prompts.price_source)
-        yield name, *costs, empty, empty
+        costs = [Cell(dollars(amount), value=amount) for amount in prompts.cost]
+        cost_name = Cell("cost of 1,000 judgments", note=prompts.price_source)
+        yield cost_name, *costs, empty, empty
 
 
 def _agreement_row(agreement: Agreement, name: str) -> list[Cell]:
@@ -268,8 +268,14 @@ def _agreement_row(agreement: Agreement, name: str) -> list[Cell]:
 def _data(diff: CriterionDiff, finding: list[str]) -> dict[str, Any]:
     """Return the report as JSON has it."""
     data: dict[str, Any] = {"schema": SCHEMA, "finding": finding, "notes": diff.notes}
-    for side, name, criterion in zip(("before", "after"), diff.names, diff.criteria, strict=True):
-        data[side] = {"name": name, "path": criterion.path, "digest": criterion.digest}
+    for side_name, criterion_name, criterion in zip(
+        ("before", "after"), diff.names, diff.criteria, strict=True
+    ):
+        data[side_name] = {
+            "name": criterion_name,
+            "path": criterion.path,
+            "digest": criterion.digest,
+        }
     data["changes"] = diff.changes
     data["diff"] = diff.diff
     data["prompts"] = diff.prompts

@@ -101,7 +101,8 @@ def _sum_of_times(forecasts: Collection[JudgeForecast]) -> Duration:
 def _notes(card_plan: CardPlan) -> Iterator[str]:
     """Say how many items the card takes, which lines it cannot have, and what is asked besides."""
     originals = card_plan.texts.originals
-    yield f"The card takes {plural(len(originals), 'item')}. Choose their number with {option('items')}."
+    n_items = plural(len(originals), "item")
+    yield f"The card takes {n_items}. Choose their number with {option('items')}."
     for line, reason in card_plan.unavailable.items():
         yield f"The card cannot show {line}: {reason.rstrip('.')}."
     if card_plan.unwritten:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from judge.core.format import dollars, plural
@@ -62,16 +62,7 @@ def estimate_notes(
     if uncertain:
         notes.append(_draws_note(judges, uncertain))
     notes += pending_batches(prepared)
-    for name, metric in prepared.metrics.items():
-        if not metric.asks:
-            continue
-        judge_name = next(iter(prepared.judges), "its judge")
-        most = metric.most_requests(prepared.samples) if items is None else None
-        if most is None:
-            requests = f"requests of {name} to {judge_name}, because they depend"
-        else:
-            requests = f"at most {most:,} requests of {name} to {judge_name}; their length depends"
-        notes.append(f"Not included: {requests} on replies.")
+    notes += _metric_notes(prepared, items)
     if any(judge.endpoint.startswith(UNKNOWN) for judge in judges):
         notes.append(
             "$AZURE_OPENAI_ENDPOINT is not set, so cached replies of that server are not found."
@@ -82,13 +73,31 @@ def estimate_notes(
             f"The longest prompt has about {longest.estimate.longest:,} tokens "
             f"({longest.estimate.longest_text}): the model must have room for it and the reply."
         )
-    broken = sum(judge.estimate.total.broken for judge in judges)
-    if broken:
-        failing = plural(broken, "judgment")
+    n_broken = sum(judge.estimate.total.broken for judge in judges)
+    if n_broken:
+        failing = plural(n_broken, "judgment")
         notes.append(f"{failing} will fail because the prompt cannot be rendered.")
     if any(judge.estimate.total.requests for judge in judges):
         notes.append(_not_included())
     return notes
+
+
+def _metric_notes(prepared: PreparedRun, items: int | None) -> Iterator[str]:
+    """Say which requests of metrics are not included: the replies decide how many there are."""
+    judge_name = next(iter(prepared.judges), "its judge")
+    for metric_name, metric in prepared.metrics.items():
+        if not metric.asks:
+            continue
+        # The most requests are known only for these texts, not for other `items`.
+        most_requests = metric.most_requests(prepared.samples) if items is None else None
+        sent_to = f"requests of {metric_name} to {judge_name}"
+        if most_requests is None:
+            yield f"Not included: {sent_to}, because they depend on replies."
+        else:
+            yield (
+                f"Not included: at most {most_requests:,} {sent_to}; their length depends on "
+                "replies."
+            )
 
 
 def _not_included() -> str:

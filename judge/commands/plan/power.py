@@ -45,6 +45,7 @@ def _parse_pair(pair: str, systems: Sequence[str]) -> tuple[str, str]:
     """Split `A,B` into two systems; their names may contain commas. Raises ConfigError."""
     parts = pair.split(",")
     candidates = []
+    # Any of the commas may be the one between the two names.
     for comma in range(1, len(parts)):
         first = ",".join(parts[:comma]).strip()
         second = ",".join(parts[comma:]).strip()
@@ -52,8 +53,9 @@ def _parse_pair(pair: str, systems: Sequence[str]) -> tuple[str, str]:
     for first, second in candidates:
         if first != second and first in systems and second in systems:
             return first, second
-    if len(candidates) != 1 or candidates[0][0] == candidates[0][1]:
+    names = candidates[0] if len(candidates) == 1 else ()
+    if len(set(names)) < 2:
         example = ",".join(systems[:2]) or "a,b"
         raise ConfigError(f"--pair {pair}: name two systems, such as --pair {example}")
-    unknown = next(name for name in candidates[0] if name not in systems)
+    unknown = next(name for name in names if name not in systems)
     raise ConfigError(f"--pair: {unknown_name_message('system', unknown, list(systems))}")

@@ -30,7 +30,8 @@ def view(forecast: Forecast) -> Document:
     sections = []
     for number, judge in enumerate(forecast.judges):
         title = f"{judge.estimate.judge} · {judge.endpoint}".rstrip(" ·")
-        sections.append(Section(f"judge-{number}", title, partial(_blocks, judge, forecast.by)))
+        blocks = partial(_blocks, judge, forecast.by)
+        sections.append(Section(f"judge-{number}", title, blocks))
     if forecast.notes:
         sections.append(Section("notes", "Notes", lambda: [Bullets(forecast.notes)]))
     names = ", ".join(judge.estimate.judge for judge in forecast.judges) or "a run"
@@ -48,23 +49,25 @@ def view(forecast: Forecast) -> Document:
 
 def _judgments(forecast: Forecast) -> str:
     """Return what the judges are asked, by unit: `12 judgments and 40 questions`."""
-    units = Counter[str]()
+    count_by_unit = Counter[str]()
     for judge in forecast.judges:
-        units[judge.estimate.unit] += judge.estimate.total.judgments
-    if units["question"]:
+        count_by_unit[judge.estimate.unit] += judge.estimate.total.judgments
+    if count_by_unit["question"]:
         # Another judge may answer a whole checklist in one judgment.
-        units["question"] += units.pop("judgment", 0)
-    return " and ".join(plural(count, unit) for unit, count in units.items() if count)
+        count_by_unit["question"] += count_by_unit.pop("judgment", 0)
+    counts = [plural(count, unit) for unit, count in count_by_unit.items() if count]
+    return " and ".join(counts)
 
 
 def _headline(forecast: Forecast, judgments: str) -> str:
     if forecast.requests:
-        exact = all(judge.estimate.exact for judge in forecast.judges)
+        is_exact = all(judge.estimate.exact for judge in forecast.judges)
         requests = plural(forecast.requests, "request")
-        parts = [requests if exact else f"About {requests}", price_text(forecast.price)]
+        headline_parts = [requests if is_exact else f"About {requests}"]
+        headline_parts.append(price_text(forecast.price))
         if forecast.seconds is not None:
-            parts.append(f"about {duration(forecast.seconds)}")
-        return ", ".join(parts)
+            headline_parts.append(f"about {duration(forecast.seconds)}")
+        return ", ".join(headline_parts)
     if any(judge.estimate.total.cached for judge in forecast.judges):
         return f"No requests: the cache answers all {judgments}."
     return "No requests: no judge scores anything."
@@ -105,8 +108,10 @@ def _records(forecast: Forecast) -> Iterator[dict[str, Any]]:
 
 
 def _blocks(judge: JudgeForecast, by: str) -> Iterator[Block]:
+    """Yield the table of a judge's requests, and the facts that explain it."""
     estimate = judge.estimate
     lines = list(estimate.lines)
+    # The total of a single line is that line.
     if len(lines) > 1:
         lines.append(estimate.total)
     rows = []
@@ -145,6 +150,7 @@ def _price_fact(judge: JudgeForecast) -> str:
         read, written = map(_rate_text, money.rate)
         rate = f": {read} per million input tokens, {written} per million output tokens"
     price = f"{dollars(money.price)} ({money.why}{rate})"
+    # Equal sums may differ by rounding.
     if money.cached is not None and round(money.cached, 6) < round(money.price, 6):
         price += f"; {dollars(money.cached)} if the provider's prompt cache serves every prefix"
     return price

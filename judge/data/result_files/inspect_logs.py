@@ -34,9 +34,9 @@ def claims(opening: Opening) -> bool:
     """Return whether this is a log."""
     if opening.members:
         return _HEADER in opening.members or _STARTED in opening.members
-    log = opening.document
-    evaluated = log.get("eval")
-    return isinstance(evaluated, Mapping) and "task" in evaluated and "version" in log
+    log_object = opening.document
+    evaluated = log_object.get("eval")
+    return isinstance(evaluated, Mapping) and "task" in evaluated and "version" in log_object
 
 
 def read(opening: Opening) -> Iterator[JudgedText]:
@@ -45,9 +45,9 @@ def read(opening: Opening) -> Iterator[JudgedText]:
         with zipfile.ZipFile(opening.path) as archive:
             yield from _read_archive(opening, archive)
         return
-    log = opening.document
-    model = _model(log, opening.name)
-    samples = member(log, "samples", opening.name, list)
+    log_object = opening.document
+    model = _model(log_object, opening.name)
+    samples = member(log_object, "samples", opening.name, list)
     for number, sample in enumerate(samples, 1):
         yield from _texts(sample, model, f"{opening.name} sample {number}")
 
@@ -113,7 +113,7 @@ def _resolved(value: Any, attachments: Mapping[str, str]) -> Any:
     if isinstance(value, list):
         return [_resolved(part, attachments) for part in value]
     if isinstance(value, Mapping):
-        return {name: _resolved(part, attachments) for name, part in value.items()}
+        return {field_name: _resolved(part, attachments) for field_name, part in value.items()}
     return value
 
 

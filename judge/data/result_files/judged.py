@@ -112,21 +112,21 @@ def as_text(value: Any) -> str:
         return ""
     if isinstance(value, str):
         return value
-    if isinstance(value, list) and all(isinstance(part, Mapping) for part in value):
-        return "\n\n".join(_message(part, len(value)) for part in value)
+    if isinstance(value, list) and all(isinstance(message, Mapping) for message in value):
+        return "\n\n".join(_message(message, len(value)) for message in value)
     if isinstance(value, Mapping) and isinstance(value.get("content"), str | list):
         return as_text(value["content"])
     return str(value)
 
 
-def _message(part: Mapping[str, Any], count: int) -> str:
+def _message(message: Mapping[str, Any], n_messages: int) -> str:
     """Return a message with its role if there are several, or a part of a message."""
-    if "content" in part:
-        text = as_text(part["content"])
-        return f"{part.get('role', '')}: {text}" if count > 1 else text
-    if isinstance(part.get("text"), str):
-        return str(part["text"])
-    return f"[{part.get('type', 'part')}]"
+    if "content" in message:
+        text = as_text(message["content"])
+        return f"{message.get('role', '')}: {text}" if n_messages > 1 else text
+    if isinstance(message.get("text"), str):
+        return str(message["text"])
+    return f"[{message.get('type', 'part')}]"
 
 
 def rows_of_texts(

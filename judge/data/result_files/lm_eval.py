@@ -45,10 +45,10 @@ def read(opening: Opening) -> Iterator[JudgedText]:
 
 def _model(samples: Path) -> str:
     """Return the model that the results of the same run name, "" if they are not beside it."""
-    match = _NAME.fullmatch(samples.name)
-    if match is None:
+    name_match = _NAME.fullmatch(samples.name)
+    if name_match is None:
         return ""
-    results_file = samples.parent / f"results_{match[1]}.json"
+    results_file = samples.parent / f"results_{name_match[1]}.json"
     try:
         results = json.loads(results_file.read_bytes())
     except (OSError, ValueError):

@@ -21,8 +21,8 @@ _NAME_WITH_ID = re.compile(r"(.+)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 def claims(opening: Opening) -> bool:
     """Return whether these are output items."""
-    page = opening.document.get("data")
-    first = page[0] if isinstance(page, list) and page else opening.first
+    result_page = opening.document.get("data")
+    first = result_page[0] if isinstance(result_page, list) and result_page else opening.first
     return isinstance(first, Mapping) and first.get("object") == _ITEM
 
 
