@@ -186,11 +186,11 @@ def _criterion_line(criterion: Criterion) -> str:
     shell_complete=completion(names_of_criteria),
 )
 @list_format
-def criteria_show(fact_name: str, *, format: str, **options: Any) -> None:
+def criteria_show(name: str, *, format: str, **options: Any) -> None:
     """Print a criterion's file and the fields it needs."""
     from judge.criteria import load
 
-    criterion = load(fact_name, language=options.get("language", "en"), pairwise=None)
+    criterion = load(name, language=options.get("language", "en"), pairwise=None)
     if format == "json":
         entry = _criterion_json(criterion)
         entry["steps"] = criterion.steps
