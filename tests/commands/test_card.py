@@ -672,7 +672,7 @@ def test_a_card_ignores_the_metrics_of_the_configuration() -> None:
     assert [run.metrics for run in card_plan.runs.values()] == [{}] * 7
 
 
-def test_a_recording_of_two_judges_is_not_audited_as_one(tmp_path: Path) -> None:
+def test_a_recording_of_two_judges_makes_no_card(tmp_path: Path) -> None:
     calls = tmp_path / "calls.jsonl"
     for model in ("one", "two"):
         provider = ScriptedProvider(strict, model=model)
