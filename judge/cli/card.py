@@ -32,7 +32,6 @@ _ANY = (
     "table",
     "columns",
     "quiet",
-    "no_cache",
     *OPTIONS,
 )
 """The options of `validate` that a card of new judgments takes, beside those of its runs."""

@@ -374,12 +374,13 @@ class _Short(NamedTuple):
 
 
 _ALIASES = {"headers": ("--header",)}
-_SHORT = {
+SHORT_FORMS = {
     "reasons": _Short(
         "--reasons", "reply", "reason_then_score", "Ask for a reason before each score."
     ),
     "no_cache": _Short("--no-cache", "cache", False, "Ignore the cache."),
 }
+"""The flags that are short for an option of a run, by the names of their parameters."""
 _REPORT_SUFFIXES = (".csv", ".html", ".json", ".md", ".parquet", ".tex", ".tsv", ".txt", ".xml")
 _COMMA_SEPARATED = (
     "map",
@@ -412,7 +413,7 @@ def _run_options(
             continue
         if not only or field.name in only:
             options.append(_run_option(field))
-        for shorthand_name, shorthand in _SHORT.items():
+        for shorthand_name, shorthand in SHORT_FORMS.items():
             if shorthand.name == field.name and (not only or shorthand_name in only):
                 flag_and_name = [shorthand.flag, shorthand_name]
                 options.append(
@@ -492,7 +493,7 @@ def _read_run_options(typed_values: Mapping[str, Any]) -> dict[str, Any]:
     options = {
         option_name: value
         for option_name, value in typed_values.items()
-        if option_name not in _SHORT
+        if option_name not in SHORT_FORMS
     }
     if "criteria" in options:
         from judge.config import criterion_entries
@@ -508,7 +509,7 @@ def _read_run_options(typed_values: Mapping[str, Any]) -> dict[str, Any]:
             options[option_name] = (
                 ",".join(value) if option_name in _COMMA_SEPARATED else list(value)
             )
-    for option_name, shorthand in _SHORT.items():
+    for option_name, shorthand in SHORT_FORMS.items():
         if option_name not in typed_values:
             continue
         if shorthand.name in options:

@@ -15,6 +15,7 @@ from click.core import ParameterSource
 
 from judge.cli.options import (
     PATH,
+    SHORT_FORMS,
     Command,
     check_run_folder,
     data_argument,
@@ -151,7 +152,7 @@ def _generate_only(data: Path, options: Mapping[str, Any], *, quiet: bool) -> No
     from judge.execution.budget import BudgetLedger
     from judge.run.generate import FILE, OPTIONS
 
-    typed = typed_options(besides=("generate_only", "quiet", "out", "no_cache", *OPTIONS))
+    typed = typed_options(besides=("generate_only", "quiet", "out", *OPTIONS))
     if typed:
         raise ConfigError(f"{typed[0]}: --generate-only judges nothing; leave it out")
     config, _ = to_config(data, options, RunConfig)
@@ -258,7 +259,7 @@ def _check_options_of_card(*, rank: bool) -> None:
 
     if rank:
         raise ConfigError("--rank: cannot be combined with --card")
-    options_of_card = ("rank", "card", "items", "probes", "format", "json", "no_cache")
+    options_of_card = ("rank", "card", "items", "probes", "format", "json")
     typed = typed_options(besides=(*options_of_card, *run_options("card")))
     if typed:
         raise ConfigError(f"{typed[0]}: --card has no use for it; leave it out")
@@ -359,12 +360,13 @@ def refuse_options(folder: Path, *, besides: Sequence[str]) -> None:
 
 
 def typed_options(*, besides: Sequence[str]) -> list[str]:
-    """Return the options on the command line, other than `besides`."""
+    """Return the options on the command line, other than `besides` and their short forms."""
     ctx = click.get_current_context()
+    short_forms = [name for name, short in SHORT_FORMS.items() if short.name in besides]
     parameters = ctx.command.get_params(ctx)
     names = {parameter.name for parameter in parameters if parameter.name}
     flags: list[str] = []
-    for name in sorted(names - {"data", *besides}):
+    for name in sorted(names - {"data", *besides, *short_forms}):
         # The other options have their default.
         if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
             flag = name.replace("_", "-")

@@ -288,3 +288,12 @@ def test_options_that_do_not_fit_a_card(
     done = command("plan", data, "--model", "gpt-5.4-mini", *more)
     assert done.code == 2
     assert message in done.err
+
+
+def test_a_card_takes_the_short_forms_of_its_options(
+    command: Callable[..., Any], data: Path
+) -> None:
+    arguments = ("plan", data, "--card", "--model", "gpt-5.4-mini", "--criteria", "coherence")
+    short = command(*arguments, "--reasons", "--no-cache")
+    assert short.code == 0
+    assert short.out == command(*arguments, "--reply", "reason_then_score").out
