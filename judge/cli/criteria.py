@@ -135,7 +135,8 @@ def _input_files(config: RunConfig) -> list[Path | None]:
 
 criteria_app = Group(help="List, show, write, render, draft and compare criteria.")
 _NEW = """\
-# judge shows each text with its source or request, if the data has one, then this question and the scale.
+# judge shows each text with its source or request, if the data has one, then this question and \
+the scale.
 question: {question}
 scale: [1, 5]  # or {{labels: [fail, pass], values: [0, 1]}}
 # levels:        # what the ends and the middle look like in a text

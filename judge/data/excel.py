@@ -34,6 +34,7 @@ def read_sheet(path: Path, file_name: str) -> Iterator[tuple[int, list[str]]]:
                 f"{file_name}: unpacks to {n_bytes:,} bytes, more than {MOST_BYTES:,}: save it as "
                 "CSV"
             )
+        # `data_only`: the values that Excel computed last, not the formulas.
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
     except (zipfile.BadZipFile, KeyError, ValueError, SyntaxError) as error:
         raise DataError(f"{file_name}: not a readable .xlsx file: {error}") from error

@@ -335,7 +335,7 @@ def pair_names(
     of their scale.
     """
     votes_by_name = _votes_by_name(samples)
-    pairs: dict[str, str] = {}
+    name_pairs: dict[str, str] = {}
     notes: list[str] = []
     for criterion, (lowest, highest) in scales.items():
         base = base_name(criterion)
@@ -349,28 +349,28 @@ def pair_names(
             if base_low <= least and most <= base_high:
                 continue
         if lowest <= least and most <= highest:
-            pairs[criterion] = base
+            name_pairs[criterion] = base
             notes.append(f"{criterion} is compared with people's ratings of {base}.")
         else:
             notes.append(
                 f"People rated {base} from {least:g} to {most:g}. That is outside the scale of "
                 f"{criterion}, {lowest:g} to {highest:g}, so they are not compared."
             )
-    return pairs, notes
+    return name_pairs, notes
 
 
 def _votes_by_name(samples: Sequence[Sample]) -> dict[str, list[float]]:
     """Return all single ratings of each name, or the means if the single ones are unknown."""
     votes_by_name: dict[str, list[float]] = {}
     for sample in samples:
-        for rating_name, mean in sample.human.items():
+        for rating_name, mean_rating in sample.human.items():
             votes = [vote for vote in sample.ratings.get(rating_name, ()) if vote is not None]
-            votes_by_name.setdefault(rating_name, []).extend(votes or [mean])
+            votes_by_name.setdefault(rating_name, []).extend(votes or [mean_rating])
     return votes_by_name
 
 
 def renamed(
-    samples: Iterable[Sample], pairs: Mapping[str, str], criteria: Collection[str]
+    samples: Iterable[Sample], name_pairs: Mapping[str, str], criteria: Collection[str]
 ) -> Iterator[Sample]:
     """Yield the samples with the ratings of `pairs` under the criterion's name.
 
@@ -378,15 +378,15 @@ def renamed(
     """
 
     def with_new_names(ratings: Mapping[str, T]) -> dict[str, T]:
-        moved = set(pairs.values()) - set(criteria)
+        moved = set(name_pairs.values()) - set(criteria)
         by_criterion = _without_criteria(ratings, moved)
-        for criterion, base in pairs.items():
+        for criterion, base in name_pairs.items():
             if base in ratings:
                 by_criterion[criterion] = ratings[base]
         return by_criterion
 
     for sample in samples:
-        if not pairs:
+        if not name_pairs:
             yield sample
             continue
         yield replace(

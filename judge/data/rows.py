@@ -320,6 +320,7 @@ def _parquet(path: Path, file_name: str) -> Iterator[RawRow]:
             refuse_bomb(file, path.stat().st_size)
             _refuse_duplicate_columns(file.schema_arrow.names, file_name)
             number = 0
+            # In small batches, because a file may be larger than the memory.
             for batch in file.iter_batches(1024):
                 for cells in batch.to_pylist(maps_as_pydicts="strict"):
                     number += 1

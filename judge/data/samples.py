@@ -147,7 +147,9 @@ def _values_by_column(conditions: Values) -> dict[str, list[str]]:
 def _text(value: Any) -> str | None:
     """Return a cell as text, or None if it is empty or not a single value."""
     if isinstance(value, bool):
+        # A condition is typed as `true`, as JSON and YAML write it.
         return str(value).lower()
+    # pandas reads whole numbers as floats if a cell of the column is empty.
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     return str(value).strip() if isinstance(value, str | int | float) else None

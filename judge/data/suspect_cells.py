@@ -50,22 +50,24 @@ def notes(samples: Sequence[Sample]) -> list[str]:
 
 def _missing_notes(samples: Sequence[Sample]) -> Iterator[str]:
     counts: Counter[str] = Counter()
-    first = ""
+    first_location = ""
     for sample in samples:
         for text in _texts(sample):
             word = text.strip()
             if word in MISSING:
                 counts[word] += 1
-                first = first or sample.where or text_name(sample.item, sample.system)
+                first_location = (
+                    first_location or sample.where or text_name(sample.item, sample.system)
+                )
     if not counts:
         return
     words = [f"{word!r} ({count:,})" for word, count in sorted(counts.items())]
     listed = ", ".join(words)
-    total = counts.total()
-    subject = "1 text is" if total == 1 else f"{total:,} texts are"
+    n_missing = counts.total()
+    subject = "1 text is" if n_missing == 1 else f"{n_missing:,} texts are"
     yield (
         f"{subject} nothing but a word for a missing value, and scored as texts: {listed}, the "
-        f"first at {first}. Leave the cells empty if they are missing."
+        f"first at {first_location}. Leave the cells empty if they are missing."
     )
 
 
@@ -74,8 +76,8 @@ def _mark_notes(samples: Sequence[Sample]) -> Iterator[str]:
         n_marked = sum(_has_mark(sample, mark) for sample in samples)
         if n_marked:
             # A shell reads < and > as redirections unless they are quoted.
-            typed = mark if in_python() else f"'{mark}'"
-            remedy = option("sentence_marks", typed)
+            typed_mark = mark if in_python() else f"'{mark}'"
+            remedy = option("sentence_marks", typed_mark)
             yield (
                 f"{mark} is read as a word in the texts of {n_marked:,} of {len(samples):,} rows; "
                 f"if it stands between sentences, {remedy} reads it as a line break."

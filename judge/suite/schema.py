@@ -162,6 +162,7 @@ _LONGEST_VALUE = 60
 _LONGEST_KEY = 40
 """Characters of a key or number in a message."""
 _TEXT_TAG = "tag:yaml.org,2002:str"
+# of the key `<<`, which takes over the keys of another mapping: `<<: *defaults`
 _MERGE_TAG = "tag:yaml.org,2002:merge"
 _INTEGER_TAG = "tag:yaml.org,2002:int"
 _FLOAT_TAG = "tag:yaml.org,2002:float"

@@ -79,6 +79,7 @@ class Mean:
     def _amount(self, value: float) -> str:
         """Return the size of a change that is not 0: `0.31`, `12 points`, `less than 0.01`."""
         if share_label(self.column):
+            # Below half a point, "0 points" would deny the change.
             return f"{number(100 * value, 0)} points" if value >= 0.005 else "less than 1 point"
         text = self.text(value)
         # A mean that rose by 0.00 did not rise.

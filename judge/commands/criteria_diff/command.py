@@ -284,6 +284,7 @@ def _prepare_runs(
     changed: dict[str, Any] = {"map": {}, "systems": (), "where": {}, "limit": None}
     changed |= {"criteria": (rating,), "metrics": (), "set": {}, "out": None}
     config = config.model_copy(update=changed)
+    # With ratings, a run would compute more agreement than a diff shows.
     unrated = [replace(row, human={}, ratings={}) for row in rows]
 
     def prepare_side(side: Criterion) -> PreparedRun:

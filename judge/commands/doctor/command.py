@@ -337,6 +337,7 @@ def _describe_key(part: str, config: RunConfig, judge: Judge, provider: Provider
         return Finding(part, "key", "ok", "key_command's key is accepted")
     variable = judge.key_env
     if not variable and "key_env" in config.model_fields_set:
+        # The user has named one variable for all judges.
         variable = config.key_env
     if not variable:
         vendor = VENDORS.get(provider.name)

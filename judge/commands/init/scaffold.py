@@ -94,7 +94,7 @@ def create_suite(
         for case in cases:
             lines.append(f"  # {case.comment}")
             lines.append(f"  - criterion: {_flow(written_name)}")
-            lines += [f"    {key}: {_flow(value)}" for key, value in case.keys.items()]
+            lines += [f"    {case_key}: {_flow(value)}" for case_key, value in case.keys.items()]
         lines.append("")
     lines += _closing_comments(samples, chosen, baseline)
     return "\n".join(lines) + "\n"
@@ -106,8 +106,8 @@ def _names_judge(options: Mapping[str, Any]) -> bool:
 
 def _option_lines(path: Path, options: Mapping[str, Any], *, judgments: int) -> list[str]:
     """Return the head of the file and the options of the run."""
-    flag = "" if _names_judge(options) else f" --model {_EXAMPLE_MODEL}"
-    lines = [_HEAD.format(name=one_line(path.name), flag=flag)]
+    model_flag = "" if _names_judge(options) else f" --model {_EXAMPLE_MODEL}"
+    lines = [_HEAD.format(name=one_line(path.name), flag=model_flag)]
     for key in OPTIONS:
         value = options.get(key)
         if value is not None:
@@ -124,14 +124,16 @@ def _fitting_criteria(samples: Sequence[Sample], language: str) -> list[str]:
     Raises ConfigError if there are none.
     """
     builtin = {criterion.name: criterion for criterion in criteria_module.builtin(language)}
-    rated = dict.fromkeys(name for sample in samples for name in sample.human)
+    rated_names = dict.fromkeys(
+        criterion_name for sample in samples for criterion_name in sample.human
+    )
     fitting: list[str] = []
-    for name in rated:
-        if name in builtin:
+    for criterion_name in rated_names:
+        if criterion_name in builtin:
             with suppress(CriterionError, DataError):
-                criteria_module.check_samples(builtin[name], samples)
-                fitting.append(name)
-    return fitting or list(criteria_module.proposed_criteria(samples, rated=rated))
+                criteria_module.check_samples(builtin[criterion_name], samples)
+                fitting.append(criterion_name)
+    return fitting or list(criteria_module.proposed_criteria(samples, rated=rated_names))
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,12 +146,12 @@ class _SuggestedCase:
 
 def _passing_case(criterion: Criterion) -> _SuggestedCase:
     """Return a case that always passes, for a criterion without ratings."""
-    end, worst_score = _worst(criterion)
-    verb = "lower" if end == "max" else "raise"
+    range_end, worst_score = _worst(criterion)
+    verb = "lower" if range_end == "max" else "raise"
     # A person writes 1 and not 1.0.
     limit = int(worst_score) if worst_score == int(worst_score) else worst_score
     comment = f"the worst score, which always passes: {verb} it to the result of a run"
-    return _SuggestedCase(comment, {"expect": {end: limit}})
+    return _SuggestedCase(comment, {"expect": {range_end: limit}})
 
 
 def _order_case(samples: Sequence[Sample]) -> Iterator[_SuggestedCase]:
@@ -242,14 +244,15 @@ def _closing_comments(
     if unused:
         names = ", ".join(one_line(name, _LONGEST_NAME) for name in unused)
         yield f"{UNUSED}{names} (map: {{item: COLUMN, system: COLUMN}})"
-    first = chosen[0]
-    name = _flow(first.name)
-    needed_columns = sorted(first.needs - {"output"})
+    first_criterion = chosen[0]
+    name = _flow(first_criterion.name)
+    needed_columns = sorted(first_criterion.needs - {"output"})
     needs = "".join(f"{_flow(column)}: ..., " for column in needed_columns)
     text_keys = f"text: {{{needs}output: ...}}"
-    end, _ = _worst(first)
-    best_score = first.scale.low if first.better == "lower" else first.scale.high
-    expect = f"expect: {{{end}: {best_score:g}}}"
+    range_end, _ = _worst(first_criterion)
+    scale = first_criterion.scale
+    best_score = scale.low if first_criterion.better == "lower" else scale.high
+    expect = f"expect: {{{range_end}: {best_score:g}}}"
     yield "# A text of your own, with the columns that the criterion reads:"
     yield f"#  - {{criterion: {name}, {text_keys}, {expect}}}"
     if baseline:
@@ -282,11 +285,11 @@ def _flow(value: Any) -> str:
     """Return a value as YAML on one line."""
     yaml_text = ""
     # A text with a line break fits on one line only in quotes.
-    for style in (None, '"'):
+    for quote_style in (None, '"'):
         yaml_text = yaml.safe_dump(
             value,
             default_flow_style=True,
-            default_style=style,
+            default_style=quote_style,
             allow_unicode=True,
             width=float("inf"),
             sort_keys=False,
@@ -324,4 +327,5 @@ def _judge_from_folder(folder: Path, model: Any) -> Any:
 
 def _relative_path(folder: Path, name: str, *, always: bool = False) -> str:
     """Return a path relative to a folder; without `always`, only if it is a criterion's file."""
+    # `Path.relative_to` cannot go up, as in `../data.csv`.
     return os.path.relpath(name, folder) if always or is_file(name) else name

@@ -121,12 +121,12 @@ def _read_run(folder: Path, options: Mapping[str, Any]) -> _Source:
     entries = [entry for entry in config.criteria or () if keys_of(entry)]
     entry_by_name = {name_of(entry): entry for entry in entries}
     criteria = []
-    for name, described in result.info.criteria.items():
+    for criterion_name, described in result.info.criteria.items():
         path = described.path
         if not path or Path(path).is_relative_to(builtin_prompts()):
-            path = name
+            path = criterion_name
         # A criterion that was written with its keys is in no file.
-        criteria.append(entry_by_name.get(name) or str(path))
+        criteria.append(entry_by_name.get(criterion_name) or str(path))
     rows = result.table.samples
     if config.rating_source is not None:  # a suite reads the ratings of its data only
         rows = tuple(replace(sample, human={}, ratings={}, raters={}) for sample in rows)

@@ -184,7 +184,9 @@ def _fewest(needed: Callable[[float], float]) -> int:
     rises with it.
     """
     tail = (1 - CONFIDENCE) / 2
-    n = max(MIN_INTERVAL_ITEMS, ceil(needed(NORMAL.inv_cdf(1 - tail))))
-    while n < needed(t_quantile(tail, n - 1)):
-        n += 1
-    return n
+    # Student's t needs at least as many items as the normal distribution.
+    n_normal = ceil(needed(NORMAL.inv_cdf(1 - tail)))
+    n_items = max(MIN_INTERVAL_ITEMS, n_normal)
+    while n_items < needed(t_quantile(tail, n_items - 1)):
+        n_items += 1
+    return n_items

@@ -50,8 +50,8 @@ def forecast_card(
     judge = _sum_of_runs(card_plan)
     price = judge.money.price
     # `plan_card` names the default criteria, so only the given configuration lacks them.
-    main = replace(card_plan.runs[TEXTS], default_criteria=config.criteria is None)
-    notes = [*_notes(card_plan), *estimate_notes(main, [judge])]
+    main_run = replace(card_plan.runs[TEXTS], default_criteria=config.criteria is None)
+    notes = [*_notes(card_plan), *estimate_notes(main_run, [judge])]
     return Forecast(
         judges=(judge,),
         price=price,
@@ -66,36 +66,42 @@ def forecast_card(
 def _sum_of_runs(card_plan: CardPlan) -> JudgeForecast:
     """Return the forecast of the card's judge, with a line for each run."""
     forecasts: dict[str, JudgeForecast] = {}
-    for name, prepared in card_plan.runs.items():
+    for run_name, prepared in card_plan.runs.items():
         (forecast,) = estimate_cost(prepared).judges
-        forecasts[name] = forecast
-    first = with_method(forecasts[TEXTS], card_plan.runs[TEXTS])
-    lines = [replace(run.estimate.total, name=name) for name, run in forecasts.items()]
-    longest = max((run.estimate for run in forecasts.values()), key=lambda run: run.longest)
+        forecasts[run_name] = forecast
+    # The method is that of the run on the unchanged texts, the main one of a card.
+    main_forecast = with_method(forecasts[TEXTS], card_plan.runs[TEXTS])
+    lines = []
+    for run_name, forecast in forecasts.items():
+        total = forecast.estimate.total
+        lines.append(replace(total, name=run_name))
+    estimates = [forecast.estimate for forecast in forecasts.values()]
+    longest_estimate = max(estimates, key=lambda estimate: estimate.longest)
     estimate = replace(
-        first.estimate,
+        main_forecast.estimate,
         lines=lines,
-        longest=longest.longest,
-        longest_text=longest.longest_text,
+        longest=longest_estimate.longest,
+        longest_text=longest_estimate.longest_text,
     )
-    prices = [run.money for run in forecasts.values()]
+    prices = [forecast.money for forecast in forecasts.values()]
     money = replace(
-        first.money,
+        main_forecast.money,
         price=sum_prices(price.price for price in prices),
         cached=sum_prices(price.cached for price in prices),
         more=sum_prices(price.more for price in prices),
     )
-    return replace(first, estimate=estimate, money=money, time=_sum_of_times(forecasts.values()))
+    time = _sum_of_times(forecasts.values())
+    return replace(main_forecast, estimate=estimate, money=money, time=time)
 
 
 def _sum_of_times(forecasts: Collection[JudgeForecast]) -> Duration:
     """Add up the times of runs that follow each other; None if none of them is known."""
-    known = [run.time for run in forecasts if run.time.seconds is not None]
-    if not known:
-        return next(run.time for run in forecasts)
-    seconds = sum(time.seconds or 0.0 for time in known)
-    runs = plural(len(known), "run")
-    return Duration(seconds, f"{runs} one after the other, {known[0].why}")
+    known_times = [forecast.time for forecast in forecasts if forecast.time.seconds is not None]
+    if not known_times:
+        return next(forecast.time for forecast in forecasts)
+    seconds = sum(time_of_run.seconds or 0.0 for time_of_run in known_times)
+    n_runs = plural(len(known_times), "run")
+    return Duration(seconds, f"{n_runs} one after the other, {known_times[0].why}")
 
 
 def _notes(card_plan: CardPlan) -> Iterator[str]:
@@ -103,8 +109,8 @@ def _notes(card_plan: CardPlan) -> Iterator[str]:
     originals = card_plan.texts.originals
     n_items = plural(len(originals), "item")
     yield f"The card takes {n_items}. Choose their number with {option('items')}."
-    for line, reason in card_plan.unavailable.items():
-        yield f"The card cannot show {line}: {reason.rstrip('.')}."
+    for card_line, reason in card_plan.unavailable.items():
+        yield f"The card cannot show {card_line}: {reason.rstrip('.')}."
     if card_plan.unwritten:
         requests = plural(writing_requests(card_plan), "request")
         yield f"Not included: at most {requests} for other wordings of the criteria."

@@ -35,13 +35,15 @@ def _describe_strategy(prepared: PreparedRun, estimate: JudgeEstimate) -> str:
         return f"logprobs: token probabilities of one reply{condition}"
     if strategy == "single":
         return "single: one reply per judgment"
-    requests = ", one request per draw" if provider.learned.get("n") == 1 else ""
-    description = f"samples: the mean of {estimate.drawn} draws per judgment{requests}"
+    requests_note = ", one request per draw" if provider.learned.get("n") == 1 else ""
+    description = f"samples: the mean of {estimate.drawn} draws per judgment{requests_note}"
     if settings.weighting == "samples":
         return description
-    probe = "; one extra request checks that first" if "logprobs" in estimate.strategies else ""
+    probe_note = (
+        "; one extra request checks that first" if "logprobs" in estimate.strategies else ""
+    )
     refuses = "vendor" if "logprobs" in provider.learned.get("dropped", ()) else "model"
-    return f"{description}, because the {refuses} gives no token probabilities{probe}"
+    return f"{description}, because the {refuses} gives no token probabilities{probe_note}"
 
 
 def estimate_notes(
@@ -56,8 +58,10 @@ def estimate_notes(
             "answer none of them, but improve the estimate."
         )
     if prepared.criteria and prepared.default_criteria:
-        names = ", ".join(criterion.name for criterion in prepared.criteria)
-        notes.append(f"Default criteria: {names}. Choose others with {option('criteria')}.")
+        criterion_names = ", ".join(criterion.name for criterion in prepared.criteria)
+        notes.append(
+            f"Default criteria: {criterion_names}. Choose others with {option('criteria')}."
+        )
     uncertain = [judge for judge in judges if judge.estimate.draws]
     if uncertain:
         notes.append(_draws_note(judges, uncertain))
@@ -67,11 +71,12 @@ def estimate_notes(
         notes.append(
             "$AZURE_OPENAI_ENDPOINT is not set, so cached replies of that server are not found."
         )
-    longest = max(judges, key=lambda judge: judge.estimate.longest, default=None)
-    if longest is not None and longest.estimate.longest > _LONG_PROMPT:
+    estimates = [judge.estimate for judge in judges]
+    longest = max(estimates, key=lambda estimate: estimate.longest, default=None)
+    if longest is not None and longest.longest > _LONG_PROMPT:
         notes.append(
-            f"The longest prompt has about {longest.estimate.longest:,} tokens "
-            f"({longest.estimate.longest_text}): the model must have room for it and the reply."
+            f"The longest prompt has about {longest.longest:,} tokens ({longest.longest_text}): "
+            "the model must have room for it and the reply."
         )
     n_broken = sum(judge.estimate.total.broken for judge in judges)
     if n_broken:
@@ -110,14 +115,14 @@ def _not_included() -> str:
 
 def _draws_note(judges: Sequence[JudgeForecast], uncertain: Sequence[JudgeForecast]) -> str:
     """Say what is added if the `uncertain` judges give no token probabilities."""
-    draws = uncertain[0].estimate.draws
+    n_draws = uncertain[0].estimate.draws
     requests_per_judgment = max(judge.estimate.each for judge in judges)
     requests = ""
     if requests_per_judgment > 1:
         requests = f" in {requests_per_judgment} requests"
-    more = sum_prices(judge.money.more for judge in uncertain)
-    cost = "" if more is None else f" and costs about {dollars(more)} more"
+    added_price = sum_prices(judge.money.more for judge in uncertain)
+    added_cost = "" if added_price is None else f" and costs about {dollars(added_price)} more"
     return (
-        f"If the model gives no token probabilities, the run takes {draws} draws per "
-        f"judgment{requests}{cost}. Use {option('weighting', 'single')} to avoid that."
+        f"If the model gives no token probabilities, the run takes {n_draws} draws per "
+        f"judgment{requests}{added_cost}. Use {option('weighting', 'single')} to avoid that."
     )

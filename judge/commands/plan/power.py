@@ -27,18 +27,18 @@ def run_power(
     no test can have; StorageError for a folder without a run.
     """
     result = open_run(run)
-    notes: Sequence[str] = ()
+    selection_notes: Sequence[str] = ()
     if where:
         result = result.where(**where)
         # The first note of a selection says what was selected.
-        notes = result.info.notes[:1]
+        selection_notes = result.info.notes[:1]
     systems = None if pair is None else _parse_pair(pair, result.table.systems)
     if result.rankings:
         raise ConfigError(
             f"{run}: a ranking compares texts two by two and has no differences of scores"
         )
     power = result.power(difference, items=items, pair=systems)
-    return replace(power, run=str(run), notes=(*notes, *power.notes))
+    return replace(power, run=str(run), notes=(*selection_notes, *power.notes))
 
 
 def _parse_pair(pair: str, systems: Sequence[str]) -> tuple[str, str]:

@@ -58,12 +58,12 @@ class Forecast:
         fields = asdict(self) | {"requests": self.requests, "budget": budget}
         for judge_fields, judge in zip(fields["judges"], self.judges, strict=True):
             estimate = judge_fields.pop("estimate")
-            lines = [_line_fields(line, self.by) for line in judge.estimate.lines]
+            lines = [_line_fields(estimate_line, self.by) for estimate_line in judge.estimate.lines]
             total = _line_fields(judge.estimate.total, self.by)
             judge_fields |= {"judge": judge.estimate.judge, **estimate}
             judge_fields |= {"lines": lines, "total": total}
-            for name in ("draws", "each", "unit"):
-                judge_fields.pop(name)
+            for internal_field in ("draws", "each", "unit"):
+                judge_fields.pop(internal_field)
         return fields
 
 

@@ -29,13 +29,13 @@ def view(forecast: Forecast) -> Document:
     judgments = _judgments(forecast)
     sections = []
     for number, judge in enumerate(forecast.judges):
-        title = f"{judge.estimate.judge} · {judge.endpoint}".rstrip(" ·")
+        judge_title = f"{judge.estimate.judge} · {judge.endpoint}".rstrip(" ·")
         blocks = partial(_blocks, judge, forecast.by)
-        sections.append(Section(f"judge-{number}", title, blocks))
+        sections.append(Section(f"judge-{number}", judge_title, blocks))
     if forecast.notes:
         sections.append(Section("notes", "Notes", lambda: [Bullets(forecast.notes)]))
-    names = ", ".join(judge.estimate.judge for judge in forecast.judges) or "a run"
-    subject = f"a card of {names}" if forecast.by == "run" else names
+    judge_names = ", ".join(judge.estimate.judge for judge in forecast.judges) or "a run"
+    subject = f"a card of {judge_names}" if forecast.by == "run" else judge_names
     return Document(
         title=f"Estimate for {subject}",
         finding=(_headline(forecast, judgments),),
@@ -78,32 +78,34 @@ def _budget_notice(forecast: Forecast) -> Iterator[str]:
     if forecast.budget is None or not forecast.requests:
         return
     if forecast.fits is None:
-        reach = "the price is unknown, so the run stops at once; give tokens, such as 200000tokens"
+        budget_reach = (
+            "the price is unknown, so the run stops at once; give tokens, such as 200000tokens"
+        )
     elif forecast.fits >= forecast.requests:
-        reach = f"all {forecast.requests:,} requests fit"
+        budget_reach = f"all {forecast.requests:,} requests fit"
     else:
-        reach = (
+        budget_reach = (
             f"about {forecast.fits:,} of {forecast.requests:,} requests fit; the run then stops, "
             "and the same command resumes it"
         )
-    yield f"{option('budget', str(forecast.budget))}: {reach}"
+    yield f"{option('budget', str(forecast.budget))}: {budget_reach}"
 
 
 def _records(forecast: Forecast) -> Iterator[dict[str, Any]]:
     """Yield a record per judge and criterion."""
     for judge in forecast.judges:
-        for line in judge.estimate.lines:
+        for estimate_line in judge.estimate.lines:
             yield {
                 "judge": judge.estimate.judge,
-                forecast.by: line.name,
-                "judgments": line.judgments,
-                "duplicates": line.equal,
-                "cached": line.cached,
-                "failed": line.broken,
-                "requests": line.requests,
-                "input_tokens": line.read,
-                "output_tokens": line.written,
-                "prefix_tokens": line.shared,
+                forecast.by: estimate_line.name,
+                "judgments": estimate_line.judgments,
+                "duplicates": estimate_line.equal,
+                "cached": estimate_line.cached,
+                "failed": estimate_line.broken,
+                "requests": estimate_line.requests,
+                "input_tokens": estimate_line.read,
+                "output_tokens": estimate_line.written,
+                "prefix_tokens": estimate_line.shared,
             }
 
 
@@ -115,12 +117,19 @@ def _blocks(judge: JudgeForecast, by: str) -> Iterator[Block]:
     if len(lines) > 1:
         lines.append(estimate.total)
     rows = []
-    for line in lines:
-        prefix_share = f"{line.shared / line.read:.0%}" if line.read else None
-        counts = (line.judgments, line.equal, line.cached, line.requests)
-        tokens_of_line = (round(line.read), round(line.written), prefix_share)
-        rows.append((line.name, *counts, *tokens_of_line))
-    tokens = [Column(head, group="tokens") for head in ("input", "output", "prefix")]
+    for estimate_line in lines:
+        prefix_share = (
+            f"{estimate_line.shared / estimate_line.read:.0%}" if estimate_line.read else None
+        )
+        counts = (
+            estimate_line.judgments,
+            estimate_line.equal,
+            estimate_line.cached,
+            estimate_line.requests,
+        )
+        tokens_of_line = (round(estimate_line.read), round(estimate_line.written), prefix_share)
+        rows.append((estimate_line.name, *counts, *tokens_of_line))
+    tokens = [Column(heading, group="tokens") for heading in ("input", "output", "prefix")]
     yield table(
         (by, f"{estimate.unit}s", "duplicates", "cached", "requests", *tokens),
         rows,
@@ -133,7 +142,7 @@ def _blocks(judge: JudgeForecast, by: str) -> Iterator[Block]:
         facts["time"] = judge.time.why
     else:
         facts["time"] = f"about {duration(seconds)} ({judge.time.why})"
-    known_facts = [(name, fact) for name, fact in facts.items() if fact]
+    known_facts = [(fact_name, fact) for fact_name, fact in facts.items() if fact]
     yield Facts(tuple(known_facts))
 
 
