@@ -580,10 +580,12 @@ def _choice(
     tokens: list[Any] | None,
     shares: list[Any] | None = None,
 ) -> Choice:
-    parsed_tokens = None
+    parsed_tokens: tuple[Token, ...] | None = None
     if tokens is not None:
-        parsed_tokens = tuple([Token(t, logprob, _pairs(top)) for t, logprob, top in tokens])
-    return Choice(text, finish_reason, parsed_tokens, None if shares is None else _pairs(shares))
+        parsed = [Token(token_text, logprob, _pairs(top)) for token_text, logprob, top in tokens]
+        parsed_tokens = tuple(parsed)
+    parsed_shares = None if shares is None else _pairs(shares)
+    return Choice(text, finish_reason, parsed_tokens, parsed_shares)
 
 
 def _pairs(pairs: list[Any]) -> tuple[tuple[str, float], ...]:

@@ -362,10 +362,8 @@ class Measure:
         is_unfinished = no_end(output, cut)
         doubled = doubled_words(output)
         cjk = _is_cjk(output)
-        fragments = [
-            is_fragment(raw, sentence_words, cjk)
-            for raw, sentence_words in zip(cut.raw, cut.each, strict=True)
-        ]
+        sentences = zip(cut.raw, cut.each, strict=True)
+        fragments = [is_fragment(raw, sentence_words, cjk) for raw, sentence_words in sentences]
         adjacent_duplicates = 0
         for sentence_words in cut.each:
             pairs = pairwise(sentence_words)

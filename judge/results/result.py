@@ -398,10 +398,14 @@ class Result(Outlets):
                         f"the frame has a column {name!r} already: join(frame, prefix='judge.') "
                         "names them apart"
                     )
-                cells = [
-                    None if keys is None else values.get((*keys[position], column.name))
-                    for keys in rows
-                ]
+                cells: list[float | None] = []
+                for keys in rows:
+                    value = None
+                    # A row that the run left out has no texts, and so no values.
+                    if keys is not None:
+                        item, system_of_text = keys[position]
+                        value = values.get((item, system_of_text, column.name))
+                    cells.append(value)
                 series = pd.Series(cells, index=frame.index, dtype="float64")
                 joined[name] = series.to_numpy()
         return joined

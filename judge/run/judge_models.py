@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from judge.config import RankConfig, RunConfig, load_config
 from judge.core import plugins
@@ -271,9 +271,11 @@ def sampling_options(plan: RunConfig) -> SamplingOptions:
     if draws_are_default:
         draws_if_reasoning = min(REASONING_DRAWS, plan.draws)
     added = {EFFORT: effort, **plan.extra_body, HEADERS: public_headers(plan.headers)}
-    # What the user writes into `extra_body` is sent even if it is 0 or empty.
-    is_sent = {name: bool(value) or name in plan.extra_body for name, value in added.items()}
-    params = [(name, value) for name, value in added.items() if is_sent[name]]
+    params: list[tuple[str, Any]] = []
+    for name, value in added.items():
+        # What the user writes into `extra_body` is sent even if it is 0 or empty.
+        if value or name in plan.extra_body:
+            params.append((name, value))
     reasoning_is_on = effort and effort != "none"
     return SamplingOptions(
         plan.weighting,

@@ -168,8 +168,12 @@ def _language_of_item(samples: Sequence[Sample]) -> str | None:
     # A letter's name begins with its alphabet: `THAI CHARACTER KO KAI`.
     names = [unicodedata.name(letter, "") for letter in letters]
     alphabets = Counter(name.partition(" ")[0] for name in names)
-    alphabet, count = max(alphabets.items(), key=lambda pair: pair[1], default=("", 0))
-    if alphabet not in _KNOWN_ALPHABETS and count >= max(_MIN_LETTERS, len(letters) / 2):
+    if not alphabets:
+        return language
+    ((alphabet, count),) = alphabets.most_common(1)
+    # A few letters, such as Greek ones in a formula, are no language.
+    is_most = count >= max(_MIN_LETTERS, len(letters) / 2)
+    if alphabet not in _KNOWN_ALPHABETS and is_most:
         return alphabet.capitalize()
     return language
 

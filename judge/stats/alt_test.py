@@ -111,10 +111,13 @@ def alt_test(
         )
     p_values = [rater.p for rater in tested if rater.p is not None]
     limit = _significance_limit(p_values)
-    marked = tuple(replace(rater, won=rater.p is not None and rater.p <= limit) for rater in raters)
+    marked: list[LeftOut] = []
+    for rater in raters:
+        won = rater.p is not None and rater.p <= limit
+        marked.append(replace(rater, won=won))
     winning_rate = sum(rater.won for rater in marked) / len(tested)
     advantage = sum(rater.judge for rater in tested) / len(tested)
-    return AltTest(epsilon, winning_rate >= _PASS, winning_rate, advantage, marked)
+    return AltTest(epsilon, winning_rate >= _PASS, winning_rate, advantage, tuple(marked))
 
 
 def _significance_limit(p_values: Sequence[float]) -> float:

@@ -81,12 +81,12 @@ def overall(table: Table) -> WeightedScores | None:
         complete = [text for text in weighted_sums if text in shares]
         weight = weights[column.name]
         weighted_sums = {text: weighted_sums[text] + weight * shares[text] for text in complete}
-    scores = tuple(
-        Score(item, system, NAME, value, _PROVENANCE)
-        for (item, system), value in weighted_sums.items()
-    )
+    scores: list[Score] = []
+    for (item, system), value in weighted_sums.items():
+        scores.append(Score(item, system, NAME, value, _PROVENANCE))
     summary = Overall(weights, len(scores), len(table.samples))
-    return WeightedScores(summary, Table(table.samples, (summary.column,), scores))
+    weighted_table = Table(table.samples, (summary.column,), tuple(scores))
+    return WeightedScores(summary, weighted_table)
 
 
 def _is_weighted(column: Column) -> bool:

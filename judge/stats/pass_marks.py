@@ -102,11 +102,8 @@ class _Scored:
         sources: dict[tuple[str, str], str],
     ) -> _Scored:
         old = {score.key: score.value for score in before.column_scores(column.name)}
-        in_both = [
-            score
-            for score in after.column_scores(column.name)
-            if score.key in old and score.key in sources
-        ]
+        shared = old.keys() & sources.keys()
+        in_both = [score for score in after.column_scores(column.name) if score.key in shared]
         source_items = [sources[score.key] for score in in_both]
         in_order = dict.fromkeys(source_items)
         number_of_item = {source: number for number, source in enumerate(in_order)}

@@ -103,11 +103,12 @@ class Spread:
         difference = abs(self.mean if difference is None else difference)
         effect = difference / self.sd
         zeros = self._share_of_zeros(effect)
-        # Probabilities of 0, 1, …, `least` nonzero differences.
-        few = [
-            comb(items, number) * (1 - zeros) ** number * zeros ** (items - number)
-            for number in range(least + 1)
-        ]
+        # Binomial probabilities of 0, 1, …, `least` nonzero differences.
+        few: list[float] = []
+        for number in range(least + 1):
+            of_nonzero = (1 - zeros) ** number
+            of_zeros = zeros ** (items - number)
+            few.append(comb(items, number) * of_nonzero * of_zeros)
         enough = max(0.0, 1 - fsum(few))
         power = self._t_power(items, difference)
         same_sign = NORMAL.cdf(effect) ** least

@@ -202,5 +202,7 @@ def _cell(cell: blocks.Cell, *, short: bool) -> str:
 def _fenced(text: str, language: str) -> str:
     """Return a code block with a fence that is longer than any in the text."""
     text = escape_controls(text)
-    fence = "`" * max(3, *(len(run) + 1 for run in re.findall("`+", text) or [""]))
+    # CommonMark ends a block at a fence that is at least as long as the first one.
+    longest_run = max(map(len, re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest_run + 1)
     return f"{fence}{language}\n{text}\n{fence}"

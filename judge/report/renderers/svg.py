@@ -149,11 +149,11 @@ def _font_of(svg: str, language: str) -> str:
     if _has_letters("cp1252", drawn):
         return ""
     # A dash that is drawn in another shape harms nobody, but the ñ of a name has to be there.
-    foreign = [
-        letter
-        for letter in drawn
-        if not letter.isascii() and (letter.isalpha() or not _has_letters("cp1252", letter))
-    ]
+    foreign: list[str] = []
+    for letter in drawn:
+        is_drawable_sign = not letter.isalpha() and _has_letters("cp1252", letter)
+        if not letter.isascii() and not is_drawable_sign:
+            foreign.append(letter)
     # The fonts share many letters: the script says whose shapes are meant, else the language.
     if _KANA.search(drawn):
         language = "ja"

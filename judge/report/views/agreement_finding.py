@@ -216,11 +216,8 @@ def finding(criteria: Sequence[Rated], best: str, level: Level) -> Iterator[str]
         if texts:
             lines.append(f"{rated.criterion}: {'; '.join(texts)}.")
     yield from lines[:_MAX_LINES]
-    unbeaten = [
-        rated
-        for rated in criteria
-        if verdicts[rated.criterion] in (Verdict.NOT_BEST, Verdict.WORSE)
-    ]
+    not_first = (Verdict.NOT_BEST, Verdict.WORSE)
+    unbeaten = [rated for rated in criteria if verdicts[rated.criterion] in not_first]
     if unbeaten and len(lines) > _MAX_LINES:
         yield f"{best} does not significantly beat {_not_beaten(unbeaten, best, level)}."
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, product
 
 from judge.core.format import first_names, format_interval, format_p, plural, signed
 from judge.core.format import listed as sentence_list
@@ -70,8 +70,9 @@ class _Tests:
         The headline can then say that all of them `beat` the rest.
         """
         best = (self.leader, *self.others)
-        all_won = all((winner, loser) in self.wins for winner in best for loser in self.behind)
-        among_best = any(winner in best and loser in best for winner, loser in self.wins)
+        all_pairs = product(best, self.behind)
+        all_won = all(pair in self.wins for pair in all_pairs)
+        among_best = any({*win} <= {*best} for win in self.wins)
         return all_won and not among_best
 
 

@@ -200,10 +200,12 @@ class _Row:
     def of(cls, line: re.Match[str]) -> _Row:
         cells: list[str] = []
         spans: list[tuple[int, int]] = []
+        start_of_line = line.start()
         for cell in re.finditer(r"[^|]+", line[0]):
+            # A line may begin and end with a bar, beside which there is no cell.
             if cell[0].strip():
                 cells.append(cell[0])
-                spans.append((line.start() + cell.start(), line.start() + cell.end()))
+                spans.append((start_of_line + cell.start(), start_of_line + cell.end()))
         return cls(tuple(cells), tuple(spans))
 
     @property

@@ -43,8 +43,10 @@ def mask_quotations(text: str) -> str:
     A quotation that nothing closes runs to the end. A fence around the whole text quotes nothing.
     """
     if whole := _WHOLE_FENCE.match(text):
-        head = text[: whole.start(1)]
-        text = " " * len(head) + whole[1] + " " * (len(text) - whole.end(1))
+        # Blanks, so that every position in the text stays the same.
+        before = " " * whole.start(1)
+        after = " " * (len(text) - whole.end(1))
+        text = before + whole[1] + after
     else:
         text = _FENCE.sub(_blank, text)
     text = _LINE.sub(_blank, text)
