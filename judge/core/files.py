@@ -172,15 +172,15 @@ def store(folder: Path, contents: Mapping[str, bytes], *, drop: Iterable[str] = 
             _finish_store(folder)
             try:
                 aside.mkdir(mode=0o700)
-                for name, content in contents.items():
-                    target = folder / name
+                for file_name, content in contents.items():
+                    target = folder / file_name
                     if target.is_dir():
                         # Moving the file there would fail after the old files were removed.
                         reason = os.strerror(errno.EISDIR)
                         raise IsADirectoryError(errno.EISDIR, reason, str(target))
-                    (aside / name).write_bytes(content)
-                for name in drop:
-                    (folder / name).unlink(missing_ok=True)
+                    (aside / file_name).write_bytes(content)
+                for file_name in drop:
+                    (folder / file_name).unlink(missing_ok=True)
                 aside.rename(folder / _READY)
             except BaseException:
                 shutil.rmtree(aside, ignore_errors=True)

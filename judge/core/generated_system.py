@@ -68,8 +68,8 @@ def _parse_systems(value: Any) -> Any:
     """Accept `a,b`, columns, and the author of each system; `none` is the empty list."""
     if isinstance(value, Mapping):
         systems: dict[str, Any] = {}
-        for name, spec in value.items():
-            systems[str(name).strip()] = _parse_system(str(name), spec)
+        for system_name, spec in value.items():
+            systems[str(system_name).strip()] = _parse_system(str(system_name), spec)
         return systems
     if isinstance(value, list | tuple):
         # A union of types would name its types in the error.
@@ -101,17 +101,17 @@ def resolve_systems(
     They are the paths of prompts, outputs, and scripted models.
     """
     resolved: dict[str, Any] = {}
-    for name, spec in systems.items():
+    for system_name, spec in systems.items():
         if isinstance(spec, str):
-            resolved[name] = folder / spec
+            resolved[system_name] = folder / spec
         elif isinstance(spec, Mapping):
             system = dict(spec)
             if isinstance(system.get("prompt"), str):
                 system["prompt"] = folder / system["prompt"]
             if system.get("model"):
                 system["model"] = resolve_model(system["model"], folder)
-            resolved[name] = system
+            resolved[system_name] = system
         else:
             # The check of the values refuses it, with its line.
-            resolved[name] = spec
+            resolved[system_name] = spec
     return resolved

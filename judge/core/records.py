@@ -384,7 +384,7 @@ class Criterion:
             "conversation": self.judged == "conversation",
         }
         # Empty parts are left out, so that a key without a value changes no digest.
-        parts += [(name, value) for name, value in optional_parts.items() if value]
+        parts += [(part_name, value) for part_name, value in optional_parts.items() if value]
         return tuple(parts)
 
     @property
@@ -397,9 +397,9 @@ class Criterion:
         """
         templates = {PurePath(self.path).name: self.template, **self.layouts}
         parts: list[Any] = []
-        for name, text in templates.items():
+        for template_name, text in templates.items():
             text = _HEADER.sub(_without_keys_of_tests, text)
-            parts.append((name, _OPTIONAL_PART.sub(self._part_if_used, text)))
+            parts.append((template_name, _OPTIONAL_PART.sub(self._part_if_used, text)))
         if self.prompt_parts != self.header_parts:
             parts.append(self.prompt_parts)
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()

@@ -107,9 +107,9 @@ def public_headers(headers: Mapping[str, str]) -> dict[str, str]:
     finds the replies of the old one.
     """
     digests = {}
-    for name, value in headers.items():
-        if not hidden(name, value):
-            digests[name.lower()] = header_digest(name, value)
+    for header_name, value in headers.items():
+        if not hidden(header_name, value):
+            digests[header_name.lower()] = header_digest(header_name, value)
     return digests
 
 
@@ -118,37 +118,41 @@ def _parse_headers(value: Any) -> Any:
     headers: dict[str, Any] = {}
     for layer in value if isinstance(value, list | tuple) else [value]:
         if isinstance(layer, str):
-            name, equals, text = layer.partition("=")
-            if not (equals and name.strip()):
+            header_name, equals, text = layer.partition("=")
+            if not (equals and header_name.strip()):
                 raise ValueError("write NAME=VALUE, such as X-Team=evals")
-            headers[name.strip()] = text.strip()
+            headers[header_name.strip()] = text.strip()
         elif not isinstance(layer, Mapping):
             return value
         else:
             headers |= layer
-    for name, text in headers.items():
+    for header_name, text in headers.items():
         if not isinstance(text, str):
-            raise ValueError(f"{name}: write its value as a text, in quotes")
+            raise ValueError(f"{header_name}: write its value as a text, in quotes")
     return headers
 
 
 def _check_headers(headers: dict[str, str]) -> dict[str, str]:
-    for name, value in headers.items():
-        if not _HEADER_NAME.fullmatch(name):
-            raise ValueError(f"{name!r} is no name of an HTTP header")
-        if name.lower() in _OWN_HEADERS:
-            raise ValueError(f"{name}: judge sets this header itself")
+    for header_name, value in headers.items():
+        if not _HEADER_NAME.fullmatch(header_name):
+            raise ValueError(f"{header_name!r} is no name of an HTTP header")
+        if header_name.lower() in _OWN_HEADERS:
+            raise ValueError(f"{header_name}: judge sets this header itself")
         # A stored value has a digest in its place, which is not sent.
         is_line = value.isascii() and value.isprintable() and value.strip()
         if not is_line and not value.startswith(HIDDEN):
-            raise ValueError(f"{name}: a header's value is a line of printable ASCII characters")
-    if len({name.lower() for name in headers}) < len(headers):
+            raise ValueError(
+                f"{header_name}: a header's value is a line of printable ASCII characters"
+            )
+    if len({header_name.lower() for header_name in headers}) < len(headers):
         raise ValueError("one header has two values; their names differ only in case")
     return headers
 
 
 def _header_digests(headers: dict[str, str]) -> dict[str, str]:
-    return {name: header_digest(name, value) for name, value in headers.items()}
+    return {
+        header_name: header_digest(header_name, value) for header_name, value in headers.items()
+    }
 
 
 def _parse_body(value: Any) -> Any:

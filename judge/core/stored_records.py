@@ -130,8 +130,8 @@ def schema(*records: type) -> pa.Schema:
     """Return the Arrow schema of a file of records. A column that several have is there once."""
     columns = {}
     for record in records:
-        for name, field in stored_fields(record).items():
-            columns[name] = field.type
+        for field_name, field in stored_fields(record).items():
+            columns[field_name] = field.type
     return pa.schema(list(columns.items()))
 
 
@@ -139,8 +139,8 @@ def to_row(*records: object) -> dict[str, Any]:
     """Return the cells of one row by column, which has the fields of these records."""
     row = {}
     for record in records:
-        for name, field in stored_fields(type(record)).items():
-            row[name] = field.to_cell(getattr(record, name))
+        for field_name, field in stored_fields(type(record)).items():
+            row[field_name] = field.to_cell(getattr(record, field_name))
     return row
 
 

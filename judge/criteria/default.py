@@ -75,7 +75,9 @@ def proposed_criteria(rows: Sequence[Sample], *, rated: Collection[str] = ()) ->
 
 def builtin_rated(rows: Sequence[Sample], rated: Collection[str]) -> tuple[str, ...]:
     """Return the default criteria that people rated, and the rated ones of answers that fit."""
-    of_summaries = [name for name in DEFAULT_CRITERIA if name in rated]
+    of_summaries = [
+        criterion_name for criterion_name in DEFAULT_CRITERIA if criterion_name in rated
+    ]
     rated_criteria = [criterion for criterion in builtin() if criterion.name in rated]
     for_answers = [criterion for criterion in rated_criteria if task_of(criterion) == "answers"]
     of_answers = [criterion.name for criterion in for_answers if _fits(criterion, rows)]
@@ -170,8 +172,10 @@ def _choices(
     builtin_names = {criterion.name for criterion in builtin_criteria}
     fitting = [criterion for criterion in builtin_criteria if _fits(criterion, rows)]
     # A criterion that people rated and that is not built in needs the user's own question.
-    rated_names = [name for name in rated if is_name(name)]
-    own_names = [name for name in rated_names if name not in builtin_names]
+    rated_names = [criterion_name for criterion_name in rated if is_name(criterion_name)]
+    own_names = [
+        criterion_name for criterion_name in rated_names if criterion_name not in builtin_names
+    ]
     question = f"{own_names[0]}: QUESTION" if own_names else _OWN_QUESTION
     # A shell needs the quotes; in Python, `option` adds them.
     quoted_question = question if in_python() else f'"{question}"'
@@ -223,8 +227,8 @@ def _proposal(proposed: Sequence[str], fitting: Sequence[str], purpose: str) -> 
 
     For example `--criteria fluency (built in for texts alone, like polite and safe)`.
     """
-    chosen = [name for name in proposed if name in fitting]
-    others = [name for name in fitting if name not in proposed]
+    chosen = [criterion_name for criterion_name in proposed if criterion_name in fitting]
+    others = [criterion_name for criterion_name in fitting if criterion_name not in proposed]
     like = f", like {listed(others)}" if others else ""
     return f"{option('criteria', chosen)} (built in {purpose}{like})"
 

@@ -50,8 +50,8 @@ def drafting(criterion: Criterion, task: str = "steps") -> dict[str, str]:
     layout = f"layouts/{task}.jinja"
     drafting_criterion = replace(criterion, template=f'{{% extends "{layout}" %}}')
     layouts = {}
-    for name, text in read_layouts(drafting_criterion).items():
-        layouts[name] = template_body(text)
+    for layout_name, text in read_layouts(drafting_criterion).items():
+        layouts[layout_name] = template_body(text)
     return {**texts, **layouts, chain[-1]: layouts[layout]}
 
 

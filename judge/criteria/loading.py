@@ -140,14 +140,14 @@ def _check_inputs(criterion: Criterion, samples: Sequence[Sample]) -> None:
     if not samples:
         return
     names_of_samples = [input_names(criterion, sample) for sample in samples]
-    for name in sorted(inputs(criterion)):
-        if not any(name in names for names in names_of_samples):
-            raise _missing_variable(criterion, name, samples)
+    for variable in sorted(inputs(criterion)):
+        if not any(variable in names for names in names_of_samples):
+            raise _missing_variable(criterion, variable, samples)
     lacking = [lacking_inputs(criterion, sample) for sample in samples]
     if all(lacking):
-        name = lacking[0][0]
-        message = missing_message(criterion, samples[0], name)
-        count = sum(name in names for names in lacking)
+        variable = lacking[0][0]
+        message = missing_message(criterion, samples[0], variable)
+        count = sum(variable in names for names in lacking)
         raise DataError(
             f"{message}; {count} of {len(samples)} texts lack it, and the others lack more"
         )
@@ -253,8 +253,8 @@ def builtin(language: str = "en", pairwise: bool = False) -> list[Criterion]:
     Raises CriterionError if there is no such language.
     """
     criteria = []
-    for name, path in builtin_files(language).items():
-        if _compares(name) == pairwise:
+    for criterion_name, path in builtin_files(language).items():
+        if _compares(criterion_name) == pairwise:
             criteria.append(_read(path, language))
     return criteria
 
@@ -761,11 +761,11 @@ def paraphrase(criterion: Criterion, wording: str) -> Criterion:
         )
     layout = f"layouts/pointwise_{PARAPHRASES[wording]}.jinja"
     layouts = {}
-    for name, text in texts.items():
-        if name != _LAYOUT:
-            layouts[name] = _EXTENDS_LAYOUT.sub(rf"\g<1>{layout}", text)
+    for template_name, text in texts.items():
+        if template_name != _LAYOUT:
+            layouts[template_name] = _EXTENDS_LAYOUT.sub(rf"\g<1>{layout}", text)
     template = layouts.pop(own_name(criterion))
     layouts[layout] = read_text(root / layout)
-    name = f"{criterion.name}~{wording}"
-    reworded = replace(criterion, name=name, template=template, layouts=layouts)
+    reworded_name = f"{criterion.name}~{wording}"
+    reworded = replace(criterion, name=reworded_name, template=template, layouts=layouts)
     return with_needs(reworded)

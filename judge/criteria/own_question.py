@@ -97,14 +97,14 @@ def _check_kind(criterion: Criterion) -> None:
 
 def _position(criterion: Criterion) -> _Position:
     """Find the question in the first template, from the criterion's own on, that has one."""
-    for name, text in template_texts(criterion).items():
+    for template_name, text in template_texts(criterion).items():
         block = CRITERION_BLOCK.search(text)
         if block is None:
             continue
         paragraph = _FIRST_PARAGRAPH.match(text, block.end("start"), block.start("end"))
         if paragraph is not None:
             start, end = paragraph.span("text")
-            return _Position(name, start, start + len(text[start:end].rstrip()))
+            return _Position(template_name, start, start + len(text[start:end].rstrip()))
     raise CriterionError(
         f"{criterion.path}: it has no question, nor a block `criterion` of plain text"
     )

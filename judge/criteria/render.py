@@ -105,9 +105,9 @@ def _is_range_of_integers(scale: Scale) -> bool:
 def _named(criterion: Criterion, templates: Mapping[str, str]) -> Templates:
     own_name = Path(criterion.path).name
     texts = []
-    for name, text in templates.items():
-        label = criterion.path if name == own_name else name
-        texts.append((name, text, label))
+    for template_name, text in templates.items():
+        label = criterion.path if template_name == own_name else template_name
+        texts.append((template_name, text, label))
     return Templates(own_name, tuple(texts))
 
 
@@ -182,14 +182,14 @@ class Renderer:
         subject: str,
     ) -> None:
         """Raise UnequalInput if a comparison reads something that differs between its two texts."""
-        for name in sorted(self._criterion.needs - variables.keys()):
-            first = template_variables(sample, self._this).get(name)
-            second = template_variables(opponent, self._this).get(name)
+        for input_name in sorted(self._criterion.needs - variables.keys()):
+            first = template_variables(sample, self._this).get(input_name)
+            second = template_variables(opponent, self._this).get(input_name)
             if first != second:
                 systems = f"{sample.system!r} and {opponent.system!r}"
                 raise UnequalInput(
-                    f"{self._criterion.path}: reads {name}, which differs between the systems "
-                    f"{systems} {subject}"
+                    f"{self._criterion.path}: reads {input_name}, which differs between the "
+                    f"systems {systems} {subject}"
                 )
 
     def _fill_template(self, variables: Mapping[str, Any]) -> tuple[str, str]:
@@ -329,15 +329,17 @@ def template_variables(
         variables_of_first = template_variables(sample, this)
         variables_of_second = template_variables(opponent, this)
         return _variables_of_pair(variables_of_first, variables_of_second)
-    variables = {name: value for name, value in sample.extra.items() if not is_empty(value)}
-    for name, value in answer_inputs(sample).items():
-        if not isinstance(variables.get(name), str):
-            variables[name] = value
+    variables = {
+        column_name: value for column_name, value in sample.extra.items() if not is_empty(value)
+    }
+    for input_name, value in answer_inputs(sample).items():
+        if not isinstance(variables.get(input_name), str):
+            variables[input_name] = value
     references = [reference for reference in sample.references if not is_empty(reference)]
     if references:
         variables.setdefault("reference", references[0])
-    for name in ("system", "human", "item", "source", "references"):
-        variables.pop(name, None)
+    for input_name in ("system", "human", "item", "source", "references"):
+        variables.pop(input_name, None)
     if not is_empty(sample.source):
         variables["source"] = sample.source
     if references:
@@ -355,7 +357,9 @@ def _variables_of_pair(first: dict[str, Any], second: dict[str, Any]) -> dict[st
     """
     in_both = first.keys() & second.keys()
     shared = {
-        name: value for name, value in first.items() if name in in_both and value == second[name]
+        variable: value
+        for variable, value in first.items()
+        if variable in in_both and value == second[variable]
     }
     shared.pop("output", None)
     messages_of_both = [variables.get(MESSAGES) for variables in (first, second)]
@@ -418,7 +422,7 @@ def _without_other_messages(criterion: Criterion, variables: dict[str, Any]) -> 
         is_shown_by_layout = is_question_template(template_body(criterion.template))
         if isinstance(messages, str) or not is_shown_by_layout:
             return variables
-    return {name: value for name, value in variables.items() if name != MESSAGES}
+    return {variable: value for variable, value in variables.items() if variable != MESSAGES}
 
 
 def missing_message(criterion: Criterion, sample: Sample, name: str) -> str:
@@ -528,7 +532,9 @@ class PromptFile:
         `mapping` has the columns of the data that were renamed, by their new names. The prompt can
         read them under both names. Raises ConfigError, with the line of the template and the item.
         """
-        variables = {name: value for name, value in item.extra.items() if value is not None}
+        variables = {
+            column_name: value for column_name, value in item.extra.items() if value is not None
+        }
         if item.source:
             variables["source"] = item.source
         for name, column in mapping.items():

@@ -310,7 +310,7 @@ def _fence(context: Context, text: object, label: str) -> str:
 
 @lru_cache(maxsize=MOST_TEMPLATES)
 def _compiled(templates: Templates) -> Template:
-    texts = {name: (text, label, None) for name, text, label in templates.texts}
+    texts = {template_name: (text, label, None) for template_name, text, label in templates.texts}
     undefined = _Placeholder if templates.draft else StrictUndefined
     environment = Sandbox(FunctionLoader(texts.get), undefined)
     if templates.draft:

@@ -206,7 +206,10 @@ def template_bodies(criterion: Criterion) -> dict[str, str]:
 
     Each line keeps its number in the file.
     """
-    return {name: template_body(text) for name, text in template_texts(criterion).items()}
+    return {
+        template_name: template_body(text)
+        for template_name, text in template_texts(criterion).items()
+    }
 
 
 def shared_layout(criterion: Criterion, name: str) -> str:

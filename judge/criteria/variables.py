@@ -114,11 +114,11 @@ def location_of(criterion: Criterion, texts: dict[str, str], variable: str) -> s
     """Return `file:line` of the first template that reads a variable."""
     if variable in criterion.show:
         return f"{criterion.path}: show"
-    trees = {name: parse_template(text) for name, text in texts.items()}
+    trees = {template_name: parse_template(text) for template_name, text in texts.items()}
     reader = own_name(criterion)
-    for name, tree in trees.items():
+    for template_name, tree in trees.items():
         if variable in meta.find_undeclared_variables(tree):
-            reader = name
+            reader = template_name
             break
     line = 1
     for node in trees[reader].find_all(nodes.Name):

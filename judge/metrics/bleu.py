@@ -147,7 +147,7 @@ class Tokens(BaseMetric):
     def signed_tokens(self, tokenizers: Iterable[str]) -> tuple[str, str]:
         """Return the signature parts for case and tokenizers, as sacrebleu writes them."""
         case = "lc" if self.lowercase else "mixed"
-        signatures = [str(_scorer(name).tokenizer.signature()) for name in tokenizers]
+        signatures = [str(_scorer(tokenizer).tokenizer.signature()) for tokenizer in tokenizers]
         signed = join_names(signatures)
         return f"case={case}", f"tok={signed}"
 

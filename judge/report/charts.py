@@ -149,8 +149,8 @@ def shorten(name: str, limit: int = _NAME) -> str:
 
 def place(**numbers: float) -> str:
     """Write attributes with at most one decimal."""
-    rounded = {name: round(value, 1) for name, value in numbers.items()}
-    return "".join(f' {name}="{value:g}"' for name, value in rounded.items())
+    rounded = {attribute: round(value, 1) for attribute, value in numbers.items()}
+    return "".join(f' {attribute}="{value:g}"' for attribute, value in rounded.items())
 
 
 def escaped(content: str) -> str:

@@ -336,13 +336,13 @@ def _of_ratings(rated: Rated) -> Iterator[EstimateRow]:
             )
     for versus in rated.versus:
         coefficients = {"spearman": versus.spearman, "pearson": versus.pearson}
-        for name, compared in coefficients.items():
+        for coefficient, compared in coefficients.items():
             if compared is not None:
                 yield _row(
                     "correlation_difference",
                     rated.criterion,
                     compared,
-                    measure=name,
+                    measure=coefficient,
                     subject=versus.judge,
                     than=versus.other,
                     level=versus.level,

@@ -187,7 +187,7 @@ class Result(Outlets):
         `pass_at`.
         """
         rate_columns = pass_columns(self.table.columns)
-        criterion_of_rate = {rate.name: name for name, rate in rate_columns.items()}
+        criterion_of_rate = {rate.name: column_name for column_name, rate in rate_columns.items()}
         rates = {}
         for (system, rate_name), rate in item_means(pass_table(self.table)).items():
             if rate_name in criterion_of_rate:
@@ -228,9 +228,9 @@ class Result(Outlets):
         ConfigError for a ranking and for an unknown system.
         """
         lengths: dict[str, float] = {}
-        for name, (_, column) in self._tested_columns.items():
+        for column_name, (_, column) in self._tested_columns.items():
             if column.low is not None and column.high is not None:
-                lengths[name] = column.high - column.low
+                lengths[column_name] = column.high - column.low
         scatters = self.scatters(pair=pair)
         return power_of(
             scatters,
@@ -255,8 +255,8 @@ class Result(Outlets):
         plugins.require_known("column", columns, list(self._tested_columns))
         plugins.require_known("system", pair or (), list(self.table.systems))
         spreads: list[Scatter] = []
-        for name in columns or self._tested_columns:
-            table, column = self._tested_columns[name]
+        for column_name in columns or self._tested_columns:
+            table, column = self._tested_columns[column_name]
             spreads += scatters(table, [column], pair, self.info.against)
         return tuple(spreads)
 
@@ -349,8 +349,8 @@ class Result(Outlets):
             }
             rows.append(row)
         own_cells = {}
-        for name, heading in self.table.own_columns(names).items():
-            own_cells[heading] = [samples[score.key].extra.get(name) for score in lowest]
+        for column_name, heading in self.table.own_columns(names).items():
+            own_cells[heading] = [samples[score.key].extra.get(column_name) for score in lowest]
         # The names again: a frame without rows would have no columns.
         frame = pd.DataFrame(rows, columns=names)
         return with_own_columns(frame, own_cells)
@@ -429,11 +429,11 @@ class Result(Outlets):
             return
         files[ESTIMATES] = parquet(_estimate_rows(self))
         try:
-            for name, format in PAGES.items():
-                files[name] = self.report(format).encode()
+            for file_name, format in PAGES.items():
+                files[file_name] = self.report(format).encode()
         except BaseException:
             # Also for Ctrl-C: the scores are paid for, and a page can be made again.
-            data = {name: file for name, file in files.items() if name not in PAGES}
+            data = {file_name: file for file_name, file in files.items() if file_name not in PAGES}
             store(folder, data, drop=PAGES)
             raise
         store(folder, files)
@@ -446,8 +446,8 @@ class Result(Outlets):
 
 def _check_same_files(folder: Path, files: Mapping[str, bytes]) -> None:
     """Raise StorageError if a file in the folder has other content."""
-    for name, content in files.items():
-        path = folder / name
+    for file_name, content in files.items():
+        path = folder / file_name
         if path.exists() and path.read_bytes() != content:
             raise StorageError(
                 f"{folder} holds another run: name another folder, or save(..., overwrite=True)"
@@ -604,7 +604,7 @@ def _run_model() -> type[BaseModel]:
     types["rated"] = tuple[Annotated[Rated, PlainValidator(read)], ...]
     # The table has files of its own.
     del types["table"]
-    fields_of_run: dict[str, Any] = {name: (type, ...) for name, type in types.items()}
+    fields_of_run: dict[str, Any] = {field_name: (type, ...) for field_name, type in types.items()}
     return create_model("Run", __config__=ConfigDict(extra="forbid"), **fields_of_run)
 
 

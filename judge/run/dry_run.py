@@ -78,14 +78,17 @@ def count_requests(
     cache = open_reply_cache(prepared.config, notes, make=False)
     counters: dict[str, _DryJudging] = {}
     try:
-        for name, provider in prepared.judges.items():
-            counters[name] = _count(
-                prepared, name, provider, cache, sampled, ignore_cache=ignore_cache
+        for judge_name, provider in prepared.judges.items():
+            counters[judge_name] = _count(
+                prepared, judge_name, provider, cache, sampled, ignore_cache=ignore_cache
             )
     finally:
         cache.close()
     exact = step == 1 and not items
-    return [counter.estimate(name, factor, exact=exact) for name, counter in counters.items()]
+    return [
+        counter.estimate(judge_name, factor, exact=exact)
+        for judge_name, counter in counters.items()
+    ]
 
 
 def _texts_by_item(prepared: PreparedRun) -> dict[str, list[_Texts]]:
@@ -379,7 +382,9 @@ class _DryJudging(Judging):
         prompts: list[_PromptOfLine] = []
         for message in self._nothing_sent.messages:
             # The key of the first draw: `n` is how many draws a message asks for.
-            params = {name: value for name, value in message.params.items() if name != "n"}
+            params = {
+                parameter: value for parameter, value in message.params.items() if parameter != "n"
+            }
             first = replace(message, params=params)
             judgment = self.asked[first.key()].judgment
             line = self._line(judgment.criterion)

@@ -159,33 +159,33 @@ async def generate(
         claim_folder(config.out)
     # A writer renders all its prompts, before anything is paid.
     writers: dict[str, SystemWriter] = {}
-    for name, spec in config.systems.items():
+    for system, spec in config.systems.items():
         if isinstance(spec, GeneratedSystem):
-            writers[name] = SystemWriter(name, spec, config, items)
+            writers[system] = SystemWriter(system, spec, config, items)
     texts_by_system: dict[str, TextsByItem] = {}
     read_info: dict[str, SystemInfo] = {}
-    for name, spec in config.systems.items():
+    for system, spec in config.systems.items():
         if not isinstance(spec, GeneratedSystem):
-            texts_by_system[name] = list(_from_file(name, spec, items, config))
-            read_info[name] = SystemInfo(outputs=spec.name)
+            texts_by_system[system] = list(_from_file(system, spec, items, config))
+            read_info[system] = SystemInfo(outputs=spec.name)
     notes: list[str] = []
     ledger = ledger if ledger is not None else BudgetLedger(config.budget)
     progress = progress if progress is not None else Progress()
     with _open_tools(config, ledger, notes, records=bool(writers)) as tools:
         texts_by_system |= await _write_all(writers, tools, progress, display)
     written_info: dict[str, SystemInfo] = {}
-    for name, writer in writers.items():
-        written_info[name] = writer.info
-        notes += [f"{name}: {remark}" for remark in writer.counts.remarks]
+    for system, writer in writers.items():
+        written_info[system] = writer.info
+        notes += [f"{system}: {remark}" for remark in writer.counts.remarks]
     rows: list[Sample | Failure] = []
     for position in range(len(items)):
-        for name in config.systems:
-            rows += texts_by_system[name][position]
+        for system in config.systems:
+            rows += texts_by_system[system][position]
     written = [row for row in rows if isinstance(row, Sample)]
     failures = [row for row in rows if isinstance(row, Failure)]
     # In the order of the configuration, which wrote and read systems do not keep.
     all_info = read_info | written_info
-    ordered_info = {name: all_info[name] for name in config.systems}
+    ordered_info = {system: all_info[system] for system in config.systems}
     return Outputs(tuple(written), tuple(failures), ordered_info, tuple(notes))
 
 
@@ -222,7 +222,7 @@ async def _write_all(
     for writer in writers.values():
         # An engine that cannot run is an error before anything is paid.
         create_engine(config.engine, engine_context(config, writer.provider))
-    progress.judges = {name: writer.counts for name, writer in writers.items()}
+    progress.judges = {system: writer.counts for system, writer in writers.items()}
     progress.stage = GENERATING
     at_once = len(writers) if config.engine == "batch" else 1
     turns = asyncio.Semaphore(max(1, at_once))
@@ -231,7 +231,7 @@ async def _write_all(
         async with turns:
             return await writer.write(tools)
 
-    providers = {name: writer.provider for name, writer in writers.items()}
+    providers = {system: writer.provider for system, writer in writers.items()}
     tasks: dict[str, asyncio.Task[TextsByItem]] = {}
     try:
         with display(providers):
@@ -247,7 +247,7 @@ async def _write_all(
             add_resume_note(error, outputs, config)
         raise error from None
     progress.stage = "judging"
-    return {name: task.result() for name, task in tasks.items()}
+    return {system: task.result() for system, task in tasks.items()}
 
 
 class DataWithOutputs(NamedTuple):
@@ -331,14 +331,14 @@ def plan_outputs(config: RunConfig, data: Any) -> PlannedOutputs:
     notes: list[str] = []
     cache = open_reply_cache(config, notes)
     try:
-        for name, spec in config.systems.items():
+        for system, spec in config.systems.items():
             if isinstance(spec, GeneratedSystem):
-                writer = SystemWriter(name, spec, config, items, sends=False)
+                writer = SystemWriter(system, spec, config, items, sends=False)
                 outputs, forecast = writer.plan(config, cache)
                 forecasts.append(forecast)
                 planned += outputs
             else:
-                for rows_of_item in _from_file(name, spec, items, config):
+                for rows_of_item in _from_file(system, spec, items, config):
                     planned += [row for row in rows_of_item if isinstance(row, Sample)]
     finally:
         cache.close()
@@ -349,7 +349,9 @@ def _without_systems(config: RunConfig) -> RunConfig:
     """Return the configuration of the run that judges the outputs."""
     columns = config.map.items()
     # The outputs have the product's own column names. Only ratings keep the data's.
-    mapping = {name: column for name, column in columns if name.startswith("rating")}
+    mapping = {
+        field_name: column for field_name, column in columns if field_name.startswith("rating")
+    }
     return config.model_copy(update={"systems": (), "map": mapping, "limit": None})
 
 
@@ -377,7 +379,11 @@ def _items(config: RunConfig, data: Any) -> list[Sample]:
     if data is None:
         raise ConfigError("no data: name a file with the texts that the prompts read")
     not_mapped = ("output", "system")
-    mapping = {name: column for name, column in config.map.items() if name not in not_mapped}
+    mapping = {
+        field_name: column
+        for field_name, column in config.map.items()
+        if field_name not in not_mapped
+    }
     without_outputs = map(_without_output, rows(data))
     items = samples.load(without_outputs, mapping=mapping, where=config.where)
     return items[: config.limit]
@@ -386,7 +392,9 @@ def _items(config: RunConfig, data: Any) -> list[Sample]:
 def _without_output(row: Sample | RawRow) -> Sample | RawRow:
     if isinstance(row, Sample):
         return replace(row, system="", output="")
-    cells = {name: cell for name, cell in row.cells.items() if name != "system"}
+    cells = {
+        column_name: cell for column_name, cell in row.cells.items() if column_name != "system"
+    }
     return row._replace(cells={**cells, "output": ""})
 
 

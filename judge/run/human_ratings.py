@@ -92,7 +92,9 @@ def read_sheet(
     sheet = read_ratings(source, known)
     if not sheet.every:
         raise DataError(f"{source_name(source)}: no ratings")
-    named = [name for name in sheet.criteria if name != rating_criterion]
+    named = [
+        criterion_name for criterion_name in sheet.criteria if criterion_name != rating_criterion
+    ]
     if rating_criterion and named:
         raise DataError(
             f"{option('rating_criterion', rating_criterion)}: {source_name(source)} itself names "
@@ -115,8 +117,10 @@ def join(
     scales = {criterion.name: criterion.scale for criterion in pointwise}
     notes: list[str] = []
     if config.rating_source is not None:
-        set_options = [name for name in ("where", "limit") if getattr(config, name)]
-        left_out = [option(name) for name in set_options]
+        set_options = [
+            option_name for option_name in ("where", "limit") if getattr(config, option_name)
+        ]
+        left_out = [option(option_name) for option_name in set_options]
         source = source_name(config.rating_source)
         lower_is_better = {criterion.name for criterion in chosen if criterion.better == "lower"}
         rows, notes = join_sheet(
@@ -125,7 +129,7 @@ def join(
         if sheet.pairs and not isinstance(config, RankConfig):
             preferences = plural(len(sheet.pairs), "preference")
             notes.append(f"{preferences} between two texts: only {command('rank')} uses them.")
-    ends = {name: (scale.low, scale.high) for name, scale in scales.items()}
+    ends = {criterion_name: (scale.low, scale.high) for criterion_name, scale in scales.items()}
     pairs, pair_notes = pair_names(rows, ends)
     renamed_rows = renamed(rows, pairs, scales)
     return [*renamed_rows], [*notes, *pair_notes]
@@ -137,9 +141,9 @@ def label_values(scales: Mapping[str, Scale | Column]) -> dict[str, dict[str, fl
     A criterion that is a variant, such as `fluency_5`, is also there under its base name.
     """
     values = {}
-    for name, scale in scales.items():
-        values[name] = dict(zip(scale.labels, scale.values, strict=False))
-    by_base_name = {base_name(name): labels for name, labels in values.items()}
+    for criterion_name, scale in scales.items():
+        values[criterion_name] = dict(zip(scale.labels, scale.values, strict=False))
+    by_base_name = {base_name(criterion_name): labels for criterion_name, labels in values.items()}
     return by_base_name | values
 
 
@@ -227,7 +231,7 @@ def _check_scales(single: Sequence[Rating], scales: Mapping[str, Scale | Column]
     Some of them are slips; if there are many, they are on another scale, which is no error. Nor are
     verdicts, 0 and 1.
     """
-    for name, scale in scales.items():
+    for criterion_name, scale in scales.items():
         low = scale.low
         high = scale.high
         if low is None or high is None:
@@ -236,7 +240,7 @@ def _check_scales(single: Sequence[Rating], scales: Mapping[str, Scale | Column]
         outside: list[Rating] = []
         for rating in single:
             # A label is no number. `join_ratings` refuses those that the criterion lacks.
-            if rating.criterion != name or not isinstance(rating.value, float):
+            if rating.criterion != criterion_name or not isinstance(rating.value, float):
                 continue
             values.append(rating.value)
             if not low <= rating.value <= high:
@@ -249,8 +253,8 @@ def _check_scales(single: Sequence[Rating], scales: Mapping[str, Scale | Column]
             if len(outside) > 1:
                 more = f" (and {len(outside) - 1:,} more)"
             raise DataError(
-                f"{first.where}: {name} is {first.value:g}, outside its scale, {low:g} to "
-                f"{high:g}{more}. Correct the rating or take it out"
+                f"{first.where}: {criterion_name} is {first.value:g}, outside its scale, {low:g} "
+                f"to {high:g}{more}. Correct the rating or take it out"
             )
 
 

@@ -147,17 +147,17 @@ def read_judge_columns(
     taken = {*map(name_of, config.criteria or ()), *config.score_columns}
     columns: list[JudgeColumn] = []
     notes: list[str] = []
-    for name, better in config.judge_columns.items():
-        if name in taken:
+    for criterion_name, better in config.judge_columns.items():
+        if criterion_name in taken:
             raise ConfigError(
-                f"{option('judge_columns')} {name}: another column of the run has this name; "
-                "rename one"
+                f"{option('judge_columns')} {criterion_name}: another column of the run has this "
+                "name; rename one"
             )
-        cell, ends = _cell_of(name, config.scale, rows)
-        unscaled = JudgeColumn(name, cell, _PASS_FAIL, better)
+        cell, ends = _cell_of(criterion_name, config.scale, rows)
+        unscaled = JudgeColumn(criterion_name, cell, _PASS_FAIL, better)
         column, note = _with_scale(unscaled, ends, rows)
         if config.pass_at is not None:
-            value = chosen_pass_value(config.pass_at, name, column.scale, better)
+            value = chosen_pass_value(config.pass_at, criterion_name, column.scale, better)
             column = replace(column, pass_at=value)
         columns.append(column)
         notes += note

@@ -84,7 +84,7 @@ def open_judges(config: RunConfig, judges: Sequence[Judge | Provider]) -> dict[s
             # A provider object has its own address and key.
             kind = "decisions" if judge.decides else judge.name
             lacking = _LACKING.get(kind, ())
-            unsupported = [name for name in lacking if name in _ADDED_KEYS]
+            unsupported = [setting for setting in lacking if setting in _ADDED_KEYS]
             _refuse(config, judge.model, unsupported)
     providers: list[Provider] = []
     if config.replay is not None:
@@ -272,10 +272,10 @@ def sampling_options(plan: RunConfig) -> SamplingOptions:
         draws_if_reasoning = min(REASONING_DRAWS, plan.draws)
     added = {EFFORT: effort, **plan.extra_body, HEADERS: public_headers(plan.headers)}
     params: list[tuple[str, Any]] = []
-    for name, value in added.items():
+    for parameter, value in added.items():
         # What the user writes into `extra_body` is sent even if it is 0 or empty.
-        if value or name in plan.extra_body:
-            params.append((name, value))
+        if value or parameter in plan.extra_body:
+            params.append((parameter, value))
     reasoning_is_on = effort and effort != "none"
     return SamplingOptions(
         plan.weighting,
@@ -304,14 +304,14 @@ def judge_notes(
     config: RunConfig, metrics: Mapping[str, Metric], opened: Mapping[str, OpenedJudge]
 ) -> list[str]:
     """Return what every report must say about these judges."""
-    judges = {name: judge.provider for name, judge in opened.items()}
+    judges = {judge_name: judge.provider for judge_name, judge in opened.items()}
     provider_notices = [provider.notice for provider in judges.values()]
     notes = list(dict.fromkeys(filter(None, provider_notices)))
     if judges and config.ray_workers is not None and config.engine != "ray":
         notes.append(f"{option('ray_workers')} had no effect.")
     if config.panel != "mean" and len(judges) == 1:
         notes.append(f"{option('panel')} had no effect.")
-    asking_metrics = [name for name, metric in metrics.items() if metric.asks]
+    asking_metrics = [metric_name for metric_name, metric in metrics.items() if metric.asks]
     if asking_metrics and len(judges) > 1:
         first = next(iter(judges))
         notes.append(f"Of the panel {', '.join(asking_metrics)} asks {first} alone.")

@@ -50,7 +50,7 @@ def read_preferences(config: RankConfig, data: Any) -> Preferences:
         table.add(row)
     if not table.scores:
         raise DataError("the data has no rows")
-    columns = [_column(name) for name in config.judge_columns]
+    columns = [_column(criterion_name) for criterion_name in config.judge_columns]
     scores_in_data = GivenScores(tuple(columns), tuple(table.scores))
     return Preferences(
         samples=list(table.samples.values()),
@@ -145,10 +145,10 @@ class _PairTable:
 
     def _own_columns(self, cells: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         """Yield the columns about the item, which both texts have."""
-        used = {self._column_of(name) for name in ("item", FIRST, SECOND)}
-        for name, value in cells.items():
-            if name not in used and name not in self._criteria:
-                yield name, value
+        used = {self._column_of(field_name) for field_name in ("item", FIRST, SECOND)}
+        for column_name, value in cells.items():
+            if column_name not in used and column_name not in self._criteria:
+                yield column_name, value
 
 
 def _result(cell: Any, first: str, second: str) -> float | None:

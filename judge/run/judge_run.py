@@ -34,9 +34,9 @@ def columns(prepared: PreparedRun, progress: Progress) -> list[Column]:
     columns_of_run: list[Column] = []
     for criterion in prepared.criteria:
         of_judges = []
-        for name, provider in prepared.judges.items():
-            counts = progress.judges[name]
-            column = signed_column(criterion, name, provider, prepared, counts)
+        for judge_name, provider in prepared.judges.items():
+            counts = progress.judges[judge_name]
+            column = signed_column(criterion, judge_name, provider, prepared, counts)
             of_judges.append(column)
         if len(of_judges) > 1:
             columns_of_run.append(analyze.panel_column(of_judges))
@@ -49,7 +49,7 @@ def unwritten_rows(prepared: PreparedRun, progress: Progress) -> list[Row]:
     names = [column.name for column in columns(prepared, progress)]
     rows: list[Row] = []
     for failure in prepared.unwritten:
-        rows += [replace(failure, column=name) for name in names]
+        rows += [replace(failure, column=column_name) for column_name in names]
     return rows
 
 
@@ -68,16 +68,16 @@ async def open_judges(
         # Called before the cache is closed: callbacks run in reverse.
         stack.callback(store.flush)
         clients = {}
-        for name, provider in prepared.judges.items():
+        for judge_name, provider in prepared.judges.items():
             client = open_client(
                 prepared.config,
-                prepared.plans[name],
+                prepared.plans[judge_name],
                 provider,
-                counts=progress.judges[name],
+                counts=progress.judges[judge_name],
                 store=store,
                 limits=limits,
             )
-            clients[name] = await stack.enter_async_context(client)
+            clients[judge_name] = await stack.enter_async_context(client)
         yield clients
 
 
@@ -92,7 +92,9 @@ async def run_judges(
         return
     if prepared.pairs is not None:
         rows += _ties(prepared, progress)
-    await gather(_run_judge(prepared, name, client, rows) for name, client in clients.items())
+    await gather(
+        _run_judge(prepared, judge_name, client, rows) for judge_name, client in clients.items()
+    )
 
 
 def _ties(prepared: PreparedRun, progress: Progress) -> list[Row]:
@@ -151,7 +153,7 @@ def count_judgments(runs: Iterable[PreparedRun]) -> int:
     """Count what all judges of these runs are asked."""
     n_judgments = 0
     for run in runs:
-        n_judgments += sum(len(judgments(run, name)) for name in run.judges)
+        n_judgments += sum(len(judgments(run, judge_name)) for judge_name in run.judges)
     return n_judgments
 
 

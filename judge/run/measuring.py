@@ -73,9 +73,9 @@ class Measuring:
 
     def start(self) -> None:
         """Begin with the metrics that ask no judge."""
-        for name, metric in self._prepared.metrics.items():
+        for metric_name, metric in self._prepared.metrics.items():
             if not metric.asks:
-                self._early[name] = asyncio.create_task(self._measure(metric))
+                self._early[metric_name] = asyncio.create_task(self._measure(metric))
 
     async def finish(self, other_columns: list[Column]) -> None:
         """Wait for these metrics, and measure the others. No metric may have one of the other
@@ -83,11 +83,11 @@ class Measuring:
         """
         notes: list[str | Note] = []
         try:
-            for name, metric in self._prepared.metrics.items():
-                self._progress.stage = name
-                early = self._early.get(name)
+            for metric_name, metric in self._prepared.metrics.items():
+                self._progress.stage = metric_name
+                early = self._early.get(metric_name)
                 result = await (self._measure(metric) if early is None else early)
-                metric_setup.validate_result(name, result, self._prepared.samples)
+                metric_setup.validate_result(metric_name, result, self._prepared.samples)
                 columns = [*other_columns, *self.columns, *result.columns]
                 reject_duplicate_columns([column.name for column in columns])
                 self.columns.extend(result.columns)

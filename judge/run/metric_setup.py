@@ -97,14 +97,14 @@ def precheck(metrics: Mapping[str, Metric], samples: Sequence[Sample]) -> None:
 
     Also raise it for samples that the metric's `check` refuses.
     """
-    for name, metric in metrics.items():
+    for metric_name, metric in metrics.items():
         field = metric.needs
         if field and not any(_has_text(sample, field) for sample in samples):
             needed = "a source" if field == "source" else "references"
             column = option("map", {field: "COLUMN"})
             raise DataError(
-                f"{option('metrics')} {name}: no text has {needed}, without which it has no "
-                f"value; name their column with {column}, or leave out {name}"
+                f"{option('metrics')} {metric_name}: no text has {needed}, without which it has no "
+                f"value; name their column with {column}, or leave out {metric_name}"
             )
         metric.check(samples)
 
@@ -121,33 +121,33 @@ def build_metrics(
     """Build the metrics of these names with the plan's options. Raises ConfigError and
     MissingExtra.
     """
-    for name in config.set:
-        if name not in names:
+    for metric_name in config.set:
+        if metric_name not in names:
             known = ", ".join(names) or "none"
             raise ConfigError(
-                f"{option('set')} {name}: this run does not have the metric {name!r} (it has: "
-                f"{known})"
+                f"{option('set')} {metric_name}: this run does not have the metric "
+                f"{metric_name!r} (it has: {known})"
             )
     cache = None
     if config.cache is not False:
         cache = metrics_folder(cache_location(config.cache))
     context = MetricContext(cache, tell, config.seed, config.language, ask)
     built: dict[str, Metric] = {}
-    for name in names:
-        metric_class = load_metric(name)
-        metric_options = config.set.get(name, {})
+    for metric_name in names:
+        metric_class = load_metric(metric_name)
+        metric_options = config.set.get(metric_name, {})
         known_options = metric_class.option_fields()
         for key in metric_options:
             if key not in known_options:
                 hint = plugins.unknown_name_message("option", key, sorted(known_options))
-                raise ConfigError(f"{option('set')} {name}.{key}: {hint}")
-        built[name] = metric_class(**metric_options, context=context)
+                raise ConfigError(f"{option('set')} {metric_name}.{key}: {hint}")
+        built[metric_name] = metric_class(**metric_options, context=context)
     if config.score_columns and not isinstance(config, RankConfig):
-        for name in config.score_columns:
-            if name in map(name_of, config.criteria or ()):
+        for column_name in config.score_columns:
+            if column_name in map(name_of, config.criteria or ()):
                 raise ConfigError(
-                    f"{option('score_columns')} {name}: a criterion has this name; rename the "
-                    "column"
+                    f"{option('score_columns')} {column_name}: a criterion has this name; rename "
+                    "the column"
                 )
         built["score columns"] = ScoreColumns(columns=config.score_columns)
     return built
@@ -163,24 +163,24 @@ class ScoreColumns(BaseMetric):
 
     def check(self, samples: Sequence[Sample]) -> None:
         """Raise DataError for a column in which no text has a number."""
-        known = dict.fromkeys(name for sample in samples for name in sample.extra)
-        for name in self.columns:
-            if not any(isinstance(_cell_score(sample, name), Score) for sample in samples):
-                unknown = plugins.unknown_name_message("column", name, list(known))
-                problem = "no text has a number there" if name in known else unknown
-                raise DataError(f"{option('score_columns')} {name}: {problem}")
+        known = dict.fromkeys(column_name for sample in samples for column_name in sample.extra)
+        for column_name in self.columns:
+            if not any(isinstance(_cell_score(sample, column_name), Score) for sample in samples):
+                unknown = plugins.unknown_name_message("column", column_name, list(known))
+                problem = "no text has a number there" if column_name in known else unknown
+                raise DataError(f"{option('score_columns')} {column_name}: {problem}")
 
     def score(self, samples: Sequence[Sample]) -> MetricResult:
         """Return one row per sample and column: the number in its cell, or a Failure that names the
         row.
         """
         columns = []
-        for name, better in self.columns.items():
-            signature = Signature.external(name, lower_is_better=better == "lower")
-            columns.append(Column(name, "metric", signature, better=better))
+        for column_name, better in self.columns.items():
+            signature = Signature.external(column_name, lower_is_better=better == "lower")
+            columns.append(Column(column_name, "metric", signature, better=better))
         rows: list[Score | Failure] = []
         for sample in samples:
-            rows += [_cell_score(sample, name) for name in self.columns]
+            rows += [_cell_score(sample, column_name) for column_name in self.columns]
         return MetricResult(tuple(columns), tuple(rows))
 
 
@@ -211,18 +211,18 @@ def metrics() -> list[MetricInfo]:
     options.
     """
     infos = []
-    for name in plugins.names("metrics"):
+    for metric_name in plugins.names("metrics"):
         try:
-            metric_class = load_metric(name)
+            metric_class = load_metric(metric_name)
         except (JudgeError, ImportError, AttributeError) as error:
             # A broken metric of another package must not hide the others.
-            infos.append(MetricInfo(name, f"cannot be loaded: {error}", {}))
+            infos.append(MetricInfo(metric_name, f"cannot be loaded: {error}", {}))
             continue
         docstring = inspect.getdoc(metric_class) or ""
         summary = docstring.partition("\n\n")[0].replace("\n", " ")
         first_sentence = re.split(r"(?<=[.])\s", summary)[0]  # ends before `. `
         description = first_sentence.rstrip(".")
-        infos.append(MetricInfo(name, description, options(name)))
+        infos.append(MetricInfo(metric_name, description, options(metric_name)))
     return infos
 
 

@@ -44,7 +44,7 @@ async def run_pipeline(
     if prepared.config.out is not None:
         claim_folder(prepared.config.out)
     progress = progress if progress is not None else Progress()
-    progress.judges = {name: JudgeProgress() for name in prepared.judges}
+    progress.judges = {judge_name: JudgeProgress() for judge_name in prepared.judges}
     progress.measured = prepared.measured
     progress.notes = []
     ledger = ledger if ledger is not None else BudgetLedger(prepared.config.budget)
@@ -201,8 +201,8 @@ def _complete_info(prepared: PreparedRun, info: RunInfo) -> RunInfo:
     if not prepared.criteria:
         return info
     judgments_by_judge = {}
-    for name in prepared.judges:
-        judgments_by_judge[name] = judge_run.judgments(prepared, name)
+    for judge_name in prepared.judges:
+        judgments_by_judge[judge_name] = judge_run.judgments(prepared, judge_name)
     return replace(info, prompts=first_prompts(prepared, judgments_by_judge))
 
 
@@ -235,7 +235,7 @@ class Runs:
         nothing here.
         """
         prepared = self._limited(prepared)
-        self._progress.judges = {name: JudgeProgress() for name in prepared.judges}
+        self._progress.judges = {judge_name: JudgeProgress() for judge_name in prepared.judges}
         with _closing_run(prepared, self._progress):
             limits = SharedLimits(self._ledger, deadline_of(prepared.config))
             async with judge_run.open_judges(prepared, self._progress, limits) as clients:

@@ -168,9 +168,9 @@ def prepare(
         samples=rows,
         criteria=inputs.criteria,
         metrics=metrics,
-        judges={name: judge.provider for name, judge in opened.items()},
-        plans={name: judge.plan for name, judge in opened.items()},
-        settings={name: judge.settings for name, judge in opened.items()},
+        judges={judge_name: judge.provider for judge_name, judge in opened.items()},
+        plans={judge_name: judge.plan for judge_name, judge in opened.items()},
+        settings={judge_name: judge.settings for judge_name, judge in opened.items()},
         language=inputs.language,
         data=_describe_data(config.data, len(rows)),
         notes=tuple(notes),
@@ -373,13 +373,16 @@ def _lost_columns(prepared: PreparedRun, info: RunInfo) -> Iterator[str]:
         "judge column": (earlier.judge_columns, config.judge_columns),
     }
     for kind, (earlier_names, names) in names_by_kind.items():
-        for name in earlier_names:
-            if name not in names:
-                yield f"the {kind} {name}"
+        for earlier_name in earlier_names:
+            if earlier_name not in names:
+                yield f"the {kind} {earlier_name}"
 
     def differ(*options: str) -> bool:
         # Only rankings have these options.
-        return any(getattr(config, name, None) != getattr(earlier, name, None) for name in options)
+        return any(
+            getattr(config, option_name, None) != getattr(earlier, option_name, None)
+            for option_name in options
+        )
 
     if differ("orders", "pairs") or (isinstance(config, RankConfig) and differ("against")):
         yield "other pairs of texts" if info.orders is not None else "scores of single texts"
@@ -478,14 +481,14 @@ def _unread_columns(config: RunConfig, chosen: Sequence[Criterion]) -> Iterator[
     """Warn of renamed columns that are no fields and that no criterion reads."""
     read = {name for criterion in chosen for name in criterion.needs}
     read |= {MESSAGES, "reference", *REQUEST_COLUMNS, *PASSAGE_COLUMNS}
-    for name, column in config.map.items():
-        is_rating = name.partition(".")[0] == samples.RATING
-        if is_rating or name in samples.FIELDS or name in read:
+    for field_name, column in config.map.items():
+        is_rating = field_name.partition(".")[0] == samples.RATING
+        if is_rating or field_name in samples.FIELDS or field_name in read:
             continue
-        similar = difflib.get_close_matches(name, samples.FIELDS, n=1, cutoff=0.6)
+        similar = difflib.get_close_matches(field_name, samples.FIELDS, n=1, cutoff=0.6)
         hint = f" Did you mean {similar[0]}?" if similar else ""
-        renaming = option("map", {name: column})
-        yield f"{renaming}: {name} is no field of judge, and no criterion reads it.{hint}"
+        renaming = option("map", {field_name: column})
+        yield f"{renaming}: {field_name} is no field of judge, and no criterion reads it.{hint}"
 
 
 def rating_place(config: RunConfig) -> str | None:

@@ -167,7 +167,7 @@ def _language_of_item(samples: Sequence[Sample]) -> str | None:
     letters = [letter for letter in item_text[:_MAX_ITEMS] if letter.isalpha()]
     # A letter's name begins with its alphabet: `THAI CHARACTER KO KAI`.
     names = [unicodedata.name(letter, "") for letter in letters]
-    alphabets = Counter(name.partition(" ")[0] for name in names)
+    alphabets = Counter(letter_name.partition(" ")[0] for letter_name in names)
     if not alphabets:
         return language
     ((alphabet, count),) = alphabets.most_common(1)
@@ -182,7 +182,7 @@ def _list_languages(languages: Mapping[str, int]) -> str:
     """Write `12 items en, 3 ja`."""
     (first, first_count), *others = languages.items()
     parts = [f"{plural(first_count, 'item')} {first}"]
-    parts += [f"{count:,} {name}" for name, count in others]
+    parts += [f"{count:,} {language}" for language, count in others]
     return ", ".join(parts)
 
 
@@ -199,7 +199,7 @@ def _refusal(languages: Mapping[str, int], rows: Sequence[Sample]) -> str:
 
 def _how_to_separate(rows: Sequence[Sample]) -> str:
     """Say how to select one language, by the column `lang` or `locale` if the data has one."""
-    columns = dict.fromkeys(name for row in rows for name in row.extra)
+    columns = dict.fromkeys(column_name for row in rows for column_name in row.extra)
     column = next(filter(_LANGUAGE_COLUMN, columns), None)
     if column is None:
         example = option("where", {"lang": "en"})

@@ -39,14 +39,14 @@ class LineEstimate:
     def times(self, factor: float) -> LineEstimate:
         """Multiply all numbers by a factor and round them."""
         scaled = {}
-        for name in self.numbers():
-            scaled[name] = round(getattr(self, name) * factor)
+        for field_name in self.numbers():
+            scaled[field_name] = round(getattr(self, field_name) * factor)
         return LineEstimate(self.name, **scaled)
 
     @classmethod
     def numbers(cls) -> list[str]:
         """Return the names of all fields that hold a number."""
-        return [name for name in cls.__slots__ if name != "name"]
+        return [field_name for field_name in cls.__slots__ if field_name != "name"]
 
 
 @dataclass(slots=True)
@@ -77,9 +77,9 @@ class JudgeEstimate:
     def total(self) -> LineEstimate:
         """The sum over the criteria."""
         sums = {}
-        for name in LineEstimate.numbers():
-            numbers = [getattr(line, name) for line in self.lines]
-            sums[name] = sum(numbers)
+        for field_name in LineEstimate.numbers():
+            numbers = [getattr(line, field_name) for line in self.lines]
+            sums[field_name] = sum(numbers)
         return LineEstimate("all", **sums)
 
 

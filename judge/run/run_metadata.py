@@ -95,10 +95,10 @@ def _first_prompts(judgments: Sequence[Judgment]) -> Iterator[tuple[Judgment, Pr
             attempts.append(judgment)
     firsts = [attempts[0].criterion for attempts in by_criterion.values()]
     renderers = make_renderers(firsts)
-    for name, attempts in by_criterion.items():
+    for criterion_name, attempts in by_criterion.items():
         for judgment in attempts:
             try:
-                prompt = renderers[name].render(judgment.sample, judgment.opponent)
+                prompt = renderers[criterion_name].render(judgment.sample, judgment.opponent)
             except (CriterionError, DataError):
                 continue
             yield judgment, prompt
@@ -129,9 +129,9 @@ def metadata_factory(
     def now(status: Status) -> RunInfo:
         """Return the facts from the start together with the run's progress so far."""
         info_by_judge = {}
-        for name, provider in judges.items():
-            counts = progress.judges[name]
-            info_by_judge[name] = _judge(provider, counts, prepared.plans[name])
+        for judge_name, provider in judges.items():
+            counts = progress.judges[judge_name]
+            info_by_judge[judge_name] = _judge(provider, counts, prepared.plans[judge_name])
         in_all = total_use([*info_by_judge.values(), *prepared.generated.values()])
         budget = None
         if ledger.budget is not None:
@@ -209,9 +209,9 @@ def _remarks(prepared: PreparedRun, progress: Progress, *, complete: bool) -> li
 
 def _recorded_draws(prepared: PreparedRun, progress: Progress) -> Iterator[str]:
     """Yield a remark for a recording with fewer draws than the judge asked for."""
-    for name, provider in prepared.judges.items():
+    for judge_name, provider in prepared.judges.items():
         # It counts draws only if the judge drew. Prompts of systems may have several replies, too.
-        n_draws = progress.judges[name].draws
+        n_draws = progress.judges[judge_name].draws
         if isinstance(provider, ReplayProvider) and 1 < provider.draws < n_draws:
             yield (
                 f"The recording holds {provider.draws} draws of a prompt, not the {n_draws} asked "
@@ -261,10 +261,10 @@ def _stopped_criteria(counts: JudgeProgress, suffix: str) -> Iterator[str]:
 
 def _unused_rules(prepared: PreparedRun, progress: Progress) -> Iterator[str]:
     """Yield the rules of scripted judges that answered no prompt."""
-    for name, provider in prepared.judges.items():
+    for judge_name, provider in prepared.judges.items():
         if not isinstance(provider, ScriptedProvider) or not provider.unused:
             continue
-        if progress.judges[name].cached:
+        if progress.judges[judge_name].cached:
             # A rule may have answered a prompt in an earlier run.
             continue
         (rule, cause), *others = provider.unused.items()
@@ -272,7 +272,7 @@ def _unused_rules(prepared: PreparedRun, progress: Progress) -> Iterator[str]:
         if others:
             verb = "is" if len(others) == 1 else "are"
             more = f" {plural(len(others), 'other rule')} {verb} not used either."
-        yield f"{name}: rule {rule} is not used: {cause}.{more}"
+        yield f"{judge_name}: rule {rule} is not used: {cause}.{more}"
 
 
 def column_suffix(prepared: PreparedRun, judge: str) -> str:
@@ -401,9 +401,9 @@ def _judge(provider: Provider, counts: JudgeProgress, config: RunConfig) -> Judg
     """
     stored = config.model_dump(mode="json", include=set(_JUDGE_SETTINGS))
     settings = {}
-    for name in _JUDGE_SETTINGS:
-        if stored[name] not in (None, "", {}):
-            settings[name] = stored[name]
+    for setting in _JUDGE_SETTINGS:
+        if stored[setting] not in (None, "", {}):
+            settings[setting] = stored[setting]
     use = model_use(provider, counts)
     return JudgeInfo(
         model=provider.model,

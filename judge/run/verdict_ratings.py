@@ -24,27 +24,27 @@ def with_readable_verdicts(
     would count as points of the scale, such as if all ratings on a scale from 1 to 5 are `pass`.
     """
     turned: set[str] = set()
-    for name, scale in _with_base_names(scales).items():
-        of_criterion = [rating for rating in ratings if rating.criterion == name]
+    for criterion_name, scale in _with_base_names(scales).items():
+        of_criterion = [rating for rating in ratings if rating.criterion == criterion_name]
         votes = _verdicts(of_criterion, scale)
         if not votes or scale.low is None or scale.high is None:
             continue
         if not are_verdicts(votes, scale.low, scale.high):
             first = of_criterion[0]
             raise DataError(
-                f"{first.where}: {name} is {first.value!r}, and 1 for pass and 0 for fail would "
-                f"count as points of its scale, {scale.low:g} to {scale.high:g}: rate with its "
-                "points, or also rate a text that fails"
+                f"{first.where}: {criterion_name} is {first.value!r}, and 1 for pass and 0 for "
+                f"fail would count as points of its scale, {scale.low:g} to {scale.high:g}: rate "
+                "with its points, or also rate a text that fails"
             )
         values = [str(rating.value) for rating in of_criterion]
         says_pass = all(map(says_whether_it_passes, values))
-        if says_pass and name in lower_is_better:
-            turned.add(name)
+        if says_pass and criterion_name in lower_is_better:
+            turned.add(criterion_name)
     return [_turned(rating) if rating.criterion in turned else rating for rating in ratings]
 
 
 def _with_base_names(scales: Mapping[str, Scale | Column]) -> dict[str, Scale | Column]:
-    by_base_name = {base_name(name): scale for name, scale in scales.items()}
+    by_base_name = {base_name(criterion_name): scale for criterion_name, scale in scales.items()}
     return by_base_name | dict(scales)
 
 

@@ -128,16 +128,16 @@ class SamplingOptions:
             parts.append(f"effort={effort}")
         if self.system_message:
             parts.append(f"system@{_digest(self.system_message)}")
-        for name, value in params.items():
+        for parameter_name, value in params.items():
             text = value if isinstance(value, str) else json.dumps(value, sort_keys=True)
-            parameter = f"{name}={text}"
+            parameter = f"{parameter_name}={text}"
             if _PLAIN_PARAMETER.fullmatch(parameter):
                 parts.append(parameter)
             else:
-                parts.append(f"{_short(name)}@{_digest(text)}")
-        for name, hidden_digest in headers.items():
+                parts.append(f"{_short(parameter_name)}@{_digest(text)}")
+        for header_name, hidden_digest in headers.items():
             digest = hidden_digest.removeprefix(HIDDEN)[:_DIGEST_LENGTH]
-            parts.append(f"{_short(name)}@{digest}")
+            parts.append(f"{_short(header_name)}@{digest}")
         return parts
 
 
@@ -257,7 +257,7 @@ def _chat_params(
     if strategy == "logprobs":
         params["top_logprobs"] = _TOP_LOGPROBS
     if prompt.merged:
-        schemas = {name: _label_schema(scale) for name, scale in prompt.merged}
+        schemas = {criterion_name: _label_schema(scale) for criterion_name, scale in prompt.merged}
         params["response_format"] = _response_format("judgments", schemas)
     elif criterion.form == "json":
         params["response_format"] = _response_format("judgment", _judgment_schema(criterion))

@@ -145,7 +145,9 @@ def _matrix(
     empty = _reason_empty(known, level, coefficient)
     diagonal = np.diagonal(cells.values)
     # A column correlates with itself by 1, unless all of its values are equal.
-    constant = [name for name, value in zip(names, diagonal, strict=True) if np.isnan(value)]
+    constant = [
+        column_name for column_name, value in zip(names, diagonal, strict=True) if np.isnan(value)
+    ]
     notes = [note]
     if empty:
         notes.append(empty)

@@ -45,7 +45,7 @@ def win_rates(
     names = list(dict.fromkeys(systems))
     pairs = _pairs_with_half_ties(names, systems, preferences, longer)
     item_names = list(dict.fromkeys(items))
-    index_by_item = {name: index for index, name in enumerate(item_names)}
+    index_by_item = {item: index for index, item in enumerate(item_names)}
     item_index = np.array([index_by_item[name] for name in items])
 
     start = np.zeros(len(names) + 1)
@@ -60,14 +60,14 @@ def win_rates(
         f"seed {seed}"
     )
     estimates: dict[str, Estimate] = {}
-    for index, name in enumerate(names):
+    for index, system in enumerate(names):
         low: float | None = None
         high: float | None = None
-        if n_items[name] >= _MIN_ITEMS:
+        if n_items[system] >= _MIN_ITEMS:
             low, high = rate_ends[:, index].tolist()
         rate = float(rates[index])
-        n = n_items[name]
-        estimates[name] = Estimate("win rate at equal length", rate, low, high, n, method)
+        n = n_items[system]
+        estimates[system] = Estimate("win rate at equal length", rate, low, high, n, method)
     return estimates
 
 
@@ -105,8 +105,8 @@ def _pairs_with_half_ties(
     preferences: Sequence[float],
     longer: Sequence[float],
 ) -> _Pairs:
-    index_by_system = {name: index for index, name in enumerate(names)}
-    own_systems = [index_by_system[name] for name in systems]
+    index_by_system = {system: index for index, system in enumerate(names)}
+    own_systems = [index_by_system[system] for system in systems]
     every_system = range(len(names))
     system = np.array([*own_systems, *every_system, *every_system])
     difference = np.array(longer, dtype=np.float64)

@@ -180,7 +180,7 @@ def column_from_metric(column: Column, rows: Iterable[Score | Failure], name: st
 
 def rated_names(samples: Iterable[Sample]) -> tuple[str, ...]:
     """Return the names of people's ratings, in the order of the texts."""
-    names = dict.fromkeys(name for sample in samples for name in sample.human)
+    names = dict.fromkeys(rating_name for sample in samples for rating_name in sample.human)
     return tuple(names)
 
 

@@ -257,8 +257,8 @@ def _unshared(table: Table, other_table: Table) -> Unshared:
     other_items = set(other_table.items)
     other_systems = set(other_table.systems)
     other_columns = {column.name for column in other_table.columns}
-    items = [name for name in table.items if name not in other_items]
-    systems = [name for name in table.systems if name not in other_systems]
+    items = [item for item in table.items if item not in other_items]
+    systems = [system for system in table.systems if system not in other_systems]
     columns = [column.name for column in table.columns if column.name not in other_columns]
     return Unshared(items=tuple(items), systems=tuple(systems), columns=tuple(columns))
 

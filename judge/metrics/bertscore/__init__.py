@@ -482,7 +482,10 @@ class BertScore(Options):
                 continue
             value = measured.values.get(number) or ModelError("EmptyOutput", _EMPTY)
             if isinstance(value, ModelError):
-                failures = [failure(sample, name, value.error, value.message) for name in COLUMNS]
+                failures = [
+                    failure(sample, column_name, value.error, value.message)
+                    for column_name in COLUMNS
+                ]
                 rows += failures
             else:
                 is_long = number in measured.long

@@ -80,7 +80,9 @@ class Options(BaseMetric):
         if self.package:
             usual = {"precision": "fp32", "batch_tokens": None}
             unsupported = [
-                f"bertscore.{name}" for name, value in usual.items() if getattr(self, name) != value
+                f"bertscore.{option_name}"
+                for option_name, value in usual.items()
+                if getattr(self, option_name) != value
             ]
             if unsupported:
                 raise ConfigError(

@@ -193,9 +193,9 @@ class Claims(BaseMetric):
         # Only now, because a stage's signature names the languages that its texts needed.
         signed = self._signed(splitter, verifier)
         columns: list[Column] = []
-        for name in names:
-            signature = Signature(name, *signed)
-            columns.append(Column(name, "metric", signature, low=0.0, high=1.0))
+        for column_name in names:
+            signature = Signature(column_name, *signed)
+            columns.append(Column(column_name, "metric", signature, low=0.0, high=1.0))
         return MetricResult(tuple(columns), tuple(rows), self._notes(listed))
 
     def _verifier(self) -> Verifier:
@@ -252,9 +252,9 @@ class Claims(BaseMetric):
     ) -> list[Score | Failure]:
         rows: list[Score | Failure] = []
         # Without references, only precision is a column.
-        for name, pairs in zip(columns, _pairs(sample), strict=False):
+        for column_name, pairs in zip(columns, _pairs(sample), strict=False):
             checked = [sides[pair] for pair in pairs]
-            rows.append(self._row(sample, name, checked, is_silent))
+            rows.append(self._row(sample, column_name, checked, is_silent))
         if F1 in columns:
             rows.append(f1(*rows))
         return rows

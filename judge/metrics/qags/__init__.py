@@ -164,10 +164,11 @@ class Qags(BaseMetric):
             owner_by_option |= dict.fromkeys(_BERTSCORE_OPTIONS, of_bertscore)
         if not self.uses_models and not uses_bertscore:
             owner_by_option["device"] = f"{of_models} and of {of_bertscore}"
-        for name, owner in owner_by_option.items():
-            if getattr(self, name) is not None:
+        for option_name, owner in owner_by_option.items():
+            if getattr(self, option_name) is not None:
                 raise ConfigError(
-                    f"qags: {name} is an option of {owner}, which this run does not use: omit it"
+                    f"qags: {option_name} is an option of {owner}, which this run does not use: "
+                    "omit it"
                 )
 
     @property
@@ -392,7 +393,7 @@ def open_models(options: Qags) -> tuple[Questions, Answers]:
 def _set_options(options: Qags, *names: str) -> dict[str, Any]:
     """Return the options of these names that are not None."""
     values = {name: getattr(options, name) for name in names}
-    return {name: value for name, value in values.items() if value is not None}
+    return {similarity: value for similarity, value in values.items() if value is not None}
 
 
 def _no_judge() -> str:

@@ -375,10 +375,10 @@ class Stages(NamedTuple):
         Read it after the stages' calls, because their signatures name what the texts needed.
         """
         signed: list[str] = []
-        for name, stage in self._asdict().items():
+        for stage_name, stage in self._asdict().items():
             # The signature of a model has several parts; a stage is one part.
             one_part = stage.signature.replace(BAR, " ")
-            signed.append(f"{name}={one_part}")
+            signed.append(f"{stage_name}={one_part}")
         return signed
 
 

@@ -165,8 +165,8 @@ class Rouge(BaseMetric):
     def _refuse_unsupported_options(self) -> None:
         """Raise ConfigError for options that the package rouge-score does not have."""
         options = ("preset", "tokenizer", "stopwords", "exceptions", "alpha", "beta")
-        is_set = {name: getattr(self, name) is not None for name in options}
-        unsupported = [f"rouge.{name}" for name in options if is_set[name]]
+        is_set = {option_name: getattr(self, option_name) is not None for option_name in options}
+        unsupported = [f"rouge.{option_name}" for option_name in options if is_set[option_name]]
         if self.multi not in (None, "best_f"):
             unsupported.append("rouge.multi")
         other_kinds = [kind for kind in self.kinds if kind.family not in ("n", "l", "lsum")]
@@ -491,8 +491,10 @@ def score(
         else:
             problem = "has only blank references" if targets else "has no reference"
             values = [CannotScore("NoReference", problem)] * len(metric.kinds)
-        for (name, column), value in zip(scores.items(), values, strict=True):
-            column.append(_failed(index, name, value) if isinstance(value, CannotScore) else value)
+        for (type_name, column), value in zip(scores.items(), values, strict=True):
+            column.append(
+                _failed(index, type_name, value) if isinstance(value, CannotScore) else value
+            )
     names = used if metric.preset else map(text.signature, used)
     scores.tokenizers = tuple(sorted(names, key=lambda name: (name != "en", name)))
     return scores

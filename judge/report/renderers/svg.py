@@ -213,10 +213,10 @@ def write(document: Document, output: Path, format: str) -> tuple[Path, ...]:
             f"{stem}.{format}": [chart] for stem, chart in zip(stems, all_charts, strict=True)
         }
     contents = {}
-    for name, group in charts_by_file.items():
-        contents[name] = _drawn(standalone(group), format, document.language)
+    for file_name, group in charts_by_file.items():
+        contents[file_name] = _drawn(standalone(group), format, document.language)
     store(folder, contents)
-    return tuple(folder / name for name in charts_by_file)
+    return tuple(folder / file_name for file_name in charts_by_file)
 
 
 def _file_stems(group: Iterable[Chart]) -> list[str]:

@@ -172,8 +172,8 @@ def _mean_rows(
     """Return the mean of each system in each column, also of pass rates."""
     totals = count_texts(result, generations=False)
     n_failed: Counter[tuple[str, str]] = Counter()
-    for (_, _, system, name), count in failure_counts(result).items():
-        n_failed[system, name] += count
+    for (_, _, system, column_name), count in failure_counts(result).items():
+        n_failed[system, column_name] += count
     estimates = _shown_estimates(result, shown_columns)
     # A pass rate counts scores, and has the failures of these scores.
     scored_by_name = shown_columns.scored_by_name()
@@ -206,15 +206,15 @@ def _mean_rows(
 def _shown_estimates(result: Result, shown_columns: Shown) -> dict[tuple[str, str], Estimate]:
     """Return the means by system and column, with those of pass rates and on people's scale."""
     estimates = dict(result.estimates)
-    for (system, name), estimate in result.pass_rates.items():
-        if name in shown_columns.rates:
-            rate = shown_columns.rates[name]
+    for (system, criterion_name), estimate in result.pass_rates.items():
+        if criterion_name in shown_columns.rates:
+            rate = shown_columns.rates[criterion_name]
             estimates[system, rate.name] = estimate
     for calibrated in result.calibrated:
         if calibrated.column in shown_columns.calibrated:
-            name = shown_columns.calibrated[calibrated.column].name
+            column = shown_columns.calibrated[calibrated.column]
             for mean in calibrated.means:
-                estimates[mean.system, name] = mean.estimate
+                estimates[mean.system, column.name] = mean.estimate
     return estimates
 
 

@@ -192,17 +192,21 @@ def metric_chart(result: Result) -> Iterator[Chart]:
             continue
         matrix = matrices[level]
         names = matrix.names
-        judged = [index for index, name in enumerate(names) if kinds.get(name) == "criterion"]
+        judged = [
+            index
+            for index, column_name in enumerate(names)
+            if kinds.get(column_name) == "criterion"
+        ]
         if not judged:
             continue
         judge = judged[0]
         drawn: dict[str, Bar] = {}
-        for index, name in enumerate(matrix.names):
+        for index, column_name in enumerate(matrix.names):
             value = matrix.values[index][judge]
-            if kinds.get(name) == "metric" and value is not None:
+            if kinds.get(column_name) == "metric" and value is not None:
                 low = matrix.low[index][judge]
                 high = matrix.high[index][judge]
-                title = column_title(name)
+                title = column_title(column_name)
                 drawn[title] = Bar(value, low, high, number(value, 2))
         if drawn:
             name_of_judge = one_line(matrix.names[judge])

@@ -49,15 +49,15 @@ def groups(result: Result) -> tuple[Group, ...]:
 
     columns_by_name: dict[str, list[Column]] = {}
     for column in sorted(result.table.columns, key=order):
-        name = column.criterion if column.judge else column.name
-        columns_by_name.setdefault(name, []).append(column)
+        group_name = column.criterion if column.judge else column.name
+        columns_by_name.setdefault(group_name, []).append(column)
     column_groups = []
-    for name, columns in columns_by_name.items():
+    for group_name, columns in columns_by_name.items():
         parts = {}
         for column in columns:
             whole = f"panel {column.panel}" if len(columns) > 1 else ""
             parts[column.name] = column.judge or whole
-        column_groups.append(Group(name, tuple(columns), parts))
+        column_groups.append(Group(group_name, tuple(columns), parts))
     return tuple(column_groups)
 
 
@@ -84,13 +84,13 @@ def shown_pass_rates(result: Result) -> dict[str, Column]:
     means = result.estimates
     # On a yes/no criterion, the pass rate is the mean.
     differ = set()
-    for (system, name), rate in result.pass_rates.items():
-        mean = means.get((system, name))
+    for (system, column_name), rate in result.pass_rates.items():
+        mean = means.get((system, column_name))
         if mean is not None and rate.value != mean.value:
-            differ.add(name)
+            differ.add(column_name)
     whole = [column for column in result.table.columns if not column.judge]
     columns = pass_columns(whole)
-    return {name: column for name, column in columns.items() if name in differ}
+    return {column_name: column for column_name, column in columns.items() if column_name in differ}
 
 
 def with_pass_rate(group: Group, rates: Mapping[str, Column]) -> Group:
@@ -205,7 +205,9 @@ def compared_columns(result: Result) -> Mapping[str, Comparison]:
 def places(result: Result, column: Column) -> int:
     """Return the number of decimals of a column's means."""
     estimates = result.estimates.items()
-    means = [estimate.value for (_, name), estimate in estimates if name == column.name]
+    means = [
+        estimate.value for (_, column_name), estimate in estimates if column_name == column.name
+    ]
     return decimal_places(column, means)
 
 

@@ -101,7 +101,7 @@ def _read(result: Result, comparison: Comparison) -> _Tests:
     order = tuple(rank.system for rank in comparison.ranks)
     leader, *others = comparison.best
     column = _column(result, comparison)
-    behind = [name for name in order if name not in comparison.best]
+    behind = [system for system in order if system not in comparison.best]
     return _Tests(
         order=order,
         wins=_wins(column, comparison),
@@ -232,7 +232,7 @@ def _untested_lead(result: Result, comparison: Comparison, tests: _Tests) -> str
     known, items = _items(result, comparison, top[0])
     if len(top) == 1 and known < items:
         sentence += f" over {known:,} of {items:,} items"
-    if not any(name in win for name in top for win in tests.wins):
+    if not any(system in win for system in top for win in tests.wins):
         differs = "differs" if len(top) == 1 else "differ"
         sentence += f", but {differs} significantly from no system"
     return f"{sentence}."
@@ -362,15 +362,15 @@ def _metric_disagrees(result: Result, comparison: Comparison) -> Iterator[str]:
         return
     by_column = compared_columns(result)
     ranks = {rank.system: rank.rank for rank in comparison.ranks}
-    for name in ("rouge1", *REFERENCE_METRICS):
-        metric = by_column.get(name)
+    for metric_name in ("rouge1", *REFERENCE_METRICS):
+        metric = by_column.get(metric_name)
         if metric is None or not metric.best or not set(metric.best).isdisjoint(comparison.best):
             continue
         top = metric.best[0]
         is_alone = _first_by_mean(metric) == [top]
         if is_alone and top in ranks:
             judged = f"{_rank_in_words(top, ranks)}{_lowest_criterion(result, top)}"
-            title = column_title(name)
+            title = column_title(metric_name)
             yield f"{title} ranks {short_name(top)} first; the judge ranks it {judged}."
             return
 

@@ -39,7 +39,7 @@ def drivers_blocks(result: Result) -> Iterator[Block]:
         measured.update(correlations[title])
     # Scores that are all equal have a row with their note, but no bars.
     drawn = {title: by_name for title, by_name in correlations.items() if by_name}
-    names = [name for name in NAMES if name in measured]
+    names = [driver_name for driver_name in NAMES if driver_name in measured]
     yield _chart(names, drawn)
     lines = []
     for title, drivers in rows.items():
@@ -53,11 +53,11 @@ def _rows(result: Result) -> dict[str, Drivers]:
     known = {(drivers.column, drivers.people): drivers for drivers in result.drivers}
     rows: dict[str, Drivers] = {}
     for group in groups(result):
-        judged = [name for name in group.parts if (name, False) in known]
-        for name in judged:
-            parts = (group.name, group.parts[name])
+        judged = [column_name for column_name in group.parts if (column_name, False) in known]
+        for column_name in judged:
+            parts = (group.name, group.parts[column_name])
             title = ", ".join(filter(None, parts))
-            rows[title] = known[name, False]
+            rows[title] = known[column_name, False]
         if judged and (group.name, True) in known:
             rows[f"{group.name}, people"] = known[group.name, True]
     return rows
@@ -73,17 +73,17 @@ def _chart(names: Sequence[str], drawn: Mapping[str, _Correlations]) -> Chart:
     # Correlations are often below 0.5 and would be hard to compare on an axis up to 1.
     limit = 0.5 if largest <= 0.5 else 1.0
     panels = []
-    for name in names:
+    for driver_name in names:
         bars: list[Bar | None] = []
         for by_name in drawn.values():
-            known = by_name.get(name)
+            known = by_name.get(driver_name)
             bar = None
             if known is not None:
                 text = signed(known.value, 2)
                 bar = Bar(known.value, known.low, known.high, text)
             bars.append(bar)
         axis = even(-limit, limit, limit)
-        panels.append(Panel(axis, bars, head=name))
+        panels.append(Panel(axis, bars, head=driver_name))
     title = f"Correlation with {listed(names)}"
     chart = intervals("drivers", title, [*drawn], panels)
     return replace(chart, tabled=True)
@@ -98,6 +98,6 @@ def _line(
         chance = Cell(percent(drivers.chance), value=drivers.chance)
     level = "within items" if drivers.within else "pooled"
     scores = Cell(title, drivers.note, tone="muted" if drivers.people else "")
-    cells = [estimate_cell(correlations.get(name), 2, signed) for name in names]
+    cells = [estimate_cell(correlations.get(driver_name), 2, signed) for driver_name in names]
     texts = Cell(f"{drivers.texts:,}", level, value=drivers.texts)
     return [scores, share_cell(drivers.together), chance, *cells, texts]

@@ -54,7 +54,7 @@ from judge.stats.power import ALPHA
 SHORT = 2  # decimals of the summary
 _MANY_FAILED = 0.05  # share of judgments
 _HEADS = ("Spearman", "Kendall tau-b", "Pearson")
-_REFERENCES = [column_title(name) for name in REFERENCE_METRICS]
+_REFERENCES = [column_title(metric_name) for metric_name in REFERENCE_METRICS]
 _ONE_RATER = "One rater: compared with the mean of the others."
 
 
@@ -185,7 +185,9 @@ def _correlation_table(rated: Rated, level: Level) -> Table:
     """Tabulate the correlations with people: the judges, one rater and the baselines."""
     rows: list[tuple[Content, ...]] = []
     for row in rated.rows:
-        estimates = [row.correlation.estimates.get((level, name)) for name in COEFFICIENTS]
+        estimates = [
+            row.correlation.estimates.get((level, coefficient)) for coefficient in COEFFICIENTS
+        ]
         tone: Tone = "" if row.kind == "judge" else "muted"
         title = row.name
         if row.kind != "judge":
@@ -249,9 +251,9 @@ def _agreement_table(rated: Rated) -> Table | None:
     if not measures:
         return None
     lines: list[list[Content]] = []
-    for name, agreement in rows:
+    for row_name, agreement in rows:
         cells = [estimate_cell(agreement.estimates.get(measure), PLACES) for measure in measures]
-        lines.append([name, *cells])
+        lines.append([row_name, *cells])
     heads: list[str | Column] = [
         "",
         *(Column(TITLES[measure], better="higher") for measure in measures),

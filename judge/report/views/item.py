@@ -223,12 +223,12 @@ def _facts(item: ResultItem, sample: Sample, columns: Columns) -> tuple[tuple[st
             value = number(row.value, places(item.result, column))
             title = column_title(row.column)
             metrics.append(f"{title} {value}")
-    ratings = [f"{name} {value:.3g}" for name, value in sample.human.items()]
+    ratings = [f"{rating_name} {value:.3g}" for rating_name, value in sample.human.items()]
     values_by_name = {"metrics": metrics, "human ratings": ratings}
     facts = []
-    for name, values in values_by_name.items():
+    for fact_name, values in values_by_name.items():
         if values:
-            facts.append((name, " · ".join(values)))
+            facts.append((fact_name, " · ".join(values)))
     return tuple(facts)
 
 

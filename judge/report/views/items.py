@@ -136,7 +136,7 @@ class Output:
     def human(self) -> str:
         """People's ratings: `coherence 4`."""
         ratings = self.sample.human.items()
-        texts = [f"{name} {minus(f'{value:.3g}')}" for name, value in ratings]
+        texts = [f"{rating_name} {minus(f'{value:.3g}')}" for rating_name, value in ratings]
         return ", ".join(texts)
 
 
@@ -350,10 +350,10 @@ def _scored(result: Result) -> Items:
         for text in texts[item]:
             sample = text.sample
             rows_of_text: dict[str, Score | Failure] = {}
-            for name, measure in measure_by_column.items():
-                row = rows.get((*sample.key, name))
+            for column_name, measure in measure_by_column.items():
+                row = rows.get((*sample.key, column_name))
                 if row is not None:
-                    rows_of_text[name] = row
+                    rows_of_text[column_name] = row
                 n_lost += measure.values[sample.key] is False
             outputs.append(_scored_output(text, rows_of_text, measure_by_column))
         items.append(_item(item, outputs, n_lost, lowest))
@@ -386,21 +386,23 @@ def _with_leads(measure_by_column: Mapping[str, Measure]) -> list[Measure]:
     These are the criteria, or without any the first column that has a better direction.
     """
     leads = []
-    for name, measure in measure_by_column.items():
+    for column_name, measure in measure_by_column.items():
         if measure.column.kind == "criterion" and not measure.judge:
-            leads.append(name)
+            leads.append(column_name)
     if not leads:
-        directed = [name for name, each in measure_by_column.items() if each.column.better]
+        directed = [
+            column_name for column_name, each in measure_by_column.items() if each.column.better
+        ]
         leads = directed[:1]
     measures = []
-    for name, measure in measure_by_column.items():
+    for column_name, measure in measure_by_column.items():
         column = measure.column
         numbers = measure.numbers.values()
         # A metric without a scale is shaded from its lowest to its highest value.
         low = min(numbers, default=None) if column.low is None else column.low
         high = max(numbers, default=None) if column.high is None else column.high
         scaled = replace(column, low=low, high=high)
-        measures.append(replace(measure, column=scaled, leads=name in leads))
+        measures.append(replace(measure, column=scaled, leads=column_name in leads))
     return measures
 
 
@@ -415,8 +417,8 @@ def _scored_output(
     failures_by_reason: dict[tuple[str, str], list[Failure]] = {}
     qags: tuple[Line, ...] = ()
     claims: dict[str, tuple[CheckedClaim, ...]] = {}
-    for name, row in rows.items():
-        measure = measure_by_column[name]
+    for column_name, row in rows.items():
+        measure = measure_by_column[column_name]
         if measure.column.kind == "criterion":
             decimals = max(2, measure.places)
             names = {"name": measure.title, "judge": measure.judge}
@@ -428,10 +430,10 @@ def _scored_output(
             reason = (row.error, row.message)
             failures_by_reason.setdefault(reason, []).append(row)
         qags = qags or qags_table(measure.column, row)
-        claims[name] = checked_claims(text.sample, measure.column, row)
+        claims[column_name] = checked_claims(text.sample, measure.column, row)
     for failure, *more in failures_by_reason.values():
-        name = f"{failure.column} and {len(more)} more" if more else failure.column
-        findings.append(Finding(name, "", Replies(), failure=failure))
+        title = f"{failure.column} and {len(more)} more" if more else failure.column
+        findings.append(Finding(title, "", Replies(), failure=failure))
     claims_of_output = (claims[name] for name in CLAIMS if claims.get(name))
     return replace(
         text,
@@ -507,7 +509,9 @@ def _ranked(result: Result) -> Items:
     for row in result.table.rows():
         rows_by_item.setdefault(row.item, []).append(row)
     texts = _texts_by_item(result)
-    texts = {name: outputs for name, outputs in texts.items() if name in rows_by_item}
+    texts = {
+        item_name: outputs for item_name, outputs in texts.items() if item_name in rows_by_item
+    }
     labels = _ranking_labels(result)
     orders = result.info.orders or 2
     comparisons: dict[str, tuple[Compared, ...]] = {}
@@ -519,7 +523,7 @@ def _ranked(result: Result) -> Items:
     n_pairs = {}
     for name, contests in comparisons.items():
         n_pairs[name] = sum(len(contest.pairs) for contest in contests)
-    names_in_order = [name for name, _ in order]
+    names_in_order = [item_name for item_name, _ in order]
     fitting = _fitting(names_in_order, n_pairs, MOST_PAIRS)
     items = []
     for name, lowest in order:
@@ -534,8 +538,8 @@ def _ranking_labels(result: Result) -> dict[str, str]:
     """Return the heading of each ranking by its column; that of a panel's judge names the judge."""
     labels: dict[str, str] = {}
     for group in groups(result):
-        for name, part in group.parts.items():
-            labels[name] = f"{group.name}: {part}" if part else group.name
+        for column_name, part in group.parts.items():
+            labels[column_name] = f"{group.name}: {part}" if part else group.name
     return {ranking.column: labels[ranking.column] for ranking in result.rankings}
 
 
@@ -554,13 +558,13 @@ def _ranking_measures(
         shares: _Values = {}
         counts: _Values = {}
         most_flips = 1.0
-        for name, outputs in texts.items():
-            contest = comparisons[name][index]
+        for item_name, outputs in texts.items():
+            contest = comparisons[item_name][index]
             most_flips = max(most_flips, float(contest.flips))
             for output in outputs:
                 system = output.sample.system
-                shares[name, system] = contest.preference(system)
-                counts[name, system] = float(contest.flips)
+                shares[item_name, system] = contest.preference(system)
+                counts[item_name, system] = float(contest.flips)
         wins = replace(PREFERENCE, name=f"{column}: preferred")
         preferences.append(Measure(f"{label}: preferred", wins, 2, shares))
         scale_name = f"{column}: flips"
@@ -590,12 +594,12 @@ def _worst_first(texts: _Texts, measures: Sequence[Measure]) -> list[tuple[str, 
     """
     leads = [measure for measure in measures if measure.leads]
     worst_by_item: dict[str, _TextScore] = {}
-    for name, outputs in texts.items():
+    for item_name, outputs in texts.items():
         scores: list[_TextScore] = []
         for output in outputs:
-            scores += _text_scores((name, output.sample.system), leads)
+            scores += _text_scores((item_name, output.sample.system), leads)
         if scores:
-            worst_by_item[name] = min(scores, key=lambda score: (score.share, score.mean))
+            worst_by_item[item_name] = min(scores, key=lambda score: (score.share, score.mean))
 
     def badness(name: str) -> tuple[float, float]:
         worst = worst_by_item.get(name)
@@ -605,10 +609,10 @@ def _worst_first(texts: _Texts, measures: Sequence[Measure]) -> list[tuple[str, 
 
     # The page cannot hold all items of a large run, so it gets the worst ones.
     order = sorted(texts, key=badness)
-    n_outputs = {name: len(outputs) for name, outputs in texts.items()}
+    n_outputs = {item_name: len(outputs) for item_name, outputs in texts.items()}
     fitting = _fitting(order, n_outputs, MOST_OUTPUTS)
-    listed = [name for name in order if name in fitting]
-    return [(name, _lowest(worst_by_item.get(name))) for name in listed]
+    listed = [item_name for item_name in order if item_name in fitting]
+    return [(item_name, _lowest(worst_by_item.get(item_name))) for item_name in listed]
 
 
 def _text_scores(text: Text, leads: Sequence[Measure]) -> list[_TextScore]:
@@ -674,13 +678,13 @@ def _facets(items: Sequence[Item]) -> Iterator[Facet]:
     n_outputs = len(tags_of_outputs)
     values_by_column: dict[str, list[str]] = {}
     for index, tags in enumerate(tags_of_outputs):
-        for name, value in tags:
-            values = values_by_column.setdefault(name, [""] * n_outputs)
+        for column_name, value in tags:
+            values = values_by_column.setdefault(column_name, [""] * n_outputs)
             values[index] = value
-    for name, of_outputs in values_by_column.items():
+    for column_name, of_outputs in values_by_column.items():
         distinct = sorted({*of_outputs} - {""}, key=_in_counting_order)
         if 1 < len(distinct) <= _MOST_FACET_VALUES and 2 * len(distinct) <= n_outputs:
-            yield Facet(name, tuple(distinct), tuple(of_outputs))
+            yield Facet(column_name, tuple(distinct), tuple(of_outputs))
 
 
 def _in_counting_order(text: str) -> tuple[float, str]:
@@ -730,14 +734,14 @@ def _shown_value(value: Any, *, is_list: bool) -> str:
 
 def _tags(sample: Sample, others: Collection[str]) -> Iterator[tuple[str, str]]:
     """Yield the short values of the data's own columns, except the columns `others`."""
-    for name, value in sample.extra.items():
-        if name in others or not isinstance(value, str | int | float):
+    for column_name, value in sample.extra.items():
+        if column_name in others or not isinstance(value, str | int | float):
             continue
         if value in (sample.output, sample.source):  # a field was read from this column
             continue
         text = one_line(str(value))
         if 0 < len(text) <= _MAX_TAG:
-            yield name, text
+            yield column_name, text
 
 
 def _item(name: str, outputs: Sequence[Output], n_lost: int, lowest: Lowest | None) -> Item:

@@ -336,9 +336,9 @@ def _caption(result: Result, board: Leaderboard) -> Iterator[str]:
 def _comparison_notes(result: Result) -> Iterator[str]:
     """Yield each note on the tests of the columns once, after their titles."""
     titles_by_note: dict[str, list[str]] = {}
-    for name, comparison in compared_columns(result).items():
+    for column_name, comparison in compared_columns(result).items():
         if comparison.note:
-            titles_by_note.setdefault(comparison.note, []).append(column_title(name))
+            titles_by_note.setdefault(comparison.note, []).append(column_title(column_name))
     for note, titles in titles_by_note.items():
         # Metrics have dozens of columns, which share their notes.
         subject = f"{len(titles)} columns"
@@ -351,8 +351,8 @@ def _interval_sentences(result: Result) -> Iterator[str]:
     """Name the methods of the means' intervals, and say why some have none."""
     corpus = result.table.corpus_columns
     estimates = []
-    for (_, name), estimate in result.estimates.items():
-        if name not in corpus:
+    for (_, column_name), estimate in result.estimates.items():
+        if column_name not in corpus:
             estimates.append(estimate)
     # An interval has equal ends if the values have no spread. Its method says so.
     with_width = [
@@ -362,7 +362,7 @@ def _interval_sentences(result: Result) -> Iterator[str]:
     ]
     methods = Counter(estimate.method for estimate in with_width)
     if methods:
-        usual, *others = [name for name, _ in methods.most_common()]
+        usual, *others = [method for method, _ in methods.most_common()]
         further = f"; for some columns {', '.join(others)}" if others else ""
         yield f"Intervals: {usual}{further}."
     if any(estimate.low is None and estimate.n < MIN_INTERVAL_ITEMS for estimate in estimates):

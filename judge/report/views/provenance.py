@@ -160,15 +160,15 @@ def _settings(info: JudgeInfo) -> Iterator[str]:
     settings = dict(info.settings)
     system_message = settings.pop("system_message", "")
     mappings = []
-    for name, value in settings.items():
+    for setting, value in settings.items():
         if isinstance(value, Mapping):
             mappings.append(value)
         else:
-            yield f"{name} {value}"
+            yield f"{setting} {value}"
     for mapping in mappings:
-        for name, value in mapping.items():
+        for setting, value in mapping.items():
             text = value if isinstance(value, str) else json.dumps(value)
-            yield f"{name} {text}"
+            yield f"{setting} {text}"
     if system_message:
         yield f"system message: {one_line(str(system_message), _MAX_SYSTEM)}"
 
@@ -317,10 +317,10 @@ def readings(result: Result) -> tuple[Readings, ...]:
             reading = row.provenance.reading or "unknown"
             counts[row.column][reading] += 1
     read = []
-    for name, by_reading in counts.items():
+    for column_name, by_reading in counts.items():
         if by_reading.total() and not by_reading["unknown"]:
             counted = Readings(
-                column=name,
+                column=column_name,
                 strict=by_reading["strict"],
                 prose=by_reading["prose"],
                 repaired=by_reading["repaired"],
@@ -362,7 +362,7 @@ def _facts(result: Result, n_lost: int) -> tuple[tuple[str, str], ...]:
         "Budget": _budget_fact(info),
         "Version": version,
     }
-    return tuple((name, text) for name, text in facts.items() if text)
+    return tuple((fact_name, text) for fact_name, text in facts.items() if text)
 
 
 def _texts_fact(result: Result) -> str:
@@ -531,10 +531,10 @@ def method_blocks(result: Result) -> Iterator[Block]:
         yield Heading("Signatures")
         yield Facts(about.signed)
     yield from _first_prompts(result)
-    for name, criterion in result.info.criteria.items():
+    for criterion_name, criterion in result.info.criteria.items():
         blocks = tuple(_criterion_blocks(criterion))
         if blocks:
-            title = one_line(criterion.title or name)
+            title = one_line(criterion.title or criterion_name)
             summary = f"Template: {title} {criterion.digest[:12]}"
             yield Details(summary.rstrip(), blocks)
     versions = result.info.versions.items()

@@ -106,7 +106,7 @@ def _records(result: Result) -> Iterator[dict[str, Any]]:
     signatures = result.table.signatures
     for ranking in result.rankings:
         for standing in ranking.standings:
-            record = {name: getattr(standing, name) for name in _STANDING_FIELDS}
+            record = {field_name: getattr(standing, field_name) for field_name in _STANDING_FIELDS}
             for name, key in _EQUAL_LENGTH.items():
                 record[name] = getattr(standing.equal_length, key, None)
             record["signature"] = signatures.get(standing.column)

@@ -208,7 +208,7 @@ def _groups_apart(ranking: Ranking) -> Iterator[str]:
         yield f"The systems form {groups} that were never compared with each other"
     by_name = {standing.system: standing for standing in ranking.standings}
     for group in ranking.groups[:MAX_NAMED]:
-        standings = [by_name[name] for name in group]
+        standings = [by_name[system] for system in group]
         winners = _winners_of(standings, ranking)
         size_of_first = _size_with_interval(ranking, standings[0])
         size = f"{size_of_first}{_over_items(standings[0])}"

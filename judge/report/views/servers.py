@@ -48,12 +48,12 @@ def refusals(judge: JudgeInfo, consequence: str = "") -> tuple[str, ...]:
     dropped = accepted.pop("dropped", None) or ()
     lacking = _lacking_probabilities(unmet) if consequence else ""
     phrases = []
-    for name in dict.fromkeys([*unmet, *dropped, *accepted]):
-        phrase = _phrase(name, accepted)
-        if name == lacking:
+    for parameter in dict.fromkeys([*unmet, *dropped, *accepted]):
+        phrase = _phrase(parameter, accepted)
+        if parameter == lacking:
             phrase += f": {consequence}"
-        elif name in unmet:
-            phrase += f" ({plural(unmet[name], 'answer')})"
+        elif parameter in unmet:
+            phrase += f" ({plural(unmet[parameter], 'answer')})"
         phrases.append(one_line(phrase))
     return tuple(phrases)
 
@@ -64,21 +64,21 @@ def server_notes(result: Result) -> tuple[str, ...]:
     Parameters that do not affect the scores are left out.
     """
     sentences = []
-    for name, judge in result.info.judges.items():
+    for judge_name, judge in result.info.judges.items():
         unmet = dict(judge.unmet)
         unmet.pop(_HARMLESS, None)
         learned = judge.learned
-        consequence = scored_instead(result, name)
+        consequence = scored_instead(result, judge_name)
         if consequence:
             lacking = _lacking_probabilities(unmet)
             del unmet[lacking]
-            sentence = f"{name} {_phrase(lacking, learned)}: {consequence}."
+            sentence = f"{judge_name} {_phrase(lacking, learned)}: {consequence}."
             sentences.append(one_line(sentence))
         # What the server was found to accept, only for parameters that it did not take as asked.
         accepted = {parameter: value for parameter, value in learned.items() if parameter in unmet}
         if unmet:
             phrases = refusals(JudgeInfo(unmet=unmet, learned=accepted))
-            sentences.append(f"{one_line(str(name))}: {'; '.join(phrases)}.")
+            sentences.append(f"{one_line(str(judge_name))}: {'; '.join(phrases)}.")
     return tuple(sentences)
 
 

@@ -70,7 +70,9 @@ def _preferred_metric(board: Leaderboard) -> list[Column]:
         first = group.columns[0]
         if first.kind == "metric":
             metrics[group.name] = first
-    external = [name for name, column in metrics.items() if column.signature.is_external]
+    external = [
+        metric_name for metric_name, column in metrics.items() if column.signature.is_external
+    ]
     preferred = [name for name in (*external, *REFERENCE_METRICS) if name in metrics]
     return [metrics[name] for name in preferred[:1]]
 
@@ -121,9 +123,9 @@ def _heads(
 ) -> list[Head]:
     """Return the heads of the columns: titles, scales and better directions."""
     title_by_name = {}
-    for name, column in board.calibrated.items():
-        title_by_name[column.name] = column_title(name)
-        title_by_name[name] = "judge"
+    for column_name, column in board.calibrated.items():
+        title_by_name[column.name] = column_title(column_name)
+        title_by_name[column_name] = "judge"
     heads = []
     for column in columns:
         if column.name in limit_by_rate:

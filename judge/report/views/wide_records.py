@@ -51,8 +51,8 @@ def wide_records(result: Result) -> tuple[tuple[str, ...], list[dict[str, Any]]]
     # A column of the data that has the name of another key gets a new heading.
     own_columns = stored.own_columns(keys)
     for sample in stored.samples:
-        for name, heading in own_columns.items():
-            cell = sample.extra.get(name)
+        for column_name, heading in own_columns.items():
+            cell = sample.extra.get(column_name)
             is_nested = isinstance(cell, list | tuple | Mapping)
             values[sample.key][heading] = json_cell(cell) if is_nested else cell
     all_keys = (*keys, *own_columns.values())

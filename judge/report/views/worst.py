@@ -135,12 +135,12 @@ def _value(column: Column, row: Score | Failure) -> str:
 def _own_columns(sample: Sample) -> Iterator[tuple[str, str]]:
     """Yield the other columns of the data that have a value."""
     shown_names = {MESSAGES, first_column(sample, REQUEST_COLUMNS)}
-    for name, value in sample.extra.items():
+    for column_name, value in sample.extra.items():
         # A field may have been read from this column.
         fields = (sample.output, sample.source)
-        is_shown = name in shown_names or value in fields
+        is_shown = column_name in shown_names or value in fields
         if not is_shown and value not in (None, "", [], {}):
-            yield name, str(value)
+            yield column_name, str(value)
 
 
 def _text_data(
@@ -162,8 +162,8 @@ def _text_data(
     data["reason"] = score.provenance.reason
     data["source"] = sample.source
     data["output"] = sample.output
-    for name, value in sample.extra.items():
-        data[headings[name]] = value
+    for column_name, value in sample.extra.items():
+        data[headings[column_name]] = value
     return data
 
 
