@@ -52,6 +52,7 @@ def parse_budget(value: Any) -> Budget:
     if not match:
         raise ValueError("write an amount with its unit, such as 5usd or 200000tokens")
     dollars, amount, unit = match.groups()
+    # `200,000tokens` and `200_000tokens`
     number = float(re.sub("[,_]", "", dollars or amount))
     if not 0 < number <= LARGEST:
         raise ValueError(f"must be more than 0, and at most {LARGEST:,}")

@@ -105,6 +105,7 @@ stored_fields: Callable[[type], dict[str, StoredField]] = cache(_stored_fields)
 
 
 def _stored_field(field: Field[Any], type_: Any, kind: Any) -> StoredField:
+    # A literal is stored as its text: `Literal["output", "conversation"]`.
     plain = str if get_origin(kind) is Literal else kind
     is_plain = plain in _ARROW_TYPES
     arrow_type = _ARROW_TYPES[plain] if is_plain else pa.string()

@@ -157,6 +157,7 @@ def shown_fields(names: list[str]) -> list[str]:
     variables = []
     for name in names:
         if not name.isidentifier() or name.startswith("_"):
+            # `user's question` becomes `user_s_question`.
             word = re.sub(r"\W+", "_", name).strip("_") or "NAME"
             renaming = option("map", {word: name})
             raise ValueError(f"{name!r} is not one word; give its column another name: {renaming}")

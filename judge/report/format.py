@@ -51,6 +51,7 @@ def is_rtl(text: str) -> bool:
     """
     if text.isascii():
         return False
+    # Arabic and Hebrew letters, such as those of שלום.
     rtl_letters = len(re.findall(f"[{_RTL}]", text))
     letters = sum(map(str.isalpha, text))
     return rtl_letters >= _MIN_SENTENCE and rtl_letters > _MIN_RTL_SHARE * letters

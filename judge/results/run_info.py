@@ -284,6 +284,7 @@ class RunInfo(ModelUse):
     def to_json(self) -> dict[str, Any]:
         """Return the information as run.json has it."""
         dumped = _adapter().dump_python(self, mode="json")
+        # Extra parameters and what a server taught may hold NaN, which strict JSON lacks.
         plain: dict[str, Any] = to_json(dumped)
         return plain
 
@@ -293,6 +294,7 @@ def read(stored: Mapping[str, Any]) -> RunInfo:
     return _adapter().validate_python(stored)
 
 
+# Made when it is first needed: it takes long to build, and `import judge` needs none.
 @cache
 def _adapter() -> TypeAdapter[RunInfo]:
     return TypeAdapter(RunInfo)

@@ -94,6 +94,7 @@ def _save_result(result: Result, config: RunConfig, *, complete: bool) -> Path |
         return None
     if not complete:
         saved_rows = 0
+        # Without a readable table there is nothing to lose.
         with suppress(OSError, ArrowException):
             saved_rows = parquet.read_metadata(out / SCORES).num_rows
         if len(result.table.scores) + len(result.failures) <= saved_rows:

@@ -207,6 +207,7 @@ def _check_own(
     if not is_introduced or not _ENDS_LINE.match(text, json_object.end):
         raise ParseError("the JSON object stands within a sentence", text)
     inside = text[json_object.start : end]
+    # `"score": 4` of `{"reason": "clear", "score": 4`
     key_and_value = re.split("[{,]", inside)[-1]
     if _letters(key_and_value) in _letters(judged):
         raise ParseError(

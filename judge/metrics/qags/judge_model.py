@@ -163,6 +163,7 @@ def _spelling(theme: str, output: str) -> str:
     spelling = theme
     for form in (theme, fold(theme)):
         words = r"\s+".join(map(re.escape, form.split()))
+        # `Hall's` becomes `Hall['’]s`, which also matches `Hall’s`.
         with_any_apostrophe = re.sub("['’]", "['’]", words)
         match = re.search(with_any_apostrophe, output, re.IGNORECASE)
         if match:

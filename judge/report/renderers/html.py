@@ -177,6 +177,7 @@ def _usual_language(start: str, usual: str) -> str:
     letters = _LATIN
     if usual in LANGUAGES:
         letters = LANGUAGES[usual].letters or _LATIN
+    # A class of characters, such as `[가-힣]` for Korean.
     of_script = len(re.findall(f"[{letters}]", start))
     all_letters = sum(map(str.isalpha, start))
     return usual if 2 * of_script > all_letters else ""

@@ -142,6 +142,7 @@ def _data(item: ResultItem, columns: Columns) -> dict[str, Any]:
     """Return an item for JSON."""
     samples = item.samples
     outputs = [_output_record(sample, item.rows[sample.key], columns) for sample in samples]
+    # About the first text; `--system NAME` shows the prompts about another.
     prompts = [_prompt_record(samples[0], prompt) for prompt in item.prompts]
     return {
         "item": item.item,

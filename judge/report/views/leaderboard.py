@@ -161,6 +161,7 @@ def _names_a_winner(result: Result) -> bool:
     main = main_order(result)
     if main is None:
         return False
+    # If all systems share the top, the finding names no winner.
     some_are_best = 0 < len(main.best) < len(main.ranks)
     return some_are_best or bool(marks_against(main, ""))
 
@@ -377,6 +378,7 @@ def _next_commands(result: Result, board: Leaderboard) -> Iterator[str]:
     leaders = [system for system in board.systems if board.place(system) == "1="]
     if board.against:
         leaders = list(closest[:2]) if closest else []
+    # How many items would decide between the first two?
     if len(leaders) > 1 and closest:
         pair = quote(f"{leaders[0]},{leaders[1]}")
         yield f"judge plan RUN --pair {pair}"

@@ -45,6 +45,7 @@ form that is followed by doubt, so that it gives no score but may contradict one
 _BEST_EVIDENCE = ("named", "asserted", "opening", "alone")
 
 _LANGUAGES = (english, korean, japanese, chinese)
+# One match is enough to try the grammar. English is also tried for a number alone: `4.`
 _LETTERS = {
     english.__name__: re.compile("[A-Za-z]|[0-9] *[.!)]"),
     korean.__name__: re.compile("[가-힣]"),
