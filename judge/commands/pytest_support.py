@@ -35,8 +35,8 @@ from judge.suite import evaluate as of_suite
 from judge.suite.case import Verdict
 from judge.suite.case_scores import CaseScores
 from judge.suite.evidence import Undecidable
-from judge.suite.expectations import Order
 from judge.suite.mean_tests import sum_minus_limit
+from judge.suite.order import Order
 from judge.suite.schema import Suite
 
 _JUDGE_KEYS = ("model", "base_url", "replay", "record")

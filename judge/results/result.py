@@ -29,7 +29,7 @@ from judge.core.format import plural, to_json
 from judge.core.messages import speaking_to
 from judge.core.records import ABSTAINED, Column, Estimate, Failure, Sample, Score, is_unwritten
 from judge.data import samples
-from judge.data.samples import Value
+from judge.data.row_filters import Value
 from judge.results.estimates import (
     ESTIMATES,
     EstimateRow,

@@ -14,8 +14,8 @@ from judge.core.plugins import require_known, unknown_name_message
 from judge.core.records import Column, Criterion, Sample, Scale
 from judge.criteria import builtin, builtin_rated, default_criteria
 from judge.data import ledger
+from judge.data.rating_sheets import Known
 from judge.data.ratings import (
-    Known,
     PairRating,
     Rating,
     Ratings,

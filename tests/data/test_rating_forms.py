@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from judge.core.errors import DataError
 from judge.core.records import Sample
-from judge.data.ratings import Known, Ratings, join_ratings, pair_names, read_ratings, renamed
+from judge.data.rating_sheets import Known
+from judge.data.ratings import Ratings, join_ratings, pair_names, read_ratings, renamed
 from tests.factories import write_jsonl
 
 ITEMS, SYSTEMS, RATERS, CRITERIA = (

@@ -14,7 +14,7 @@ from judge.commands.label.command import Labelling, prepare_labelling
 from judge.commands.label.server import LabelServer
 from judge.commands.public import public_api
 from judge.config import RankConfig, RunConfig, split
-from judge.data.samples import Values
+from judge.data.row_filters import Values
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -17,7 +17,7 @@ from judge.core.messages import option
 from judge.core.records import Column, Sample
 from judge.data import ledger
 from judge.data.ratings import Ratings, pair_names, renamed, source_name, stated
-from judge.data.samples import Values
+from judge.data.row_filters import Values
 from judge.report.views.provenance import build_provenance
 from judge.results.result import Result, preference_agreement_of
 from judge.run.human_ratings import check_rated, join_sheet, read_sheet

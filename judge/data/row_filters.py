@@ -1,0 +1,124 @@
+"""Select rows of the data by the values of their columns, as `--where` does."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from judge.core.errors import DataError
+from judge.core.messages import option
+from judge.core.plugins import unknown_name_message
+from judge.core.records import Sample
+
+Value = str | int | float | bool
+Values = Mapping[str, Value | Sequence[Value]]
+"""The value of each column that a row must have. A list allows several values."""
+
+Mapped = Mapping[str, str | Sequence[str]]
+"""The data's column for each of ours; of people's ratings also several, one for each rater."""
+_MOST_NAMED = 10  # values of a column in a message
+_MOST_REMEMBERED = 1_000  # values of a column, so that a column of texts does not fill the memory
+
+
+class RowFilter:
+    """A filter of samples, which remembers the columns and values that it sees.
+
+    The columns of `conditions` have their names in the data or, if `mapping` renames them, ours.
+    """
+
+    def __init__(self, conditions: Values, mapping: Mapped) -> None:
+        self._conditions = conditions
+        self._required = _values_by_column(conditions)
+        self._renamed = {
+            column: field for field, column in mapping.items() if isinstance(column, str)
+        }
+        self._columns: dict[str, None] = {}
+        self._seen = {name: Counter[str]() for name in self._required}
+        self._matched = False
+
+    def __call__(self, sample: Sample) -> bool:
+        """Return whether the sample meets all conditions."""
+        names = {"item": sample.source_item, "system": sample.system}
+        self._columns.update(dict.fromkeys((*names, *sample.extra)))
+        meets_all = True
+        for condition, required in self._required.items():
+            column = (
+                condition if condition in sample.extra else self._renamed.get(condition, condition)
+            )
+            value = _text(names.get(column, sample.extra.get(column)))
+            value_counts = self._seen[condition]
+            has_room = value in value_counts or len(value_counts) < _MOST_REMEMBERED
+            if value is not None and has_room:
+                value_counts[value] += 1
+            if value not in required:
+                meets_all = False  # the other columns' values are still counted
+        self._matched |= meets_all
+        return meets_all
+
+    def check(self) -> None:
+        """Raise DataError if no row had a column or value, or if no row met all conditions."""
+        if not self._columns:  # no row at all is another error
+            return
+        for column, required in self._required.items():
+            value_counts = self._seen[column]
+            if not value_counts:
+                problem = unknown_name_message("column", column, list(self._columns))
+                raise DataError(f"{option('where', {column: required[0]})}: {problem}")
+            absent = [value for value in required if value not in value_counts]
+            if absent:
+                known_values = _list_of_values(value_counts)
+                condition = option("where", {column: absent[0]})
+                raise DataError(f"{condition}: no row has it; {column} is {known_values}")
+        if not self._matched:
+            conditions = describe_filter(self._conditions)
+            raise DataError(
+                f"{option('where')} {conditions}: each is there, and no row has all of them"
+            )
+
+
+def _list_of_values(value_counts: Counter[str]) -> str:
+    """Return the commonest values of a column with how often each occurs."""
+    commonest = value_counts.most_common(_MOST_NAMED)
+    listed = ", ".join(f"{value!r} ({count:,})" for value, count in commonest)
+    if len(value_counts) > _MOST_NAMED:
+        return f"{listed} and {len(value_counts) - _MOST_NAMED:,} more"
+    return listed
+
+
+def filter_rows(samples: Iterable[Sample], conditions: Values, mapping: Mapped) -> list[Sample]:
+    """Return the samples that meet the conditions. Raises DataError as `RowFilter.check` does."""
+    where = RowFilter(conditions, mapping)
+    matching = [sample for sample in samples if where(sample)]
+    where.check()
+    return matching
+
+
+def describe_filter(conditions: Values) -> str:
+    """Return the conditions in words: `lang=ja, channel=email or phone`."""
+    described: list[str] = []
+    for column, values in _values_by_column(conditions).items():
+        allowed = " or ".join(values)
+        described.append(f"{column}={allowed}")
+    return ", ".join(described)
+
+
+def _values_by_column(conditions: Values) -> dict[str, list[str]]:
+    """Return the values as text, by column."""
+    texts_by_column: dict[str, list[str]] = {}
+    for column, value in conditions.items():
+        values = [value] if isinstance(value, Value) else list(value)
+        texts = [_text(each_value) for each_value in values]
+        texts_by_column[column] = [text for text in texts if text is not None]
+    return texts_by_column
+
+
+def _text(value: Any) -> str | None:
+    """Return a cell as text, or None if it is empty or not a single value."""
+    if isinstance(value, bool):
+        # A condition is typed as `true`, as JSON and YAML write it.
+        return str(value).lower()
+    # pandas reads whole numbers as floats if a cell of the column is empty.
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return str(value).strip() if isinstance(value, str | int | float) else None
