@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import importlib
 import json
 import os
 from collections.abc import Callable
@@ -170,6 +171,8 @@ def test_plan_needs_no_key_and_no_base_url(
         monkeypatch.delenv(name, raising=False)
         if key is not None:
             monkeypatch.setenv(name, key)
+    # Imported before, because threadpoolctl sets a variable of its own when it is imported.
+    importlib.import_module("judge.commands.plan.command")
     before = dict(os.environ)
     done = command("plan", data, "--criteria", "relevance", "--model", *options)
     assert done.code == 0, done.err
