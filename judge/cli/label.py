@@ -97,7 +97,7 @@ def label_command(
       judge label replies.csv --criteria polite --raters anna,ben
 
     Each rating is saved as it is made. Run the same command again to resume."""
-    from judge.commands.label.command import prepare_labelling
+    from judge.commands.label.preparation import prepare_labelling
     from judge.commands.label.server import LabelServer
     from judge.config import RunConfig, split
 

@@ -29,13 +29,7 @@ from judge.suite.case import (
     short,
 )
 from judge.suite.case_scores import CaseScores, RowKey, places
-from judge.suite.evidence import (
-    NEAR,
-    Parts,
-    Text,
-    Undecidable,
-    item_values,
-)
+from judge.suite.evidence import NEAR, Parts, Text, Undecidable, item_values
 from judge.suite.judged_texts import MOST_TEXTS, JudgedText, TextSource
 from judge.suite.mean_tests import MeanTest, format_change, mean, mean_on_scale
 from judge.suite.thresholds import format_share

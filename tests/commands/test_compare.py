@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import judge
-from judge.commands.compare.view import finding
+from judge.commands.compare.finding import finding
 from judge.core.errors import ConfigError
 from judge.providers.scripted import Reply, ScriptedProvider
 from judge.results.comparison import Change, RunComparison

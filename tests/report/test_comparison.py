@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from judge.commands.compare.view import finding
+from judge.commands.compare.finding import finding
 from judge.core import plugins
 from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.core.signature import Signature

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from scipy.stats import nct
 from scipy.stats import t as student
 
-from judge.commands.compare.view import finding
+from judge.commands.compare.finding import finding
 from judge.core.records import Column, Provenance, Sample, Score
 from judge.core.signature import Signature
 from judge.results.comparison import RunComparison

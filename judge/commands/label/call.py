@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from judge.commands.evaluate import Criteria, to_config
-from judge.commands.label.command import Labelling, prepare_labelling
+from judge.commands.label.command import Labelling
+from judge.commands.label.preparation import prepare_labelling
 from judge.commands.label.server import LabelServer
 from judge.commands.public import public_api
 from judge.config import RankConfig, RunConfig, split

@@ -12,32 +12,24 @@ import hashlib
 import json
 import os
 import random
-import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from itertools import chain, combinations
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from threading import Lock
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from judge import criteria, text
-from judge.commands.label.own_columns import OwnColumns, own_columns
-from judge.config import RunConfig
-from judge.core.errors import ConfigError, CriterionError, DataError, StorageError
+from judge.commands.label.own_columns import OwnColumns
+from judge.core.errors import ConfigError, DataError, StorageError
 from judge.core.files import describe_error, locked
-from judge.core.format import escape_controls, plural, text_name
+from judge.core.format import text_name
 from judge.core.invalid_values import first_invalid_value
 from judge.core.messages import option
 from judge.core.plugins import unknown_name_message
-from judge.core.records import Criterion, Sample, whole
-from judge.criteria.render import render_drafting_prompt
-from judge.data import samples
-from judge.data.answers import column_of, texts_of
-from judge.data.conversations import ANSWERING, MESSAGES, messages_before
+from judge.core.records import Criterion, whole
 from judge.data.ratings import PairRating, Rating, Ratings, read_ratings
 from judge.data.rows import RawRow, rows
 
@@ -45,15 +37,6 @@ ANSWERS = ("a", "b", "tie")
 """What a rater says of a pair: its first text, its second text, or neither is better."""
 _PREFERENCES = {"a": "first", "b": "second", "tie": "tie"}
 _APART = 20  # tasks between a text and its repetition, if there are at least twice as many tasks
-_BARE = "{% block criterion %}{% endblock %}"
-_HIDDEN = {
-    "output",
-    "first",
-    "second",
-    "system",
-    "item",
-    "human",
-}  # fields that are not shown beside the texts
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +124,7 @@ class Labelling:
     def id(self) -> str:
         """A digest of the units and criteria, under which a browser keeps ratings."""
         criterion_names = [criterion.name for criterion in self.criteria]
-        return _digest([sorted(self.units), criterion_names])
+        return digest([sorted(self.units), criterion_names])
 
     def tasks(self, rater: str) -> list[Task]:
         """Return a rater's own random order. The texts of an item stay together, so that its source
@@ -390,253 +373,13 @@ class Labelling:
             raise StorageError(describe_error("write", self.output, error)) from error
 
 
-def prepare_labelling(
-    config: RunConfig,
-    raters: Sequence[str],
-    output: Path,
-    *,
-    data: Any = None,
-    loaded_criteria: Mapping[str, Criterion] | None = None,
-    items: int | None = None,
-    pairwise: bool = False,
-    repeat: float = 0.1,
-) -> Labelling:
-    """Read and check what is to be rated. With `items`, a random sample of that many items.
-
-    `data` is by default the configuration's file; `loaded_criteria` are criteria in no file, by
-    name. Raises JudgeError.
-    """
-    source = config.data if data is None else data
-    if source is None:
-        raise ConfigError("no data: name a file, for example judge label summaries.jsonl")
-    _check_raters(raters)
-    _check_output_name(output, config.data)
-    if not 0 <= repeat <= 1:
-        raise ConfigError(f"{option('repeat', repeat)}: a share is between 0 and 1, such as 0.1")
-    loaded = samples.load(source, mapping=config.map, systems=config.output_columns)
-    chosen: Sequence[Sample] = loaded
-    if config.where:
-        chosen = samples.filter_rows(loaded, config.where, config.map)
-    chosen = chosen[: config.limit]
-    if items is not None:
-        chosen = _sample_items(chosen, items, config.seed)
-    language = config.language or text.language_of(chosen)
-    own_criteria = loaded_criteria or {}
-    rated_criteria = _load_criteria(config, chosen, language, own_criteria, pairwise=pairwise)
-    needed_fields = {field for criterion in rated_criteria for field in criterion.needs}
-    other_fields = sorted(needed_fields - {"source", MESSAGES} - _HIDDEN)
-    shown_fields = ["source", *other_fields]
-    units = {unit.id: unit for unit in _units(chosen, shown_fields, pairwise=pairwise)}
-    if not units:
-        raise ConfigError("nothing to compare: no item has different texts of two systems")
-    instructions = [_instructions(criterion, pairwise=pairwise) for criterion in rated_criteria]
-    all_texts = frozenset((sample.item.strip(), sample.system.strip()) for sample in loaded)
-    columns_of_fields = [column_of(chosen[0], field) for field in shown_fields]
-    taken = {MESSAGES, "reference", *columns_of_fields}
-    names = [*raters, *(criterion.name for criterion in rated_criteria)]
-    return Labelling(
-        units=units,
-        criteria=rated_criteria,
-        instructions=tuple(instructions),
-        raters=tuple(raters),
-        output=output,
-        language=language,
-        known=all_texts,
-        pairwise=pairwise,
-        repeat=repeat,
-        seed=config.seed,
-        own_columns=own_columns(chosen, taken, names),
-    )
-
-
-def _sample_items(chosen: Sequence[Sample], items: int, seed: int) -> list[Sample]:
-    """Return the texts of random items. Raises ConfigError for a number that cannot be."""
-    all_items = list(dict.fromkeys(sample.item for sample in chosen))
-    if items < 1:
-        raise ConfigError(f"{option('items', items)}: name 1 item or more")
-    if items > len(all_items):
-        available = plural(len(all_items), "item")
-        raise ConfigError(f"{option('items', items)}: there are only {available}")
-    drawn_items = set(random.Random(seed).sample(all_items, items))  # noqa: S311  (no secret)
-    return [sample for sample in chosen if sample.item in drawn_items]
-
-
-def _check_raters(raters: Sequence[str]) -> None:
-    """Raise ConfigError for names that raters share, and for names with control characters."""
-    has_duplicates = len({*raters}) < len(raters)
-    if has_duplicates or any(escape_controls(name) != name for name in raters):
-        raise ConfigError(f"{option('raters', list(raters))}: give each rater a name of their own")
-
-
-def _check_output_name(output: Path, data: Path | None) -> None:
-    """Raise ConfigError for a file that cannot hold ratings, or that is the data."""
-    output_option = option("output", str(output))
-    if output.suffix.lower() != ".jsonl":
-        raise ConfigError(f"{output_option}: ratings are JSON lines; name a file ending in .jsonl")
-    if data is not None and output.resolve() == data.resolve():
-        raise ConfigError(f"{output_option}: this is the data; name another file")
-
-
-def _load_criteria(
-    config: RunConfig,
-    chosen: Sequence[Sample],
-    language: str,
-    own_criteria: Mapping[str, Criterion],
-    *,
-    pairwise: bool,
-) -> tuple[Criterion, ...]:
-    """Return the criteria that people rate: `own_criteria` by their names, others from their files.
-
-    Raises ConfigError or CriterionError.
-    """
-    names = config.criteria
-    if names is None:
-        names = criteria.default_criteria(chosen, pairwise=pairwise)
-    loaded: list[Criterion] = []
-    for name in names:
-        criterion = own_criteria.get(name) or _load_criterion(name, language, pairwise=pairwise)
-        if criterion.is_checklist:
-            raise CriterionError(
-                f"{criterion.path}: people rate on one scale, and a checklist has a question for "
-                "each answer; name its questions as criteria, such as 'names: Are all names "
-                "right?'"
-            )
-        loaded.append(criterion)
-    if not loaded:
-        raise ConfigError(
-            f"{option('criteria', 'none')}: people rate by a criterion; name one, such as relevance"
-        )
-    if len({criterion.name for criterion in loaded}) < len(loaded):
-        raise ConfigError(f"{option('criteria')}: name each criterion to rate once")
-    return tuple(loaded)
-
-
-def _load_criterion(name: str, language: str, *, pairwise: bool) -> Criterion:
-    """Return a criterion; people may also compare two texts by a criterion of one text."""
-    try:
-        return criteria.load(name, language=language, pairwise=pairwise)
-    except CriterionError:
-        if not pairwise:
-            raise
-        return criteria.load(name, language=language, pairwise=None)
-
-
-def _instructions(criterion: Criterion, *, pairwise: bool) -> tuple[str, ...]:
-    """Return what a rater reads about a criterion, by line.
-
-    It is the question, or the block `criterion` of its prompt. A template without that block is
-    described instead.
-    """
-    wording = criterion.question.strip() or criterion.description
-    if not criterion.question:
-        with suppress(CriterionError):
-            templates = criteria.drafting(criterion)
-            layout = templates["layouts/steps.jinja"]
-            # The layout asks a model for steps; without it, only the wording is left.
-            bare: dict[str, str] = {}
-            for file_name, body in templates.items():
-                bare[file_name] = _BARE if body == layout else body
-            prompt = render_drafting_prompt(criterion, bare)
-            wording = prompt.messages[0]["content"]
-    lines = ["Which text is better?"] if pairwise else []
-    lines += _unwrapped_lines(wording, criterion)
-    levels = [f"{label}: {description}" for label, description in criterion.levels]
-    return (*lines, *levels)
-
-
-def _unwrapped_lines(wording: str, criterion: Criterion) -> list[str]:
-    """Return each paragraph as one line, and each level of the scale as its own."""
-    # A line that begins with a label of the scale, such as `5: fluent`, but not `5th`.
-    starts = [rf"{re.escape(label)}(?![.\d]*[A-Za-z\d])" for label in criterion.scale.labels]
-    starts_with_label = re.compile("|".join(starts))
-    space = " " if text.LANGUAGES[criterion.language].spaced else ""
-    lines: list[str] = []
-    for paragraph in re.split(r"\n\s*\n", wording):  # at blank lines
-        stripped = [line.strip() for line in paragraph.split("\n") if line.strip()]
-        for number, line in enumerate(stripped):
-            if number and not starts_with_label.match(line):
-                # The lines of a prompt are wrapped. A rater reads the whole paragraph.
-                lines[-1] += f"{space}{line}"
-            else:
-                lines.append(line)
-    return lines
-
-
-def _units(chosen: Sequence[Sample], fields: Sequence[str], *, pairwise: bool) -> Iterator[Unit]:
-    """Yield what is rated, item after item, with equal texts together."""
-    samples_by_item: dict[str, list[Sample]] = {}
-    for sample in chosen:
-        samples_by_item.setdefault(sample.item, []).append(sample)
-    for item_samples in samples_by_item.values():
-        groups: list[tuple[Sample, ...]] = [(sample,) for sample in item_samples]
-        if pairwise:
-            pairs = combinations(item_samples, 2)
-            groups = [(first, second) for first, second in pairs if first.output != second.output]
-        units: dict[str, Unit] = {}
-        for group in groups:
-            unit = _unit(group, fields)
-            if unit.id in units:
-                earlier_systems = units[unit.id].systems
-                unit = replace(unit, systems=(*earlier_systems, *unit.systems))
-            units[unit.id] = unit
-        yield from units.values()
-
-
-def _unit(group: Sequence[Sample], fields: Sequence[str]) -> Unit:
-    """Return what is rated of one text, or of two of an item."""
-    # By digest, so that the order shows nothing about the systems.
-    ordered = sorted(group, key=lambda sample: _digest([sample.item, sample.output]))
-    item = ordered[0].item
-    conversations = {messages_before(sample) for sample in ordered}
-    around = _shown_beside(ordered[0], fields)
-    if len(conversations) == 1:
-        texts = tuple(sample.output for sample in ordered)
-        around += tuple((role.capitalize(), text) for role, text in conversations.pop())
-    else:
-        # Each text has messages of its own, which belong to it.
-        texts = tuple(_as_text(sample) for sample in ordered)
-    systems = tuple(sample.system for sample in ordered)
-    return Unit(_digest([item, around, texts]), item, texts, (systems,), around)
-
-
-def _as_text(sample: Sample) -> str:
-    """Return the messages before a text and the text, each under its role."""
-    turns = [*messages_before(sample), (ANSWERING, sample.output)]
-    return "\n\n".join(f"{role.capitalize()}: {text}" for role, text in turns)
-
-
-def _shown_beside(sample: Sample, fields: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    """Return what is shown beside the texts: a heading and a text for each value of the fields."""
-    first_reference = sample.references[0] if sample.references else ""
-    values = {
-        **sample.extra,
-        "source": sample.source,
-        "references": sample.references,
-        "reference": sample.extra.get("reference") or first_reference,
-    }
-    values_beside: list[tuple[str, str]] = []
-    shown_columns: set[str] = set()
-    for field_name in fields:
-        column = column_of(sample, field_name)
-        value = values.get(column)
-        # Two fields may be filled by one column.
-        if not value or column in shown_columns:
-            continue
-        shown_columns.add(column)
-        heading = column.replace("_", " ").capitalize()
-        if field_name == "passages":
-            value = texts_of(value)
-        parts = value if isinstance(value, list | tuple) else [value]
-        values_beside += [(heading, str(part)) for part in parts]
-    return tuple(values_beside)
-
-
 def _systems(rating: Rating | PairRating) -> tuple[str, ...]:
     if isinstance(rating, PairRating):
         return rating.first, rating.second
     return (rating.system,)
 
 
-def _digest(value: Any) -> str:
+def digest(value: Any) -> str:
+    """Return the start of the SHA-256 of a JSON value, in hex."""
     json_text = json.dumps(value)
     return hashlib.sha256(json_text.encode()).hexdigest()[:16]

@@ -19,7 +19,8 @@ from click.testing import CliRunner
 from scipy import stats
 
 from judge.cli import app
-from judge.commands.label.command import Imported, Labelling, prepare_labelling
+from judge.commands.label.command import Imported, Labelling
+from judge.commands.label.preparation import prepare_labelling
 from judge.commands.label.ratings_needed import (
     items_for_correlation,
     items_for_mean,

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from judge.commands.label.command import Labelling, prepare_labelling
+from judge.commands.label.command import Labelling
+from judge.commands.label.preparation import prepare_labelling
 from judge.commands.label.server import LabelServer, page
 from judge.config import RunConfig
 from judge.data.ratings import join_ratings, read_ratings

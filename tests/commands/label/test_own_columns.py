@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from judge.commands.label.command import Labelling, prepare_labelling
+from judge.commands.label.command import Labelling
 from judge.commands.label.own_columns import own_columns
+from judge.commands.label.preparation import prepare_labelling
 from judge.commands.label.server import page
 from judge.config import RunConfig
 from judge.core.records import Sample

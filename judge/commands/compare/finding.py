@@ -1,0 +1,166 @@
+"""The sentences that `judge compare` begins with: what changed, and whether the judge did."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import sqrt
+
+from judge.commands.compare.means import Mean, all_means, is_split
+from judge.core.format import plural
+from judge.core.records import Estimate
+from judge.results.comparison import RunComparison
+from judge.stats.analyze import NAME as OVERALL
+from judge.stats.bootstrap import t_quantile
+from judge.stats.power import ALPHA, MIN_ITEMS, Spread
+from judge.stats.run_differences import text_of
+
+_MAX_NEEDED = 100_000  # items, beyond which a number of needed items helps nobody
+_NEAR = 1e-9  # a difference by rounding alone
+
+
+def finding(comparison: RunComparison) -> Iterator[str]:
+    """Name the means that changed significantly, or else most.
+
+    Also say whether the judge or the systems changed.
+    """
+    means = sorted(all_means(comparison), key=lambda mean: mean.importance)
+    over_all = [mean for mean in means if not mean.row.system and mean.row.significant]
+    # The overall score is named only if no column of its own changed.
+    own_columns = [mean for mean in over_all if mean.row.column != OVERALL]
+    over_all = own_columns or over_all
+    system_means = [mean for mean in means if mean.row.system]
+    significant = [mean for mean in system_means if mean.differs and mean.row.significant]
+    yield from _headline(system_means, significant, over_all)
+    if significant and over_all:
+        changes = " and ".join(mean.size for mean in over_all[:2])
+        yield f"{changes}."
+    yield from _judge_or_systems(comparison, means)
+
+
+def _headline(
+    single: Sequence[Mean], significant: Sequence[Mean], over_all: Sequence[Mean]
+) -> Iterator[str]:
+    """Yield the first sentence: of the significant changes, or else of the largest."""
+    changed = [mean for mean in single if mean.differs]
+    n_means = plural(len(single), "mean")
+    named_means = significant or over_all[:2]
+    if not single:
+        yield "No column has values in both runs"
+    elif not changed:
+        yield f"No score changed: all values of {n_means} are equal"
+    elif len(significant) > 2:
+        yield f"{len(significant):,} of {n_means} changed significantly; {significant[0].size}"
+    elif named_means:
+        yield " and ".join(mean.size for mean in named_means)
+    elif not any(mean.row.estimate.value for mean in changed):
+        are_same = "The mean is" if len(single) == 1 else f"All {n_means} are"
+        yield f"{are_same} the same in both runs, although values of texts differ"
+    else:
+        if any(mean.row.adjusted is not None for mean in changed):
+            yield f"No significant change in {n_means}"
+        else:
+            yield f"Too few items to test the changes of {n_means}"
+        yield _largest_change(changed)
+
+
+def _judge_or_systems(comparison: RunComparison, means: Sequence[Mean]) -> Iterator[str]:
+    """Yield whether the judge or the systems changed, if the runs show it."""
+    judged = [mean for mean in means if mean.differs and mean.column.kind == "criterion"]
+    split_means = [mean for mean in judged if mean.row.system and is_split(mean.row)]
+    if split_means:
+        largest_split = min(
+            split_means, key=lambda mean: (not mean.row.system_changed, mean.importance)
+        )
+        others = ""
+        if len(split_means) > 1:
+            significant = sum(mean.row.system_changed for mean in split_means)
+            others = (
+                f"; without the judge, {significant:,} of {len(split_means):,} changes are "
+                "significant"
+            )
+        yield f"{largest_split.split}{others}."
+    elif any(mean.row.significant for mean in judged) and _same_texts(comparison):
+        yield "All texts are the same in both runs, so the judge changed, not the systems."
+    elif any(mean.row.system_change for mean in judged):
+        scored, n_moved = _unchanged_texts(comparison)
+        if scored and not n_moved:
+            n_texts = plural(scored, "unchanged text")
+            yield f"The judge did not change: no score of {n_texts} differs."
+
+
+def _largest_change(changed: Sequence[Mean]) -> str:
+    """Name the largest change.
+
+    `changed` has the criteria first, and the largest change of each kind. The sentence says the
+    kind of column if another kind changed by a larger share of its scale.
+    """
+    first_mean = next(mean for mean in changed if mean.row.estimate.value)
+    kind_note = ""
+    if any(mean.share > first_mean.share for mean in changed):
+        kind_note = (
+            " of the overall score" if first_mean.row.column == OVERALL else " of a criterion"
+        )
+    n_tests = sum(mean.row.adjusted is not None for mean in changed)
+    needed = _items_needed(first_mean.row.estimate, n_tests)
+    hint = "" if needed is None else f" If it is real, detecting it needs about {needed:,} items."
+    return f"The largest change{kind_note}: {first_mean.size}.{hint}"
+
+
+def _items_needed(estimate: Estimate, tests: int) -> int | None:
+    """Return the items that the smallest of `tests` p-values needs.
+
+    None if there are as many already, or if they are far too many.
+    """
+    low = estimate.low
+    high = estimate.high
+    if low is None or high is None or high <= low or estimate.n < MIN_ITEMS:
+        return None
+    half_width = (high - low) / 2
+    # The half-width of the interval is t · SD / √n.
+    quantile = t_quantile(ALPHA / 2, estimate.n - 1)
+    deviation = half_width * sqrt(estimate.n) / quantile
+    # The smallest p-value has the strictest level of Holm's procedure.
+    spread = Spread(estimate.n, estimate.value, deviation, ALPHA / tests)
+    needed = spread.needed()
+    if needed is None or not estimate.n < needed <= _MAX_NEEDED:
+        return None
+    return needed
+
+
+def _same_texts(comparison: RunComparison) -> bool:
+    """Whether nothing that a criterion can read differs in the texts of both runs, the data's own
+    columns included.
+    """
+    if comparison.runs.edited:
+        return False
+    samples_before = comparison.before.table.samples
+    before = {sample.key: sample.extra for sample in samples_before}
+    after = comparison.after.table.samples
+    in_both = [sample for sample in after if sample.key in before]
+    return all(before[sample.key] == sample.extra for sample in in_both)
+
+
+def _unchanged_texts(comparison: RunComparison) -> tuple[int, int]:
+    """Return how many unchanged texts have scores in both runs, and how many scores differ."""
+    old_table = comparison.before.table
+    new_table = comparison.after.table
+    old_texts = {sample.key: text_of(sample) for sample in old_table.samples}
+    unchanged = {
+        sample.key for sample in new_table.samples if old_texts.get(sample.key) == text_of(sample)
+    }
+    judged = {column.name for column in old_table.columns if column.kind == "criterion"}
+    judged -= dict(comparison.runs.incomparable).keys()
+    scored: set[tuple[str, str]] = set()
+    n_moved = 0
+    for column in new_table.columns:
+        if column.name not in judged:
+            continue
+        old_scores = old_table.column_scores(column.name)
+        old_values = {(score.key, score.opponent): score.value for score in old_scores}
+        for score in new_table.column_scores(column.name):
+            old_value = old_values.get((score.key, score.opponent))
+            if score.key in unchanged and old_value is not None:
+                scored.add(score.key)
+                if abs(score.value - old_value) > _NEAR:
+                    n_moved += 1
+    return len(scored), n_moved
