@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -173,20 +173,9 @@ def writing_prompts(
             excerpt = f"{shown_text[:_MOST_SHOWN]} […]"
         return fenced(excerpt, label, shown_texts)
 
-    described_cases = []
-    for case in cases:
-        source = case.sample.source or "" if shows_source else ""
-        comments = [between_marks(comment, "comment") for comment in case.comments]
-        described_case = {
-            "judge": case.judge,
-            "people": case.people,
-            "high": case.high,
-            "source": between_marks(source, "source"),
-            "output": between_marks(case.sample.output, "text"),
-            "reason": between_marks(case.reason, "judge_reason"),
-            "comments": comments,
-        }
-        described_cases.append(described_case)
+    described_cases = [
+        _described_case(case, between_marks, shows_source=shows_source) for case in cases
+    ]
     variables: dict[str, Any] = {
         "cases": described_cases,
         "count": count,
@@ -209,6 +198,24 @@ def writing_prompts(
         prompt = render_drafting_prompt(criterion, templates, **variables)
         prompts.append(prompt.messages[0]["content"])
     return prompts
+
+
+def _described_case(
+    case: Case, between_marks: Callable[[str, str], str], *, shows_source: bool
+) -> dict[str, Any]:
+    """Return what the template of a writing prompt reads of a case."""
+    # The judge did not see the source of a criterion that does not read it.
+    source = case.sample.source or "" if shows_source else ""
+    comments = [between_marks(comment, "comment") for comment in case.comments]
+    return {
+        "judge": case.judge,
+        "people": case.people,
+        "high": case.high,
+        "source": between_marks(source, "source"),
+        "output": between_marks(case.sample.output, "text"),
+        "reason": between_marks(case.reason, "judge_reason"),
+        "comments": comments,
+    }
 
 
 def read_revision(reply: str, wording: Wording, seen_texts: Collection[str]) -> Revision:
