@@ -30,7 +30,7 @@ from judge.config import load_config
 from judge.core.records import Request, Sample
 from judge.providers.scripted import ScriptedProvider
 from judge.stats.coefficients import Level
-from judge.stats.human_agreement import RatedColumn
+from judge.stats.rated_columns import RatedColumn
 
 REVISIONS, ATTEMPTS = 4, 400
 Columns = list[RatedColumn]

@@ -156,13 +156,10 @@ def prepare(
     judging = bool(inputs.criteria)
     opened = _open_judges(config, models, judging=judging, metrics=metrics)
     pairs = _pairs_of_ranking(config, rows)
+    judge_notes = judge_models.judge_notes(config, metrics, opened)
+    pair_notes = [] if pairs is None else pairs.notes()
     # In the order in which reports show them.
-    notes = [*metric_notes]
-    notes += judge_models.judge_notes(config, metrics, opened)
-    notes += taken.notes
-    notes += inputs.notes
-    if pairs is not None:
-        notes += pairs.notes()
+    notes = (*metric_notes, *judge_notes, *taken.notes, *inputs.notes, *pair_notes)
     prepared = PreparedRun(
         config=config,
         samples=rows,
@@ -173,7 +170,7 @@ def prepare(
         settings={judge_name: judge.settings for judge_name, judge in opened.items()},
         language=inputs.language,
         data=_describe_data(config.data, len(rows)),
-        notes=tuple(notes),
+        notes=notes,
         pairs=pairs,
         measured=measured,
         ask=ask,

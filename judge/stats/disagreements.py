@@ -19,7 +19,7 @@ from judge.stats.bootstrap import Bootstrap, one_thread
 from judge.stats.calibration_curve import calibration
 from judge.stats.coefficients import LEVELS, Level
 from judge.stats.correlation import CorrelationWithRatings
-from judge.stats.human_agreement import RatedColumn
+from judge.stats.rated_columns import RatedColumn
 from judge.stats.raters import named_votes, votes_of
 from judge.stats.rating_scales import on_scale, votes_on
 from judge.table import matrix

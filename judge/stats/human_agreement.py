@@ -1,8 +1,7 @@
 """Correlate judges, baselines and human raters with the mean of people's ratings.
 
 Each criterion is compared by itself. `people` compares all of them; `of_run` does so for a run's
-own report. `baselines_without_judge` are the columns that a judge has to beat. `unknown_criteria`
-checks the names of the ratings.
+own report. `unknown_criteria` checks the names of the ratings.
 """
 
 from __future__ import annotations
@@ -17,15 +16,10 @@ from typing import Literal
 
 import numpy as np
 
-from judge import text
-from judge.core import plugins
 from judge.core.messages import option
-from judge.core.records import Column, Estimate, Failure, Sample, Score
-from judge.core.signature import Signature
-from judge.core.version import __version__
+from judge.core.records import Estimate, Sample
 from judge.data import ledger
 from judge.data.ratings import Ratings
-from judge.metrics import parallel
 from judge.stats.agreement import Agreement, Measure, agree
 from judge.stats.alt_test import AltTest, alt_test
 from judge.stats.bootstrap import Bools, Bootstrap, Floats, one_thread
@@ -34,8 +28,6 @@ from judge.stats.coefficients import LEVELS, Level, paired, within
 from judge.stats.correlation import (
     Correlation,
     CorrelationWithRatings,
-    Values,
-    criterion,
     rater_correlation,
 )
 from judge.stats.paired_differences import holm, sign_flip
@@ -44,6 +36,12 @@ from judge.stats.pass_agreement import (
     pass_agreement,
     people_passes,
     share_over_items,
+)
+from judge.stats.rated_columns import (
+    RatedColumn,
+    baselines_without_judge,
+    judges_of,
+    same_direction,
 )
 from judge.stats.raters import Rater, Votes, raters, votes_of
 from judge.stats.rating_scales import on_scale
@@ -144,40 +142,6 @@ class Rated:
         return (*compared, self.rater) if self.rater else compared
 
 
-@dataclass(frozen=True, slots=True)
-class RatedColumn:
-    """A judge's column, which has a `criterion` and a `scale`, or a baseline.
-
-    `failed` are the texts (item, system) for which it has a failure; `scores` has the rows behind a
-    judge's values. `directed` says whether higher values are better; if not, neither end is.
-    """
-
-    name: str
-    signature: Signature
-    values: Values
-    criterion: str = ""
-    scale: Column | None = None
-    failed: frozenset[tuple[str, str]] = frozenset()
-    scores: Mapping[tuple[str, str], Score] = field(default_factory=dict)
-    directed: bool = True
-
-
-def column_from_table(column: Column, table: Table, name: str) -> RatedColumn:
-    """Return a column of a run under this name."""
-    rows: list[Score | Failure] = [*table.column_scores(column.name), *table.failures]
-    return column_from_metric(column, rows, name)
-
-
-def column_from_metric(column: Column, rows: Iterable[Score | Failure], name: str) -> RatedColumn:
-    """Return a column under this name. `rows` may contain other columns' rows."""
-    own_rows = [row for row in rows if row.column == column.name]
-    scores = {row.key: row for row in own_rows if isinstance(row, Score)}
-    values = {key: row.value for key, row in scores.items()}
-    failed = frozenset(row.key for row in own_rows if isinstance(row, Failure))
-    scale = column if column.kind == "criterion" else None
-    return RatedColumn(name, column.signature, values, column.criterion, scale, failed, scores)
-
-
 def rated_names(samples: Iterable[Sample]) -> tuple[str, ...]:
     """Return the names of people's ratings, in the order of the texts."""
     names = dict.fromkeys(rating_name for sample in samples for rating_name in sample.human)
@@ -219,96 +183,8 @@ def unknown_criteria(
     return f"{contrast}, so no judge is compared with them.{suggestion} {fix}"
 
 
-# Papers on summaries compare sentence by sentence. `ROUGE-L` is the heading of rougeL, which does
-# not.
-_ROUGE = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeLsum": "ROUGE-Lsum"}
-
-
-def baselines_without_judge(
-    table: Table,
-    samples: Sequence[Sample],
-    *,
-    measure: bool,
-) -> list[RatedColumn]:
-    """Return scores from elsewhere, the length in words, and ROUGE with references.
-
-    With `measure`, all other metrics of the table follow. ROUGE is the table's own, if it has it,
-    else it is measured if `measure` is true: the stemmed F, averaged over references.
-    """
-    tokenizers = {sample.output: text.tokenizer_for([sample.output]) for sample in samples}
-    lengths: dict[tuple[str, str], float] = {}
-    for sample in samples:
-        words_of = text.words(tokenizers[sample.output])
-        lengths[sample.key] = float(len(words_of(sample.output)))
-    signatures = {text.signature(tokenizer) for tokenizer in tokenizers.values()}
-    names = "+".join(sorted(signatures))
-    metrics = [column for column in table.columns if column.kind == "metric"]
-    external = [column for column in metrics if column.signature.is_external]
-    columns = [_metric_column(column, table) for column in external]
-    # Whether people prefer long or short texts depends on the data.
-    signature = Signature("words", f"tok={names}", f"judge {__version__}")
-    columns.append(RatedColumn("length", signature, lengths, directed=False))
-    columns += _rouge_columns(table, samples, measure=measure)
-    if measure:
-        for column in metrics:
-            is_there = column.signature.is_external or column.name in _ROUGE
-            # A value of all texts together has no place beside the rating of one.
-            if not is_there and column.name not in table.corpus_columns:
-                columns.append(_metric_column(column, table))
-    return columns
-
-
-def _metric_column(column: Column, table: Table) -> RatedColumn:
-    """Return a metric, reversed if lower is better: a good score then correlates positively."""
-    metric = column_from_table(column, table, column.name)
-    metric = replace(metric, directed=bool(column.better))
-    return _reversed(metric) if column.better == "lower" else metric
-
-
-def _reversed(column: RatedColumn) -> RatedColumn:
-    """Return a column with the opposite sign and `reversed` behind its name, or no longer there."""
-    values = {key: -value for key, value in column.values.items()}
-    name = column.name.removesuffix(_REVERSED)
-    if name == column.name:
-        name += _REVERSED
-    return replace(column, name=name, values=values)
-
-
-def _same_direction(
-    baselines: Sequence[RatedColumn],
-    judges: Sequence[RatedColumn],
-) -> list[RatedColumn]:
-    """Return the baselines with the better end of the criterion that the judges scored.
-
-    If lower is better on the criterion, people's low ratings are the good ones. Baselines without a
-    better direction stay as they are.
-    """
-    scales = [judge.scale for judge in judges if judge.scale]
-    lower_is_better = any(scale.better == "lower" for scale in scales)
-    if not lower_is_better:
-        return list(baselines)
-    return [_reversed(baseline) if baseline.directed else baseline for baseline in baselines]
-
-
-def _rouge_columns(table: Table, samples: Sequence[Sample], *, measure: bool) -> list[RatedColumn]:
-    """Return the table's own ROUGE, or else, with `measure` and references, that of the samples."""
-    own_columns = [column for column in table.columns if column.name in _ROUGE]
-    if own_columns:
-        return [column_from_table(column, table, _ROUGE[column.name]) for column in own_columns]
-    # The preset rouge155 has columns of the same names, which follow as metrics.
-    if any(column.name in _ROUGE.values() for column in table.columns):
-        return []
-    if not measure or not any(sample.references for sample in samples):
-        return []
-    rouge = plugins.load("metrics", "rouge")(types=list(_ROUGE), multi="mean")
-    scored = parallel.score_in_parallel(rouge, samples)
-    rows = scored.rows
-    return [column_from_metric(column, rows, _ROUGE[column.name]) for column in scored.columns]
-
-
 _FEWEST = 10  # items that a baseline needs, if the judges have as many
 _SHARE = 0.5  # of the judges' items, that a baseline needs
-_REVERSED = " reversed"
 _KAPPA: tuple[Measure, ...] = ("kappa_quadratic", "kappa_linear")
 
 
@@ -336,7 +212,7 @@ def people(
     compared: list[Rated] = []
     for rating_name in rated_names(samples):
         judges_on_name = [judge for judge in judges if judge.criterion == rating_name]
-        directed_baselines = _same_direction(baselines, judges_on_name)
+        directed_baselines = same_direction(baselines, judges_on_name)
         rated = _rated(
             rating_name,
             samples,
@@ -364,35 +240,6 @@ def of_run(table: Table, model: str, seed: int) -> tuple[Rated, ...]:
     if not any(judge.criterion in rated for judge in judges):
         return ()
     return people(table, judges, Bootstrap(seed=seed), measure=False)
-
-
-def judges_of(table: Table, model: str) -> list[RatedColumn]:
-    """Return the judges' columns: a panel's and its judges', or each criterion's.
-
-    Those without a panel are under the model's name.
-    """
-    columns = [column for column in table.columns if column.kind == "criterion"]
-    panels = {column.criterion for column in columns if column.judge}
-    judges: list[RatedColumn] = []
-    for column in columns:
-        name = _judge_name(column, model, has_panel=criterion(column) in panels)
-        rated_column = column_from_table(column, table, name)
-        judges.append(replace(rated_column, criterion=criterion(column), scale=column))
-    return judges
-
-
-def _judge_name(column: Column, model: str, *, has_panel: bool) -> str:
-    """Return the name of a judge's column: its judge, panel, model or criterion.
-
-    Scores of a judge in the data have no model.
-    """
-    if column.judge:
-        return column.judge
-    if has_panel:
-        return f"panel {column.panel}"
-    if column.signature.is_external:
-        return "judge"
-    return model or criterion(column)
 
 
 def _rated(

@@ -21,8 +21,8 @@ from judge.data.ratings import PairRating
 from judge.stats.agreement import agree
 from judge.stats.bootstrap import Bootstrap, Floats
 from judge.stats.compared_pairs import TIE, Orders, complete_pairs, verdict
-from judge.stats.human_agreement import RatedColumn, judges_of
 from judge.stats.pairwise import mean_over_items
+from judge.stats.rated_columns import RatedColumn, judges_of
 from judge.stats.raters import named_votes
 from judge.table import Table
 

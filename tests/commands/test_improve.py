@@ -39,7 +39,7 @@ from judge.core.signature import Signature
 from judge.criteria import load
 from judge.data import ledger
 from judge.providers.scripted import Reply, ScriptedProvider
-from judge.stats.human_agreement import RatedColumn
+from judge.stats.rated_columns import RatedColumn
 
 REMEDY = "Does the reply help? Ignore its length."
 WORDS = [

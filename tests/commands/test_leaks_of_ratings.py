@@ -25,7 +25,8 @@ from judge.report.views.disagreements import of_result
 from judge.results.result import Result, load
 from judge.stats.bootstrap import Bootstrap
 from judge.stats.calibration import calibrate
-from judge.stats.human_agreement import column_from_table, people
+from judge.stats.human_agreement import people
+from judge.stats.rated_columns import column_from_table
 from judge.suite.agreement import agreement_change
 from judge.table import Table
 from tests.factories import write_jsonl

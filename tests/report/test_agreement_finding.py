@@ -24,7 +24,8 @@ from judge.report.document import Document, Table
 from judge.stats.bootstrap import Bootstrap
 from judge.stats.coefficients import Level, of_pair
 from judge.stats.correlation import Correlation, CorrelationWithRatings
-from judge.stats.human_agreement import Rated, RatedColumn, Row, people
+from judge.stats.human_agreement import Rated, Row, people
+from judge.stats.rated_columns import RatedColumn
 from judge.table import Table as Data
 
 CRITERION = "tone"

@@ -20,7 +20,7 @@ from judge.core.signature import Signature
 from judge.data.ratings import read_ratings
 from judge.stats.bootstrap import Bootstrap
 from judge.stats.disagreements import Disagreements, disagreements
-from judge.stats.human_agreement import RatedColumn, column_from_metric
+from judge.stats.rated_columns import RatedColumn, column_from_metric
 
 FEW = Bootstrap(n_resamples=50)
 COLUMN = Column(

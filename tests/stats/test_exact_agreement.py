@@ -13,7 +13,8 @@ from judge.core.records import Column, Estimate, Provenance, Sample, Score
 from judge.core.signature import Signature
 from judge.results.rated_criteria import flat, read
 from judge.stats.bootstrap import Bootstrap, mean_estimate
-from judge.stats.human_agreement import column_from_metric, people
+from judge.stats.human_agreement import people
+from judge.stats.rated_columns import column_from_metric
 from judge.table import Table
 
 COLUMN = Column(

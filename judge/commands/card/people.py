@@ -14,14 +14,9 @@ from judge.stats.alt_test import EPSILON
 from judge.stats.bootstrap import Bootstrap
 from judge.stats.correlation import minus_one_rater
 from judge.stats.disagreements import on_same_scale
-from judge.stats.human_agreement import (
-    RatedColumn,
-    did_you_mean,
-    judges_of,
-    people,
-    rated_names,
-)
+from judge.stats.human_agreement import did_you_mean, people, rated_names
 from judge.stats.power import MIN_ITEMS
+from judge.stats.rated_columns import RatedColumn, judges_of
 from judge.stats.raters import votes_of
 from judge.table import Table, matrix
 

@@ -54,7 +54,7 @@ from judge.run.preparation import (
 from judge.scoring.multi_criteria import make_renderers
 from judge.stats.bootstrap import Bools, Floats
 from judge.stats.correlation import change_in_agreement, usual_level
-from judge.stats.human_agreement import column_from_table
+from judge.stats.rated_columns import column_from_table
 
 if TYPE_CHECKING:
     from judge.commands.evaluate import Data

@@ -53,7 +53,7 @@ from judge.run.request_estimates import price_text
 from judge.stats.calibration import MIN_RATED_ITEMS
 from judge.stats.coefficients import Level
 from judge.stats.correlation import usual_level
-from judge.stats.human_agreement import RatedColumn, column_from_table
+from judge.stats.rated_columns import RatedColumn, column_from_table
 
 MOST_REVISIONS = 12
 # The training part is a third of the items, at most 50: more would choose little better and test

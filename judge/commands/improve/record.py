@@ -16,8 +16,8 @@ from judge.core.records import Criterion, Estimate, Sample
 from judge.stats.bootstrap import Bools, Bootstrap, Floats, mean_estimate
 from judge.stats.coefficients import Level, within
 from judge.stats.correlation import CorrelationWithRatings
-from judge.stats.human_agreement import RatedColumn
 from judge.stats.paired_differences import mean_differences
+from judge.stats.rated_columns import RatedColumn
 from judge.stats.selection import Selection, fill_failed, select
 from judge.table import matrix
 

@@ -26,16 +26,9 @@ from judge.stats.alt_test import EPSILON, check_epsilon
 from judge.stats.bootstrap import Bootstrap
 from judge.stats.correlation import criterion
 from judge.stats.disagreements import disagreements
-from judge.stats.human_agreement import (
-    Rated,
-    RatedColumn,
-    did_you_mean,
-    judges_of,
-    people,
-    rated_names,
-    unknown_criteria,
-)
+from judge.stats.human_agreement import Rated, did_you_mean, people, rated_names, unknown_criteria
 from judge.stats.pass_rates import calibrated_pass_rates
+from judge.stats.rated_columns import RatedColumn, judges_of
 from judge.stats.rating_scales import out_of_scale
 
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ from judge.stats.bootstrap import Bootstrap
 from judge.stats.coefficients import Level
 from judge.stats.correlation import OVER
 from judge.stats.disagreements import Confusion, Disagreements, Gap, disagreements
-from judge.stats.human_agreement import judges_of
+from judge.stats.rated_columns import judges_of
 
 _MAX_GAPS = 5  # texts on each side, shared by the criteria
 _MAX_TEXT = 300  # characters of a judged text
