@@ -138,8 +138,8 @@ class Sample:
     - `extra`: all other columns of the data.
     - `where`: the row's location for messages, such as `data.jsonl:17`.
     - `withheld`: the criteria whose rating is left out because it was used to make their prompt.
-    - `cluster`: the item, if it has several outputs of the system: `doc-1`, while `item` is `doc-1
-      (2)`.
+    - `cluster`: the item without the number of the output, if the system has several for it: with
+      `item` `doc-1 (2)`, it is `doc-1`.
     """
 
     item: str

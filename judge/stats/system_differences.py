@@ -66,9 +66,10 @@ class Comparison:
     """The differences between systems in one column.
 
     - `differences`: best first: the first system with the second, the third, …, then the second
-      with the third. For more than 30 systems, only those with the first. The first system is the
-      leader: the best mean that no other system beats significantly on their shared items.
-    - `best`: the leader and the systems that do not differ significantly from it.
+      with the third. For more than 30 systems, only those with the first.
+    - `best`: the leader and the systems that do not differ significantly from it. The leader has
+      the best mean of the systems that no other one beats significantly on their shared items.
+      Empty if nothing is known.
     - `partly_scored`: the systems with values for less than half of the items, which lead only if
       they beat all others.
     - `items`: the number of items with any value.
