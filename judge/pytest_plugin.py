@@ -30,7 +30,7 @@ _MARKER = (
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the options: on the command line all, in the ini file only those that cost nothing."""
+    """Add all options to the command line, and to the ini file those that cost nothing."""
     group = parser.getgroup("judge", "judging texts with a language model")
     group.addoption(
         _MODEL,

@@ -167,9 +167,9 @@ def label_index(scale: Scale) -> LabelIndex:
     # Case matters only if two labels differ by nothing else.
     loose = len(lower_labels) == len(folded_labels)
     keys = [text.casefold() if loose else text for text in folded_labels]
-    label_by_key = zip(keys, scale.labels, strict=True)
+    keyed_labels = zip(keys, scale.labels, strict=True)
     # A spelling that two labels share belongs to neither.
-    labels = {key: label for key, label in label_by_key if key and keys.count(key) == 1}
+    labels = {key: label for key, label in keyed_labels if key and keys.count(key) == 1}
     numbers: dict[str, str] = {}
     for key, label in labels.items():
         if is_number(key):

@@ -186,7 +186,7 @@ def _variables_of(criterion: Criterion, samples: Sequence[Sample]) -> set[str]:
     """Return the variables that a template of the criterion can read from these samples."""
     present: set[str] = set()
     for sample in samples:
-        # Inputs that are derived from a column are not listed without it.
+        # Messages list what the data has, and not what judge reads from other columns.
         derived = _ANSWER_INPUTS.keys() - sample.extra.keys()
         present.update(template_variables(sample).keys() - derived)
     present.discard("this")

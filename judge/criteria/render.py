@@ -278,7 +278,7 @@ def _slots(label: str, template: str) -> frozenset[str] | None:
     variables = _PER_SAMPLE_TEXTS | {"self", "super"}
     printed_names = [name.name for name in tree.find_all(nodes.Name)]
     uses = sum(name in variables for name in printed_names)
-    # A use that is neither a fence nor `super()` is a condition, a loop or a filter.
+    # Any other use, such as a condition or a filter, may change the prompt around the texts.
     if uses != len(fenced_texts) + supers:
         return None
     return frozenset(fenced_texts)

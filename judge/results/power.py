@@ -187,14 +187,14 @@ def _pair_powers(
     else:
         hardest = scatter.hardest(difference, fewest)
         spread_by_place = {"median": scatter.median, "worst": hardest}
-    for position, spread in spread_by_place.items():
+    for place, spread in spread_by_place.items():
         n_items = items or spread.items
-        if position == "worst":
+        if place == "worst":
             n_items = fewest
         needed = spread.needed(difference) if difference else None
         p = p_values.get((scatter.column, frozenset(spread.systems)))
         yield PairPower(
-            place=position,
+            place=place,
             systems=spread.systems,
             items=n_items,
             difference=spread.mean,

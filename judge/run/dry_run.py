@@ -405,20 +405,20 @@ class _DryJudging(Judging):
         Return the number of replies by strategy.
         """
         counts: Counter[Strategy] = Counter()
-        for request in self.asked.values():
-            counts[request.strategy] += 1
-            reply = request.judgment.criterion.reply
-            cached = self.tokens.replies.get((reply, request.strategy))
+        for asked in self.asked.values():
+            counts[asked.strategy] += 1
+            reply = asked.judgment.criterion.reply
+            cached = self.tokens.replies.get((reply, asked.strategy))
             if cached is not None:
                 written = cached.written / cached.number
-            elif request.strategy == "decisions":
+            elif asked.strategy == "decisions":
                 # Its answer is not made of tokens.
                 written = 0.0
             else:
-                written = float(request.scores * _SCORE)
+                written = float(asked.scores * _SCORE)
                 if reply != "score":
                     written += _REASON
-            self._line(request.judgment.criterion).written += written
+            self._line(asked.judgment.criterion).written += written
         return counts
 
 

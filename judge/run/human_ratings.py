@@ -263,9 +263,9 @@ def _describe(sheet: Ratings, single: Sequence[Rating], pairs: Sequence[PairRati
     counts = []
     if single:
         texts = {(rating.item, rating.system) for rating in single}
-        n_ratings = plural(len(single), "rating")
-        n_texts = plural(len(texts), "text")
-        counts.append(f"{n_ratings} of {n_texts}")
+        ratings = plural(len(single), "rating")
+        rated_texts = plural(len(texts), "text")
+        counts.append(f"{ratings} of {rated_texts}")
     if pairs:
         counts.append(plural(len(pairs), "preference"))
     raters = {rating.rater for rating in sheet.every if rating.rater}

@@ -85,6 +85,6 @@ async def open_client(
     try:
         yield ModelClient(client, provider, counts, engine.gathers)
     finally:
-        # The engine may still send by the provider, so it is closed first.
+        # The engine may still send through the provider, so it is closed first.
         await engine.aclose()
         await provider.aclose()

@@ -75,7 +75,7 @@ class JudgeEstimate:
 
     @property
     def total(self) -> LineEstimate:
-        """The sum over the criteria."""
+        """The sum over the lines."""
         sums = {}
         for field_name in LineEstimate.numbers():
             numbers = [getattr(line, field_name) for line in self.lines]

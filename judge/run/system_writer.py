@@ -124,7 +124,7 @@ class SystemWriter:
 
     def _text(self, item: Sample, number: int, reply: MetricReply) -> Sample | Failure:
         """Return the text that was written for an item, or why there is none."""
-        generation = generation_of(item, number, self._spec.generations)
+        generation = _generation(item, number, self._spec.generations)
         if isinstance(reply, str):
             return replace(generation, system=self._name, output=reply)
         # The message names options of the judge. A system has options of the same meaning.
@@ -140,7 +140,7 @@ class SystemWriter:
         generations = self._spec.generations
         failures: list[Sample | Failure] = []
         for number in range(1, generations + 1):
-            name = generation_of(item, number, generations).item
+            name = _generation(item, number, generations).item
             failure = Failure(name, self._name, "", UNWRITTEN, error, message)
             failures.append(failure)
         return failures
@@ -167,7 +167,7 @@ class SystemWriter:
             to_request(question, self.provider, self._settings) for question in self._questions
         ]
         keys = [request.key() for request in requests]
-        # A provider without an address sends nothing, so none of its replies is stored.
+        # The cache keeps no reply of a provider without an address, such as a Python function.
         stored = cache.get_many(keys) if self.provider.endpoint else {}
         new: list[ModelQuestion] = []
         outputs: list[Sample] = []
@@ -181,7 +181,7 @@ class SystemWriter:
                 new.append(question)
                 reply = self._assumed_text(item, question, position)
             if isinstance(reply, str):
-                generation = generation_of(item, position % generations + 1, generations)
+                generation = _generation(item, position % generations + 1, generations)
                 outputs.append(replace(generation, system=self._name, output=reply))
         estimate = self._estimate(new)
         forecast = judge_forecast(self._model.plan, self.provider, estimate)
@@ -258,7 +258,7 @@ def _questions(spec: GeneratedSystem, prompts: Sequence[str]) -> list[ModelQuest
     return questions
 
 
-def generation_of(item: Sample, number: int, generations: int) -> Sample:
+def _generation(item: Sample, number: int, generations: int) -> Sample:
     """Return the item of one of several generations: `doc-1 (2)`."""
     if generations == 1:
         return item

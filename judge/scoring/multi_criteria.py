@@ -114,7 +114,7 @@ def _prompts_of_parts(prompt: Prompt, scales: Mapping[str, Scale]) -> dict[str, 
     message = {"role": "user", "content": text}
     merged = tuple(scales.items())
     shared = replace(prompt, messages=(message,), question="", merged=merged)
-    return {criterion_name: replace(shared, criterion=criterion_name) for criterion_name in scales}
+    return {name: replace(shared, criterion=name) for name in scales}
 
 
 @lru_cache(maxsize=256)
@@ -142,14 +142,14 @@ def split_reply(
         finish_reason = parse.NEARLY_JSON
     tokens_by_name = _split_tokens(choice.tokens, names, judged)
     part_choices: list[Choice] = []
-    for criterion_name in names:
-        if criterion_name not in span_by_name:
+    for name in names:
+        if name not in span_by_name:
             part_choices.append(without_value)
             continue
-        start, end = span_by_name[criterion_name]
+        start, end = span_by_name[name]
         tokens = None
         if tokens_by_name is not None:
-            tokens = tokens_by_name.get(criterion_name, ())
+            tokens = tokens_by_name.get(name, ())
         part = choice.text[start:end]
         part_choices.append(Choice(part, finish_reason, tokens))
     return tuple(part_choices)
@@ -173,8 +173,8 @@ def _split_tokens(
     except ParseError:
         return {}
     tokens_by_name: dict[str, tuple[Token, ...]] = {}
-    for criterion_name, (start, end) in span_by_name.items():
-        tokens_by_name[criterion_name] = tuple(_tokens_between(tokens, start, end))
+    for name, (start, end) in span_by_name.items():
+        tokens_by_name[name] = tuple(_tokens_between(tokens, start, end))
     return tokens_by_name
 
 

@@ -257,7 +257,7 @@ def _chat_params(
     if strategy == "logprobs":
         params["top_logprobs"] = _TOP_LOGPROBS
     if prompt.merged:
-        schemas = {criterion_name: _label_schema(scale) for criterion_name, scale in prompt.merged}
+        schemas = {name: _label_schema(scale) for name, scale in prompt.merged}
         params["response_format"] = _response_format("judgments", schemas)
     elif criterion.form == "json":
         params["response_format"] = _response_format("judgment", _judgment_schema(criterion))

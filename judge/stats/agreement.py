@@ -286,7 +286,7 @@ def _with_added_texts(votes: Floats, measure: Measure) -> _PaddedVotes:
         ratings_of_text = (~np.isnan(votes)).sum(axis=0)
         raters = round(float(ratings_of_text[ratings_of_text > 0].mean()))
     one_rater_each = np.eye(raters, dtype=bool)
-    # As many texts as raters, in each of which one of them disagrees, and a last one without.
+    # Each rater alone gives the rarer label in one text; in the last text, all give it.
     added = np.full((len(votes), raters + 1, votes.shape[2]), np.nan)
     added[:raters, :raters, 0] = np.where(one_rater_each, rarer_label, commonest)
     added[:raters, raters, 0] = rarer_label

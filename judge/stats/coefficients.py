@@ -501,7 +501,7 @@ def coefficients(
         return mean(between(columns, name)[:, first, second])
     if level == "all-texts":
         return pooled(columns, pairs, name, exact=exact)
-    number_known = (~np.isnan(columns[0])).astype(np.float64)
+    is_known = (~np.isnan(columns[0])).astype(np.float64)
     # One product for all columns: items × (columns · systems).
     whole = np.stack([_whole_numbers(column) for column in columns])
     by_item = np.moveaxis(np.nan_to_num(whole), 0, 1)
@@ -514,7 +514,7 @@ def coefficients(
             drawn = counts[start : start + step]
             sums = drawn @ filled
             sums_by_column = sums.reshape(len(drawn), len(columns), -1)
-            number_drawn = (drawn @ number_known)[:, None]
+            number_drawn = (drawn @ is_known)[:, None]
             means = share(sums_by_column, number_drawn)
             all_coefficients = between(np.moveaxis(means, 1, 0), name)
             parts.append(all_coefficients[:, first, second])

@@ -155,7 +155,7 @@ def _variance_between(shifts: Floats, borrowed: Floats) -> float:
         return 0.0
     n_systems = len(shifts)
     variance = float(shifts.var(ddof=1)) if n_systems >= MIN_SYSTEMS else float("inf")
-    # A shift that nobody observed varies as one system does, and so does the mean in its place.
+    # The unknown shift varies as one system's does, and the mean that replaces it is uncertain.
     of_own_shifts = float((borrowed**2).sum())
     of_mean_shift = float(borrowed.sum()) ** 2 / n_systems
     return variance * (of_own_shifts + of_mean_shift)

@@ -213,7 +213,7 @@ def _in_order_of_data(
     compared: Sequence[str],
     systems: Sequence[str],
 ) -> Floats:
-    """Return the cells of the compared systems among all systems, which the data may have more of."""
+    """Return the cells in the order of all systems, 0 for those that were not compared."""
     positions = [systems.index(system) for system in compared]
     in_data = np.zeros((len(systems), len(systems)))
     in_data[np.ix_(positions, positions)] = cells

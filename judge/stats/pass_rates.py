@@ -97,7 +97,7 @@ def powered_share(ratings: Floats, scores: Floats, others: Floats) -> Powered:
     the judge has no weight. It holds its level in 94–100%.
     """
     plain = powered(ratings, scores, others)
-    # Wilson's interval, which no share leaves, instead of the t interval of `powered`.
+    # Wilson's interval, which stays within 0–1, instead of the t interval of `powered`.
     people = mean_estimate(ratings, 0.0, 1.0)
     if not plain.weight:
         return replace(plain, estimate=people, people=people)

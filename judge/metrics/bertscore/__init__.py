@@ -378,7 +378,7 @@ def _measure_with_package(
         troubles: dict[str, ModelError | None] = {}
         lengths: dict[str, int] = {}
         for text in _distinct_texts(jobs.values()):
-            # `verbose` would warn of every text that is longer than the limit.
+            # `verbose` would warn of a text that is longer than the limit.
             ids = tokenizer.encode(text, add_special_tokens=False, verbose=False)
             unknown_share = huggingface.unknown_share(ids, tokenizer.unk_token_id)
             troubles[text] = models.unknown_text(unknown_share, measured.model)

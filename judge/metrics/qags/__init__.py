@@ -393,7 +393,7 @@ def open_models(options: Qags) -> tuple[Questions, Answers]:
 def _set_options(options: Qags, *names: str) -> dict[str, Any]:
     """Return the options of these names that are not None."""
     values = {name: getattr(options, name) for name in names}
-    return {similarity: value for similarity, value in values.items() if value is not None}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _no_judge() -> str:

@@ -385,7 +385,7 @@ def _fitted_names(names: Sequence[_Column], others: Sequence[_Column], width: in
 def _widths_beside(names: Sequence[_Column], others: Sequence[_Column], width: int) -> list[int]:
     """Return the widths of the columns that name the rows, beside the other columns.
 
-    Only the last of them is folded.
+    Each gets at most `_NAME` cells, or those of its longest word. Only the last one is folded more.
     """
     *first_widths, last_width = (min(column.width, max(_NAME, column.least)) for column in names)
     last = names[-1]
@@ -393,7 +393,7 @@ def _widths_beside(names: Sequence[_Column], others: Sequence[_Column], width: i
     others_width = sum(column.width + _GAP for column in others)
     taken = others_width + width_of_first_names
     floor = max(_MIN_NAME, last.least)
-    # Fold the name if all columns then fit. If they do not fit anyway, it stays whole.
+    # Fold the last one if all columns then fit. Otherwise folding would not help.
     if last_width + taken > width >= taken + floor:
         last_width = width - taken
     # Narrow screens: at least one column of numbers stands beside the names.

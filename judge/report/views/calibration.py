@@ -45,9 +45,9 @@ def calibration_blocks(criteria: Sequence[Calibrated]) -> tuple[Block, ...]:
         caption = "Differences on people's scale; of many, only those from the best system."
         name = "calibrated-differences"
         blocks.append(table((*_HEADS, "p"), rows, caption=caption, name=name))
-    for calibrated_column in criteria:
-        if calibrated_column.note:
-            text = one_line(f"{calibrated_column.column}: {calibrated_column.note}", NOTE)
+    for calibrated in criteria:
+        if calibrated.note:
+            text = one_line(f"{calibrated.column}: {calibrated.note}", NOTE)
             blocks.append(Notice(text))
     if blocks:
         blocks.append(Details("How to read these tables", (Bullets(_HELP),)))
@@ -61,9 +61,9 @@ def calibration_finding(criteria: Sequence[Calibrated]) -> Iterator[str]:
             size = change_text(difference.estimate, _places(calibrated))
             verb = "differ significantly" if difference.apart else "do not differ significantly"
             names = f"{difference.system} and {difference.other}"
-            n_items = plural(difference.estimate.n, "rated item")
+            rated_items = plural(difference.estimate.n, "rated item")
             result = f"{names} {verb} on {calibrated.column}"
-            yield f"On people's scale, {result}: {size}, {n_items}."
+            yield f"On people's scale, {result}: {size}, {rated_items}."
 
 
 def calibration_summary(criteria: Sequence[Calibrated], *, short: bool = True) -> tuple[Table, ...]:

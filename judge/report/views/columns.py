@@ -140,12 +140,8 @@ def main_order(result: Result) -> Comparison | Calibrated | None:
 def calibrated_columns(result: Result) -> dict[str, Column]:
     """Return the columns of means on people's scale by the columns of the judge."""
     columns = [column for column in display_columns(result) if not column.judge]
-    calibrated = {
-        calibrated_column.column
-        for calibrated_column in result.calibrated
-        if calibrated_column.means
-    }
-    rated_columns = [column for column in columns if column.name in calibrated]
+    names = {calibrated.column for calibrated in result.calibrated if calibrated.means}
+    rated_columns = [column for column in columns if column.name in names]
     return {column.name: _on_peoples_scale(result, column) for column in rated_columns}
 
 

@@ -72,7 +72,7 @@ class _Tests:
         best = (self.leader, *self.others)
         all_pairs = product(best, self.behind)
         all_won = all(pair in self.wins for pair in all_pairs)
-        among_best = any({*win} <= {*best} for win in self.wins)
+        among_best = any(winner in best and loser in best for winner, loser in self.wins)
         return all_won and not among_best
 
 

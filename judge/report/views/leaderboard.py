@@ -378,7 +378,7 @@ def _next_commands(result: Result, board: Leaderboard) -> Iterator[str]:
     leaders = [system for system in board.systems if board.place(system) == "1="]
     if board.against:
         leaders = list(closest[:2]) if closest else []
-    # How many items would decide between the first two?
+    # The plan says how many items would decide between systems that do not differ significantly.
     if len(leaders) > 1 and closest:
         pair = quote(f"{leaders[0]},{leaders[1]}")
         yield f"judge plan RUN --pair {pair}"

@@ -89,8 +89,8 @@ def _power_sentences(power: RunPower) -> Iterator[str]:
         observed = f"their difference of {abs(pair.difference):.3g} {where}"
         if pair.significant:
             p = format_p(pair.p or 0.0)
-            n_items = plural(pair.items, "item")
-            yield f"{subject}{observed} is already significant ({p}, {n_items})."
+            items = plural(pair.items, "item")
+            yield f"{subject}{observed} is already significant ({p}, {items})."
         elif pair.items_for_observed is not None and power.difference is None:
             yield f"{detecting} {observed} needs {_items(pair.items_for_observed)}."
     elif column.systems > 2 and power.against:

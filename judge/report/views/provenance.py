@@ -232,17 +232,17 @@ def _thin_scores(result: Result) -> Iterator[str]:
 def _repaired_share(result: Result) -> float:
     """Return the share of the scores that came from the answer to a repair question."""
     counts = readings(result)
-    n_repaired = sum(column.repaired for column in counts)
-    total = n_repaired + sum(column.strict + column.prose for column in counts)
+    n_repaired = sum(counted.repaired for counted in counts)
+    total = n_repaired + sum(counted.strict + counted.prose for counted in counts)
     return n_repaired / total if total else 0.0
 
 
 def _readings_in_words(result: Result) -> Iterator[str]:
     """Say how many scores were not in the requested form."""
     counts = readings(result)
-    n_prose = sum(column.prose for column in counts)
-    n_repaired = sum(column.repaired for column in counts)
-    n_strict = sum(column.strict for column in counts)
+    n_prose = sum(counted.prose for counted in counts)
+    n_repaired = sum(counted.repaired for counted in counts)
+    n_strict = sum(counted.strict for counted in counts)
     total = n_strict + n_prose + n_repaired
     parts = []
     if n_prose:
@@ -471,7 +471,7 @@ def reading_section(result: Result) -> Iterator[Section]:
         numbers = (each.strict, each.prose, each.repaired, each.unread)
         name = one_line(each.column, 60)
         rows.append((name, *(f"{number:,}" for number in numbers)))
-    if any(column.prose or column.repaired for column in counts):
+    if any(counted.prose or counted.repaired for counted in counts):
         key = "Where judge read the scores. Judgments without a score have failed."
         yield Section(
             "readings",

@@ -198,7 +198,7 @@ def _win_rate(standing: Standing | None, *, bar: bool) -> Cell | None:
         length = Bar(rate, low, high)
     else:
         shade = 2 * rate - 1
-    # By `apart`, which is 0, 1 or −1: the last index of a tuple.
+    # Indexed by `apart`: 0, 1 or −1, which is the last index.
     tones: tuple[Tone, ...] = ("", "good", "bad")
     return Cell(
         f"{100 * rate:.0f}%",

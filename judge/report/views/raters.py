@@ -81,10 +81,10 @@ def rater_blocks(rated: Rated) -> Iterator[Block]:
 def _alt_test(judge: str, test: AltTest, criterion: str) -> Iterator[Block]:
     tested = [rater for rater in test.raters if rater.p is not None]
     n_won = sum(rater.won for rater in tested)
-    n_tested = plural(len(tested), "rater")
+    tested_raters = plural(len(tested), "rater")
     rate = number(test.winning_rate or 0.0, _PLACES)
     share = percent(test.advantage or 0.0)
-    wins = f"it wins against {n_won} of {n_tested}"
+    wins = f"it wins against {n_won} of {tested_raters}"
     yield Paragraph(
         f"{_verdict(judge, test.passed)}: {wins} (ω {rate}, ε {test.epsilon:g}). "
         f"It is as close to the others as a rater on {share} of the texts."

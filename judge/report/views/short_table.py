@@ -64,7 +64,7 @@ def _short_columns(board: Leaderboard) -> list[Column]:
 
 
 def _preferred_metric(board: Leaderboard) -> list[Column]:
-    """Return the metric to show beside criteria: scores from elsewhere, or else ROUGE."""
+    """Return the metric to show beside criteria, if any: scores from elsewhere come first."""
     metrics: dict[str, Column] = {}
     for group in board.groups:
         first = group.columns[0]
