@@ -476,8 +476,9 @@ def is_data(path: Path) -> bool:
     """Return whether this is a file, or a folder that holds shards and is no run."""
     if not path.is_dir():
         return True
-    has_shards = next(_shards(path), None) is not None
-    return has_shards and not _is_run(path)
+    if _is_run(path):
+        return False
+    return next(_shards(path), None) is not None
 
 
 def content_hash(data: str | PathLike[str]) -> str:

@@ -361,6 +361,9 @@ def sensitivity_table(
     if not names or ORIGINAL not in table.systems:
         return ()
     existing = {sample.key for sample in table.samples}
+    has_text = {}
+    for name in names:
+        has_text[name] = np.array([(item, name) in existing for item in table.items])
     references = [control if control in names and name != control else ORIGINAL for name in names]
     row_of_system = {system: row for row, system in enumerate(table.systems)}
     changed_rows = [row_of_system[name] for name in names]
@@ -376,8 +379,7 @@ def sensitivity_table(
         # After a damage, a score should fall; a lower value may be the better one.
         direction = 1.0 if rises != (column.better == "lower") else -1.0
         for index, name in enumerate(names):
-            has_text = np.array([(item, name) in existing for item in table.items])
-            has_failed = has_text & np.isnan(differences[index])
+            has_failed = has_text[name] & np.isnan(differences[index])
             vs_original = None
             if references[index] != ORIGINAL:
                 vs_original = without_p(changes_from_original[index])

@@ -18,7 +18,7 @@ from judge.core.records import Column, Sample
 from judge.data import ledger
 from judge.data.ratings import Ratings, pair_names, renamed, source_name, stated
 from judge.data.row_filters import Values
-from judge.report.views.provenance import build_provenance
+from judge.report.views.provenance import Provenance, build_provenance
 from judge.results.result import Result, preference_agreement_of
 from judge.run.human_ratings import check_rated, join_sheet, read_sheet
 from judge.stats import calibration
@@ -214,12 +214,13 @@ def load_rated(
     check_rated(first.table.samples, example)
     named_runs = list(zip(results, unseen, strict=True))
     judges, left_out = _judges_on_shared_texts(named_runs)
-    titles = dict.fromkeys(build_provenance(run).title for run in unseen)
+    provenances = [build_provenance(run) for run in unseen]
+    titles = dict.fromkeys(provenance.title for provenance in provenances)
     return RatedRuns(
         title=" and ".join(titles),
         runs=tuple(unseen),
         judges=tuple(judges),
-        banners=tuple(_banners(unseen)),
+        banners=tuple(_banners(unseen, provenances)),
         notes=(*rated.notes, *left_out),
         sheet=rated.sheet,
     )
@@ -237,15 +238,15 @@ def _open_runs(results: Sequence[Result | str | Path]) -> list[Result]:
     return runs
 
 
-def _banners(runs: Sequence[Result]) -> list[str]:
-    """Return the warnings of the runs, each once."""
+def _banners(runs: Sequence[Result], provenances: Sequence[Provenance]) -> list[str]:
+    """Return the warnings in the provenances of the runs, each once."""
     first, *others = runs
     # The ratings of the other runs are not used, so notes on them would mislead.
     unused_notes = {note for run in others for note in ledger.notes(run.table.samples)}
     unused_notes.difference_update(ledger.notes(first.table.samples))
     banners: dict[str, None] = {}
-    for run in runs:
-        banners.update(dict.fromkeys(build_provenance(run).notes))
+    for provenance in provenances:
+        banners.update(dict.fromkeys(provenance.notes))
     return [banner for banner in banners if banner not in unused_notes]
 
 
