@@ -367,7 +367,6 @@ def typed_options(*, besides: Sequence[str]) -> list[str]:
     names = {parameter.name for parameter in parameters if parameter.name}
     flags: list[str] = []
     for name in sorted(names - {"data", *besides, *short_forms}):
-        # The other options have their default.
         if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
             flag = name.replace("_", "-")
             flags.append(f"--{flag}")

@@ -120,7 +120,7 @@ def _list_in_cell(cell: str) -> list[Any] | None:
 
 
 def _text(part: Any) -> str:
-    """Return the text of a passage or request, perhaps an object as `{"text": ..., "id": ...}`."""
+    """Return the text of a passage or request: of an object, such as `{"text": ...}`, its text."""
     if isinstance(part, Mapping):
         for text_key in _TEXT_KEYS:
             if isinstance(part.get(text_key), str):

@@ -361,7 +361,7 @@ def _votes_by_name(samples: Sequence[Sample]) -> dict[str, list[float]]:
 def renamed(
     samples: Iterable[Sample], name_pairs: Mapping[str, str], criteria: Collection[str]
 ) -> Iterator[Sample]:
-    """Yield the samples with the ratings of `pairs` under the criterion's name.
+    """Yield the samples with the ratings of `name_pairs` under the criterion's name.
 
     A name of one of `criteria` stays.
     """

@@ -117,7 +117,7 @@ class Redraws:
     """The rows of a result, to be drawn again."""
 
     def __init__(self, result: Result, cases: Collection[str] = ()) -> None:
-        """Read a result. Items that were compared in pairs begin with the name of a case."""
+        """Read a result. Pairwise items begin with the name of one of `cases`."""
         self._result = result
         table = result.table
         self._column_by_name = {column.name: column for column in table.columns}

@@ -152,7 +152,7 @@ class ScoreRange(Case):
         )
 
     def _decide_ends(self, tests: Sequence[MeanTest], column: Column) -> Decision:
-        """Return the worse decision about the two ends of the range, each with its test."""
+        """Return the worst of the decisions about the ends of the range, each with its test."""
         decisions: list[Decision] = []
         for mean_test, (end, sign) in zip(tests, self.expect.ends, strict=True):
             end_of_scale = column.low if sign > 0 else column.high

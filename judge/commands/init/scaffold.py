@@ -327,5 +327,5 @@ def _judge_from_folder(folder: Path, model: Any) -> Any:
 
 def _relative_path(folder: Path, name: str, *, always: bool = False) -> str:
     """Return a path relative to a folder; without `always`, only if it is a criterion's file."""
-    # `Path.relative_to` cannot go up, as in `../data.csv`.
+    # Before Python 3.12, `Path.relative_to` cannot go up, as in `../data.csv`.
     return os.path.relpath(name, folder) if always or is_file(name) else name
