@@ -174,15 +174,15 @@ class BudgetLedger:
             waiter.turn.set_exception(self._budget_reached(waiter))
 
     def _budget_reached(self, waiter: _Waiter) -> BudgetReached:
-        limit = self._reservation(waiter.request, waiter.share)
+        reservation = self._reservation(waiter.request, waiter.share)
         spent = f"{self._format_amount(self.spent)} may have been spent"
-        next_cost = f"the next request can cost up to {self._format_amount(limit)}"
+        next_cost = f"the next request can cost up to {self._format_amount(reservation)}"
         if self._overrun > 1:
             next_cost += (
                 f" (a reply came to {self._overrun:,.1f} times the most its request allows)"
             )
-        if self.budget and limit > self.budget.amount:
-            next_cost += f"; {self.budget.lacking(limit)}"
+        if self.budget and reservation > self.budget.amount:
+            next_cost += f"; {self.budget.lacking(reservation)}"
         return BudgetReached(f"the budget of {self.budget} is reached: {spent}, and {next_cost}")
 
     def max_cost(self, request: Request) -> float:
@@ -190,9 +190,9 @@ class BudgetLedger:
         read = _MAX_TOKENS_PER_REQUEST
         for message in request.messages:
             read += max_tokens(message["content"]) + _MAX_TOKENS_PER_MESSAGE
-        for judge_name in ("questions", "response_format"):
-            if judge_name in request.params:
-                read += max_tokens(json.dumps(request.params[judge_name], ensure_ascii=False))
+        for parameter in ("questions", "response_format"):
+            if parameter in request.params:
+                read += max_tokens(json.dumps(request.params[parameter], ensure_ascii=False))
         written = request.params.get("max_tokens", 0) * request.params.get("n", 1)
         if self._in_tokens:
             return float(read + written)

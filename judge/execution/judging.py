@@ -244,8 +244,8 @@ class Judging:
             if source not in self._shared_sources:
                 source = None
             group = prefix(prompt.messages, source, judgment.criterion.examples)
-        first_question, *_ = self._strategies
-        return Attempt(judgment, prompt, group, client, first_question)
+        first_strategy, *_ = self._strategies
+        return Attempt(judgment, prompt, group, client, first_strategy)
 
     @property
     def _strategies(self) -> tuple[Strategy, ...]:
@@ -477,9 +477,9 @@ class Judging:
         if isinstance(outcome, NotAsked):
             return
         self.counts.cached += attempt.from_cache
-        question = attempt.judgment.criterion.part if attempt.prompt.merged else 0
+        question_number = attempt.judgment.criterion.part if attempt.prompt.merged else 0
         # The other questions about a text always share the request of its first one.
-        if question <= 1:
+        if question_number <= 1:
             self.counts.shared += not attempt.from_cache and attempt.shared
         if isinstance(outcome, ParseError):
             self.counts.failed_cached += attempt.from_cache

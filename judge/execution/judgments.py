@@ -32,8 +32,8 @@ class Judgment:
     @property
     def judged_text(self) -> str:
         """The judged texts, which no score must come from."""
-        both_texts = (self.sample, self.opponent) if self.opponent else (self.sample,)
-        return "\n".join(sample.output for sample in both_texts)
+        samples = (self.sample, self.opponent) if self.opponent else (self.sample,)
+        return "\n".join(sample.output for sample in samples)
 
 
 def by_question(judgments: Iterable[Judgment]) -> Iterator[Judgment]:

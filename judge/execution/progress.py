@@ -72,9 +72,7 @@ class JudgeProgress:
 
         An ignored temperature is counted only if the reply gives a score (`Judging`).
         """
-        self.unmet.update(
-            server_name for server_name in response.unmet if server_name != TEMPERATURE
-        )
+        self.unmet.update(parameter for parameter in response.unmet if parameter != TEMPERATURE)
         self.served_by.add(response.served_by)
         self.reasons = self.reasons or response.reasoned
 

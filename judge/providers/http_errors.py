@@ -116,10 +116,10 @@ def error_status(data: Any) -> int:
     code = str(error.get("code") or error.get("status"))
     if code.isascii() and code.isdigit() and len(code) == 3:
         return int(code) if code >= "400" else 0
-    status_name = f"{code} {error.get('type')}".lower()
-    if "rate_limit" in status_name:
+    code_and_type = f"{code} {error.get('type')}".lower()
+    if "rate_limit" in code_and_type:
         return 429
-    return 503 if "overloaded" in status_name else 0
+    return 503 if "overloaded" in code_and_type else 0
 
 
 def body_error(data: Any, url: str, kind: str, named_by: str = "") -> Refused:

@@ -258,8 +258,10 @@ class RecordingFile:
         for recorded in call_keys:
             if recorded.prompt == call_key.prompt:
                 differences = _differences_of_params(recorded.params, call.params)
-                flags = [option(setting) for setting in ("weighting", "temperature", "max_tokens")]
-                return f"this prompt was recorded with {differences} ({', '.join(flags)})"
+                options = [
+                    option(setting) for setting in ("weighting", "temperature", "max_tokens")
+                ]
+                return f"this prompt was recorded with {differences} ({', '.join(options)})"
         requested_text = _text(call)
         recorded_texts = (_text(self._call(recorded)) for recorded in call_keys)
         nearest, *_ = process.extractOne(requested_text, recorded_texts, scorer=fuzz.ratio)

@@ -184,14 +184,14 @@ def signed(provider: Provider) -> str:
     """
     vendor_url = VENDORS[provider.name].url if provider.name in VENDORS else DEFAULT_URL
     host = urlsplit(provider.endpoint).netloc
-    header_name = f"{provider.name}/{provider.model}"
+    model_name = f"{provider.name}/{provider.model}"
     if not host or host == urlsplit(vendor_url).netloc:
-        return header_name
-    return f"{header_name}@{host}"
+        return model_name
+    return f"{model_name}@{host}"
 
 
 def host_of_another(vendor_name: str, url: str | None) -> bool:
-    """Return whether an address belongs to another vendor, where `name/model` is a model's name."""
+    """Return whether an address belongs to another vendor than the one of this name."""
     host = urlsplit(url or "").netloc
     if not host:
         return False

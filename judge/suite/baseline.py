@@ -118,8 +118,8 @@ def locate(
         warnings: tuple[str, ...] = ()
         if known is not None and not update:
             warnings = _warn_of_missing_texts(before, known)
-        unchanged_texts = _compare_texts(before, samples)
-        return replace(unchanged_texts, keep=keep, warnings=warnings)
+        baseline = _compare_texts(before, samples)
+        return replace(baseline, keep=keep, warnings=warnings)
     except JudgeError as error:
         # With `update`, the folder gets a new baseline, whatever is wrong with the old one.
         if not update:

@@ -502,11 +502,11 @@ class Case(Keys):
 
 def _check_known(column: str, names: Sequence[str], known_names: Collection[str]) -> None:
     """Raise ConfigError for an item or system that the data lack."""
-    for unknown in names:
-        if unknown not in known_names:
-            nearest = get_close_matches(unknown, known_names, n=1)
+    for name in names:
+        if name not in known_names:
+            nearest = get_close_matches(name, known_names, n=1)
             suggestions = list(dict.fromkeys([*nearest, *known_names]))[:_MOST_NAMES]
-            message = unknown_name_message(column, unknown, suggestions)
+            message = unknown_name_message(column, name, suggestions)
             unlisted = len(known_names) - len(suggestions)
             if unlisted > 0:
                 message += f"; {unlisted:,} more"

@@ -317,14 +317,14 @@ def _items_on_scale(scores: Floats, limit: float, end: float, width: float) -> i
     # Wilson's interval reaches the limit if (share − limit)² = t² · limit · (1 − limit) / tries.
     tries_per_item = 1.0
     if variance > 0:
-        variance_of_labels = share * (1 - share) * width**2
-        tries_per_item = variance_of_labels / variance
+        largest_variance = share * (1 - share) * width**2
+        tries_per_item = largest_variance / variance
     variance_at_limit = share_at_limit * (1 - share_at_limit)
-    tries_by_squared_quantile = variance_at_limit / (share - share_at_limit) ** 2
+    tries_per_squared_quantile = variance_at_limit / (share - share_at_limit) ** 2
     n_items = float(MIN_INTERVAL_ITEMS)
     for _ in range(_T_STEPS):
         degrees_of_freedom = int(min(n_items, _MANY)) - 1
-        tries = t_quantile(ALPHA / 2, degrees_of_freedom) ** 2 * tries_by_squared_quantile
+        tries = t_quantile(ALPHA / 2, degrees_of_freedom) ** 2 * tries_per_squared_quantile
         n_items = max(MIN_INTERVAL_ITEMS, tries / tries_per_item)
     needed = ceil(max(against_rare, n_items))
     if variance > 0:

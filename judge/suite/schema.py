@@ -51,10 +51,10 @@ def _parse_share(value: Any) -> tuple[float, bool]:
     if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
         return min(value, sys.maxsize), False
     match = _SHARE.fullmatch(value.strip()) if isinstance(value, str) else None
-    percentage_points = float(match[1]) if match else None
-    if percentage_points is None or percentage_points > 100:
+    percent = float(match[1]) if match else None
+    if percent is None or percent > 100:
         raise ValueError("write a number of judgments, such as 0, or a share of them, such as 2%")
-    return percentage_points / 100, True
+    return percent / 100, True
 
 
 def _parse_dollars(value: Any) -> Budget:

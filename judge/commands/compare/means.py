@@ -109,10 +109,10 @@ class Mean:
         systems_part = f"the system {systems.text} {systems.note}".rstrip()
         adjusted_p = self.row.system_adjusted
         tested = "not tested" if adjusted_p is None else format_p(adjusted_p)
-        column_name = column_title(self.row.column)
+        title = column_title(self.row.column)
         system = one_line(self.row.system, 60)
         return (
-            f"{column_name} of {system}: {whole.text}, of which {judges_part} and {systems_part} "
+            f"{title} of {system}: {whole.text}, of which {judges_part} and {systems_part} "
             f"({tested})"
         )
 

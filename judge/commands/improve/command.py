@@ -242,8 +242,8 @@ def _split(
     """
     items = _items_to_split(rated, rating, level)
     random.Random(seed).shuffle(items)  # noqa: S311  (a split; no secret)
-    third = max(len(items) // _TRAINING_DIVISOR, MIN_RATED_ITEMS)
-    n_training = min(third, _MOST_TRAINING)
+    third = len(items) // _TRAINING_DIVISOR
+    n_training = min(max(third, MIN_RATED_ITEMS), _MOST_TRAINING)
     training_items = set(items[:n_training])
     testing_items = set(items[n_training:])
     training = [sample for sample in rated if sample.item in training_items]

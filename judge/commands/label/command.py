@@ -205,7 +205,7 @@ class Labelling:
         for unit in self.units.values():
             for systems in unit.systems:
                 unit_of_texts[unit.item.strip(), *systems] = unit
-        labels_by_criterion = self._label_by_value()
+        labels_by_criterion = self._labels_by_criterion()
         answers: dict[tuple[str, str, str, bool], tuple[str, str]] = {}
         for rating in self.ratings().every:
             systems = _systems(rating)
@@ -228,7 +228,7 @@ class Labelling:
                 answers[key] = (answer, rating.comment)
         return answers
 
-    def _label_by_value(self) -> dict[str, dict[float, str]]:
+    def _labels_by_criterion(self) -> dict[str, dict[float, str]]:
         """Return the labels of each criterion by their values: the file has the values."""
         labels_by_criterion: dict[str, dict[float, str]] = {}
         for criterion in self.criteria:

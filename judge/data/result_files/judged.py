@@ -158,8 +158,8 @@ def _column_name(criterion: str, texts: Sequence[JudgedText]) -> str:
     values = [text.scores.get(criterion) for text in texts]
     # A verdict has a scale of its own.
     numbers = [value for value in values if value is not None and not isinstance(value, bool)]
-    is_share = bool(numbers) and all(0 <= number <= 1 for number in numbers)
-    return f"{criterion} (0-1)" if is_share else criterion
+    is_from_0_to_1 = bool(numbers) and all(0 <= number <= 1 for number in numbers)
+    return f"{criterion} (0-1)" if is_from_0_to_1 else criterion
 
 
 def _cells(text: JudgedText, column_by_criterion: Mapping[str, str]) -> Iterator[tuple[str, Any]]:

@@ -149,9 +149,9 @@ class _ProviderQueue:
 
         Batches get smaller then, unless `others` of ours are in the queue.
         """
-        n_requests = sum(map(token_estimates.estimate_request, requests))
-        n_requests = min(n_requests, self.most_tokens or n_requests)
-        self.most_tokens = n_requests if others else max(1, n_requests // 2)
+        n_tokens = sum(map(token_estimates.estimate_request, requests))
+        n_tokens = min(n_tokens, self.most_tokens or n_tokens)
+        self.most_tokens = n_tokens if others else max(1, n_tokens // 2)
         self.refusals = self.refusals + 1 if len(requests) == 1 else 0
 
     def accept(self) -> None:

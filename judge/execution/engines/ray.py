@@ -153,7 +153,7 @@ class Placement:
 
 
 def placements(n_workers: int | None) -> list[Placement]:
-    """Return the nodes for workers: each node once, or `count` nodes in turn."""
+    """Return the nodes for workers: each node once, or `n_workers` nodes in turn."""
     # If the connection is closed during the call, Ray ends the whole process.
     with _lock:
         nodes = [node for node in ray().nodes() if node["Alive"]]
@@ -217,8 +217,8 @@ async def answer(provider: Provider, request: Request, lesson: bytes) -> bytes:
         reply = await provider.complete(request)
     except JudgeError as error:
         reply = error
-    request_state = Capabilities.of(provider).shared_state
-    return pickle.dumps((reply, None if request_state == before else request_state))
+    shared_state = Capabilities.of(provider).shared_state
+    return pickle.dumps((reply, None if shared_state == before else shared_state))
 
 
 @dataclass(slots=True, eq=False)

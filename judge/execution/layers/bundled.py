@@ -104,11 +104,11 @@ class Bundled:
         except BaseException as error:
             bundle.give_up(error)
             raise
-        first_request, *others = replies_of(message, response)
+        first_response, *others = replies_of(message, response)
         if len(others) < len(bundle.answers):
             self.largest = min(self.largest, 1 + len(others))
         bundle.hand_out(others)
-        return first_request
+        return first_response
 
 
 @dataclass(frozen=True, slots=True)
