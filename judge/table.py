@@ -369,7 +369,7 @@ class Table:
             provenances = from_columns(Provenance, of_scores)
             scores: Iterator[Row] = from_columns(Score, of_scores, provenance=provenances)
             failures: Iterator[Row] = from_columns(Failure, of_failures)
-            # The order of the file, in which scores and failures alternate.
+            # In the order of the file, which mixes scores and failures.
             rows = [next(failures if failure else scores) for failure in failed]
         return cls(samples, columns, *split_rows(rows))
 

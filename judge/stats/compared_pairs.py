@@ -214,7 +214,7 @@ def collect_sides(
         outcome = verdict(forward, backward)
         flipped = np.nan
         mean_of_first = np.nan
-        # With one order per pair, no answer is about the position.
+        # With one order per pair, no answer can change with the order.
         has_flip = orders == 2 and outcome.flipped is not None
         if has_flip and forward is not None and backward is not None:
             flipped = float(outcome.flipped is True)
