@@ -299,14 +299,11 @@ def refusing(server: str, *refusals: Refusal) -> Iterator[tuple[str, list[dict[s
 def test_a_run_drops_parameters_the_server_refuses(
     llama: str, refusals: list[Refusal], method: str, top_logprobs: set[int | None]
 ) -> None:
-    rows = [
-        {"item": i, "system": "s", "source": "The ferry left at noon.", "output": f"A ferry {i}"}
-        for i in "12"
-    ]
+    rows = [{"item": "1", "source": "The ferry left at noon.", "output": "A ferry left."}]
     with refusing(llama, *refusals) as (url, passed):
         result = judge.evaluate(
             rows, ["coherence", "fluency_5"], model="llamacpp/tiny", base_url=url, metrics=[], cache=False,
-            structured=True, max_tokens=256, draws=4,
+            structured=True, max_tokens=256, draws=2,
         )  # fmt: skip
     assert result.failures == ()
     assert {score.provenance.method for score in result.table.scores} == {method}
