@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judge.cli.options import check_run_folder, to_config
-from judge.cli.run import Display, refuse_options, run_interruptibly, typed_options
+from judge.cli.run import (
+    Display,
+    refuse_options,
+    run_interruptibly,
+    typed_options,
+)
 from judge.cli.terminal import print_message
 from judge.core.errors import ConfigError
 

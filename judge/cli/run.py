@@ -226,7 +226,7 @@ def plan_command(
 
     For the folder of a finished run, show which differences between systems its items can detect;
     with --detect or --pair, also how many items it takes to detect a difference."""
-    from judge.commands.plan.command import plan_card, plan_run
+    from judge.commands.plan.command import plan_judge_card, plan_run
     from judge.commands.plan.power import run_power
     from judge.config import RankConfig, RunConfig, load_config
 
@@ -248,7 +248,7 @@ def plan_command(
         raise ConfigError("--probes: is for --card")
     config, _ = to_config(data, options, RankConfig if rank else RunConfig)
     if card:
-        print_report(plan_card(config, items=items, probes=probes), format, full=True)
+        print_report(plan_judge_card(config, items=items, probes=probes), format, full=True)
         return
     print_report(plan_run(config, items=items), format, full=True)
 
@@ -259,8 +259,13 @@ def _check_options_of_card(*, rank: bool) -> None:
 
     if rank:
         raise ConfigError("--rank: cannot be combined with --card")
-    options_of_card = ("rank", "card", "items", "probes", "format", "json")
-    typed = typed_options(besides=(*options_of_card, *run_options("card")))
+    options_of_plan = ("rank", "card", "items", "probes", "format", "json")
+    refuse_options_without_use(besides=(*options_of_plan, *run_options("card")))
+
+
+def refuse_options_without_use(*, besides: Sequence[str]) -> None:
+    """Raise ConfigError if an option other than `besides` was given with `--card`."""
+    typed = typed_options(besides=besides)
     if typed:
         raise ConfigError(f"{typed[0]}: --card has no use for it; leave it out")
 

@@ -57,11 +57,11 @@ def plan(
         RankConfig if rank else RunConfig, data, criteria, model, options
     )
     if card:
-        return plan_card(config, data, judges, loaded_criteria, items=items, probes=probes)
+        return plan_judge_card(config, data, judges, loaded_criteria, items=items, probes=probes)
     return plan_run(config, data, judges, loaded_criteria, items)
 
 
-def plan_card(
+def plan_judge_card(
     config: RunConfig,
     data: Any = None,
     judges: Sequence[Judge | Provider] | None = None,
