@@ -17,7 +17,7 @@ from judge.criteria.header import template_body
 from judge.criteria.template import (
     display_name,
     own_name,
-    parse_template,
+    parse_cached,
     read_layouts,
     reference,
     template_bodies,
@@ -42,7 +42,7 @@ def drafting(criterion: Criterion, task: str = "steps") -> dict[str, str]:
     """
     texts = template_bodies(criterion)
     chain = _chain_of_templates(criterion, texts)
-    if not any(_has_criterion_block(texts[name]) for name in chain[:-1]):
+    if not any(_has_criterion_block(name, texts[name]) for name in chain[:-1]):
         raise CriterionError(
             f"{criterion.path}: has no text to draft {task} from; extend a layout, and put what is "
             "judged into {% block criterion %}"
@@ -60,14 +60,15 @@ def _chain_of_templates(criterion: Criterion, texts: Mapping[str, str]) -> list[
     chain = [own_name(criterion)]
     while True:
         name = chain[-1]
-        extends = parse_template(texts[name]).find(nodes.Extends)
+        label = display_name(criterion, name)
+        extends = parse_cached(label, texts[name]).find(nodes.Extends)
         if extends is None:
             return chain
-        chain.append(reference(display_name(criterion, name), extends))
+        chain.append(reference(label, extends))
 
 
-def _has_criterion_block(text: str) -> bool:
-    blocks = parse_template(text).find_all(nodes.Block)
+def _has_criterion_block(label: str, text: str) -> bool:
+    blocks = parse_cached(label, text).find_all(nodes.Block)
     return any(block.name == "criterion" for block in blocks)
 
 

@@ -619,7 +619,7 @@ def with_needs(criterion: Criterion) -> Criterion:
     if criterion.judged == "conversation":
         columns.add(MESSAGES)
     needs = required_variables(criterion, texts) | columns
-    guarded = variables_of(criterion.path, tuple(texts.items())).guarded
+    guarded = variables_of(criterion, texts).guarded
     criterion = replace(criterion, needs=needs, guarded=guarded & (needs - columns))
     check_keys(criterion)
     if criterion.judged == "conversation" and not reads(criterion, MESSAGES):

@@ -319,11 +319,6 @@ def template_parser() -> Sandbox:
     return parser
 
 
-def parse_template(text: str) -> nodes.Template:
-    """Return a new syntax tree of a template whose text has passed `parse_cached`."""
-    return template_parser().parse(template_body(text))
-
-
 @lru_cache(maxsize=MOST_TEMPLATES)
 def parse_cached(label: str, text: str) -> nodes.Template:
     """Return the syntax tree of a template, which callers must not change: they share it.
@@ -331,7 +326,7 @@ def parse_cached(label: str, text: str) -> nodes.Template:
     Raises CriterionError for bad syntax, unknown filters, and names that start with `_`.
     """
     try:
-        tree = parse_template(text)
+        tree = template_parser().parse(template_body(text))
         # The sandbox refuses private names that are computed while it renders.
         for node in tree.find_all(nodes.Getattr):
             if node.attr.startswith("_"):

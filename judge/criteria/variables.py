@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 from functools import lru_cache
-from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from jinja2 import meta, nodes
 from jinja2.visitor import NodeTransformer
 
 from judge.core.errors import CriterionError
 from judge.core.records import Criterion
+from judge.criteria.header import template_body
 from judge.criteria.sandbox import MOST_TEMPLATES
 from judge.criteria.template import (
     display_name,
     own_name,
-    parse_template,
+    parse_cached,
     reference,
     template_parser,
     template_texts,
@@ -56,7 +57,7 @@ def required_variables(criterion: Criterion, texts: dict[str, str]) -> frozenset
     A block that a criterion replaces does not count, nor does a variable that is tested with
     `is defined` or that has a default. Raises CriterionError for one that no judge may see.
     """
-    variables = variables_of(criterion.path, tuple(texts.items()))
+    variables = variables_of(criterion, texts)
     for name, reason in HIDDEN.items():
         if name in variables.free:
             location = location_of(criterion, texts, name)
@@ -66,21 +67,41 @@ def required_variables(criterion: Criterion, texts: dict[str, str]) -> frozenset
 
 def reads(criterion: Criterion, variable: str) -> bool:
     """Return whether a criterion's prompt shows a variable if the sample has it, needed or not."""
-    texts = tuple(template_texts(criterion).items())
-    return variable in variables_of(criterion.path, texts).free
+    return variable in variables_of(criterion, template_texts(criterion)).free
+
+
+def variables_of(criterion: Criterion, texts: dict[str, str]) -> TemplateVariables:
+    """Return the variables that are read by all that is rendered as one template.
+
+    `texts` are those of `template_texts`. Raises CriterionError for templates that extend each
+    other, or that are nested too deeply.
+    """
+    entry = own_name(criterion)
+    layouts = {name: text for name, text in texts.items() if name != entry}
+    body = template_body(texts[entry])
+    # The file's name and header change nothing if no layout refers back to it. Without them all
+    # criteria that are only a question have the same templates, which are then read once.
+    if not any(entry in text for text in layouts.values()):
+        entry = "criterion"
+        body = body.lstrip("\n")
+    try:
+        return _variables_of_texts(entry, body, tuple(layouts.items()))
+    except RecursionError as error:
+        raise CriterionError(f"{criterion.path}: its templates are nested too deeply") from error
 
 
 # A program reads the same criterion many times: for an example, a paraphrase, or a suite's case.
 @lru_cache(maxsize=MOST_TEMPLATES)
-def variables_of(path: str, texts: tuple[tuple[str, str], ...]) -> TemplateVariables:
-    """Return the variables that are read by all that is rendered as one template."""
-    try:
-        body = _FlatTemplate(dict(texts)).body(Path(path).name)
-        tree = nodes.Template(body, lineno=1)
-        tree.set_environment(template_parser())
-        free = meta.find_undeclared_variables(tree)
-    except RecursionError as error:
-        raise CriterionError(f"{path}: its templates are nested too deeply") from error
+def _variables_of_texts(
+    entry: str,
+    body: str,
+    layouts: tuple[tuple[str, str], ...],
+) -> TemplateVariables:
+    """Return the variables of a template without a header, called `entry`, and of its layouts."""
+    flat_body = _FlatTemplate({entry: body, **dict(layouts)}).body(entry)
+    tree = nodes.Template(flat_body, lineno=1)
+    tree.set_environment(template_parser())
+    free = meta.find_undeclared_variables(tree)
     conditions = [node.test for node in tree.find_all(nodes.If)]
     conditions += [node.test for node in tree.find_all(nodes.CondExpr)]
     guarded: set[str] = set()
@@ -114,7 +135,9 @@ def location_of(criterion: Criterion, texts: dict[str, str], variable: str) -> s
     """Return `file:line` of the first template that reads a variable."""
     if variable in criterion.show:
         return f"{criterion.path}: show"
-    trees = {template_name: parse_template(text) for template_name, text in texts.items()}
+    trees = {}
+    for template_name, text in texts.items():
+        trees[template_name] = parse_cached(display_name(criterion, template_name), text)
     reader = own_name(criterion)
     for template_name, tree in trees.items():
         if variable in meta.find_undeclared_variables(tree):
@@ -165,15 +188,24 @@ class _FlatTemplate(NodeTransformer):
     def _chain(self, name: str) -> list[nodes.Template]:
         """Return a template, the one that it extends, and so on."""
         names = [name]
-        chain = [parse_template(self._texts[name])]
+        chain = [parse_cached(name, self._texts[name])]
         while extends := chain[-1].find(nodes.Extends):
             parent = reference(names[-1], extends)
             names.append(parent)
             if parent in names[:-1]:
                 cycle = " > ".join(names)
                 raise CriterionError(f"{parent}: a template that extends itself: {cycle}")
-            chain.append(parse_template(self._texts[parent]))
+            chain.append(parse_cached(parent, self._texts[parent]))
         return chain
+
+    def generic_visit(self, node: nodes.Node, *args: Any, **kwargs: Any) -> nodes.Node:
+        """Transform a copy of a node, because the trees of `parse_cached` are shared."""
+        copied = copy(node)
+        for name, value in node.iter_fields():
+            if isinstance(value, list):
+                # Jinja's transformer changes the list itself.
+                setattr(copied, name, list(value))
+        return super().generic_visit(copied, *args, **kwargs)
 
     def visit_Block(self, node: nodes.Block) -> list[nodes.Node]:  # noqa: N802 (jinja's naming)
         """Return a block as the scopes of its overriding blocks."""

@@ -897,7 +897,7 @@ def test_each_template_is_compiled_once() -> None:
         sandbox._compiled,
         templates.parse_cached,
         templates.is_packaged,
-        variables.variables_of,
+        variables._variables_of_texts,
     ]
     loaded = [criteria.load(entry) for entry in entries]
     renderers = [Renderer(one, criteria.template_bodies(one)) for one in loaded]
