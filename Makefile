@@ -6,7 +6,8 @@ BIN := $(VENV)/bin
 unexport PYTHONDONTWRITEBYTECODE
 # The tests write to memory where there are 4 GB: SQLite waits 50 ms for a disk each time a cache is opened.
 MEMORY := $(shell df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 > 4000000 {print $$6}')
-PYTEST := $(if $(MEMORY),TMPDIR=$(MEMORY)) $(BIN)/python -m pytest -n auto
+# Each worker starts with neighbouring tests, which share servers and clusters, and then takes over waiting ones.
+PYTEST := $(if $(MEMORY),TMPDIR=$(MEMORY)) $(BIN)/python -m pytest -n auto --dist worksteal
 
 .PHONY: demo examples test test-all test-openai2 coverage lint wheel picture clean
 
