@@ -42,7 +42,8 @@ def drafting(criterion: Criterion, task: str = "steps") -> dict[str, str]:
     """
     texts = template_bodies(criterion)
     chain = _chain_of_templates(criterion, texts)
-    if not any(_has_criterion_block(name, texts[name]) for name in chain[:-1]):
+    labels = {name: display_name(criterion, name) for name in chain[:-1]}
+    if not any(_has_criterion_block(label, texts[name]) for name, label in labels.items()):
         raise CriterionError(
             f"{criterion.path}: has no text to draft {task} from; extend a layout, and put what is "
             "judged into {% block criterion %}"

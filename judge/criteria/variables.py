@@ -79,9 +79,9 @@ def variables_of(criterion: Criterion, texts: dict[str, str]) -> TemplateVariabl
     entry = own_name(criterion)
     layouts = {name: text for name, text in texts.items() if name != entry}
     body = template_body(texts[entry])
-    # The file's name and header change nothing if no layout refers back to it. Without them all
+    # The file's name and header change nothing if no template refers to the file. Without them all
     # criteria that are only a question have the same templates, which are then read once.
-    if not any(entry in text for text in layouts.values()):
+    if not any(entry in text for text in (body, *layouts.values())):
         entry = "criterion"
         body = body.lstrip("\n")
     try:

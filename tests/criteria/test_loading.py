@@ -887,6 +887,48 @@ def test_a_file_may_hold_its_own_name_and_no_other(tmp_path: Path, file: str, te
         criteria.load(path)
 
 
+@pytest.mark.parametrize(
+    ("parent", "cycle"),
+    [("own.jinja", "own.jinja > own.jinja"), ("base.jinja", "own.jinja > base.jinja > own.jinja")],
+)
+def test_a_template_that_extends_itself_is_refused(tmp_path: Path, parent: str, cycle: str) -> None:
+    own = tmp_path / "own.jinja"
+    own.write_text(f"---\nscale: [1, 5]\n---\n{{% extends {parent!r} %}}", encoding="utf-8")
+    (tmp_path / "base.jinja").write_text("{% extends 'own.jinja' %}", encoding="utf-8")
+    with pytest.raises(CriterionError, match=f"extends itself: {cycle}"):
+        criteria.load(own)
+
+
+def test_heirs_of_one_layout_keep_their_own_variables(tmp_path: Path) -> None:
+    (tmp_path / "base.jinja").write_text(
+        "{{ output }}{% block more %}{{ source }}{% endblock %}", encoding="utf-8"
+    )
+    blocks = {
+        "first": "{% block more %}{{ topic }}{% endblock %}",
+        "second": "{% block more %}{{ super() }}{{ audience }}{% endblock %}",
+        "third": "",
+    }
+    needs = {}
+    for name, block in blocks.items():
+        file = tmp_path / f"{name}.jinja"
+        file.write_text(
+            f"---\nscale: [1, 5]\n---\n{{% extends 'base.jinja' %}}{block}", encoding="utf-8"
+        )
+        needs[name] = criteria.load(file).needs
+    assert needs == {
+        "first": {"output", "topic"},
+        "second": {"output", "source", "audience"},
+        "third": {"output", "source"},
+    }
+
+
+def test_questions_share_the_variables_of_their_layouts() -> None:
+    criteria.load({"name": "polite", "question": "Is it polite?"})
+    before = variables._variables_of_texts.cache_info().misses
+    criteria.load({"name": "kind", "question": "Is it kind?", "scale": [1, 7]})
+    assert variables._variables_of_texts.cache_info().misses == before
+
+
 @pytest.mark.slow
 def test_each_template_is_compiled_once() -> None:
     entries = [
