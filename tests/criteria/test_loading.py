@@ -901,7 +901,8 @@ def test_a_template_that_extends_itself_is_refused(tmp_path: Path, parent: str, 
 
 def test_heirs_of_one_layout_keep_their_own_variables(tmp_path: Path) -> None:
     (tmp_path / "base.jinja").write_text(
-        "{{ output }}{% block more %}{{ source }}{% endblock %}", encoding="utf-8"
+        "{{ output }}{% for _ in [1] %}{% block more %}{{ source }}{% endblock %}{% endfor %}",
+        encoding="utf-8",
     )
     blocks = {
         "first": "{% block more %}{{ topic }}{% endblock %}",
