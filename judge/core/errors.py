@@ -36,12 +36,8 @@ Stops = Literal["never", "if_first", "always"]
 class JudgeError(Exception):
     """Base class of the errors that judge raises.
 
-    The message says what is wrong, where, and what to do.
-
-    Its subclasses name what to fix: the arguments (ConfigError), the data (DataError), a criterion
-    (CriterionError), a missing package (MissingExtra), a folder (StorageError), the judge's
-    endpoint (ProviderError), or a limit that the run reached (Reached). A failed judgment raises
-    nothing; it is in `result.failures`.
+    The message says what is wrong, where, and what to do. A failed judgment raises nothing; it is
+    in `result.failures`.
     """
 
     def _render_traceback_(self) -> list[str]:
@@ -65,7 +61,7 @@ def _is_of_a_package(filename: str) -> bool:
 
 
 class ConfigError(JudgeError):
-    """The run was described wrongly."""
+    """An argument or option is wrong."""
 
 
 class DataError(JudgeError):

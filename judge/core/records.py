@@ -138,8 +138,7 @@ class Sample:
     - `extra`: all other columns of the data.
     - `where`: the row's location for messages, such as `data.jsonl:17`.
     - `withheld`: the criteria whose rating is left out because it was used to make their prompt.
-    - `cluster`: the item without the number of the output, if the system has several for it: with
-      `item` `doc-1 (2)`, it is `doc-1`.
+    - `cluster`: the item without the number of the output: `doc-1` for the item `doc-1 (2)`.
     """
 
     item: str
@@ -703,7 +702,7 @@ class Column:
     - `signature`: everything needed to reproduce the column.
     - `low`, `high`: the ends of the scale, None if it has none.
     - `labels`, `values`: the labels of a criterion's scale, and what they count as.
-    - `criterion`, `judge`: of a judge's column. `judge` is named in a panel, and empty for the
+    - `criterion`, `judge`: of a judge's column; `judge` is empty outside a panel, and for the
       panel's value, which `panel` describes.
     - `better`: the better end, empty if that depends on the use.
     - `weight`: the criterion's weight in the overall score.

@@ -25,7 +25,7 @@ class Signature:
     """A column's name, and the options, models and versions that decide its values.
 
     `str(signature)` is the text that reports show and files hold. A part is `key=value`, a tool with its version
-    (`judge 0.1.0`) or a word (`stem`). A part with a bar counts as several parts.
+    (`judge 0.1.0`) or a word (`stem`).
     """
 
     name: str

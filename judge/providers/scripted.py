@@ -32,9 +32,9 @@ class ScriptedProvider(Provider):
       temperature above 0 labels drawn in these proportions, the same every time.
     - A Response passes through; a Transient or Refused is raised.
 
-    `seen` has the requests in order, and `unused` the numbers of the rules of a file that answered
-    none, with the cause. With `decides`, it is an endpoint of typed questions: the script gets each
-    question separately, a dict gives the answer's probabilities, and a str is the only label.
+    `seen` has the requests in order, `unused` the cause for each rule of a file that answered none.
+    With `decides`, it is an endpoint of typed questions: a dict gives the probabilities of one
+    answer, and a str is the only label.
     """
 
     name = "scripted"

@@ -69,12 +69,11 @@ class Comparison:
       with the third. For more than 30 systems, only those with the first.
     - `best`: the leader and the systems that do not differ significantly from it. The leader has
       the best mean of the systems that no other one beats significantly on their shared items.
-      Empty if nothing is known.
     - `partly_scored`: the systems with values for less than half of the items, which lead only if
       they beat all others.
     - `items`: the number of items with any value.
     - `detectable`: the smallest difference that this many items detect with 80% power, for the pair
-      with the median standard deviation, or None.
+      with the median standard deviation.
     - `against`: the system that all others are compared with. Each difference is then another
       system minus it, and `best` is empty.
     - `note`: what could not be computed.

@@ -109,8 +109,9 @@ INTERNAL = {
 
 OPTIONS = """## Options
 
-These names are also the keys of run.yaml and, with dashes, the options of the command line. In Python several values are
-a list; columns, headers and options of metrics are dicts. `reasons=True` is short for `reply="reason_then_score"`."""
+These names are also the keys of run.yaml and, with dashes, the options of the command line. `help(judge.rank)` lists
+those that a function takes. In Python several values are a list; columns, headers and options of metrics are dicts.
+`reasons=True` is short for `reply="reason_then_score"`."""
 
 METRICS = """## Metrics
 
@@ -241,38 +242,24 @@ def _metrics() -> Iterator[tuple[str, Any]]:
 
 def options_list(functions: Mapping[str, Any], options: Mapping[str, Option]) -> str:
     """Return the shared options with default and meaning, under their headings in the help of the command line."""
-    takers: dict[str, list[str]] = {}
     texts: dict[str, str] = {}
     parameters: dict[str, Parameter] = {}
-    for name, function in functions.items():
+    for function in functions.values():
         for option, text in _documented(function)[1].items():
             if option == "reasons":  # short for a value of `reply`, and no field of its own
                 continue
-            takers.setdefault(option, []).append(name)
             texts.setdefault(option, text)
             parameters.setdefault(option, inspect.signature(function).parameters[option])
-    everyone = {name for names in takers.values() for name in names}
     groups: dict[str, list[str]] = {heading: [] for heading in get_args(Group)}
     for option in sorted(texts, key=[*options].index):
         default = parameters[option].default
         is_off = default is None or default is False or default == ""
         head = option if is_off else f"{option} = {default!r}"
         text = texts[option].removesuffix(".") + _choices(parameters[option])
-        limits = _limits({*takers[option]}, everyone)
-        groups[options[option].group].append(f"- `{head}`: {text}{limits}.")
+        groups[options[option].group].append(f"- `{head}`: {text}.")
     return "\n\n".join(
         f"**{heading}**\n\n" + "\n".join(lines) for heading, lines in groups.items() if lines
     )
-
-
-def _limits(takers: set[str], everyone: set[str]) -> str:
-    """Return which functions take an option, or which do not if these are fewer; "" if all take it."""
-    lacking = everyone - takers
-    if not lacking:
-        return ""
-    if len(takers) < len(lacking):
-        return f" (only {', '.join(sorted(takers))})"
-    return f" (not {', '.join(sorted(lacking))})"
 
 
 def _choices(parameter: Parameter) -> str:

@@ -16,11 +16,10 @@ from judge.run.request_estimates import JudgeForecast, LineEstimate, price_text
 class Forecast:
     """Requests, cost and time of a run, estimated by `judge.plan`. Nothing was sent.
 
-    `price` is the sum over the judges, None if one is unknown; `notes` say what the numbers
-    include.
-
-    About `fits` requests fit into the budget; None if there is none, or the price is unknown. `by`
-    names what each line of a judge's estimate is about: a criterion, or a run of a judge card.
+    - `price`: the sum over the judges, None if one is unknown.
+    - `fits`: about how many requests fit into the budget; None without one, or without a price.
+    - `by`: what each line of a judge's estimate is about: a criterion, or a run of a judge card.
+    - `notes`: what the numbers include.
     """
 
     VIEW: ClassVar[str] = "judge.commands.plan.view:view"
