@@ -301,6 +301,9 @@ def _score_pattern(spellings: LabelIndex, *, is_pair: bool, in_prose: bool = Fal
     counted = _counted_pattern(spellings)
     counting_unit = rf"[{UNITS}]|개" if in_prose else f"[{UNITS}]"
     sign = f"[+{DASHES}-]?" if spellings.below_zero else f"[{DASHES}-]?"
+    if spellings.below_zero and in_prose:
+        # "- 1" may be a bullet and 1, or minus one.
+        sign = rf"(?<![{DASHES}-]\s){sign}"
     value = rf"{sign}{stated}|(?:{counted})(?=\s*+(?:{counting_unit}))"
     labels = _label_words(spellings)
     if labels:

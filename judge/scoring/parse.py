@@ -288,6 +288,7 @@ def _find_strictly(text: str, start: int, reply: ReplyKind, grammar: Grammar) ->
     if reply == "score_then_reason":
         line = _first_line(text, start)
         score = score_alone(text, line.start(), line.end(), grammar, quoted=False)
+        _check_only_score(text, line.end(), score, grammar)
         reason = text[line.end() :].strip()
         return replace(score, reason=reason or None)
     return _score_at_end(text, start, grammar)
@@ -310,6 +311,23 @@ def _score_of_object(text: str, opening: int, reply: ReplyKind, grammar: Grammar
     if score is None:
         raise ParseError(NO_KEY, text)
     return score
+
+
+def _check_only_score(text: str, start: int, score: ParsedScore, grammar: Grammar) -> None:
+    """Raise ParseError if a line after `start` gives another score than the first line did.
+
+    It has the form "Score: 3", or is the last line and nothing but a score.
+    """
+    end = len(text.rstrip())
+    for line in _LINE.finditer(text, start):
+        try:
+            another = score_alone(text, line.start(), line.end(), grammar, quoted=False)
+        except ParseError:
+            continue
+        name = fold(text[line.start() : another.start])
+        is_last_number = line.end() >= end and not _LETTER.search(name)
+        if another.label != score.label and (is_last_number or grammar.name.search(name)):
+            raise ParseError("two different scores", text)
 
 
 def _first_line(text: str, start: int) -> re.Match[str]:

@@ -24,6 +24,7 @@ VERDICTS = Scale(("fail", "pass"), (0.0, 1.0))
 ACCEPTED = Scale(("不合格", "合格"), (0.0, 1.0))
 VERDICTS_KO = Scale(("불합격", "합격"), (0.0, 1.0))
 RIGHT = Scale(("incorrect", "correct"), (0.0, 1.0))
+RELEVANT = Scale(("irrelevant", "relevant"), (0.0, 1.0))
 WORDS = Scale(("poor", "fair", "good"), (1.0, 2.0, 3.0))
 TITLES = {"en": "Coherence", "ko": "일관성", "ja": "一貫性", "zh": "一致性"}
 REMARKS = {
@@ -123,8 +124,86 @@ def test_refuses_two_scores(remark: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "reply",
+    [
+        "Score: 3\nIt is clear.\nScore: 5",
+        "3\n**Final score: 5**\nIt is clear.",
+        "3\n5",
+        "[ ] 1\n[x] 2\n[ ] 3",
+    ],
+)
+def test_refuses_a_reason_that_gives_another_score(reply: str) -> None:
+    assert label(reply, "score_then_reason") is None
+    assert label("3\n1.\nIt is clear.\nScore: 3", "score_then_reason") == "3"
+
+
+@pytest.mark.parametrize(
+    ("text", "scale"),
+    [
+        ("Score: 3.5-4", FIVE),
+        ("Score: 3.5+", FIVE),
+        ("Score: 4.5ish", FIVE),
+        ("评分：3.5-4分", FIVE),
+        ("3.5-4", FIVE),
+        ("7.5-8", TEN),
+        ("0.7-0.8", TWENTIETHS),
+        ("-4", FIVE),
+        ("–4", FIVE),
+        ("-0.5", TWENTIETHS),
+        ("- 1", Scale.integers(-2, 2)),
+    ],
+)
+def test_a_part_of_a_number_is_no_score(text: str, scale: Scale) -> None:
+    assert {label(text, kind, scale) for kind in KINDS} == {None}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_minus_is_no_bullet(kind: ReplyKind) -> None:
+    assert label("−2", kind, Scale.integers(-2, 2)) == "-2"
+    assert label("- 4", kind) == "4"
+
+
+@pytest.mark.parametrize(
+    ("text", "scale"),
+    [
+        ("A: good\nB: better", PAIR),
+        ("**A**: good\n**B**: better", PAIR),
+        ("A: short; B: clear", PAIR),
+        ("A - good\nB - better", PAIR),
+        ("5: excellent\n4: good\n3: fair", FIVE),
+        ("4: Good. 5: would need links.", FIVE),
+        ("Yes... no.", ANSWERS),
+        ("Relevant: no", RELEVANT),
+        ("Relevant: false, it is off topic.", RELEVANT),
+        ("Relevant – not really.", RELEVANT),
+    ],
+)
+def test_a_label_that_is_described_or_denied_is_no_score(text: str, scale: Scale) -> None:
+    assert {label(text, kind, scale) for kind in KINDS} == {None}
+
+
+@pytest.mark.parametrize(
+    ("text", "scale", "expected"),
+    [
+        ("A: it is clear.", PAIR, "A"),
+        ("4 - solid.\n\n1. It is clear.\n2. It is short.", FIVE, "4"),
+        ("No: no source is named.", ANSWERS, "no"),
+        ("Relevant: it is on topic.", RELEVANT, "relevant"),
+    ],
+)
+def test_a_reply_may_open_with_the_only_label(text: str, scale: Scale, expected: str) -> None:
+    assert label(text, "score", scale) == expected
+
+
+@pytest.mark.parametrize(
     "after",
-    ["Wait, that is wrong.", "Scratch that.", "No, it is worse.", "On reflection, it is better."],
+    [
+        "Wait, that is wrong.",
+        "Scratch that.",
+        "No, it is worse.",
+        "Hmm, no: 2.",
+        "On reflection, it is better.",
+    ],
 )
 def test_refuses_a_retracted_score(after: str) -> None:
     assert label(f"I give it a 3. {after}", "score") is None

@@ -78,6 +78,15 @@ _SCALE_NAMED = re.compile(
 )
 # "1. ", "b) "
 _LIST = re.compile(r"\s*+(?:[0-9]+|[a-z])[.)]\s", re.IGNORECASE)
+# What stands around a label that is described: "\n**B**: clear"
+_ENTRY_START = re.compile(r"[\n.;,。、，；][\s*_(\[]*\Z")
+_ENTRY_END = re.compile(r"[ *_)\]]*(?:[:=]| [-–—]+ )")
+# ": no." after a label that is a word: "Faithful: no."
+_DENIED = re.compile(
+    r"\s*+[:=–—-]\s*+(?:no|nope|false|never|not\s+(?:really|at\s+all|quite)|0|いいえ|아니[오요]|否|不是?)"
+    r"(?:\s*+\Z|\s*+[.,;!。、，])",
+    re.IGNORECASE,
+)
 # After such a sentence, the next one is still about what the judge only imagines: "Suppose it had a
 # title. Then I would give it a 5."
 _SUPPOSES = re.compile(
@@ -93,7 +102,7 @@ _TAKEN_BACK = re.compile(
     r"|just\s+kidding|actually,?\s+(?:no|it|i|that)|no,\s+(?:that|it|i|actually)|never\s*mind"
     r"|ignore\s+that|disregard|that(?:['’]s|\s+is)\s+(?:wrong|too\s+(?:high|low|generous"
     r"|harsh)))\b"
-    r"|(?:^|[.!?\n]\s*)no,\s"
+    r"|(?:^|[.!?\n]\s*)(?:(?:hmm+|oops|oh|sorry)\W+)?no[,:]\s"
     r"|아니,|잠깐|다시\s*생각|정정|취소|いや、|いいえ、|待って|訂正|やはり|やっぱり|撤回|不对"
     r"|不對|等等|更正|收回|重新考虑|重新考慮|说错|說錯",
     re.IGNORECASE,
@@ -304,6 +313,16 @@ class _Reply:
                 entries += 1
         return entries > 1 or "\n" in self.text.strip()
 
+    def describes_labels(self, opening: re.Match[str], patterns: Patterns) -> bool:
+        """Return whether another label is described after this one: "A: short. B: clear."."""
+        label = patterns.spellings.label(opening["value"])
+        for match in patterns.value.finditer(self.text, self.spans[0][0] + opening.end()):
+            text_before = self.text[max(0, match.start() - 10) : match.start()]
+            is_entry = _ENTRY_START.search(text_before) and _ENTRY_END.match(self.text, match.end())
+            if is_entry and patterns.spellings.label(match["value"]) not in (None, label):
+                return True
+        return False
+
     def _begins_entry(self, start: int) -> bool:
         return _LIST.match(self.text, start) is not None
 
@@ -324,7 +343,7 @@ def _read_sentence(sentence: str, number: int, reply: _Reply, patterns: Patterns
             return []
         return [(bare, "alone" if number else "opening")]
     opening = patterns.forms.opening.match(sentence) if number == 0 else None
-    if opening and _gives_opening_score(sentence, opening, patterns, reply.words_may_open):
+    if opening and _gives_opening_score(sentence, opening, patterns, reply):
         return [(opening, "opening")]
     return []
 
@@ -333,14 +352,19 @@ def _gives_opening_score(
     sentence: str,
     opening: re.Match[str],
     patterns: Patterns,
-    words_may_open: bool,
+    reply: _Reply,
 ) -> bool:
     """Return whether a reply that opens with a label gives it as the score."""
     numbers = patterns.spellings.numbers.values()
     is_word = patterns.spellings.label(opening["value"]) not in numbers
     value_end = opening.end("value")
     next_character = sentence[value_end : value_end + 1]
-    if is_word and next_character in _FULL_STOPS and not words_may_open:
+    if is_word and next_character in _FULL_STOPS and not reply.words_may_open:
+        return False
+    # On a scale of yes and no, "No: no source." repeats its label.
+    if is_word and _DENIED.match(sentence, value_end) and not patterns.spellings.label("no"):
+        return False
+    if reply.describes_labels(opening, patterns):
         return False
     if _is_doubtful(sentence[opening.end() :], patterns):
         return False

@@ -57,9 +57,10 @@ _AFTER = (
     r"(?:\s++(?:final|finale|finali|global|globale|total|totale|general|générale|complessivo|geral"
     r"|overall|akhir|số|النهائية?|النهائي|итоговая))*+"
 )
-# "- ", "1. ", "=> "
+# "- ", "1. ", "=> ", but not the sign of "-4"
 _BULLET = (
-    r"(?:(?:[-•+–・▪◦●■□◆※→⇒✅✔☑🏆]|\#{1,6}|(?:[0-9]{1,2}|[a-z])[.)](?=\s)|=>|->|=+|[-]{2,})\s*+)*+"
+    r"(?:(?:[-+–](?![0-9.])|[•・▪◦●■□◆※→⇒✅✔☑🏆]|\#{1,6}|(?:[0-9]{1,2}|[a-z])[.)](?=\s)"
+    r"|=>|->|=+|[-]{2,})\s*+)*+"
 )
 # " (1-5)", " [out of 5]", " (5점 만점)"
 _SCALE_OF = (
@@ -83,10 +84,12 @@ _COPULA = (
 )
 _STOP = r"(?:<\|\w+\|>|</s>|<eos>|<end_of_turn>|\s)*+"
 _WORDS = r"[^\W\d_]"
-# The end of the reply, or the beginning of a reason: ". It is", " (clear)", ", because"
+# The end of the reply, or the beginning of a reason: ". It is", " (clear)", ", because". In "3.5-4"
+# the point is no full stop, and the dots of "Yes... no." are hesitation.
 _REASON = (
     rf"(?:[\s.!。、,;|*_)\]}}:]*+{_STOP}\Z"
-    rf"|[.!。]\s*+(?=\S)|\s*+[(\[（](?=\D)|\s++[-–—]{{1,2}}\s++(?![0-9])|\s*+—\s*+(?={_WORDS})"
+    r"|(?:[!。]|\.(?![.0-9]))\s*+(?=\S)|\s*+[(\[（](?=\D)"
+    rf"|\s++[-–—]{{1,2}}\s++(?![0-9])|\s*+—\s*+(?={_WORDS})"
     rf"|\s*+[:;|]\s*+(?={_WORDS})"
     r"|[,、]\s*+(?:because|since|as|due\s++to|but|though|although|and|it|the|this|with|given|因为"
     r"|因為|由于|由於|理由|但|虽然|雖然|왜냐하면|이유|なぜなら|理由は|ただし|この|その|이\s|본\s"
