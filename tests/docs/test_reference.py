@@ -203,7 +203,13 @@ def _members(function: type, internal: set[str]) -> Iterator[str]:
             continue
         if text := (inspect.getdoc(member) or "").partition("\n\n")[0]:
             head = _signature(part, member, {}) if inspect.isfunction(member) else part
-            yield f"- `.{_one_line(head)}`: {' '.join(text.split())}"
+            yield f"- `.{_one_line(head)}`: {_without_return(' '.join(text.split()))}"
+
+
+def _without_return(text: str) -> str:
+    """Return a description without its first word "Return", which the arrow of the signature says."""
+    described = text.removeprefix("Return ")
+    return described[:1].upper() + described[1:]
 
 
 def _fields(name: str, function: type) -> list[str]:
