@@ -41,9 +41,11 @@ def plan(
 ) -> Forecast:
     """Estimate the requests, cost and time of `judge.evaluate` with the same arguments.
 
-    With `rank`, estimate `judge.rank` instead; with `card`, estimate `judge.card`, whose arguments
-    `items` and `probes` are. Otherwise, `items` is a number of similar items to estimate for.
     Sends nothing and needs no key. Requests that the cache answers are not counted.
+
+    - `rank`: estimate `judge.rank` instead.
+    - `card`: estimate `judge.card`, with its arguments `items` and `probes`.
+    - `items`: without `card`, a number of similar items to estimate for.
 
     Raises JudgeError.
     """
