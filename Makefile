@@ -9,6 +9,9 @@ MEMORY := $(shell df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 > 4000000 {p
 # Each worker starts with neighbouring tests, which share servers and clusters, and then takes over waiting ones.
 PYTEST := $(if $(MEMORY),TMPDIR=$(MEMORY)) $(BIN)/python -m pytest -n auto --dist worksteal
 
+# Python compiles a module when it is first imported: most modules of these packages never are.
+PIP := $(BIN)/pip install -q --no-compile -c .ci/constraints.txt
+
 .PHONY: demo examples test test-all test-openai2 coverage lint wheel picture clean
 
 demo: $(VENV)/.installed  ## a complete run offline: judgments, metrics, report
@@ -77,18 +80,18 @@ clean:
 
 $(VENV)/.installed: pyproject.toml .ci/constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install -q -c .ci/constraints.txt -e .
+	$(PIP) -e .
 	touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed
-	$(BIN)/pip install -q -c .ci/constraints.txt -e '.[dev,cjk]'
+	$(PIP) -e '.[dev,cjk]'
 	touch $@
 
 # torch comes first, so that no other package installs a larger build. Also tokenizers that no extra installs,
 # llama.cpp with the tools to make a tiny model: a real server for the tests of the providers, and tools that results
 # are logged to.
 $(VENV)/.installed-all: $(VENV)/.installed-dev
-	$(BIN)/pip install -q -c .ci/constraints.txt torch
-	$(BIN)/pip install -q -c .ci/constraints.txt -e '.[dev,all]' sudachipy sudachidict_core kiwipiepy xllamacpp gguf \
+	$(PIP) torch
+	$(PIP) -e '.[dev,all]' sudachipy sudachidict_core kiwipiepy xllamacpp gguf \
 	  mlflow-skinny wandb
 	touch $@

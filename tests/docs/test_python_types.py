@@ -30,8 +30,7 @@ def test_the_calls_of_the_page_are_typed(tmp_path: Path) -> None:
     blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
     program = tmp_path / "page.py"
     program.write_text("\n".join([*blocks, MORE]), encoding="utf-8")
-    options = ["--strict", "--config-file=", "--ignore-missing-imports"]
-    command = [sys.executable, "-m", "mypy", *options, str(program)]
+    command = [sys.executable, "-m", "mypy", str(program)]
     done = subprocess.run(
         command, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2]
     )
