@@ -177,7 +177,8 @@ class ChatServer:
     """A chat-completions endpoint on loopback whose answers a test decides.
 
     `answer(body)` returns (status, headers, body): a body that is a dict goes out as JSON, bytes as they are,
-    None closes the connection without a reply. `bodies` keeps what was asked.
+    None closes the connection without a reply. `bodies` keeps what was asked. `before_answer(headers)` is called
+    first, and may wait.
     """
 
     def __init__(self) -> None:
@@ -188,6 +189,7 @@ class ChatServer:
             {},
             completion(),
         )
+        self.before_answer: Callable[[dict[str, str]], None] = lambda headers: None
         server = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -197,7 +199,9 @@ class ChatServer:
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers["content-length"])))
                 server.bodies.append(body)
-                server.headers.append({k.lower(): v for k, v in self.headers.items()})
+                sent = {k.lower(): v for k, v in self.headers.items()}
+                server.headers.append(sent)
+                server.before_answer(sent)
                 status, headers, data = server.answer(body)
                 if data is None:
                     self.close_connection = True
