@@ -76,7 +76,7 @@ async def evaluate_async(
     - `progress`: True shows a bar.
 
     Works in scripts, in notebooks, and inside a running event loop. A failed judgment is a row of
-    `result.failures`. Wrong arguments or data and a failing endpoint raise a JudgeError.
+    `result.failures`. Raises JudgeError for wrong arguments or data and for a failing endpoint.
     """
     return await _run(RunConfig, data, criteria, model=model, progress=progress, options=options)
 

@@ -269,7 +269,7 @@ async def test_async(
     - `risk`: also estimate how often verdicts would change if nothing had changed.
     - `out`: the folder of the run of one suite's file, otherwise of each run as DIR/NAME.
 
-    A suite that cannot finish has `trouble`. Wrong arguments or files raise one JudgeError first.
+    A suite that cannot finish has `trouble`. Raises JudgeError for wrong arguments or files.
     """
     suites = prepare_suites(
         paths,
