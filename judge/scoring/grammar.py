@@ -63,7 +63,7 @@ _NOUN = (
 )
 # "My final overall" score
 _WHICH = (
-    r"(?:(?:the|my|your|final|overall|total|최종|종합|총|평가|最終|総合?|評価|採点"
+    r"(?:(?:the|my|your|final|overall|total|revised|corrected|adjusted|updated|최종|종합|총|평가|最終|総合?|評価|採点"
     r"|最终|综合|总|评估|最後|綜合|總)\s*+)*"
 )
 # "Relevance", "Ton-fall"

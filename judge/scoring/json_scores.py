@@ -30,6 +30,13 @@ _ENDS_LINE = re.compile(r"[ \t)\].,;。`]*+(?:\n|\Z)")
 _FENCE_BEFORE = re.compile(r"```\w*\s*\Z")
 # `pass`, `is correct`
 _PASSES = re.compile(r"(?:is )?(?:pass(?:ed|es)?|correct|true|valid|good|ok)", re.IGNORECASE)
+# `max_score`, `out of`, `scale`
+_TOP = re.compile(
+    r"(?:max(?:imum)?(?: (?:possible )?(?:score|rating|points))?|(?:score )?out of|scale|満点|满分|만점)",
+    re.IGNORECASE,
+)
+# "10", "1-10", "1 to 10": the end of a scale
+_LAST_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?(?=\D*\Z)")
 _MOST_OBJECTS = 1_000
 _REASON = 1_500
 """Most characters before an object in which another score is looked for."""
@@ -67,11 +74,41 @@ def score_in_object(
         score = ParsedScore(truth_label, member.start, member.end)
     else:
         score = score_alone(text, member.start, member.end, grammar)
+    for other in others:
+        _check_agrees(other, score, grammar, text)
     quotes = []
     if grammar.cite:
         quotes = [candidate for candidate in others if candidate.key.casefold() == "quote"]
     quote = quotes[0].words.strip() if quotes else None
     return replace(score, reason=_reason_in(others, quotes), quote=quote or None)
+
+
+def _check_agrees(
+    member: json_reply.Member,
+    score: ParsedScore,
+    grammar: Grammar,
+    text: str,
+) -> None:
+    """Raise ParseError if another member is another score, or states another scale.
+
+    {"score": 4, "final_score": 3}, {"score": 4, "max": 10}
+    """
+    key = _spaced_key(member)
+    value = fold(text[member.start : member.end].strip('"'))
+    if key.endswith("score") and _names_score(member, grammar):
+        label = grammar.prose_spellings.label(value)
+        if label not in (None, score.label):
+            raise ParseError("the JSON object has two different scores", text)
+    top = _LAST_NUMBER.search(value)
+    if top is None or not _TOP.fullmatch(key):
+        return
+    if grammar.spellings.label(top[0]) != grammar.spellings.ends[1]:
+        raise ParseError(f"{score.label} out of {top[0]} is off the scale", text)
+
+
+def _spaced_key(member: json_reply.Member) -> str:
+    """Return a key in lower case with spaces for underscores: "max score"."""
+    return fold(member.key).replace("_", " ").casefold()
 
 
 def _reason_in(
@@ -90,7 +127,7 @@ def _reason_in(
 
 def _names_score(member: json_reply.Member, grammar: Grammar) -> bool:
     """Return whether the key of a member is a name of a score: {"winner": "A"}, {"pass": true}."""
-    key = fold(member.key).replace("_", " ")
+    key = _spaced_key(member)
     if grammar.name.fullmatch(key) or grammar.prose.forms.name.fullmatch(key):
         return True
     return member.kind == "literal" and _PASSES.fullmatch(key) is not None

@@ -80,6 +80,30 @@ def test_refuses_an_object_with_an_ambiguous_score(text: str, message: str) -> N
             find(text, "reason_then_score", FIVE, "Coherence", judged)
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"score": 4, "final_score": 3}', "two different scores"),
+        ('{"Revised score": 3, "score": 4}', "two different scores"),
+        ('{"score": 4, "max": 10}', "4 out of 10"),
+        ('{"score": 4, "out_of": "10 points"}', "4 out of 10"),
+        ('{"score": 4, "scale": "1-10"}', "4 out of 10"),
+    ],
+)
+def test_refuses_an_object_with_another_score_or_scale(text: str, message: str) -> None:
+    for reply in (text, f"Here it is: {text}"):
+        with pytest.raises(ParseError, match=message):
+            find(reply, "reason_then_score", FIVE, "Coherence", judged="It rained.")
+
+
+@pytest.mark.parametrize(
+    "other", ['"final_score": 4', '"max_score": 5', '"fluency_score": 2', '"scale": "1-5"']
+)
+def test_an_object_may_repeat_its_score_or_state_its_scale(other: str) -> None:
+    text = f'{{"score": 4, {other}}}'
+    assert find(text, "reason_then_score", FIVE, "Coherence", judged="").label == "4"
+
+
 def test_a_score_alone_has_no_other_number_beside_it_in_its_object() -> None:
     assert find("{'score': 4, 'sure': True}", "score", FIVE, judged="").reason is None
     for text in ("{'score': 4, 'words': 120}", 'Here: {"score": 4, "parts": [1]}'):

@@ -118,6 +118,7 @@ def test_a_later_remark_never_overrules_a_score() -> None:
     "remark", ["I give it a 5.", "Actually, I'd give it a 5.", "Score: 5", "The score is 5."]
 )
 def test_refuses_two_scores(remark: str) -> None:
+    assert label("Score: 3\nRevised score: 5", "score") is None
     scores = ("I give it a 3.", "Score: 3 because one name is wrong.", "3 - one name is wrong.")
     for score, kind in product(scores, KINDS[:2]):
         assert label(f"{score}\n{remark}\nSo it is.", kind) is None

@@ -46,6 +46,7 @@ NOUNS = (
 # "My final overall" rating
 _BEFORE = (
     r"(?:(?:(?:the|my|your|our|final|overall|total|so|thus|therefore|hence|and|best|chosen|average"
+    r"|revised|corrected|adjusted|updated"
     r"|la|le|el|il|o|a|mi|ma"
     r"|mon|meine?|die|das|der|итоговая|общая|моя|итоговый|общий|celkové|końcowa|toplam|genel"
     r"|finale?|tổng)\b"
