@@ -244,7 +244,8 @@ def spelled_out(scale: Scale) -> LabelIndex:
     """Return the spellings of a scale's labels in replies that are not in the requested form.
 
     They add these to the spellings of `label_index`: full marks, stars ("★★★★☆"), numbers to 100 in
-    words, "yes" and "no" in other languages, and "true" and "false" for two labels.
+    words, labels of several words that are joined ("not_supported"), "yes" and "no" in other languages,
+    and "true" and "false" for two labels.
     """
     index = label_index(scale)
     extra_words: dict[str, str] = {}
@@ -260,6 +261,9 @@ def spelled_out(scale: Scale) -> LabelIndex:
         _add(extra_words, FULL_MARKS, high)
         if high.isdecimal() and 2 <= int(high) <= 10:
             _add_stars(extra_words, index.numbers, int(high))
+    for key, label in index.labels.items():
+        # "not_supported", "partially-correct"
+        _add(extra_words, (re.sub(r"\s+", mark, key) for mark in "_-"), label)
     for word, label in _yes_and_no(scale, index).items():
         extra_words.setdefault(word, label)
     return replace(

@@ -37,6 +37,8 @@ _FENCE = rf"(?:(?<=```)\w++{MARK})?"
 _BULLET = r"(?:(?:[-•+–>]|\#{1,6})\s++)?"
 _NUMBER = r"[0-9]++(?:\.[0-9]++)?"
 _UNIT = rf"[{UNITS}]|points?|pts?|stars?|★|⭐"
+# B級, B등급: letters alone have these, because 1級 is the best of a scale and 4級 may be its worst
+_LETTER_UNIT = "級|级|等级?|등급|ランク|評価"
 _PERCENT = "%|percent|パーセント|퍼센트"
 # 5点満点, 5점 만점, 5段階評価
 _FULL = r"(?:満点|满分|滿分|만점|段階(?:評価)?)"
@@ -258,6 +260,8 @@ def _stated_pattern(spellings: LabelIndex, *, in_prose: bool = False) -> str:
 
 
 def _unit_pattern(spellings: LabelIndex) -> str:
+    if not spellings.numbers:
+        return rf"(?:\s*+(?:{_LETTER_UNIT}))?"
     percent = f"|{_PERCENT}" if spellings.ends[1] == "100" else ""
     return rf"(?:\s*+(?:{_UNIT}{percent}))?"
 

@@ -14,8 +14,10 @@ OBJECT = re.compile(r"[\s\u200b\ufeff]*+(?:```\w*+\s*+)?+(?=\{)")
 """The beginning of a JSON object, perhaps in a fence: a `<think>` in it is part of a text."""
 _LONGEST = 120
 """Characters that are looked at first: most texts that are not blank show it there."""
-# `<think>`, `</thinking>`, `[THINK]`, `◁/think▷`
-_TAG = re.compile(r"[<\[◁](/?)(think|thinking|thought|reasoning)[>\]▷]", re.IGNORECASE)
+# `<think>`, `</thinking>`, `<seed:think>`, `[THINK]`, `◁/think▷`
+_TAG = re.compile(
+    r"[<\[◁](/?)(?:[a-z]{1,9}:)?(think|thinking|thought|reasoning)[>\]▷]", re.IGNORECASE
+)
 _TAG_OPENING = re.compile(r"[<\[◁]")
 # The channels of gpt-oss, with their marks (`<|channel|>analysis<|message|>…`), or as servers leave
 # them that drop special tokens (`analysisMaybe 2.assistantfinal4`).

@@ -24,6 +24,8 @@ VERDICTS = Scale(("fail", "pass"), (0.0, 1.0))
 ACCEPTED = Scale(("不合格", "合格"), (0.0, 1.0))
 VERDICTS_KO = Scale(("불합격", "합격"), (0.0, 1.0))
 RIGHT = Scale(("incorrect", "correct"), (0.0, 1.0))
+LETTERS = Scale(("A", "B", "C"), (3.0, 2.0, 1.0))
+SUPPORT = Scale(("not supported", "partly supported", "supported"), (0.0, 0.5, 1.0))
 RELEVANT = Scale(("irrelevant", "relevant"), (0.0, 1.0))
 WORDS = Scale(("poor", "fair", "good"), (1.0, 2.0, 3.0))
 TITLES = {"en": "Coherence", "ko": "일관성", "ja": "一貫性", "zh": "一致性"}
@@ -222,6 +224,15 @@ def test_refuses_a_retracted_score(after: str) -> None:
         ("합격 여부: 합격", VERDICTS_KO, "합격"),
         ("합격 여부: 불합격입니다.", VERDICTS_KO, "불합격"),
         ("合否：合格か不合格か不明", ACCEPTED, None),
+        ("是否正确：是", ANSWERS, "yes"),
+        ("정확성 여부: 아니오", ANSWERS, "no"),
+        ("B級", LETTERS, "B"),
+        ("B等级。", LETTERS, "B"),
+        ("B등급입니다.", LETTERS, "B"),
+        ("B評価です。", LETTERS, "B"),
+        ("4級", FIVE, None),
+        ("Verdict: not_supported", SUPPORT, "not supported"),
+        ("partly-supported", SUPPORT, "partly supported"),
         ("My answer is no.", ANSWERS, "no"),
         ("true", ANSWERS, "yes"),
         ("False.", ANSWERS, "no"),
@@ -296,6 +307,15 @@ def test_refuses_a_retracted_score(after: str) -> None:
 )
 def test_labels_in_words_and_other_spellings(text: str, scale: Scale, expected: str | None) -> None:
     assert {label(text, kind, scale, "Accuracy") for kind in KINDS} == {expected}
+
+
+@pytest.mark.parametrize(
+    "heading", ["### Score", "**Score**", "Final score", "スコア", "점수", "评分"]
+)
+def test_a_score_under_its_heading_is_read(heading: str) -> None:
+    for kind in KINDS:
+        assert label(f"{heading}\n4", kind, judged="A crew of 5.") == "4"
+        assert label(f"{heading} of the crew\n4", kind, judged="A crew of 5.") is None
 
 
 def test_every_number_to_100_is_read_in_words() -> None:
@@ -403,6 +423,7 @@ def test_plain_replies_are_refused_in_strict_mode(reply: str) -> None:
         "analysisA 2?assistantcommentaryA 3?assistantfinal{}",
         "[THINK]A 2?[/THINK]{}",
         "◁think▷A 2?◁/think▷{}",
+        "<seed:think>A 2?</seed:think>{}",
     ],
 )
 def test_a_reply_begins_after_its_final_channel(thinking: str) -> None:

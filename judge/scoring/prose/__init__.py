@@ -62,8 +62,11 @@ _SENTENCE_END = re.compile(
     |[。！？][”」』）]*+\s*+|(?<![^\S\r\n])[^\S\r\n]*+[\r\n]\s*+""",
     re.IGNORECASE | re.VERBOSE,
 )
-# **4**, _4_, but not the _ in "user_id"
-_EMPHASIS = re.compile(r"\*|(?<!\w)_+|_+(?!\w)")
+# **4**, _4_, <b>4</b>, $4$, \\(4\\), but not the _ in "user_id"
+_EMPHASIS = re.compile(
+    r"\*|(?<!\w)_+|_+(?!\w)|</?(?:b|i|u|em|strong)>"
+    r"|\$(?=[^\s$][^$\n]{0,40}\$)|(?<=\S)\$(?!\w)|\\[()]"
+)
 _TOKEN = re.compile(r"[0-9]++(?:\.[0-9]++)?|[^\W\d_]++")
 # "4", but not in "4%", "1/4" or "10:04". In "2 errors", `counts` says that it counts something.
 _NUMBER = re.compile(
@@ -543,6 +546,10 @@ def _continues_judged(text: str, score: Candidate, patterns: Patterns, judged: s
     text_before = text[: score.start].rstrip(" \t*_(")
     is_sentence = text_before.rstrip()[-1:] in _SENTENCE_MARKS
     if is_sentence or text_before.endswith("\n\n"):
+        return False
+    # "### Score\n4": a heading is no beginning of a sentence.
+    last_line = text_before.rstrip().rpartition("\n")[2]
+    if text_before.endswith("\n") and patterns.forms.name.fullmatch(last_line.lstrip("# ")):
         return False
     values_in_judged = [match["value"] for match in patterns.value.finditer(judged)]
     return any(patterns.spellings.label(value) is not None for value in values_in_judged)

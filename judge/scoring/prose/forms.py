@@ -17,11 +17,11 @@ NOUNS = (
     r"|decision|conclusion|points|best|better(?:\s++(?:text|summary|response|answer|output|one))?"
     r"|selection|category|class|classification"
     # Korean, Japanese, Chinese
-    r"|점수|[총평별]점|평가|등급|결과|합계|정?답|답변|판정|결론|승자|선택|스코어|라벨|(?:합격|통과)\s*+여부"
+    r"|점수|[총평별]점|평가|등급|결과|합계|정?답|답변|판정|결론|승자|선택|스코어|라벨|[가-힣]{1,8}\s*+여부"
     r"|スコア|点数|[得評]点|(?:総合?|合計)点|評価[点値]?|採点|評定|判定|結果|回答|解答|答え|結論"
     r"|総合評価|勝者|選択|ラベル|合否|合格判定"
     r"|得分|[总總]分|评分|評分|分数|分數|[打给給]分|成绩|成績|评价|評價|评级|评定|评估|等级|结果"
-    r"|答案|結論|结论|判定|判断|胜者|勝者|选择|標籤|标签|是否(?:合格|通过|通過)"
+    r"|答案|結論|结论|判定|判断|胜者|勝者|选择|標籤|标签|是否[一-龥]{1,6}"
     # German, Dutch, Scandinavian, Finnish
     r"|(?:gesamt)?(?:bewertung|note|punktzahl|punkte|wertung|ergebnis|urteil|beurteilung)|antwort"
     r"|beoordeling|cijfer|waardering|oordeel|antwoord|betyg|po[äe]ng|bedömning|omdöme|vurdering"
@@ -76,6 +76,20 @@ _SEPARATOR = (
     r"(?:\s*+(?::=|[:=→⇒➔➜]|=>|->|[-–—]+>?(?=\s)|\|)|\s*+(?:は|[은는]|[为為是])(?:\s*+:)?"
     r"|\s*+(?<=\s)(?:is|est|ist|es|è|é)(?:\s*+:|(?=[\s(\[])))\s*+"
 )
+# "On a scale of 1 to 5: "
+_ON_A_SCALE = (
+    r"(?:on\s++(?:a|the)\s++scale\s++(?:of|from)\s++(?P<low_scale>[0-9]+)\s*+(?:to|-|–)\s*+"
+    r"(?P<high_scale>[0-9]+)\s*+[:,]\s*+)?"
+)
+# "Good (", "very good – ", "良好(": what the score means, before it
+_QUALITY = (
+    r"(?:(?:(?:very|quite|fairly|reasonably)\s++)?"
+    r"(?:excellent|outstanding|perfect|good|solid|strong|fair|average|moderate|acceptable|adequate"
+    r"|satisfactory|mediocre|weak|poor|bad)"
+    r"|優秀|優れている|(?:とても|非常に)?良い|良好|普通|やや悪い|悪い|매우\s*좋음|좋음|우수|양호|보통|미흡|나쁨"
+    r"|优秀|很好|较好|良|好|一般|中等|较差|差)"
+    r"\s*+[(\[,–—-]\s*+"
+)
 _BRACKETS = r"[\s(\[{【〔「<*]*+"
 _CLOSES = r"(?:\s*+[)\]}】〕」>]++)*+"
 # "です", "입니다": the verb after the number
@@ -89,12 +103,14 @@ _WORDS = r"[^\W\d_]"
 # the point is no full stop, and the dots of "Yes... no." are hesitation.
 _REASON = (
     rf"(?:[\s.!。、,;|*_)\]}}:]*+{_STOP}\Z"
-    r"|(?:[!。]|\.(?![.0-9]))\s*+(?=\S)|\s*+[(\[（](?=\D)"
+    r"|(?:[!。]|\.(?![.0-9]))\s*+(?=\S)|\s*+[(\[（](?=\D|[0-9.]+\s*+%)"
     rf"|\s++[-–—]{{1,2}}\s++(?![0-9])|\s*+—\s*+(?={_WORDS})"
     rf"|\s*+[:;|]\s*+(?={_WORDS})"
     r"|[,、]\s*+(?:because|since|as|due\s++to|but|though|although|and|it|the|this|with|given|因为"
     r"|因為|由于|由於|理由|但|虽然|雖然|왜냐하면|이유|なぜなら|理由は|ただし|この|その|이\s|본\s"
     r"|해당\s|该|該|这|這|此)"
+    r"|\s*+(?:reason(?:ing)?|explanation|rationale|justification|comments?|理由|原因|説明|解説|이유|근거"
+    r"|설명|解释|解釋|说明|說明)\s*+:"
     r"|\s++(?:because|since|as|due\s++to|based\s++on|given|for\s++the\s++following)\b"
     r"|\s++(?:for|in|on)\s++(?:the\s++)?TITLE\s*+[.!]?\s*+\Z)"
 )
@@ -132,17 +148,20 @@ def forms(score_pattern: str, mark: str, title_pattern: str) -> Forms:
         rf"(?:TITLE[의の的]?\s*+)?{NOUNS}(?:\s++(?:for|of|zu|de|pour|per"
         r"|für)\s++(?:the\s++)?TITLE)?|TITLE"
     )
-    name = rf"{_BEFORE}(?:{nouns}){_AFTER}"
+    # "Overall: 4" needs no noun.
+    name = (
+        rf"(?:{_BEFORE}(?:{nouns}){_AFTER}|(?:my\s++)?(?:overall|final)|総合|종합|综合|總體|总体)"
+    )
     here = r"(?:(?:sure|okay|ok|certainly|of\s++course)[,!.]?\s++)?(?:here(?:['’]s|\s++is)\s++)?"
     boxed = rf"[(\[【〔〈<「*]*+\s*+{name}\s*+[)\]】〕〉>」*]*+"
     label = rf"{_BULLET}{mark}{_BULLET}{here}{boxed}{_SCALE_OF}"
 
     bracketed = rf"{_BULLET}[\[【〔〈<]\s*+{name}\s*+[\]】〕〉>]\s*+"
-    name_and_score = rf"\s*+(?:(?:{label}){_SEPARATOR}|{bracketed}){_BRACKETS}SCORE"
+    name_and_score = rf"\s*+(?:(?:{label}){_SEPARATOR}|{bracketed}){_BRACKETS}(?:{_QUALITY})?SCORE"
     # "Final score: 4/5 (clear)", "・スコア：4", "Puntuación = 4"
     named = rf"{name_and_score}{_CLOSES}{_COPULA}(?={_REASON})"
     # "4", "**4/5**", "[[A]]", "→ 4点", "満点です。"
-    bare = rf"\s*+{_BULLET}{mark}SCORE{mark}{_COPULA}[\s.!。、,*)\]}}]*+{_STOP}\Z"
+    bare = rf"\s*+{_BULLET}{mark}{_ON_A_SCALE}(?:{_QUALITY})?SCORE{mark}{_COPULA}[\s.!。、,*)\]}}]*+{_STOP}\Z"
     # "2 - the wording is poor", "4 The text is clear."
     opening = rf"\s*+{mark}SCORE{_CLOSES}{_COPULA}(?:{_REASON}|\s++{_SENTENCE_OPENER})"
     # <score>4</score>
