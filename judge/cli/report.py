@@ -115,9 +115,10 @@ def report_command(
     from judge.commands.finished_runs import open_run
     from judge.config import load_config
 
+    draws_charts = format in _CHART_FORMATS
     result = open_run(run)
     # The output of charts may be a folder that exists.
-    if format not in _CHART_FORMATS:
+    if not draws_charts:
         check_outputs({"--output": output}, format=format)
     parts = {"--item": item, "--worst": worst, "--by": by}
     of_whole_run = {
@@ -125,7 +126,7 @@ def report_command(
         "--table": table,
         "--columns": columns,
         "--wide": wide,
-        f"--format {format}": format in _CHART_FORMATS,
+        f"--format {format}": draws_charts,
     }
     _refuse_unused(parts, of_whole_run)
     is_part = item is not None or worst is not None
@@ -136,21 +137,23 @@ def report_command(
     where = load_config(options=options).where
     result = _selected(result, where, failures_as)
     # An export has the selected rows only, like the report.
-    write_exports(result, check_exports(export))
+    exports = check_exports(export)
+    write_exports(result, exports)
 
     part_of_run = _part_of(result, item=item, worst=worst, system=system, by=by)
     if part_of_run is not None:
         # Only slices have a summary.
-        print_report(part_of_run, format, full=full or by is None, output=output)
+        is_full = full or by is None
+        print_report(part_of_run, format, full=is_full, output=output)
         return
     if figure is not None:
         _draw_figure(result, figure, output)
         return
 
-    # Without --output, these formats go into the run's folder.
-    if output is None and format in ("html", *_CHART_FORMATS):
+    # Without --output, the page and the charts go into the run's folder.
+    if output is None and (draws_charts or format == "html"):
         _check_whole_run(run, where=bool(where), failures_as=failures_as)
-    if format in _CHART_FORMATS:
+    if draws_charts:
         _draw(result, output or run / CHARTS, format)
         return
     if output is None and format == "html":
@@ -204,7 +207,8 @@ def _refuse_unused(parts: Mapping[str, Any], of_whole_run: Mapping[str, Any]) ->
     if not chosen_parts:
         return
     first_part, *other_parts = chosen_parts
-    unused = [*other_parts, *(flag for flag, value in of_whole_run.items() if value)]
+    chosen_of_whole_run = [flag for flag, value in of_whole_run.items() if value]
+    unused = [*other_parts, *chosen_of_whole_run]
     if unused:
         raise ConfigError(f"{unused[0]}: cannot be combined with {first_part}")
 
@@ -224,7 +228,8 @@ def _part_of(
         if system is None:
             return worst_list(result, worst)
         require_known("system", [system], result.table.systems, "--system")
-        return worst_list(result.where(system=system), worst)
+        texts_of_system = result.where(system=system)
+        return worst_list(texts_of_system, worst)
     return None if by is None else slices(result, by)
 
 
@@ -291,7 +296,8 @@ def compare_command(
     from judge.config import load_config
 
     check_outputs({"--output": output}, format=format)
-    comparison = compare(before, after, seed=load_config(options=options).seed)
+    seed = load_config(options=options).seed
+    comparison = compare(before, after, seed=seed)
     if output is None and format == "html":
         output = after / PAGE
     print_report(comparison, format, full=full, output=output)
@@ -383,10 +389,11 @@ def validate_command(
     )
     silent = output is None and not shows_report(format, quiet=quiet)
     if card:
+        show_report = None if silent else show
         show_card(
             data,
             options,
-            None if silent else show,
+            show_report,
             items=items,
             probes=probes,
             epsilon=epsilon,
@@ -401,7 +408,9 @@ def validate_command(
         result = execute(config, folder, quiet=quiet, rated=True)
         validation = compare_judges(result, *others, seed=config.seed, ratings=config.ratings)
         if not silent:
-            show(validation, folder=None if others else folder)
+            # The footer names the page of the run, which does not show other runs.
+            folder_of_page = None if others else folder
+            show(validation, folder=folder_of_page)
         exit_with_status(result)
 
     refuse_options(data, besides=("others", "level", "calibrate", *OF_A_FINISHED_RUN))

@@ -558,8 +558,8 @@ def _evaluate(prepared: PreparedSuite, results: Mapping[bool, Result]) -> Outcom
     verdicts += drift.verdicts
     notes = _notes(results, result, baseline)
     if edited:
-        n_cases = plural(len(edited), "case")
-        cases_not_judged = f"{n_cases} of {edited[0].kind} not judged"
+        edited_cases = plural(len(edited), "case")
+        cases_not_judged = f"{edited_cases} of {edited[0].kind} not judged"
         notes.append(f"{cases_not_judged}: all the texts were edited.")
     notes += drift.notes
     if baseline.keep is not None and scored is not None:

@@ -351,9 +351,10 @@ def _bar(axis: Axis, bar: Bar, position: tuple[float, float], plot_width: float)
     start = axis.at(max(0.0, axis.low), plot_width)
     end = axis.at(bar.value, plot_width)
     kind = f"bar {bar.tone}".rstrip()
-    upper_left = (left_edge + min(start, end), middle - _THICK / 2)
+    bar_left = left_edge + min(start, end)
+    bar_top = middle - _THICK / 2
     size = (abs(end - start), _THICK)
-    parts = [rect(kind, upper_left, size)]
+    parts = [rect(kind, (bar_left, bar_top), size)]
     if bar.low is not None and bar.high is not None:
         low = left_edge + axis.at(bar.low, plot_width)
         high = left_edge + axis.at(bar.high, plot_width)
@@ -483,11 +484,12 @@ def histograms(
     ends: tuple[float | None, float | None],
 ) -> Chart:
     """Draw a histogram per system; `scale` has the value of each label, if it has any."""
-    scores = list(chain.from_iterable(values.values()))
-    binning = bins(scale, ends, scores)
+    all_scores = list(chain.from_iterable(values.values()))
+    binning = bins(scale, ends, all_scores)
     caption = _first(len(values), MAX_ROWS, "system").rstrip()
+    drawn_systems = list(values)[:MAX_ROWS]
     counts_by_system: dict[str, list[int]] = {}
-    for system in list(values)[:MAX_ROWS]:
+    for system in drawn_systems:
         counts_by_system[system] = binning.count(values[system])
     # The same height means the same number of scores in every histogram.
     all_counts = chain.from_iterable(counts_by_system.values())
@@ -497,15 +499,18 @@ def histograms(
     for index, (system, counts) in enumerate(counts_by_system.items()):
         row, column = divmod(index, _PER_ROW)
         left_edge = (_WIDTH + _GUTTER) * column
+        right_edge = left_edge + _WIDTH
         top = _ROW_PITCH * row
         floor = top + 32 + _HEIGHT
+        lower_left = (left_edge, floor)
+        lower_right = (right_edge, floor)
         parts.append(name_text(left_edge, top + 12, system, cells=20))
-        right_edge = left_edge + _WIDTH
-        parts.append(line("axis", (left_edge, floor), (right_edge, floor)))
-        parts += _columns(counts, binning.labels, (left_edge, floor), tallest)
+        parts.append(line("axis", lower_left, lower_right))
+        parts += _columns(counts, binning.labels, lower_left, tallest)
         labelled = zip(binning.labels, counts, strict=True)
         in_words = [f"{count} × {label}" for label, count in labelled if count]
-        descriptions.append(f"{system} {', '.join(in_words)}")
+        description = ", ".join(in_words)
+        descriptions.append(f"{system} {description}")
     n_across = min(_PER_ROW, len(counts_by_system)) or 1
     n_down = math.ceil(len(counts_by_system) / _PER_ROW) or 1
     # No gutter follows the last histogram of a row.

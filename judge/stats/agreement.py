@@ -341,12 +341,9 @@ def _alpha_of_categories(votes: Floats, ordinal: bool) -> Statistic:
     among all pairable ratings.
     """
     item, units = _votes_by_text(votes)
-    known = ~np.isnan(units)
-    values, categories = np.unique(units[known], return_inverse=True)
-    unit, _ = np.nonzero(known)
-    indicators = np.eye(len(values))[categories]
-    counts_by_unit = sums_by_item(unit, indicators, len(units))
-    first, second = np.triu_indices(len(values), 1)
+    counts_by_unit = _category_counts(units)
+    n_categories = counts_by_unit.shape[1]
+    first, second = np.triu_indices(n_categories, 1)
     first_counts = counts_by_unit[:, first]
     second_counts = counts_by_unit[:, second]
     # Both orders of a pair; a text of m ratings has m (m − 1) pairs and weighs m.
@@ -361,28 +358,53 @@ def _alpha_of_categories(votes: Floats, ordinal: bool) -> Statistic:
     pairs = sums_by_item(item, coincidences[:, occurring], n_items)
     frequencies = sums_by_item(item, counts_by_unit, n_items)
 
+    def ordinal_disagreements(drawn_pairs: Floats, drawn_frequencies: Floats) -> _Disagreements:
+        n = drawn_frequencies.sum(axis=1)
+        # The mid-rank of a value: all ratings below it, and half of its own.
+        rank = np.cumsum(drawn_frequencies, axis=1) - drawn_frequencies / 2
+        distances = (rank[:, first] - rank[:, second]) ** 2
+        observed = (drawn_pairs * distances).sum(axis=1)
+        sum_of_ranks = (drawn_frequencies * rank).sum(axis=1)
+        sum_of_squares = (drawn_frequencies * rank**2).sum(axis=1)
+        # Σ n_c n_k (r_c − r_k)² over all c and k, without the matrix of all pairs.
+        expected = 2 * (n * sum_of_squares - sum_of_ranks**2)
+        return _Disagreements(observed, expected)
+
+    def nominal_disagreements(drawn_pairs: Floats, drawn_frequencies: Floats) -> _Disagreements:
+        n = drawn_frequencies.sum(axis=1)
+        observed = drawn_pairs.sum(axis=1)
+        expected = n * n - (drawn_frequencies**2).sum(axis=1)
+        return _Disagreements(observed, expected)
+
+    disagreements = ordinal_disagreements if ordinal else nominal_disagreements
+
     def statistic(counts: Floats) -> Floats:
         """Return alpha of each draw (rows of `counts`: how often the draw has each item)."""
         drawn_frequencies = counts @ frequencies
-        drawn_pairs = counts @ pairs
+        drawn = disagreements(counts @ pairs, drawn_frequencies)
         n = drawn_frequencies.sum(axis=1)
-        if ordinal:
-            # The mid-rank of a value: all ratings below it, and half of its own.
-            rank = np.cumsum(drawn_frequencies, axis=1) - drawn_frequencies / 2
-            distances = (rank[:, first] - rank[:, second]) ** 2
-            observed = (drawn_pairs * distances).sum(axis=1)
-            sum_of_ranks = (drawn_frequencies * rank).sum(axis=1)
-            sum_of_squares = (drawn_frequencies * rank**2).sum(axis=1)
-            # Σ n_c n_k (r_c − r_k)² over all c and k, without the matrix of all pairs.
-            expected = 2 * (n * sum_of_squares - sum_of_ranks**2)
-        else:
-            observed = drawn_pairs.sum(axis=1)
-            expected = n * n - (drawn_frequencies**2).sum(axis=1)
         # Values that all agree leave an expected disagreement of rounding errors.
-        varying = np.where(expected > _ROUNDING * n**4, expected, 0.0)
-        return 1 - share(observed * (n - 1), varying)
+        varying = np.where(drawn.expected > _ROUNDING * n**4, drawn.expected, 0.0)
+        return 1 - share(drawn.observed * (n - 1), varying)
 
     return statistic
+
+
+@dataclass(frozen=True, slots=True)
+class _Disagreements:
+    """For each draw, the disagreement within texts, and the one that chance alone would give."""
+
+    observed: Floats
+    expected: Floats
+
+
+def _category_counts(units: Floats) -> Floats:
+    """Return how often each text (row) has each value (column) among its ratings."""
+    known = ~np.isnan(units)
+    values, categories = np.unique(units[known], return_inverse=True)
+    unit, _ = np.nonzero(known)
+    indicators = np.eye(len(values))[categories]
+    return sums_by_item(unit, indicators, len(units))
 
 
 def _votes_by_text(votes: Floats) -> tuple[Ints, Floats]:

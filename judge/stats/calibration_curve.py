@@ -89,12 +89,15 @@ def calibration(
         """Return the error, the bias, and people's mean in every bin, for each resample."""
         texts, judge_sums, people_sums = counts @ binned.sums
         differences = judge_sums - people_sums
-        total = texts.sum(axis=1)
+        total_distance = np.abs(differences).sum(axis=1)
+        total_difference = differences.sum(axis=1)
+        total_texts = texts.sum(axis=1)
         # A resample can lack all texts of a bin: its mean is then NaN, and left out.
         with np.errstate(invalid="ignore", divide="ignore"):
-            error = np.abs(differences).sum(axis=1) / total / width_of_scale
-            bias = differences.sum(axis=1) / total
-            return np.column_stack([error, bias, people_sums / texts])
+            error = total_distance / total_texts / width_of_scale
+            bias = total_difference / total_texts
+            people_means = people_sums / texts
+        return np.column_stack([error, bias, people_means])
 
     observed, drawn = bootstrap.observed_and_resampled(statistic, len(values))
 
@@ -108,17 +111,20 @@ def calibration(
     all_sizes = (binned.items, binned.texts)
     error = estimate(0, "error", "expected calibration error, scale mapped to 0–1", all_sizes)
     bias = estimate(1, "bias", "the judge's mean minus people's", all_sizes)
-    texts_of_bin, judge_sums, _ = binned.sums.sum(axis=1)
-    items_of_bin = (binned.sums[0] > 0).sum(axis=0)
-    bins: list[Bin] = []
-    for position, (low, high) in enumerate(pairwise(edges)):
-        sizes = (int(items_of_bin[position]), int(texts_of_bin[position]))
-        people = estimate(2 + position, "people", "mean of people's ratings", sizes)
-        if people is not None:  # None for an empty bin
-            mean = float(judge_sums[position] / texts_of_bin[position])
-            bins.append(Bin(low, high, mean, people))
     if error is None or bias is None:
         return None
+    texts_of_bin, judge_sums, _ = binned.sums.sum(axis=1)
+    has_texts = binned.sums[0] > 0
+    items_of_bin = has_texts.sum(axis=0)
+    bins: list[Bin] = []
+    for position, (low, high) in enumerate(pairwise(edges)):
+        n_items = int(items_of_bin[position])
+        n_texts = int(texts_of_bin[position])
+        # The columns of `statistic` are the error, the bias, and then the bins.
+        people = estimate(2 + position, "people", "mean of people's ratings", (n_items, n_texts))
+        if people is not None:  # None for an empty bin
+            mean = float(judge_sums[position] / n_texts)
+            bins.append(Bin(low, high, mean, people))
     return Calibration(edges[0], edges[-1], tuple(bins), error, bias)
 
 

@@ -260,7 +260,8 @@ def _rated(
     judged = [(column, matrix(texts, column.values)) for column in judges]
     judge_rows: list[Row] = []
     for column, values in judged:
-        judge_rows.append(_row(column, "judge", texts, values, ratings, against=against))
+        row = _row(column, "judge", texts, values, ratings, against=against)
+        judge_rows.append(row)
     judge_values = [values for _, values in judged]
     measured = [(column, matrix(texts, column.values)) for column in baselines]
     baseline_rows: list[Row] = []
@@ -268,7 +269,8 @@ def _rated(
         row = _row(column, "baseline", texts, values, ratings, against=against)
         few = _too_few_items(values, judge_values, ratings)
         baseline_rows.append(replace(row, few=few, directed=column.directed))
-    rater, no_rater = _rater_row(votes_of(texts, rating_name), bootstrap)
+    votes = votes_of(texts, rating_name)
+    rater, no_rater = _rater_row(votes, bootstrap)
     differences = _differences(judged, measured, baseline_rows, against)
     behind: dict[tuple[str, Level], Estimate] = {}
     if compare_all:
@@ -279,6 +281,7 @@ def _rated(
     for (column, values), row in zip(judged, judge_rows, strict=True):
         compared = _compared(column, row, values, texts, bootstrap, epsilon=epsilon)
         compared_rows.append(compared)
+    versus = _compare_judges(judged, judge_rows, against)
     return Rated(
         rating_name,
         len(texts),
@@ -287,7 +290,7 @@ def _rated(
         rater=rater,
         no_rater=no_rater,
         differences=differences.plain,
-        versus=_compare_judges(judged, judge_rows, against),
+        versus=versus,
         reversed=differences.reversed,
         behind=behind,
     )
@@ -505,8 +508,8 @@ def _compared(
     rating_by_text = {sample.key: sample.human[rating_name] for sample in rated}
     ratings = matrix(texts, rating_by_text)
     if np.isnan(ratings).all():
-        means = [sample.human[rating_name] for sample in texts]
-        scale_of_people = f"people rated from {min(means):g} to {max(means):g}"
+        all_ratings = [sample.human[rating_name] for sample in texts]
+        scale_of_people = f"people rated from {min(all_ratings):g} to {max(all_ratings):g}"
         scale_of_judge = f"the judge on a scale of {scale.low:g} to {scale.high:g}"
         return replace(row, no_calibration=f"{scale_of_people}, {scale_of_judge}")
     points = levels(scale)

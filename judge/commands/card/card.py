@@ -17,7 +17,7 @@ import numpy as np
 from judge.core import format, plugins
 from judge.core.format import decimals, format_interval, number, plural, signed
 from judge.core.records import Column, Estimate, Sample
-from judge.stats.bootstrap import Floats, too_few, wilson_interval
+from judge.stats.bootstrap import Bools, Floats, too_few, wilson_interval
 from judge.stats.human_agreement import Rated, Row
 from judge.stats.paired_differences import ALL_EQUAL, holm, mean_differences
 from judge.stats.power import ALPHA
@@ -360,46 +360,65 @@ def sensitivity_table(
     names = [name for name in changes if name in table.systems]
     if not names or ORIGINAL not in table.systems:
         return ()
-    existing = {sample.key for sample in table.samples}
-    has_text = {}
+    has_text = _texts_of_changes(table, names)
+    has_control = control in names
+    references = []
     for name in names:
-        has_text[name] = np.array([(item, name) in existing for item in table.items])
-    references = [control if control in names and name != control else ORIGINAL for name in names]
+        reference = control if has_control and name != control else ORIGINAL
+        references.append(reference)
     row_of_system = {system: row for row, system in enumerate(table.systems)}
     changed_rows = [row_of_system[name] for name in names]
     reference_rows = [row_of_system[name] for name in references]
     cells = []
     for criterion, column in evidence.columns.items():
         values = table.matrix(column.name)
-        before = values[reference_rows]
-        differences = values[changed_rows] - before
+        reference_values = values[reference_rows]
+        differences = values[changed_rows] - reference_values
         mean_changes = means(differences, seed)
         changes_from_original = means(evidence.changes(column, names), seed)
         least = evidence.least_change(column)
         # After a damage, a score should fall; a lower value may be the better one.
         direction = 1.0 if rises != (column.better == "lower") else -1.0
         for index, name in enumerate(names):
-            has_failed = has_text[name] & np.isnan(differences[index])
+            before = reference_values[index]
+            item_differences = differences[index]
+            has_failed = has_text[name] & np.isnan(item_differences)
             vs_original = None
             if references[index] != ORIGINAL:
                 vs_original = without_p(changes_from_original[index])
+            rate = _rate(column, before, item_differences, direction, least)
+            opposite = _rate(column, before, item_differences, -direction, least)
             cell = SensitivityCell(
                 change=name,
                 criterion=criterion,
                 targeted=changes[name] == criterion,
-                rate=_rate(column, before[index], differences[index], direction, least),
+                rate=rate,
                 mean_change=mean_changes[index],
                 failed=int(has_failed.sum()),
-                opposite=_rate(column, before[index], differences[index], -direction, least),
+                opposite=opposite,
                 vs_original=vs_original,
                 control=name == control,
             )
             cells.append(cell)
+    return _with_holm(cells)
+
+
+def _texts_of_changes(table: Table, names: Iterable[str]) -> dict[str, Bools]:
+    """Return by change, for each item of the table, whether the change has a text of it."""
+    keys = {sample.key for sample in table.samples}
+    has_text = {}
+    for name in names:
+        has_text[name] = np.array([(item, name) in keys for item in table.items])
+    return has_text
+
+
+def _with_holm(cells: Sequence[SensitivityCell]) -> tuple[SensitivityCell, ...]:
+    """Return the cells with Holm's correction over the tests of all their mean changes."""
     adjusted = holm_corrected([cell.mean_change for cell in cells])
-    return tuple(
-        replace(cell, mean_change=mean_change)
-        for cell, mean_change in zip(cells, adjusted, strict=True)
-    )
+    corrected = []
+    for cell, mean_change in zip(cells, adjusted, strict=True):
+        corrected.append(replace(cell, mean_change=mean_change))
+    return tuple(corrected)
 
 
 def _rate(

@@ -42,24 +42,24 @@ def _headline(
 ) -> Iterator[str]:
     """Yield the first sentence: of the significant changes, or else of the largest."""
     changed = [mean for mean in single if mean.differs]
-    n_means = plural(len(single), "mean")
+    means_text = plural(len(single), "mean")
     named_means = significant or over_all[:2]
     if not single:
         yield "No column has values in both runs"
     elif not changed:
-        yield f"No score changed: all values of {n_means} are equal"
+        yield f"No score changed: all values of {means_text} are equal"
     elif len(significant) > 2:
-        yield f"{len(significant):,} of {n_means} changed significantly; {significant[0].size}"
+        yield f"{len(significant):,} of {means_text} changed significantly; {significant[0].size}"
     elif named_means:
         yield " and ".join(mean.size for mean in named_means)
     elif not any(mean.row.estimate.value for mean in changed):
-        are_same = "The mean is" if len(single) == 1 else f"All {n_means} are"
+        are_same = "The mean is" if len(single) == 1 else f"All {means_text} are"
         yield f"{are_same} the same in both runs, although values of texts differ"
     else:
         if any(mean.row.adjusted is not None for mean in changed):
-            yield f"No significant change in {n_means}"
+            yield f"No significant change in {means_text}"
         else:
-            yield f"Too few items to test the changes of {n_means}"
+            yield f"Too few items to test the changes of {means_text}"
         yield _largest_change(changed)
 
 
@@ -84,8 +84,8 @@ def _judge_or_systems(comparison: RunComparison, means: Sequence[Mean]) -> Itera
     elif any(mean.row.system_change for mean in judged):
         scored, n_moved = _unchanged_texts(comparison)
         if scored and not n_moved:
-            n_texts = plural(scored, "unchanged text")
-            yield f"The judge did not change: no score of {n_texts} differs."
+            unchanged_texts = plural(scored, "unchanged text")
+            yield f"The judge did not change: no score of {unchanged_texts} differs."
 
 
 def _largest_change(changed: Sequence[Mean]) -> str:

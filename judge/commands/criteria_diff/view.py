@@ -159,8 +159,8 @@ def _agreement_sentence(agreement: Agreement, difference: Estimate) -> str:
         verdict = "The new wording agrees worse with people"
     details = _test_details(difference, significant=agreement.is_significant)
     size_text = change_text(difference, PLACES)
-    n_units = plural(difference.n, UNITS[agreement.level])
-    return f"{verdict}{details}: Spearman changes by {size_text}, {n_units}."
+    units = plural(difference.n, UNITS[agreement.level])
+    return f"{verdict}{details}: Spearman changes by {size_text}, {units}."
 
 
 def _mean_change(judged: Judged) -> MeanChange | None:

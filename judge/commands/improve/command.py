@@ -315,8 +315,8 @@ def improvement_estimate(plan: ImprovementPlan) -> str:
     price = None
     if first_run.price is not None:
         price = times_first_run * first_run.price
-    n_requests = f"{times_first_run * first_run.requests:,.0f}"
-    to_judge = f"at most about {n_requests} requests to the judge ({price_text(price)})"
+    judge_requests = f"{times_first_run * first_run.requests:,.0f}"
+    to_judge = f"at most about {judge_requests} requests to the judge ({price_text(price)})"
     to_writer = f"{plan.revisions} to {2 * plan.revisions} to the writer"
     return f"{line}: {to_judge} and {to_writer}"
 

@@ -100,15 +100,15 @@ def _sum_of_times(forecasts: Collection[JudgeForecast]) -> Duration:
     if not known_times:
         return next(forecast.time for forecast in forecasts)
     seconds = sum(time_of_run.seconds or 0.0 for time_of_run in known_times)
-    n_runs = plural(len(known_times), "run")
-    return Duration(seconds, f"{n_runs} one after the other, {known_times[0].why}")
+    runs = plural(len(known_times), "run")
+    return Duration(seconds, f"{runs} one after the other, {known_times[0].why}")
 
 
 def _notes(card_plan: CardPlan) -> Iterator[str]:
     """Say how many items the card takes, which lines it cannot have, and what is asked besides."""
     originals = card_plan.texts.originals
-    n_items = plural(len(originals), "item")
-    yield f"The card takes {n_items}. Choose their number with {option('items')}."
+    items = plural(len(originals), "item")
+    yield f"The card takes {items}. Choose their number with {option('items')}."
     for card_line, reason in card_plan.unavailable.items():
         yield f"The card cannot show {card_line}: {reason.rstrip('.')}."
     if card_plan.unwritten:

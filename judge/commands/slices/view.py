@@ -28,15 +28,15 @@ _ROUNDING = 1e-9
 def view(slices: Slices) -> Document:
     """Make the report."""
     finding = list(_finding(slices))
-    n_slices = plural(len(slices.items), "slice")
-    n_items = plural(sum(slices.items.values()), "item")
+    slices_text = plural(len(slices.items), "slice")
+    items_text = plural(sum(slices.items.values()), "item")
     summary = _table(slices, slices.main, short=True)
     sections = [_section(slices, column_name) for column_name in slices.columns]
     records = [_record(slice_mean) for slice_mean in slices.means]
     return Document(
         title=f"Scores by {slices.by}",
         finding=tuple(finding),
-        scope=f"{n_slices}, {n_items}",
+        scope=f"{slices_text}, {items_text}",
         notices=slices.notes,
         summary=(summary,),
         sections=tuple(sections),

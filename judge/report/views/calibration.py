@@ -127,8 +127,8 @@ def calibration_curve(judge: str, criterion: str, calibration: Calibration) -> I
         people = bin.people
         mean = number(bin.value, places)
         rating = number(people.value, places)
-        n_texts = plural(people.n, "text")
-        note = f"judge {mean}, people {rating}, {n_texts}"
+        texts = plural(people.n, "text")
+        note = f"judge {mean}, people {rating}, {texts}"
         ends_of_mean = (people.low, people.high)
         points.append(charts.Bin(bin.value, people.value, *ends_of_mean, people.n, note))
         scores = f"{number(bin.low, 1)}–{number(bin.high, 1)}"

@@ -88,8 +88,8 @@ def _mean_bars(
             continue
         interval = interval_text(column, estimate.low, estimate.high, decimals)
         text = mean_text(column, estimate.value, decimals)
-        n_texts = plural(estimate.n, "text")
-        note = _note(system, text, interval, n_texts)
+        texts = plural(estimate.n, "text")
+        note = _note(system, text, interval, texts)
         bar = Bar(estimate.value, estimate.low, estimate.high, text, note)
         is_below_best = bool(best) and system not in best
         if best == (system,) or marks.get(system) == "better":

@@ -252,11 +252,11 @@ def _no_difference(result: Result, comparison: Comparison, tests: _Tests) -> Ite
     if len(top) == 1 and top[0] in comparison.partly_scored:
         lead += f", but {_coverage(result, comparison, top[0])}"
     sizes = [difference.estimate.n for difference in comparison.differences]
-    n = max(sizes, default=0)
-    if TOO_FEW in comparison.note or n < MIN_ITEMS:
+    most_items = max(sizes, default=0)
+    if TOO_FEW in comparison.note or most_items < MIN_ITEMS:
         yield f"{lead}."
         claim = f"no difference between {len(order)} systems"
-        yield _too_few(result, comparison, n, claim)
+        yield _too_few(result, comparison, most_items, claim)
         return
     first, second, *_ = order
     closest = _find_difference(comparison, first, second)
@@ -274,9 +274,9 @@ def _no_difference(result: Result, comparison: Comparison, tests: _Tests) -> Ite
     side = "below" if column.better == "lower" else "above"
     size = _gap(result, comparison, closest)
     gap = f"{size} {side} {short_name(second)}"
-    n = closest.estimate.n
-    n_items = plural(n, "item")
-    yield f"{lead}, {gap} on {n_items}.{_needed(result, n)}"
+    n_items = closest.estimate.n
+    items = plural(n_items, "item")
+    yield f"{lead}, {gap} on {items}.{_needed(result, n_items)}"
 
 
 def _no_difference_headline(result: Result, comparison: Comparison, tests: _Tests) -> str:

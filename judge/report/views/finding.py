@@ -92,8 +92,8 @@ def _means(result: Result) -> list[str]:
             # If every score says pass or fail, the mean is the share that passes.
             text = f"{text}, {share}" if column.name in rates else share
         title = column_title(column.name)
-        n_items = plural(estimate.n, "item")
-        sentences.append(f"{title}: {text} over {n_items}")
+        items = plural(estimate.n, "item")
+        sentences.append(f"{title}: {text} over {items}")
     # The headline has no full stop.
     return [*sentences[:1], *(f"{sentence}." for sentence in sentences[1:])]
 

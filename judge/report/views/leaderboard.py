@@ -141,8 +141,8 @@ def _footer(
     """Yield the counts and the cost, the agreement of a panel, and the most common failure."""
     output = _count_values(result, n_lost)
     done = "judged" if output.noun == "judgments" else "measured"
-    n_succeeded = f"{output.succeeded:,} {done}"
-    counts = [n_succeeded, f"{n_lost:,} failed"]
+    succeeded = f"{output.succeeded:,} {done}"
+    counts = [succeeded, f"{n_lost:,} failed"]
     if result.abstained:
         counts.append(f"{result.abstained:,} skipped by metrics")
     cost = result.info.cost

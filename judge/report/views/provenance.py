@@ -348,8 +348,8 @@ def _facts(result: Result, n_lost: int) -> tuple[tuple[str, str], ...]:
     language = info.language
     took = f"took\u00a0{seconds(info.seconds)}" if started else ""
     status = info.status if info.judge_version else ""
-    n_failed = f"{n_lost:,} failed" if n_lost else ""
-    n_abstained = f"{result.abstained:,} abstained" if result.abstained else ""
+    failed = f"{n_lost:,} failed" if n_lost else ""
+    abstained = f"{result.abstained:,} abstained" if result.abstained else ""
     version = f"judge {one_line(info.judge_version)}" if info.judge_version else ""
     facts = {
         "Data": _data_fact(info),
@@ -358,7 +358,7 @@ def _facts(result: Result, n_lost: int) -> tuple[tuple[str, str], ...]:
         "Language": f"{language.name} ({language.how})" if language is not None else "",
         "Weighting": _joined(weighting, _method_counts(methods), sep=": "),
         "Started": _joined(started, took),
-        "Status": _joined(status, n_failed, n_abstained),
+        "Status": _joined(status, failed, abstained),
         "Budget": _budget_fact(info),
         "Version": version,
     }

@@ -66,14 +66,14 @@ def view(result: Result) -> Document:
     """Build the report of a run that compares texts in pairs."""
     about = build_provenance(result)
     sentences = finding(result)
-    n_items = number_of_items(result)
+    items_text = number_of_items(result)
     agreement = preference_agreement_of(result)
     whole = {column.name for column in result.table.columns if not column.judge}
     rankings = [ranking for ranking in result.rankings if ranking.column in whole]
     n_pairs = sum(ranking.pairs for ranking in rankings)
     n_failed = sum(ranking.failed for ranking in result.rankings)
     # The scope would repeat a headline that ends with the number of items.
-    names_items = bool(sentences) and sentences[0].endswith(f"over {n_items}")
+    names_items = bool(sentences) and sentences[0].endswith(f"over {items_text}")
     systems = plural(len(result.table.systems), "system")
     notices = about.banners
     failure_notice = ranking_failure_notice(result)
@@ -84,8 +84,8 @@ def view(result: Result) -> Document:
     return Document(
         title=about.title,
         finding=(*sentences, *preferences.sentences(agreement)),
-        scope="" if names_items else n_items,
-        about=(systems, n_items, pairs_compared, failed),
+        scope="" if names_items else items_text,
+        about=(systems, items_text, pairs_compared, failed),
         notices=notices,
         remarks=about.remarks,
         summary=tuple(_summary(rankings, n_pairs, n_failed)),

@@ -158,11 +158,11 @@ def _table_of_one_system(
         name = f"{head.head} {note}".rstrip()
         # The number of items has a column of its own.
         mean = cell.text.removeprefix(f"({row.coverage}) ")
-        n_items = f"{row.n:,}"
+        items_text = f"{row.n:,}"
         if row.coverage:
-            n_items = f"{n_items} of {row.total:,}"
+            items_text = f"{items_text} of {row.total:,}"
         mean_cell_alone = replace(cell, text=mean, note="")
-        rows.append((name, mean_cell_alone, cell.note or None, n_items))
+        rows.append((name, mean_cell_alone, cell.note or None, items_text))
     name = ""
     if system != UNNAMED_SYSTEM:
         name = f" of {one_line(system, MAX_NAME)}"

@@ -36,10 +36,10 @@ def view(listed: WorstList) -> Document:
         n_others = n_with_share[low_score.share] - 1
         texts.append(_text_data(listed, low_score, headings, same_score=n_others))
     n_ties = _count_ties(listed, n_with_share)
-    n_texts = plural(len(listed.lowest), "text")
+    lowest_texts = plural(len(listed.lowest), "text")
     all_texts = plural(len(listed.samples), "text")
     return Document(
-        title=f"Worst {n_texts}",
+        title=f"Worst {lowest_texts}",
         scope=f"of {all_texts}",
         about=(build_provenance(listed.result).title,),
         remarks=tuple(_ties_in_words(n_ties)),
