@@ -9,6 +9,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -163,30 +164,36 @@ async def generate(
         if isinstance(spec, GeneratedSystem):
             writers[system] = SystemWriter(system, spec, config, items)
     texts_by_system: dict[str, TextsByItem] = {}
-    read_info: dict[str, SystemInfo] = {}
+    info_by_system: dict[str, SystemInfo] = {}
     for system, spec in config.systems.items():
         if not isinstance(spec, GeneratedSystem):
             texts_by_system[system] = list(_from_file(system, spec, items, config))
-            read_info[system] = SystemInfo(outputs=spec.name)
+            info_by_system[system] = SystemInfo(outputs=spec.name)
     notes: list[str] = []
     ledger = ledger if ledger is not None else BudgetLedger(config.budget)
     progress = progress if progress is not None else Progress()
     with _open_tools(config, ledger, notes, records=bool(writers)) as tools:
         texts_by_system |= await _write_all(writers, tools, progress, display)
-    written_info: dict[str, SystemInfo] = {}
     for system, writer in writers.items():
-        written_info[system] = writer.info
+        info_by_system[system] = writer.info
         notes += [f"{system}: {remark}" for remark in writer.counts.remarks]
+    # In the order of the configuration, which wrote and read systems do not keep.
+    ordered_texts = [texts_by_system[system] for system in config.systems]
+    ordered_info = {system: info_by_system[system] for system in config.systems}
+    written, failures = _item_by_item(ordered_texts)
+    return Outputs(written, failures, ordered_info, tuple(notes))
+
+
+def _item_by_item(
+    texts_of_systems: Sequence[TextsByItem],
+) -> tuple[tuple[Sample, ...], tuple[Failure, ...]]:
+    """Return the texts and the failures of all systems, those of an item next to each other."""
     rows: list[Sample | Failure] = []
-    for position in range(len(items)):
-        for system in config.systems:
-            rows += texts_by_system[system][position]
+    for texts_of_item in zip(*texts_of_systems, strict=True):
+        rows += chain.from_iterable(texts_of_item)
     written = [row for row in rows if isinstance(row, Sample)]
     failures = [row for row in rows if isinstance(row, Failure)]
-    # In the order of the configuration, which wrote and read systems do not keep.
-    all_info = read_info | written_info
-    ordered_info = {system: all_info[system] for system in config.systems}
-    return Outputs(tuple(written), tuple(failures), ordered_info, tuple(notes))
+    return tuple(written), tuple(failures)
 
 
 @contextmanager

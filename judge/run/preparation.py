@@ -148,18 +148,20 @@ def prepare(
     rows = inputs.samples
     measured = MetricProgress()
     ask = DeferredClient() if models or config.replay else None
-    has_judged_columns = bool(inputs.criteria or inputs.judged_columns)
+    judging = bool(inputs.criteria)
+    has_judged_columns = judging or bool(inputs.judged_columns)
     metrics, metric_notes = _build_metrics(
         config, rows, measured, ask, alone=not has_judged_columns
     )
     metric_setup.precheck(metrics, rows)
-    judging = bool(inputs.criteria)
     opened = _open_judges(config, models, judging=judging, metrics=metrics)
     pairs = _pairs_of_ranking(config, rows)
     judge_notes = judge_models.judge_notes(config, metrics, opened)
     pair_notes = [] if pairs is None else pairs.notes()
     # In the order in which reports show them.
     notes = (*metric_notes, *judge_notes, *taken.notes, *inputs.notes, *pair_notes)
+    data_info = _describe_data(config.data, len(rows))
+    given_scores = judge_columns.given_scores(inputs.judged_columns, rows)
     prepared = PreparedRun(
         config=config,
         samples=rows,
@@ -169,7 +171,7 @@ def prepare(
         plans={judge_name: judge.plan for judge_name, judge in opened.items()},
         settings={judge_name: judge.settings for judge_name, judge in opened.items()},
         language=inputs.language,
-        data=_describe_data(config.data, len(rows)),
+        data=data_info,
         notes=notes,
         pairs=pairs,
         measured=measured,
@@ -177,7 +179,7 @@ def prepare(
         wanted_texts=wanted_texts,
         preferences=inputs.preferences,
         default_criteria=inputs.criteria_are_default,
-        given_scores=judge_columns.given_scores(inputs.judged_columns, rows),
+        given_scores=given_scores,
     )
     _check_replaced(prepared)
     if config.record is not None:
@@ -381,7 +383,11 @@ def _lost_columns(prepared: PreparedRun, info: RunInfo) -> Iterator[str]:
             for option_name in options
         )
 
-    if differ("orders", "pairs") or (isinstance(config, RankConfig) and differ("against")):
+    compares_other_pairs = differ("orders", "pairs")
+    # In a run that scores texts, `against` chooses the tests only, not the texts that are judged.
+    if isinstance(config, RankConfig):
+        compares_other_pairs = compares_other_pairs or differ("against")
+    if compares_other_pairs:
         yield "other pairs of texts" if info.orders is not None else "scores of single texts"
 
 

@@ -419,13 +419,13 @@ def _estimated(
     estimator = estimate_mean or powered
     data = _rated_scores(table, column, rating_by_text, withheld_texts, estimator)
     means: dict[int, Powered] = {}
+    # One column of values, as `best_first` orders the rows of a matrix.
+    values = np.full((len(table.systems), 1), np.nan)
     for system in range(len(table.systems)):
         mean = data.mean(system)
         if mean is not None:
             means[system] = mean
-    values = np.full((len(table.systems), 1), np.nan)
-    known_systems = list(means)
-    values[known_systems, 0] = [mean.estimate.value for mean in means.values()]
+            values[system, 0] = mean.estimate.value
     order = best_first(values, column.better)
 
     tested = pairs(order, row_of(table.systems, against))

@@ -123,17 +123,19 @@ def perturb(
     if len({text.label for text in attacked}) > 1:
         names = {text.sample.system: text.attack for text in attacked}
         wanted_texts = {}
+        keys_without_attacks = {text.key for text in texts}
         for criterion, best in best_labels.items():
-            wanted = {text.key for text in texts}
-            wanted |= {text.sample.key for text in attacked if text.label == best}
-            wanted_texts[criterion] = wanted
+            attacked_keys = {text.sample.key for text in attacked if text.label == best}
+            wanted_texts[criterion] = keys_without_attacks | attacked_keys
+    attacked_samples = [text.sample for text in attacked]
+    damaged_criteria: dict[str, str] = {}
+    for change in damages:
+        damaged_criteria[change.name] = _damaged_criterion(change.criterion, best_labels)
     return CardTexts(
         originals=originals,
         others=others if "bias" in probes else (),
-        changed=(*texts, *(text.sample for text in attacked)),
-        changes={
-            change.name: _damaged_criterion(change.criterion, best_labels) for change in damages
-        },
+        changed=(*texts, *attacked_samples),
+        changes=damaged_criteria,
         neutral=tuple(change.name for change in neutral),
         attacks=attacks,
         names=names,
@@ -164,7 +166,8 @@ def _attacked_texts(
             name = attack if number == 1 else f"{attack} ({number})"
             for original in originals:
                 injected = inject(original, attack, label, language)
-                texts.append(_AttackedText(replace(injected, system=name), attack, label))
+                sample = replace(injected, system=name)
+                texts.append(_AttackedText(sample, attack, label))
     return texts
 
 

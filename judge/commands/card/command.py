@@ -15,7 +15,6 @@ from judge.commands.card.card import (
     PROBES,
     CardEvidence,
     JudgeCard,
-    PeopleFinding,
     Probe,
 )
 from judge.commands.card.card_texts import CardTexts, perturb
@@ -615,12 +614,10 @@ def _evidence(card_plan: CardPlan, results: Mapping[str, Result]) -> CardEvidenc
         rows = [*original_rows, *table.rows()]
         return Table(texts.originals, tuple(columns), *split_rows(rows))
 
-    people: dict[str, PeopleFinding] = {}
-    for finding in people_findings(
+    findings = people_findings(
         unchanged, card_plan.model, seed=card_plan.config.seed, epsilon=card_plan.epsilon
-    ):
-        people[finding.rated.criterion] = finding
-    left_out = f"{option('probes')} leaves it out"
+    )
+    people = {finding.rated.criterion: finding for finding in findings}
     order_free = [
         criterion.name
         for criterion in card_plan.runs[TEXTS].criteria
@@ -629,21 +626,27 @@ def _evidence(card_plan: CardPlan, results: Mapping[str, Result]) -> CardEvidenc
     column_by_criterion = {
         column.criterion: column for column in unchanged.columns if column.kind == "criterion"
     }
+    main = results.get(MAIN)
+    changed = texts.by_change(unchanged, main.table if main is not None else None)
+    wordings = with_originals(WORDINGS) if WORDINGS in results else None
+    questions = with_originals(QUESTIONS) if QUESTIONS in results else None
+    left_out = f"{option('probes')} leaves it out"
+    not_made = {probe: left_out for probe in PROBES if probe not in card_plan.probes}
     return CardEvidence(
         originals=texts.originals,
         columns=column_by_criterion,
-        changed=texts.by_change(unchanged, results[MAIN].table if MAIN in results else None),
+        changed=changed,
         model=card_plan.model,
         language=card_plan.config.language or "en",
         natural=unchanged if "bias" in card_plan.probes else None,
-        wordings=with_originals(WORDINGS) if WORDINGS in results else None,
+        wordings=wordings,
         repeats=repeats,
         pairs=pairs.table if pairs else None,
         judged=tuple(result.table for result in results.values()),
         unavailable=unavailable,
-        questions=with_originals(QUESTIONS) if QUESTIONS in results else None,
+        questions=questions,
         order_free=frozenset(order_free),
-        not_made={probe: left_out for probe in PROBES if probe not in card_plan.probes},
+        not_made=not_made,
         texts=unchanged,
         people=people,
         no_people="" if people else why_no_ratings(unchanged),

@@ -190,6 +190,7 @@ def _changes_of_served_models(before: Result, after: Result) -> Iterator[Change]
             continue
         old_models = ", ".join(judge.served_by)
         new_models = ", ".join(after.info.judges[name].served_by)
+        # Not every server says which model has answered.
         if old_models and new_models and old_models != new_models:
             yield Change(f"model behind {name}", old_models, new_models)
 

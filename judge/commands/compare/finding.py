@@ -48,6 +48,7 @@ def _headline(
         yield "No column has values in both runs"
     elif not changed:
         yield f"No score changed: all values of {means_text} are equal"
+    # A headline names two changes; more are counted.
     elif len(significant) > 2:
         yield f"{len(significant):,} of {means_text} changed significantly; {significant[0].size}"
     elif named_means:
@@ -113,6 +114,7 @@ def _items_needed(estimate: Estimate, tests: int) -> int | None:
     """
     low = estimate.low
     high = estimate.high
+    # An interval without a width does not say how much the items vary.
     if low is None or high is None or high <= low or estimate.n < MIN_ITEMS:
         return None
     half_width = (high - low) / 2

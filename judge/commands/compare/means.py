@@ -63,6 +63,7 @@ class Mean:
         low = estimate.low
         high = estimate.high
         amount = self._amount(abs(estimate.value))
+        # "fell by 0.31" has no sign, so an interval on both sides of 0 cannot follow it.
         if not self.row.system and low is not None and high is not None and low * high > 0:
             nearer, farther = sorted((abs(low), abs(high)))
             interval = interval_text(self.column, nearer, farther, self.places)
@@ -165,6 +166,7 @@ def all_means(comparison: RunComparison) -> list[Mean]:
     for column_name, column_values in values_by_column.items():
         column = comparison.columns.get(column_name) or Measured(column_name, "metric", Signature())
         columns[column_name] = column
+        # The overall score is a share of the scales, in which two decimals would be coarse.
         places[column_name] = 3 if column_name == OVERALL else decimal_places(column, column_values)
     means = []
     for row in rows:

@@ -154,7 +154,9 @@ def plan_diff(
     sides = (_load_side(before, config, language), _load_side(after, config, language))
     comparison = _compare_files(sides, _side_names(before, after))
     rating = _rating_name(rows, human, sides)
-    rows = list(ledger.withhold(rows, {rating: sides[0].used | sides[1].used}))
+    # A rating that made one of the two prompts would favour that one.
+    used_ratings = sides[0].used | sides[1].used
+    rows = list(ledger.withhold(rows, {rating: used_ratings}))
     if not rows:
         return DiffPlan(comparison)
     if sides[0].pairwise != sides[1].pairwise:
@@ -304,6 +306,7 @@ def _compare_prompts(
     texts: Sequence[TextPair] = [(row, None) for row in rows]
     if sides[0].pairwise:
         pairs = choose_pairs(rows, orders=1, budget=None, seed=seed)
+        # No judge is asked about equal texts, but their prompts differ like any others.
         texts = pairs.compared or pairs.equal
     renderers = [make_renderers([side])[side.name] for side in sides]
     total_tokens = [0, 0]

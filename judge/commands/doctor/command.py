@@ -87,6 +87,7 @@ def _check(
 
 def check_environment(config: RunConfig) -> list[Finding]:
     """Check this machine. Sends nothing."""
+    # The folder `judge`, which shows whether a checkout or an installed package runs.
     package = Path(__file__).parents[2]
     return [
         Finding("this machine", "judge", "ok", f"{__version__} in {package}"),
@@ -189,7 +190,9 @@ def _pip(requirement: str) -> str:
 def _check_cache(config: RunConfig) -> Iterator[Finding]:
     """Check the folder of the cache."""
     folder = cache_location(config.cache or None)
-    existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    # The first run makes the folder, so what has to be writable is the nearest one that exists.
+    folder_and_parents = (folder, *folder.absolute().parents)
+    existing = next(path for path in folder_and_parents if path.exists())
     if not (existing.is_dir() and os.access(existing, os.W_OK)):
         reason = "not writable" if existing.is_dir() else "a file"
         fix = "name another with --cache DIR or $JUDGE_CACHE"
@@ -229,6 +232,7 @@ class ModelCheck:
     def asks(self) -> int:
         if self.provider is None or self.provider.notice:
             return 0
+        # A chat model is also asked for several draws and for a reply in a JSON schema.
         return 1 if self.provider.decides else 3
 
 
@@ -294,6 +298,7 @@ async def _test_provider(config: RunConfig, judge: Judge, provider: Provider) ->
     except JudgeError as error:
         return _describe_refusal(part, provider, error)
     seconds = time.perf_counter() - start
+    # A run takes fewer draws of a model that reasons, so the price is for those.
     if first.reasoned:
         n_draws = settings.draws_if_reasoning or settings.draws
         settings = replace(settings, draws=n_draws)
@@ -360,6 +365,7 @@ async def _test_draws(
         return untested, None
     n_replies = len(drawn.choices)
     in_one = f"{n_replies} in one request"
+    # Some servers ignore `n` and return a single reply without an error.
     separate = f"{in_one}: {settings.draws} draws are as many requests"
     return _check(part, "draws", n_replies >= _DRAWS, in_one, separate), drawn
 

@@ -177,6 +177,7 @@ def _check_writer(
     writer: Judge | Provider,
 ) -> None:
     """Raise ConfigError if the writer cannot be opened, or writes no text."""
+    # Nothing is asked here, so no recording is opened.
     unrecorded = config.model_copy(update={"record": None})
     writing = _prepare(unrecorded, training, {criterion.name: criterion}, [writer])
     for name, provider in writing.judges.items():
@@ -244,6 +245,7 @@ def _split(
     random.Random(seed).shuffle(items)  # noqa: S311  (a split; no secret)
     third = len(items) // _TRAINING_DIVISOR
     n_training = min(max(third, MIN_RATED_ITEMS), _MOST_TRAINING)
+    # Whole items, as the texts of one item share a source and are not independent.
     training_items = set(items[:n_training])
     testing_items = set(items[n_training:])
     training = [sample for sample in rated if sample.item in training_items]
@@ -287,6 +289,7 @@ def _prepare(
     judges: Sequence[Judge | Provider],
 ) -> PreparedRun:
     """Prepare a run of criteria, which have the same title, on texts without their ratings."""
+    # With ratings, each run would compute its own agreement with people, which nobody reads.
     unrated = [replace(row, human={}, ratings={}, raters={}) for row in rows]
     named = {}
     for name, criterion in by_name.items():
@@ -394,7 +397,8 @@ async def _revise(
     revision.
     """
     wording = plan.wording
-    replies = await _ask_writer(plan, runs, _largest_disagreements(plan, present))
+    cases = _largest_disagreements(plan, present)
+    replies = await _ask_writer(plan, runs, cases)
     candidates: list[_Candidate] = []
     trials: list[Trial] = []
     for number, reply in enumerate(replies, 1):
@@ -486,18 +490,23 @@ def _largest_disagreements(plan: ImprovementPlan, present: Result) -> list[Case]
     cases = []
     for sample in (*too_high, *too_low):
         score = score_by_text[sample.key]
-        comments = plan.comments.get(sample.key, ())
-        rating = sample.human[plan.rating]
-        case = Case(
-            sample=sample,
-            judge=f"{score.value:.3g}",
-            people=f"{rating:.3g}",
-            high=gaps[sample.key] > 0,
-            reason=score.provenance.reason or "",
-            comments=tuple(comments[:_MOST_COMMENTS]),
-        )
-        cases.append(case)
+        is_too_high = gaps[sample.key] > 0
+        cases.append(_case(plan, sample, score, is_too_high=is_too_high))
     return cases
+
+
+def _case(plan: ImprovementPlan, sample: Sample, score: Score, *, is_too_high: bool) -> Case:
+    """Return a text with the judge's score, people's rating and their comments."""
+    rating = sample.human[plan.rating]
+    comments = plan.comments.get(sample.key, ())
+    return Case(
+        sample=sample,
+        judge=f"{score.value:.3g}",
+        people=f"{rating:.3g}",
+        high=is_too_high,
+        reason=score.provenance.reason or "",
+        comments=tuple(comments[:_MOST_COMMENTS]),
+    )
 
 
 def _rank_gaps(
@@ -593,9 +602,11 @@ async def _test(
     # Without `seen`, which would fill the diff with digests.
     revised_text, _ = revised(wording, best.revision, ())
     revision_name = f"revision {best.trial.number}"
+    present_lines = wording.text.splitlines()
+    revised_lines = revised_text.splitlines()
     diff = unified_diff(
-        wording.text.splitlines(),
-        revised_text.splitlines(),
+        present_lines,
+        revised_lines,
         wording.criterion.path,
         revision_name,
         lineterm="",

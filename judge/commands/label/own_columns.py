@@ -27,8 +27,8 @@ def own_columns(
 ) -> dict[str, OwnColumns]:
     """Return the own columns of each item, which are equal for all its texts.
 
-    `shown` are columns that raters see anyway. A column is left out if its name has one of the
-    `names`, such as a system's, a criterion's or a rater's, as a word. If no item has texts of
+    `shown_names` are columns that raters see anyway. A column is left out if its name has one of
+    the `names`, such as a system's, a criterion's or a rater's, as a word. If no item has texts of
     several systems, but the data has, every column may tell the system, and all are left out.
     """
     samples_by_item: dict[str, list[Sample]] = {}

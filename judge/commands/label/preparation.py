@@ -63,9 +63,7 @@ def prepare_labelling(
     language = config.language or text.language_of(chosen)
     own_criteria = loaded_criteria or {}
     rated_criteria = _load_criteria(config, chosen, language, own_criteria, pairwise=pairwise)
-    needed_fields = {field for criterion in rated_criteria for field in criterion.needs}
-    other_fields = sorted(needed_fields - {"source", MESSAGES} - _HIDDEN)
-    shown_fields = ["source", *other_fields]
+    shown_fields = _shown_fields(rated_criteria)
     units = {unit.id: unit for unit in _units(chosen, shown_fields, pairwise=pairwise)}
     if not units:
         raise ConfigError("nothing to compare: no item has different texts of two systems")
@@ -73,7 +71,8 @@ def prepare_labelling(
     all_texts = frozenset((sample.item.strip(), sample.system.strip()) for sample in loaded)
     columns_of_fields = [column_of(chosen[0], field) for field in shown_fields]
     taken = {MESSAGES, "reference", *columns_of_fields}
-    names = [*raters, *(criterion.name for criterion in rated_criteria)]
+    criterion_names = [criterion.name for criterion in rated_criteria]
+    names_of_sheet = [*raters, *criterion_names]
     return Labelling(
         units=units,
         criteria=rated_criteria,
@@ -85,8 +84,16 @@ def prepare_labelling(
         pairwise=pairwise,
         repeat=repeat,
         seed=config.seed,
-        own_columns=own_columns(chosen, taken, names),
+        own_columns=own_columns(chosen, taken, names_of_sheet),
     )
+
+
+def _shown_fields(rated_criteria: Sequence[Criterion]) -> list[str]:
+    """Return the fields that people see beside the texts: the source, and what criteria need."""
+    needed_fields = {field for criterion in rated_criteria for field in criterion.needs}
+    # `_unit` shows the messages turn by turn.
+    other_fields = sorted(needed_fields - {"source", MESSAGES} - _HIDDEN)
+    return ["source", *other_fields]
 
 
 def _sample_items(chosen: Sequence[Sample], items: int, seed: int) -> list[Sample]:

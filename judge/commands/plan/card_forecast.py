@@ -83,12 +83,12 @@ def _sum_of_runs(card_plan: CardPlan) -> JudgeForecast:
         longest=longest_estimate.longest,
         longest_text=longest_estimate.longest_text,
     )
-    prices = [forecast.money for forecast in forecasts.values()]
+    money_of_runs = [forecast.money for forecast in forecasts.values()]
     money = replace(
         main_forecast.money,
-        price=sum_prices(price.price for price in prices),
-        cached=sum_prices(price.cached for price in prices),
-        more=sum_prices(price.more for price in prices),
+        price=sum_prices(run.price for run in money_of_runs),
+        cached=sum_prices(run.cached for run in money_of_runs),
+        more=sum_prices(run.more for run in money_of_runs),
     )
     time = _sum_of_times(forecasts.values())
     return replace(main_forecast, estimate=estimate, money=money, time=time)

@@ -127,9 +127,9 @@ def make_forecast(prepared: PreparedRun, items: int | None = None) -> Forecast:
     if prepared.writing and items is not None:
         raise ConfigError(f"{option('items', items)}: is for data with outputs; leave it out")
     estimate = estimate_cost(prepared, items=items)
-    judges = tuple(
-        with_method(judge, prepared) for judge in estimate.judges[len(prepared.writing) :]
-    )
+    # The estimate begins with the systems that write, which give no scores.
+    scoring_judges = estimate.judges[len(prepared.writing) :]
+    judges = tuple(with_method(judge, prepared) for judge in scoring_judges)
     notes = [OUTPUTS_NOTE] if prepared.writing else []
     notes += estimate_notes(prepared, judges, items)
     return Forecast(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -279,11 +279,7 @@ def _with_ratings(
     """
     first, *others = runs
     table = first.table
-    columns: dict[str, Column] = {}
-    for run in runs:
-        for column in run.table.columns:
-            if column.kind == "criterion":
-                columns[criterion(column)] = column
+    columns = _columns_of_criteria(runs)
     samples: Sequence[Sample] = table.samples
     notes: list[str] = []
     sheet = None
@@ -320,6 +316,16 @@ def _with_ratings(
     return _RatedResults([first, *others], sheet, [*notes, *pair_notes])
 
 
+def _columns_of_criteria(runs: Iterable[Result]) -> dict[str, Column]:
+    """Return a column of each criterion; the last run that judged a criterion has its column."""
+    columns: dict[str, Column] = {}
+    for run in runs:
+        for column in run.table.columns:
+            if column.kind == "criterion":
+                columns[criterion(column)] = column
+    return columns
+
+
 def _of_ranking(run: Result, notes: Sequence[str]) -> Validation:
     """Compare a ranking with people's preferences. Raises DataError without any on its pairs."""
     compared = preference_agreement_of(run)
@@ -346,7 +352,7 @@ def _judges_on_shared_texts(
     """
     _, first_run = runs[0]
     first_outputs = {sample.key: sample.output for sample in first_run.table.samples}
-    named_judges: list[tuple[str, RatedColumn]] = []
+    judges_with_runs: list[tuple[RatedColumn, str]] = []
     notes: list[str] = []
     for number, (source, result) in enumerate(runs, 1):
         run_name = f"run {number}" if isinstance(source, Result) else str(source)
@@ -363,13 +369,20 @@ def _judges_on_shared_texts(
         for judge in judges_of(result.table, result.info.model):
             values = {key: value for key, value in judge.values.items() if key in shared}
             judge = replace(judge, values=values, failed=judge.failed & shared)
-            named_judges.append((run_name, judge))
+            judges_with_runs.append((judge, run_name))
+    return _with_distinct_names(judges_with_runs), notes
+
+
+def _with_distinct_names(
+    judges_with_runs: Sequence[tuple[RatedColumn, str]],
+) -> list[RatedColumn]:
+    """Return the judges; those that share a name also have the name of their run."""
     # A name is ambiguous if two judges of one criterion have it.
-    counts = Counter((judge.criterion, judge.name) for _, judge in named_judges)
+    counts = Counter((judge.criterion, judge.name) for judge, _ in judges_with_runs)
     ambiguous = {name for (_, name), count in counts.items() if count > 1}
     judges: list[RatedColumn] = []
-    for run_name, judge in named_judges:
+    for judge, run_name in judges_with_runs:
         if judge.name in ambiguous:
             judge = replace(judge, name=f"{judge.name} ({run_name})")
         judges.append(judge)
-    return judges, notes
+    return judges

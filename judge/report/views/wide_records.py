@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
+from judge.core.records import Score
 from judge.core.stored_records import json_cell
 from judge.results.result import Result
 
@@ -24,39 +25,44 @@ def wide_records(result: Result) -> tuple[tuple[str, ...], list[dict[str, Any]]]
     empty: dict[str, Any] = dict.fromkeys(names_of_columns)
     empty |= dict.fromkeys(word_keys)
     empty["failures"] = ""
-    names = ["item", "system", "output"]
+    names_of_texts = ["item", "system", "output"]
     if any(sample.source for sample in stored.samples):
-        names.insert(2, "source")
-    values: dict[tuple[str, str], dict[str, Any]] = {}
+        names_of_texts.insert(2, "source")
+    row_of_text: dict[tuple[str, str], dict[str, Any]] = {}
     for sample in stored.samples:
-        fields = {name: getattr(sample, name) for name in names}
-        values[sample.key] = fields | empty
+        texts = {name: getattr(sample, name) for name in names_of_texts}
+        row_of_text[sample.key] = texts | empty
     for score in stored.scores:
-        row = values.get(score.key)
+        row = row_of_text.get(score.key)
         # A value of all texts together has no row, and neither has a comparison of two texts.
-        if row is None or score.opponent:
-            continue
-        row[score.column] = score.value
-        for word in _WORDS:
-            key = f"{score.column}_{word}"
-            if key in word_keys:
-                row[key] = getattr(score.provenance, word)
+        if row is not None and not score.opponent:
+            _add_score(row, score, word_keys)
     for failure in stored.failures:
-        row = values.get(failure.key)
+        row = row_of_text.get(failure.key)
         # None for a failure of all texts of a system together.
         if row is not None:
             separator = "; " if row["failures"] else ""
             row["failures"] += f"{separator}{failure.column}: {failure.error}"
-    keys = (*names, *empty)
+    keys = (*names_of_texts, *empty)
     # A column of the data that has the name of another key gets a new heading.
     own_columns = stored.own_columns(keys)
     for sample in stored.samples:
+        row = row_of_text[sample.key]
         for column_name, heading in own_columns.items():
             cell = sample.extra.get(column_name)
             is_nested = isinstance(cell, list | tuple | Mapping)
-            values[sample.key][heading] = json_cell(cell) if is_nested else cell
+            row[heading] = json_cell(cell) if is_nested else cell
     all_keys = (*keys, *own_columns.values())
-    return all_keys, list(values.values())
+    return all_keys, list(row_of_text.values())
+
+
+def _add_score(row: dict[str, Any], score: Score, word_keys: Collection[str]) -> None:
+    """Write a score and its reason and quotation into the row of its text."""
+    row[score.column] = score.value
+    for word in _WORDS:
+        key = f"{score.column}_{word}"
+        if key in word_keys:
+            row[key] = getattr(score.provenance, word)
 
 
 def _word_keys(result: Result) -> dict[str, None]:
