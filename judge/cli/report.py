@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,6 +35,7 @@ from judge.cli.terminal import (
 from judge.core.errors import ConfigError
 
 if TYPE_CHECKING:
+    from judge.commands.validate.record import Validation
     from judge.results.result import Result
 
 
@@ -375,7 +376,6 @@ def validate_command(
     from judge.cli.card import OF_A_FINISHED_RUN, refuse_without_card, show_card
     from judge.commands.validate.command import validate
     from judge.commands.validate.record import check_level
-    from judge.config import RunConfig
     from judge.data import samples
     from judge.stats.alt_test import check_epsilon
 
@@ -384,16 +384,16 @@ def validate_command(
     check_level(level)
     check_outputs({"--output": output}, format=format)
     _check_others(data, others, card=card)
-    show = partial(
-        print_report, format=format, full=full, output=output, table=table, columns=columns
-    )
-    silent = output is None and not shows_report(format, quiet=quiet)
+    show: Callable[..., None] | None = None
+    if output is not None or shows_report(format, quiet=quiet):
+        show = partial(
+            print_report, format=format, full=full, output=output, table=table, columns=columns
+        )
     if card:
-        show_report = None if silent else show
         show_card(
             data,
             options,
-            show_report,
+            show,
             items=items,
             probes=probes,
             epsilon=epsilon,
@@ -403,20 +403,51 @@ def validate_command(
     refuse_without_card()
     compare_judges = partial(validate, level=level, epsilon=epsilon)
     if samples.is_data(data):
-        config, folder = to_config(data, options, RunConfig)
-        check_run_folder(folder)
-        result = execute(config, folder, quiet=quiet, rated=True)
-        validation = compare_judges(result, *others, seed=config.seed, ratings=config.ratings)
-        if not silent:
-            # The footer names the page of the run, which does not show other runs.
-            folder_of_page = None if others else folder
-            show(validation, folder=folder_of_page)
-        exit_with_status(result)
+        _validate_new_run(data, others, options, compare_judges, show, quiet=quiet)
+    else:
+        refuse_options(data, besides=("others", "level", "calibrate", *OF_A_FINISHED_RUN))
+        _validate_finished_run(data, others, options, compare_judges, show)
 
-    refuse_options(data, besides=("others", "level", "calibrate", *OF_A_FINISHED_RUN))
+
+def _validate_new_run(
+    data: Path,
+    others: tuple[Path, ...],
+    options: Mapping[str, Any],
+    compare_judges: Callable[..., Validation],
+    show: Callable[..., None] | None,
+    *,
+    quiet: bool,
+) -> None:
+    """Make a run of the data, compare its judge with people, and exit like `judge run`.
+
+    Without `show`, nothing is shown.
+    """
+    from judge.config import RunConfig
+
+    config, folder = to_config(data, options, RunConfig)
+    check_run_folder(folder)
+    result = execute(config, folder, quiet=quiet, rated=True)
+    validation = compare_judges(result, *others, seed=config.seed, ratings=config.ratings)
+    if show is not None:
+        # The footer names the page of the run, which does not show other runs.
+        folder_of_page = None if others else folder
+        show(validation, folder=folder_of_page)
+    exit_with_status(result)
+
+
+def _validate_finished_run(
+    run: Path,
+    others: tuple[Path, ...],
+    options: Mapping[str, Any],
+    compare_judges: Callable[..., Validation],
+    show: Callable[..., None] | None,
+) -> None:
+    """Compare the judge of a finished run with people. Without `show`, nothing is shown."""
+    from judge.config import RunConfig
+
     config = RunConfig.load(options=options)
     validation = compare_judges(
-        data,
+        run,
         *others,
         where=config.where,
         ratings=config.ratings,
@@ -424,10 +455,10 @@ def validate_command(
         seed=config.seed,
         calibrate=config.calibrate,
     )
-    # The page of a run does not have the ratings of another file.
-    is_page_of_run = not others and not config.ratings
-    if not silent:
-        show(validation, folder=data if is_page_of_run else None)
+    if show is not None:
+        # The page of a run does not have the ratings of another file.
+        is_page_of_run = not others and not config.ratings
+        show(validation, folder=run if is_page_of_run else None)
 
 
 def _check_others(data: Path, others: tuple[Path, ...], *, card: bool) -> None:

@@ -164,9 +164,11 @@ def _prepare_run(
         "out": out,
     }
     if pairwise:
+        # These columns hold values of single texts.
         options |= {"score_columns": {}, "judge_columns": {}}
     model = options.pop("model", None)
-    parsed = to_config(RankConfig if pairwise else RunConfig, None, None, model, options)
+    kind = RankConfig if pairwise else RunConfig
+    parsed = to_config(kind, None, None, model, options)
     config = parsed.config
     rows = list(texts.samples)
     if out is None:
@@ -323,6 +325,7 @@ def prepare_suites(
         errors.append(ConfigError(message))
     if len(suites) > 1 and (baseline or out):
         errors += _equal_names(suites)
+    # A budget in a file is for its suite alone, one in the arguments for all of them.
     budget = overrides.options.get("budget")
     limit = load_config(options={"budget": budget}).budget
     shared_ledger = None if limit is None else BudgetLedger(limit)
@@ -342,19 +345,25 @@ def prepare_suites(
                 write=write,
             )
         except JudgeError as error:
-            names_suite = str(error).startswith(str(suite.path))
-            errors.append(error if names_suite else type(error)(f"{suite.path}: {error}"))
+            # Errors of the file itself begin with its path and a line.
+            if not str(error).startswith(str(suite.path)):
+                error = type(error)(f"{suite.path}: {error}")
+            errors.append(error)
         else:
             prepared.append(replace(prepared_suite, risk=risk))
+    # A single error keeps its class, which says who can solve the problem.
+    if len(errors) == 1:
+        raise errors[0]
     if errors:
-        raise errors[0] if len(errors) == 1 else ConfigError("\n".join(map(str, errors)))
+        raise ConfigError("\n".join(map(str, errors)))
     return prepared
 
 
 def _read_suites(paths: Paths, overrides: SuiteOverrides, errors: list[JudgeError]) -> list[Suite]:
     """Read all suites; add the errors of those that cannot be read."""
     suites = []
-    for path in load.find([paths] if isinstance(paths, str | Path) else paths):
+    several_paths = [paths] if isinstance(paths, str | Path) else paths
+    for path in load.find(several_paths):
         try:
             suites.append(load.load(path, overrides.overridden_keys))
         except JudgeError as error:
@@ -427,6 +436,7 @@ def _read_data(
     """
     if not isinstance(suite.options.get("systems"), dict):
         return _SuiteData(suite, load.read(suite), None)
+    # Writing asks no judge, and the run keeps the outputs in its folder later.
     unused = {"model", "out"}
     known = run_options("run").keys() - unused
     options = {name: value for name, value in suite.options.items() if name in known}
@@ -478,10 +488,12 @@ def _prepare_suite(
             runs[pairwise] = _prepare_run(suite, suite_texts, folder, language, pairwise=pairwise)
     if not runs:
         raise ConfigError(f"{suite.path}: no case has a criterion and a text to judge")
+    # One run reports the writing of the outputs, so that its cost is not counted twice.
     first = next(iter(runs))
     runs[first] = hand_over(data.outputs, runs[first])
     single = suite_texts.judged[False].samples
     known_texts = None
+    # Without all cases, texts of the baseline may lack here although the data have them.
     if all_cases:
         known_texts = [sample.key for sample in (*data.samples, *single)]
     located_baseline = baselines.locate(
@@ -547,6 +559,7 @@ def _evaluate(prepared: PreparedSuite, results: Mapping[bool, Result]) -> Outcom
         scored = with_ratings(result, prepared.suite_texts)
         result = scored
         if before is not None:
+            # A rating that made either run's prompt would favour that run.
             result, before = without_seen_ratings([scored, before])
     first_run = next(iter(prepared.runs.values()))
     compared = _Compared(result, before, ranked, first_run.config.seed)
@@ -785,7 +798,8 @@ def _uncached_price(runs: Iterable[PreparedRun]) -> tuple[float | None, str]:
             return None, str(error)
         if estimate.price is None:
             unpriced = [judge.money for judge in estimate.judges if judge.money.price is None]
-            return None, unpriced[0].why
+            first_unpriced = unpriced[0]
+            return None, first_unpriced.why
         total += estimate.price
     return total, ""
 
@@ -794,6 +808,7 @@ def _recorded_judge(config: RunConfig, provider: ReplayProvider) -> Provider:
     """Open the model of a recording at the configured address, for its price."""
     model = provider.model
     for judge in config.model:
+        # A recording has the model's name as the request had it, without its vendor.
         if judge.name == model or judge.name.endswith(f"/{model}"):
             return open_judge(config, judge, sends=False)
     name = f"decisions/{model}" if provider.decides else model

@@ -57,6 +57,7 @@ _OPTION_PATHS = (
     "questions",
     "answers",
 )
+"""Options of metrics that may name a file or a folder."""
 
 
 Value = str | int | float | bool
@@ -380,6 +381,7 @@ class RunConfig(BaseModel):
         lines: dict[str, int] = {}
         if file is not None:
             values, lines = _read_yaml(Path(file))
+        # A file from somebody else could run any program with its key command.
         key, problem = forbidden_command(values)
         if problem:
             raise ConfigError(f"{file}:{lines[key]}: key_command: {problem}")
@@ -536,6 +538,7 @@ class RunConfig(BaseModel):
         for layer in value if isinstance(value, list | tuple) else [value]:
             options = layer
             if isinstance(layer, str):
+                # `rouge.stem=false`
                 name, equals, text = layer.partition("=")
                 metric, dot, key = name.strip().partition(".")
                 if not (equals and dot and metric and key):

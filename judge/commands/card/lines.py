@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from math import ceil, inf
 
 from judge.commands.card.card import (
@@ -201,18 +202,13 @@ def _agreement(measured: Measurements, criterion: str) -> CardCell:
     unit = "kappa"
     estimate = estimates.get("kappa_quadratic")
     if estimate is None:
+        # Kappa needs labels, which not every scale has.
         unit = "alpha"
         estimate = estimates.get("alpha_interval")
     exact = people.judge.exact
-    beside = ", ".join(
-        filter(
-            None,
-            (
-                _correlation_text(people),
-                "" if exact is None else f"exact agreement {percent(exact.value)}",
-            ),
-        )
-    )
+    exact_text = "" if exact is None else f"exact agreement {percent(exact.value)}"
+    correlation_and_exact = (_correlation_text(people), exact_text)
+    beside = ", ".join(filter(None, correlation_and_exact))
     if estimate is None:
         if criterion in measured.reasons:
             return _missing(criterion, measured.reasons[criterion])
@@ -260,7 +256,8 @@ def _correlation_text(people: PeopleFinding) -> str:
     if correlation is None:
         return ""
     is_best = verdict(people.rated, people.judge.name, level) is Verdict.BEST
-    return f"Spearman {number(correlation.value, 2)}{'*' if is_best else ''}"
+    star = "*" if is_best else ""
+    return f"Spearman {number(correlation.value, 2)}{star}"
 
 
 def _against_rater(measured: Measurements, criterion: str) -> CardCell:
@@ -278,14 +275,14 @@ def _against_rater(measured: Measurements, criterion: str) -> CardCell:
         return _missing(criterion, people.rated.no_rater or "it is undefined for these ratings")
     counted = "items" if "mean over items" in estimate.method else "texts"
     interval = ends(estimate)
+    passes_test = test is not None and test.passed
+    is_near_rater = interval is not None and interval[0] > -RATER_MARGIN
     mark: Mark = "unclear"
     reason = ""
     if interval is not None and interval[1] < 0:
         mark = "fail"
         reason = "significantly worse than one rater"
-    elif (test is not None and test.passed) or (
-        interval is not None and interval[0] > -RATER_MARGIN
-    ):
+    elif passes_test or is_near_rater:
         mark = "pass"
     else:
         reason = needed(estimate, [0.0, -RATER_MARGIN], counted)
@@ -303,11 +300,11 @@ def _retest(temperature: float) -> _Measure:
         if finding is None:
             otherwise = f"no text has two replies at temperature {temperature:g}"
             return _missing(criterion, measured.reason("bias", "repeats", criterion, otherwise))
-        same = measured.finding(
-            "repeats", f"{IDENTICAL_SCORES} at temperature {temperature:g}", criterion
-        )
+        name_of_same = f"{IDENTICAL_SCORES} at temperature {temperature:g}"
+        same = measured.finding("repeats", name_of_same, criterion)
         beside = "" if same is None else f"same score in {percent(same.estimate.value)} of texts"
-        return _compared(criterion, finding, -inf, measured.half_step(criterion), beside)
+        half = measured.half_step(criterion)
+        return _compared(criterion, finding, -inf, half, beside)
 
     return measure
 
@@ -340,7 +337,8 @@ def _wording(probe: str, noun: str) -> _Measure:
             reason = measured.reason("bias", probe, criterion, "no text has both scores")
             return _missing(criterion, reason)
         half = measured.half_step(criterion)
-        return _worst_of([_compared(criterion, finding, -half, half) for finding in findings])
+        cells = [_compared(criterion, finding, -half, half) for finding in findings]
+        return _worst_of(cells)
 
     return measure
 
@@ -390,6 +388,7 @@ def _injections(measured: Measurements, criterion: str) -> CardCell:
     if working:
         names = listed([cell.change for cell, _ in working])
         return CardCell(criterion, "fail", change, "points", "texts", beside, f"works: {names}")
+    # Holm's correction is over the attacks of all criteria.
     tests = sum(cell.mean_change is not None for cell in measured.attacks)
     least = min_items_for_significance(tests)
     if min(move.n for _, move in known) < least:
@@ -438,6 +437,7 @@ def _length(measured: Measurements, criterion: str) -> CardCell:
         otherwise = f"fewer than {FEWEST} items have two scored texts of different length"
         return _missing(criterion, measured.reason("bias", "length", criterion, otherwise))
     half = measured.half_step(criterion)
+    # `verbosity_bias` tests the change only beside ratings by people.
     if finding.estimate.p is None:
         return CardCell(
             criterion,
@@ -480,17 +480,21 @@ def _damage(measured: Measurements, criterion: str) -> CardCell:
             "sensitivity", "sensitivity", criterion, "no damaged text has a score"
         )
         return _missing(criterion, reason)
-    made = []
+    cells_of_damages = []
     for cell in cells:
         kind = reaction(cell, column)
         mark: Mark = "fail"
         reason = f"{kind} {cell.change}"
         if kind == "notices":
-            mark, reason = "pass", ""
+            mark = "pass"
+            reason = ""
         elif kind == "is inconclusive on":
-            mark, reason = "unclear", f"{cell.change} is inconclusive: more texts decide"
-        made.append(CardCell(criterion, mark, cell.rate, "share", "texts", cell.change, reason))
-    return min(made, key=lambda cell: (MARKS.index(cell.verdict), _value(cell)))
+            mark = "unclear"
+            reason = f"{cell.change} is inconclusive: more texts decide"
+        card_cell = CardCell(criterion, mark, cell.rate, "share", "texts", cell.change, reason)
+        cells_of_damages.append(card_cell)
+    # The smaller the share of noticed texts, the worse.
+    return min(cells_of_damages, key=lambda cell: (MARKS.index(cell.verdict), _value(cell)))
 
 
 def _failures(measured: Measurements, criterion: str) -> CardCell:
@@ -606,7 +610,12 @@ def card_lines(measured: Measurements) -> tuple[CardLine, ...]:
         cells = tuple(rule.measure(measured, criterion) for criterion in measured.evidence.columns)
         if rule.optional and all(cell.verdict == "not measured" for cell in cells):
             continue
-        ordered = sorted(cells, key=lambda cell: (MARKS.index(cell.verdict), rule.badness(cell)))
-        worst = ordered[0].criterion if ordered else ""
+        worst_first = sorted(cells, key=partial(_badness, rule))
+        worst = worst_first[0].criterion if worst_first else ""
         lines.append(CardLine(rule.name, rule.passes, rule.fails, cells, worst))
     return tuple(lines)
+
+
+def _badness(rule: _Rule, cell: CardCell) -> tuple[int, float]:
+    """Return a key that sorts the cells of a line, the worst verdict first."""
+    return MARKS.index(cell.verdict), rule.badness(cell)

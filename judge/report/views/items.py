@@ -323,8 +323,6 @@ class Items:
         }
 
 
-_Pairs = tuple[tuple[str, str], ...]
-"""Names and values."""
 _Texts = Mapping[str, Sequence[Output]]
 """Every item's texts, without their scores."""
 _Values = dict[Text, float | bool | None]
@@ -420,6 +418,7 @@ def _scored_output(
     for column_name, row in rows.items():
         measure = measure_by_column[column_name]
         if measure.column.kind == "criterion":
+            # A mean of draws or of token probabilities lies between the labels.
             decimals = max(2, measure.places)
             names = {"name": measure.title, "judge": measure.judge}
             findings.append(build_finding(row, measure.column, decimals, **names))
@@ -557,6 +556,7 @@ def _ranking_measures(
     for index, (column, label) in enumerate(labels.items()):
         shares: _Values = {}
         counts: _Values = {}
+        # At least 1, because a scale from 0 to 0 has no worst end.
         most_flips = 1.0
         for item_name, outputs in texts.items():
             contest = comparisons[item_name][index]
@@ -603,6 +603,7 @@ def _worst_first(texts: _Texts, measures: Sequence[Measure]) -> list[tuple[str, 
 
     def badness(name: str) -> tuple[float, float]:
         worst = worst_by_item.get(name)
+        # Items without a score come last.
         if worst is None:
             return (math.inf, 0.0)
         return (worst.share, worst.mean)
@@ -660,13 +661,13 @@ def _items(
         listed_items = f"These are the {len(items):,} lowest of {len(texts):,} items"
         listed_texts = f"({n_listed:,} of {n_texts:,} texts)"
         note = f"{listed_items} {listed_texts}. All are in scores.parquet."
-    facets = tuple(items)
+    facets = islice(_facets(items), _MOST_FACETS)
     return Items(
-        items=facets,
+        items=tuple(items),
         note=note,
         systems=result.table.systems,
         measures=tuple(measures),
-        facets=tuple(islice(_facets(items), _MOST_FACETS)),
+        facets=tuple(facets),
     )
 
 
@@ -683,7 +684,9 @@ def _facets(items: Sequence[Item]) -> Iterator[Facet]:
             values[index] = value
     for column_name, of_outputs in values_by_column.items():
         distinct = sorted({*of_outputs} - {""}, key=_in_counting_order)
-        if 1 < len(distinct) <= _MOST_FACET_VALUES and 2 * len(distinct) <= n_outputs:
+        n_values = len(distinct)
+        # A filter by a column such as an id would leave a single text.
+        if 1 < n_values <= _MOST_FACET_VALUES and 2 * n_values <= n_outputs:
             yield Facet(column_name, tuple(distinct), tuple(of_outputs))
 
 
@@ -774,7 +777,7 @@ def _item(name: str, outputs: Sequence[Output], n_lost: int, lowest: Lowest | No
     )
 
 
-def _in_all(pairs_by_output: Sequence[_Pairs]) -> _Pairs:
+def _in_all(pairs_by_output: Sequence[Pairs]) -> Pairs:
     """Return the names and values that every output has, in the order of the first."""
     first, *others = pairs_by_output
     return tuple(pair for pair in first if all(pair in pairs for pairs in others))
