@@ -88,9 +88,8 @@ def show_card(
     if show is not None:
         show(card)
     if card.failures:
-        failure_kinds = ", ".join(
-            f"{count:,} {failure_kind}" for failure_kind, count in card.failures.items()
-        )
+        counts = [f"{count:,} {kind}" for kind, count in card.failures.items()]
+        failure_kinds = ", ".join(counts)
         failed = card.info["failed"]
         judgments = card.info["judgments"]
         print_message(f"{failed:,} of {judgments:,} judgments have no score: {failure_kinds}")

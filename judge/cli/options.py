@@ -250,6 +250,7 @@ class Command(click.Command):
             known_flags = {flag for parameter in self.get_params(ctx) for flag in parameter.opts}
             former = error.option_name.removeprefix("--")
             current = new_name(former, {flag.removeprefix("--") for flag in known_flags})
+            # The results of a run are a folder; those of other commands are one file, `--output`.
             if former == "output" and current:
                 raise ConfigError(f"--output: {_RUN_FOLDER}") from None
             if current:
@@ -349,6 +350,7 @@ class Group(Command, click.Group):
         Raises ConfigError, with a hint, if there is none.
         """
         command_name = args[0]
+        # An unknown flag is left to click, which names the nearest one.
         is_known = command_name in self.commands or command_name.startswith("-")
         if not is_known and not ctx.resilient_parsing:
             raise ConfigError(f"unknown command {command_name!r}; {self._hint(ctx, command_name)}")
@@ -480,6 +482,7 @@ def _help_of(field: config.Option) -> str:
     is_shown = field.default not in (None, (), {}, "") and field.default is not False
     if is_shown:
         defaults = field.default if isinstance(field.default, tuple) else (field.default,)
+        # `1` for 1.0
         default = ",".join(map(str, defaults)).removesuffix(".0")
         text += f" (default: {default})"
     return f"{text}."
@@ -568,5 +571,6 @@ def to_config(
     folder = run_config.out
     if folder is None:
         dataset_name = samples.dataset_name(run_config.data or data)
+        # The time makes it a new folder, so that no earlier run is in the way.
         folder = Path("runs") / f"{dataset_name}-{datetime.now():%Y%m%d-%H%M%S}"
     return run_config.model_copy(update={"out": folder}), folder

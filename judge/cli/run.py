@@ -310,6 +310,7 @@ def run_interruptibly(
         else:
             again = "Without a cache, the same command pays for everything again."
         print_message(f"interrupted{done(progress)}.{waiting} {again}")
+        # As a shell counts it: 128 and the number of SIGINT.
         raise click.exceptions.Exit(130) from None
 
 
@@ -398,7 +399,8 @@ def execute(config: RunConfig, folder: Path, *, quiet: bool, rated: bool = False
         # The judging is prepared before the outputs are paid for.
         check = partial(prepare, rated=rated)
         config, data, outputs = write_outputs(config, ledger, quiet=quiet, check=check)
-    prepared = hand_over(outputs, prepare(config, data, rated=rated))
+    prepared_run = prepare(config, data, rated=rated)
+    prepared = hand_over(outputs, prepared_run)
     if not quiet:
         estimate_notes: list[str] = []
         estimate = one_line_estimate(prepared, estimate_notes)

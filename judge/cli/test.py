@@ -113,7 +113,9 @@ def suites_command(
     check_run_folder(out)
     outputs = {"--junit": junit, "--markdown": markdown}
     check_outputs(outputs, [*suites, options.get("replay"), options.get("record")])
-    entries = [entry for text in criteria for entry in criterion_entries(text)]
+    entries: list[Any] = []
+    for typed_text in criteria:
+        entries += criterion_entries(typed_text)
     options |= {
         "cases": cases,
         "baseline": baseline,
@@ -166,9 +168,9 @@ def _run(paths: Sequence[Path], options: Mapping[str, Any], *, quiet: bool) -> O
         announcement = _announcement(prepared_suites)
         if announcement:
             print_message(announcement)
-    stores = [
-        store for prepared_suite in prepared_suites for store in prepared_suite.replies_kept_in
-    ]
+    stores: list[str] = []
+    for prepared_suite in prepared_suites:
+        stores += prepared_suite.replies_kept_in
     reply_store = ""
     # If one run loses its replies, resuming is not free.
     if all(stores):

@@ -243,8 +243,8 @@ def _by_baseline(
 
 
 def _numbers(estimate: Estimate) -> dict[str, Any]:
-    unused = ("name", "p", "test")
     # A record has a name of its own, and `p` and `test` only if it has a test.
+    unused = ("name", "p", "test")
     numbers = asdict(estimate)
     return {name: value for name, value in numbers.items() if name not in unused}
 

@@ -167,6 +167,7 @@ class _NothingSent:
 
     async def ask(self, request: Request) -> Response:
         self.messages.append(request)
+        # The reply of a model without token probabilities, so that its other requests are counted.
         if self._blind and "top_logprobs" in request.params:
             return Response((Choice(""),), unmet=("logprobs",))
         raise NotSent("a dry run sends nothing")
@@ -263,6 +264,7 @@ class _DryJudging(Judging):
             counts,
             most_draws=known.draws_at_once,
         )
+        # How many replies need a repair question is not known before the run.
         without_repair = replace(settings, repair=False)
         super().__init__(
             client,
@@ -356,6 +358,7 @@ class _DryJudging(Judging):
         # Token probabilities that nobody has seen yet may be refused. Then `auto` draws replies.
         settled = {*self.traits.proven, *self.traits.lacking}
         is_uncertain = "logprobs" in strategies and "logprobs" not in settled
+        # All draws at temperature 0 would be the same reply.
         would_draw = settings.weighting == "auto" and settings.temperature != 0
         draws = drawn if is_uncertain and would_draw else 0
         at_once = min(self._draws_at_once, drawn)

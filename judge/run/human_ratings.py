@@ -59,6 +59,7 @@ def read(config: RunConfig, rows: Sequence[Sample], *, rated: bool) -> tuple[Rat
         chosen = builtin_rated(rows, ratings) if rated else ()
         chosen = chosen or default_criteria(rows, metrics=not rated, rated=ratings)
         config = config.model_copy(update={"criteria": chosen})
+    # A run that only has ratings besides gets a note instead.
     if rated:
         file = None if source is None else source_name(source)
         problem = unknown_criteria(ratings, names, file)
@@ -144,6 +145,7 @@ def label_values(scales: Mapping[str, Scale | Column]) -> dict[str, dict[str, fl
     for criterion_name, scale in scales.items():
         values[criterion_name] = dict(zip(scale.labels, scale.values, strict=False))
     by_base_name = {base_name(criterion_name): labels for criterion_name, labels in values.items()}
+    # A criterion of this very name counts before a variant of it.
     return by_base_name | values
 
 

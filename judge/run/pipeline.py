@@ -53,12 +53,14 @@ async def run_pipeline(
     unwritten = judge_run.unwritten_rows(prepared, progress)
     rows: list[Row] = [*unwritten, *prepared.given_scores.rows]
     measuring = Measuring(prepared, progress)
+    # Metrics are computed in a thread of their own, while the judges wait for replies.
     measuring.start()
     status: Status = "stopped"
     with _closing_run(prepared, progress):
         try:
             async with judge_run.open_judges(prepared, progress, limits) as clients:
                 await judge_run.run_judges(prepared, clients, progress, rows)
+                # After the first Ctrl-C, the judges return once no reply is in flight.
                 if progress.stopping:
                     raise asyncio.CancelledError
                 async with judge_run.let_metrics_ask(prepared, clients):
@@ -240,7 +242,8 @@ class Runs:
         with _closing_run(prepared, self._progress):
             limits = SharedLimits(self._ledger, deadline_of(prepared.config))
             async with judge_run.open_judges(prepared, self._progress, limits) as clients:
-                return await judge_run.question_client(prepared, clients).ask(questions)
+                client = judge_run.question_client(prepared, clients)
+                return await client.ask(questions)
 
     async def run_all(self, runs: Mapping[str, PreparedRun]) -> dict[str, Result]:
         return {name: await self.run(name, prepared) for name, prepared in runs.items()}
@@ -249,4 +252,5 @@ class Runs:
         """Return the run with what is left of the time."""
         if self._deadline is None:
             return prepared
-        return prepared.with_deadline(self._deadline - asyncio.get_running_loop().time())
+        now = asyncio.get_running_loop().time()
+        return prepared.with_deadline(self._deadline - now)

@@ -64,6 +64,7 @@ def first_prompts(
     can be rendered.
     """
     n_columns = max(1, len(prepared.criteria) * len(prepared.judges))
+    # The prompts are in run.json, which every command reads as a whole.
     share = _MAX_PROMPT_CHARACTERS // n_columns
     longest = min(_MAX_MESSAGE, max(_MIN_MESSAGE, share))
     prompts: dict[str, FirstPrompt] = {}
@@ -113,6 +114,7 @@ _JUDGE_SETTINGS = (
     "headers",
     "key_command",
 )
+# Another version of these may change a prompt, a request or a value.
 _PACKAGES = ("openai", "jinja2", "numpy", "rapidfuzz", "sacrebleu", "evalica")
 
 
@@ -132,7 +134,8 @@ def metadata_factory(
         for judge_name, provider in judges.items():
             counts = progress.judges[judge_name]
             info_by_judge[judge_name] = _judge(provider, counts, prepared.plans[judge_name])
-        in_all = total_use([*info_by_judge.values(), *prepared.generated.values()])
+        models = [*info_by_judge.values(), *prepared.generated.values()]
+        in_all = total_use(models)
         budget = None
         if ledger.budget is not None:
             budget = BudgetInfo(ledger.budget.amount, ledger.budget.unit, ledger.spent)
@@ -201,6 +204,7 @@ def _remarks(prepared: PreparedRun, progress: Progress, *, complete: bool) -> li
             f"{option('retry_failed', True)} asks the judge again."
         )
     config = prepared.config
+    # A rule may be for texts that this run does not take.
     partly = prepared.wanted_texts or config.where or config.limit
     if complete and not partly and config.engine == "local":
         remarks += _unused_rules(prepared, progress)
@@ -359,6 +363,7 @@ def _ranking_parts(config: RankConfig) -> Iterator[str]:
         yield f"against={config.against}"
     if config.pairs:
         yield f"pairs={config.pairs}"
+    # The seed draws the sample of pairs, and with one order which text is shown first.
     if config.pairs or config.orders == 1:
         yield f"seed={config.seed}"
 

@@ -93,6 +93,7 @@ def summarize(
     """
     verdicts: list[Verdict] = []
     for name, reason in (scoreless or {}).items():
+        # A bias adds its size, at most 1, to its severity; this comes before all of them.
         verdicts.append((_WORST + 1, f"{name} has no score: {reason}."))
     verdicts += _attack_verdicts(attacks, columns)
     verdicts += _bias_verdicts(findings)
@@ -127,7 +128,8 @@ def _damage_verdicts(
     for cell in cells:
         if cell.targeted and cell.rate is not None:
             by_reaction = reactions.setdefault(cell.criterion, {})
-            by_reaction.setdefault(reaction(cell, columns[cell.criterion]), []).append(cell)
+            cell_reaction = reaction(cell, columns[cell.criterion])
+            by_reaction.setdefault(cell_reaction, []).append(cell)
         elif not cell.targeted and moves_half(cell):
             others.setdefault(cell.criterion, []).append(cell)
     for name, by_reaction in reactions.items():
@@ -189,6 +191,7 @@ def _attack_verdicts(
             if cell.mean_change is None:
                 continue
             fewest.append(cell.mean_change.n)
+            # The end of the interval towards the better scores bounds what the attack can gain.
             if columns[cell.criterion].better == "lower":
                 gains.append(-(cell.mean_change.low or 0.0))
             else:
@@ -254,32 +257,38 @@ def build_card(
     )
     findings, without_finding = _findings(evidence, changes, neutral, seed)
     scoreless = _scoreless_criteria(evidence)
-    skipped = without_finding | _without_cells(
-        evidence, (*changes, *neutral, *attacks), damage_cells
-    )
-    skipped |= {**evidence.unavailable, **scoreless}
+    requested = (*changes, *neutral, *attacks)
+    without_cells = _without_cells(evidence, requested, damage_cells)
+    # The later ones are the causes of the earlier: a probe that could not run has no finding.
+    skipped = {**without_finding, **without_cells, **evidence.unavailable, **scoreless}
     tested: dict[str, list[Estimate | None]] = {
         "sensitivity": [cell.mean_change for cell in damage_cells],
         "injection": [cell.mean_change for cell in attack_cells],
         "bias": [finding.estimate for finding in findings],
     }
     failures = Counter(row.error for table in evidence.judged for row in table.failures)
-    judgments = failures.total() + sum(len(table.scores) for table in evidence.judged)
-    counts = {"judgments": judgments, "failed": failures.total()}
-    lines = card_lines(Measurements(evidence, damage_cells, attack_cells, findings, skipped))
+    n_failed = failures.total()
+    judgments = n_failed + sum(len(table.scores) for table in evidence.judged)
+    measurements = Measurements(evidence, damage_cells, attack_cells, findings, skipped)
+    lines = card_lines(measurements)
     criteria = criterion_verdicts(lines, evidence)
+    verdict = " ".join(verdict_sentences(criteria, lines))
+    observations = summarize(damage_cells, attack_cells, findings, evidence.columns, scoreless)
+    people = [finding.rated for finding in evidence.people.values()]
+    notes = _notes(evidence, tested, judgments, failures)
+    counts = {"judgments": judgments, "failed": n_failed}
     return JudgeCard(
         title=f"Judge card: {evidence.model}",
-        verdict=" ".join(verdict_sentences(criteria, lines)),
+        verdict=verdict,
         lines=lines,
         criteria=criteria,
         cells=damage_cells,
         findings=findings,
         attacks=attack_cells,
         skipped=skipped,
-        observations=summarize(damage_cells, attack_cells, findings, evidence.columns, scoreless),
-        people=tuple(finding.rated for finding in evidence.people.values()),
-        notes=tuple(_notes(evidence, tested, judgments, failures)),
+        observations=observations,
+        people=tuple(people),
+        notes=tuple(notes),
         failures=dict(failures.most_common()),
         info=_info(evidence, seed) | counts,
     )
@@ -354,32 +363,30 @@ def _bias_probes(
             f"no item has scored texts of both {evidence.model}'s family and another "
             "(column `generator`)"
         )
-    return {
-        "position": (
-            position_bias(evidence, seed),
-            _no_pairs(evidence),
-        ),
-        "verbosity": (
-            verbosity_bias(evidence, neutral, seed),
-            f"no item has a lengthened text, and fewer than {FEWEST} have two texts to compare",
-        ),
-        "self-preference": (self_preference(evidence, seed), no_family),
-        "extractiveness": (
-            copying_bias(evidence, neutral, seed),
-            f"no copied lead was scored, and fewer than {FEWEST} items have two texts that copy "
-            "differently",
-        ),
-        "wording": (wording_sensitivity(evidence, seed), "no criterion has scores in two wordings"),
-        QUESTION_WORDING: (
-            question_sensitivity(evidence, seed),
-            "no criterion has scores with another question",
-        ),
-        "scale use": (
-            scale_usage(evidence),
-            "no original has a score on a scale with ends or labels",
-        ),
-        "repeats": (repeatability(evidence, seed), "no text has two draws with a score"),
+    findings = {
+        "position": position_bias(evidence, seed),
+        "verbosity": verbosity_bias(evidence, neutral, seed),
+        "self-preference": self_preference(evidence, seed),
+        "extractiveness": copying_bias(evidence, neutral, seed),
+        "wording": wording_sensitivity(evidence, seed),
+        QUESTION_WORDING: question_sensitivity(evidence, seed),
+        "scale use": scale_usage(evidence),
+        "repeats": repeatability(evidence, seed),
     }
+    too_few = f"fewer than {FEWEST}"
+    reasons = {
+        "position": _no_pairs(evidence),
+        "verbosity": f"no item has a lengthened text, and {too_few} have two texts to compare",
+        "self-preference": no_family,
+        "extractiveness": (
+            f"no copied lead was scored, and {too_few} items have two texts that copy differently"
+        ),
+        "wording": "no criterion has scores in two wordings",
+        QUESTION_WORDING: "no criterion has scores with another question",
+        "scale use": "no original has a score on a scale with ends or labels",
+        "repeats": "no text has two draws with a score",
+    }
+    return {name: (findings[name], reason) for name, reason in reasons.items()}
 
 
 def _no_pairs(evidence: CardEvidence) -> str:
