@@ -200,14 +200,17 @@ def plan_card(
     source = config.data if data is None else data
     chosen_probes = _check_arguments(config, source, items, probes, judges)
     rows = load_texts(config, source)[: config.limit]
-    language = prompt_language.choose_prompt_language(config, rows)[0].name
+    prompt_language_of_rows, _ = prompt_language.choose_prompt_language(config, rows)
+    language = prompt_language_of_rows.name
     names = criteria.default_criteria(rows) if config.criteria is None else config.criteria
     loaded = _load_criteria(names, custom_criteria or {}, language)
     # Before items are chosen: a rating of a text outside the sample is no error.
-    rated = _with_ratings(config.model_copy(update={"criteria": names}), rows, loaded)
+    with_criteria = config.model_copy(update={"criteria": names})
+    rated = _with_ratings(with_criteria, rows, loaded)
+    best_labels = {criterion.name: best_label(criterion) for criterion in loaded}
     texts = perturb(
         rated.samples,
-        {criterion.name: best_label(criterion) for criterion in loaded},
+        best_labels,
         chosen_probes,
         items=items,
         language=language,
@@ -457,6 +460,7 @@ def _add_position_run(
     rows = sorted((*texts.originals, *texts.others), key=lambda sample: sample.system)
     settings = {
         **dict(card_plan.config),
+        # The judges are open already, also those of a recording.
         "replay": None,
         "out": None,
         "criteria": tuple(pairwise),
@@ -479,10 +483,12 @@ def _prepare_run(
     """Prepare another run of the card's judge, with changed settings."""
     by_name = {criterion.name: criterion for criterion in chosen}
     names = {"criteria": tuple(by_name)} if by_name else {}
-    config = card_plan.config.model_copy(update={"out": None, **names, **settings})
+    # The judges are open already, also those of a recording.
+    changed = {"out": None, **names, **settings, "replay": None}
+    config = card_plan.config.model_copy(update=changed)
     judges = list(card_plan.runs[TEXTS].judges.values())
     return prepare(
-        config.model_copy(update={"replay": None}),
+        config,
         list(rows),
         providers=judges,
         loaded_criteria=by_name,
@@ -531,8 +537,9 @@ async def run_card(
     )
     first = results[TEXTS]
     rating_notes = ledger.notes(first.table.samples)
-    notes = tuple(dict.fromkeys([*card_plan.notes, *first.info.notes, *rating_notes, *card.notes]))
-    card = replace(card, notes=notes, info={**card.info, **_card_info(card_plan, results, card)})
+    notes = dict.fromkeys([*card_plan.notes, *first.info.notes, *rating_notes, *card.notes])
+    info = {**card.info, **_card_info(card_plan, results, card)}
+    card = replace(card, notes=tuple(notes), info=info)
     if config.out is not None:
         files = {name: card.report(format).encode() for name, format in _CARD_FILES.items()}
         store(config.out, files)

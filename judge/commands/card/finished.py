@@ -72,6 +72,7 @@ def finished_card(
     run = open_run(source)
     notes: tuple[str, ...] = ()
     (unseen,) = without_seen_ratings([run])
+    # `load_rated` raises an error if no text has a rating.
     if ratings is not None or any(sample.human for sample in unseen.table.samples):
         rated = load_rated((run,), where=where, ratings=ratings, rating_criterion=rating_criterion)
         run = rated.runs[0]

@@ -245,15 +245,18 @@ def _driver_effect(
     if len(groups) < FEWEST:
         return None
     centred = [texts - texts.mean(axis=0) for texts in groups]
-    products = _Products(np.array([texts.T @ texts for texts in centred]), correlation)
-    total = products.by_item.sum(axis=0)
+    products_by_item = np.array([texts.T @ texts for texts in centred])
+    products = _Products(products_by_item, correlation)
+    total = products_by_item.sum(axis=0)
     if np.isnan(products.effect(total)):
         return None
-    items = len(products.by_item)
+
+    def effect_of_draws(counts: Floats) -> Floats:
+        return products.effect(np.tensordot(counts, products_by_item, 1))
+
+    items = len(products_by_item)
     bootstrap = Bootstrap(seed=seed)
-    drawn = bootstrap.resampled(
-        lambda counts: products.effect(np.tensordot(counts, products.by_item, 1)), items, items
-    )
+    drawn = bootstrap.resampled(effect_of_draws, items, items)
     name = "partial r" if correlation else "slope"
     held = ", the other driver held" if products.controlled else ""
     texts_used = sum(map(len, groups))
@@ -333,7 +336,7 @@ def _beyond_ratings(rows: Sequence[tuple[str, float, float, float]], seed: int) 
 
 
 _FAMILIES = {
-    "openai": ("gpt", "chatgpt", "o"),
+    "openai": ("gpt", "chatgpt", "o"),  # `o` of `o3-mini`
     "anthropic": ("claude",),
     "google": ("gemini", "gemma", "palm"),
     "meta": ("llama",),
@@ -603,7 +606,9 @@ def _spread_by_text(table: Table) -> dict[tuple[Text, str], float]:
     name_of_text = {text: str(number) for number, text in enumerate(texts)}
     samples = tuple(replace(sample, system=name_of_text[sample.key]) for sample in table.samples)
     scores = tuple(replace(score, system=name_of_text[score.key]) for score in table.scores)
-    return {
-        (texts[int(system)], column): spread.value
-        for (system, column), spread in repeats(Table(samples, table.columns, scores)).items()
-    }
+    spreads = repeats(Table(samples, table.columns, scores))
+    spread_by_text: dict[tuple[Text, str], float] = {}
+    for (number, column), spread in spreads.items():
+        text = texts[int(number)]
+        spread_by_text[text, column] = spread.value
+    return spread_by_text

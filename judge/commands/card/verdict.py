@@ -47,25 +47,29 @@ def criterion_verdicts(
     lines: Sequence[CardLine], evidence: CardEvidence
 ) -> tuple[CriterionVerdict, ...]:
     """Return the verdict on each criterion of the lines."""
-    return tuple(
-        _criterion_verdict(criterion, lines, _supported(evidence, criterion))
-        for criterion in evidence.columns
-    )
+    verdicts = []
+    for criterion in evidence.columns:
+        supported = _supported(evidence, criterion)
+        verdicts.append(_criterion_verdict(criterion, lines, supported))
+    return tuple(verdicts)
 
 
 def _criterion_verdict(
     criterion: str, lines: Sequence[CardLine], supported: _Supported
 ) -> CriterionVerdict:
-    cell_by_line = {
-        line.name: cell for line in lines for cell in line.cells if cell.criterion == criterion
-    }
+    cell_by_line: dict[str, CardCell] = {}
+    for line in lines:
+        for cell in line.cells:
+            if cell.criterion == criterion:
+                cell_by_line[line.name] = cell
     agreement = cell_by_line[AGREEMENT]
     fails = [name for name, cell in cell_by_line.items() if cell.verdict == "fail"]
     unclear = [name for name, cell in cell_by_line.items() if cell.verdict == "unclear"]
     measured = sum(cell.verdict != "not measured" for cell in cell_by_line.values())
+    level = _level(agreement, passes_all=not (fails or unclear))
     return CriterionVerdict(
         criterion,
-        _level(agreement, passes_all=not (fails or unclear)),
+        level,
         supported.difference,
         supported.items,
         favouring=supported.favouring,

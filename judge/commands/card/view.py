@@ -96,16 +96,18 @@ def view(card: JudgeCard) -> Document:
     """Return the report of a judge card."""
     info = card.info
     columns = _columns(card)
+    finding = verdict_sentences(card.criteria, card.lines)
+    is_good = all(verdict.level == "good enough" for verdict in card.criteria)
+    texts = plural(info["texts"], "text") if info.get("texts") else ""
+    judgments = plural(info.get("judgments") or 0, "judgment")
+    n_failed = info.get("failed") or 0
     return Document(
         title=card.title,
-        finding=tuple(verdict_sentences(card.criteria, card.lines)),
-        tone="good" if all(each.level == "good enough" for each in card.criteria) else "",
-        scope=plural(info["texts"], "text") if info.get("texts") else "",
+        finding=tuple(finding),
+        tone="good" if is_good else "",
+        scope=texts,
         language=info.get("language", ""),
-        about=(
-            plural(info.get("judgments") or 0, "judgment"),
-            f"{info.get('failed') or 0:,} failed",
-        ),
+        about=(judgments, f"{n_failed:,} failed"),
         notices=card.notes,
         summary=tuple(_summary(card, columns)),
         sections=tuple(_sections(card, columns)),
@@ -154,15 +156,18 @@ def _line_row(
     """Return the row of a line in the summary: the numbers of its worst criterion."""
     cell = line.worst_cell
     mark, tone = _LINE_MARKS[line.verdict]
-    value = n_texts = criterion = None
+    value = None
+    texts = None
+    criterion = None
     if cell is not None and several:
         criterion = cell.criterion
     if cell is not None and cell.estimate is not None:
         column = columns.get(cell.criterion)
-        value = " ".join(written_estimate(cell.estimate, cell.unit, column)).rstrip()
-        n_texts = _counted(cell)
+        number_and_interval = written_estimate(cell.estimate, cell.unit, column)
+        value = " ".join(number_and_interval).rstrip()
+        texts = _counted(cell)
     verdict = Cell(f"{mark} {line.verdict}", tone=tone)
-    return line.name, verdict, value, n_texts, criterion
+    return line.name, verdict, value, texts, criterion
 
 
 def _counted(cell: CardCell) -> str:
@@ -183,16 +188,14 @@ def _not_measured(lines: Sequence[CardLine]) -> Iterator[str]:
 
 def _lines_by_criterion(card: JudgeCard, columns: Mapping[str, Column]) -> Table:
     """Tabulate all lines with a column for each criterion."""
-    criteria = [each.criterion for each in card.criteria]
+    criteria = [verdict.criterion for verdict in card.criteria]
     rows = []
     for line in card.lines:
-        cell_by_criterion = {cell.criterion: cell for cell in line.cells}
-        cells = [
-            _line_cell(cell_by_criterion[name], columns.get(name))
-            if name in cell_by_criterion
-            else None
-            for name in criteria
-        ]
+        cell_by_criterion: dict[str, Cell] = {}
+        for cell in line.cells:
+            column = columns.get(cell.criterion)
+            cell_by_criterion[cell.criterion] = _line_cell(cell, column)
+        cells = [cell_by_criterion.get(name) for name in criteria]
         rows.append((Cell(line.name, note=_unit(line)), *cells))
     key = "✓ passes, ✗ fails, ? unclear, – not measured. Intervals are 95%."
     return document.table(
@@ -271,10 +274,12 @@ def _headline(card: JudgeCard, columns: Mapping[str, Column]) -> str:
         verb = "works" if len(working) == 1 else "work"
         parts.append(f"{len(working)} of {plural(len(attacks), 'attack')} {verb}")
     if card.findings:
+        # A bias counts once, whatever number of criteria has it.
         notable = {
             (finding.probe, finding.measure) for finding in card.findings if is_notable(finding)
         }
-        parts.append(f"{len(notable)} {'bias' if len(notable) == 1 else 'biases'}")
+        noun = "bias" if len(notable) == 1 else "biases"
+        parts.append(f"{len(notable)} {noun}")
     if card.skipped:
         parts.append(f"{plural(len(card.skipped), 'check')} skipped")
     text = "; ".join(parts) or "no text has a score before and after a change"
@@ -358,7 +363,8 @@ def _matrix(
                 continue
             if cell.rate:
                 texts = max(texts, cell.rate.n)
-            row.append(_cell(cell, columns[criterion], name == "injection"))
+            is_attack = name == "injection"
+            row.append(_cell(cell, columns[criterion], is_attack))
         rows.append((Cell(changed, plural(texts, "text")), *row))
     return document.table(("change", *criteria), rows, name=name, **fields)
 
@@ -387,9 +393,10 @@ def _cell(cell: SensitivityCell, column: Column, attack: bool) -> Cell:
     note = interval(rate, 0, 100)
     if cell.opposite and cell.opposite.value:
         note += f", {number(100 * cell.opposite.value, 0)}% opposite"
+    percent_moved = number(100 * rate.value, 0)
     mean_text = change(mean, places(column, [mean.value]))
     return Cell(
-        f"{mark} {number(100 * rate.value, 0)}%".lstrip(),
+        f"{mark} {percent_moved}%".lstrip(),
         note=note,
         tone=tone,
         title=f"mean {mean_text}, p (Holm) {p_cell(mean.p)}, {cell.failed:,} failed",
@@ -411,15 +418,14 @@ def _bias_table(findings: Sequence[BiasFinding], columns: Mapping[str, Column]) 
     for (probe, measure), by_criterion in by_measure.items():
         first = next(iter(by_criterion.values()))
         unit = f" ({first.unit})" if first.unit not in PLAIN_UNITS else ""
-        counts = dict.fromkeys(
-            plural(finding.estimate.n, finding.counted.removesuffix("s"))
-            for finding in by_criterion.values()
-        )
+        # Equal counts of several criteria are written once.
+        counts: dict[str, None] = {}
+        cells: dict[str, Cell] = {}
+        for criterion, finding in by_criterion.items():
+            noun = finding.counted.removesuffix("s")
+            counts[plural(finding.estimate.n, noun)] = None
+            cells[criterion] = _bias_cell(finding, columns.get(criterion))
         name = Cell(f"{probe}: {measure}{unit}", note=", ".join(counts))
-        cells = {
-            criterion: _bias_cell(finding, columns.get(criterion))
-            for criterion, finding in by_criterion.items()
-        }
         rows.append((name, *map(cells.get, criteria)))
     key = (
         "* significant: p below .05 after Holm's correction over this table · ? too few items to "
