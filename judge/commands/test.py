@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,6 +16,7 @@ from judge.commands.finished_runs import without_seen_ratings
 from judge.commands.options import RunOptions
 from judge.commands.progress_display import Watch, displayed
 from judge.commands.public import blocking, public_api
+from judge.commands.suite_estimates import longest_prompt_tokens, uncached_price
 from judge.commands.suite_folders import (
     Paths,
     is_single_file,
@@ -31,31 +32,23 @@ from judge.config import (
     run_options,
     script_of,
 )
-from judge.core.errors import ConfigError, CriterionError, DataError, JudgeError
+from judge.core.errors import ConfigError, DataError, JudgeError
 from judge.core.format import one_line, plural
 from judge.core.messages import Remark, command, in_python, option
 from judge.core.plugins import unknown_name_message
 from judge.core.records import Sample
-from judge.core.request_options import Judge
 from judge.core.run_sync import run_sync
 from judge.data import ledger
-from judge.execution import token_estimates
 from judge.execution.budget import BudgetLedger
 from judge.execution.progress import Progress
-from judge.providers import Provider
-from judge.providers.recording import ReplayProvider
 from judge.report.views.servers import server_notes
 from judge.results.comparison import RunComparison
 from judge.results.result import Result
 from judge.run import judge_run, prompt_language
-from judge.run.cost_estimate import estimate_cost
 from judge.run.generate import Display, Outputs, generate, hand_over, plan_outputs
-from judge.run.judge_models import open_judge
-from judge.run.judge_run import judgments, require_all_recorded
+from judge.run.judge_run import require_all_recorded
 from judge.run.pipeline import run_pipeline
-from judge.run.preparation import PreparedRun, criterion_for, prepare
-from judge.scoring import strategies
-from judge.scoring.multi_criteria import make_renderers
+from judge.run.preparation import PreparedRun, prepare
 from judge.suite import baseline as baselines
 from judge.suite import load
 from judge.suite.baseline import PAIRS, Baseline, compare_changed_texts, compare_with_baseline
@@ -662,11 +655,11 @@ def _limit_verdicts(
     runs = list(prepared.runs.values())
     tokens = None
     if suite.limits.tokens is not None:
-        tokens = _longest_prompt_tokens(runs)
+        tokens = longest_prompt_tokens(runs)
     cost = None
     reason = ""
     if suite.limits.cost is not None:
-        cost, reason = _uncached_price(runs)
+        cost, reason = uncached_price(runs)
     return limits(suite, result, ranked, tokens=tokens, cost=cost, unpriced=reason)
 
 
@@ -754,62 +747,3 @@ def _texts(prepared: PreparedSuite, case: Case) -> list[tuple[str, str]]:
     if not case.needs_baseline:
         return list(texts)
     return [text for text in texts if text not in prepared.baseline.changed]
-
-
-def _longest_prompt_tokens(runs: Iterable[PreparedRun]) -> int:
-    """Estimate the tokens of the longest prompt of any judgment; 0 without a judge."""
-    longest = 0
-    for prepared in runs:
-        for name, provider in prepared.judges.items():
-            settings = prepared.settings[name]
-            criteria = [criterion_for(criterion, provider) for criterion in prepared.criteria]
-            renderers = make_renderers(criteria)
-            strategy = strategies.strategies_for(settings, provider.decides)[0]
-            for judgment in judgments(prepared, name):
-                criterion = judgment.criterion
-                try:
-                    renderer = renderers[criterion.name]
-                    prompt = renderer.render(judgment.sample, judgment.opponent)
-                except CriterionError:
-                    # It will be a failed judgment, which sends no prompt.
-                    continue
-                requests = strategies.requests(prompt, criterion, strategy, settings)
-                longest = max(longest, token_estimates.estimate_request(requests[0]))
-    return longest
-
-
-def _uncached_price(runs: Iterable[PreparedRun]) -> tuple[float | None, str]:
-    """Return the price of all judgments in US dollars without a cache.
-
-    None if it is unknown, and the reason. For a recording, this is the price at its model, as the
-    plan would reach it.
-    """
-    total = 0.0
-    for prepared in runs:
-        config = prepared.config.model_copy(update={"cache": False, "replay": None})
-        try:
-            judges = dict(prepared.judges)
-            for name, provider in judges.items():
-                if isinstance(provider, ReplayProvider):
-                    judges[name] = _recorded_judge(config, provider)
-            uncached = replace(prepared, config=config, judges=judges, notes=())
-            estimate = estimate_cost(uncached)
-        except ConfigError as error:
-            return None, str(error)
-        if estimate.price is None:
-            unpriced = [judge.money for judge in estimate.judges if judge.money.price is None]
-            first_unpriced = unpriced[0]
-            return None, first_unpriced.why
-        total += estimate.price
-    return total, ""
-
-
-def _recorded_judge(config: RunConfig, provider: ReplayProvider) -> Provider:
-    """Open the model of a recording at the configured address, for its price."""
-    model = provider.model
-    for judge in config.model:
-        # A recording has the model's name as the request had it, without its vendor.
-        if judge.name == model or judge.name.endswith(f"/{model}"):
-            return open_judge(config, judge, sends=False)
-    name = f"decisions/{model}" if provider.decides else model
-    return open_judge(config, Judge(name=name), sends=False)
