@@ -58,26 +58,28 @@ def merge_criteria(
                 f"{row.where}: no item in the column {item_column}, which a table with a row per "
                 f"score needs (columns: {', '.join(row.cells)})"
             )
-    rows_by_text: dict[tuple[Any, ...], dict[str, RawRow]] = {}
     criteria: dict[str, None] = {}
+    rows_by_text: dict[tuple[Any, ...], dict[str, RawRow]] = {}
     for row in read:
-        key = tuple(row.cells.get(column) for column in text_columns)
         criterion = _criterion_of(row, criterion_column, score)
         criteria[criterion] = None
+        key = tuple(row.cells.get(column) for column in text_columns)
         row_by_criterion = rows_by_text.setdefault(key, {})
         if criterion in row_by_criterion:
-            item, system, _ = key
-            first = row_by_criterion[criterion].where
-            raise DataError(
-                f"{row.where}: {text_name(str(item), str(system))} already has a score for "
-                f"{criterion}, at {first}"
-            )
+            raise DataError(_problem_of_twins(row, row_by_criterion[criterion], key, criterion))
         row_by_criterion[criterion] = row
     merged = [
         _merged_row(row_by_criterion, criterion_column, score)
         for row_by_criterion in rows_by_text.values()
     ]
     return ScoreTable(merged, list(criteria))
+
+
+def _problem_of_twins(row: RawRow, first: RawRow, key: tuple[Any, ...], criterion: str) -> str:
+    """Say that a text has two rows with a score for one criterion; `key` begins with its names."""
+    item, system, *_ = key
+    text = text_name(str(item), str(system))
+    return f"{row.where}: {text} already has a score for {criterion}, at {first.where}"
 
 
 def _refuse_pairs(row: RawRow) -> None:

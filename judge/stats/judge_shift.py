@@ -119,6 +119,7 @@ def split_change(differences: Floats, changed: Bools, rows: slice) -> Split | No
         return None
     cells_of_item = known[rows].sum(axis=0)
     items = cells_of_item > 0
+    # An item without a cell has sums of 0, which are divided by 1.
     per_item = np.maximum(cells_of_item, 1)
     sources = anchors.sources(rows)
     edited_shares = edited[rows] / per_item

@@ -172,6 +172,7 @@ def _ranking(
     strengths = fit_strengths(sides, number, preferred, groups=n_groups)
     standings = _standings(sides, column, strengths, against=against, seed=seed)
     pairs_of_systems = number[np.triu_indices(len(number), 1)]
+    # Win rates against different opponents cannot be compared.
     met_equally_often = len(np.unique(pairs_of_systems)) <= 1
     by_strength = not met_equally_often and strengths.values is not None
 
@@ -182,7 +183,8 @@ def _ranking(
     standings.sort(key=best_first)
     number_in_data = _in_order_of_data(number, sides.systems, systems)
     preferred_in_data = _in_order_of_data(preferred, sides.systems, systems)
-    numbers = [tuple(int(count) for count in row) for row in number_in_data.tolist()]
+    win_rate = _quotients(preferred_in_data, number_in_data)
+    numbers = [tuple(row) for row in number_in_data.astype(int).tolist()]
     mean_of_first = _mean(sides.first)
     bias = None if mean_of_first is None else mean_of_first - TIE
     has_interval = any(standing.low is not None for standing in standings)
@@ -193,7 +195,7 @@ def _ranking(
         column,
         systems,
         tuple(standings),
-        win_rate=_quotients(preferred_in_data, number_in_data),
+        win_rate=win_rate,
         n=tuple(numbers),
         pairs=n_pairs,
         incomplete=sides.incomplete,

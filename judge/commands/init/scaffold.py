@@ -88,16 +88,24 @@ def create_suite(
         "cases:",
     ]
     for written_name, criterion in zip(written_names, chosen, strict=True):
-        cases = list(_suggest_cases(criterion, samples))
-        if not cases:
-            cases = [_passing_case(criterion), *_order_case(samples)]
-        for case in cases:
-            lines.append(f"  # {case.comment}")
-            lines.append(f"  - criterion: {_flow(written_name)}")
-            lines += [f"    {case_key}: {_flow(value)}" for case_key, value in case.keys.items()]
+        lines += _case_lines(criterion, written_name, samples)
         lines.append("")
     lines += _closing_comments(samples, chosen, baseline)
     return "\n".join(lines) + "\n"
+
+
+def _case_lines(
+    criterion: Criterion, written_name: str, samples: Sequence[Sample]
+) -> Iterator[str]:
+    """Yield the cases of a criterion; `written_name` is its name or its path from the suite."""
+    cases = list(_suggest_cases(criterion, samples))
+    if not cases:
+        cases = [_passing_case(criterion), *_order_case(samples)]
+    for case in cases:
+        yield f"  # {case.comment}"
+        yield f"  - criterion: {_flow(written_name)}"
+        for case_key, value in case.keys.items():
+            yield f"    {case_key}: {_flow(value)}"
 
 
 def _names_judge(options: Mapping[str, Any]) -> bool:

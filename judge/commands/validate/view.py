@@ -71,33 +71,38 @@ def view(validation: Validation) -> Document:
     texts = max((criterion.texts for criterion in rated), default=0)
     several_runs = any(criterion.versus for criterion in rated)
     notes = list(_notices(validation))
+    notices = [note for note in notes if not isinstance(note, Remark)]
+    remarks = [note for note in notes if isinstance(note, Remark)]
+    finding = [
+        *finding_sentences(rated, level),
+        *pass_fail_sentences(rated),
+        *disagreements.finding(compared, best),
+        *calibration_finding(calibrated),
+    ]
+    summary = [
+        _overview(rated, level),
+        *pass_fail_summary(rated),
+        *calibration_summary(calibrated),
+        *pass_rate_blocks(validation.pass_rates, short=True),
+    ]
+    data = {
+        "title": validation.title,
+        "notes": validation.notes,
+        "criteria": [_criterion_data(criterion, compared) for criterion in rated],
+        "calibrated": calibrated,
+        "pass_rates": validation.pass_rates,
+    }
     return Document(
         title=validation.title,
-        finding=(
-            *finding_sentences(rated, level),
-            *pass_fail_sentences(rated),
-            *disagreements.finding(compared, best),
-            *calibration_finding(calibrated),
-        ),
+        finding=tuple(finding),
         scope=plural(texts, "text"),
-        notices=tuple(note for note in notes if not isinstance(note, Remark)),
-        remarks=tuple(note for note in notes if isinstance(note, Remark)),
-        summary=(
-            _overview(rated, level),
-            *pass_fail_summary(rated),
-            *calibration_summary(calibrated),
-            *pass_rate_blocks(validation.pass_rates, short=True),
-        ),
+        notices=tuple(notices),
+        remarks=tuple(remarks),
+        summary=tuple(summary),
         sections=tuple(_sections(validation, best)),
         # RUN would name only one of several runs.
         next=() if several_runs else ("judge validate RUN --full",),
-        data={
-            "title": validation.title,
-            "notes": validation.notes,
-            "criteria": [_criterion_data(criterion, compared) for criterion in rated],
-            "calibrated": calibrated,
-            "pass_rates": validation.pass_rates,
-        },
+        data=data,
         records=tuple(_records(rated)),
     )
 
@@ -151,20 +156,23 @@ def _view_of_ranking(validation: Validation) -> Document:
     """Lay out the comparison of a ranking with people."""
     compared = validation.preferences
     first, *others = preferences.sentences(compared)
+    # The first sentence is the headline, which has no full stop.
+    headline = first.removesuffix(".")
+    summary = preferences.preference_table(compared, short=True)
+    people = Section("people", "Agreement with people", lambda: preferences.blocks(compared))
+    data = {
+        "title": validation.title,
+        "notes": validation.notes,
+        "preferences": [asdict(agreement) for agreement in compared],
+    }
     return Document(
         title=validation.title,
-        finding=(first.removesuffix("."), *others),
+        finding=(headline, *others),
         scope="",
         notices=validation.notes,
-        summary=(preferences.preference_table(compared, short=True),),
-        sections=(
-            Section("people", "Agreement with people", lambda: preferences.blocks(compared)),
-        ),
-        data={
-            "title": validation.title,
-            "notes": validation.notes,
-            "preferences": [asdict(agreement) for agreement in compared],
-        },
+        summary=(summary,),
+        sections=(people,),
+        data=data,
         records=tuple(_preference_records(compared)),
     )
 
@@ -235,18 +243,18 @@ def _overview(criteria: Sequence[Rated], level: Level) -> Table:
     # A criterion may need another level than the report's: then the rows count different units.
     number_head = units.pop() if len(units) == 1 else "n"
     over = "; or ".join(dict.fromkeys(OVER[usable] for usable in usable_levels))
+    about_failed = "Failed: judgments of rated texts without a score."
+    heads = (
+        "",
+        Column("judge", better="higher"),
+        Column("one rater", better="higher", optional=True, about=_ONE_RATER),
+        Column("baseline", better="higher", about="Baseline: the best one."),
+        Column("", numeric=False),
+        Column("failed", optional=True, about=about_failed),
+        number_head,
+    )
     return table(
-        (
-            "",
-            Column("judge", better="higher"),
-            Column("one rater", better="higher", optional=True, about=_ONE_RATER),
-            Column("baseline", better="higher", about="Baseline: the best one."),
-            Column("", numeric=False),
-            Column(
-                "failed", optional=True, about="Failed: judgments of rated texts without a score."
-            ),
-            number_head,
-        ),
+        heads,
         rows,
         f"Spearman's correlation with people, {over}. * significantly above 0 and every baseline.",
         name="agreement",

@@ -146,13 +146,7 @@ class Embedder:
                 if text not in vectors:
                     shape = (len(ids_by_text[text]), rows.shape[1])
                     vectors[text] = np.empty(shape, dtype=np.float32)
-                # A token in two windows has the vector with more context, see `windows`.
-                first_row = window.first - window.start
-                end_row = window.last - window.start
-                part = rows[first_row:end_row]
-                # The product of two vectors of length 1 is their cosine.
-                norms = np.linalg.norm(part, axis=1, keepdims=True)
-                vectors[text][window.first : window.last] = part / norms
+                vectors[text][window.first : window.last] = _unit_vectors(rows, window)
                 missing[text] -= 1
             finished = [text for text, _ in batch if not missing[text]]
             self._count(finished)
@@ -193,3 +187,20 @@ class Embedder:
         self._counted.update(texts)
         if len(self._counted) > before:
             self.progress(len(self._counted), self.total)
+
+
+def _unit_vectors(rows: npt.NDArray[np.float32], window: Window) -> npt.NDArray[np.float32]:
+    """Return the vectors that a text takes from this window, each of length 1.
+
+    `rows` are the vectors of all tokens of the window.
+    """
+    import numpy as np
+
+    # A token in two windows has the vector with more context, see `windows`.
+    first_row = window.first - window.start
+    end_row = window.last - window.start
+    part = rows[first_row:end_row]
+    # The product of two vectors of length 1 is their cosine.
+    norms = np.linalg.norm(part, axis=1, keepdims=True)
+    unit_vectors: npt.NDArray[np.float32] = part / norms
+    return unit_vectors

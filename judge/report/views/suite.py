@@ -74,10 +74,11 @@ def view(outcomes: Outcomes) -> Document:
     mark = "✓" if outcomes.passed else "✗"
     headline, *others = summarize(outcomes)
     notices = tuple(_notices(outcomes))
+    summary_text = ". ".join([headline, *others])
     data = {
         "schema": SCHEMA,
         "passed": outcomes.passed,
-        "summary": ". ".join([headline, *others]),
+        "summary": summary_text,
         "notices": list(notices),
         "suites": list(map(_data, outcomes)),
     }
