@@ -33,6 +33,7 @@ _SENTENCE = re.compile(rf"(?P<name>{_NAME}){_COLON}(?P<question>\S.*)", re.DOTAL
 _SCALE_AT_END = re.compile(r"\s*[(（](?P<scale>[^()（）]+)[)）]\s*")
 # "good/bad" and "A / B / C"
 _WORDS_WITH_SLASHES = re.compile(r"[^\s/／|]+(\s*[/／|]\s*[^\s/／|]+)+")
+# The sign between the labels of "pass/fail", and the word in "yes or no".
 _LABEL_SIGNS = re.compile(r"[/／|,、–-]|\bor\b")
 _WITHOUT_NAME = {"question", "questions", "scale", "levels"}
 # "polite.improved", "polite.improved-2"

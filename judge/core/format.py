@@ -17,7 +17,7 @@ UNNAMED_SYSTEM = "system"
 """The system's name in data without a column `system`."""
 MAX_DIGITS = 100
 """Digits of an integer in a file: longer ones take too long to read, and arithmetic fails."""
-_MAX_NAME = 60
+_MAX_NAME = 60  # characters
 
 # Controls that a terminal obeys or a page cannot have, and the marks that reorder the text around
 # them (the Trojan Source set, CVE-2021-42574). The plain direction marks of Arabic and Hebrew stay.

@@ -169,6 +169,7 @@ def missing_files(folder: Path) -> list[str]:
     try:
         index = json.loads((folder / _INDEX).read_text("utf-8"))
         parts = {str(part) for part in index["weight_map"].values()}
+    # A damaged index is as good as none.
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return [*missing_names, _INDEX]
     missing_parts = [part for part in parts if not (folder / part).is_file()]
@@ -218,6 +219,7 @@ def cached_models() -> dict[str, Path]:
     models = {}
     for main_reference in sorted(cache.glob("models--*/refs/main")):
         model_folder = main_reference.parents[1]
+        # An interrupted download can leave a reference that names no snapshot.
         with suppress(OSError, ValueError):
             revision = main_reference.read_text("utf-8").strip()
             snapshot_folder = model_folder / "snapshots" / revision
@@ -239,6 +241,7 @@ def _digest(folder: Path, cache: Path | None) -> str:
     files = sorted(found_files)
     digest_file = _digest_file(folder, files, cache) if cache else None
     if digest_file:
+        # Without a digest that can be read, the files are read again.
         with suppress(OSError, ValueError):
             digest = digest_file.read_text("ascii")
             if _SHA256.fullmatch(digest):

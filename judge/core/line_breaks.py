@@ -14,6 +14,7 @@ _BREAK = re.compile(
     r"|(?<=[^\W\d_]\.)(?=[^\W_])"  # in `llama.v3`
     r"|(?<=\d\.)(?=[^\W\d_])"  # in `8.gguf`, but not in `5.4`
 )
+# Between "one " and "two".
 _SPACE = re.compile(r"(?<=\s)(?=\S)")
 
 

@@ -55,6 +55,7 @@ def _shape(lines: Sequence[str], separator: str) -> _Shape:
     try:
         reader = csv.reader(lines, delimiter=separator, strict=True)
         table = list(islice(reader, _TRIED_ROWS))
+    # Quotation marks in the wrong places: another separator divides these lines.
     except csv.Error:
         return _Shape(0, is_regular=False)
     rows = [row for row in table if row]

@@ -33,6 +33,7 @@ _Limit = tuple[Literal["user", "server"], Literal["requests", "tokens"]]
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 # "6m0s", "20ms", "1h2m3.5s" (OpenAI writes durations as Go does)
 _DURATION = re.compile(r"(?:\d+(?:\.\d+)?(?:ms|[smhd]))+")
+# "6m" and "0s" of "6m0s"
 _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|[smhd])")
 _MAX_NUMBER = 1e12
 

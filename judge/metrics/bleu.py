@@ -98,6 +98,7 @@ def _scorer(name: str, *, lowercase: bool = False, max_order: int = 4) -> Any:
         ) from error
 
 
+# With sacrebleu's default value of each method.
 _SMOOTH_SIGNATURES = {"exp": "exp", "none": "none", "floor": "floor[0.10]", "add-k": "add-k[1.00]"}
 HIGHEST_ORDER = 9
 
@@ -198,6 +199,7 @@ class Settings(Tokens):
         case, tok = self.signed_tokens(tokenizers)
         smooth = f"smooth={_SMOOTH_SIGNATURES[self.smooth]}"
         parts = [case, self.signed_effective_order, tok, smooth]
+        # sacrebleu's own signature has no part for the order.
         if self.max_order != 4:
             parts.append(f"order={self.max_order}")
         parts.append(signed_version())
@@ -455,6 +457,7 @@ class CorpusBleu(Parts):
             total = [int(count) for count in times_drawn @ counts]
             if not _is_defined(total):
                 continue
+            # A resample of short texts may lack n-grams of this order.
             with suppress(CannotScore):
                 resampled.append(self.part(self.computed(total), part))
         if len(resampled) < _RESAMPLES / 2:

@@ -26,7 +26,7 @@ _CHAT_PATH = "/v1/chat/completions"
 # The key of a batch's name in its metadata, by which an interrupted run finds it again
 # (docs/decisions/0023-a-batch-is-identified-by-its-name.md).
 _NAME_KEY = "judge"
-PAGE = 100
+PAGE = 100  # entries of a list; OpenAI returns no more at once
 MAX_PAGES = 20
 TRANSFER_SECONDS = 1800.0
 """Timeout of an upload or download, in seconds."""

@@ -20,6 +20,7 @@ from judge.providers.http_errors import body_error
 from judge.providers.pricing import DEFAULT_URL
 from judge.providers.token_usage import usage
 
+# How servers answer that lack the path of typed questions.
 _NO_SUCH_PATH = (404, 405, 501)
 # Of November 2026. genai-prices lacks the prices of typed questions.
 _PRICE_LIST = "LiteLLM's price map 1.106"

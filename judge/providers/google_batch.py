@@ -34,7 +34,7 @@ _GEMINI_NAMES = {
 _OTHER_PARAMETERS = ("logprobs", "reasoning_effort", "response_format", "top_logprobs", "user")
 # Reasoning tokens of Gemini 2 by effort, as the OpenAI-compatible address translates it.
 _THINKING_BUDGETS = {"none": 0, "minimal": 1024, "low": 1024, "medium": 8192}
-_MOST_THINKING = 24_576
+_MOST_THINKING = 24_576  # of "high" and above
 _FINISH_REASONS = {"STOP": "stop", "MAX_TOKENS": "length"}
 # The answers are part of the batch's state, so that reply is longer than any other.
 _MAX_STATE_BYTES = 8 * MAX_REPLY_BYTES

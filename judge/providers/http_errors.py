@@ -23,7 +23,7 @@ _RETRIED_STATUSES = {408, 409, 429}
 _STOPPING_STATUSES = {401, 404}
 # OpenAI answers 429 for these, too, but waiting does not help.
 _OUT_OF_MONEY_CODES = ("insufficient_quota", "billing_hard_limit_reached")
-_MAX_MESSAGE = 300
+_MAX_MESSAGE = 300  # characters
 _MAX_MESSAGE_READ = 100_000
 # "The model `m` does not exist", but not "/v1/models/m not found".
 _MODEL_WORD = re.compile(r"(?<![\w/])model\b", re.IGNORECASE)

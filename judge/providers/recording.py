@@ -379,6 +379,7 @@ class Recorder:
         line = recorded_call.line_of(request, response)
         self._has_calls = True
         self._pending.append(recorded_call.write(line))
+        # The judging goes on: `flush` tries again, and raises the error.
         with suppress(OSError):
             self._write()
 

@@ -470,7 +470,7 @@ def _heat_cell(cell: Cell, corner: tuple[float, float], width: float) -> str:
 
 _WIDTH = 150  # pixels of a histogram
 _HEIGHT = 60
-_PER_ROW = 4
+_PER_ROW = 4  # histograms
 _GUTTER = 24  # pixels between histograms
 _ROW_PITCH = 128  # pixels from row to row
 _FEW = 8  # bins, below which each has a label

@@ -127,6 +127,7 @@ class _Archive:
                 if criterion.digest == self._info.criteria[name].digest:
                     in_reply_form = asked_by(criterion, decides=decides)
                     return make_renderers([in_reply_form])[in_reply_form.name]
+            # The configuration's own entry may be gone, and the file still be there.
             except (CriterionError, ConfigError):
                 continue
             problem = f"the criterion {one_line(name)} changed since this run"

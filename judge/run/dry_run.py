@@ -318,6 +318,7 @@ class _DryJudging(Judging):
             question.score(attempt.strategy, answers, [], attempt.judgment.judged_text)
         except UnusableReply as error:
             self.traits.learn(attempt.strategy, error)
+        # A reply without a score says nothing of what the model can do.
         except ParseError:
             return
         else:

@@ -100,6 +100,7 @@ def _first_prompts(judgments: Sequence[Judgment]) -> Iterator[tuple[Judgment, Pr
         for judgment in attempts:
             try:
                 prompt = renderers[criterion_name].render(judgment.sample, judgment.opponent)
+            # Such a judgment failed in the run, too; the next text may have a prompt.
             except (CriterionError, DataError):
                 continue
             yield judgment, prompt

@@ -12,7 +12,7 @@ from judge.core.records import IDENTICAL, Failure, Score
 from judge.stats.bootstrap import Bools, Floats, Ints
 from judge.stats.coefficients import share
 
-TIE = 0.5
+TIE = 0.5  # of a win, for each text
 NEAR_TIE = 1e-9
 """The largest rounding error of a tie."""
 Orders = Literal[1, 2]

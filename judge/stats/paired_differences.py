@@ -84,6 +84,7 @@ def _drawn_p(rows: Floats, n_resamples: int, seed: int) -> Floats:
     random = np.random.default_rng(seed)
     items_by_row = rows.T.astype(np.float32)
     observed = np.abs(rows.sum(axis=1))
+    # The sums below are in single precision.
     limits = (observed - _SINGLE_TOLERANCE).astype(np.float32)
     n_extreme = np.zeros(len(limits))
     step = max(1, _MAX_NUMBERS // max(items_by_row.shape))

@@ -32,7 +32,7 @@ from judge.stats.paired_differences import (
 from judge.table import Table
 
 ALPHA = 0.05
-POWER = 0.8
+POWER = 0.8  # as Cohen (1988) proposes
 MIN_ITEMS = 6
 """With fewer items no sign-flip test can give p < .05 (2 / 2⁶), even as the only test."""
 _ALL_CONSTANT = "the differences are the same in all shared items"

@@ -31,7 +31,7 @@ from judge.suite.evidence import (
 
 RowKey = tuple[str, str, str]
 """Item, system and opponent of a row; the opponent is "" unless two texts were compared."""
-_NAMED_TEXTS = 3
+_NAMED_TEXTS = 3  # in a message
 _LONGEST_NAME = 60
 """Characters of a name in a message."""
 

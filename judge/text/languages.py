@@ -130,6 +130,7 @@ CLUSTER = (
     rf"(?:[\u1039\u17d2](?=\w)[{CLUSTERED}]|[\u0e30\u0e32\u0e45\u0eb0\u0eb2]|(?!\w)[{CLUSTERED}])*"
 )
 SCRIPTS = "".join(dict.fromkeys(language.letters for language in _BY_SCRIPT))
+# A search for the letters of each script: 가 for Hangul.
 _LETTERS_OF = {
     letters: re.compile(f"[{letters}]")
     for row in _BY_SCRIPT
@@ -532,6 +533,7 @@ _PARTICLES = (
     "の(?![ちんびぼど])(?=[ぁ-ん])",  # so do のち and のんびり
 )
 _PARTICLE = f"(?:{'|'.join(_PARTICLES)})"
+# The が of モーニング娘。が, and the の of けいおん！の.
 _NAME_GOES_ON = re.compile(f"(?<=[{_NOUN}][。．｡]){_PARTICLE}|(?<=[！？!?]){_PARTICLE}").match
 _TOGETHER = "「『（"  # what keeps its sentences together, whatever the stops
 _GOES_ON = re.compile("|".join(["[、，,]", *(row.goes_on for row in _TABLE if row.goes_on)])).match

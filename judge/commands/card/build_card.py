@@ -54,6 +54,7 @@ _NOTABLE_SHARES = {
 """Shares without a test that deserve a verdict: at least this large, with the interval above this
 or one half.
 """
+# One apart: the size of an effect, 0 to 1, then orders the sentences of one severity.
 _WORST, _BAD, _DOUBTFUL, _OPEN, _GOOD = 4.0, 3.0, 2.0, 1.0, 0.0
 _SEVERITY: Mapping[Reaction, float] = {
     "rewards": _WORST,

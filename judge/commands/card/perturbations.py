@@ -278,7 +278,7 @@ def copied_lead(draft: Draft) -> str | None:
     return source[:end].strip()
 
 
-_MIN_SHUFFLED = 3
+_MIN_SHUFFLED = 3  # sentences of a text that can be shuffled
 _MAX_DONORS = 8  # other items that may supply the padding
 
 

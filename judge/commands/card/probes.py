@@ -46,7 +46,7 @@ bias.
 """
 _REWARDED_BY_COPYING = "consistency"
 """The criterion that copying the source does raise, so that a rise is no bias."""
-_ROUNDING = 1e-12
+_ROUNDING = 1e-12  # a smaller variance is 0 but for rounding
 _COLLINEAR = 1e-6  # share of a driver's variance below which the other driver explains all of it
 QUESTION_WORDING = "wording of the criterion"
 SENTENCE_ORDER = "sentence order"

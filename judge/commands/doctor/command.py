@@ -63,6 +63,7 @@ _CRITERION = "fluency"
 """A short built-in criterion. The test judges its own description by it."""
 _MAX_TOKENS = 16
 _DRAWS = 3
+# The prompt and the number of judgments that the printed price is for.
 _PRICED_TOKENS = 1000
 _PRICED_JUDGMENTS = 1000
 _UNAUTHORIZED = (401, 403)

@@ -103,6 +103,7 @@ def serve(labelling: Labelling) -> None:
         print(*lines, sep="\n", flush=True)  # noqa: T201
         try:
             _wait_for_ratings(labelling)
+        # The usual end: every rating is in the file already.
         except KeyboardInterrupt:
             pass
         finally:

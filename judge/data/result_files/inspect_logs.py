@@ -17,7 +17,7 @@ from judge.data.result_files.opening import Opening
 from judge.data.result_files.zstd_zip import read_member
 
 TOOL = "Inspect"
-_VERSION = 2
+_VERSION = 2  # of the format of logs
 _HEADER = "header.json"
 _STARTED = "_journal/start.json"
 """In an archive without a header, whose run did not finish."""

@@ -16,7 +16,7 @@ Value = bool | float | None
 """A verdict, a score, or None for a judgment that failed."""
 PREFERENCE = "preference"
 """The criterion of pairs."""
-_MOST_NAMED = 5
+_MOST_NAMED = 5  # in a message
 
 
 @dataclass(slots=True)

@@ -9,7 +9,7 @@ import struct
 import zipfile
 import zlib
 
-_ZSTANDARD = 93
+_ZSTANDARD = 93  # PKWARE's number of the compression method
 _LOCAL_HEADER = struct.Struct("<4s5H3I2H")
 """The last two numbers are the lengths of the name and of the extra field that follow."""
 

@@ -31,7 +31,7 @@ from judge.execution.engines import EngineContext, MakeLayer
 from judge.execution.layers import Layer
 from judge.providers import Capabilities, Provider
 
-_CONNECT_TIMEOUT = 3.0
+_CONNECT_TIMEOUT = 3.0  # seconds
 # Bytes of Ray's object store, which by default takes a third of the memory.
 _STORE_BYTES = 256 << 20
 _NO_TELEMETRY = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
@@ -369,6 +369,7 @@ class RayEngine:
                 self._workers.append(_Worker(number, placement, node=placement.name))
             for worker in self._workers:
                 self._bring_up(worker)
+            # A cluster may have no room for all workers; the run begins with those that started.
             with suppress(Refused):
                 await self._until(all, _ALL_WAIT)
             await self._until(any, _ONE_WAIT)
@@ -386,6 +387,7 @@ class RayEngine:
             return self._failure is not None or enough(worker.ready for worker in self._workers)
 
         if not is_over():
+            # The checks below say what is wrong.
             with suppress(TimeoutError):
                 async with asyncio.timeout(seconds):
                     while not is_over():

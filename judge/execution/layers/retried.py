@@ -16,7 +16,7 @@ from judge.execution.layers.limited import Limited
 from judge.execution.progress import JudgeProgress
 from judge.execution.rate_limit import RateLimiter
 
-_YEAR = 31_536_000.0
+_YEAR = 31_536_000.0  # in seconds
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,7 +60,7 @@ from judge.results.worst_texts import worst_texts
 from judge.stats.bootstrap import MIN_INTERVAL_ITEMS
 from judge.stats.ranks import Rank
 
-_EXCERPTS = 5
+_EXCERPTS = 5  # of texts with the lowest scores
 _UNEVEN = (
     "Not every system has a text for every item: means over different items do not compare well."
 )

@@ -67,6 +67,7 @@ _EMPHASIS = re.compile(
     r"\*|(?<!\w)_+|_+(?!\w)|</?(?:b|i|u|em|strong)>"
     r"|\$(?=[^\s$][^$\n]{0,40}\$)|(?<=\S)\$(?!\w)|\\[()]"
 )
+# "4", "4.5" and "four"
 _TOKEN = re.compile(r"[0-9]++(?:\.[0-9]++)?|[^\W\d_]++")
 # "4", but not in "4%", "1/4" or "10:04". In "2 errors", `counts` says that it counts something.
 _NUMBER = re.compile(
@@ -145,6 +146,7 @@ _GIVES = re.compile(
 _GIVES_CJK = re.compile(r"[给給打评評得][^\s。.,，]{0,6}\Z")
 # "[[", "boxed{", "<score>" right before a number
 _GIVES_BY_MARK = re.compile(r"\[\[|boxed\{|<\w*(?:score|answer|rating)>\s*\Z")
+# "4점", "4点" and "4分"
 _UNIT_AT_END = re.compile(r"[점点分]\s*\Z")
 _TOP_GROUPS = ("out_of", "full", "out_of_value", "full_value")
 """The groups of the scale's top beside a value."""
