@@ -186,12 +186,12 @@ class Table:
     @cached_property
     def systems(self) -> tuple[str, ...]:
         """Every system, in the order of first appearance."""
-        return tuple(dict.fromkeys(s.system for s in self.samples))
+        return tuple(dict.fromkeys(sample.system for sample in self.samples))
 
     @cached_property
     def items(self) -> tuple[str, ...]:
         """Every item of the data, in the order of first appearance; several generations are one item."""
-        return tuple(dict.fromkeys(s.source_item for s in self.samples))
+        return tuple(dict.fromkeys(sample.source_item for sample in self.samples))
 
     @cached_property
     def _index_of_text(self) -> dict[tuple[str, str], int]:
@@ -246,7 +246,8 @@ class Table:
 
     def ratings(self, criterion: str) -> dict[tuple[str, str], float]:
         """People's ratings of a criterion, by item and system."""
-        return {s.key: s.human[criterion] for s in self.samples if criterion in s.human}
+        rated = [sample for sample in self.samples if criterion in sample.human]
+        return {sample.key: sample.human[criterion] for sample in rated}
 
     @cached_property
     def ranked_columns(self) -> tuple[Column, ...]:

@@ -46,9 +46,9 @@ _MAX_CELLS = 100_000  # of a table of counts of value pairs
 _BINS = 256  # of values for the derivative, if that table would be larger
 
 
-def rounded(x: Floats) -> Floats:
+def rounded(values: Floats) -> Floats:
     """Round values so that floating-point errors do not break ties."""
-    rows: Floats = np.round(x, _DECIMALS)
+    rows: Floats = np.round(values, _DECIMALS)
     return rows
 
 
@@ -65,20 +65,20 @@ def average(values: Any) -> Floats:
     return share(total, known.sum(axis=0))
 
 
-def paired(x: Floats, y: Floats) -> Pair:
+def paired(first_values: Floats, second_values: Floats) -> Pair:
     """Return both with NaN where either has NaN."""
-    both = ~(np.isnan(x) | np.isnan(y))
-    first = np.where(both, rounded(x), np.nan)
-    second = np.where(both, rounded(y), np.nan)
+    both = ~(np.isnan(first_values) | np.isnan(second_values))
+    first = np.where(both, rounded(first_values), np.nan)
+    second = np.where(both, rounded(second_values), np.nan)
     return first, second
 
 
 # Coefficients of rows
 
 
-def within(x: Floats, y: Floats, coefficient: Coefficient) -> Floats:
+def within(first_values: Floats, second_values: Floats, coefficient: Coefficient) -> Floats:
     """Return the coefficient of each row; NaN if a side does not vary."""
-    columns = np.stack(paired(x, y))
+    columns = np.stack(paired(first_values, second_values))
     values: Floats = between(columns, coefficient)[:, 0, 1]
     return values
 
@@ -107,45 +107,45 @@ def between(columns: Floats, coefficient: Coefficient) -> Floats:
     return np.concatenate(parts) if parts else np.empty((0, number, number))
 
 
-def _signs(x: Floats) -> Floats:
-    """Return the signs of x_k − x_l for all pairs, 0 if either is missing."""
-    first, second = np.triu_indices(x.shape[-1], 1)
-    signs = np.sign(x[..., first] - x[..., second])
+def _signs(values: Floats) -> Floats:
+    """Return the signs of v_k − v_l for all pairs of values, 0 if either is missing."""
+    first, second = np.triu_indices(values.shape[-1], 1)
+    signs = np.sign(values[..., first] - values[..., second])
     return np.nan_to_num(signs)
 
 
-def _centred_ranks(x: Floats) -> Floats:
+def _centred_ranks(values: Floats) -> Floats:
     """Return twice the mid-rank minus its mean, 0 for a missing value."""
-    known = ~np.isnan(x)
-    size = x.shape[-1]
+    known = ~np.isnan(values)
+    size = values.shape[-1]
     positions = np.arange(size)
-    order = np.argsort(x, axis=-1, kind="stable")  # NaN comes last
-    filled = np.where(known, x, np.inf)
+    order = np.argsort(values, axis=-1, kind="stable")  # NaN comes last
+    filled = np.where(known, values, np.inf)
     ordered = np.take_along_axis(filled, order, axis=-1)
     # A group of equal values starts after each rise. Spread its first and its last position over
     # the group; their sum is twice the mid-rank.
     rises = ordered[..., 1:] > ordered[..., :-1]
-    first = np.zeros(x.shape, dtype=np.intp)
+    first = np.zeros(values.shape, dtype=np.intp)
     first[..., 1:] = np.where(rises, positions[1:], 0)
     first = np.maximum.accumulate(first, axis=-1)
-    last = np.full(x.shape, size)
+    last = np.full(values.shape, size)
     last[..., :-1] = np.where(rises, positions[1:], size)
     from_the_end = np.minimum.accumulate(last[..., ::-1], axis=-1)
     last = from_the_end[..., ::-1]
-    doubled_ranks = np.empty(x.shape)
+    doubled_ranks = np.empty(values.shape)
     sum_of_ends = (first + last).astype(np.float64)
     np.put_along_axis(doubled_ranks, order, sum_of_ends, axis=-1)
     number_known = known.sum(axis=-1, keepdims=True)
     return np.where(known, doubled_ranks - number_known, 0.0)
 
 
-def _centred(x: Floats) -> Floats:
+def _centred(values: Floats) -> Floats:
     """Return the values minus their mean; 0 for missing values and for rows that do not vary."""
-    known = ~np.isnan(x)
+    known = ~np.isnan(values)
     # By the ends and not by the deviations, which rounding keeps from being 0.
-    highest = np.where(known, x, -np.inf).max(axis=-1)
-    lowest = np.where(known, x, np.inf).min(axis=-1)
-    filled = np.where(known, x, 0.0)
+    highest = np.where(known, values, -np.inf).max(axis=-1)
+    lowest = np.where(known, values, np.inf).min(axis=-1)
+    filled = np.where(known, values, 0.0)
     middle = share(filled.sum(axis=-1), known.sum(axis=-1))
     varying = known & (highest > lowest)[..., None]
     return np.where(varying, filled - middle[..., None], 0.0)
@@ -554,8 +554,8 @@ def _denominator(value: float) -> int:
 
 
 def of_pair(
-    x: Floats,
-    y: Floats,
+    first_values: Floats,
+    second_values: Floats,
     level: Level,
     coefficient: Coefficient,
     *,
@@ -565,6 +565,6 @@ def of_pair(
 
     They are items × systems with NaN for missing values.
     """
-    columns = np.stack(paired(x, y))
+    columns = np.stack(paired(first_values, second_values))
     statistic = coefficients(columns, [(0, 1)], level, coefficient, exact)
     return lambda counts: statistic(counts)[:, 0]

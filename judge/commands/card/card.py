@@ -255,8 +255,8 @@ class CardLine:
     @property
     def verdict(self) -> Mark:
         """The verdict of the criteria together: fail before unclear before pass."""
-        given = [cell.verdict for cell in self.cells]
-        return min(given, key=MARKS.index, default="not measured")
+        verdicts = [cell.verdict for cell in self.cells]
+        return min(verdicts, key=MARKS.index, default="not measured")
 
     @property
     def worst_cell(self) -> CardCell | None:

@@ -38,13 +38,13 @@ def _winners(result: Result, calibrated: Calibrated) -> Iterator[str]:
     leader, *others = calibrated.best
     systems = [mean.system for mean in calibrated.means]
     behind = [system for system in systems if system not in calibrated.best]
-    on = _on_column(result, calibrated)
+    on_column = _on_column(result, calibrated)
     if others:
         not_beaten = listed(others, "or")
-        beats = f"{short_name(leader)} beats {listed(behind)}{on}"
+        beats = f"{short_name(leader)} beats {listed(behind)}{on_column}"
         yield f"{_SCALE}, {beats}, but not significantly {not_beaten}"
     else:
-        yield f"{_SCALE}, {short_name(leader)} beats {all_others(behind)}{on}"
+        yield f"{_SCALE}, {short_name(leader)} beats {all_others(behind)}{on_column}"
     difference = _difference(calibrated, leader, behind[0])
     if difference is not None:
         name = short_name(behind[0])
@@ -54,14 +54,14 @@ def _winners(result: Result, calibrated: Calibrated) -> Iterator[str]:
 
 def _no_difference(result: Result, calibrated: Calibrated) -> Iterator[str]:
     """Say that the leader beats nobody; other systems may still differ from each other."""
-    on = _on_column(result, calibrated)
+    on_column = _on_column(result, calibrated)
     apart = [difference for difference in calibrated.differences if difference.apart]
     if apart:
         pairs = plural(len(apart), "pair")
         differ = "differs" if len(apart) == 1 else "differ"
-        yield f"{_SCALE}, no system is significantly best{on}; {pairs} of others {differ}"
+        yield f"{_SCALE}, no system is significantly best{on_column}; {pairs} of others {differ}"
     else:
-        yield f"{_SCALE}, no system differs significantly{on}"
+        yield f"{_SCALE}, no system differs significantly{on_column}"
     first, second = (mean.system for mean in calibrated.means[:2])
     difference = _difference(calibrated, first, second)
     if difference is not None:
@@ -88,8 +88,8 @@ def _highest_mean(result: Result, calibrated: Calibrated) -> str:
     estimate = first.estimate
     interval = format_interval(estimate.low, estimate.high, places)
     mean = f"{number(estimate.value, places)} {interval}".rstrip()
-    on = _on_column(result, calibrated)
-    return f"{_SCALE}, {short_name(first.system)} has the highest mean{on}: {mean}"
+    on_column = _on_column(result, calibrated)
+    return f"{_SCALE}, {short_name(first.system)} has the highest mean{on_column}: {mean}"
 
 
 def _raw_order(result: Result, calibrated: Calibrated) -> Iterator[str]:
