@@ -124,6 +124,7 @@ def pytest_report_header(config: pytest.Config) -> str | None:
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     """Say how many tests were skipped without a judge, and how to give them one."""
+    # Until a test asks for a judge, the plugin imports nothing of judge.
     if "judge.commands.pytest_support" not in sys.modules:
         return
     from judge.commands.pytest_support import ADVICE, NOT_JUDGED

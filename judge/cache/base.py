@@ -148,4 +148,5 @@ def _json(value: object) -> str:
 
 
 def _digest(messages: str) -> str:
+    # A text may hold a lone surrogate, which UTF-8 alone refuses.
     return hashlib.sha256(messages.encode("utf-8", "surrogatepass")).hexdigest()

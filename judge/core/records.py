@@ -90,6 +90,7 @@ def whole(text: str) -> str:
     """Return a text in valid Unicode: a lone surrogate becomes U+FFFD, a pair its character."""
     if text.isascii():
         return text
+    # In UTF-16, two halves are a pair again, and a half alone is an error.
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 

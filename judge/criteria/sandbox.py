@@ -260,6 +260,7 @@ def fenced(text: object, label: str, among: Sequence[str] = ()) -> str:
     return f"<{label} {key}>\n{body}\n</{label} {key}>"
 
 
+# A source is in the prompts about the outputs of all its systems.
 @lru_cache(maxsize=64)
 def fence_digest(text: str, among: tuple[str, ...] = ()) -> str:
     """Return the key of a fence.
@@ -268,6 +269,7 @@ def fence_digest(text: str, among: tuple[str, ...] = ()) -> str:
     in the text nor in those `among` which it stands, ignoring case and invisible characters. If
     even the whole digest occurs, it is hashed again.
     """
+    # A text may hold a lone surrogate, which UTF-8 alone refuses.
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
     size = _KEY_STEP
     texts = [_visible_text(content) for content in (text, *among)]

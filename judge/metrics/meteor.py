@@ -194,6 +194,7 @@ def _match_stage(
     return pairs
 
 
+# Few words make up most of a text, and the stemmer is pure Python.
 _stem = lru_cache(maxsize=2**17)(text.porter.stem)
 
 

@@ -58,6 +58,7 @@ def line_of(request: Request, response: Response) -> RecordedCall:
 
 def digest(call: Call) -> str:
     """Return the digest of the messages, which a line has as its `prompt`."""
+    # A text may hold a lone surrogate, which UTF-8 alone refuses.
     content = call.messages.encode("utf-8", "surrogatepass")
     return hashlib.sha256(content).hexdigest()[:16]
 

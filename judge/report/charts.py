@@ -438,6 +438,7 @@ def _strongest_cells(
 ) -> list[str]:
     """Describe the shaded cells in words, the most shaded first."""
     depth_and_words: dict[frozenset[str], tuple[float, str]] = {}
+    # The table may have more rows and columns than are drawn.
     for row, cells in zip(rows, table, strict=False):
         for column, cell in zip(columns, cells, strict=False):
             if cell is not None and cell.text and cell.shade:

@@ -143,6 +143,7 @@ def label_values(scales: Mapping[str, Scale | Column]) -> dict[str, dict[str, fl
     """
     values = {}
     for criterion_name, scale in scales.items():
+        # A column of an older judge has labels without values.
         values[criterion_name] = dict(zip(scale.labels, scale.values, strict=False))
     by_base_name = {base_name(criterion_name): labels for criterion_name, labels in values.items()}
     # A criterion of this very name counts before a variant of it.

@@ -287,6 +287,7 @@ def _longest_first(label_by_spelling: Mapping[str, str], scale: Scale) -> _Label
     return ordered
 
 
+# Most replies have the same few tokens among their alternatives.
 @lru_cache(maxsize=8_192)
 def _read_beginning(spellings: _Spellings, text: str) -> _Reading:
     """Return the labels that a reply beginning with this text can have."""

@@ -234,4 +234,5 @@ def _degrees_of_freedom(
         scatter += shift.between**2 / (shift.systems - 1)
     error = sqrt(over_items + shift.between)
     combined = error**4 / max(scatter, _TINY)
+    # Whole degrees of freedom, rounded down: 11.999… by rounding errors is 12.
     return max(1, int(combined + _ROUNDING))

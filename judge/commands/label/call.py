@@ -136,6 +136,7 @@ def _frame(labelling: Labelling) -> pd.DataFrame:
     rows: list[dict[str, Any]] = []
     for rating in labelling.ratings().every:
         row = asdict(rating)
+        # These rows are in no file.
         del row["where"]
         rows.append(row)
     texts = ["first", "second"] if labelling.pairwise else ["system"]

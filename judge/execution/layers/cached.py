@@ -54,6 +54,7 @@ class ReplyStore:
     async def put(self, message: Request, response: Response) -> None:
         """Store the reply to each draw of a message. After that they survive this process."""
         draws = draws_of(message)
+        # A server may return fewer replies than the message has draws.
         replies = list(zip(draws, replies_of(message, response), strict=False))
         try:
             for draw, reply in replies:

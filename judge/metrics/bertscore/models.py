@@ -357,6 +357,7 @@ def unknown_text(share: float, model: Model) -> ModelError | None:
 def check_words(model: Model, pairs: Iterable[Texts]) -> None:
     """Raise ConfigError if the model can read no output and its references. No text is empty."""
     pairs = list(pairs)
+    # The outputs of an item share its references.
     knows = lru_cache(maxsize=None)(_word_checker(model))
     known_pairs: list[Texts] = []
     for output, references in pairs:

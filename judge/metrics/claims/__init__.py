@@ -429,6 +429,7 @@ def most_similar(claim: str, whole: str) -> Span | None:
     return sentences[best]
 
 
+# Every claim about a text is looked for in its sentences.
 @lru_cache(maxsize=64)
 def _sentence_words(whole: str) -> tuple[list[Span], dict[str, list[int]]]:
     """Return the sentences of a text, and the numbers of those that have each word."""

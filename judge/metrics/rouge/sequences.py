@@ -69,6 +69,7 @@ class Text:
     def grams(self, n: int) -> Iterator[str]:
         """Return the sequences of n words, across sentences."""
         shifted = [self.whole[start:] for start in range(n)]
+        # The copies get shorter, and the shortest one has the last sequence.
         return map("".join, zip(*shifted, strict=False))
 
     def counts(self, n: int) -> Counter[str]:
