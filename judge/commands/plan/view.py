@@ -112,30 +112,36 @@ def _records(forecast: Forecast) -> Iterator[dict[str, Any]]:
 def _blocks(judge: JudgeForecast, by: str) -> Iterator[Block]:
     """Yield the table of a judge's requests, and the facts that explain it."""
     estimate = judge.estimate
+    total = estimate.total
     lines = list(estimate.lines)
     # The total of a single line is that line.
     if len(lines) > 1:
-        lines.append(estimate.total)
+        lines.append(total)
     rows = []
     for estimate_line in lines:
-        prefix_share = (
-            f"{estimate_line.shared / estimate_line.read:.0%}" if estimate_line.read else None
-        )
+        prefix_share = None
+        if total.shared and estimate_line.read:
+            prefix_share = f"{estimate_line.shared / estimate_line.read:.0%}"
         counts = (
             estimate_line.judgments,
-            estimate_line.equal,
-            estimate_line.cached,
+            # Columns of nothing but 0 are left out, so that the others fit in a narrow terminal.
+            estimate_line.equal if total.equal else None,
+            estimate_line.cached if total.cached else None,
             estimate_line.requests,
         )
         tokens_of_line = (round(estimate_line.read), round(estimate_line.written), prefix_share)
         rows.append((estimate_line.name, *counts, *tokens_of_line))
-    tokens = [Column(heading, group="tokens") for heading in ("input", "output", "prefix")]
-    yield table(
-        (by, f"{estimate.unit}s", "duplicates", "cached", "requests", *tokens),
-        rows,
-        _PREFIX if estimate.total.requests else "",
-        name=f"plan-{estimate.judge}",
+    columns = (
+        by,
+        f"{estimate.unit}s",
+        Column("duplicates", optional=True),
+        Column("cached", optional=True),
+        "requests",
+        Column("input", group="tokens"),
+        Column("output", group="tokens"),
+        Column("prefix", group="tokens", optional=True, about=_PREFIX),
     )
+    yield table(columns, rows, name=f"plan-{estimate.judge}")
     facts = {"method": judge.method, "price": _price_fact(judge)}
     seconds = judge.time.seconds
     if seconds is None:

@@ -112,9 +112,8 @@ def _sections(validation: Validation, best: str) -> Iterator[Section]:
     rated = validation.rated
     level = validation.level
 
-    def people() -> Iterator[Block]:
-        yield from disagreements.blocks(validation.disagreements, best, level, linked=False)
-        yield from criteria_blocks(rated, level)
+    def disagreements_with_people() -> Iterator[Block]:
+        return disagreements.blocks(validation.disagreements, best, level, linked=False)
 
     def on_peoples_scale() -> Iterator[Block]:
         yield from calibration_blocks(validation.calibrated)
@@ -123,7 +122,8 @@ def _sections(validation: Validation, best: str) -> Iterator[Section]:
     metrics = metrics_table(rated, level)
     if metrics is not None:
         yield Section("metrics", "Judges and metrics", lambda: (metrics,))
-    yield Section("people", "Agreement with people", people)
+    yield Section("disagreements", "Disagreements with people", disagreements_with_people)
+    yield Section("people", "Agreement by criterion", lambda: criteria_blocks(rated, level))
     if validation.calibrated:
         yield Section("calibrated", "On people's scale", on_peoples_scale)
 

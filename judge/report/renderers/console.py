@@ -130,7 +130,9 @@ def _is_in_summary(block: blocks.Block, screen: _Screen) -> bool:
 def _print_section(section: blocks.Section, screen: _Screen) -> None:
     printed = [block for block in section.blocks if not _page_only(block)]
     if printed:
-        screen.console.print(_text(f"\n{section.title}\n", "bold"))
+        # A heading begins with an empty line of its own.
+        gap = "" if isinstance(printed[0], blocks.Heading) else "\n"
+        screen.console.print(_text(f"\n{section.title}{gap}", "bold"))
     for block in printed:
         _print(block, screen)
 

@@ -82,11 +82,6 @@ def _blocks_of_judge(
     if higher:
         yield Heading(f"Judge higher than people{suffix}")
         yield _excerpts(higher, "high" if linked else None)
-    lower = [
-        _ShownGap(disagreement, gap)
-        for disagreement in compared
-        for gap in disagreement.lower[:longest]
-    ]
     if lower:
         yield Heading(f"Judge lower than people{suffix}")
         yield _excerpts(lower, "" if linked else None)
