@@ -338,7 +338,7 @@ def prepare_suites(
                 write=write,
             )
         except JudgeError as error:
-            # Errors of the file itself begin with its path and a line.
+            # An error in the file itself already begins with its path.
             if not str(error).startswith(str(suite.path)):
                 error = type(error)(f"{suite.path}: {error}")
             errors.append(error)
@@ -486,7 +486,7 @@ def _prepare_suite(
     runs[first] = hand_over(data.outputs, runs[first])
     single = suite_texts.judged[False].samples
     known_texts = None
-    # Without all cases, texts of the baseline may lack here although the data have them.
+    # If only some cases run, texts of the other cases are missing here, but they are not gone.
     if all_cases:
         known_texts = [sample.key for sample in (*data.samples, *single)]
     located_baseline = baselines.locate(
@@ -552,7 +552,7 @@ def _evaluate(prepared: PreparedSuite, results: Mapping[bool, Result]) -> Outcom
         scored = with_ratings(result, prepared.suite_texts)
         result = scored
         if before is not None:
-            # A rating that made either run's prompt would favour that run.
+            # A rating that was used to make a run's prompt would favour that run.
             result, before = without_seen_ratings([scored, before])
     first_run = next(iter(prepared.runs.values()))
     compared = _Compared(result, before, ranked, first_run.config.seed)

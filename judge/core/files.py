@@ -77,7 +77,7 @@ if sys.platform == "win32":
             except PermissionError:
                 if not wait:
                     raise BlockingIOError from None
-                # Windows has no lock that waits for longer than 10 s, so this one tries again.
+                # msvcrt's own waiting lock, LK_LOCK, tries once a second and gives up after ten.
                 time.sleep(0.05)
             finally:
                 file.seek(0, os.SEEK_END)

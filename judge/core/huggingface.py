@@ -219,7 +219,7 @@ def cached_models() -> dict[str, Path]:
     models = {}
     for main_reference in sorted(cache.glob("models--*/refs/main")):
         model_folder = main_reference.parents[1]
-        # An interrupted download can leave a reference that names no snapshot.
+        # A reference that cannot be read names no model.
         with suppress(OSError, ValueError):
             revision = main_reference.read_text("utf-8").strip()
             snapshot_folder = model_folder / "snapshots" / revision

@@ -260,7 +260,7 @@ def fenced(text: object, label: str, among: Sequence[str] = ()) -> str:
     return f"<{label} {key}>\n{body}\n</{label} {key}>"
 
 
-# A source is in the prompts about the outputs of all its systems.
+# All criteria are asked about a text, and each of their prompts has the same texts.
 @lru_cache(maxsize=64)
 def fence_digest(text: str, among: tuple[str, ...] = ()) -> str:
     """Return the key of a fence.

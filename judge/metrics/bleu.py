@@ -98,7 +98,7 @@ def _scorer(name: str, *, lowercase: bool = False, max_order: int = 4) -> Any:
         ) from error
 
 
-# With sacrebleu's default value of each method.
+# `floor` and `add-k` have sacrebleu's default values.
 _SMOOTH_SIGNATURES = {"exp": "exp", "none": "none", "floor": "floor[0.10]", "add-k": "add-k[1.00]"}
 HIGHEST_ORDER = 9
 

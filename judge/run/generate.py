@@ -177,7 +177,7 @@ async def generate(
     for system, writer in writers.items():
         info_by_system[system] = writer.info
         notes += [f"{system}: {remark}" for remark in writer.counts.remarks]
-    # In the order of the configuration, which wrote and read systems do not keep.
+    # In the order of the configuration: above, the systems of files come first.
     ordered_texts = [texts_by_system[system] for system in config.systems]
     ordered_info = {system: info_by_system[system] for system in config.systems}
     written, failures = _item_by_item(ordered_texts)

@@ -59,7 +59,7 @@ def read(config: RunConfig, rows: Sequence[Sample], *, rated: bool) -> tuple[Rat
         chosen = builtin_rated(rows, ratings) if rated else ()
         chosen = chosen or default_criteria(rows, metrics=not rated, rated=ratings)
         config = config.model_copy(update={"criteria": chosen})
-    # A run that only has ratings besides gets a note instead.
+    # Without `rated`, this is a note of the run.
     if rated:
         file = None if source is None else source_name(source)
         problem = unknown_criteria(ratings, names, file)
@@ -143,7 +143,7 @@ def label_values(scales: Mapping[str, Scale | Column]) -> dict[str, dict[str, fl
     """
     values = {}
     for criterion_name, scale in scales.items():
-        # A column of an older judge has labels without values.
+        # A column that an older version stored may have labels without values.
         values[criterion_name] = dict(zip(scale.labels, scale.values, strict=False))
     by_base_name = {base_name(criterion_name): labels for criterion_name, labels in values.items()}
     # A criterion of this very name counts before a variant of it.

@@ -53,7 +53,7 @@ async def run_pipeline(
     unwritten = judge_run.unwritten_rows(prepared, progress)
     rows: list[Row] = [*unwritten, *prepared.given_scores.rows]
     measuring = Measuring(prepared, progress)
-    # Metrics are computed in a thread of their own, while the judges wait for replies.
+    # Metrics that ask no judge run in a thread while the judges wait for replies.
     measuring.start()
     status: Status = "stopped"
     with _closing_run(prepared, progress):

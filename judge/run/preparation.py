@@ -418,7 +418,8 @@ def _open_judges(
         return {}
     judges = judge_models.open_judges(config, models)
     for judge in judges.values():
-        # Only for their errors: a weighting that a model does not have, an engine that cannot run.
+        # Called only for their errors: a weighting that the endpoint does not support, or an
+        # engine that cannot run.
         strategies.strategies_for(judge.settings, judge.provider.decides)
         if judging:
             engines.create_engine(config.engine, engine_context(config, judge.provider))

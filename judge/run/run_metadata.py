@@ -64,7 +64,7 @@ def first_prompts(
     can be rendered.
     """
     n_columns = max(1, len(prepared.criteria) * len(prepared.judges))
-    # The prompts are in run.json, which every command reads as a whole.
+    # All prompts are in run.json, which is read as a whole whenever the run is opened.
     share = _MAX_PROMPT_CHARACTERS // n_columns
     longest = min(_MAX_MESSAGE, max(_MIN_MESSAGE, share))
     prompts: dict[str, FirstPrompt] = {}

@@ -392,7 +392,10 @@ def _alpha_of_categories(votes: Floats, ordinal: bool) -> Statistic:
 
 @dataclass(frozen=True, slots=True)
 class _Disagreements:
-    """For each draw, the disagreement within texts, and the one that chance alone would give."""
+    """The summed distances for each draw: of value pairs within texts, and of all value pairs.
+
+    The latter are what chance alone would give, times the number of ratings less 1.
+    """
 
     observed: Floats
     expected: Floats

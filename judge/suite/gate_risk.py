@@ -165,7 +165,7 @@ class GateRisk:
             if n_draws > _MOST_DRAWS:
                 return
 
-            # Two runs of one judge, which is equally likely to give each reply in both.
+            # Two runs of one judge: a reply is equally likely in both.
             def pair(n_draws: int = n_draws) -> tuple[_Rerun, _Rerun]:
                 shares = self._posteriors()
                 return self._rerun(shares, n_draws), self._rerun(shares, n_draws)
@@ -184,7 +184,7 @@ class GateRisk:
             if n_items > _MOST_ITEMS:
                 return
 
-            # Two samples of one population, in which items of each kind are equally frequent.
+            # Two samples of one population: items of a kind are equally frequent in both.
             def pair(n_items: int = n_items) -> tuple[_Rerun, _Rerun]:
                 shares = self._shares_of(sources)
                 first = self._rerun_on_other_items(sources, n_items, shares)
@@ -198,7 +198,7 @@ class GateRisk:
         self, judged: JudgedCase, pair: Callable[[], tuple[_Rerun, _Rerun]]
     ) -> float:
         """Return how often two runs of the same judge differ in the verdict."""
-        # A pair takes two reruns.
+        # A pair is two reruns.
         n_pairs = N_FOR_MENDS // 2
         differing = 0
         for _ in range(n_pairs):

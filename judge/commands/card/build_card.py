@@ -54,7 +54,7 @@ _NOTABLE_SHARES = {
 """Shares without a test that deserve a verdict: at least this large, with the interval above this
 or one half.
 """
-# One apart: the size of an effect, 0 to 1, then orders the sentences of one severity.
+# One apart, because the size of an effect, 0 to 1, is added to or taken from the severity.
 _WORST, _BAD, _DOUBTFUL, _OPEN, _GOOD = 4.0, 3.0, 2.0, 1.0, 0.0
 _SEVERITY: Mapping[Reaction, float] = {
     "rewards": _WORST,
@@ -94,7 +94,8 @@ def summarize(
     """
     verdicts: list[Verdict] = []
     for name, reason in (scoreless or {}).items():
-        # A bias adds its size, at most 1, to its severity; this comes before all of them.
+        # A successful attack adds its share of texts, at most 1, to _WORST. This one comes before
+        # it, also if the share is 1, because the sort keeps the order of equal ones.
         verdicts.append((_WORST + 1, f"{name} has no score: {reason}."))
     verdicts += _attack_verdicts(attacks, columns)
     verdicts += _bias_verdicts(findings)
@@ -260,7 +261,7 @@ def build_card(
     scoreless = _scoreless_criteria(evidence)
     requested = (*changes, *neutral, *attacks)
     without_cells = _without_cells(evidence, requested, damage_cells)
-    # The later ones are the causes of the earlier: a probe that could not run has no finding.
+    # `unavailable` replaces earlier reasons, as the cause: a probe without a run has no finding.
     skipped = {**without_finding, **without_cells, **evidence.unavailable, **scoreless}
     tested: dict[str, list[Estimate | None]] = {
         "sensitivity": [cell.mean_change for cell in damage_cells],

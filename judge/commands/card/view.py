@@ -274,7 +274,7 @@ def _headline(card: JudgeCard, columns: Mapping[str, Column]) -> str:
         verb = "works" if len(working) == 1 else "work"
         parts.append(f"{len(working)} of {plural(len(attacks), 'attack')} {verb}")
     if card.findings:
-        # A bias counts once, whatever number of criteria has it.
+        # A bias counts once, however many criteria have it.
         notable = {
             (finding.probe, finding.measure) for finding in card.findings if is_notable(finding)
         }

@@ -166,7 +166,7 @@ def all_means(comparison: RunComparison) -> list[Mean]:
     for column_name, column_values in values_by_column.items():
         column = comparison.columns.get(column_name) or Measured(column_name, "metric", Signature())
         columns[column_name] = column
-        # The overall score is a share of the scales, in which two decimals would be coarse.
+        # The overall score is between 0 and 1, for which two decimals would be coarse.
         places[column_name] = 3 if column_name == OVERALL else decimal_places(column, column_values)
     means = []
     for row in rows:

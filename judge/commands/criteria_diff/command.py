@@ -154,7 +154,7 @@ def plan_diff(
     sides = (_load_side(before, config, language), _load_side(after, config, language))
     comparison = _compare_files(sides, _side_names(before, after))
     rating = _rating_name(rows, human, sides)
-    # A rating that made one of the two prompts would favour that one.
+    # A rating that was used to make one of the two prompts would favour it.
     used_ratings = sides[0].used | sides[1].used
     rows = list(ledger.withhold(rows, {rating: used_ratings}))
     if not rows:

@@ -116,7 +116,7 @@ def read_wording(entry: str, output: Path | None, language: str) -> Wording:
     if path.suffix not in suffixes:
         raise ConfigError(f"{option('output', str(path))}: write a name that ends in {suffix}")
     if not is_sentence and source.suffix in (".jinja", *YAML_SUFFIXES):
-        # Windows' editors begin a file with a byte order mark.
+        # Some editors on Windows begin a file with a byte order mark.
         file_text = source.read_text(encoding="utf-8-sig")
     else:
         # A sentence, or a file with the question alone, has no header of its own.

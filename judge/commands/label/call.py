@@ -103,7 +103,7 @@ def serve(labelling: Labelling) -> None:
         print(*lines, sep="\n", flush=True)  # noqa: T201
         try:
             _wait_for_ratings(labelling)
-        # The usual end: every rating is in the file already.
+        # Ctrl-C is a regular end: the file has all ratings so far.
         except KeyboardInterrupt:
             pass
         finally:
@@ -136,7 +136,7 @@ def _frame(labelling: Labelling) -> pd.DataFrame:
     rows: list[dict[str, Any]] = []
     for rating in labelling.ratings().every:
         row = asdict(rating)
-        # These rows are in no file.
+        # The row's place in the file is for messages about the file.
         del row["where"]
         rows.append(row)
     texts = ["first", "second"] if labelling.pairwise else ["system"]

@@ -523,7 +523,7 @@ def _package_scorer(types: tuple[str, ...], stem: bool) -> Any:
 def _lines(file: str | Path, option: str) -> list[str]:
     """Return the lines of a file that an option names. Raises ConfigError."""
     try:
-        # Windows' editors begin a file with a byte order mark.
+        # Some editors on Windows begin a file with a byte order mark.
         return Path(file).read_text(encoding="utf-8-sig").splitlines()
     except (OSError, ValueError) as error:
         raise ConfigError(f"rouge.{option}: cannot read {file} as text: {error}") from error

@@ -124,7 +124,7 @@ def distribution_blocks(result: Result) -> Iterator[Chart]:
             values[score.system].append(score.value)
         if any(values.values()):
             title = f"Distribution: {title_by_column[column.name]}"
-            # A column of an older judge has no values.
+            # A column that an older version stored may have labels without values.
             labels = dict(zip(column.labels, column.values, strict=False))
             ends = (column.low, column.high)
             yield histograms(f"scores-{column.name}", title, values, labels, ends)
