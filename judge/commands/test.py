@@ -160,8 +160,8 @@ def _prepare_run(
         # These columns hold values of single texts.
         options |= {"score_columns": {}, "judge_columns": {}}
     model = options.pop("model", None)
-    kind = RankConfig if pairwise else RunConfig
-    parsed = to_config(kind, None, None, model, options)
+    config_class = RankConfig if pairwise else RunConfig
+    parsed = to_config(config_class, None, None, model, options)
     config = parsed.config
     rows = list(texts.samples)
     if out is None:
@@ -355,8 +355,8 @@ def prepare_suites(
 def _read_suites(paths: Paths, overrides: SuiteOverrides, errors: list[JudgeError]) -> list[Suite]:
     """Read all suites; add the errors of those that cannot be read."""
     suites = []
-    several_paths = [paths] if isinstance(paths, str | Path) else paths
-    for path in load.find(several_paths):
+    path_list = [paths] if isinstance(paths, str | Path) else paths
+    for path in load.find(path_list):
         try:
             suites.append(load.load(path, overrides.overridden_keys))
         except JudgeError as error:

@@ -66,7 +66,9 @@ def merge_criteria(
         key = tuple(row.cells.get(column) for column in text_columns)
         row_by_criterion = rows_by_text.setdefault(key, {})
         if criterion in row_by_criterion:
-            raise DataError(_problem_of_twins(row, row_by_criterion[criterion], key, criterion))
+            raise DataError(
+                _message_of_two_scores(row, row_by_criterion[criterion], key, criterion)
+            )
         row_by_criterion[criterion] = row
     merged = [
         _merged_row(row_by_criterion, criterion_column, score)
@@ -75,8 +77,8 @@ def merge_criteria(
     return ScoreTable(merged, list(criteria))
 
 
-def _problem_of_twins(row: RawRow, first: RawRow, key: tuple[Any, ...], criterion: str) -> str:
-    """Say that a text has two rows with a score for one criterion; `key` begins with its names."""
+def _message_of_two_scores(row: RawRow, first: RawRow, key: tuple[Any, ...], criterion: str) -> str:
+    """Say that a text has two scores for a criterion; `key` begins with its item and system."""
     item, system, *_ = key
     text = text_name(str(item), str(system))
     return f"{row.where}: {text} already has a score for {criterion}, at {first.where}"

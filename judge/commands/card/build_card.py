@@ -388,7 +388,8 @@ def _bias_probes(
         "scale use": "no original has a score on a scale with ends or labels",
         "repeats": "no text has two draws with a score",
     }
-    return {name: (findings[name], reason) for name, reason in reasons.items()}
+    # A bias without a reason is an error here, so that none is left out.
+    return {name: (biases, reasons[name]) for name, biases in findings.items()}
 
 
 def _no_pairs(evidence: CardEvidence) -> str:

@@ -360,7 +360,7 @@ def sensitivity_table(
     names = [name for name in changes if name in table.systems]
     if not names or ORIGINAL not in table.systems:
         return ()
-    has_text = _texts_of_changes(table, names)
+    has_text = _has_text_by_change(table, names)
     has_control = control in names
     references = []
     for name in names:
@@ -403,8 +403,8 @@ def sensitivity_table(
     return _with_holm(cells)
 
 
-def _texts_of_changes(table: Table, names: Iterable[str]) -> dict[str, Bools]:
-    """Return by change, for each item of the table, whether the change has a text of it."""
+def _has_text_by_change(table: Table, names: Iterable[str]) -> dict[str, Bools]:
+    """Return for each change which items of the table have a text with it."""
     keys = {sample.key for sample in table.samples}
     has_text = {}
     for name in names:

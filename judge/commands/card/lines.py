@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from math import ceil, inf
 
 from judge.commands.card.card import (
@@ -554,6 +553,10 @@ class _Rule:
     badness: Callable[[CardCell], float] = _furthest
     optional: bool = False
 
+    def worst_first(self, cell: CardCell) -> tuple[int, float]:
+        """Return a key that sorts the cells of the line, the worst verdict first."""
+        return MARKS.index(cell.verdict), self.badness(cell)
+
 
 _INSIDE = f"within ±{_HALF_STEP}"
 RULES = (
@@ -610,12 +613,7 @@ def card_lines(measured: Measurements) -> tuple[CardLine, ...]:
         cells = tuple(rule.measure(measured, criterion) for criterion in measured.evidence.columns)
         if rule.optional and all(cell.verdict == "not measured" for cell in cells):
             continue
-        worst_first = sorted(cells, key=partial(_badness, rule))
-        worst = worst_first[0].criterion if worst_first else ""
+        ordered = sorted(cells, key=rule.worst_first)
+        worst = ordered[0].criterion if ordered else ""
         lines.append(CardLine(rule.name, rule.passes, rule.fails, cells, worst))
     return tuple(lines)
-
-
-def _badness(rule: _Rule, cell: CardCell) -> tuple[int, float]:
-    """Return a key that sorts the cells of a line, the worst verdict first."""
-    return MARKS.index(cell.verdict), rule.badness(cell)

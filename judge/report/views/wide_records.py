@@ -25,13 +25,13 @@ def wide_records(result: Result) -> tuple[tuple[str, ...], list[dict[str, Any]]]
     empty: dict[str, Any] = dict.fromkeys(names_of_columns)
     empty |= dict.fromkeys(word_keys)
     empty["failures"] = ""
-    names_of_texts = ["item", "system", "output"]
+    sample_fields = ["item", "system", "output"]
     if any(sample.source for sample in stored.samples):
-        names_of_texts.insert(2, "source")
+        sample_fields.insert(2, "source")
     row_of_text: dict[tuple[str, str], dict[str, Any]] = {}
     for sample in stored.samples:
-        texts = {name: getattr(sample, name) for name in names_of_texts}
-        row_of_text[sample.key] = texts | empty
+        fields = {name: getattr(sample, name) for name in sample_fields}
+        row_of_text[sample.key] = fields | empty
     for score in stored.scores:
         row = row_of_text.get(score.key)
         # A value of all texts together has no row, and neither has a comparison of two texts.
@@ -43,7 +43,7 @@ def wide_records(result: Result) -> tuple[tuple[str, ...], list[dict[str, Any]]]
         if row is not None:
             separator = "; " if row["failures"] else ""
             row["failures"] += f"{separator}{failure.column}: {failure.error}"
-    keys = (*names_of_texts, *empty)
+    keys = (*sample_fields, *empty)
     # A column of the data that has the name of another key gets a new heading.
     own_columns = stored.own_columns(keys)
     for sample in stored.samples:
