@@ -19,10 +19,25 @@ from judge.providers.sdk import sdk
 
 # Timeout, conflict and rate limit. A server error (5xx) is retried as well.
 _RETRIED_STATUSES = {408, 409, 429}
-# A wrong key or address concerns every request, so the run stops at the first one.
-_STOPPING_STATUSES = {401, 404}
-# OpenAI answers 429 for these, too, but waiting does not help.
-_OUT_OF_MONEY_CODES = ("insufficient_quota", "billing_hard_limit_reached")
+# Waiting does not help then, although some of these have the status 429 (OpenAI, Moonshot, Zhipu),
+# and others 400 (Anthropic, DashScope, a LiteLLM proxy). Gemini's "exceeded your current quota" is
+# not among them, because it may be a limit per minute.
+_OUT_OF_MONEY = re.compile(
+    r"insufficient[_ ](?:quota|balance|credits?|funds)|billing_hard_limit_reached"
+    r"|credit balance is too low|budget has been exceeded|exceeded_current_quota|arrearage"
+    r"|余额不足|欠费",
+    re.IGNORECASE,
+)
+# "API key not valid" with the status 400 (Gemini), "Incorrect API key provided" (xAI)
+_WRONG_KEY = re.compile(
+    r"(?:incorrect|invalid) api[ _]key|api[ _]key (?:not valid|expired)", re.IGNORECASE
+)
+# "Invalid model: m", "Model Not Exist", "m is not a valid model ID": the status is 400 or 403
+_WRONG_MODEL = re.compile(
+    r"invalid model|not a valid model|model[^.]{0,60} (?:not exist|decommissioned)|access to model"
+    r"|模型不存在",
+    re.IGNORECASE,
+)
 _MAX_MESSAGE = 300  # characters
 _MAX_MESSAGE_READ = 100_000
 # "The model `m` does not exist", but not "/v1/models/m not found".
@@ -51,9 +66,11 @@ def status_error(
     param = fields.get("param")
     reason = _reason(error, content, secrets, reply.reason_phrase)
     message = f"{url} answered {status}: {reason}"
-    if code in _OUT_OF_MONEY_CODES:
+    # A sentence of the server ends with a full stop, and the advice is added to it.
+    sentence = message.rstrip(".")
+    if status == 402 or _OUT_OF_MONEY.search(f"{code} {fields.get('type')} {reason}"):
         advice = "top up, then start the same command again"
-        return Refused(f"{message}; {advice}", status=status, stops="always")
+        return Refused(f"{sentence}; {advice}", status=status, stops="always")
     is_server_error = status >= 500
     is_temporary = status in _RETRIED_STATUSES or is_server_error
     # OpenAI's and Anthropic's servers say if it is no use to send a request again.
@@ -67,19 +84,20 @@ def status_error(
             limits=limits(headers),
         )
     named_by = named_by or option("base_url")
-    # A sentence of the server ends with a full stop, and the advice is added to it.
-    sentence = message.rstrip(".")
-    if status == 401:
+    is_wrong_key = status == 401 or _WRONG_KEY.search(reason) is not None
+    if is_wrong_key:
         message = f"{sentence}; check {key}"
     elif status == 404:
         message = f"{sentence}; check {option('model')} and {named_by}"
         if code == "model_not_found" or _MODEL_WORD.search(reason):
             param = "model"
+    elif _WRONG_MODEL.search(reason):
+        message = f"{sentence}; check {option('model')}"
     elif 300 <= status < 400:
         # Redirects are not followed: the texts go to no host that the user did not name.
         target = redact_and_truncate(headers.get("location", "another place"), secrets)
         message = f"{url} answered {status}: moved to {target}; name it with {named_by}"
-    stops_the_run = status in _STOPPING_STATUSES or status < 400
+    stops_the_run = is_wrong_key or status == 404 or status < 400
     stops: Stops = "always" if stops_the_run else "never"
     # A server may send anything there.
     refused_parameter = param if isinstance(param, str) else None
@@ -92,6 +110,9 @@ def _error_object(content: bytes) -> Any:
         data = json.loads(content)
     except (ValueError, RecursionError):
         return content.decode("utf-8", "replace").strip()
+    if isinstance(data, list) and len(data) == 1:
+        # Gemini puts its errors into a list.
+        data = data[0]
     return data.get("error", data) if isinstance(data, dict) else data
 
 
@@ -111,6 +132,8 @@ def error_status(data: Any) -> int:
     Some gateways send the errors of the server behind them like this.
     """
     error = data.get("error") if isinstance(data, dict) else None
+    if isinstance(error, str):
+        error = {"type": error}
     if not isinstance(error, dict):
         return 0
     code = str(error.get("code") or error.get("status"))

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, Unpack
 
 from judge.config import RunConfig
-from judge.core.errors import ConfigError, Refused
+from judge.core.errors import ConfigError, Refused, Transient
 from judge.core.messages import advice_on_thinking, option
 from judge.core.records import Choice, Request, Response, Token
 from judge.core.request_options import TokenPrice
@@ -18,12 +18,13 @@ from judge.providers.anthropic_batch import AnthropicBatchApi
 from judge.providers.batches import BatchApi
 from judge.providers.google_batch import GoogleBatchApi
 from judge.providers.http_client import MAX_TEXT, HttpClient, Options, options
-from judge.providers.http_errors import body_error
+from judge.providers.http_errors import body_error, redact_and_truncate
 from judge.providers.message_text import is_only_thinking, message_text
 from judge.providers.pricing import per_token
 from judge.providers.refusals import (
     REFUSED_STATUSES,
     RefusalSearch,
+    is_about_text,
     mentions_parameter,
     optional_parameters,
 )
@@ -36,6 +37,19 @@ _OWN_BATCHES: Mapping[str, type[BatchApi]] = {
     "anthropic": AnthropicBatchApi,
     "gemini": GoogleBatchApi,
 }
+# The names of other servers for reasons of OpenAI's API, in lower case.
+_FINISH_REASONS = {
+    "max_tokens": "length",  # Gemini, Bedrock
+    "model_length": "length",  # Mistral
+    "model_context_window_exceeded": "length",  # Anthropic, Zhipu
+    "sensitive": "content_filter",  # Zhipu
+    "safety": "content_filter",  # Gemini, like the next three
+    "recitation": "content_filter",
+    "blocklist": "content_filter",
+    "prohibited_content": "content_filter",
+}
+# A reply that ended like this may be whole next time (OpenRouter, Mistral; Zhipu; DeepSeek).
+_BROKEN_OFF = ("error", "network_error", "insufficient_system_resource")
 # The run stops if this many texts are refused without any parameter. One alone may be too long, or
 # filtered.
 _TEXTS_BEFORE_STOPPING = 3
@@ -144,7 +158,7 @@ class OpenAIProvider:
             if refused.param in body and refused.status is None:
                 self._adapter = replace(self._adapter, too_short=body[refused.param])
                 return await self._send(self._adapter, request)
-            if refused.status not in REFUSED_STATUSES:
+            if refused.status not in REFUSED_STATUSES or refused.stops == "always":
                 raise
             if not self._may_be_a_parameter(refused, body):
                 raise
@@ -189,8 +203,11 @@ class OpenAIProvider:
             return response
 
     def _note_refused_text(self, request: Request, error: Refused) -> None:
-        """Let the error stop the run if several texts were refused and none was ever answered."""
-        if self._answered:
+        """Let the error stop the run if several texts were refused and none was ever answered.
+
+        Texts that are too long or filtered do not count: the others may be answered.
+        """
+        if self._answered or is_about_text(error):
             return
         self._texts_refused.add(request.key())
         if len(self._texts_refused) >= _TEXTS_BEFORE_STOPPING:
@@ -247,6 +264,9 @@ def _response(
     n_requested = body.get("n", 1)
     if not 1 <= len(choices) <= n_requested:
         problem = f"{len(choices)} choices where {n_requested} were asked for"
+        if not choices:
+            # Gemini's endpoint answers like this.
+            problem += "; a content filter may have blocked the prompt"
         raise Refused(f"{url} sent {problem}", billed=True)
     if any(_is_used_up(choice) for choice in choices):
         limit_names = [name for name in _LIMIT_NAMES if name in body]
@@ -290,7 +310,14 @@ def _ignored_probabilities(choices: Sequence[Choice]) -> str:
 
 
 def _choice(data: Any, url: str) -> Choice:
-    message = data.get("message") if isinstance(data, dict) else None
+    fields = data if isinstance(data, dict) else {}
+    finish_reason = str(fields.get("finish_reason") or "stop").lower()
+    finish_reason = _FINISH_REASONS.get(finish_reason, finish_reason)
+    if finish_reason in _BROKEN_OFF:
+        raise _broken_off(fields, finish_reason, url)
+    message = fields.get("message")
+    if message is None and finish_reason == "content_filter":
+        message = {}
     if not isinstance(message, dict):
         raise Refused(f"{url} sent a choice without a message", billed=True)
     try:
@@ -301,10 +328,16 @@ def _choice(data: Any, url: str) -> Choice:
     if len(content.text) > MAX_TEXT:
         problem = "sent a text of more than 1 MB, which no judge's reply has"
         raise Refused(f"{url} {problem}", billed=True)
-    finish_reason = str(data.get("finish_reason") or "stop")
     if content.refused:
         finish_reason = "refusal"
-    return Choice(content.text, finish_reason, _tokens(data.get("logprobs")))
+    return Choice(content.text, finish_reason, _tokens(fields.get("logprobs")))
+
+
+def _broken_off(choice: Mapping[str, Any], finish_reason: str, url: str) -> Transient:
+    """Return the error of a choice that the server did not finish, with the server's words."""
+    error = choice.get("error")
+    words = error.get("message") if isinstance(error, dict) else None
+    return Transient(f"{url} broke its reply off: {redact_and_truncate(words or finish_reason)}")
 
 
 def _tokens(logprobs: Any) -> tuple[Token, ...] | None:

@@ -60,9 +60,12 @@ _UNSUPPORTED = re.compile(
     r"|not allowed|no longer",
     re.IGNORECASE,
 )
-# "the maximum context length is 8192 tokens": about the text, although it may name a limit.
+# "the maximum context length is 8192 tokens": about the text, although it may name a limit. "Content
+# Exists Risk" (DeepSeek), "was flagged" (OpenAI), "敏感内容" (Zhipu): filtered.
 _ABOUT_TEXT = re.compile(
-    r"context|too (?:long|large|many)|prompt is|policy|content|safety", re.IGNORECASE
+    r"context|too (?:long|large|many)|prompt is|policy|content|safety|input (?:token|length)"
+    r"|\brisk\b|flagged|敏感",
+    re.IGNORECASE,
 )
 # The 5 of "more than 5 logprobs", but no part of "gpt-5.4-mini" or "2.5".
 _NUMBER = re.compile(r"(?<![\w.-])\d+(?!\w|\.\d)")
@@ -105,9 +108,12 @@ def optional_parameters(body: Mapping[str, Any]) -> dict[str, int]:
 def mentions_parameter(refused: Refused, body: Mapping[str, Any]) -> bool:
     """Return whether a refusal names an optional parameter, and is probably not about the text."""
     named_parameters = _mentioned_in(refused) & optional_parameters(body).keys()
-    if not named_parameters:
-        return False
-    return not _ABOUT_TEXT.search(_server_message(refused))
+    return bool(named_parameters) and not is_about_text(refused)
+
+
+def is_about_text(refused: Refused) -> bool:
+    """Return whether a refusal is probably about the text: it is too long, or filtered."""
+    return _ABOUT_TEXT.search(_server_message(refused)) is not None
 
 
 class RefusalSearch:
@@ -164,7 +170,7 @@ class RefusalSearch:
 
     async def _drop_all(self, refused: Refused) -> tuple[RequestAdapter, Response] | None:
         present = optional_parameters(self._before.body(self._request))
-        if _ABOUT_TEXT.search(_server_message(refused)):
+        if is_about_text(refused):
             # Without a limit this text might fit, but all others would cost more.
             present.pop(_LIMIT, None)
         bare = self._before

@@ -289,10 +289,59 @@ def test_rate_limit_headers_are_passed_on(
     assert ask(chat_server)[0].limits == {}
 
 
-def test_an_empty_account_stops_the_run(chat_server: Any) -> None:
-    refused = failure(chat_server, 429, error("You exceeded your quota", code="insufficient_quota"))
+# In the words of OpenAI, DeepSeek, Anthropic, a LiteLLM proxy, DashScope, Moonshot and Zhipu
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (429, error("You exceeded your quota", code="insufficient_quota")),
+        (402, error("Payment Required")),
+        (400, error("Your credit balance is too low to access the Anthropic API.")),
+        (400, error("Budget has been exceeded! Current cost: 10.2, Max budget: 5.0")),
+        (400, error("Your account is not in good standing.", code="Arrearage")),
+        (429, error("Check your plan", type="exceeded_current_quota_error")),
+        (429, error("您的账户已欠费，请充值后重试。", code="1113")),
+    ],
+)
+def test_an_empty_account_stops_the_run(chat_server: Any, status: int, body: Any) -> None:
+    refused = failure(chat_server, status, body)
     assert isinstance(refused, Refused)
     assert refused.stops == "always"
+    assert "; top up" in str(refused)
+    assert len(chat_server.bodies) == 1
+
+
+# In the words of Gemini and xAI
+@pytest.mark.parametrize(
+    "body",
+    [
+        [error("API key not valid. Please pass a valid API key.")],
+        {"code": "Client specified an invalid argument", "error": "Incorrect API key provided: x"},
+    ],
+)
+def test_a_wrong_key_with_another_status_stops_the_run(chat_server: Any, body: Any) -> None:
+    refused = failure(chat_server, 400, body)
+    assert refused.stops == "always"
+    assert "; check the key" in str(refused)
+    assert "[{" not in str(refused)
+    assert len(chat_server.bodies) == 1
+
+
+# In the words of Mistral, DeepSeek, OpenRouter, Groq, OpenAI and Zhipu
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [
+        (400, "Invalid model: m"),
+        (400, "Model Not Exist"),
+        (400, "m is not a valid model ID"),
+        (400, "The model `m` has been decommissioned and is no longer supported."),
+        (403, "Project `p` does not have access to model `m`"),
+        (400, "模型不存在，请检查模型代码。"),
+    ],
+)
+def test_a_wrong_model_with_another_status_names_the_option(
+    chat_server: Any, status: int, message: str
+) -> None:
+    assert "; check --model" in str(failure(chat_server, status, error(message)))
 
 
 def test_a_server_may_forbid_retries(chat_server: Any) -> None:
@@ -325,6 +374,7 @@ def test_a_web_page_is_called_one(chat_server: Any, status: int) -> None:
         ({"error": {"message": "slow down", "code": "429"}}, Transient, "slow down"),
         ({"error": {"message": "blocked", "code": "policy"}}, Refused, "blocked"),
         ({"error": "blocked"}, Refused, "blocked"),
+        ({"error": "model overloaded"}, Transient, "model overloaded"),
     ],
 )
 def test_a_200_without_a_completion_is_an_error(
@@ -387,6 +437,51 @@ def test_a_text_beyond_a_megabyte_is_refused_and_counts_as_billed(
     with pytest.raises(Refused, match=r"1 MB|more than 2 MB") as caught:
         ask(chat_server, Request("m", request().messages, {"top_logprobs": top} if top else {}))
     assert caught.value.billed
+
+
+# The reasons of Gemini, Mistral, Anthropic and Zhipu
+@pytest.mark.parametrize(
+    ("theirs", "ours"),
+    [
+        ("MAX_TOKENS", "length"),
+        ("model_length", "length"),
+        ("model_context_window_exceeded", "length"),
+        ("SAFETY", "content_filter"),
+        ("RECITATION", "content_filter"),
+        ("sensitive", "content_filter"),
+        ("eos", "eos"),
+    ],
+)
+def test_reasons_of_other_servers_have_the_names_of_openai(
+    chat_server: Any, make_completion: Callable[..., Any], theirs: str, ours: str
+) -> None:
+    choice = {"finish_reason": theirs, "message": {"content": "The text is"}}
+    chat_server.answer = lambda _: (200, {}, make_completion(choice=choice))
+    assert ask(chat_server)[0].choices[0].finish_reason == ours
+
+
+def test_a_filtered_reply_may_have_no_message(chat_server: Any) -> None:
+    chat_server.answer = lambda _: (200, {}, {"choices": [{"finish_reason": "content_filter"}]})
+    choice = ask(chat_server)[0].choices[0]
+    assert (choice.text, choice.finish_reason) == ("", "content_filter")
+
+
+# OpenRouter, DeepSeek, Zhipu
+@pytest.mark.parametrize(
+    ("choice", "words"),
+    [
+        ({"finish_reason": "error", "error": {"code": 502, "message": "Gone"}}, "Gone"),
+        ({"finish_reason": "insufficient_system_resource"}, "insufficient_system_resource"),
+        ({"finish_reason": "network_error"}, "network_error"),
+    ],
+)
+def test_a_reply_that_the_server_broke_off_is_transient(
+    chat_server: Any, choice: dict[str, Any], words: str
+) -> None:
+    choice = {"message": {"content": ""}, **choice}
+    transient = failure(chat_server, 200, {"choices": [choice]})
+    assert isinstance(transient, Transient)
+    assert words in str(transient)
 
 
 def test_a_refusal_in_words_is_kept(chat_server: Any, make_completion: Callable[..., Any]) -> None:

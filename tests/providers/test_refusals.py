@@ -450,11 +450,31 @@ def test_the_run_stops_with_the_first_message_after_three_refused_texts(chat_ser
     chat_server.answer = lambda body: (
         400,
         {},
-        {"error": {"message": f"no such thing for {body['messages'][-1]}"}},
+        {"error": {"message": f"no such thing for {body['messages'][-1]['content']}"}},
     )
     outcomes = complete_all(OpenAIProvider("m", base_url=chat_server.url), "abcd")
     assert [outcome.stops for outcome in outcomes[:3]] == ["never", "never", "always"]
     assert "no such thing" in str(outcomes[2])
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "This model's maximum context length is 10 tokens",
+        "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",
+        "Range of input length should be [1, 129024]",
+        "The response was filtered due to the content management policy.",
+        "Content Exists Risk",
+        "Your input was flagged",
+        "系统检测到输入可能包含敏感内容",
+    ],
+)
+def test_texts_that_are_too_long_or_filtered_do_not_stop_the_run(
+    chat_server: Any, message: str
+) -> None:
+    chat_server.answer = lambda _: (400, {}, {"error": {"message": message}})
+    outcomes = complete_all(OpenAIProvider("m", base_url=chat_server.url), "abcd")
+    assert {outcome.stops for outcome in outcomes} == {"never"}
 
 
 def test_requests_at_the_same_time_search_once(
