@@ -310,7 +310,7 @@ def run_interruptibly(
         else:
             again = "Without a cache, the same command pays for everything again."
         print_message(f"interrupted{done(progress)}.{waiting} {again}")
-        # As a shell counts it: 128 and the number of SIGINT.
+        # The status that shells give a process that SIGINT (signal 2) ended: 128 + 2.
         raise click.exceptions.Exit(130) from None
 
 

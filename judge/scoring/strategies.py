@@ -44,7 +44,7 @@ ReadScore = Callable[[Choice], ParsedScore]
 
 EFFORT = "reasoning_effort"
 HEADERS = "headers"
-# Such a model charges hidden tokens for every reply.
+# Every reply of a reasoning model has hidden tokens, which are charged.
 REASONING_DRAWS = 5
 """The most replies that `auto` draws from a reasoning model, unless the user set their number."""
 TOKEN_LIMIT = {"score": 64, "score_then_reason": 1024, "reason_then_score": 1024}
