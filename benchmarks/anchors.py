@@ -66,7 +66,7 @@ def draw(
     changed = np.zeros(values.shape, dtype=bool)
     changed[0, :size] = True
     whole, split = (
-        mean_differences(values[:1], n_flips=2_000)[0],
+        mean_differences(values[:1], n_resamples=2_000)[0],
         split_change(values, changed, slice(0, 1)),
     )
     assert whole is not None

@@ -1,6 +1,6 @@
-"""An audit of 100 items of SummEval offline, part by part.
+"""A judge card of 100 items of SummEval offline, part by part.
 
-    JUDGE_SHARED=../shared python benchmarks/audit.py
+    JUDGE_SHARED=../shared python benchmarks/card.py
 
 The judge is a script, of which only the asking differs from a real one's.
 """
@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from common import COLUMNS, SUMMEVAL
 
-from judge.commands.card.command import MAIN, plan_audit, run_audit
+from judge.commands.card.command import MAIN, plan_card, run_card
 from judge.config import load_config
 from judge.core.records import Request
 from judge.providers.scripted import Reply, ScriptedProvider
@@ -45,11 +45,11 @@ def parts() -> None:
         options={"data": SUMMEVAL, "map": COLUMNS, "cache": False, "weighting": "logprobs"}
     )
     found = timed(
-        "texts made, prompts checked", lambda: plan_audit(given, items=ITEMS, providers=[scripted])
+        "texts made, prompts checked", lambda: plan_card(given, items=ITEMS, providers=[scripted])
     )
     card = timed(
         f"{found.judgments:,} judgments in {len(found.runs)} runs, card",
-        lambda: asyncio.run(run_audit(found)),
+        lambda: asyncio.run(run_card(found)),
     )
     if card.failures:
         raise SystemExit(f"failures: {dict(card.failures)}")

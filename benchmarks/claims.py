@@ -24,6 +24,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from judge.core.records import Column, Estimate, Provenance, Sample, Score
+from judge.core.signature import Signature
 from judge.stats.agreement import Measure, agree
 from judge.stats.bootstrap import Bootstrap, mean_estimate, wilson_interval
 from judge.stats.coefficients import within
@@ -31,7 +32,8 @@ from judge.stats.correlation import CorrelationWithRatings
 from judge.stats.paired_differences import mean_differences
 from judge.stats.pairwise import rankings
 from judge.stats.system_differences import compare
-from judge.suite.evidence import ScoreEvidence, mean_on_scale
+from judge.suite.evidence import ScoreEvidence
+from judge.suite.mean_tests import mean_on_scale
 from judge.table import Table
 
 SIZES = (2, 3, 5, 10, 20, 50)
@@ -73,7 +75,7 @@ def table(values: Values) -> Table:
         for name, row in zip(names, values.tolist(), strict=True)
         for k, value in enumerate(row)
     )
-    return Table(samples, (Column("c", "criterion", "c", 1.0, 5.0),), rows)
+    return Table(samples, (Column("c", "criterion", Signature("c"), 1.0, 5.0),), rows)
 
 
 def ends(estimate: Estimate | None) -> Ends:
@@ -188,9 +190,9 @@ def ratings(scale: str, n: int, random: Random) -> tuple[Values, Values]:
 
 def correlation(scale: str, level: str) -> Claim:
     judge, people = ratings(scale, TRUTH, np.random.default_rng(0))
-    if level == "document":
+    if level == "within-items":
         truth = float(np.nanmean(within(judge, people, "spearman")))
-    elif level == "item":
+    elif level == "all-texts":
         truth = float(within(judge.reshape(1, -1), people.reshape(1, -1), "spearman")[0])
     else:
         truth = float(within(judge.mean(axis=0)[None], people.mean(axis=0)[None], "spearman")[0])
@@ -242,7 +244,7 @@ def same_judge(scale: str) -> Claim:
             for _ in range(2)
         ]
         against = CorrelationWithRatings(scores("ties", APART, n, random, seen).T, Bootstrap(500))
-        low, high = ends(against.difference(*judges, "document"))
+        low, high = ends(against.difference(*judges, "within-items"))
         return float(low is not None and high is not None and (low > 0 or high < 0))
 
     return claim
@@ -315,7 +317,7 @@ def claims() -> Iterator[tuple[str, Claim]]:
         yield f"the best leads or is not beaten, {scale}", leader(scale)
     for scale in SCALES:
         yield f"false: one of four equal systems beats another, {scale}", beats(scale)
-    for level in ("document", "item", "system"):
+    for level in ("within-items", "all-texts", "systems"):
         for scale in SCALES:
             yield f"Spearman, {level}, {scale}", correlation(scale, level)
     for shape in RATED:

@@ -21,7 +21,7 @@ from judge.stats.correlation import CorrelationWithRatings
 
 JUDGES = 6
 SIZES = (5, 10, 20, 50)
-LEVELS: tuple[Level, ...] = ("document", "item")
+LEVELS: tuple[Level, ...] = ("within-items", "all-texts")
 
 
 def best_beats_another(

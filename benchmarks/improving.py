@@ -28,6 +28,7 @@ from judge.commands.improve.command import plan_improvement, run_improvement
 from judge.commands.improve.record import choose_wording, measure_gain
 from judge.config import load_config
 from judge.core.records import Request, Sample
+from judge.core.signature import Signature
 from judge.providers.scripted import ScriptedProvider
 from judge.stats.coefficients import Level
 from judge.stats.rated_columns import RatedColumn
@@ -67,7 +68,7 @@ def draw(
             + rest * draws.standard_normal(size)
         )
         values = {row.key: float(score) for row, score in zip(rows, scores, strict=True)}
-        columns.append(RatedColumn("", "", values, "x", None, frozenset()))
+        columns.append(RatedColumn("", Signature(), values, "x", None, frozenset()))
     return rows, columns
 
 
@@ -86,7 +87,7 @@ def drawn_scores() -> None:
     )
     print(f"{'items':>5} {'systems':>7} {'judge':>8} {'unseen':>7} {'same items':>10}")
     for systems in (1, 3):
-        level: Level = "document" if systems > 1 else "item"
+        level: Level = "within-items" if systems > 1 else "all-texts"
         for gain in (None, 0.0, 0.3):
             for items in (20, 60, 120):
                 draws = np.random.default_rng(

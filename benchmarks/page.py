@@ -12,12 +12,10 @@ from playwright.sync_api import Browser, sync_playwright
 
 from judge import criteria
 from judge.core.records import Column, Provenance, Sample, Score
-from judge.execution.judgments import Judgment
+from judge.core.signature import Signature
 from judge.report.renderers.html import render
-from judge.report.views import items
-from judge.report.views.leaderboard import view
+from judge.report.views.result import view
 from judge.results.result import Result
-from judge.run import run_metadata
 from judge.stats.bootstrap import item_means
 from judge.table import Table
 
@@ -53,10 +51,10 @@ def made() -> Result:
         criteria.load(name) for name in ("coherence", "consistency", "fluency_5", "relevance")
     ]
     columns = [
-        Column(c.name, "criterion", c.name, c.scale.low, c.scale.high, c.scale.labels)
+        Column(c.name, "criterion", Signature(c.name), c.scale.low, c.scale.high, c.scale.labels)
         for c in chosen
     ]
-    columns += [Column(name, "metric", name, 0.0, 1.0) for name in METRICS]
+    columns += [Column(name, "metric", Signature(name), 0.0, 1.0) for name in METRICS]
     samples = []
     for k in range(ITEMS):
         source, reference = text(350), text(60)
@@ -66,18 +64,7 @@ def made() -> Result:
         ]
     scores = [score(sample, column) for sample in samples for column in columns]
     table = Table(tuple(samples), tuple(columns), tuple(scores))
-    kept = items.first(samples)
-    asked = [
-        Judgment(sample, criterion)
-        for sample in samples
-        if sample.item in kept
-        for criterion in chosen
-    ]
-    return Result(
-        table,
-        item_means(table),
-        {"prompts": run_metadata.prompt_skeletons({"": asked}, kept)},
-    )
+    return Result(table, item_means(table))
 
 
 def score(sample: Sample, column: Column) -> Score:

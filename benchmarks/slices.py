@@ -26,6 +26,7 @@ import judge
 from judge.commands.slices.record import Slices
 from judge.commands.slices.statistics import slice_means
 from judge.core.records import Column, Provenance, Sample, Score
+from judge.core.signature import Signature
 from judge.results.result import Result
 from judge.stats.system_differences import compare
 from judge.table import Table
@@ -65,7 +66,9 @@ def summeval() -> Values:
 
 def table(scores: Values, extra: Sequence[Mapping[str, str]] = ()) -> Table:
     """Return criteria × systems × items as a table; `extra` has the other columns of each item."""
-    columns = tuple(Column(name, "criterion", name, 1.0, 5.0) for name in CRITERIA[: len(scores)])
+    columns = tuple(
+        Column(name, "criterion", Signature(name), 1.0, 5.0) for name in CRITERIA[: len(scores)]
+    )
     _, n_systems, n_items = scores.shape
     texts = [
         (f"i{i}", f"s{s}", extra[i] if extra else {})
@@ -87,9 +90,9 @@ def table(scores: Values, extra: Sequence[Mapping[str, str]] = ()) -> Table:
 def sliced(values: Values, inside: Values, random: Random) -> Slices:
     """Return the slices of criteria × systems × articles; `inside` has the number of each article's slice."""
     scores = table(values, [{"slice": f"slice {n}"} for n in inside])
-    result = Result(scores, comparisons=compare(scores, n_flips=2_000))
+    result = Result(scores, comparisons=compare(scores, n_resamples=2_000))
     return judge.slices(
-        result, "slice", columns=CRITERIA, seed=int(random.integers(2**31)), n_permutations=500
+        result, "slice", columns=CRITERIA, seed=int(random.integers(2**31)), n_resamples=500
     )
 
 
@@ -110,11 +113,11 @@ def false_marks(
         drawn = values[:, :, systems][..., items]
         drawn = np.where(inside == len(percent) - 1, drawn[1], drawn[0])
         columns = {
-            name: (Column(name, "criterion", name, 1.0, 5.0), drawn[c])
+            name: (Column(name, "criterion", Signature(name), 1.0, 5.0), drawn[c])
             for c, name in enumerate(CRITERIA)
         }
         found = slice_means(
-            columns, SYSTEMS, slices, seed=int(random.integers(2**31)), n_permutations=99
+            columns, SYSTEMS, slices, seed=int(random.integers(2**31)), n_resamples=99
         )
         marked += any(mean.significant for mean in found)
     return 100 * marked / draws

@@ -18,6 +18,7 @@ os.environ.update(
 import numpy as np
 
 from judge.core.records import Column, Provenance, Sample, Score
+from judge.core.signature import Signature
 from judge.stats.analyze import overall
 from judge.stats.bootstrap import item_means
 from judge.stats.correlation_matrix import matrices
@@ -37,7 +38,7 @@ def table(items: int, systems: int, columns: int, missing: float = 0.0) -> Table
     kept = random.random(shape) >= missing
     labels = tuple("12345")
     named = tuple(
-        Column(f"c{k}", "criterion", f"c{k}", 1.0, 5.0, labels, criterion=f"c{k}")
+        Column(f"c{k}", "criterion", Signature(f"c{k}"), 1.0, 5.0, labels, criterion=f"c{k}")
         for k in range(columns)
     )
     samples = tuple(Sample(f"i{i}", f"s{s}", "text") for i in range(items) for s in range(systems))
@@ -62,7 +63,7 @@ def weighed(data: Table) -> None:
     found = overall(data)
     if found is not None:
         item_means(found.table)
-        compare(found.table, n_flips=RESAMPLES)
+        compare(found.table, n_resamples=RESAMPLES)
 
 
 def peak() -> float:
@@ -78,7 +79,7 @@ def main() -> None:
         alone = peak()
         steps = {
             "means": lambda data=data: item_means(data),
-            "differences, tests, ranks": lambda data=data: compare(data, n_flips=RESAMPLES),
+            "differences, tests, ranks": lambda data=data: compare(data, n_resamples=RESAMPLES),
             "overall": lambda data=data: weighed(data),
             "correlations": lambda data=data: matrices(data),
         }

@@ -170,6 +170,16 @@ def test_pages_named_in_code_exist() -> None:
     assert missing == []
 
 
+def test_names_that_benchmarks_import_from_judge_exist() -> None:
+    missing = []
+    for path in sorted((ROOT / "benchmarks").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("judge."):
+                names = [f"{node.module}.{alias.name}" for alias in node.names]
+                missing += [f"{path.name}: {name}" for name in names if not is_importable(name)]
+    assert missing == []
+
+
 NUMBERS = dict(
     zip(
         [
