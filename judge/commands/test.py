@@ -344,12 +344,17 @@ def prepare_suites(
             errors.append(error)
         else:
             prepared.append(replace(prepared_suite, risk=risk))
+    _raise_together(errors)
+    return prepared
+
+
+def _raise_together(errors: Sequence[JudgeError]) -> None:
+    """Raise one error with all these mistakes, if there are any."""
     # A single error keeps its class, which says who can solve the problem.
     if len(errors) == 1:
         raise errors[0]
     if errors:
         raise ConfigError("\n".join(map(str, errors)))
-    return prepared
 
 
 def _read_suites(paths: Paths, overrides: SuiteOverrides, errors: list[JudgeError]) -> list[Suite]:

@@ -394,26 +394,34 @@ class RunConfig(BaseModel):
             layers = overriding if isinstance(overriding, list) else [overriding]
             overrides["set"] = [values["set"], *layers]
         keys_of_file = lines.keys() - overrides.keys()
+        location_by_key = {key: f"{file}:{lines[key]}: " for key in keys_of_file}
         try:
             config = cls.model_validate(values | overrides)
         except ValidationError as error:
-            refused = first_invalid_value(error)
-            key, *inner = map(str, refused.path or ("",))
-            in_file = key in keys_of_file
-            location = f"{file}:{lines[key]}: {key}" if in_file else option(key)
-            within = [part for part in inner if not part.isdigit()]
-            message = problem_of(
-                refused,
-                [key, *within],
-                in_file=in_file,
-                options=cls.model_fields,
-                rank_options=RankConfig.model_fields,
-            )
-            keys_within = "".join(f" {part}:" for part in within)
-            raise ConfigError(f"{location}:{keys_within} {message}") from error
-        if "criteria" in keys_of_file:
-            config._criteria_at = f"{file}:{lines['criteria']}: "
+            raise ConfigError(cls._refusal(error, location_by_key)) from error
+        config._criteria_at = location_by_key.get("criteria", "")
         return config
+
+    @classmethod
+    def _refusal(cls, error: ValidationError, location_by_key: Mapping[str, str]) -> str:
+        """Return the message about the first value that is refused.
+
+        It begins with the place of a value that the file has, or else with the option.
+        """
+        refused = first_invalid_value(error)
+        key, *inner = map(str, refused.path or ("",))
+        in_file = key in location_by_key
+        location = f"{location_by_key[key]}{key}" if in_file else option(key)
+        within = [part for part in inner if not part.isdigit()]
+        message = problem_of(
+            refused,
+            [key, *within],
+            in_file=in_file,
+            options=cls.model_fields,
+            rank_options=RankConfig.model_fields,
+        )
+        keys_within = "".join(f" {part}:" for part in within)
+        return f"{location}:{keys_within} {message}"
 
     def of_judge(self, judge: Judge) -> Self:
         """Return the plan of one judge, whose own settings replace the run's."""

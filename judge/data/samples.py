@@ -130,9 +130,17 @@ def stream(
     data_name = str(data) if isinstance(data, str | PathLike) else "the data"
     if not location_by_text:
         raise DataError(f"{data_name}: no rows")
+    # Samples from Python have no columns to compare with.
+    if columns:
+        _refuse_unknown_columns(data_name, mappings, columns)
+
+
+def _refuse_unknown_columns(
+    data_name: str, mappings: Sequence[Mapped], columns: Collection[str]
+) -> None:
+    """Raise DataError if a mapping names a column that the data do not have."""
     for column in _mapped_columns(mappings):
-        # Samples from Python have no columns to compare with.
-        if columns and column not in columns:
+        if column not in columns:
             problem = unknown_name_message("column", column, list(columns))
             raise DataError(f"{data_name}: {problem}")
 

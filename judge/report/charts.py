@@ -407,13 +407,10 @@ def heat_map(
     margin = label_width(labels)
     parts = list(_heat_headings(columns, margin, cell_width, is_numbered=is_numbered))
     for row_index, label in enumerate(labels):
-        y = _HEADINGS + _TALL * row_index
-        parts.append(name_text(0, y + 18, label))
+        top = _HEADINGS + _TALL * row_index
         cells = table[row_index][: len(columns)]
-        for index, cell in enumerate(cells):
-            if cell is not None and cell.text:
-                corner = (margin + cell_width * index, y)
-                parts.append(_heat_cell(cell, corner, cell_width))
+        parts.append(name_text(0, top + 18, label))
+        parts += _heat_cells(cells, (margin, top), cell_width)
     width = margin + cell_width * len(columns)
     height = _HEADINGS + _TALL * len(rows)
     descriptions = _strongest_cells(rows, columns, table) or ["nothing stands out"]
@@ -449,6 +446,16 @@ def _strongest_cells(
                 pair = frozenset((row, column))
                 depth_and_words.setdefault(pair, described)
     return [words for _, words in sorted(depth_and_words.values())]
+
+
+def _heat_cells(
+    cells: Sequence[Cell | None], corner: tuple[float, float], width: float
+) -> Iterator[str]:
+    """Draw a row of a heat map from its upper left corner; cells without a text stay empty."""
+    left_edge, top = corner
+    for index, cell in enumerate(cells):
+        if cell is not None and cell.text:
+            yield _heat_cell(cell, (left_edge + width * index, top), width)
 
 
 def _heat_cell(cell: Cell, corner: tuple[float, float], width: float) -> str:
@@ -499,15 +506,8 @@ def histograms(
     descriptions: list[str] = []
     for index, (system, counts) in enumerate(counts_by_system.items()):
         row, column = divmod(index, _PER_ROW)
-        left_edge = (_WIDTH + _GUTTER) * column
-        right_edge = left_edge + _WIDTH
-        top = _ROW_PITCH * row
-        floor = top + 32 + _HEIGHT
-        lower_left = (left_edge, floor)
-        lower_right = (right_edge, floor)
-        parts.append(name_text(left_edge, top + 12, system, cells=20))
-        parts.append(line("axis", lower_left, lower_right))
-        parts += _columns(counts, binning.labels, lower_left, tallest)
+        upper_left = ((_WIDTH + _GUTTER) * column, _ROW_PITCH * row)
+        parts += _histogram(system, counts, binning.labels, upper_left, tallest)
         labelled = zip(binning.labels, counts, strict=True)
         in_words = [f"{count} × {label}" for label, count in labelled if count]
         description = ", ".join(in_words)
@@ -518,6 +518,23 @@ def histograms(
     width = (_WIDTH + _GUTTER) * n_across - _GUTTER
     height = _ROW_PITCH * n_down - 16
     return chart(name, title, (width, height), parts, values=descriptions, caption=caption)
+
+
+def _histogram(
+    system: str,
+    counts: Sequence[int],
+    labels: Sequence[str],
+    upper_left: tuple[float, float],
+    tallest: int,
+) -> Iterator[str]:
+    """Draw the name of a system, an axis, and a column for each count."""
+    left_edge, top = upper_left
+    floor = top + 32 + _HEIGHT
+    lower_left = (left_edge, floor)
+    lower_right = (left_edge + _WIDTH, floor)
+    yield name_text(left_edge, top + 12, system, cells=20)
+    yield line("axis", lower_left, lower_right)
+    yield from _columns(counts, labels, lower_left, tallest)
 
 
 def _columns(

@@ -201,14 +201,9 @@ class CorrelationWithRatings:
             note = f"{method}; {interval.method}"
             estimate = Estimate("difference", difference, interval.low, interval.high, n, note)
         else:
-            resampled = first.resampled - second.resampled
+            resampled = Resampled(difference, first.resampled - second.resampled, first.items)
             estimate = _resampled_estimate(
-                "difference",
-                Resampled(difference, resampled, first.items),
-                n,
-                method,
-                level=level,
-                bootstrap=bootstrap,
+                "difference", resampled, n, method, level=level, bootstrap=bootstrap
             )
         if estimate is None or coefficient != "pearson":
             return estimate

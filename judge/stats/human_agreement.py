@@ -264,11 +264,7 @@ def _rated(
         judge_rows.append(row)
     judge_values = [values for _, values in judged]
     measured = [(column, matrix(texts, column.values)) for column in baselines]
-    baseline_rows: list[Row] = []
-    for column, values in measured:
-        row = _row(column, "baseline", texts, values, ratings, against=against)
-        few = _too_few_items(values, judge_values, ratings)
-        baseline_rows.append(replace(row, few=few, directed=column.directed))
+    baseline_rows = _baseline_rows(measured, judge_values, texts, ratings, against=against)
     votes = votes_of(texts, rating_name)
     rater, no_rater = _rater_row(votes, bootstrap)
     differences = _differences(judged, measured, baseline_rows, against)
@@ -294,6 +290,23 @@ def _rated(
         reversed=differences.reversed,
         behind=behind,
     )
+
+
+def _baseline_rows(
+    measured: Sequence[tuple[RatedColumn, Floats]],
+    judge_values: Sequence[Floats],
+    texts: Sequence[Sample],
+    ratings: Floats,
+    *,
+    against: CorrelationWithRatings,
+) -> list[Row]:
+    """Correlate the baselines with the ratings, and note which have too few values."""
+    rows: list[Row] = []
+    for column, values in measured:
+        row = _row(column, "baseline", texts, values, ratings, against=against)
+        few = _too_few_items(values, judge_values, ratings)
+        rows.append(replace(row, few=few, directed=column.directed))
+    return rows
 
 
 def _row(

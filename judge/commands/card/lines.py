@@ -563,7 +563,8 @@ RULES = (
     _Rule(
         AGREEMENT,
         f"kappa above {SLIGHT:g}, and the correlation beats every baseline",
-        f"kappa below {SLIGHT:g}, or includes 0 from {ENOUGH_ITEMS} items on, or worse than a baseline",
+        f"kappa below {SLIGHT:g}, or includes 0 from {ENOUGH_ITEMS} items on, or worse than a "
+        "baseline",
         _agreement,
         _lowest,
     ),

@@ -578,15 +578,19 @@ async def _choose_and_test(
     if improvement.improved:
         improvement = replace(improvement, criterion=best.criterion, text=best.text)
     if improvement.improved and plan.writes:
-        path = plan.wording.path
-        improvement = replace(improvement, written=str(path))
-        try:
-            # A file that was made in the meantime is not replaced.
-            with path.open("x", encoding="utf-8") as file:
-                file.write(best.text)
-        except OSError as error:
-            raise StorageError(f"{path}: {error.strerror}") from error
+        _write_new(plan.wording.path, best.text)
+        improvement = replace(improvement, written=str(plan.wording.path))
     return improvement
+
+
+def _write_new(path: Path, text: str) -> None:
+    """Write a file that does not exist yet. Raises StorageError."""
+    try:
+        # A file that was made in the meantime is not replaced.
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise StorageError(f"{path}: {error.strerror}") from error
 
 
 async def _test(

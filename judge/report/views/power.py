@@ -10,7 +10,7 @@ from typing import Any
 
 from judge.core.format import format_p, minus, plural
 from judge.report.document import Bullets, Column, Content, Document, Section, Table, table
-from judge.results.power import RunPower
+from judge.results.power import PairPower, RunPower
 from judge.stats.power import POWER
 
 
@@ -80,27 +80,21 @@ def _power_sentences(power: RunPower) -> Iterator[str]:
     first_column = next(iter(columns.values()))
     column = columns.get("overall") or first_column
     pair = column.pairs[-1]  # the requested pair, or the one that needs most items
-    where = f"in {column.column}"
-    detecting = "Detecting"
+    in_column = f"in {column.column}"
+    subject = ""
+    where = in_column
     if power.pair is not None:
         first, second = power.pair
         subject = f"{first} and {second}: "
-        detecting = f"{subject}detecting"
-        observed = f"their difference of {abs(pair.difference):.3g} {where}"
-        if pair.significant:
-            p = format_p(pair.p or 0.0)
-            items = plural(pair.items, "item")
-            yield f"{subject}{observed} is already significant ({p}, {items})."
-        elif pair.items_for_observed is not None and power.difference is None:
-            yield f"{detecting} {observed} needs {_items(pair.items_for_observed)}."
+        yield from _observed_sentence(power, pair, subject, in_column)
     elif column.systems > 2 and power.against:
-        where += f" between {power.against} and another system"
+        where = f"{in_column} between {power.against} and another system"
     elif column.systems > 2:
-        where += " between any two systems"
+        where = f"{in_column} between any two systems"
     if power.difference is not None and pair.items_needed is not None:
         needed = _items(pair.items_needed)
         difference = f"a difference of {power.difference:g} {where}"
-        yield f"{detecting} {difference} needs {needed}."
+        yield f"{_detecting(subject)} {difference} needs {needed}."
     elif pair.detectable is None:
         too_few = f"{plural(pair.items, 'item')} are too few to detect any difference {where}"
         yield f"{too_few} ({POWER:.0%} power)."
@@ -108,6 +102,24 @@ def _power_sentences(power: RunPower) -> Iterator[str]:
         difference = f"a difference of {pair.detectable:.3g} {where}"
         detectable = f"{pair.items:,} items detect {difference}"
         yield f"{detectable} ({POWER:.0%} power)."
+
+
+def _observed_sentence(
+    power: RunPower, pair: PairPower, subject: str, in_column: str
+) -> Iterator[str]:
+    """Yield what it takes to detect the observed difference of the requested pair."""
+    observed = f"their difference of {abs(pair.difference):.3g} {in_column}"
+    if pair.significant:
+        p = format_p(pair.p or 0.0)
+        items = plural(pair.items, "item")
+        yield f"{subject}{observed} is already significant ({p}, {items})."
+    elif pair.items_for_observed is not None and power.difference is None:
+        yield f"{_detecting(subject)} {observed} needs {_items(pair.items_for_observed)}."
+
+
+def _detecting(subject: str) -> str:
+    """Begin a sentence, after its subject if it has one."""
+    return f"{subject}detecting" if subject else "Detecting"
 
 
 def _power_table(power: RunPower) -> Table:
