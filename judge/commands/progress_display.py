@@ -30,6 +30,7 @@ the end.
 _REFRESH_SECONDS = 0.25
 """Seconds between the calls of a function."""
 _PLAIN_SECONDS = 10.0
+"""Seconds between the lines where no bar can be shown."""
 _QUICK = 2.0
 """Seconds without a bar if there is nothing but measuring: most measuring takes less."""
 
@@ -168,6 +169,7 @@ def _bar(
         try:
             yield
         finally:
+            # The last line of a run with judges stays, with its cost and its failures.
             live.transient = not counts.judges
 
 
@@ -223,6 +225,7 @@ def _line(counts: Progress, providers: Mapping[str, Provider], start: float) -> 
 
 def _state(counts: Progress, providers: Mapping[str, Provider], start: float) -> str:
     """Return the rate, cache, tokens, cost and failures, as far as they are known."""
+    # A coarse clock may not have moved yet.
     seconds = max(time.monotonic() - start, 1e-9)
     parts = [f"{counts.done / seconds:,.0f}/s"]
     if counts.cached:

@@ -165,6 +165,7 @@ def run_suite_once(suite: Suite, session: SuiteSession, cases: Collection[str]) 
             new = shared_file.with_suffix(".new")
             # A reply may hold half of a surrogate pair, which `json` escapes and pydantic refuses.
             new.write_text(json.dumps(_OUTCOME.dump_python(outcome)), encoding="utf-8")
+            # A process that is killed while it writes leaves no half of an outcome.
             new.replace(shared_file)
         return _OUTCOME.validate_python(json.loads(shared_file.read_text(encoding="utf-8")))
 
@@ -275,6 +276,7 @@ class JudgedScore(float):
         ends = "" if self.low == self.high else format_interval(self.low, self.high, 2)
         return f"{number(self, 2)} {ends}".rstrip()
 
+    # Without the interval that `__repr__` adds: as text, too, it is a number like any other.
     __str__ = float.__repr__
 
     @property
@@ -429,6 +431,7 @@ class JudgeFixture:
     ) -> Result:
         options = self._session.options(self._options)
         criterion = self._path(criterion)
+        # By their text, because values of different types have no order.
         with self._session.exclusive((criterion, rows, sorted(options.items(), key=str))):
             return ask(rows, [criterion], **options, metrics=())
 

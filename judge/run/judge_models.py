@@ -158,7 +158,8 @@ def _names(judges: Sequence[OpenedJudge]) -> list[str]:
             continue
         # A setting that all judges of an address share does not distinguish them.
         twins = settings_by_address[addresses[index]]
-        differing = [part for part in settings[index] if not all(part in twin for twin in twins)]
+        shared = set(settings[index]).intersection(*twins)
+        differing = [part for part in settings[index] if part not in shared]
         names.append(" ".join([shortest_names[index], *differing]))
     return names
 

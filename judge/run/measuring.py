@@ -107,6 +107,7 @@ class Measuring:
         """End what is under way."""
         for task in self._early.values():
             task.cancel()
+        # A metric's thread cannot be cancelled, but its next report of progress ends it.
         self._prepared.measured.stopped = not complete
         await asyncio.gather(*self._early.values(), return_exceptions=True)
 

@@ -269,6 +269,7 @@ def validate_result(name: str, result: MetricResult, samples: Sequence[Sample]) 
         seen.add(key)
     counts = Counter(column for _, _, column in seen)
     for column in columns:
+        # A value for each text, or for all texts of each system together.
         if counts[column] not in (len(samples), len(systems)):
             raise ConfigError(
                 f"the metric {name} is wrong: it has {counts[column]:,} rows of {column} for "

@@ -226,6 +226,7 @@ class SystemWriter:
 
     @property
     def _settings(self) -> SamplingOptions:
+        # Each question has its own limit, that of the system.
         return replace(self._model.settings, max_tokens=None)
 
     @property
@@ -233,6 +234,7 @@ class SystemWriter:
         """The system for run.json."""
         use = model_use(self.provider, self.counts)
         settings = self._spec.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
+        # `prompt` of a system's information is the text, not the path of its file.
         settings.pop("prompt", None)
         return SystemInfo(
             served_by=use.served_by,

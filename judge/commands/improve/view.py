@@ -35,6 +35,7 @@ def view(improvement: Improvement) -> Document:
     """Make the report of an attempt."""
     finding = list(_finding(improvement))
     selection = improvement.selection
+    # The first value is that of the present wording, which is no trial.
     present = Trial(0, agreement=selection.values[0] if selection else None)
     trials = (present, *improvement.trials)
     training_texts = improvement.training.texts
@@ -145,6 +146,7 @@ def _finding(improvement: Improvement) -> Iterator[str]:
 
 def _table(improvement: Improvement, trials: Sequence[Trial]) -> Table:
     agreement = improvement.agreement
+    # Only the present wording and the chosen one are tested.
     tests = {0: agreement.before, improvement.chosen: agreement.after} if agreement else {}
     rows = []
     for trial in trials:

@@ -72,6 +72,7 @@ class BatchJob:
         shape = {
             parameter: value for parameter, value in body.items() if not _is_about_text(parameter)
         }
+        # Most requests of a batch differ in their texts alone.
         if shape not in self.shapes:
             self.shapes.append(shape)
         custom_id = request.key()
@@ -106,6 +107,7 @@ class BatchJobStore:
         self.endpoint = endpoint
 
     def new(self) -> BatchJob:
+        # No other job of the provider's account may have the name, by which a batch is found again.
         return BatchJob(self.folder / f"{secrets.token_hex(8)}.json", self.endpoint)
 
     def load(self, known: Iterable[BatchJob] = ()) -> list[BatchJob]:
@@ -150,6 +152,7 @@ class BatchJobStore:
         """Keep other processes from adding jobs. The lock ends with its process."""
         with _translating_errors(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
+            # Jobs hold parameters of requests, which are the owner's alone.
             self.folder.chmod(0o700)
             file = FileIO(self.folder / "lock", "a")
         with file:

@@ -780,4 +780,5 @@ def _item(name: str, outputs: Sequence[Output], n_lost: int, lowest: Lowest | No
 def _in_all(pairs_by_output: Sequence[Pairs]) -> Pairs:
     """Return the names and values that every output has, in the order of the first."""
     first, *others = pairs_by_output
-    return tuple(pair for pair in first if all(pair in pairs for pairs in others))
+    shared = set(first).intersection(*others)
+    return tuple(pair for pair in first if pair in shared)
