@@ -385,6 +385,7 @@ def _items(config: RunConfig, data: Any) -> list[Sample]:
     """Return an item per row of the data; none has an output yet."""
     if data is None:
         raise ConfigError("no data: name a file with the texts that the prompts read")
+    # The systems write these, whatever columns the data have.
     not_mapped = ("output", "system")
     mapping = {
         field_name: column

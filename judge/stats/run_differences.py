@@ -133,6 +133,7 @@ class _ColumnInBoth:
 
     @property
     def differences(self) -> Floats:
+        # An equal value is a change of 0 and not of 1e-17, which would count as a rise.
         rounded: Floats = np.round(self.after - self.before, PLACES)
         return rounded
 

@@ -120,6 +120,7 @@ class _ColumnValues:
     @property
     def constant(self) -> bool:
         known = self.values[~np.isnan(self.values)]
+        # Values that differ by rounding only are equal.
         distinct = np.unique(np.round(known, PLACES))
         return len(distinct) < 2
 

@@ -224,6 +224,7 @@ def _text_measures(evidence: CardEvidence) -> Iterator[tuple[str, Column, list[_
             feature = feature_by_text[row.key]
             if feature.words:
                 copied = None if feature.novel2 is None else 1 - feature.novel2
+                # The effect of length is per doubling.
                 texts.append(_TextMeasures(row.key, row.value, log2(feature.words), copied))
         yield name, column, texts
 
@@ -248,6 +249,7 @@ def _driver_effect(
     products_by_item = np.array([texts.T @ texts for texts in centred])
     products = _Products(products_by_item, correlation)
     total = products_by_item.sum(axis=0)
+    # Beyond the other driver, this one does not vary.
     if np.isnan(products.effect(total)):
         return None
 

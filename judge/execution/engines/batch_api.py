@@ -157,6 +157,7 @@ class _ProviderQueue:
     def accept(self) -> None:
         """Note that a batch has ended."""
         if self.most_tokens is not None:
+            # An ended batch leaves its room in the queue to a larger one.
             self.most_tokens *= 2
             self.refusals = 0
 
