@@ -250,7 +250,7 @@ class Command(click.Command):
             known_flags = {flag for parameter in self.get_params(ctx) for flag in parameter.opts}
             former = error.option_name.removeprefix("--")
             current = new_name(former, {flag.removeprefix("--") for flag in known_flags})
-            # The results of a run are a folder; those of other commands are one file, `--output`.
+            # A run writes a folder, `--out`; the other commands write a file, `--output`.
             if former == "output" and current:
                 raise ConfigError(f"--output: {_RUN_FOLDER}") from None
             if current:
