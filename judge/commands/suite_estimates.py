@@ -71,7 +71,7 @@ def _recorded_judge(config: RunConfig, provider: ReplayProvider) -> Provider:
     """Open the model of a recording at the configured address, for its price."""
     model = provider.model
     for judge in config.model:
-        # A recording has the model's name as the request had it, without its vendor.
+        # A recording has the model's name as the request had it, mostly without the vendor.
         if judge.name == model or judge.name.endswith(f"/{model}"):
             return open_judge(config, judge, sends=False)
     name = f"decisions/{model}" if provider.decides else model
