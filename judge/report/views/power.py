@@ -94,7 +94,8 @@ def _power_sentences(power: RunPower) -> Iterator[str]:
     if power.difference is not None and pair.items_needed is not None:
         needed = _items(pair.items_needed)
         difference = f"a difference of {power.difference:g} {where}"
-        yield f"{_detecting(subject)} {difference} needs {needed}."
+        detecting = f"{subject}detecting" if subject else "Detecting"
+        yield f"{detecting} {difference} needs {needed}."
     elif pair.detectable is None:
         too_few = f"{plural(pair.items, 'item')} are too few to detect any difference {where}"
         yield f"{too_few} ({POWER:.0%} power)."
@@ -107,19 +108,17 @@ def _power_sentences(power: RunPower) -> Iterator[str]:
 def _observed_sentence(
     power: RunPower, pair: PairPower, subject: str, in_column: str
 ) -> Iterator[str]:
-    """Yield what it takes to detect the observed difference of the requested pair."""
+    """Yield what it takes to detect the observed difference of the requested pair.
+
+    `subject` names the pair and begins the sentence.
+    """
     observed = f"their difference of {abs(pair.difference):.3g} {in_column}"
     if pair.significant:
         p = format_p(pair.p or 0.0)
         items = plural(pair.items, "item")
         yield f"{subject}{observed} is already significant ({p}, {items})."
     elif pair.items_for_observed is not None and power.difference is None:
-        yield f"{_detecting(subject)} {observed} needs {_items(pair.items_for_observed)}."
-
-
-def _detecting(subject: str) -> str:
-    """Begin a sentence, after its subject if it has one."""
-    return f"{subject}detecting" if subject else "Detecting"
+        yield f"{subject}detecting {observed} needs {_items(pair.items_for_observed)}."
 
 
 def _power_table(power: RunPower) -> Table:
