@@ -431,8 +431,8 @@ class JudgeFixture:
     ) -> Result:
         options = self._session.options(self._options)
         criterion = self._path(criterion)
-        # By their text, because values of different types have no order.
-        with self._session.exclusive((criterion, rows, sorted(options.items(), key=str))):
+        # Sorted, because equal options in another order are the same run.
+        with self._session.exclusive((criterion, rows, sorted(options.items()))):
             return ask(rows, [criterion], **options, metrics=())
 
 
