@@ -30,7 +30,7 @@ the end.
 _REFRESH_SECONDS = 0.25
 """Seconds between the calls of a function."""
 _PLAIN_SECONDS = 10.0
-"""Seconds between the lines where no bar can be shown."""
+"""Seconds between the lines if no bar can be shown."""
 _QUICK = 2.0
 """Seconds without a bar if there is nothing but measuring: most measuring takes less."""
 

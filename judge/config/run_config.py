@@ -406,7 +406,7 @@ class RunConfig(BaseModel):
     def _refusal(cls, error: ValidationError, location_by_key: Mapping[str, str]) -> str:
         """Return the message about the first value that is refused.
 
-        It begins with the place of a value that the file has, or else with the option.
+        It begins with the location of a value from the file, or else with the option.
         """
         refused = first_invalid_value(error)
         key, *inner = map(str, refused.path or ("",))

@@ -249,7 +249,7 @@ def _driver_effect(
     products_by_item = np.array([texts.T @ texts for texts in centred])
     products = _Products(products_by_item, correlation)
     total = products_by_item.sum(axis=0)
-    # Beyond the other driver, this one does not vary.
+    # The driver, or for a correlation the score, does not vary apart from the other driver.
     if np.isnan(products.effect(total)):
         return None
 

@@ -68,7 +68,7 @@ def view(validation: Validation) -> Document:
     compared = validation.disagreements
     calibrated = validation.calibrated
     best = best_judge(rated, level) if compared else ""
-    # People may have rated other texts on each criterion.
+    # People may have rated different texts on each criterion.
     texts = max((criterion.texts for criterion in rated), default=0)
     several_runs = any(criterion.versus for criterion in rated)
     notes = list(_notices(validation))
