@@ -46,6 +46,8 @@ N_PARAPHRASES = 3
 LONGEST_PARAPHRASE = 2_000
 """In characters."""
 _TEMPLATE_SYNTAX = ("{{", "{%", "{#", "}}", "%}", "#}")
+# "{{ output }}", "{{source | trim}}"
+_SHOWN_INPUT = re.compile(r"\{\{-?\s*(?:output|source|references?|messages|first|second)\b")
 # Control characters but the line feed, and Unicode's line and paragraph separators.
 _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029]")
 _LARGEST_VALUE = 1_000_000_000
@@ -219,6 +221,16 @@ def _levels(raw: Any) -> dict[str, str]:
     return levels
 
 
+def _question(text: str) -> str:
+    """Return a question. Raises ValueError if it is a template: it would be sent as it is."""
+    if _SHOWN_INPUT.search(text):
+        raise ValueError(
+            "only a template in a .jinja file can show a text; leave the {{ }} out, because the "
+            "prompt shows the texts beside the question"
+        )
+    return text
+
+
 def _questions(raw: Any) -> tuple[ChecklistQuestion, ...] | str:
     """Return the questions in a header, or the name of their column."""
     if not isinstance(raw, str):
@@ -284,7 +296,9 @@ class Header(BaseModel):
     steps: list[str] = Field(
         [], description="Evaluation steps for the judge; judge criteria steps drafts them."
     )
-    question: str = Field("", description="The criterion in a sentence, or a few.")
+    question: Annotated[str, AfterValidator(_question)] = Field(
+        "", description="The criterion in a sentence, or a few."
+    )
     show: Annotated[list[str], AfterValidator(shown_fields)] = Field(
         [],
         description=(

@@ -331,6 +331,10 @@ def test_bad_scales_are_errors_with_line_and_reason(write: Write, scale: str, sa
             "---\nscale: [1, 5]\nsteps:\n  - Read: it\n---\n",
             "my.jinja:3: steps: input should be a valid string",
         ),
+        (
+            "---\nscale: [1, 5]\nquestion: Is {{ output }} good?\n---\n",
+            "my.jinja:3: question: only a template in a .jinja file can show a text",
+        ),
         ("---\nscale: [1, 5\n---\n", "my.jinja:3: the header is not YAML: expected ',' or ']'"),
         (
             "---\nscale: [1, 5]\ntitle: a: b\n---\n",
@@ -346,6 +350,12 @@ def test_bad_scales_are_errors_with_line_and_reason(write: Write, scale: str, sa
 )
 def test_bad_headers_are_errors_with_line_and_reason(write: Write, text: str, says: str) -> None:
     assert refused(write(text)).startswith(says)
+
+
+def test_a_question_may_speak_of_placeholders(write: Write) -> None:
+    text = HEAD + "Does it leave a placeholder such as {{name}}?\n"
+    assert "{{name}}" in criteria.load(write(text, "filled.md")).question
+    assert "only a template" in refused(write(HEAD + "Is it good?\n{{ output }}\n", "my.md"))
 
 
 def test_a_step_with_a_colon_suggests_quotes(write: Write) -> None:
