@@ -66,10 +66,13 @@ def _followed_by(document: Document, run: Document) -> Document:
     anchors = {section.anchor for section in document.sections}
     summary = Section(f"run-{len(document.sections)}", "Scores", lambda: run.summary)
     sections = [section for section in run.sections if section.anchor not in anchors]
+    # The document may already have another run with the same judge, which is named once.
+    about = dict.fromkeys((*document.about, *run.about))
+    notices = dict.fromkeys((*document.notices, *run.notices))
     return replace(
         document,
-        about=tuple(dict.fromkeys((*document.about, *run.about))),
-        notices=tuple(dict.fromkeys((*document.notices, *run.notices))),
+        about=tuple(about),
+        notices=tuple(notices),
         sections=(*document.sections, summary, *sections),
         language=document.language or run.language,
     )

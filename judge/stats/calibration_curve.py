@@ -10,7 +10,7 @@ import numpy as np
 
 from judge.core.records import Column, Estimate
 from judge.stats.agreement import values_by_label
-from judge.stats.bootstrap import DEFAULT, Bootstrap, Floats, Resampled
+from judge.stats.bootstrap import DEFAULT, Bootstrap, Floats, Resampled, Statistic
 from judge.stats.coefficients import paired
 
 _BINS = 10
@@ -83,22 +83,7 @@ def calibration(
     binned = _sums_by_bin(values, ratings, edges)
     if not binned.texts:
         return None
-    width_of_scale = edges[-1] - edges[0]
-
-    def statistic(counts: Floats) -> Floats:
-        """Return the error, the bias, and people's mean in every bin, for each resample."""
-        texts, judge_sums, people_sums = counts @ binned.sums
-        differences = judge_sums - people_sums
-        total_distance = np.abs(differences).sum(axis=1)
-        total_difference = differences.sum(axis=1)
-        total_texts = texts.sum(axis=1)
-        # A resample can lack all texts of a bin: its mean is then NaN, and left out.
-        with np.errstate(invalid="ignore", divide="ignore"):
-            error = total_distance / total_texts / width_of_scale
-            bias = total_difference / total_texts
-            people_means = people_sums / texts
-        return np.column_stack([error, bias, people_means])
-
+    statistic = _error_bias_and_means(binned, edges[-1] - edges[0])
     observed, drawn = bootstrap.observed_and_resampled(statistic, len(values))
 
     def estimate(position: int, name: str, method: str, sizes: tuple[int, int]) -> Estimate | None:
@@ -139,6 +124,25 @@ class _BinnedTexts:
     sums: Floats
     items: int
     texts: int
+
+
+def _error_bias_and_means(binned: _BinnedTexts, width_of_scale: float) -> Statistic:
+    """Return what computes each resample's error, bias, and people's mean in every bin."""
+
+    def statistic(counts: Floats) -> Floats:
+        texts, judge_sums, people_sums = counts @ binned.sums
+        differences = judge_sums - people_sums
+        total_distance = np.abs(differences).sum(axis=1)
+        total_difference = differences.sum(axis=1)
+        total_texts = texts.sum(axis=1)
+        # A resample can lack all texts of a bin: its mean is then NaN, and left out.
+        with np.errstate(invalid="ignore", divide="ignore"):
+            error = total_distance / total_texts / width_of_scale
+            bias = total_difference / total_texts
+            people_means = people_sums / texts
+        return np.column_stack([error, bias, people_means])
+
+    return statistic
 
 
 def _sums_by_bin(values: Floats, ratings: Floats, edges: Sequence[float]) -> _BinnedTexts:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -73,11 +73,9 @@ def translate_pass_marks(before: Table, after: Table, *, seed: int = 0) -> tuple
         new_column = new_columns.get(column.name)
         if column.pass_at is None or column.judge or new_column is None:
             continue
-        if (column.low, column.high, column.better) != (
-            new_column.low,
-            new_column.high,
-            new_column.better,
-        ):
+        old_scale = (column.low, column.high, column.better)
+        new_scale = (new_column.low, new_column.high, new_column.better)
+        if old_scale != new_scale:
             continue
         scored = _Scored.of(before, after, column, sources)
         if scored.n_items >= MIN_ITEMS_OF_MARK and not np.array_equal(scored.old, scored.new):
@@ -123,20 +121,15 @@ def _translate(scored: _Scored, column: Column, seed: int) -> PassMark:
     sign = -1.0 if column.better == "lower" else 1.0
     new = sign * scored.new
     passes_before = _passes(sign * scored.old, sign * mark)
-    random = np.random.default_rng(seed)
-    item = np.array(scored.item)
     rates: list[float] = []
     same: list[float] = []
-    for _ in range(_SPLITS):
-        # By items: the texts of an item are alike, so they must not be in both halves.
-        first_half = random.permutation(scored.n_items) < scored.n_items / 2
-        for is_fitted in (first_half[item], ~first_half[item]):
-            held_back = ~is_fitted
-            fitted = _fit(new[is_fitted], passes_before[is_fitted], sign * mark)
-            passes = _passes(new[held_back], fitted)
-            rates.append(float(passes.mean()))
-            agrees = passes == passes_before[held_back]
-            same.append(float(agrees.mean()))
+    for is_fitted in _random_halves(scored, seed):
+        held_back = ~is_fitted
+        fitted = _fit(new[is_fitted], passes_before[is_fitted], sign * mark)
+        passes = _passes(new[held_back], fitted)
+        rates.append(float(passes.mean()))
+        agrees = passes == passes_before[held_back]
+        same.append(float(agrees.mean()))
     translated = _fit(new, passes_before, sign * mark)
     with_old_mark = _passes(new, sign * mark)
     with_new_mark = _passes(new, translated)
@@ -153,6 +146,17 @@ def _translate(scored: _Scored, column: Column, seed: int) -> PassMark:
         refitted=float(with_new_mark.mean()),
         same_verdict=float(np.mean(same)),
     )
+
+
+def _random_halves(scored: _Scored, seed: int) -> Iterator[Bools]:
+    """Yield which texts are in a random half of the items, and then the other half."""
+    random = np.random.default_rng(seed)
+    item = np.array(scored.item)
+    for _ in range(_SPLITS):
+        # By items: the texts of an item are alike, so they must not be in both halves.
+        first_half = random.permutation(scored.n_items) < scored.n_items / 2
+        yield first_half[item]
+        yield ~first_half[item]
 
 
 def _fit(new: Floats, passes_before: Bools, mark: float) -> float:
