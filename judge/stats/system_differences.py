@@ -301,6 +301,8 @@ def _note(data: _ColumnValues, compared: int, *, too_few: bool) -> str:
         return "all values are equal"
     if data.against and not data.pairs:
         return f"{data.against} has no value to compare with"
+    if data.pairs and not compared:
+        return "no two systems share an item"
     remarks: list[str] = []
     if len(data.order) > MOST and not data.against:
         remarks.append(f"more than {MOST} systems: compared with the best one only")

@@ -54,6 +54,13 @@ def test_failures_of_the_winner_alone_are_a_notice_with_the_other_finding() -> N
     assert "Failures differ between systems" in " ".join(result.report().split())
 
 
+def test_a_system_without_any_score_is_named() -> None:
+    assert "judgments failed for b on 12 of 12 items and for a on none" in failure_notice(
+        run_with({"b": range(12)})
+    )
+    assert failure_notice(run_with({"a": range(12), "b": range(12)})) == ""
+
+
 def test_notice_says_that_the_finding_is_unchanged() -> None:
     notice = failure_notice(run_with({"b": range(4)}))
     assert notice.endswith("the finding stays.")

@@ -196,6 +196,15 @@ def test_a_system_that_is_better_on_the_shared_items_beats_the_one_with_the_high
         assert "Not every system has a text for every item" in " ".join(result.report(name).split())
 
 
+def test_systems_without_a_shared_item_are_said_to_have_different_texts() -> None:
+    rows = [{"item": f"i{k}", "system": "ab"[k % 2], "output": f"text {k}"} for k in range(8)]
+    result = judge.evaluate(
+        rows, ["clear: Is it clear?"], model=lambda _: "4", metrics="none", cache=False
+    )
+    report = " ".join(result.report().split())
+    assert "Not every system has a text for every item" in report
+
+
 def test_too_few_items_are_named_with_the_number_that_is_enough() -> None:
     *_, last = finding(result_of(of(a=[4.0, 2.0], b=[3.0, 2.5])))
     assert (

@@ -260,6 +260,11 @@ def test_systems_with_different_items_are_compared_on_those_they_share(only: Mak
     )
 
 
+def test_systems_that_share_no_item_are_not_compared(only: Make) -> None:
+    comparison = only({"a": [1.0, 2.0, None, None], "b": [None, None, 3.0, 4.0]})
+    assert (comparison.note, comparison.best) == ("no two systems share an item", ())
+
+
 def test_the_first_by_mean_that_loses_on_the_shared_items_is_not_best(only: Make) -> None:
     easy, hard = [5.0] * 40, [1.0, 2.0] * 20
     comparison = only({"a": [*easy, *hard], "b": [*[None] * 40, *(x + 1 for x in hard)]})

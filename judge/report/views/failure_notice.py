@@ -26,10 +26,14 @@ def failure_notice(result: Result) -> str:
     items.
     """
     comparison = main_comparison(result)
-    if comparison is None or len(comparison.ranks) < 2:
+    if comparison is None:
         return ""
     failed = _failed_items(result)
-    systems = [rank.system for rank in comparison.ranks]
+    # Without any score, a system has no rank.
+    ranked = [rank.system for rank in comparison.ranks]
+    systems = list(dict.fromkeys([*ranked, *failed]))
+    if len(systems) < 2 or not ranked:
+        return ""
     n_items = len(result.table.items)
     shares = [failed[system] / n_items for system in systems]
     spread = max(shares) - min(shares)

@@ -258,9 +258,11 @@ def _agreement_table(rated: Rated) -> Table | None:
         "",
         *(Column(TITLES[measure], better="higher") for measure in measures),
     ]
-    about = "agreement with people's mean, and of the raters with one another."
+    about = "agreement with people's mean"
+    if rated.rater and rated.rater.agreement.estimates:
+        about += ", and of the raters with one another"
     name = f"raters-{rated.criterion}"
-    return table(heads, lines, caption=f"{rated.criterion}: {about}", name=name)
+    return table(heads, lines, caption=f"{rated.criterion}: {about}.", name=name)
 
 
 _HELP = (

@@ -130,8 +130,8 @@ def _notices(result: Result) -> Iterator[str]:
     main = main_comparison(result)
     notices = [failure_notice(result), few_items_notice(result, main) if main else ""]
     yield from filter(None, notices)
-    sizes = set(count_texts(result, generations=False).values())
-    if len(sizes) > 1:
+    n_items = len({sample.source_item for sample in result.table.samples})
+    if any(n_texts < n_items for n_texts in count_texts(result, generations=False).values()):
         yield _UNEVEN
 
 
