@@ -48,7 +48,7 @@ _IS = r"(?::|は|[은는]|[为為是])"
 _COPULA = rf"(?:{MARK}(?:です|だ|である|と(?:します|なります)|입니다|이(?:다|에요)|예요|임))?"
 # In pairs, what the prompts and judges call the text before its letter.
 _TEXT = (
-    r"(?:(?:text|summary|response|output|answer|文章|テキスト|要約|回答|글|텍스트|요약|응답|답변|文本|摘要|回复|回覆|答案)"
+    r"(?:(?:text|summary|response|output|answer|assistant|model|文章|テキスト|要約|回答|글|텍스트|요약|응답|답변|文本|摘要|回复|回覆|答案)"
     r"\s*+)?"
 )
 # _SCORE may also open a sentence of its own within a line ("… none is missing. Score: 2."), the

@@ -318,6 +318,51 @@ def test_a_score_under_its_heading_is_read(heading: str) -> None:
         assert label(f"{heading} of the crew\n4", kind, judged="A crew of 5.") is None
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I prefer B over A.",
+        "B beats A.",
+        "Assistant B",
+        "文章Bの方が優れています。",
+        "AよりBが良い。",
+        "総合的に見て、Bのほうが好ましいです。",
+        "私はBを選びます。",
+        "글 B가 더 좋습니다.",
+        "A보다 B가 낫습니다.",
+        "오류가 없으므로 B를 선택합니다.",
+        "文本B更好。",
+        "B比A更好。",
+        "因此，我选择B。",
+    ],
+)
+def test_a_preference_is_read(text: str) -> None:
+    assert {label(text, kind, PAIR) for kind in KINDS} == {"B"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "B never beats A.",
+        "I prefer neither A nor B.",
+        "B beats A if it is shorter.",
+        "Bの方が優れているとは言えません。",
+        "もし短ければ、Bの方が良いです。",
+        "Bの方が良いですか?",
+        "Aは良い。Bも良い。",
+        "B가 더 좋지 않습니다.",
+        "더 짧으면 B가 더 좋습니다.",
+        "A와 B가 좋습니다.",
+        "B不是更好。",
+        "A没有B更好。",
+        "如果更短，B更好。",
+        "A更好还是B更好？",
+    ],
+)
+def test_a_doubtful_preference_is_no_score(text: str) -> None:
+    assert {label(text, kind, PAIR) for kind in KINDS} == {None}
+
+
 def test_every_number_to_100_is_read_in_words() -> None:
     """The words are made here in another way: digit by digit, less the digits nobody says."""
     for digits, ten, unit in (

@@ -183,7 +183,8 @@ class Patterns:
                 for grammar in language.GRAMMARS:
                     yield _reader(grammar, self.score_pattern, self.title_pattern)
         if self.is_pair:
-            yield _reader(english.PREFERENCE, self.score_pattern, self.title_pattern)
+            for language in _LANGUAGES:
+                yield _reader(language.PREFERENCE, self.score_pattern, self.title_pattern)
         if self.has_words and edge:
             yield _reader(english.IS_LABEL, self.score_pattern, self.title_pattern)
 

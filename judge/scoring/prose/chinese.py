@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from judge.scoring.prose.language import Grammar
 
 _TEXT_NOUN = (
@@ -96,3 +98,13 @@ SENTENCE = Grammar(
     doubt_after=DOUBT_AFTER,
 )
 GRAMMARS = (SENTENCE,)
+
+PREFERENCE = replace(
+    SENTENCE,
+    # "文本A更好。", "B比A更好", "我选择B。"
+    assertion=(
+        r"(?:(?P<prefers>(?:选择?|選擇?|更喜欢|更喜歡|偏好))|)SCORE"
+        rf"(?(prefers)|(?:比(?:{_TEXT_NOUN})?[A-Z])?(?:明显|明顯|略)?(?:更[好优優佳]|胜出|勝出|获胜|獲勝))"
+        r"(?![一-龥])"
+    ),
+)

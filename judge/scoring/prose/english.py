@@ -423,12 +423,12 @@ PREFERENCE = replace(
         r"\s*+:? )"
         r"|(?<!\w))"
         rf"{_CANDIDATE}SCORE"
-        r"(?(prefers)| "
+        rf"(?(prefers)(?: (?:over|to) {_CANDIDATE}[A-Z])?| "
         rf"(?:is {_BY_HOW_MUCH}(?:the )?{_BY_HOW_MUCH}"
         r"(?:better|best|winner|superior|preferred|preferable|stronger|the better)"
         r"(?: (?:one|choice|option|text|summary|response|answer|output))?"
         r"(?: than (?:(?:the )?(?:text|summary|response|answer|output) )?[A-Z])?"
-        r"|wins))"
+        rf"|wins|beats {_CANDIDATE}[A-Z]))"
         r"(?: (?:overall|here|in terms of TITLE))?(?![\w%+/-])"
     ),
 )

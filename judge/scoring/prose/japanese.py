@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from judge.scoring.prose.language import Grammar
 
 _TEXT_NOUN = r"(?:要約文?|文章|テキスト|回答文?|応答|返答|翻訳文?|訳文|出力文?|作文|見出し|本文|文)"
@@ -117,3 +119,14 @@ SENTENCE = Grammar(
     doubt_after=DOUBT_AFTER,
 )
 GRAMMARS = (SENTENCE,)
+
+PREFERENCE = replace(
+    SENTENCE,
+    # "文章Aの方が優れています。", "AよりBが良いです。", "私はBを選びます。"
+    assertion=(
+        rf"(?:(?:{_TEXT_NOUN})?[A-Z]より(?:も)?[、\s]*+)?SCORE(?:の(?:方|ほう))?[がを]"
+        r"(?:より|やや|わずかに|明らかに|総合的に)?"
+        rf"(?:優れて(?:いる|います)|(?:[良よ]い|好ましい)(?:です|と{_OPINION})?"
+        r"|(?:選び|選択し|支持し)ます)(?![ぁ-んァ-ヶー一-龥])"
+    ),
+)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from judge.scoring.prose.language import Grammar
 
 _TEXT_NOUN = (
@@ -127,3 +129,13 @@ SENTENCE = Grammar(
     doubt_after=DOUBT_AFTER,
 )
 GRAMMARS = (SENTENCE,)
+
+PREFERENCE = replace(
+    SENTENCE,
+    # "글 B가 더 좋습니다.", "A보다 B가 낫습니다.", "B를 선택합니다."
+    assertion=(
+        rf"(?:(?:{_TEXT_NOUN}\s*+)?[A-Z]보다\s*+)?SCORE[이가을를]?\s*+(?:(?:더|훨씬|조금|약간)\s*+)*+"
+        r"(?:좋습니다|좋다|낫습니다|낫다|우수(?:합니다|하다)|뛰어(?:납니다|나다)"
+        r"|(?:선택|선호)(?:합니다|한다|하겠습니다))(?![가-힣])"
+    ),
+)
