@@ -445,16 +445,11 @@ def _estimated(
     if differences and not against:
         best = leaders(names, names, decided)
     n_missing = len(tested) - len(differences)
-    remarks = [_remark_on_missing(data, order, n_missing)]
-    if len(order) > MOST and not against:
-        remarks.append(f"more than {MOST} systems: compared with the best one only")
-    remarks.append(_remark_on_sample(data, order))
-    note = "; ".join(remark for remark in remarks if remark)
     return Calibrated(
         column.name,
         ordered_means,
         differences,
-        note,
+        _note(data, order, n_missing, against),
         ranks=ranks,
         best=best,
         against=against,
@@ -501,6 +496,15 @@ def _loser_and_winner(difference: Powered, column: Column) -> tuple[str, str]:
     if (difference.estimate.value > 0) is is_larger_worse:
         return difference.system, difference.other
     return difference.other, difference.system
+
+
+def _note(data: _RatedScores, order: Sequence[int], missing_pairs: int, against: str) -> str:
+    """Describe what was not estimated or not compared, and what is wrong with the sample."""
+    remarks = [_remark_on_missing(data, order, missing_pairs)]
+    if len(order) > MOST and not against:
+        remarks.append(f"more than {MOST} systems: compared with the best one only")
+    remarks.append(_remark_on_sample(data, order))
+    return "; ".join(remark for remark in remarks if remark)
 
 
 def _remark_on_missing(data: _RatedScores, order: Sequence[int], missing_pairs: int) -> str:

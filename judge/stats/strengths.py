@@ -70,8 +70,7 @@ def fit_strengths(sides: Sides, number: Floats, preferred: Floats, *, groups: in
     The sandwich adds up the scores of an item's pairs (Liang and Zeger 1986). `number` of pairs and
     sum of preferences are systems × opponents; `groups` counts those that never met.
     """
-    size = len(sides.systems)
-    if not size:
+    if not sides.systems:
         return Strengths("No pair was compared.")
     if groups > 1:
         return Strengths(f"The systems fall into {groups} groups that never met: no strengths.")
@@ -81,30 +80,21 @@ def fit_strengths(sides: Sides, number: Floats, preferred: Floats, *, groups: in
     with_tie = number + met
     wins = preferred + met / 2
     odds = _bradley_terry(wins, met)
-    # Accept strengths only if they solve the likelihood equations: evalica reports no failure.
     with np.errstate(all="ignore"):
         sums_of_odds = odds[:, None] + odds
         expected = odds[:, None] / sums_of_odds
-        surplus_wins = wins - with_tie * expected
-        residuals = np.abs(surplus_wins.sum(axis=1))
-        n_comparisons = with_tie.sum(axis=1)
-        solved = residuals <= _RESIDUAL * n_comparisons
         strengths = np.log(odds)
-    if not (solved.all() and np.isfinite(strengths).all()):
+    # evalica reports no failure.
+    if not (_solves(expected, wins, with_tie) and np.isfinite(strengths).all()):
         return Strengths("The Bradley-Terry fit did not converge: no strengths.")
 
     variance = expected * (1 - expected)
     inverse = _inverse_information(with_tie * variance)
     inverse_without_ties = _inverse_information(number * variance)
-    # The scores of the likelihood: how much more than expected a system was preferred, by item.
-    n_items = int(sides.item.max()) + 1
-    scores_by_item = np.zeros((n_items, size))
-    surprise = sides.p - expected[sides.system, sides.opponent]
-    np.add.at(scores_by_item, (sides.item, sides.system), surprise)
+    influences = _scores_by_item(sides, expected) @ inverse
+    over_items = (influences**2).sum(axis=0)
     surprise_of_ties = met * (0.5 - expected)
     scores_of_ties = surprise_of_ties.sum(axis=1)
-    influences = scores_by_item @ inverse
-    over_items = (influences**2).sum(axis=0)
     pull = inverse_without_ties @ scores_of_ties
     return Strengths(
         "",
@@ -131,6 +121,33 @@ def _bradley_terry(wins: Floats, met: Bools) -> Floats:
         limit=_LIMIT,
     )
     return np.asarray(result.scores.sort_index(), dtype=np.float64)
+
+
+def _solves(expected: Floats, wins: Floats, number: Floats) -> bool:
+    """Return whether strengths solve the likelihood equations: each system wins as expected.
+
+    `expected` are the systems' win rates over each other by their strengths, `wins` and `number`
+    their wins and comparisons.
+    """
+    with np.errstate(all="ignore"):
+        surplus_wins = wins - number * expected
+        residuals = np.abs(surplus_wins.sum(axis=1))
+        n_comparisons = number.sum(axis=1)
+        solved = residuals <= _RESIDUAL * n_comparisons
+    return bool(solved.all())
+
+
+def _scores_by_item(sides: Sides, expected: Floats) -> Floats:
+    """Return the scores of the likelihood (items × systems).
+
+    A score is how much more than expected a system was preferred in an item's pairs.
+    """
+    n_items = int(sides.item.max()) + 1
+    scores = np.zeros((n_items, len(sides.systems)))
+    surprise = sides.p - expected[sides.system, sides.opponent]
+    # A system has several pairs in an item: `scores[…] += …` would add only one of them.
+    np.add.at(scores, (sides.item, sides.system), surprise)
+    return scores
 
 
 def _inverse_information(weights: Floats) -> Floats:

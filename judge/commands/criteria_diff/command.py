@@ -146,6 +146,7 @@ def plan_diff(
             f"{option('human')}: agreement with people needs scores; add "
             f"{option('model', 'NAME')} or {option('replay', 'CALLS')}"
         )
+    # Without data, only the two files are compared.
     rows: list[Sample] = []
     if source is not None:
         all_rows = load_texts(config, source)

@@ -134,12 +134,7 @@ def plan_improvement(
     training, testing = _split(rated.texts, rating, level, config.seed)
     config = _of_loaded_texts(config, language)
     first_run = _prepare(config, training, {criterion.name: criterion}, judges)
-    # Without a named judge, a recording names it, and may hold several.
-    if len(first_run.judges) > max(1, len(judges)):
-        raise ConfigError(
-            f"{option('replay')}: it holds several models; name the judge with "
-            f"{option('model', 'NAME')}"
-        )
+    _check_judge_of_recording(first_run, judges)
     if writer is None:
         writer = _default_writer(first_run, judges)
     _check_writer(config, training, criterion, writer)
@@ -161,6 +156,15 @@ def plan_improvement(
         first=first_run,
         notes=tuple(rated.notes),
     )
+
+
+def _check_judge_of_recording(run: PreparedRun, judges: Sequence[Judge | Provider]) -> None:
+    """Raise ConfigError if no judge is named, and the recording that then names it holds several."""
+    if len(run.judges) > max(1, len(judges)):
+        raise ConfigError(
+            f"{option('replay')}: it holds several models; name the judge with "
+            f"{option('model', 'NAME')}"
+        )
 
 
 def _of_loaded_texts(config: RunConfig, language: str) -> RunConfig:
