@@ -131,8 +131,8 @@ def suites_command(
             plugins.load("formats", format)
         outcomes = _run(suites, options, quiet=quiet)
     except JudgeError as error:
-        # A CI job reads the reports, so they have to show the error, too. It is the one that ends
-        # the command, even if the reports cannot be written either.
+        # A CI job reads the reports, so they have to show the error, too. This error ends the
+        # command, even if the reports cannot be written either.
         with suppress(StorageError):
             _write_reports(_failed_outcomes(suites[0], error), junit, markdown)
         raise

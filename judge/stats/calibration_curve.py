@@ -127,7 +127,7 @@ class _BinnedTexts:
 
 
 def _error_bias_and_means(binned: _BinnedTexts, width_of_scale: float) -> Statistic:
-    """Return what computes each resample's error, bias, and people's mean in every bin."""
+    """Return the statistic of each resample: error, bias, and people's mean in every bin."""
 
     def statistic(counts: Floats) -> Floats:
         texts, judge_sums, people_sums = counts @ binned.sums
