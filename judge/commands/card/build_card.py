@@ -358,13 +358,6 @@ def _bias_probes(
     evidence: CardEvidence, neutral: Sequence[str], seed: int
 ) -> dict[str, tuple[Iterator[BiasFinding], str]]:
     """Return the findings of each bias, and the reason if it has none."""
-    natural = evidence.natural
-    no_family = "the data have no column `generator` with the model that wrote each text"
-    if natural and any(sample.extra.get("generator") for sample in natural.samples):
-        no_family = (
-            f"no item has scored texts of both {evidence.model}'s family and another "
-            "(column `generator`)"
-        )
     findings = {
         "position": position_bias(evidence, seed),
         "verbosity": verbosity_bias(evidence, neutral, seed),
@@ -375,11 +368,18 @@ def _bias_probes(
         "scale use": scale_usage(evidence),
         "repeats": repeatability(evidence, seed),
     }
+    reasons = _reasons_without_finding(evidence)
+    # A bias without a reason is an error here, so that none is left out.
+    return {name: (biases, reasons[name]) for name, biases in findings.items()}
+
+
+def _reasons_without_finding(evidence: CardEvidence) -> dict[str, str]:
+    """Return for each bias what the evidence lacks if it has no finding."""
     too_few = f"fewer than {FEWEST}"
-    reasons = {
+    return {
         "position": _no_pairs(evidence),
         "verbosity": f"no item has a lengthened text, and {too_few} have two texts to compare",
-        "self-preference": no_family,
+        "self-preference": _no_family(evidence),
         "extractiveness": (
             f"no copied lead was scored, and {too_few} items have two texts that copy differently"
         ),
@@ -388,8 +388,17 @@ def _bias_probes(
         "scale use": "no original has a score on a scale with ends or labels",
         "repeats": "no text has two draws with a score",
     }
-    # A bias without a reason is an error here, so that none is left out.
-    return {name: (biases, reasons[name]) for name, biases in findings.items()}
+
+
+def _no_family(evidence: CardEvidence) -> str:
+    """Return why texts of the judge's model family are not compared with others."""
+    natural = evidence.natural
+    if natural and any(sample.extra.get("generator") for sample in natural.samples):
+        return (
+            f"no item has scored texts of both {evidence.model}'s family and another "
+            "(column `generator`)"
+        )
+    return "the data have no column `generator` with the model that wrote each text"
 
 
 def _no_pairs(evidence: CardEvidence) -> str:

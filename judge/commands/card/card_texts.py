@@ -113,20 +113,16 @@ def perturb(
     texts = [replace(sample, system=ORIGINAL, human={}, ratings={}) for sample in originals]
     for change in (*damages, *neutral):
         for sample in originals:
-            damaged = changed(sample, originals, change, seed)
-            if damaged is not None:
-                texts.append(damaged)
+            changed_text = changed(sample, originals, change, seed)
+            if changed_text is not None:
+                texts.append(changed_text)
     attacked = _attacked_texts(originals, attacks, best_labels, language)
     names: dict[str, str] = {}
     wanted_texts: dict[str, set[tuple[str, str]]] | None = None
     # Scales with different best labels get different attacks, each for its own criteria only.
     if len({text.label for text in attacked}) > 1:
         names = {text.sample.system: text.attack for text in attacked}
-        wanted_texts = {}
-        keys_without_attacks = {text.key for text in texts}
-        for criterion, best in best_labels.items():
-            attacked_keys = {text.sample.key for text in attacked if text.label == best}
-            wanted_texts[criterion] = keys_without_attacks | attacked_keys
+        wanted_texts = _texts_of_criteria(texts, attacked, best_labels)
     attacked_samples = [text.sample for text in attacked]
     damaged_criteria: dict[str, str] = {}
     for change in damages:
@@ -150,6 +146,20 @@ class _AttackedText:
     sample: Sample
     attack: str
     label: str
+
+
+def _texts_of_criteria(
+    without_attacks: Sequence[Sample],
+    attacked: Sequence[_AttackedText],
+    best_labels: Mapping[str, str],
+) -> dict[str, set[tuple[str, str]]]:
+    """Return each criterion's texts: those without attacks, and the attacks for its best label."""
+    keys_without_attacks = {sample.key for sample in without_attacks}
+    keys: dict[str, set[tuple[str, str]]] = {}
+    for criterion, best in best_labels.items():
+        attacked_keys = {text.sample.key for text in attacked if text.label == best}
+        keys[criterion] = keys_without_attacks | attacked_keys
+    return keys
 
 
 def _attacked_texts(
