@@ -84,7 +84,7 @@ def fit_strengths(sides: Sides, number: Floats, preferred: Floats, *, groups: in
         sums_of_odds = odds[:, None] + odds
         expected = odds[:, None] / sums_of_odds
         strengths = np.log(odds)
-    # evalica does not say if it failed to converge.
+    # evalica raises no error for a fit that did not converge.
     if not (_solves(expected, wins, with_tie) and np.isfinite(strengths).all()):
         return Strengths("The Bradley-Terry fit did not converge: no strengths.")
 
