@@ -7,7 +7,10 @@ unexport PYTHONDONTWRITEBYTECODE
 # The tests write to memory where there are 4 GB: SQLite waits 50 ms for a disk each time a cache is opened.
 MEMORY := $(shell df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 > 4000000 {print $$6}')
 # Each worker starts with neighbouring tests, which share servers and clusters, and then takes over waiting ones.
-PYTEST := $(if $(MEMORY),TMPDIR=$(MEMORY)) $(BIN)/python -m pytest -n auto --dist worksteal
+PYTEST := $(if $(MEMORY),TMPDIR=$(MEMORY)) $(BIN)/python -m pytest --dist worksteal
+CORES := $(shell nproc 2>/dev/null || echo 2)
+# Tests with browsers, clusters and killed programs wait a third of their time.
+MORE_WORKERS := $(shell expr $(CORES) + $(CORES) / 2)
 
 # Python compiles a module when it is first imported: most modules of these packages never are.
 PIP := $(BIN)/pip install -q --no-compile -c .ci/constraints.txt
@@ -28,24 +31,24 @@ examples: $(VENV)/.installed  ## all examples that need no extra, into runs/exam
 	@echo "Reports: runs/examples/*/report.html; see examples/README.md"
 
 test: $(VENV)/.installed-dev  ## all tests that need no browser, torch or Ray, and no seconds each
-	$(PYTEST) -m "not browser and not torch and not ray and not slow"
+	$(PYTEST) -n auto -m "not browser and not torch and not ray and not slow"
 
 test-all: test $(VENV)/.installed-all  ## every test; installs what they need
 	command -v chromium >/dev/null || (apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium)
 	command -v npm >/dev/null && npm install --silent --no-audit --no-fund --prefix build/aimock @copilotkit/aimock@1.43 \
 	  || echo "no npm, or no registry: tests/execution/engines/test_aimock.py is skipped"
-	$(PYTEST) -m "browser or torch or ray or slow or extra" \
+	$(PYTEST) -n $(MORE_WORKERS) -m "browser or torch or ray or slow or extra" \
 	  $$(grep -lrE --include='*.py' 'mark\.(browser|torch|ray|slow|extra)\b' tests)
 
 # The oldest supported SDK, which uses httpx instead of httpx2. Everything else comes from the environment.
 test-openai2: $(VENV)/.installed-dev  ## tests of providers and engines with openai 2
 	test -e build/openai2/openai || $(BIN)/pip install -q --no-deps --target build/openai2 \
 	  openai==2.0.0 httpx==0.28.1 httpcore==1.0.9 httpx-aiohttp==0.2.0 distro==1.9.0 sniffio==1.3.1
-	PYTHONPATH=$(CURDIR)/build/openai2 $(PYTEST) -m "not torch" tests/providers \
+	PYTHONPATH=$(CURDIR)/build/openai2 $(PYTEST) -n auto -m "not torch" tests/providers \
 	  tests/security/test_keys.py tests/security/test_replies.py tests/execution/engines/test_batch_api.py
 
 coverage: $(VENV)/.installed-all  ## every test with line coverage; takes twice the time
-	$(PYTEST) --cov --cov-report=term
+	$(PYTEST) -n auto --cov --cov-report=term
 
 lint: $(VENV)/.installed-dev  ## style, types, layers
 	$(BIN)/ruff check .
