@@ -318,9 +318,9 @@ def compare_with_baseline(
 
     With human ratings, a criterion fails only if its scores agree significantly less with them: a
     stricter prompt that is right is no regression. Without ratings, or with too few, it fails only
-    if its scores are significantly worse: p after Holm is below .05 and the interval of the mean
-    difference is on the worse side of 0. Both come from `runs`, or with fewer than six items from
-    the draws; without a test, likeliest labels must flip. All texts with both scores count except
+    if its scores are significantly worse, over all systems or of one: p after Holm is below .05 and
+    the interval of the mean difference is on the worse side of 0. Both come from `runs`, or with
+    fewer than six items from the draws; without a test, likeliest labels must flip. All texts with both scores count except
     the `changed` ones. Without evidence, or on another scale, it is `undecided`, which fails only
     if the suite says so; it is an `error` if fewer than half of the texts can be compared. A new
     criterion has no verdict.
@@ -346,6 +346,8 @@ def compare_with_baseline(
         if criterion in limited_by_drift and criterion not in rated:
             continue
         decision = _decide_scores(change, p_values.get(criterion))
+        if isinstance(change, _MeanChange) and decision.status != "failed":
+            decision = _with_worst_system(decision, change, runs)
         expected = "not worse"
         if criterion in rated and isinstance(change, _MeanChange):
             by_people: Decision | None = None
@@ -488,6 +490,33 @@ def _outcome_of_scores(change: _MeanChange, p_value: float | None) -> Decision:
         return Decision("undecided", joined(reason, changed))
     with_p = replace(mean_test, estimate=replace(estimate, p=p_value))
     return Decision("passed", f"no significant change{with_p.items_needed}")
+
+
+def _with_worst_system(decision: Decision, change: _MeanChange, runs: Runs) -> Decision:
+    """Return a failure if a system's scores are significantly worse, else the decision.
+
+    Where one system rises and another falls, the mean over all systems may stay the same.
+    """
+    column = change.runs.after.column
+    rows = [row for row in runs.means if row.column == column.name and row.system]
+    if not rows:
+        return decision
+
+    def worsening(row: MeanChange) -> float:
+        return _worsening(row.estimate, column, significant=row.significant)
+
+    worst = min(rows, key=worsening)
+    if worsening(worst) >= 0 or worst.adjusted is None:
+        return decision
+    decimals = places(column)
+    worse = f"{one_line(worst.system)}: worse ({format_p(worst.adjusted)})"
+    return Decision(
+        "failed",
+        f"{worse}; same texts: the judge changed; all systems {decision.found}",
+        format_change(worst.estimate, decimals),
+        estimate=worst.estimate,
+        before=number(worst.before, decimals),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -280,6 +280,33 @@ def mean_on_scale(
     return tests
 
 
+def with_bounds_of_equal_items(
+    mean_test: MeanTest, limit: float, low: float, high: float
+) -> MeanTest:
+    """Return the test of items that all have the same value, with an interval.
+
+    Of n equal items, a share of 1 − (α / 2)^(1 / n) of all items may have any other value from
+    `low` to `high` and not have been seen (Clopper and Pearson 1934). The interval reaches as far
+    as this share can move the mean.
+    """
+    estimate = mean_test.estimate
+    value = estimate.value + limit
+    unseen_share = 1 - (ALPHA / 2) ** (1 / estimate.n)
+    bounds = replace(
+        estimate,
+        low=estimate.value - unseen_share * (value - low),
+        high=estimate.value + unseen_share * (high - value),
+        method="95% bounds for equal items, Clopper and Pearson",
+    )
+    end_beyond = low if value > limit else high
+    distance = abs(estimate.value)
+    needed = None
+    if distance > NEAR:
+        # 1 − (α / 2)^(1 / n) is about −ln(α / 2) / n.
+        needed = ceil(-log(ALPHA / 2) * abs(value - end_beyond) / distance)
+    return replace(mean_test, estimate=bounds, needed=needed)
+
+
 def _rare_scores(
     scores: Floats, mean_test: MeanTest, limit: float, end: float, *, n_resamples: int, seed: int
 ) -> str:

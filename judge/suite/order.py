@@ -31,7 +31,13 @@ from judge.suite.case import (
 from judge.suite.case_scores import CaseScores, RowKey, places
 from judge.suite.evidence import NEAR, Parts, Text, Undecidable, item_values
 from judge.suite.judged_texts import MOST_TEXTS, JudgedText, TextSource
-from judge.suite.mean_tests import MeanTest, format_change, mean, mean_on_scale
+from judge.suite.mean_tests import (
+    MeanTest,
+    format_change,
+    mean,
+    mean_on_scale,
+    with_bounds_of_equal_items,
+)
 from judge.suite.thresholds import format_share
 
 _EVEN = 0.5
@@ -329,10 +335,21 @@ class Order(Case):
                 _with_p(bounded_zero, zero.estimate.p),
             )
         if margin.estimate.low is None and self.margin:
-            # The sign-flip test shows a lead, but not how large it is for other items.
-            untested = f"{ALL_EQUAL}, so the margin is not tested"
-            return _LeadTests(replace(margin, no_evidence=untested), zero)
+            margin = self._test_equal_leads(margin, context.scored().column)
         return _LeadTests(margin, zero)
+
+    def _test_equal_leads(self, margin: MeanTest, column: Column) -> MeanTest:
+        """Return the test of leads that are the same on all items.
+
+        The sign-flip test shows which side leads, but not by how much on other items.
+        """
+        if column.low is not None and column.high is not None:
+            largest_lead = column.high - column.low
+            return with_bounds_of_equal_items(margin, self.margin, -largest_lead, largest_lead)
+        if margin.estimate.value <= NEAR:
+            return margin
+        untested = f"{ALL_EQUAL}, so the margin is not tested"
+        return replace(margin, no_evidence=untested)
 
     def _describe_margin(self, tests: _LeadTests) -> str:
         """Say how the lead compares with the margin.

@@ -487,11 +487,54 @@ def test_a_negative_margin_asks_for_no_loss_of_that_size(make: Any) -> None:
     assert near.status == "undecided"
     assert near.reason.startswith("no significant difference from a loss of 0.15")
     lost = make.result(*spread(make, {"a": [3.0] * 8, "b": low}))
-    behind = verdict(ordered("a", "b", -0.2), texts(8, "a", "b"), lost)
-    untested = "all differences equal: no interval, so the margin is not tested"
-    assert (behind.status, behind.reason) == ("undecided", untested)
     beaten = verdict(ordered("a", "b"), texts(8, "a", "b"), lost)
     assert (beaten.status, beaten.reason) == ("failed", "worse (p = 0.008); all 8 alike")
+
+
+def with_equal_leads(make: Any, lead: float, n: int) -> list[Score]:
+    """Scores of a and b on n items, on each of which a leads by as much."""
+    low = 5 if lead < 0 else 3
+    labels = {"a": str(round(low + lead)), "b": str(low)}
+    return [
+        make.single(label, f"i{k}", system) for k in range(n) for system, label in labels.items()
+    ]
+
+
+@pytest.mark.parametrize(
+    ("lead", "margin", "n", "status"),
+    [
+        (-4.0, -0.5, 8, "failed"),
+        (-1.0, -0.5, 8, "undecided"),
+        (-1.0, -0.5, 40, "failed"),
+        (0.0, -0.5, 8, "undecided"),
+        (0.0, -0.5, 40, "passed"),
+        (2.0, 0.5, 8, "undecided"),
+        (2.0, 0.5, 40, "passed"),
+        (0.0, 0.5, 40, "failed"),
+    ],
+)
+def test_a_lead_that_is_equal_on_all_items_is_tested_by_the_scale(
+    make: Any, lead: float, margin: float, n: int, status: str
+) -> None:
+    result = make.result(*with_equal_leads(make, lead, n))
+    outcome = verdict(ordered("a", "b", margin), texts(n, "a", "b"), result)
+    assert outcome.status == status
+    # By Clopper and Pearson, so many of the items may have any other lead, up to 4 points.
+    unseen = 1 - 0.025 ** (1 / n)
+    assert outcome.estimate is not None
+    assert (outcome.estimate.low, outcome.estimate.high) == (
+        pytest.approx((1 - unseen) * lead - unseen * 4),
+        pytest.approx((1 - unseen) * lead + unseen * 4),
+    )
+
+
+@pytest.mark.parametrize(("lead", "status"), [(-1.0, "failed"), (1.0, "undecided")])
+def test_equal_leads_without_a_scale_show_only_that_a_margin_is_missed(
+    make: Any, lead: float, status: str
+) -> None:
+    open_ended = replace(make.column, low=None, high=None)
+    result = make.result(*with_equal_leads(make, lead, 40), columns=(open_ended,))
+    assert verdict(ordered("a", "b", -0.5), texts(40, "a", "b"), result).status == status
 
 
 def test_an_interval_above_zero_that_the_test_does_not_confirm_names_p(make: Any) -> None:
@@ -1012,7 +1055,10 @@ def test_scores_turned_round_are_not_the_same(make: Any) -> None:
         for ends in (("1", "3", "5"), ("5", "3", "1"))
     )
     (outcome,) = against_baseline(after, before)
-    assert outcome.reason == "mean the same; 24 of 36 labels flipped"
+    assert outcome.status == "failed"
+    assert outcome.reason.startswith("c: worse")
+    assert outcome.estimate is not None
+    assert outcome.estimate.value == -4
 
 
 def test_how_many_texts_a_comparison_is_over(make: Any) -> None:

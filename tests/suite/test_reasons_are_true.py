@@ -55,9 +55,15 @@ def _result(make: Any, run: Mapping[str, Any]) -> Any:
 
 
 class Reading:
-    """What a careful reader finds in paired differences."""
+    """What a careful reader finds in paired differences.
 
-    def __init__(self, first: list[str], second: list[str]) -> None:
+    `largest` is the largest possible difference, if equal differences are to be tested by it.
+    """
+
+    def __init__(
+        self, first: list[str], second: list[str], *, largest: float | None = None
+    ) -> None:
+        self.largest = largest
         pairs = [(a, b) for a, b in zip(first, second, strict=True) if a and b]
         self.differences = np.array([float(a) - float(b) for a, b in pairs])
         self.lost = len(first) - len(pairs)
@@ -66,6 +72,8 @@ class Reading:
     def p(self, limit: float) -> float:
         """Return the two-sided p of a sign-flip test against a limit."""
         nonzero = self.differences[np.abs(self.differences - limit) > 1e-9] - limit
+        if not len(nonzero):
+            return 1.0
         signs = np.array(list(product((1, -1), repeat=len(nonzero)))).reshape(-1, len(nonzero))
         return float((np.abs(signs @ nonzero) >= abs(nonzero.sum()) - 1e-9).mean())
 
@@ -83,9 +91,19 @@ class Reading:
     def is_constant(self) -> bool:
         return bool(np.ptp(self.differences) < 1e-9)
 
+    def bounds(self, n: float) -> tuple[float, float]:
+        """Return Clopper and Pearson's bounds for n items with the same difference."""
+        assert self.largest is not None
+        unseen = 1 - (ALPHA / 2) ** (1 / n)
+        return (1 - unseen) * self.mean - unseen * self.largest, (
+            1 - unseen
+        ) * self.mean + unseen * self.largest
+
     def side(self, limit: float) -> int:
         """Return 1 if the items show a mean above the limit, −1 if below, else 0."""
         low, high = self.ends()
+        if self.largest and self.is_constant and limit:
+            low, high = self.bounds(self.n)
         if self.n < MIN_ITEMS or self.p(limit) >= ALPHA:
             return 0
         return 1 if low > limit + 1e-9 else -1 if high < limit - 1e-9 else 0
@@ -97,6 +115,11 @@ class Reading:
         if match[2]:
             return abs(self.p(limit) - float(match[2])) < 0.00101
         n = int(match[1].replace(",", ""))
+        if self.largest and self.is_constant:
+            low, high = self.bounds(1.3 * n)
+            low_before, high_before = self.bounds(0.7 * n)
+            is_enough = low > limit or high < limit
+            return n > self.n and is_enough and low_before <= limit <= high_before
         return n > self.n and (
             n <= 8 or self.power(1.3 * n, limit) > 0.8 > self.power(0.7 * n, limit)
         )
@@ -125,8 +148,6 @@ def order_is_true(reading: Reading, part: str, margin: float, status: str) -> bo
         return status == "undecided" and reading.side(margin) == 0 and needs and named
     if re.fullmatch(r"no difference(?: from a (?:lead|loss) of [\d.]+)?", part):
         return status == "undecided" and not reading.differences.any()
-    if part == "all differences equal: no interval, so the margin is not tested":
-        return status == "undecided" and reading.is_constant and margin != 0
     if match := re.fullmatch(r"all (\d+) alike", part):
         return reading.is_constant and int(match[1]) == reading.n
     return few_or_lost(reading, part, status)
@@ -190,7 +211,7 @@ def test_every_reason_for_an_order_is_true(
     better, worse = sides
     keys = {"better": "a", "worse": "b", "margin": margin}
     verdict = decide(make, keys, {"a": better, "b": worse}, None)
-    reading = Reading(better, worse)
+    reading = Reading(better, worse, largest=4.0)
     if not reading.n:
         assert verdict.status == "error"
         return
