@@ -8,11 +8,13 @@ from io import StringIO
 import pytest
 from rich.cells import cell_len
 
+import judge
 from judge.config import RankConfig
 from judge.core import plugins
 from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.core.signature import Signature
 from judge.report.document import Table as Shown
+from judge.report.views.finding import finding
 from judge.report.views.ranking import win_rate_matrix
 from judge.results.result import Result, load
 from judge.results.run_info import RunInfo
@@ -123,6 +125,22 @@ def test_a_ranking_of_nothing_has_every_report() -> None:
     for format in FORMATS:
         assert result.report(format) or format == "csv"
     assert result.report().startswith("No judgment succeeded (1 Refused)")
+
+
+def test_pairs_that_each_failed_in_one_order_have_a_finding() -> None:
+    rows = [
+        {"item": f"i{number}", "system": system, "source": "s", "output": f"by {system}"}
+        for number in range(3)
+        for system in "ab"
+    ]
+
+    def answer(prompt: str) -> str:
+        return "A" if prompt.index("by a") < prompt.index("by b") else "I cannot say."
+
+    result = judge.rank(rows, model=answer, metrics="none", cache=False)
+    assert finding(result) == (
+        "No pair can be compared on overall: each failed in one of its two orders",
+    )
 
 
 def test_a_panels_ranking_comes_before_its_judges() -> None:

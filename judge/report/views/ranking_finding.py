@@ -26,10 +26,10 @@ _MAX_ELSEWHERE = 2  # further criteria that are named
 def ranking_finding(result: Result) -> list[str]:
     """Say who leads on the first criterion by win rate or strength, and who on others."""
     whole = {column.name for column in result.table.columns if not column.judge}
-    rankings = [ranking for ranking in result.rankings if ranking.column in whole]
-    rankings = [ranking for ranking in rankings if len(ranking.standings) > 1]
+    all_rankings = [ranking for ranking in result.rankings if ranking.column in whole]
+    rankings = [ranking for ranking in all_rankings if len(ranking.standings) > 1]
     if not rankings:
-        return []
+        return list(_no_whole_pair(result, all_rankings))
     ranking, *others = rankings
     if _is_void(ranking):
         sentences = list(_void_finding(ranking))
@@ -47,6 +47,15 @@ def ranking_finding(result: Result) -> list[str]:
 
 
 # No evidence.
+
+
+def _no_whole_pair(result: Result, rankings: Sequence[Ranking]) -> Iterator[str]:
+    """Say that no pair has a verdict in both orders, although some have one."""
+    with_verdicts = {score.column for score in result.table.scores}
+    for ranking in rankings[:1]:
+        if ranking.column in with_verdicts:
+            title = column_title(ranking.column)
+            yield f"No pair can be compared on {title}: each failed in one of its two orders"
 
 
 def _is_void(ranking: Ranking) -> bool:
