@@ -57,6 +57,8 @@ _LINE_ENDS = '*_.!?。！？)]"”」』`'
 _LETTER = re.compile(r"[^\W\d]")
 _WORD = re.compile(r"[^\W\d]{2}")
 _LINE = re.compile(r"[^\r\n]+")
+# "1.", "2)": the number of an entry in a line of its own
+_NUMBERED = re.compile(r"\s*+[0-9]+[.)]\s*+")
 # "```json" around all of a reply
 _OPEN_FENCE = re.compile(r"\s*+```\w*+")
 # "<|im_end|>", "</s>"
@@ -316,17 +318,18 @@ def _score_of_object(text: str, opening: int, reply: ReplyKind, grammar: Grammar
 def _check_only_score(text: str, start: int, score: ParsedScore, grammar: Grammar) -> None:
     """Raise ParseError if a line after `start` gives another score than the first line did.
 
-    It has the form "Score: 3", or is the last line and nothing but a score.
+    It has the form "Score: 3", or is nothing but a score.
     """
-    end = len(text.rstrip())
     for line in _LINE.finditer(text, start):
+        if _NUMBERED.fullmatch(line[0]):
+            continue
         try:
             another = score_alone(text, line.start(), line.end(), grammar, quoted=False)
         except ParseError:
             continue
         name = fold(text[line.start() : another.start])
-        is_last_number = line.end() >= end and not _LETTER.search(name)
-        if another.label != score.label and (is_last_number or grammar.name.search(name)):
+        is_score = not _LETTER.search(name) or grammar.name.search(name)
+        if another.label != score.label and is_score:
             raise ParseError("two different scores", text)
 
 

@@ -82,6 +82,12 @@ _SCALE_NAMED = re.compile(
 )
 # "1. ", "b) "
 _LIST = re.compile(r"\s*+(?:[0-9]+|[a-z])[.)]\s", re.IGNORECASE)
+# "1.", "b)"
+_NUMBERED = re.compile(r"\s*+(?:[0-9]+|[a-z])[.)]\s*+", re.IGNORECASE)
+_BUT = re.compile(
+    r"\W*(?:but|however|though|although|ただし|しかし|하지만|그러나|但是?)", re.IGNORECASE
+)
+_LAST_WORD = re.compile(r"\w+\Z")
 # What stands around a label that is described: "\n**B**: clear"
 _ENTRY_START = re.compile(r"[\n.;,。、，；][\s*_(\[]*\Z")
 _ENTRY_END = re.compile(r"[ *_)\]]*(?:[:=]| [-–—]+ )")
@@ -346,7 +352,8 @@ def _read_sentence(sentence: str, number: int, reply: _Reply, patterns: Patterns
     bare = patterns.forms.bare.match(sentence)
     if bare:
         if not reply.is_first_or_last(number):
-            return []
+            # Another answer in a line of its own, but not the number of an entry: "1."
+            return [] if _NUMBERED.fullmatch(sentence) else [(bare, "mentioned")]
         return [(bare, "alone" if number else "opening")]
     opening = patterns.forms.opening.match(sentence) if number == 0 else None
     if opening and _gives_opening_score(sentence, opening, patterns, reply):
@@ -372,9 +379,21 @@ def _gives_opening_score(
         return False
     if reply.describes_labels(opening, patterns):
         return False
+    if is_word and _turns_to_another(sentence, opening, patterns):
+        return False
     if _is_doubtful(sentence[opening.end() :], patterns):
         return False
     return not _mentions_another(sentence, opening, patterns)
+
+
+def _turns_to_another(sentence: str, opening: re.Match[str], patterns: Patterns) -> bool:
+    """Return whether a sentence ends with another label after "but": "Yes, but no."."""
+    rest = sentence[opening.end("value") :].rstrip(_NO_WORDS)
+    last_word = _LAST_WORD.search(rest)
+    if last_word is None or not _BUT.match(rest):
+        return False
+    label = patterns.spellings.label(opening["value"])
+    return patterns.spellings.label(last_word[0]) not in (None, label)
 
 
 def _in_sentence(
@@ -441,9 +460,10 @@ def _is_line(text: str, start: int, end: int) -> bool:
 
 
 def _begins_line(text: str, start: int) -> bool:
-    """Return whether only blanks come before a position in its line."""
+    """Return whether a position begins its line, perhaps after blanks or a number: "1. "."""
     line_start = text.rfind("\n", 0, start) + 1
-    return not text[line_start:start].strip(" ")
+    text_before = text[line_start:start]
+    return not text_before.strip(" ") or _NUMBERED.fullmatch(text_before) is not None
 
 
 def sentences(text: str) -> list[tuple[int, int]]:
