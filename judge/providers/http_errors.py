@@ -28,13 +28,15 @@ _OUT_OF_MONEY = re.compile(
     r"|余额不足|欠费",
     re.IGNORECASE,
 )
-# "API key not valid" with the status 400 (Gemini), "Incorrect API key provided" (xAI)
+# "API key not valid" with the status 400 (Gemini), "Incorrect API key provided" (xAI), "The security
+# token included in the request is expired" with the status 403 (Bedrock)
 _WRONG_KEY = re.compile(
-    r"(?:incorrect|invalid) api[ _]key|api[ _]key (?:not valid|expired)", re.IGNORECASE
+    r"(?:incorrect|invalid) api[ _]key|api[ _]key (?:not valid|expired)|security token",
+    re.IGNORECASE,
 )
 # "Invalid model: m", "Model Not Exist", "m is not a valid model ID": the status is 400 or 403
 _WRONG_MODEL = re.compile(
-    r"invalid model|not a valid model|model[^.]{0,60} (?:not exist|decommissioned)|access to model"
+    r"invalid model|not a valid model|model[^.]{0,60} (?:not exist|decommissioned)|access to (?:the )?model"
     r"|模型不存在",
     re.IGNORECASE,
 )
@@ -87,7 +89,7 @@ def status_error(
     is_wrong_key = status == 401 or _WRONG_KEY.search(reason) is not None
     if is_wrong_key:
         message = f"{sentence}; check {key}"
-    elif status == 404:
+    elif status in (404, 405):
         message = f"{sentence}; check {option('model')} and {named_by}"
         if code == "model_not_found" or _MODEL_WORD.search(reason):
             param = "model"
@@ -97,7 +99,7 @@ def status_error(
         # Redirects are not followed: the texts go to no host that the user did not name.
         target = redact_and_truncate(headers.get("location", "another place"), secrets)
         message = f"{url} answered {status}: moved to {target}; name it with {named_by}"
-    stops_the_run = is_wrong_key or status == 404 or status < 400
+    stops_the_run = is_wrong_key or status in (404, 405) or status < 400
     stops: Stops = "always" if stops_the_run else "never"
     # A server may send anything there.
     refused_parameter = param if isinstance(param, str) else None

@@ -63,7 +63,7 @@ _UNSUPPORTED = re.compile(
 # "the maximum context length is 8192 tokens": about the text, although it may name a limit. "Content
 # Exists Risk" (DeepSeek), "was flagged" (OpenAI), "敏感内容" (Zhipu): filtered.
 _ABOUT_TEXT = re.compile(
-    r"context|too (?:long|large|many)|prompt is|policy|content|safety|input (?:token|length)"
+    r"context|too (?:long|large|many)|prompt is|policy|content|safety|inputs?`? (?:token|length)"
     r"|\brisk\b|flagged|敏感",
     re.IGNORECASE,
 )

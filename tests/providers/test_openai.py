@@ -206,6 +206,7 @@ def test_endless_hidden_reasoning_names_the_option_to_change(
         (401, "always", "the key"),
         (403, "never", "it said so"),
         (404, "always", "--model"),
+        (405, "always", "--base-url"),
     ],
 )
 def test_refusals(chat_server: Any, status: int, stops: str, hint: str) -> None:
@@ -310,10 +311,11 @@ def test_an_empty_account_stops_the_run(chat_server: Any, status: int, body: Any
     assert len(chat_server.bodies) == 1
 
 
-# In the words of Gemini and xAI
+# In the words of Gemini, xAI and Bedrock
 @pytest.mark.parametrize(
     "body",
     [
+        {"message": "The security token included in the request is expired"},
         [error("API key not valid. Please pass a valid API key.")],
         {"code": "Client specified an invalid argument", "error": "Incorrect API key provided: x"},
     ],
@@ -334,6 +336,7 @@ def test_a_wrong_key_with_another_status_stops_the_run(chat_server: Any, body: A
         (400, "Model Not Exist"),
         (400, "m is not a valid model ID"),
         (400, "The model `m` has been decommissioned and is no longer supported."),
+        (403, "You don't have access to the model with the specified model ID."),
         (403, "Project `p` does not have access to model `m`"),
         (400, "模型不存在，请检查模型代码。"),
     ],

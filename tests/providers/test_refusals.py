@@ -462,6 +462,7 @@ def test_the_run_stops_with_the_first_message_after_three_refused_texts(chat_ser
     [
         "This model's maximum context length is 10 tokens",
         "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",
+        "`inputs` tokens + `max_new_tokens` must be <= 4097. Given: 5000 `inputs` tokens",
         "Range of input length should be [1, 129024]",
         "The response was filtered due to the content management policy.",
         "Content Exists Risk",
