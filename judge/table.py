@@ -52,7 +52,6 @@ def _score_schema() -> pa.Schema:
 
 _SCORE_SCHEMA = _score_schema()
 _FRAME_TYPES = {pa.float64(): "float64", pa.int64(): "Int64"}
-_STORED: dict[str, Any] = {"compression": "zstd"}
 _ROW_GROUP = 20_000
 """Rows that are turned into a file's form at once, which takes several times the memory of their texts."""
 

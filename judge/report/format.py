@@ -154,17 +154,3 @@ def decimal_places(column: Column, values: Iterable[float]) -> int:
     if column.low is None or column.high is None:
         return decimals(values)
     return decimals([column.low, column.high])
-
-
-def share_of_scale(column: Column, value: float) -> float | None:
-    """Return the value as a share of its scale, 0 for the worse end and 1 for the better one.
-
-    Return None without a scale.
-    """
-    if column.low is None or column.high is None or column.high <= column.low:
-        return None
-    length = column.high - column.low
-    share = (value - column.low) / (length)
-    if column.better == "lower":
-        share = 1 - share
-    return min(1.0, max(0.0, share))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 
@@ -21,7 +21,6 @@ Text = tuple[str, str]
 """Item and system."""
 
 PassMeasure = Literal["accuracy", "true_positive_rate", "true_negative_rate", "kappa"]
-PASS_MEASURES: tuple[PassMeasure, ...] = get_args(PassMeasure)
 
 _HALF = 0.5  # a tie of the verdicts passes, as `pass_at` itself does
 _ROUNDING = 1e-9

@@ -33,11 +33,6 @@ def places(column: Column | None, values: Sequence[float] = ()) -> int:
     return decimals(values)
 
 
-def share_percent(share: Estimate) -> str:
-    """Write `12% [6, 21]`, without the brackets if there is no interval."""
-    return f"{number(100 * share.value, 0)}% {interval(share, 0, 100)}".rstrip()
-
-
 def interval(estimate: Estimate, digits: int, factor: float = 1) -> str:
     """Write `[0.10, 0.60]`; `[all alike]` if the items do not differ, which shows no
     uncertainty.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -150,11 +150,8 @@ def rating_notes(
             yield f"People did not rate {unrated_names}, only {names}."
         else:
             yield f"The first run has ratings of {names}, but none of {unrated_names}."
-    scales = {}
     marked = [criterion(column) for column in table.columns if column.pass_at is not None]
-    for column in table.columns:
-        if column.kind == "criterion" and column.low is not None and column.high is not None:
-            scales[criterion(column)] = (column.low, column.high)
+    scales = _ends_of_scales(_columns_of_criteria([runs[0]]))
     lower_is_better = [criterion(column) for column in table.columns if column.better == "lower"]
     for note in out_of_scale(table.samples, scales, marked, lower_is_better):
         if note not in banners:
@@ -301,10 +298,7 @@ def _with_ratings(
                 left_out,
                 lower_is_better=lower_is_better,
             )
-    scales: dict[str, tuple[float, float]] = {}
-    for name, column in columns.items():
-        if column.low is not None and column.high is not None:
-            scales[name] = (column.low, column.high)
+    scales = _ends_of_scales(columns)
     pairs, pair_notes = pair_names(samples, scales)
     renamed_samples = renamed(samples, pairs, scales)
     used = ledger.seen_by(table.columns)
@@ -314,6 +308,15 @@ def _with_ratings(
         info = replace(info, preferences=stated(sheet.pairs))
     first = replace(first, table=replace(table, samples=rated), info=info)
     return _RatedResults([first, *others], sheet, [*notes, *pair_notes])
+
+
+def _ends_of_scales(columns: Mapping[str, Column]) -> dict[str, tuple[float, float]]:
+    """Return both ends of the scales that have them, by criterion."""
+    ends: dict[str, tuple[float, float]] = {}
+    for name, column in columns.items():
+        if column.low is not None and column.high is not None:
+            ends[name] = (column.low, column.high)
+    return ends
 
 
 def _columns_of_criteria(runs: Iterable[Result]) -> dict[str, Column]:
