@@ -49,7 +49,9 @@ def uncached_price(runs: Iterable[PreparedRun]) -> tuple[float | None, str]:
     """
     total = 0.0
     for prepared in runs:
-        config = prepared.config.model_copy(update={"cache": False, "replay": None})
+        # After a run, its recording answers every request, as a cache would.
+        without_replies = {"cache": False, "replay": None, "record": None}
+        config = prepared.config.model_copy(update=without_replies)
         try:
             judges = dict(prepared.judges)
             for name, provider in judges.items():
@@ -68,11 +70,14 @@ def uncached_price(runs: Iterable[PreparedRun]) -> tuple[float | None, str]:
 
 
 def _recorded_judge(config: RunConfig, provider: ReplayProvider) -> Provider:
-    """Open the model of a recording at the configured address, for its price."""
+    """Open the model of a recording for its price, at the configured or the recorded address."""
     model = provider.model
     for judge in config.model:
         # A recording has the model's name as the request had it, mostly without the vendor.
         if judge.name == model or judge.name.endswith(f"/{model}"):
             return open_judge(config, judge, sends=False)
     name = f"decisions/{model}" if provider.decides else model
-    return open_judge(config, Judge(name=name), sends=False)
+    base_url = config.base_url
+    if base_url is None and len(provider.servers) == 1:
+        base_url = provider.servers[0]
+    return open_judge(config, Judge(name=name, base_url=base_url), sends=False)

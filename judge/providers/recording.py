@@ -206,6 +206,11 @@ class RecordingFile:
                 return tuple(servers_of_call)
         return ()
 
+    def servers_of(self, model: str) -> tuple[str, ...]:
+        """Return the addresses at which a model was asked, as far as they were recorded."""
+        servers = {key.endpoint for key in self._spans if key.model == model}
+        return tuple(sorted(servers - {""}))
+
     def decides(self, model: str) -> bool:
         """Return whether a model was asked nothing but typed questions."""
         params = {key.params for key in self._spans if key.model == model}
@@ -461,8 +466,8 @@ class ReplayProvider(Provider):
     """Answers with recorded replies, and refuses requests that were not recorded with a reason.
 
     `decides` if the model was asked nothing but typed questions, `reasons` if a reply shows that it
-    does. `draws` are the most that a prompt has. Nothing costs anything: the usage is that of
-    today, not of the recording.
+    does. `draws` are the most that a prompt has, `servers` the addresses at which the model was
+    asked. Nothing costs anything: the usage is that of today, not of the recording.
     """
 
     name = "replay"
@@ -477,6 +482,7 @@ class ReplayProvider(Provider):
         if not self.notice:
             self.notice = f"Recorded replies ({path.name}): no model was asked in this run."
         self.draws = recorded.draws(model)
+        self.servers = recorded.servers_of(model)
         self.reasons = model in recorded.reasoning
         self._path = path
         self._recorded = recorded

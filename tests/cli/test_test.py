@@ -214,6 +214,22 @@ def test_estimated_cost_is_shown_before_the_first_request(
     assert len(chat_server.bodies) == 2
 
 
+def test_a_limit_on_cost_has_the_same_verdict_while_recording_and_when_replayed(
+    run: Callable[..., Any], chat_server: Any
+) -> None:
+    edit("model: scripted/replies.yaml\n", "limits: {cost: 0.50usd}\n")
+    asked = ("s.judge.yaml", "--model", "m", "--base-url", chat_server.url)
+    for options in (
+        asked,
+        (*asked, "--record", "calls.jsonl"),
+        (asked[0], "--replay", "calls.jsonl"),
+    ):
+        done = run(*options, "--undecided", "pass")
+        assert done.code == 1
+        # The server is our own, so that nobody knows its price.
+        assert "found unknown: a server of your own" in " ".join(done.out.split())
+
+
 def test_runs_are_kept_to_look_at(run: Callable[..., Any]) -> None:
     assert run("s.judge.yaml", "--out", "runs", "--quiet").code == 0
     assert Path("runs/report.html").exists()
