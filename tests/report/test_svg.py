@@ -8,6 +8,7 @@ import sys
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from string import printable
 from xml.etree import ElementTree
 
 import pytest
@@ -15,7 +16,7 @@ import pytest
 from judge.core.errors import ConfigError, MissingExtra, StorageError
 from judge.report.charts import Bar, Panel, intervals, scale
 from judge.report.document import Chart, Details, Document, Section
-from judge.report.renderers import svg
+from judge.report.renderers import pdf_fonts, svg
 from judge.results.result import Result
 
 EVIL = "evil|<b>*sys*"
@@ -199,24 +200,79 @@ def test_a_pdf_is_as_large_as_the_chart_in_points(tmp_path: Path) -> None:
     assert (float(box[1]), float(box[2])) == (width, height)
 
 
+def _font_file(folder: Path, file_name: str, letters: str) -> None:
+    """Write a font with PostScript outlines, as Noto Sans CJK has, whose letters are squares."""
+    from fontTools.fontBuilder import FontBuilder
+    from fontTools.pens.t2CharStringPen import T2CharStringPen
+
+    glyph_of_letter = {ord(letter): f"u{ord(letter):04X}" for letter in letters}
+    glyphs = [".notdef", *glyph_of_letter.values()]
+    pen = T2CharStringPen(1000, {})
+    pen.moveTo((0, 0))
+    pen.lineTo((0, 700))
+    pen.lineTo((700, 700))
+    pen.closePath()
+    outline = pen.getCharString()
+    family = Path(file_name).stem
+    builder = FontBuilder(1000, isTTF=False)
+    builder.setupGlyphOrder(glyphs)
+    builder.setupCharacterMap(glyph_of_letter)
+    builder.setupCFF(family, {}, dict.fromkeys(glyphs, outline), {})
+    builder.setupHorizontalMetrics(dict.fromkeys(glyphs, (1000, 0)))
+    builder.setupHorizontalHeader(ascent=800, descent=-200)
+    builder.setupNameTable({"familyName": family, "psName": family})
+    builder.setupOS2()
+    builder.setupPost()
+    builder.save(folder / file_name)
+
+
+@pytest.fixture
+def fonts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Have three fonts of Asian letters, and those that reportlab brings along."""
+    pytest.importorskip("svglib", reason="needs svglib: pip install textjudge[pdf]")
+    import reportlab
+
+    _font_file(tmp_path, "NotoSansJP-Regular.otf", printable + "要約正確さシステムñ")
+    _font_file(tmp_path, "NotoSansKR-Regular.otf", printable + "요약과要約")
+    _font_file(tmp_path, "NotoSansSC-Regular.otf", printable + "要約摘要简体")
+    bundled = Path(reportlab.__file__).parent / "fonts"
+    monkeypatch.setattr(pdf_fonts, "font_folders", lambda: [bundled, tmp_path])
+
+
 @pytest.mark.parametrize(
-    ("name", "font"),
+    ("name", "language", "font"),
     [
-        ("plain", b"Helvetica"),
-        ("要約システム", b"HeiseiKakuGo-W5"),
-        ("요약", b"HYGothic-Medium"),
-        ("摘要", b"STSong-Light"),
-        ("简体", b"STSong-Light"),
-        ("итог", b"STSong-Light"),
-        ("요약と摘要", b"HYGothic-Medium"),
+        ("plain ñ −1", "", b"BitstreamVeraSans-Roman"),
+        ("正確さ", "", b"NotoSansJP-Regular"),
+        ("要約", "ja", b"NotoSansJP-Regular"),
+        ("要約", "ko", b"NotoSansKR-Regular"),
+        ("要約", "zh", b"NotoSansSC-Regular"),
+        ("要約システム ñ", "zh", b"NotoSansJP-Regular"),
+        ("요약", "", b"NotoSansKR-Regular"),
+        ("简体", "", b"NotoSansSC-Regular"),
     ],
 )
 @pytest.mark.extra
-def test_a_pdf_has_a_font_for_the_script(name: str, font: bytes) -> None:
-    pytest.importorskip("svglib", reason="needs svglib: pip install textjudge[pdf]")
+@pytest.mark.usefixtures("fonts")
+def test_a_pdf_embeds_a_font_with_its_letters(name: str, language: str, font: bytes) -> None:
     text = f'<text x="0" y="10" font-family="{svg._FONTS}">{name}</text>'
     picture = f'<svg xmlns="http://www.w3.org/2000/svg" width="99" height="20">{text}</svg>'
-    assert b"/" + font in svg.pdf(picture)
+    content = svg.pdf(picture, language)
+    base_fonts = set(re.findall(rb"/BaseFont /\w+\+([\w-]+)-\w+", content))
+    assert base_fonts == {font}
+    assert b"/Helvetica" not in content
+    assert b"/FontFile2" in content
+
+
+@pytest.mark.extra
+@pytest.mark.usefixtures("fonts")
+def test_charts_of_other_letters_embed_fonts_of_other_names() -> None:
+    names = []
+    for name in ("正確さ", "システム"):
+        text = f'<text x="0" y="10" font-family="{svg._FONTS}">{name}</text>'
+        picture = f'<svg xmlns="http://www.w3.org/2000/svg" width="99" height="20">{text}</svg>'
+        names += re.findall(rb"/BaseFont /(\S+)", svg.pdf(picture))
+    assert len(set(names)) == 2
 
 
 def test_a_pdf_without_svglib_names_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -234,10 +290,10 @@ def test_a_figure_has_no_title() -> None:
         svg.figure(document, "on", "svg")
 
 
-@pytest.mark.parametrize("name", ["ملخص", "תקציר", "สรุป", "सारांश", "요약简体", "要約 Añejo", "🙂"])
+@pytest.mark.parametrize("name", ["ملخص", "תקציר", "สรุป", "सारांश", "요약简体", "漢", "🙂"])
 @pytest.mark.extra
+@pytest.mark.usefixtures("fonts")
 def test_letters_that_no_font_of_a_pdf_has_are_refused(name: str) -> None:
-    pytest.importorskip("svglib", reason="needs svglib: pip install textjudge[pdf]")
     picture = f'<svg xmlns="http://www.w3.org/2000/svg"><text x="0" y="10">{name}</text></svg>'
-    with pytest.raises(ConfigError, match="svg or png"):
+    with pytest.raises(ConfigError, match=r"install Noto Sans CJK .* svg or png"):
         svg.pdf(picture)

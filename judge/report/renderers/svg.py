@@ -5,8 +5,10 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Collection, Iterable, Iterator
+from hashlib import sha256
 from html import unescape
 from pathlib import Path
+from typing import Any
 
 from rich.cells import cell_len
 
@@ -16,6 +18,7 @@ from judge.core.plugins import require_known, unknown_name_message
 from judge.report import document as blocks
 from judge.report.charts import CELL, escaped, shorten, text
 from judge.report.document import Chart, Document
+from judge.report.renderers.pdf_fonts import EmbeddedFont, embedded_font
 
 _MARGIN = 16  # pixels around a chart
 _HEAD = 44  # pixels for a chart's title
@@ -23,13 +26,7 @@ _MAX_TITLE = 80  # terminal cells of a title; a CJK character takes two
 _FILE_NAME = 150  # bytes; most file systems allow 255 for the whole name
 _MAX_LETTERS = 20  # letters in a message
 _SCALE = 2  # pixels of a PNG per pixel of a chart
-# PDF readers bring these fonts along. The standard ones have no letter beyond Latin-1. The codec
-# has the letters of a font.
-_ASIAN_FONTS = {
-    "ja": ("HeiseiKakuGo-W5", "shift_jis"),
-    "ko": ("HYGothic-Medium", "cp949"),
-    "zh": ("STSong-Light", "gbk"),
-}
+_PDF_FONT = "judge"
 _DRAWN_TEXT = re.compile(r"<text[^>]*>([^<]*)</text>")  # <text x="16" y="26">judge</text>
 _KANA = re.compile("[ぁ-ヿ]")  # システム
 # Families are named because rasterisers may not know which font sans-serif is.
@@ -107,26 +104,40 @@ def png(svg: str) -> bytes:
 
 
 def pdf(svg: str, language: str = "") -> bytes:
-    """Draw a standalone SVG as PDF, in vectors. `language` chooses a font for Chinese characters.
+    """Draw a standalone SVG as PDF, in vectors, with its font.
 
-    Raises MissingExtra without the package svglib, and ConfigError for letters that no font has.
+    `language` chooses the shapes of Chinese characters. Raises MissingExtra without the packages
+    svglib and fontTools, and ConfigError for letters that no font file has.
     """
     try:
+        import fontTools  # noqa: F401
         from reportlab.graphics import renderPDF
-        from reportlab.pdfbase.cidfonts import UnicodeCIDFont
-        from reportlab.pdfbase.pdfmetrics import registerFont
-        from svglib.svglib import register_font, svg2rlg
+        from svglib.svglib import svg2rlg
     except ModuleNotFoundError as error:
         raise MissingExtra(
-            "PDF needs the package svglib: pip install 'textjudge[pdf]'; SVG needs nothing"
+            "PDF needs the packages svglib and fonttools: pip install 'textjudge[pdf]'; SVG needs "
+            "nothing"
         ) from error
     font = _font_of(svg, language)
-    if font:
-        registerFont(UnicodeCIDFont(font))
-        register_font(font, weight="normal", rlgFontName=font)
-        # These fonts have no bold letters.
-        svg = svg.replace(_FONTS, font).replace(' font-weight="700"', "")
-    return bytes(renderPDF.drawToString(svg2rlg(io.StringIO(_without_nested(svg)))))
+    regular = _register(font.regular, "normal")
+    _register(font.bold, "bold")
+    svg = svg.replace('font-weight="700"', 'font-weight="bold"')
+    svg = svg.replace(_FONTS, _PDF_FONT)
+    drawing: Any = svg2rlg(io.StringIO(_without_nested(svg)))
+    # A file lists its initial font, Helvetica by default, even if no text has it.
+    drawing.initialFontName = regular
+    return bytes(renderPDF.drawToString(drawing))
+
+
+def _register(font: bytes, weight: str) -> str:
+    """Let svglib draw texts of this weight with a font. Return its name in reportlab."""
+    from svglib.svglib import register_font
+
+    # A name of its own, because reportlab keeps the first font of a name.
+    name = f"{_PDF_FONT}-{sha256(font).hexdigest()}"
+    file: Any = io.BytesIO(font)  # svglib hands it on to reportlab, which reads paths and files
+    register_font(_PDF_FONT, file, weight=weight, rlgFontName=name)
+    return name
 
 
 def _without_nested(svg: str) -> str:
@@ -139,41 +150,21 @@ def _without_nested(svg: str) -> str:
     return groups.replace("</svg>", "</g>", n_nested)
 
 
-def _font_of(svg: str, language: str) -> str:
-    """Return the font that has the letters of a picture, "" for the standard one.
-
-    Raises ConfigError if no font has them all.
-    """
-    drawn = unescape("".join(_DRAWN_TEXT.findall(svg))).replace("−", "-")
-    # Windows' Latin-1 has the dashes and quotation marks, too.
-    if _has_letters("cp1252", drawn):
-        return ""
-    # A dash that is drawn in another shape harms nobody, but the ñ of a name has to be there.
-    foreign: list[str] = []
-    for letter in drawn:
-        is_drawable_sign = not letter.isalpha() and _has_letters("cp1252", letter)
-        if not letter.isascii() and not is_drawable_sign:
-            foreign.append(letter)
-    # The fonts share many letters: the script says whose shapes are meant, else the language.
-    if _KANA.search(drawn):
+def _font_of(svg: str, language: str) -> EmbeddedFont:
+    """Return a font that has the letters of a picture. Raises ConfigError if none has them all."""
+    drawn = unescape("".join(_DRAWN_TEXT.findall(svg)))
+    letters = "".join(sorted(set(drawn)))
+    # Fonts share many letters: the script says whose shapes are meant, else the language.
+    if _KANA.search(letters):
         language = "ja"
-    preferred = language if language in _ASIAN_FONTS else "zh"
-    languages = sorted(_ASIAN_FONTS, key=lambda code: code != preferred)
-    for font, codec in (_ASIAN_FONTS[code] for code in languages):
-        if _has_letters(codec, "".join(foreign)):
-            return font
+    font = embedded_font(letters, language)
+    if font is not None:
+        return font
+    foreign = "".join(letter for letter in letters if not letter.isascii())
     raise ConfigError(
-        f"a PDF has no font for all of {''.join(dict.fromkeys(foreign))[:_MAX_LETTERS]!r}: write "
-        "the charts as svg or png"
+        f"a PDF embeds its font, and no font was found for all of {foreign[:_MAX_LETTERS]!r}: "
+        "install Noto Sans CJK for Chinese, Japanese and Korean, or write the charts as svg or png"
     )
-
-
-def _has_letters(codec: str, letters: str) -> bool:
-    try:
-        letters.encode(codec)
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def figure(document: Document, name: str, format: str) -> bytes:
