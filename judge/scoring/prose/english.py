@@ -374,7 +374,8 @@ FRACTION = Grammar(
         r"\s*+[.!]?[\s)]*+\Z"
     ),
     lead=rf"\s*+(?:(?:{_CONCLUSION}|{_THEREFORE})(?:\s*+[,:–—-]\s*+| ))*+",
-    clause=r"[,:(–—] ",
+    # "in the US. Score: 4/5.", but not "Confidence: 4/5"
+    clause=rf"[,(–—] |\b{_SCORE_NOUN}: ",
     doubt=rf"{_DOUBT}|{_REPORTED}|{_MODAL}|\bscale\b",
     says_so="",
 )
