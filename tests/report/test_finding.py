@@ -241,6 +241,34 @@ def test_many_names_are_counted() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("third", "place"), [({}, "last"), ({"third": wave(1.5)}, "2="), ({"third": wave(1.0)}, "2")]
+)
+def test_the_place_of_a_metrics_first_system_is_the_tables(
+    third: dict[str, list[float]], place: str
+) -> None:
+    copied = [0.8 + k / 100 for k in range(16)]
+    written = [0.3 + k / 100 for k in range(16)]
+    systems = {"good": (wave(4.5), written), "copy": (wave(1.5), copied)}
+    systems |= {name: (scores, written) for name, scores in third.items()}
+    result = result_of(
+        {
+            name: {"consistency": scores, "rouge1": rouge}
+            for name, (scores, rouge) in systems.items()
+        }
+    )
+    metric = Column("rouge1", "metric", Signature("rouge1"), 0.0, 1.0)
+    columns = [metric if column.name == "rouge1" else column for column in result.table.columns]
+    analysis = analyze(result.table.samples, columns, result.table.rows())
+    result = Result(
+        analysis.table,
+        analysis.estimates,
+        comparisons=analysis.comparisons,
+        overall=analysis.overall,
+    )
+    assert f"the judge ranks it {place} (" in finding(result)[-1]
+
+
 def test_a_system_that_only_a_metric_ranks_first_is_named() -> None:
     good = {
         "consistency": wave(4.5),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations, product
 from pathlib import Path
@@ -270,9 +271,13 @@ def metric_disagrees(reader: Reader, main: Reading, match: re.Match[str]) -> boo
         name for name in main.names if not any((a, name) in main.wins for a in main.names)
     ]
     alone = [name for name in metric.names if metric.rank(name) == 1] == [system]
-    place = match["place"]
-    last = max(map(main.rank, main.names))
-    right = main.rank(system) == (last if place == "last" else int(place))
+    better = Counter(loser for _, loser in main.wins)
+    places = {name: 1 + better[name] for name in main.names}
+    is_shared = list(places.values()).count(places[system]) > 1
+    if match["place"] == "last":
+        right = places[system] == max(places.values()) and not is_shared
+    else:
+        right = match["place"] == f"{places[system]}{'=' * is_shared}"
     return (
         alone
         and right
@@ -355,7 +360,7 @@ RULES: list[tuple[str, Rule]] = [
     ),
     (r"The criteria contradict each other: (?P<clauses>.*)\.", contradiction),
     (
-        r"(?P<metric>ROUGE-1) ranks (?P<system>s\d+) first; the judge ranks it (?P<place>last|\d+)(?: \(.*\))?\.",
+        r"(?P<metric>ROUGE-1) ranks (?P<system>s\d+) first; the judge ranks it (?P<place>last|\d+=?)(?: \(.*\))?\.",
         metric_disagrees,
     ),
     (

@@ -361,26 +361,29 @@ def _metric_disagrees(result: Result, comparison: Comparison) -> Iterator[str]:
     if _column(result, comparison).kind != "criterion":
         return
     by_column = compared_columns(result)
-    ranks = {rank.system: rank.rank for rank in comparison.ranks}
-    for metric_name in ("rouge1", *REFERENCE_METRICS):
+    # The printed place: 1 + the number of significantly better systems.
+    places_by_system = {rank.system: rank.low for rank in comparison.ranks}
+    for metric_name in REFERENCE_METRICS:
         metric = by_column.get(metric_name)
         if metric is None or not metric.best or not set(metric.best).isdisjoint(comparison.best):
             continue
         top = metric.best[0]
         is_alone = _first_by_mean(metric) == [top]
-        if is_alone and top in ranks:
-            judged = f"{_rank_in_words(top, ranks)}{_lowest_criterion(result, top)}"
+        if is_alone and top in places_by_system:
+            place = _place_in_words(top, places_by_system)
+            judged = f"{place}{_lowest_criterion(result, top)}"
             title = column_title(metric_name)
             yield f"{title} ranks {short_name(top)} first; the judge ranks it {judged}."
             return
 
 
-def _rank_in_words(system: str, ranks: Mapping[str, int]) -> str:
-    """Return a rank in words: `last` if nobody else has it and none comes after."""
-    rank = ranks[system]
-    all_ranks = list(ranks.values())
-    is_last = rank == max(all_ranks) and all_ranks.count(rank) == 1
-    return "last" if is_last else str(rank)
+def _place_in_words(system: str, places_by_system: Mapping[str, int]) -> str:
+    """Return a printed place in words: `last`, `2`, or `2=` if others share it."""
+    place = places_by_system[system]
+    all_places = list(places_by_system.values())
+    if all_places.count(place) > 1:
+        return f"{place}="
+    return "last" if place == max(all_places) else str(place)
 
 
 def _lowest_criterion(result: Result, system: str) -> str:
