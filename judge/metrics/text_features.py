@@ -291,7 +291,8 @@ class Features:
       if nothing is copied.
     - `best_sentence`: the mean over sentences of the best F1 of distinct words with a sentence of
       the source.
-    - `number_support`: the share of digit runs (`1,250` is two) that the source has;
+    - `number_support`: the share of digit runs (`1,250` is two) that the source has; numbers in
+      letters or kanji (`five`, 五) are not compared;
       `entity_support`: the share of capitalised words, except the first of each sentence, that the
       source has in any case. In Japanese, Korean and Chinese it uses runs of katakana and Latin
       words.
