@@ -32,7 +32,8 @@ class Signature:
     parts: tuple[str, ...]
 
     def __init__(self, name: str = "", *parts: str) -> None:
-        # The name of a model may hold a bar. Its parts are those that the stored text would be read as.
+        # The name of a model may hold a bar. Its parts are those that the stored text would be
+        # read as.
         whole = BAR.join([name, *parts])
         first, *others = whole.split(BAR)
         object.__setattr__(self, "name", first)

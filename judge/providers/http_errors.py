@@ -28,16 +28,16 @@ _OUT_OF_MONEY = re.compile(
     r"|余额不足|欠费",
     re.IGNORECASE,
 )
-# "API key not valid" with the status 400 (Gemini), "Incorrect API key provided" (xAI), "The security
-# token included in the request is expired" with the status 403 (Bedrock)
+# "API key not valid" with the status 400 (Gemini), "Incorrect API key provided" (xAI), "The
+# security token included in the request is expired" with the status 403 (Bedrock)
 _WRONG_KEY = re.compile(
     r"(?:incorrect|invalid) api[ _]key|api[ _]key (?:not valid|expired)|security token",
     re.IGNORECASE,
 )
 # "Invalid model: m", "Model Not Exist", "m is not a valid model ID": the status is 400 or 403
 _WRONG_MODEL = re.compile(
-    r"invalid model|not a valid model|model[^.]{0,60} (?:not exist|decommissioned)|access to (?:the )?model"
-    r"|模型不存在",
+    r"invalid model|not a valid model|model[^.]{0,60} (?:not exist|decommissioned)"
+    r"|access to (?:the )?model|模型不存在",
     re.IGNORECASE,
 )
 _MAX_MESSAGE = 300  # characters

@@ -60,8 +60,8 @@ _UNSUPPORTED = re.compile(
     r"|not allowed|no longer",
     re.IGNORECASE,
 )
-# "the maximum context length is 8192 tokens": about the text, although it may name a limit. "Content
-# Exists Risk" (DeepSeek), "was flagged" (OpenAI), "敏感内容" (Zhipu): filtered.
+# "the maximum context length is 8192 tokens": about the text, although it may name a limit.
+# "Content Exists Risk" (DeepSeek), "was flagged" (OpenAI), "敏感内容" (Zhipu): filtered.
 _ABOUT_TEXT = re.compile(
     r"context|too (?:long|large|many)|prompt is|policy|content|safety|inputs?`? (?:token|length)"
     r"|\brisk\b|flagged|敏感",

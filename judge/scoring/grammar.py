@@ -48,8 +48,8 @@ _IS = r"(?::|は|[은는]|[为為是])"
 _COPULA = rf"(?:{MARK}(?:です|だ|である|と(?:します|なります)|입니다|이(?:다|에요)|예요|임))?"
 # In pairs, what the prompts and judges call the text before its letter.
 _TEXT = (
-    r"(?:(?:text|summary|response|output|answer|assistant|model|文章|テキスト|要約|回答|글|텍스트|요약|응답|답변|文本|摘要|回复|回覆|答案)"
-    r"\s*+)?"
+    r"(?:(?:text|summary|response|output|answer|assistant|model"
+    r"|文章|テキスト|要約|回答|글|텍스트|요약|응답|답변|文本|摘要|回复|回覆|答案)\s*+)?"
 )
 # _SCORE may also open a sentence of its own within a line ("… none is missing. Score: 2."), the
 # wider _NOUN only a line. In the middle of a sentence it is another score: "Coherence score: 5", "a
@@ -65,8 +65,8 @@ _NOUN = (
 )
 # "My final overall" score
 _WHICH = (
-    r"(?:(?:the|my|your|final|overall|total|revised|corrected|adjusted|updated|최종|종합|총|평가|最終|総合?|評価|採点"
-    r"|最终|综合|总|评估|最後|綜合|總)\s*+)*"
+    r"(?:(?:the|my|your|final|overall|total|revised|corrected|adjusted|updated"
+    r"|최종|종합|총|평가|最終|総合?|評価|採点|最终|综合|总|评估|最後|綜合|總)\s*+)*"
 )
 # "Relevance", "Ton-fall"
 _ONE_WORD = r"[^\W\d_](?:[^\W\d_]|['’-]){1,39}"

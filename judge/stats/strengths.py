@@ -75,7 +75,8 @@ def fit_strengths(sides: Sides, number: Floats, preferred: Floats, *, groups: in
     if groups > 1:
         return Strengths(f"The systems fall into {groups} groups that never met: no strengths.")
 
-    # Add one tie to every pair of systems: without it, an undefeated system has an infinite strength.
+    # Add one tie to every pair of systems that met: without it, an undefeated system has an
+    # infinite strength.
     met = number > 0
     with_tie = number + met
     wins = preferred + met / 2

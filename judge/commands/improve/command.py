@@ -159,7 +159,7 @@ def plan_improvement(
 
 
 def _check_judge_of_recording(run: PreparedRun, judges: Sequence[Judge | Provider]) -> None:
-    """Raise ConfigError if no judge is named, and the recording that then names it holds several."""
+    """Raise ConfigError if a recording has to name the judge, but holds several."""
     if len(run.judges) > max(1, len(judges)):
         raise ConfigError(
             f"{option('replay')}: it holds several models; name the judge with "

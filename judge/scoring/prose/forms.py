@@ -161,7 +161,8 @@ def forms(score_pattern: str, mark: str, title_pattern: str) -> Forms:
     # "Final score: 4/5 (clear)", "・スコア：4", "Puntuación = 4"
     named = rf"{name_and_score}{_CLOSES}{_COPULA}(?={_REASON})"
     # "4", "**4/5**", "[[A]]", "→ 4点", "満点です。"
-    bare = rf"\s*+{_BULLET}{mark}{_ON_A_SCALE}(?:{_QUALITY})?SCORE{mark}{_COPULA}[\s.!。、,*)\]}}]*+{_STOP}\Z"
+    ending = rf"[\s.!。、,*)\]}}]*+{_STOP}\Z"
+    bare = rf"\s*+{_BULLET}{mark}{_ON_A_SCALE}(?:{_QUALITY})?SCORE{mark}{_COPULA}{ending}"
     # "2 - the wording is poor", "4 The text is clear."
     opening = rf"\s*+{mark}SCORE{_CLOSES}{_COPULA}(?:{_REASON}|\s++{_SENTENCE_OPENER})"
     # <score>4</score>
