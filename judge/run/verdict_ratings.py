@@ -44,6 +44,7 @@ def with_readable_verdicts(
 
 
 def _with_base_names(scales: Mapping[str, Scale | Column]) -> dict[str, Scale | Column]:
+    # Ratings of `fluency` are read for `fluency_5`, unless a criterion has just that name.
     by_base_name = {base_name(criterion_name): scale for criterion_name, scale in scales.items()}
     return by_base_name | dict(scales)
 

@@ -106,6 +106,7 @@ class Measurements:
         """
         if kind in self.evidence.not_made:
             return self.evidence.not_made[kind]
+        # A reason for this criterion says more than one for the whole probe.
         for name in (criterion, f"{key} of {criterion}", f"{key} by {criterion}", key):
             if name in self.reasons:
                 return self.reasons[name]

@@ -82,6 +82,7 @@ def position_bias(evidence: CardEvidence, seed: int) -> Iterator[BiasFinding]:
         by_order = {(row.item, row.system, row.opponent): row for row in rows}
         for (item, system, opponent), row in by_order.items():
             reverse = by_order.get((item, opponent, system))
+            # The two orders of a pair count once.
             if system >= opponent or reverse is None:
                 continue
             flipped = verdict(row, reverse).flipped
@@ -98,6 +99,7 @@ def _first_wins(
     """Yield the share of items that the text shown first wins."""
     if not leads:
         return
+    # One value per item, because the pairs of an item are not independent.
     values = np.array([fmean(item_leads) for item_leads in leads.values()])
     (lead,) = means(values[None], seed)
     if lead is None:

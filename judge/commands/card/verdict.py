@@ -155,6 +155,7 @@ def _sentence_on_good(group: Sequence[CriterionVerdict]) -> str:
             f"{start} on {_names(group)} ({measured}); which differences between systems it shows "
             f"is unknown: {reason}.{end}"
         )
+    # The sentence has to hold for each of the criteria.
     least = max(differences)
     items = min(verdict.items for verdict in group)
     favouring = ""
