@@ -463,7 +463,7 @@ def holm_corrected(estimates: Iterable[Estimate | None]) -> list[Estimate | None
 def _moved(values: Floats, toward: float, least: float) -> Estimate | None:
     """Return the share of known values that are at least `least` on one side of 0."""
     known = toward * values[~np.isnan(values)]
-    # Also with a `least` of 0, a value of 0 is no move.
+    # A value of 0 is no move, even with a `least` of 0.
     moved = (known >= least - _NEAR) & (known > _NEAR)
     return wilson_interval(int(moved.sum()), len(known), "rate")
 
