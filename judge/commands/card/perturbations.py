@@ -169,6 +169,7 @@ def swapped_number(draft: Draft) -> str | None:
     if not numbers:
         return None
     draft.chance.shuffle(numbers)
+    # Sorting keeps the random order of those from the source, which come first.
     numbers.sort(key=is_new)
     chosen = numbers[0]
     old = whole[chosen.start : chosen.end]
@@ -225,6 +226,7 @@ def _plausible_numbers(first: str, rest: str, after: str) -> Iterable[int]:
         return ()
     if size == 1:
         return range(2, 10)
+    # Many percentages cannot be above 100.
     if value == 100 and _PERCENT(after):
         return range(40, 95)
     if size > 2:
@@ -274,6 +276,7 @@ def copied_lead(draft: Draft) -> str | None:
         return None
     end = 0
     for sentence in source_sentences[:count]:
+        # From there on, because an equal sentence may stand before.
         end = source.index(sentence, end) + len(sentence)
     return source[:end].strip()
 
@@ -339,6 +342,7 @@ def truncated(draft: Draft) -> str | None:
     cuts = []
     for match in re.finditer(word, whole[start:end]):
         cut = start + match.end()
+        # A part that ends with a stop would not look cut off.
         if 0.4 * size <= match.end() <= 0.8 * size and not is_finished(whole[:cut]):
             cuts.append(cut)
     return whole[: draft.chance.choice(cuts)] if cuts else None
@@ -360,9 +364,11 @@ def padded(draft: Draft) -> str | None:
         finished = [sentence for sentence in sentences(output) if is_finished(sentence)]
         if not finished or text.detect_language([output]) != language:
             continue
+        # Padding is about something else, and must not repeat the output.
         if set(finished) & set(own_sentences):
             continue
         shared = coverage(" ".join(finished), source_words)
+        # The number decides between equal shares: the text that was drawn first.
         candidates.append((shared, number, finished))
     if not own_sentences or not candidates:
         return None
