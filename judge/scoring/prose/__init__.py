@@ -66,6 +66,8 @@ _SENTENCE_END = re.compile(
 _EMPHASIS = re.compile(
     r"\*|(?<!\w)_+|_+(?!\w)|</?(?:b|i|u|em|strong)>"
     r"|\$(?=[^\s$][^$\n]{0,40}\$)|(?<=\S)\$(?!\w)|\\[()]"
+    # Emoji, but not the stars of a rating: "🎯 Score: 4 👍"
+    r"|[\U0001f300-\U0001f31e\U0001f320-\U0001f64f\U0001f680-\U0001f6aa\U0001f900-\U0001faff➡]"
 )
 # "4", "4.5" and "four"
 _TOKEN = re.compile(r"[0-9]++(?:\.[0-9]++)?|[^\W\d_]++")

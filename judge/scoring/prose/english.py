@@ -379,6 +379,13 @@ FRACTION = Grammar(
     doubt=rf"{_DOUBT}|{_REPORTED}|{_MODAL}|\bscale\b",
     says_so="",
 )
+CONCLUSION = replace(
+    FRACTION,
+    # "Thus, 4.", "In conclusion: 4", but not the count of "In total, 4."
+    assertion=r"(?P<conclusion>)(?=[0-9])SCORE\s*+[.!]?[\s)]*+\Z",
+    lead=rf"\s*+(?!in (?:total|all|sum)\b)(?:{_CONCLUSION}|{_THEREFORE})\s*+[,:] ",
+    clause=r"(?!)",
+)
 IT_IS = replace(
     SENTENCE,
     # "This is a solid 4.", "It's a 4 because one name is wrong.", "A clear 4."
@@ -400,6 +407,7 @@ GRAMMARS = (
     ELLIPSIS,
     THAT_SCORES,
     FRACTION,
+    CONCLUSION,
 )
 
 # For scales whose labels are two texts, "A" and "B": "the summary "
