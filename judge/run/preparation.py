@@ -332,7 +332,6 @@ def _lost_texts(prepared: PreparedRun, info: RunInfo, stored: Iterable[Sample]) 
     """
     path = prepared.data.path
     same_file = path != "" and path == info.data.path
-
     stored_texts = {_TextIdentity.of(sample, with_output=not same_file) for sample in stored}
     samples_of_run = prepared.samples
     texts = {_TextIdentity.of(sample, with_output=not same_file) for sample in samples_of_run}
