@@ -158,12 +158,14 @@ def join_sheet(
     left_out: Sequence[str],
     *,
     lower_is_better: Collection[str],
+    owner: str = "data",
 ) -> tuple[list[Sample], list[str]]:
     """Return the samples with the ratings of a sheet, and notes that say what was read.
 
-    If the options `left_out` select some of the data, ratings of other texts are ignored. The
-    criteria `lower_is_better` have their better end below. Raises DataError, also for single
-    ratings outside the scale of their criterion.
+    `owner` is what a note calls the source of the samples' own ratings. If the options `left_out`
+    select some of the data, ratings of other texts are ignored. The criteria `lower_is_better` have
+    their better end below. Raises DataError, also for single ratings outside the scale of their
+    criterion.
     """
     texts = {sample.key for sample in rows}
     single = list(sheet.single)
@@ -187,10 +189,24 @@ def join_sheet(
         ignored = plural(n_ignored, "rating")
         notes.append(f"{ignored} ignored: of texts that {options} leaves out.")
     criteria = {rating.criterion for rating in single}
-    replaced = criteria & set(rated_names(rows))
+    replaced = _with_other_ratings(rows, joined, criteria & set(rated_names(rows)))
     if replaced:
-        notes.append(f"The data's own ratings of {listed(sorted(replaced))} are not used.")
+        notes.append(f"The {owner}'s own ratings of {listed(replaced)} are not used.")
     return joined, notes
+
+
+def _with_other_ratings(
+    before: Sequence[Sample], after: Sequence[Sample], criteria: Collection[str]
+) -> list[str]:
+    """Return the criteria of which the same texts have other ratings than before."""
+    changed: set[str] = set()
+    for old, new in zip(before, after, strict=True):
+        for criterion in criteria:
+            same_mean = old.human.get(criterion) == new.human.get(criterion)
+            same_votes = old.ratings.get(criterion) == new.ratings.get(criterion)
+            if not (same_mean and same_votes):
+                changed.add(criterion)
+    return sorted(changed)
 
 
 def _pairs_of_texts(

@@ -115,6 +115,21 @@ def test_a_sheet_counts_as_ratings_in_the_data(judge: Callable[..., Any]) -> Non
     } == {"anna", "ben"}
 
 
+def test_a_note_names_whose_ratings_a_sheet_replaces(judge: Callable[..., Any]) -> None:
+    """The same ratings, read once more, replace nothing."""
+    write("rated.jsonl", HUMAN)
+    write("other.csv", [{**row, "value": 2} for row in LONG])
+    options = (*SCRIPTED, "--criteria", "relevance", "--ratings")
+    run = judge("run", "data.jsonl", *options, "sheet.csv", "--out", "run")
+    same = judge("validate", "run", "--ratings", "sheet.csv")
+    other = judge("validate", "run", "--ratings", "other.csv")
+    of_data = judge("run", "rated.jsonl", *options, "other.csv", "--out", "second")
+    assert run.code == same.code == 0
+    assert "own ratings" not in run.out + run.err + same.out + same.err
+    assert "The run's own ratings of relevance are not used." in other.out + other.err
+    assert "The data's own ratings of relevance are not used." in of_data.out + of_data.err
+
+
 def test_columns_of_raters_are_named_in_a_stored_run(judge: Callable[..., Any]) -> None:
     wide = [
         {"item": item, **{s: f"{s} wrote on {item}." for s in "xy"},

@@ -297,6 +297,7 @@ def _with_ratings(
                 columns,
                 left_out,
                 lower_is_better=lower_is_better,
+                owner="run",
             )
     scales = _ends_of_scales(columns)
     pairs, pair_notes = pair_names(samples, scales)
