@@ -153,12 +153,18 @@ export_option = option(
     multiple=True,
     group="Output",
 )
-table_option = option(
-    "--table",
-    "Print only this table, such as leaderboard or metrics.",
-    metavar="NAME",
-    group="Output",
-)
+
+
+def table_option(example: str) -> Callable[[Function], Function]:
+    """Return the option `--table`; the example is the name of a table that the command prints."""
+    return option(
+        "--table",
+        f"Print only this table, such as {example}.",
+        metavar="NAME",
+        group="Output",
+    )
+
+
 columns_option = option(
     "--columns",
     "Only these columns of the table, in this order; names of rows turn it.",

@@ -84,7 +84,7 @@ _OUTPUT_HELP = (
     metavar="NAME",
     group="Output",
 )
-@table_option
+@table_option("leaderboard")
 @columns_option
 @full_option
 @option("--wide", "With --format csv: a row per item and system.", is_flag=True, group="Output")
@@ -342,7 +342,7 @@ def compare_command(
     known=("sensitivity", "bias", "injection"),
 )
 @report_format
-@table_option
+@table_option("metrics")
 @columns_option
 @full_option
 @output_option

@@ -65,8 +65,8 @@ class Column:
     """A column of a table.
 
     `group` is a heading above neighbouring columns, `note` a short text below the head. `table`
-    leaves out an `optional` column if no row has a value, and adds the texts `about` the remaining
-    columns to the key.
+    leaves out an `optional` column if no row has a value. The texts `about` a column explain it below
+    every table that shows the column.
     """
 
     head: str
@@ -75,7 +75,7 @@ class Column:
     numeric: bool = True
     better: Better = ""
     optional: bool = False
-    about: str = ""
+    about: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,11 +100,37 @@ class Table:
     chosen: bool = False
 
     @property
+    def whole_key(self) -> str:
+        """The key with the texts about the columns, each once."""
+        about_columns = [text for column in self.columns for text in column.about]
+        whole = ""
+        for text in dict.fromkeys(filter(None, (self.key, *about_columns))):
+            if whole:
+                whole += " " if whole.endswith(".") else " · "
+            whole += text
+        return whole
+
+    @property
     def n_naming(self) -> int:
         """The number of columns that name the rows: one, or two if both are text."""
         if len(self.columns) > 1 and not any(column.numeric for column in self.columns[:2]):
             return 2
         return 1
+
+    @property
+    def _naming(self) -> tuple[int, ...]:
+        """The positions of the columns that name a row: of two, the second if its texts differ."""
+        last = self.n_naming - 1
+        texts = {row[last].text for row in self.rows}
+        if len(texts) == len(self.rows):
+            return (last,)
+        return tuple(range(self.n_naming))
+
+    @property
+    def row_names(self) -> list[str]:
+        """The name of each row: in a leaderboard its system, and not its rank."""
+        naming = self._naming
+        return [" ".join(row[position].text for position in naming) for row in self.rows]
 
     @property
     def pages(self) -> tuple[Table, ...]:
@@ -149,15 +175,15 @@ class Table:
     @property
     def turned(self) -> Table:
         """The table with a row for each column, and a column for each row."""
-        names = []
-        for column in self.columns:
-            name = ", ".join(filter(None, (column.group, column.head)))
-            names.append(Cell(name + ARROWS[column.better]))
         heads = [Column("", numeric=False)]
-        heads += [Column(row[0].text) for row in self.rows]
-        values = (row[1:] for row in self.rows)
-        rows = zip(names[1:], *values, strict=True)
-        return replace(self, columns=tuple(heads), rows=tuple(rows))
+        heads += [Column(name) for name in self.row_names]
+        rows = []
+        for position, column in enumerate(self.columns):
+            if position not in self._naming:
+                name = ", ".join(filter(None, (column.group, column.head)))
+                cells = [row[position] for row in self.rows]
+                rows.append((Cell(name + ARROWS[column.better]), *cells))
+        return replace(self, columns=tuple(heads), rows=tuple(rows), key=self.whole_key)
 
 
 def table(
@@ -176,9 +202,7 @@ def table(
         is_kept.append(has_value or not column.optional)
     columns = tuple(compress(all_columns, is_kept))
     kept_rows = [tuple(compress(row, is_kept)) for row in all_rows]
-    about_columns = [column.about for column in columns]
-    whole_key = " ".join(filter(None, (key, *about_columns)))
-    return Table(columns, tuple(kept_rows), key=whole_key, **fields)
+    return Table(columns, tuple(kept_rows), key=key, **fields)
 
 
 def text_table(heads: Iterable[str], rows: Iterable[Iterable[Content]], **fields: Any) -> Table:

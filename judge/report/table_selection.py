@@ -55,7 +55,7 @@ def with_columns(table: Table, names: Sequence[str]) -> Table:
         return _selected(table, positions)
     row_names = _row_names(table)
     positions = _positions(names, row_names)
-    if positions is not None and table.n_naming == 1:
+    if positions is not None:
         turned = table.turned
         turned_positions = [position + turned.n_naming for position in positions]
         return _selected(turned, turned_positions)
@@ -110,7 +110,7 @@ def _headings(table: Table) -> dict[int, str]:
 
 def _row_names(table: Table) -> dict[int, str]:
     """Return the names of the rows by position."""
-    return {position: row[0].text for position, row in enumerate(table.rows)}
+    return dict(enumerate(table.row_names))
 
 
 def _positions(names: Sequence[str], known: dict[int, str]) -> list[int] | None:

@@ -250,6 +250,10 @@ def test_only_one_table_is_printed(judge: Callable[..., Any]) -> None:
     assert alone.code == 0, alone.err
     assert "Spearman" in alone.out
     assert "Next" not in alone.out
+    for name in ("report", "validate"):
+        help = " ".join(judge(name, "--help-all").out.split())
+        example = help.split("Print only this table, such as ")[1].split(".")[0]
+        assert judge(name, "scored", "--table", example).code == 0, example
     turned = judge("validate", "scored", "--columns", "other,judge", "--format", "latex")
     assert " & other & judge \\\\\n" in turned.out
     wrong = judge("validate", "scored", "--table", "metrics", "--columns", "helpfull")

@@ -8,6 +8,7 @@ from judge.core.records import Column, Provenance, Sample, Score
 from judge.core.signature import Signature
 from judge.report.document import Block
 from judge.report.document import Table as Shown
+from judge.report.table_selection import with_columns
 from judge.report.views.board import _in_printed_order, build_leaderboard
 from judge.results.result import Result
 from judge.results.worst_texts import worst_texts
@@ -29,7 +30,7 @@ def test_criteria_come_before_metrics(result: Result) -> None:
 def caption(result: Result) -> str:
     (table,) = _sections(result)["scores"]
     assert isinstance(table, Shown)
-    return table.caption
+    return f"{table.caption} {table.whole_key}"
 
 
 def _sections(result: Result) -> dict[str, tuple[Block, ...]]:
@@ -53,6 +54,14 @@ def test_nothing_is_marked_if_nothing_was_tested(result: Result) -> None:
     assert {row.mark for row in board.rows.values()} == {""}
     assert "significantly" not in caption(result)
     assert (board.ranked_by, board.ranks, board.systems) == ("", {}, result.table.systems)
+
+
+def test_only_the_chosen_columns_are_explained(tested: Result) -> None:
+    (scores,) = _sections(tested)["scores"]
+    assert isinstance(scores, Shown)
+    assert "Ranked by" in scores.whole_key
+    assert "* significantly" in scores.whole_key
+    assert with_columns(scores, ["delta"]).whole_key == ""
 
 
 def test_the_overall_score_comes_first_and_orders_the_systems(tested: Result) -> None:
@@ -114,7 +123,11 @@ def test_the_short_table_has_the_criteria_and_one_reference_metric(tested: Resul
     assert [bar.end for bar in bars if bar] == [
         result.estimates[s, "overall"].value for s in ("good", "=fair", "poor")
     ]
-    assert shown.key.startswith("* significantly best · criteria 1–5")
+    assert shown.whole_key.startswith("* significantly best · criteria 1–5")
+    metric = shown.rows[0][5]
+    ends = metric.note.strip("[]").split(", ")
+    # A mean and its interval have the same number of decimals.
+    assert {len(value.partition(".")[2]) for value in (metric.text, *ends)} == {2}
 
 
 def test_a_pass_fail_scale_shows_shares_not_numbers() -> None:
@@ -153,8 +166,8 @@ def test_one_system_has_a_row_for_each_column() -> None:
         ("kind", "2.00", "6"),
         ("rude", "2.00", "6"),
     ]
-    assert "criteria 1–5" in shown.key
-    assert "lower is better: rude" in shown.key
+    assert "criteria 1–5" in shown.whole_key
+    assert "lower is better: rude" in shown.whole_key
     assert shown.caption == "Mean scores of shop."
 
 
@@ -218,7 +231,7 @@ def test_the_lowest_is_best_if_lower_is_better() -> None:
     board = build_leaderboard(result)
     assert {key for key, row in board.rows.items() if row.mark == "best"} == {("b", "ter")}
     assert board.systems == ("b", "a")
-    assert "lower is better: TER" in short(result).key
+    assert "lower is better: TER" in short(result).whole_key
     neither = replace(table, columns=(replace(column, better=""),))
     unranked = Result(neither, item_means(neither), comparisons=compare(neither))
     assert not any(row.mark for row in build_leaderboard(unranked).rows.values())

@@ -53,6 +53,30 @@ def test_names_of_rows_turn_the_table() -> None:
     ]
 
 
+def test_of_two_columns_of_text_the_second_names_the_rows() -> None:
+    """It turns a leaderboard by its systems and not by their ranks."""
+    heads = ("", Column("", numeric=False), Column("fluency", better="higher"))
+    board = table(heads, (("1", "a", 5), ("2=", "b", 4), ("2=", "c", 3)))
+    assert _texts(with_columns(board, ["c,a"])) == [
+        ["", "c", "a"],
+        ["", "2=", "1"],
+        ["fluency ↑", "3", "5"],
+    ]
+
+
+def test_rows_that_share_a_second_name_have_both_names() -> None:
+    pairs = table(("", Column("", numeric=False), "p"), (("a", "c", 1), ("b", "c", 2)))
+    assert _texts(with_columns(pairs, ["b c"])) == [["", "b c"], ["p", "2"]]
+
+
+def test_only_the_columns_that_are_shown_are_explained() -> None:
+    columns = [Column("rank", about=("Ranks.",)), Column("x", about=("* best", "x: y"))]
+    explained = table(("system", *columns), (("a", 1, 2),), "Key.")
+    assert explained.whole_key == "Key. Ranks. * best · x: y"
+    assert with_columns(explained, ["rank"]).whole_key == "Key. Ranks."
+    assert with_columns(explained, ["a"]).whole_key == explained.whole_key
+
+
 def test_equal_headings_are_named_with_their_group() -> None:
     assert _texts(with_columns(PANEL, ["fluency mean", "n"])) == [
         ["", "mean", "n"],

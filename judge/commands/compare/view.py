@@ -279,7 +279,7 @@ def _mean_table(means: Sequence[Mean], anchors: int) -> Table:
         "texts."
     )
     parts = (
-        Column("judge's part", optional=True, about=about),
+        Column("judge's part", optional=True, about=(about,)),
         Column("system's part", optional=True),
         Column("its p", optional=True),
     )

@@ -139,7 +139,7 @@ def _blocks(judge: JudgeForecast, by: str) -> Iterator[Block]:
         "requests",
         Column("input", group="tokens"),
         Column("output", group="tokens"),
-        Column("prefix", group="tokens", optional=True, about=_PREFIX),
+        Column("prefix", group="tokens", optional=True, about=(_PREFIX,)),
     )
     yield table(columns, rows, name=f"plan-{estimate.judge}")
     facts = {"method": judge.method, "price": _price_fact(judge)}

@@ -248,10 +248,10 @@ def _overview(criteria: Sequence[Rated], level: Level) -> Table:
     heads = (
         "",
         Column("judge", better="higher"),
-        Column("one rater", better="higher", optional=True, about=_ONE_RATER),
-        Column("baseline", better="higher", about="Baseline: the best one."),
+        Column("one rater", better="higher", optional=True, about=(_ONE_RATER,)),
+        Column("baseline", better="higher", about=("Baseline: the best one.",)),
         Column("", numeric=False),
-        Column("failed", optional=True, about=about_failed),
+        Column("failed", optional=True, about=(about_failed,)),
         number_head,
     )
     return table(

@@ -186,7 +186,7 @@ def _(block: blocks.Table) -> str:
     if len(lines) > len(fitting):
         missing.append(plural(len(lines) - len(fitting), "more row"))
     note = f"… {' and '.join(missing)}. {_REST}" if missing else ""
-    texts = ["\n".join(fitting), note, escape(block.caption), escape(block.key)]
+    texts = ["\n".join(fitting), note, escape(block.caption), escape(block.whole_key)]
     return "\n\n".join(filter(None, texts))
 
 

@@ -270,15 +270,20 @@ def _count_values(result: Result, n_lost: int) -> _ValueCounts:
 def _all_scores(result: Result, board: Leaderboard) -> Iterator[Block]:
     """Yield the means of every column with their intervals, and how they were computed."""
     heads = []
+    abouts = _about_columns(result, board)
     for group in board.groups:
         group_name = group.name if len(group.columns) > 1 else ""
         for column in group.columns:
             title = group.parts[column.name] or column.name
             note = scale_text(column)
-            heads.append(Head(title, group_name, better=column.better, note=note))
-    rank_heads = [Head("rank")] if board.ranks else []
+            about = tuple(abouts[column.name])
+            head = Head(title, group_name, better=column.better, note=note, about=about)
+            heads.append(head)
+    rank_heads = [Head("rank", about=(_about_ranks(board),))] if board.ranks else []
     rows = [_score_row(result, board, system) for system in board.systems]
-    caption = " ".join(_caption(result, board))
+    totals = [row.total for row in board.rows.values()]
+    n_items = max(totals, default=0)
+    caption = " ".join([f"Means over {plural(n_items, 'item')}.", *_interval_sentences(result)])
     all_heads: list[str | Head] = ["system", *rank_heads, *heads]
     yield table(all_heads, rows, caption=caption, name="scores", sorts=True)
 
@@ -307,45 +312,54 @@ def _rank_cell(rank: Rank | None) -> Cell:
     return Cell(str(rank.rank), interval, value=rank.rank)
 
 
-def _caption(result: Result, board: Leaderboard) -> Iterator[str]:
-    """Say how the means, intervals, ranks and marks were made, one sentence each."""
+def _about_ranks(board: Leaderboard) -> str:
+    """Say by which column the systems are ranked, and what a range is if one is shown."""
+    has_ranges = any(rank.low < rank.high for rank in board.ranks.values())
+    note = "; the range is the 95% interval of the rank" if has_ranges else ""
+    scale = " on people's scale" if board.ranked_by in board.calibrated else ""
+    return f"Ranked by {column_title(board.ranked_by)}{scale}{note}."
+
+
+def _about_columns(result: Result, board: Leaderboard) -> dict[str, list[str]]:
+    """Say of each column what its marks and counts mean, and how its values were computed."""
+    which = "better than every other system"
+    if board.against:
+        which = f"different from {one_line(board.against)}"
+    test = f"{TEST_NAME}; on people's scale a t test" if board.calibrated else TEST_NAME
     corpus = result.table.corpus_columns
-    totals = [row.total for row in board.rows.values()]
-    n_items = max(totals, default=0)
-    yield f"Means over {plural(n_items, 'item')}."
-    yield from _interval_sentences(result)
-    if board.ranks:
-        ranks = board.ranks.values()
-        has_ranges = any(rank.low < rank.high for rank in ranks)
-        note = "; the range is the 95% interval of the rank" if has_ranges else ""
-        scale = " on people's scale" if board.ranked_by in board.calibrated else ""
-        yield f"Ranked by {column_title(board.ranked_by)}{scale}{note}."
-    if any(row.mark in TONES for row in board.rows.values()):
-        which = "better than every other system"
-        if board.against:
-            which = f"different from {one_line(board.against)}"
-        test = f"{TEST_NAME}; on people's scale a t test" if board.calibrated else TEST_NAME
-        yield f"* significantly {which} ({test}, p < 0.05 after Holm)."
     of_all_texts = [column.name for column in result.table.columns if column.name in corpus]
-    if of_all_texts:
-        yield f"Computed over all texts of a system together: {', '.join(of_all_texts)}."
-    if any(row.coverage for row in board.rows.values()):
-        yield "(a/b): a of b texts have a score."
-    yield from _comparison_notes(result)
+    notes = _comparison_notes(result)
+    abouts: dict[str, list[str]] = {}
+    for column in board.columns:
+        rows = [board.rows[system, column.name] for system in board.systems]
+        about = abouts.setdefault(column.name, [])
+        if any(row.mark in TONES for row in rows):
+            about.append(f"* significantly {which} ({test}, p < 0.05 after Holm).")
+        if column.name in corpus:
+            about.append(
+                f"Computed over all texts of a system together: {', '.join(of_all_texts)}."
+            )
+        if any(row.coverage for row in rows):
+            about.append("(a/b): a of b texts have a score.")
+        if column.name in notes:
+            about.append(notes[column.name])
+    return abouts
 
 
-def _comparison_notes(result: Result) -> Iterator[str]:
-    """Yield each note on the tests of the columns once, after their titles."""
-    titles_by_note: dict[str, list[str]] = {}
+def _comparison_notes(result: Result) -> dict[str, str]:
+    """Return the note on the tests of a column, which begins with the columns that share it."""
+    columns_by_note: dict[str, list[str]] = {}
     for column_name, comparison in compared_columns(result).items():
         if comparison.note:
-            titles_by_note.setdefault(comparison.note, []).append(column_title(column_name))
-    for note, titles in titles_by_note.items():
+            columns_by_note.setdefault(comparison.note, []).append(column_name)
+    notes: dict[str, str] = {}
+    for note, column_names in columns_by_note.items():
         # Metrics have dozens of columns, which share their notes.
-        subject = f"{len(titles)} columns"
-        if len(titles) <= 4:
-            subject = ", ".join(titles)
-        yield f"{subject}: {note}."
+        subject = f"{len(column_names)} columns"
+        if len(column_names) <= 4:
+            subject = ", ".join(map(column_title, column_names))
+        notes |= dict.fromkeys(column_names, f"{subject}: {note}.")
+    return notes
 
 
 def _interval_sentences(result: Result) -> Iterator[str]:

@@ -65,7 +65,7 @@ def _blocks(result: Result) -> Iterator[Block]:
             no_majority = f"{row.no_majority:,} of {row.n:,}"
         agreement = estimate_cell(alpha, 2)
         rows.append((row.criterion, agreement, n_texts, split, no_majority))
-    no_majority_head = Head("no majority", optional=True, about=_NO_MAJORITY)
+    no_majority_head = Head("no majority", optional=True, about=(_NO_MAJORITY,))
     heads = ("criterion", "alpha", "texts", "split", no_majority_head)
     yield table(heads, rows, f"{_ALPHA} {_SPLIT}", name="agreement")
     columns = {column.criterion: column for column in result.table.columns if column.judge}

@@ -151,10 +151,10 @@ def _power_table(power: RunPower) -> Table:
     pairs_shown = "Pairs: the one with the median SD, and the one that needs most items."
     heads = (
         "column",
-        Column("pair", numeric=False, optional=True, about=pairs_shown),
+        Column("pair", numeric=False, optional=True, about=(pairs_shown,)),
         "items",
         "difference",
-        Column("SD", about="SD: of the differences between the two systems, item by item."),
+        Column("SD", about=("SD: of the differences between the two systems, item by item.",)),
         "detectable",
         Column("items for it", optional=True),
         Column(f"items for {power.difference or 0:g}", optional=True),

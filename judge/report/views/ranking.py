@@ -240,14 +240,14 @@ def _standings(ranking: Ranking, *, short: bool) -> Table:
     equal_length = "Equal length: estimated win rate if both texts were equally long."
     heads = (
         "system",
-        Head("group", optional=True, about="Group: systems of two groups were never compared."),
+        Head("group", optional=True, about=("Group: systems of two groups were never compared.",)),
         "win rate",
-        Head("equal length", optional=True, about=equal_length),
+        Head("equal length", optional=True, about=(equal_length,)),
         "strength",
         "won-lost-tied",
         "pairs",
         "items",
-        Head("flips", about="Flips: share of pairs whose verdict changed with the order."),
+        Head("flips", about=("Flips: share of pairs whose verdict changed with the order.",)),
     )
     name = f"ranking-{ranking.column}"
     return table(heads, rows, apart, name=name, sorts=True, short=short)

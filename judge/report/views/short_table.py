@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from judge.core.format import UNNAMED_SYSTEM, number, one_line
@@ -18,6 +18,7 @@ from judge.report.document import (
 from judge.report.document import Column as Head
 from judge.report.format import (
     column_title,
+    interval_text,
     scale_text,
     share_label,
 )
@@ -90,8 +91,9 @@ def short_table(result: Result, board: Leaderboard) -> Table:
             limit_by_rate[rate.name] = pass_text(column)
     heads = _heads(board, columns, limit_by_rate)
     if len(board.systems) == 1:
-        key = _short_key(board, columns, limit_by_rate)
-        return _table_of_one_system(result, board, columns, heads, key)
+        # The columns of the run are its rows.
+        abouts = dict.fromkeys(text for head in heads for text in head.about)
+        return _table_of_one_system(result, board, columns, heads, " · ".join(abouts))
     rank_heads = [""] if board.ranks and not board.against else []
     rows = []
     for system in board.systems:
@@ -106,11 +108,9 @@ def short_table(result: Result, board: Leaderboard) -> Table:
             cells.insert(0, Cell(rank, tone=tone))
         rows.append(cells)
     all_heads: tuple[str | Head, ...] = (*rank_heads, Head("", numeric=False), *heads)
-    key = _short_key(board, columns, limit_by_rate)
     return table(
         all_heads,
         rows,
-        key=key,
         caption=f"Mean scores over {number_of_items(result)}.",
         name="leaderboard",
         sorts=True,
@@ -126,14 +126,17 @@ def _heads(
     for column_name, column in board.calibrated.items():
         title_by_name[column.name] = column_title(column_name)
         title_by_name[column_name] = "judge"
+    abouts = _about_columns(board, columns, limit_by_rate)
     heads = []
     for column in columns:
+        about = tuple(abouts[column.name])
         if column.name in limit_by_rate:
             note = f"at {limit_by_rate[column.name]}"
-            heads.append(Head("pass", note=note, better=column.better))
+            heads.append(Head("pass", note=note, better=column.better, about=about))
         else:
             title = title_by_name.get(column.name) or column_title(column.name)
-            heads.append(Head(title, note=scale_text(column), better=column.better))
+            note = scale_text(column)
+            heads.append(Head(title, note=note, better=column.better, about=about))
     return heads
 
 
@@ -188,7 +191,11 @@ def _short_cell(result: Result, board: Leaderboard, row: Row, column: Column, *,
         return Cell("–", tone="muted", title=f"no score in {row.total} texts")
     cell = mean_cell(result, column, row)
     is_long = bool(share_label(column)) or abs(row.mean) >= 100
-    text = cell.text if is_long else number(row.mean, 2)
+    text = cell.text
+    note = cell.note
+    if not is_long:
+        text = number(row.mean, 2)
+        note = interval_text(column, row.low, row.high, 2)
     share = column.share(row.mean)
     shade = None
     drawn = None
@@ -206,6 +213,7 @@ def _short_cell(result: Result, board: Leaderboard, row: Row, column: Column, *,
     return replace(
         cell,
         text=f"({row.coverage}) {text}" if row.coverage else text,
+        note=note,
         title=" ".join(filter(None, title_parts)),
         shade=shade,
         bar=drawn,
@@ -230,48 +238,38 @@ def _scales(columns: Sequence[Column]) -> set[str]:
     return {scale_text(column) for column in columns} - {"", "0–1"}
 
 
-def _short_key(
+def _about_columns(
     board: Leaderboard, columns: Sequence[Column], limit_by_rate: Mapping[str, str]
-) -> str:
-    """Explain the marks that the short table has."""
-    rows = []
-    for system in board.systems:
-        rows += [board.rows[system, column.name] for column in columns]
-    parts: list[str] = []
-    if any(row.mark in TONES for row in rows):
-        best = "significantly best"
-        if board.against:
-            best = f"significantly different from {one_line(board.against, 30)}"
-        parts.append(f"* {best}")
-    means = [column for column in columns if column.name not in limit_by_rate]
-    parts += _percent_keys(means)
+) -> dict[str, list[str]]:
+    """Explain the marks that each column has."""
     limits = set(limit_by_rate.values())
-    if len(limits) == 1:
-        parts.append(f"pass: share of texts at {limits.pop()} or better")
-    elif limits:
-        parts.append("pass: share of texts that pass")
-    if board.calibrated:
-        parts.append("means on people's scale; judge: its own means")
+    which_pass = f"at {next(iter(limits))} or better" if len(limits) == 1 else "that pass"
     scales = _scales(columns)
-    if len(scales) == 1:
-        parts.append(f"criteria {scales.pop()}")
+    best = "significantly best"
+    if board.against:
+        best = f"significantly different from {one_line(board.against, 30)}"
     lower = [column_title(column.name) for column in columns if column.better == "lower"]
-    if lower:
-        parts.append(f"lower is better: {', '.join(lower)}")
-    # The table of one system has a column for the number of items.
-    if len(board.systems) > 1 and any(row.n and row.coverage for row in rows):
-        parts.append("(a/b) a of b texts have a score")
-    return " · ".join(parts)
-
-
-def _percent_keys(columns: Sequence[Column]) -> Iterator[str]:
-    """Explain the columns in percent.
-
-    A judge's are means of probabilities. Scores from the data are verdicts, so they are shares.
-    """
-    for is_external, words in ((False, "mean probability of"), (True, "share of")):
-        of_source = [column for column in columns if column.signature.is_external is is_external]
-        labels = dict.fromkeys(share_label(column) for column in of_source)
-        named_labels = [label for label in labels if label]
-        if named_labels:
-            yield f"%: {words} {' or '.join(named_labels)}"
+    calibrated = {column.name for column in board.calibrated.values()}
+    abouts: dict[str, list[str]] = {}
+    for column in columns:
+        about = abouts.setdefault(column.name, [])
+        rows = [board.rows[system, column.name] for system in board.systems]
+        if any(row.mark in TONES for row in rows):
+            about.append(f"* {best}")
+        if column.name in limit_by_rate:
+            about.append(f"pass: share of texts {which_pass}")
+        elif share_label(column):
+            # A judge's values are probabilities. Scores from the data are verdicts, so that their
+            # mean is a share.
+            what = "share" if column.signature.is_external else "mean probability"
+            about.append(f"%: {what} of {share_label(column)}")
+        if column.name in calibrated or column.name in board.calibrated:
+            about.append("means on people's scale; judge: its own means")
+        if len(scales) == 1 and scale_text(column) in scales:
+            about.append(f"criteria {scale_text(column)}")
+        if column.better == "lower":
+            about.append(f"lower is better: {', '.join(lower)}")
+        # The table of one system has a column for the number of items.
+        if len(board.systems) > 1 and any(row.n and row.coverage for row in rows):
+            about.append("(a/b) a of b texts have a score")
+    return abouts
