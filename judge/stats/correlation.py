@@ -641,7 +641,8 @@ def _reason_undefined(pairs: Sequence[Pair], level: Level) -> str:
     if texts > 1 and all(_is_constant(values) for values, _ in pairs):
         return "all values are equal"
     if texts > 1 and all(_is_constant(ratings) for _, ratings in pairs):
-        return "all ratings are equal"
+        # Several raters can disagree on every text and still have equal means.
+        return "all texts have the same mean rating"
     reason = too_few_for_level(known, level)
     if reason:
         return reason

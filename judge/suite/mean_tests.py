@@ -320,9 +320,10 @@ def _rare_scores(
     if chance_beyond(scores, limit, end, n_resamples=n_resamples, seed=seed) < ALPHA / 2:
         return ""
     side = "above" if end < limit else "below"
+    # An item with texts of several systems counts with its mean.
     if end in scores:
-        return f"few scores of {end:g} do not show it {side}"
-    return f"{plural(len(scores), 'item')} without a score of {end:g} do not show it {side}"
+        return f"few items with a mean of {end:g} do not show it {side}"
+    return f"{plural(len(scores), 'item')} without a mean of {end:g} do not show it {side}"
 
 
 def _items_on_scale(scores: Floats, limit: float, end: float, width: float) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -243,6 +244,23 @@ def test_a_judge_that_reverses_people_fails_both_lines() -> None:
     fields = with_people(rated_table(6 - truth, truth, raters=3))
     assert cell_of(AGREEMENT, **fields).verdict == "fail"
     assert cell_of(RATER, **fields).verdict == "fail"
+
+
+@pytest.mark.parametrize(("length", "advises"), [(10, False), (None, True)])
+def test_more_items_are_advised_only_if_a_baseline_has_too_few(
+    length: int | None, advises: bool
+) -> None:
+    """Texts of one length have no correlation with it, however many items there are."""
+    truth = quality(40)
+    table = rated_table(truth, truth)
+    samples = []
+    for index, sample in enumerate(table.samples):
+        # In the second case, only the first two items have texts of different lengths.
+        n_words = length or (10 + index if index < 12 else 10)
+        samples.append(replace(sample, output=" ".join(["word"] * n_words)))
+    cell = cell_of(AGREEMENT, **with_people(replace(table, samples=tuple(samples))))
+    assert cell.verdict == "unclear"
+    assert ("rate more items" in cell.reason) == advises
 
 
 def test_the_largest_shift_is_that_of_two_systems() -> None:

@@ -221,3 +221,16 @@ def test_a_difference_counts_for_the_columns_whose_scale_it_fits(
     assert computed == {name: [name in fitting] for name in ("small", "large")}
     unfit = {"small", "large"} - fitting
     assert all(any(name in note for note in power.notes) for name in unfit)
+
+
+def test_equal_means_of_two_systems_differ_by_0_in_one_comparison(
+    power: Callable[..., Any],
+) -> None:
+    scores = [(f"i{n}", "a", 3 + n % 2) for n in range(8)]
+    scores += [(f"i{n}", "b", 4 - n % 2) for n in range(8)]
+    table = [{"item": item, "system": system, "helpful": score} for item, system, score in scores]
+    package.evaluate(table, judge_columns=["helpful"], scale="1-5", out="r")
+    out = power("r").out
+    (row,) = [line for line in out.splitlines() if line.startswith("helpful")]
+    assert row.split()[5] == "0"
+    assert ".05 / 1 comparison," in words(out)

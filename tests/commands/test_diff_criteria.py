@@ -373,6 +373,19 @@ def test_diff_has_no_comparison_if_all_judgments_of_one_failed(write: Write) -> 
     assert "No text has a score by both" in comparison.report()
 
 
+def test_failures_of_a_panel_are_those_of_its_judges(write: Write) -> None:
+    panel = [grades(LOW, LOW), grades(LOW, dict.fromkeys(LOW, "no idea"))]
+    panel[0].model, panel[1].model = "a", "b"
+    scores = diff(*pair(write), ROWS, model=panel, weighting="single", cache=False).judged
+    assert (scores.judgments, scores.failed) == ((24, 24), (0, 12))
+
+
+def test_one_item_is_not_called_a_change_that_is_not_significant(write: Write) -> None:
+    text = judged(write, LOW, HIGH, item="i0").report()
+    assert "Too few items to test the change in scores" in text
+    assert "significant change" not in text
+
+
 def test_a_panels_mean_decides(write: Write) -> None:
     panel = [grades(LOW, HIGH), grades(LOW, LOW)]
     panel[0].model, panel[1].model = "a", "b"
@@ -380,6 +393,7 @@ def test_a_panels_mean_decides(write: Write) -> None:
     first = scores.comparison.runs.means[0]
     assert (first.column, first.system) == ("kind", "")
     assert scores.flips[0].total == 24
+    assert scores.judgments == (24, 24)
     assert scores.agreement[0].after.n == 4
 
 

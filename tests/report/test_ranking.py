@@ -91,7 +91,7 @@ def test_the_matrix_has_the_win_rates_in_the_order_of_the_standings(ranking: Res
 def test_ranking_sentences_describe_the_comparison(ranking: Result) -> None:
     text = " ".join(ranking.report("console", full=True).split())
     for sentence in (
-        "8 pairs compared; identical texts, ties without a judge: 1; left out, because an answer is missing: 1; failed "
+        "8 pairs compared; identical texts, ties without a judge: 1; left out, because a judgment is missing: 1; failed "
         "judgments: 1.",
         "The verdict changed with the order in 28.6% of the judged pairs (flip rate).",
         "The text shown first got 57.9% of the preference; without position bias it gets 50%.",
@@ -223,3 +223,26 @@ def test_a_ranking_by_several_criteria_has_a_win_rate_for_each() -> None:
     ]
     assert [cell.shade for cell in table.rows[0][1:]] == [None, 1.0]
     assert [cell.bar is None for cell in table.rows[0][1:]] == [False, True]
+
+
+def test_the_items_of_the_data_do_not_stand_beside_those_of_the_headline() -> None:
+    result = _ranked(2)
+    unjudged = tuple(Sample("i9", name, "text") for name in result.table.systems)
+    table = replace(result.table, samples=(*result.table.samples, *unjudged))
+    document = plugins.document(replace(result, table=table))
+    assert document.finding[0].endswith("over 2 items")
+    assert document.scope == ""
+
+
+def test_failed_judgments_are_those_of_the_judges_and_not_of_their_mean() -> None:
+    result = _ranked(2, criteria=("overall", "overall/a", "overall/b"))
+    judges = {"overall": "", "overall/a": "a", "overall/b": "b"}
+    columns = tuple(
+        replace(column, judge=judges[column.name], criterion="overall")
+        for column in result.table.columns
+    )
+    failed = {"overall": 3, "overall/a": 1, "overall/b": 2}
+    ranked = tuple(replace(ranking, failed=failed[ranking.column]) for ranking in result.rankings)
+    table = replace(result.table, columns=columns)
+    document = plugins.document(replace(result, table=table, rankings=ranked))
+    assert "3 judgments failed" in document.about

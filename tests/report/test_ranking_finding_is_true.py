@@ -92,7 +92,8 @@ def counted(text: str, names: set[str]) -> bool:
 
 
 def void(reading: Reading, result: Result, match: re.Match[str]) -> bool:
-    return reading.all_flipped
+    values = [score.value for score in result.table.column_scores("better")]
+    return reading.all_flipped and 0.5 not in values
 
 
 def shown_place(reading: Reading, result: Result, match: re.Match[str]) -> bool:
@@ -301,6 +302,13 @@ def test_a_judge_that_prefers_a_position_ranks_nothing(first: float, second: flo
     headline, place = finding(run_of(verdicts))
     assert headline.startswith("Every verdict on better changed with the order of the texts")
     assert place.startswith(f"The text shown {'first' if first else 'second'} got 100.0%")
+
+
+def test_ties_that_become_wins_in_the_other_order_rank_the_systems() -> None:
+    verdicts = [("better", item, "s0", "s1", 0.5, 1.0) for item in range(8)]
+    headline, *others = finding(run_of(verdicts))
+    assert "s0 has the highest win rate, 75%" in headline
+    assert not any("Try another judge" in sentence for sentence in others)
 
 
 def test_systems_that_never_met_are_not_ranked_against_each_other() -> None:

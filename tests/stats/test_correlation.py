@@ -202,7 +202,7 @@ def test_draws_come_back_with_the_seed_and_only_with_it() -> None:
     [
         ([[1, 2], [3, 4.0]], [[NAN, NAN]] * 2, ["no text has both a value and a rating"] * 3),
         ([[1, 1], [1, 1.0]], [[1, 2], [3, 4.0]], ["all values are equal"] * 3),
-        ([[1, 2], [3, 4.0]], [[2, 2], [2, 2.0]], ["all ratings are equal"] * 3),
+        ([[1, 2], [3, 4.0]], [[2, 2], [2, 2.0]], ["all texts have the same mean rating"] * 3),
         (
             [[1.0], [2], [3]],
             [[1.0], [2], [3]],

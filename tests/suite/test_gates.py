@@ -146,7 +146,7 @@ def test_few_alike_scores_do_not_rule_out_rare_ones(make: Any) -> None:
     assert verdict.status == "undecided"
     assert verdict.found == "4.50 [4.01, 4.77]"
     assert verdict.reason == (
-        "10 items without a score of 1 do not show it above 4 (needs about 26 items)"
+        "10 items without a mean of 1 do not show it above 4 (needs about 26 items)"
     )
 
 

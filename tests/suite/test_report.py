@@ -114,7 +114,8 @@ def test_colour_is_codes_around_the_same_text(outcomes: list[Outcome]) -> None:
             "All 2 cases pass, 1 of them undecided",
         ),
         ([PASSED, replace(PASSED, status="failed", met=False)], "1 of 2 cases fail"),
-        ([PASSED, replace(PASSED, status="error", met=False)], "1 of 2 cases fail: 1 error"),
+        ([PASSED, replace(PASSED, status="error", met=False)], "1 of 2 cases fail: 1 error  "),
+        ([replace(PASSED, status="error", met=False)] * 2, "2 of 2 cases fail: 2 errors  "),
         (
             [PASSED, replace(PASSED, name="cost", kind="limit", status="error", met=False)],
             "Limit not checked: cost",
@@ -127,6 +128,12 @@ def test_colour_is_codes_around_the_same_text(outcomes: list[Outcome]) -> None:
 )
 def test_failures_come_first(verdicts: list[Verdict], headline: str) -> None:
     assert console(Outcome(BARE, tuple(verdicts))).startswith(headline)
+
+
+def test_only_the_summary_refers_to_the_full_report_for_more_verdicts() -> None:
+    outcome = Outcome(BARE, (replace(PASSED, status="failed", met=False),) * 8)
+    assert "2 more: --full" in console(outcome)
+    assert "--full" not in console(outcome, full=True)
 
 
 def test_only_changes_from_the_baseline_can_become_the_baseline() -> None:

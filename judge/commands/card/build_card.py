@@ -435,10 +435,11 @@ def _notes(
     if failed >= _NOTED_FAILURES * judgments > 0:
         kinds = listed([f"{count:,} {kind}" for kind, count in failures.most_common(3)])
         share = percent(failed / judgments)
-        yield (
-            f"{failed:,} of {plural(judgments, 'judgment')} ({share}) have no score: {kinds}. All "
-            "numbers are about the others only."
+        unscored = (
+            f"{failed:,} of {plural(judgments, 'judgment')} ({share}) have no score: {kinds}."
         )
+        others = " Estimates from scores are about the others only." if failed < judgments else ""
+        yield f"{unscored}{others}"
     endless = [
         name
         for name, column in evidence.columns.items()

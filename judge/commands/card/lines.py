@@ -38,7 +38,13 @@ from judge.commands.card.reactions import reaction, succeeded
 from judge.core.format import listed, number, percent, plural
 from judge.core.messages import option
 from judge.core.records import Column, Estimate
-from judge.report.views.agreement_finding import Verdict, spearman, usable_level, verdict
+from judge.report.views.agreement_finding import (
+    Verdict,
+    not_compared,
+    spearman,
+    usable_level,
+    verdict,
+)
 from judge.stats.failure_rates import failures_by_system
 from judge.stats.paired_differences import ALL_EQUAL
 
@@ -245,7 +251,9 @@ def _agreement_mark(people: PeopleFinding, agreement: Estimate) -> tuple[Mark, s
     if correlation is None or against_baselines is Verdict.UNKNOWN:
         return "unclear", "no correlation could be compared with the baselines; rate more texts"
     if against_baselines is Verdict.ALONE:
-        return "unclear", "no baseline could be compared; rate more items"
+        if not_compared(rated, level):
+            return "unclear", "no baseline could be compared; rate more items"
+        return "unclear", "no baseline has a correlation to compare with"
     return "unclear", "it is not significantly better than every baseline; rate more items"
 
 

@@ -438,9 +438,11 @@ def criterion_shifts(
         # Only the criteria's settings differ, and the diff itself shows them.
         comparison = replace(comparison, changes=())
         notes += comparison.notes
+    n_judgments_before, n_failed_before = _count_judgments(before)
+    n_judgments_after, n_failed_after = _count_judgments(after)
     judged = Judged(
-        judgments=(_count_judgments(before), _count_judgments(after)),
-        failed=(before.failed, after.failed),
+        judgments=(n_judgments_before, n_judgments_after),
+        failed=(n_failed_before, n_failed_after),
         comparison=comparison,
         flips=tuple(_flips(before, after, column.name)),
         rating=column.criterion,
@@ -456,8 +458,13 @@ def criterion_shifts(
     return judged, tuple(notes)
 
 
-def _count_judgments(result: Result) -> int:
-    return len(result.table.scores) + len(result.failures)
+def _count_judgments(result: Result) -> tuple[int, int]:
+    """Return the number of judgments and of the failed ones, without the means of a panel."""
+    by_judge = {column.name for column in result.table.columns if column.judge}
+    judged = by_judge or {column.name for column in result.table.columns}
+    n_scores = sum(score.column in judged for score in result.table.scores)
+    n_failed = sum(failure.column in judged for failure in result.failures)
+    return n_scores + n_failed, n_failed
 
 
 def _unrated_reason(rows: Sequence[Sample], rating: str) -> str:

@@ -151,7 +151,9 @@ def _judged_sentences(judged: Judged) -> Iterator[str]:
 
 
 def _agreement_sentence(agreement: Agreement, difference: Estimate) -> str:
-    if not agreement.is_significant:
+    if difference.p is None and difference.low is None:
+        verdict = "Too few items to test the change in agreement with people"
+    elif not agreement.is_significant:
         verdict = "No significant change in agreement with people"
     elif difference.value > 0:
         verdict = "The new wording agrees better with people"
@@ -175,7 +177,9 @@ def _mean_change(judged: Judged) -> MeanChange | None:
 
 
 def _mean_sentence(change: MeanChange) -> str:
-    if not change.significant:
+    if change.adjusted is None:
+        verdict = "Too few items to test the change in scores"
+    elif not change.significant:
         verdict = "No significant change in scores"
     elif change.estimate.value > 0:
         verdict = "Scores rose"

@@ -141,9 +141,11 @@ def _print_footer(document: Document, screen: _Screen) -> None:
     """Print the last lines, and the commands that help now."""
     console = screen.console
     commands = _commands(document, screen)
-    if document.footer or commands:
+    # The full report has no use for lines such as "9 more: --full".
+    lines = [line for line in document.footer if not (screen.full and line.endswith(full_report()))]
+    if lines or commands:
         console.print()
-    for line in document.footer:
+    for line in lines:
         label, gap, rest = line.partition(_WIDE)
         if gap:
             _print_labelled(console, label, (rest.lstrip(),))

@@ -13,6 +13,8 @@ from judge.report.document import Bullets, Column, Content, Document, Section, T
 from judge.results.power import PairPower, RunPower
 from judge.stats.power import POWER
 
+_NEAR = 1e-9  # a difference by rounding alone
+
 
 def view(power: RunPower) -> Document:
     """Lay out the power of a run."""
@@ -44,7 +46,7 @@ def _method(power: RunPower) -> Iterator[str]:
     by_systems = {column.systems: column for column in power.columns if column.pairs}
     for systems, column in sorted(by_systems.items()):
         systems_compared = plural(systems, "system")
-        comparisons = f"{column.tests:,} comparisons"
+        comparisons = plural(column.tests, "comparison")
         yield (
             f"{systems_compared}: p must be below {column.level:.2g} "
             f"(.05 / {comparisons}, Holm's first step), "
@@ -136,7 +138,9 @@ def _power_table(power: RunPower) -> Table:
             items_for_observed: Content = None
             if power.pair:
                 items_for_observed = "significant" if pair.significant else pair.items_for_observed
-            difference = minus(f"{pair.difference:+.3g}")
+            difference = "0"
+            if abs(pair.difference) > _NEAR:
+                difference = minus(f"{pair.difference:+.3g}")
             row = (
                 column.column,
                 systems,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from functools import partial
@@ -45,6 +46,7 @@ from judge.stats.pairwise import Ranking, Standing
 from judge.stats.pairwise_agreement import PreferenceAgreement
 from judge.stats.power import ALPHA
 
+_ENDS_WITH_ITEMS = re.compile(r" over [\d,]+ items?$")  # "… 76% [52, 90] over 5 items"
 _EQUAL_LENGTH = {"equal_length": "value", "equal_length_low": "low", "equal_length_high": "high"}
 _WIN_RATE = (
     "Win rate: the mean preference for a system over its pairs; 50% is even. Strength: "
@@ -71,16 +73,20 @@ def view(result: Result) -> Document:
     whole = {column.name for column in result.table.columns if not column.judge}
     rankings = [ranking for ranking in result.rankings if ranking.column in whole]
     n_pairs = sum(ranking.pairs for ranking in rankings)
-    n_failed = sum(ranking.failed for ranking in result.rankings)
-    # The scope would repeat a headline that ends with the number of items.
-    names_items = bool(sentences) and sentences[0].endswith(f"over {items_text}")
+    # The mean of a panel fails with a judge, but is no judgment.
+    of_judges = [ranking for ranking in result.rankings if ranking.column not in whole]
+    n_failed = sum(ranking.failed for ranking in of_judges or rankings)
+    # The headline's number is that of the compared items, so the scope would repeat or contradict
+    # it.
+    names_items = bool(sentences) and _ENDS_WITH_ITEMS.search(sentences[0]) is not None
     systems = plural(len(result.table.systems), "system")
     notices = about.banners
     failure_notice = ranking_failure_notice(result)
     if failure_notice:
         notices = (*notices, failure_notice)
     pairs_compared = plural(n_pairs, "pair")
-    failed = f"{n_failed:,} failed"
+    # A pair that was judged in both orders has two judgments.
+    failed = f"{plural(n_failed, 'judgment')} failed"
     return Document(
         title=about.title,
         finding=(*sentences, *preferences.sentences(agreement)),
@@ -284,7 +290,7 @@ def _counts_sentence(result: Result, ranking: Ranking) -> str:
             equal_pairs.add((score.item, systems))
     counts = {
         "identical texts, ties without a judge": len(equal_pairs),
-        "left out, because an answer is missing": ranking.incomplete,
+        "left out, because a judgment is missing": ranking.incomplete,
         "failed judgments": ranking.failed,
     }
     parts = [f"{plural(ranking.pairs, 'pair')} compared"]

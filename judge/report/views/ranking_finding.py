@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from judge.core.format import format_interval, number, percent, plural
 from judge.core.format import listed as sentence_list
+from judge.core.records import IDENTICAL
 from judge.report.format import column_title
 from judge.report.views.comparison_finding import split_against
 from judge.report.views.system_names import MAX_NAMED, listed, short_name
@@ -31,7 +32,7 @@ def ranking_finding(result: Result) -> list[str]:
     if not rankings:
         return list(_no_whole_pair(result, all_rankings))
     ranking, *others = rankings
-    if _is_void(ranking):
+    if _is_void(result, ranking):
         sentences = list(_void_finding(ranking))
     elif ranking.against in {standing.system for standing in ranking.standings}:
         return list(_finding_against(ranking))
@@ -43,7 +44,7 @@ def ranking_finding(result: Result) -> list[str]:
             *_circle(ranking),
             *_why_strengths(ranking),
         ]
-    return [*sentences, *_elsewhere(others)]
+    return [*sentences, *_elsewhere(result, others)]
 
 
 # No evidence.
@@ -58,9 +59,19 @@ def _no_whole_pair(result: Result, rankings: Sequence[Ranking]) -> Iterator[str]
             yield f"No pair can be compared on {title}: each failed in one of its two orders"
 
 
-def _is_void(ranking: Ranking) -> bool:
-    """Return whether every verdict changed with the order, so that none is about the texts."""
-    return ranking.flip_rate == 1
+def _is_void(result: Result, ranking: Ranking) -> bool:
+    """Return whether the order reversed every verdict, so that none is about the texts.
+
+    A verdict that changes from a tie to a win still favours a text.
+    """
+    if ranking.flip_rate != 1:
+        return False
+    judged = [
+        score
+        for score in result.table.column_scores(ranking.column)
+        if score.provenance.method != IDENTICAL
+    ]
+    return all(abs(score.value - TIE) > _NEAR for score in judged)
 
 
 def _void_finding(ranking: Ranking) -> Iterator[str]:
@@ -231,11 +242,11 @@ def _groups_apart(ranking: Ranking) -> Iterator[str]:
 # Further criteria.
 
 
-def _elsewhere(others: Sequence[Ranking]) -> Iterator[str]:
+def _elsewhere(result: Result, others: Sequence[Ranking]) -> Iterator[str]:
     """Name the system with the highest win rate or strength on further criteria."""
     clear = []
     for ranking in others:
-        if _is_void(ranking) or len(ranking.groups) != 1:
+        if _is_void(result, ranking) or len(ranking.groups) != 1:
             continue
         winners = _winners_of(ranking.standings, ranking)
         if len(winners) == 1:

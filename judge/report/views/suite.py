@@ -241,7 +241,11 @@ def _failing_sentence(cases: Sequence[Verdict]) -> str:
     if counts.keys() == {"failed"}:
         return sentence
     present = [status for status in _MARKS if counts[status]]
-    kinds = [f"{counts[status]:,} {status}" for status in present]
+    kinds = []
+    for status in present:
+        is_noun = status == "error"
+        count = counts[status]
+        kinds.append(plural(count, status) if is_noun else f"{count:,} {status}")
     return f"{sentence}: {', '.join(kinds)}"
 
 
