@@ -24,8 +24,10 @@ from judge.commands.card.card import (
     SensitivityCell,
 )
 from judge.commands.card.reactions import moves_half
+from judge.core import plugins
 from judge.core.errors import ConfigError
 from judge.core.format import escape_controls
+from judge.core.messages import Remark
 from judge.core.records import Column, Estimate, Sample
 from judge.core.signature import Signature
 from judge.stats.bootstrap import wilson_interval
@@ -507,6 +509,14 @@ def test_nothing_but_failures_makes_a_card_without_numbers(make: Any) -> None:
     assert [(one.rate, one.mean_change, one.failed) for one in card.cells] == [(None, None, 2)]
     for format in FORMATS:
         assert "nan" not in escape_controls(card.report(format)).lower()
+
+
+def test_a_remark_is_not_a_warning(make: Any) -> None:
+    table = make.table({ORIGINAL: [3.0, 3], "typos": [1.0, 2]})
+    card = build_card(make.evidence(table), {"typos": "c"}, (), ())
+    card = replace(card, notes=(Remark("Ratings from a.csv."), "Half failed."))
+    document = plugins.document(card)
+    assert (document.notices, document.remarks) == (("Half failed.",), ("Ratings from a.csv.",))
 
 
 def test_a_scale_without_ends_explains_how_changes_count(make: Any) -> None:

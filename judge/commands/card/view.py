@@ -30,6 +30,7 @@ from judge.commands.card.probes import LABEL
 from judge.commands.card.reactions import moves_half, reaction, succeeded
 from judge.commands.card.verdict import verdict_sentences
 from judge.core.format import listed, minus, number, plural
+from judge.core.messages import Remark
 from judge.core.records import Column, Estimate
 from judge.core.signature import Signature
 from judge.report import document
@@ -108,7 +109,8 @@ def view(card: JudgeCard) -> Document:
         scope=texts,
         language=info.get("language", ""),
         about=(judgments, f"{n_failed:,} failed"),
-        notices=card.notes,
+        notices=tuple(note for note in card.notes if not isinstance(note, Remark)),
+        remarks=tuple(note for note in card.notes if isinstance(note, Remark)),
         summary=tuple(_summary(card, columns)),
         sections=tuple(_sections(card, columns)),
         data=_data(card),
