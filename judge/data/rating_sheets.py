@@ -322,7 +322,13 @@ def _unfolded(
 def _problem(roles: set[str], known: Known, systems: Sequence[str]) -> str:
     """Say why the columns are in none of the forms, and how to rename them."""
     if "item" not in roles:
-        return "no column item, which says the text's item"
+        in_data = known.columns.get("item")
+        if in_data:
+            return f"no column names the item of a text; call it item or {in_data}, as in the data"
+        return (
+            "no column names the item of a text; call it item, or name it with "
+            f"{option('map', {'item': 'COLUMN'})}"
+        )
     if "value" in roles and known.criteria:
         example = option("rating_criterion", known.criteria[0])
         return (

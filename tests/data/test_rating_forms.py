@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -190,7 +191,12 @@ def test_a_column_with_the_name_of_a_criterion_has_its_ratings(
             TWO,
             "does not say of which criterion its ratings are",
         ),
-        ("system,relevance_anna\na,4\n", TWO, "no column item"),
+        ("system,relevance_anna\na,4\n", TWO, "call it item, or name it with"),
+        (
+            "nr,relevance_anna\n1,4\n",
+            replace(TWO, columns={"item": "Nummer"}),
+            "call it item or Nummer, as in the data",
+        ),
         (
             "item,a_relevance_b\n1,4\n",
             TWO,
