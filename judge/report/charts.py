@@ -236,6 +236,7 @@ _NARROW = 150  # width of one of several
 _HEAD = 22  # above the rows
 _FOOT = 20  # below the rows
 _GAP = 24  # between panels
+_TICK_CELL = 7  # width of a character of a tick at 11 px, with some space
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,11 +317,16 @@ def _panel_frame(panel: Panel, box: _Box) -> Iterator[str]:
     if panel.head:
         n_cells = round(box.width / CELL)
         yield name_text(box.left_edge, 14, panel.head, cells=n_cells, bold=True)
+    end_of_labels = -math.inf
     for value, label in panel.axis.ticks:
         x = box.left_edge + panel.axis.at(value, box.width)
         kind = "zero" if value == 0 and panel.axis.low < 0 else "grid"
         yield line(kind, (x, box.top), (x, box.bottom))
-        yield text(x, box.bottom + 14, label, "tick", "middle")
+        half_width = _TICK_CELL * cell_len(label) / 2
+        # A label that would touch the one before it is left out.
+        if x - half_width > end_of_labels:
+            yield text(x, box.bottom + 14, label, "tick", "middle")
+            end_of_labels = x + half_width
 
 
 def _panel_rows(panel: Panel, texts: Sequence[str], box: _Box, right: float) -> Iterator[str]:

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from itertools import pairwise
 from xml.etree import ElementTree
 
 import pytest
@@ -161,6 +163,18 @@ def test_an_axis_around_values_contains_0_and_all_of_them(
     values: tuple[float, ...], labels: list[str]
 ) -> None:
     assert _labels(around(values)) == labels
+
+
+def test_ticks_of_a_narrow_panel_do_not_touch() -> None:
+    axis = even(-1.0, 0.2, 0.2)
+    panels = [Panel(axis, [Bar(-0.5)]) for _ in range(2)]
+    ticks = re.findall(
+        r'class="tick" x="([0-9.]+)"[^>]*>([^<]*)<', intervals("c", "C", ["a"], panels).svg
+    )
+    for (left, first), (right, second) in pairwise(ticks):
+        width_at_11_px = 6 * (len(first) + len(second)) / 2
+        assert float(right) - float(left) > width_at_11_px
+    assert len(ticks) > 4
 
 
 @given(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from csv import DictReader
 from dataclasses import replace
 from typing import Any
@@ -14,6 +15,7 @@ from judge.core import plugins
 from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.core.signature import Signature
 from judge.report.document import Details, Document, Table
+from judge.report.renderers.svg import charts
 from judge.results.comparison import Change, RunComparison
 from judge.results.result import Result
 from judge.stats.run_differences import compare_runs
@@ -156,7 +158,7 @@ def test_an_item_shows_the_judges_words_before_and_after(two: RunComparison) -> 
     assert isinstance(first, Details)
     assert first.title.startswith("doc-1 (25% of the scale): ")
     assert "4.2 → 3.2" in first.title
-    assert ("judge after", "It names <b>no one</b>.") in first.blocks[1].pairs  # type: ignore[union-attr]
+    assert ("judge after", "It names <b>no one</b>.") in first.blocks[0].pairs  # type: ignore[union-attr]
 
 
 # The finding
@@ -246,6 +248,8 @@ def test_shares_change_by_points() -> None:
     comparison = compared(result_of({"x": failed}, PASS), result_of({"x": passed}, PASS))
     assert next(finding(comparison)) == "c rose by 100 points (p = 0.008)"
     assert [cell.text for cell in table(comparison).rows[0]] == ["x", "100% +100"]
+    (chart,) = [chart for chart in charts(document(comparison)) if chart.name == "changes"]
+    assert re.findall('class="tick"[^>]*>([^<]*)<', chart.svg)[-1] == "100"
 
 
 def test_a_column_with_a_better_lower_end_says_so() -> None:

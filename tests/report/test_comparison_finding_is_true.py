@@ -190,21 +190,27 @@ def sizes_are_true(reading: Reading, match: re.Match[str]) -> bool:
     return all(size_is_true(reading, text, significant=True) for text in match[0].split(" and "))
 
 
+def n_tested(reading: Reading) -> int:
+    """The means of single systems in the columns in which any of them has another value."""
+    columns = {column for column, _ in reading.changed}
+    return sum(column in columns for column, _ in reading.single)
+
+
 def number_changed(reading: Reading, match: re.Match[str]) -> bool:
     counts = int(match["n"]), int(match["total"])
-    counted = len(reading.significant), len(reading.single)
+    counted = len(reading.significant), n_tested(reading)
     return counts == counted and size_is_true(reading, match["size"], significant=True)
 
 
 def none_significant(reading: Reading, match: re.Match[str]) -> bool:
-    return int(match["total"]) == len(reading.single) and not any(
+    return int(match["total"]) == n_tested(reading) and not any(
         map(reading.is_significant, reading.rows)
     )
 
 
 def too_few(reading: Reading, match: re.Match[str]) -> bool:
     untested = all(len(reading.rows[key]) == 1 for key in reading.changed)
-    return int(match["total"]) == len(reading.single) and untested
+    return int(match["total"]) == n_tested(reading) and untested
 
 
 def largest(reading: Reading, match: re.Match[str]) -> bool:

@@ -43,6 +43,10 @@ def _headline(
     """Yield the first sentence: of the significant changes, or else of the largest."""
     changed = [mean for mean in single if mean.differs]
     means_text = plural(len(single), "mean")
+    # Columns in which no value differs, such as metrics of the same texts, are not tested.
+    changed_columns = {mean.row.column for mean in changed}
+    tested = [mean for mean in single if mean.row.column in changed_columns]
+    tested_text = plural(len(tested), "mean")
     named_means = significant or over_all[:2]
     if not single:
         yield "No column has values in both runs"
@@ -50,7 +54,7 @@ def _headline(
         yield f"No score changed: all values of {means_text} are equal"
     # A headline names two changes; more are counted.
     elif len(significant) > 2:
-        yield f"{len(significant):,} of {means_text} changed significantly; {significant[0].size}"
+        yield f"{len(significant):,} of {tested_text} changed significantly; {significant[0].size}"
     elif named_means:
         yield " and ".join(mean.size for mean in named_means)
     elif not any(mean.row.estimate.value for mean in changed):
@@ -58,9 +62,9 @@ def _headline(
         yield f"{are_same} the same in both runs, although values of texts differ"
     else:
         if any(mean.row.adjusted is not None for mean in changed):
-            yield f"No significant change in {means_text}"
+            yield f"No significant change in {tested_text}"
         else:
-            yield f"Too few items to test the changes of {means_text}"
+            yield f"Too few items to test the changes of {tested_text}"
         yield _largest_change(changed)
 
 

@@ -47,6 +47,7 @@ from judge.report.format import (
     column_title,
     decimal_places,
     score_text,
+    share_label,
 )
 from judge.report.views.columns import p_cell
 from judge.results.comparison import Change, RunComparison
@@ -321,12 +322,14 @@ def _chart(columns: Sequence[Sequence[Mean]]) -> Chart:
         for mean in means:
             estimate = mean.row.estimate
             change = mean.change
+            # In the unit of the texts: shares are in percent.
+            factor = 100 if share_label(mean.column) else 1
+            value = factor * estimate.value
+            low = None if estimate.low is None else factor * estimate.low
+            high = None if estimate.high is None else factor * estimate.high
             tone: Literal["", "best", "worse"] = tones.get(change.tone, "")
-            bar_by_system[mean.system] = charts.Bar(
-                estimate.value, estimate.low, estimate.high, change.text, tone=tone
-            )
-            numbers = (estimate.value, estimate.low, estimate.high)
-            ends += [end for end in numbers if end is not None]
+            bar_by_system[mean.system] = charts.Bar(value, low, high, change.text, tone=tone)
+            ends += [end for end in (value, low, high) if end is not None]
         title = column_title(means[0].row.column)
         bars = [bar_by_system.get(system) for system in systems]
         extent = charts.around(ends)
@@ -401,8 +404,9 @@ def _item_blocks(comparison: RunComparison) -> Iterator[Block]:
                 output = outputs.get((shift.item, shift.system), "")
                 facts.append(("text", output[:_MAX_TEXT]))
             systems_with_text.add(shift.system)
-            change_text = _shift_text(comparison, shift)
-            blocks.append(Paragraph(change_text, tone="strong"))
+            # The title has the first one.
+            if blocks:
+                blocks.append(Paragraph(_shift_text(comparison, shift), tone="strong"))
             printable_facts = [(name, one_line(words)) for name, words in facts if words]
             blocks.append(Facts(tuple(printable_facts)))
         largest_shift = _shift_text(comparison, item.shifts[0])
