@@ -172,8 +172,9 @@ def test_ticks_of_a_narrow_panel_do_not_touch() -> None:
         r'class="tick" x="([0-9.]+)"[^>]*>([^<]*)<', intervals("c", "C", ["a"], panels).svg
     )
     for (left, first), (right, second) in pairwise(ticks):
-        width_at_11_px = 6 * (len(first) + len(second)) / 2
-        assert float(right) - float(left) > width_at_11_px
+        # A digit is 6 px wide at 11 px, and a space of 3 px keeps two labels apart.
+        width = 6 * (len(first) + len(second)) / 2
+        assert float(right) - float(left) > width + 3
     assert len(ticks) > 4
 
 
