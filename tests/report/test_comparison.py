@@ -217,7 +217,11 @@ PASS = Column("c", "criterion", Signature("c@1"), 0.0, 1.0, ("fail", "pass"), va
         (
             {"x": [1, 2, 3]},
             {"x": [1, 2, 4]},
-            ["No significant change in 1 mean", "The largest change: c rose by 0.33 (p = 1.000)."],
+            [
+                "No significant change in 1 mean",
+                "The largest change: c rose by 0.33 (p = 1.000).",
+                "With 3 items, no change can be significant: you need at least 6.",
+            ],
         ),
         (
             {"x": [1]},

@@ -213,6 +213,11 @@ def too_few(reading: Reading, match: re.Match[str]) -> bool:
     return int(match["total"]) == n_tested(reading) and untested
 
 
+def too_few_to_show(reading: Reading, match: re.Match[str]) -> bool:
+    tested = [len(reading.rows[key]) for key in reading.changed if abs(reading.mean(key)) > 1e-9]
+    return max(tested) == int(match["n"]) < 6
+
+
 def largest(reading: Reading, match: re.Match[str]) -> bool:
     size = re.fullmatch(SIZE, match["size"])
     assert size, match["size"]
@@ -297,6 +302,7 @@ RULES: list[tuple[str, Callable[[Reading, re.Match[str]], bool]]] = [
     (r"(?P<n>\d+) of (?P<total>\d+) means changed significantly; (?P<size>.*)", number_changed),
     (r"No significant change in (?P<total>\d+) means?", none_significant),
     (r"Too few items to test the changes of (?P<total>\d+) means?", too_few),
+    (r"With (?P<n>\d) items, no change can be significant: you need at least 6\.", too_few_to_show),
     (
         r"The largest change(?: of (?:a )?(?P<whose>criterion|the overall score))?: (?P<size>.*?)\."
         r"(?: If it is real, detecting it needs about (?P<needed>[\d,]+) items\.)?",

@@ -34,6 +34,8 @@ def finding(comparison: RunComparison) -> Iterator[str]:
     if significant and over_all:
         changes = " and ".join(mean.size for mean in over_all[:2])
         yield f"{changes}."
+    if not (significant or over_all):
+        yield from _fewest_items(means)
     yield from _judge_or_systems(comparison, means)
 
 
@@ -66,6 +68,19 @@ def _headline(
         else:
             yield f"Too few items to test the changes of {tested_text}"
         yield _largest_change(changed)
+
+
+def _fewest_items(means: Sequence[Mean]) -> Iterator[str]:
+    """Say if so few items are tested that no change can be significant, however large it is."""
+    tested = [
+        mean.row.estimate.n
+        for mean in means
+        if mean.row.adjusted is not None and mean.row.estimate.value
+    ]
+    most = max(tested, default=MIN_ITEMS)
+    if most < MIN_ITEMS:
+        items = plural(most, "item")
+        yield f"With {items}, no change can be significant: you need at least {MIN_ITEMS}."
 
 
 def _judge_or_systems(comparison: RunComparison, means: Sequence[Mean]) -> Iterator[str]:
