@@ -236,7 +236,7 @@ _NARROW = 150  # width of one of several
 _HEAD = 22  # above the rows
 _FOOT = 20  # below the rows
 _GAP = 24  # between panels
-_TICK_CELL = 7  # width of a character of a tick at 11 px, with some space
+_TICK_CELL = 7.5  # width of a character of a tick at 11 px, with some space
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,16 +317,31 @@ def _panel_frame(panel: Panel, box: _Box) -> Iterator[str]:
     if panel.head:
         n_cells = round(box.width / CELL)
         yield name_text(box.left_edge, 14, panel.head, cells=n_cells, bold=True)
-    end_of_labels = -math.inf
+    labelled = _labelled_ticks(panel.axis, box.width)
     for value, label in panel.axis.ticks:
         x = box.left_edge + panel.axis.at(value, box.width)
         kind = "zero" if value == 0 and panel.axis.low < 0 else "grid"
         yield line(kind, (x, box.top), (x, box.bottom))
-        half_width = _TICK_CELL * cell_len(label) / 2
-        # A label that would touch the one before it is left out.
-        if x - half_width > end_of_labels:
+        if (value, label) in labelled:
             yield text(x, box.bottom + 14, label, "tick", "middle")
-            end_of_labels = x + half_width
+
+
+def _labelled_ticks(axis: Axis, width: float) -> Sequence[tuple[float, str]]:
+    """Return the ticks whose labels fit beside each other: all, or every second one and so on.
+
+    The tick nearest to 0 keeps its label.
+    """
+    values = [abs(value) for value, _ in axis.ticks]
+    zero = values.index(min(values))
+    for step in range(1, len(values)):
+        ticks = axis.ticks[zero % step :: step]
+        fits = True
+        for (left, left_label), (right, right_label) in pairwise(ticks):
+            labels_width = _TICK_CELL * cell_len(left_label + right_label) / 2
+            fits = fits and axis.at(right, width) - axis.at(left, width) > labels_width
+        if fits:
+            return ticks
+    return axis.ticks[zero : zero + 1]
 
 
 def _panel_rows(panel: Panel, texts: Sequence[str], box: _Box, right: float) -> Iterator[str]:
