@@ -336,9 +336,11 @@ def _labelled_ticks(axis: Axis, width: float) -> Sequence[tuple[float, str]]:
     for step in range(1, len(values)):
         ticks = axis.ticks[zero % step :: step]
         fits = True
-        for (left, left_label), (right, right_label) in pairwise(ticks):
-            labels_width = _TICK_CELL * cell_len(left_label + right_label) / 2
-            fits = fits and axis.at(right, width) - axis.at(left, width) > labels_width
+        for (value, label), (next_value, next_label) in pairwise(ticks):
+            distance = axis.at(next_value, width) - axis.at(value, width)
+            # A label is centred below its tick, so that half of each is between the two.
+            labels_width = _TICK_CELL * cell_len(label + next_label) / 2
+            fits = fits and distance > labels_width
         if fits:
             return ticks
     return axis.ticks[zero : zero + 1]

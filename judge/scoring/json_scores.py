@@ -74,8 +74,8 @@ def score_in_object(
         score = ParsedScore(truth_label, member.start, member.end)
     else:
         score = score_alone(text, member.start, member.end, grammar)
-    for other in others:
-        _check_agrees(other, score, grammar, text)
+    for candidate in others:
+        _check_agrees(candidate, score, grammar, text)
     quotes = []
     if grammar.cite:
         quotes = [candidate for candidate in others if candidate.key.casefold() == "quote"]

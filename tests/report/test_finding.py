@@ -241,6 +241,19 @@ def test_many_names_are_counted() -> None:
     )
 
 
+def with_rouge(result: Result) -> Result:
+    """The result, whose column rouge1 is a metric and no criterion."""
+    metric = Column("rouge1", "metric", Signature("rouge1"), 0.0, 1.0)
+    columns = [metric if column.name == "rouge1" else column for column in result.table.columns]
+    analysis = analyze(result.table.samples, columns, result.table.rows())
+    return Result(
+        analysis.table,
+        analysis.estimates,
+        comparisons=analysis.comparisons,
+        overall=analysis.overall,
+    )
+
+
 @pytest.mark.parametrize(
     ("third", "place"), [({}, "last"), ({"third": wave(1.5)}, "2="), ({"third": wave(1.0)}, "2")]
 )
@@ -257,16 +270,7 @@ def test_the_place_of_a_metrics_first_system_is_the_tables(
             for name, (scores, rouge) in systems.items()
         }
     )
-    metric = Column("rouge1", "metric", Signature("rouge1"), 0.0, 1.0)
-    columns = [metric if column.name == "rouge1" else column for column in result.table.columns]
-    analysis = analyze(result.table.samples, columns, result.table.rows())
-    result = Result(
-        analysis.table,
-        analysis.estimates,
-        comparisons=analysis.comparisons,
-        overall=analysis.overall,
-    )
-    assert f"the judge ranks it {place} (" in finding(result)[-1]
+    assert f"the judge ranks it {place} (" in finding(with_rouge(result))[-1]
 
 
 def test_a_system_that_only_a_metric_ranks_first_is_named() -> None:
@@ -281,17 +285,8 @@ def test_a_system_that_only_a_metric_ranks_first_is_named() -> None:
         "rouge1": [0.8 + k / 100 for k in range(16)],
     }
     result = result_of({"good": good, "copy": copy})
-    metric = Column("rouge1", "metric", Signature("rouge1"), 0.0, 1.0)
-    columns = [metric if column.name == "rouge1" else column for column in result.table.columns]
-    analysis = analyze(result.table.samples, columns, result.table.rows())
-    result = Result(
-        analysis.table,
-        analysis.estimates,
-        comparisons=analysis.comparisons,
-        overall=analysis.overall,
-    )
     assert (
-        finding(result)[-1]
+        finding(with_rouge(result))[-1]
         == "ROUGE-1 ranks copy first; the judge ranks it last (consistency 1.47)."
     )
 

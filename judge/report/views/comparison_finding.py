@@ -361,29 +361,28 @@ def _metric_disagrees(result: Result, comparison: Comparison) -> Iterator[str]:
     if _column(result, comparison).kind != "criterion":
         return
     by_column = compared_columns(result)
-    # The printed place: 1 + the number of significantly better systems.
-    places_by_system = {rank.system: rank.low for rank in comparison.ranks}
+    # As in the table: 1 + the number of significantly better systems.
+    printed_ranks = {rank.system: rank.low for rank in comparison.ranks}
     for metric_name in REFERENCE_METRICS:
         metric = by_column.get(metric_name)
         if metric is None or not metric.best or not set(metric.best).isdisjoint(comparison.best):
             continue
         top = metric.best[0]
         is_alone = _first_by_mean(metric) == [top]
-        if is_alone and top in places_by_system:
-            place = _place_in_words(top, places_by_system)
-            judged = f"{place}{_lowest_criterion(result, top)}"
+        if is_alone and top in printed_ranks:
+            judged = f"{_rank_in_words(top, printed_ranks)}{_lowest_criterion(result, top)}"
             title = column_title(metric_name)
             yield f"{title} ranks {short_name(top)} first; the judge ranks it {judged}."
             return
 
 
-def _place_in_words(system: str, places_by_system: Mapping[str, int]) -> str:
-    """Return a printed place in words: `last`, `2`, or `2=` if others share it."""
-    place = places_by_system[system]
-    all_places = list(places_by_system.values())
-    if all_places.count(place) > 1:
-        return f"{place}="
-    return "last" if place == max(all_places) else str(place)
+def _rank_in_words(system: str, printed_ranks: Mapping[str, int]) -> str:
+    """Return a printed rank in words: `last`, `2`, or `2=` if others share it."""
+    rank = printed_ranks[system]
+    all_ranks = list(printed_ranks.values())
+    if all_ranks.count(rank) > 1:
+        return f"{rank}="
+    return "last" if rank == max(all_ranks) else str(rank)
 
 
 def _lowest_criterion(result: Result, system: str) -> str:

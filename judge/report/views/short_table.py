@@ -261,8 +261,8 @@ def _about_columns(
         elif share_label(column):
             # A judge's values are probabilities. Scores from the data are verdicts, so that their
             # mean is a share.
-            what = "share" if column.signature.is_external else "mean probability"
-            about.append(f"%: {what} of {share_label(column)}")
+            quantity = "share" if column.signature.is_external else "mean probability"
+            about.append(f"%: {quantity} of {share_label(column)}")
         if column.name in calibrated or column.name in board.calibrated:
             about.append("means on people's scale; judge: its own means")
         if len(scales) == 1 and scale_text(column) in scales:
