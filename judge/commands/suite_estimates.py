@@ -78,6 +78,9 @@ def _recorded_judge(config: RunConfig, provider: ReplayProvider) -> Provider:
             return open_judge(config, judge, sends=False)
     name = f"decisions/{model}" if provider.decides else model
     base_url = config.base_url
-    if base_url is None and len(provider.servers) == 1:
-        base_url = provider.servers[0]
+    if base_url is None and provider.servers:
+        base_url, *others = provider.servers
+        if others:
+            servers = " and ".join(provider.servers)
+            raise ConfigError(f"{model} was recorded at {servers}, whose prices may differ")
     return open_judge(config, Judge(name=name, base_url=base_url), sends=False)

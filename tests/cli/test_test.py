@@ -230,6 +230,17 @@ def test_a_limit_on_cost_has_the_same_verdict_while_recording_and_when_replayed(
         assert "found unknown: a server of your own" in " ".join(done.out.split())
 
 
+def test_a_recording_of_two_servers_has_no_price(run: Callable[..., Any], chat_server: Any) -> None:
+    edit("model: scripted/replies.yaml\n", "limits: {cost: 0.50usd}\n")
+    run("s.judge.yaml", "--model", "m", "--base-url", chat_server.url, "--record", "calls.jsonl")
+    first, second = Path("calls.jsonl").read_text("utf-8").splitlines()
+    moved = second.replace(chat_server.url, "https://api.openai.com/v1")
+    Path("calls.jsonl").write_text(f"{first}\n{moved}\n", encoding="utf-8")
+    done = run("s.judge.yaml", "--replay", "calls.jsonl")
+    assert done.code == 1
+    assert "found unknown: m was recorded at" in " ".join(done.out.split())
+
+
 def test_runs_are_kept_to_look_at(run: Callable[..., Any]) -> None:
     assert run("s.judge.yaml", "--out", "runs", "--quiet").code == 0
     assert Path("runs/report.html").exists()
