@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Iterable
 from itertools import product
 from pathlib import Path
@@ -84,3 +85,32 @@ def skip_without_tokenizer(name: str) -> None:
     """Skip the test if the packages of a tokenizer are not installed."""
     if not text.installed(name):
         pytest.skip(f"needs the packages of the tokenizer {name}")
+
+
+def has_line(text: str | Iterable[str], *facts: str) -> bool:
+    """Return whether one line holds all facts, in this order.
+
+    A fact that begins or ends with a digit is a whole number: "5" is not in "0.5" or "15".
+    """
+    lines = text.splitlines() if isinstance(text, str) else text
+    pattern = re.compile(".*?".join(_whole_number(fact) for fact in facts), re.DOTALL)
+    return any(pattern.search(line) for line in lines)
+
+
+def lines_hold(lines: Iterable[str], facts_of_lines: Iterable[Iterable[str]]) -> bool:
+    """Return whether there is one line for each row of facts, and each holds its row's facts."""
+    lines = list(lines)
+    rows = list(facts_of_lines)
+    if len(lines) != len(rows):
+        return False
+    return all(has_line([line], *facts) for line, facts in zip(lines, rows, strict=True))
+
+
+def _whole_number(fact: str) -> str:
+    """Return a pattern of a fact that no digit continues, as "." and "," may do."""
+    pattern = re.escape(fact)
+    if fact[0].isdigit():
+        pattern = r"(?<!\d)(?<!\d[.,])" + pattern
+    if fact[-1].isdigit():
+        pattern += r"(?!\d|[.,]\d)"
+    return pattern

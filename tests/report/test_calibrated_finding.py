@@ -13,6 +13,7 @@ import judge
 from judge.report.views.board import build_leaderboard
 from judge.report.views.calibrated_finding import calibrated_finding
 from judge.report.views.finding import finding
+from tests.factories import has_line
 
 N_ITEMS = 60
 N_RATED = 30
@@ -51,10 +52,10 @@ def test_the_best_system_is_that_of_people_and_the_judges_own_is_named(
     biased: judge.Result,
 ) -> None:
     headline, *others = finding(biased)
-    assert headline == "On people's scale, a beats both other systems"
+    assert has_line(headline, "people's scale", "a beats both")
     assert "b trails a by" in others[0]
-    assert f"from {N_RATED} rated items and {N_ITEMS - N_RATED} that only" in others[0]
-    assert others[-1] == "The judge's own mean puts b first."
+    assert has_line(others[0], f"{N_RATED} rated items", f"{N_ITEMS - N_RATED}")
+    assert has_line(others[-1], "judge's own mean", "b first")
 
 
 def test_ranks_and_order_are_on_peoples_scale(biased: judge.Result) -> None:
@@ -91,7 +92,7 @@ def test_the_console_has_both_columns(biased: judge.Result) -> None:
 def test_equal_systems_do_not_differ_significantly() -> None:
     result = run({"a": 0, "b": 0.8}, {"a": 3.0, "b": 3.0})
     headline, *_ = finding(result)
-    assert headline == "On people's scale, no system differs significantly"
+    assert has_line(headline, "people's scale", "no system differs significantly")
 
 
 def test_the_overall_score_is_calibrated_from_ratings_of_all_criteria() -> None:
@@ -105,14 +106,14 @@ def test_the_overall_score_is_calibrated_from_ratings_of_all_criteria() -> None:
         expected = sum((rating - 1) / 4 for rating in ratings) / 2
         assert mean.people.value == pytest.approx(expected)
     headline, *_ = finding(result)
-    assert headline.startswith("On people's scale, a beats b")
+    assert has_line(headline, "people's scale", "a beats b")
     assert " on " not in headline.removeprefix("On people's scale")
 
 
 def test_differences_from_one_system_are_named() -> None:
     result = run({"a": 0, "b": 0, "c": 0}, {"a": 4.5, "b": 3.0, "c": 3.0}, against="b")
     headline, *_ = finding(result)
-    assert headline == "On people's scale, a differs significantly from b"
+    assert has_line(headline, "people's scale", "a differs significantly from b")
 
 
 def test_without_calibration_nothing_is_on_peoples_scale() -> None:
@@ -135,9 +136,7 @@ def test_a_leader_that_beats_nobody_does_not_hide_other_differences(biased: judg
     )
     changed = replace(calibrated, differences=behind_only, best=("a", "b", "c"))
     headline, *_ = calibrated_finding(biased, changed)
-    assert headline == (
-        "On people's scale, no system is significantly best; 1 pair of others differs"
-    )
+    assert has_line(headline, "people's scale", "no system", "significantly best", "1 pair")
 
 
 def test_a_tie_of_the_judges_own_means_is_no_other_leader() -> None:

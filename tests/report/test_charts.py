@@ -26,6 +26,7 @@ from judge.report.charts import (
 )
 from judge.report.document import Cell, Chart, Document
 from judge.report.renderers import svg
+from tests.factories import has_line
 
 SVG = "{http://www.w3.org/2000/svg}"
 FIVE = ("1", "2", "3", "4", "5")
@@ -299,9 +300,6 @@ def test_only_the_first_hundred_rows_are_drawn() -> None:
         histograms("n", "T", {name: [1.0] for name in names}, {}, (0, 1)),
         heat_map("n", "T", names, ["s0"], [[Cell("1", shade=1)]] * 3_000, caption="C."),
     ]
-    assert [chart.caption for chart in drawn] == [
-        "The first 100 of 3,000 rows. C.",
-        "The first 100 of 3,000 systems.",
-        "The first 100 of 3,000 rows. C.",
-    ]
+    for chart, rows in zip(drawn, ("3,000 rows", "3,000 systems", "3,000 rows"), strict=True):
+        assert has_line([chart.caption], "first 100", rows)
     assert all(chart.height < 4_000 for chart in drawn)

@@ -17,6 +17,7 @@ from judge.results.failures import failures_as_worst
 from judge.results.result import Result
 from judge.results.run_info import RunInfo
 from judge.stats.analyze import analyze
+from tests.factories import has_line
 
 HOW = Provenance("single")
 FIVE = (1.0, 5.0, ("1", "2", "3", "4", "5"))
@@ -47,17 +48,15 @@ def run_with(failed: dict[str, range], better: str = "higher", n: int = 12) -> R
 def test_failures_of_the_winner_alone_are_a_notice_with_the_other_finding() -> None:
     result = run_with({"a": range(4)})
     assert finding(result)[0] == "a beats b"
-    assert failure_notice(result) == (
-        "Failures differ between systems: judgments failed for a on 4 of 12 items and for b on none. With the worst "
-        "score for each, the finding is: No significant difference between the two systems on fluency."
-    )
+    notice = failure_notice(result)
+    assert has_line(notice, "a on 4 of 12 items", "b on none")
+    assert has_line(notice, "worst score", "No significant difference", "fluency")
     assert "Failures differ between systems" in " ".join(result.report().split())
 
 
 def test_a_system_without_any_score_is_named() -> None:
-    assert "judgments failed for b on 12 of 12 items and for a on none" in failure_notice(
-        run_with({"b": range(12)})
-    )
+    notice = failure_notice(run_with({"b": range(12)}))
+    assert has_line(notice, "b on 12 of 12 items", "a on none")
     assert failure_notice(run_with({"a": range(12), "b": range(12)})) == ""
 
 
@@ -77,13 +76,13 @@ def test_a_failure_counts_as_the_worst_end_of_the_scale(better: str, worst: floa
     values = [s.value for s in result.table.scores if s.system == "a"]
     assert values[:2] == [worst, worst]
     assert not result.failures
-    assert result.info.notes[0].startswith("2 failed judgments counted as the worst score")
+    assert has_line([result.info.notes[0]], "2 failed judgments", "worst score")
 
 
 def test_comparisons_have_no_worst_score() -> None:
     rows = [{"item": "i", "system": s, "source": "x", "output": s} for s in "ab"]
     ranked = judge.rank(rows, model=judge.ScriptedProvider(lambda _: "A"), cache=False)
-    with pytest.raises(ConfigError, match="only for scores of single texts"):
+    with pytest.raises(ConfigError, match="scores of single texts"):
         failures_as_worst(ranked)
 
 
@@ -92,8 +91,8 @@ def test_a_report_may_count_failures_as_the_worst_score(tmp_path: Path) -> None:
     report = ["report", str(tmp_path / "run"), "--failures-as"]
     done = CliRunner().invoke(app, [*report, "worst"])
     assert done.exit_code == 0, done.output
-    assert done.stdout.startswith("No significant difference between the two systems on fluency")
-    assert "4 failed judgments counted as the worst score" in " ".join(done.stdout.split())
+    assert has_line(done.stdout, "No significant difference", "fluency")
+    assert has_line(" ".join(done.stdout.split()), "4 failed judgments", "worst score")
     refused = CliRunner().invoke(app, [*report, "zero"])
     assert isinstance(refused.exception, ConfigError)
     assert "the only way is worst" in str(refused.exception)
@@ -122,9 +121,8 @@ def ranking_with(values: list[float | None], against: str = "") -> Result:
 
 
 def test_a_ranking_that_would_not_hold_with_failures_as_losses_says_so() -> None:
-    assert ranking_failure_notice(ranking_with([1.0] * 8 + [None] * 4)) == (
-        "4 comparisons of a failed on quality. With each as a loss, it does not lead."
-    )
+    notice = ranking_failure_notice(ranking_with([1.0] * 8 + [None] * 4))
+    assert has_line(notice, "4 comparisons", "a failed", "quality", "as a loss", "not lead")
 
 
 @pytest.mark.parametrize("values", [[1.0] * 12, [1.0] * 12 + [None], [1.0, 0.0] * 6 + [None] * 4])

@@ -12,6 +12,7 @@ import judge
 from judge.core.errors import ConfigError, DataError
 from judge.providers.scripted import ScriptedProvider
 from judge.results.result import Result, load
+from tests.factories import has_line
 
 WORDS = re.findall(
     r"\w+", "the old bridge over the river is mended before winter and the town pays for all of it"
@@ -68,10 +69,9 @@ def test_a_stored_run_has_the_columns_and_names_the_rows_shown(tmp_path: Path) -
     run(rows(), out=tmp_path)
     shown = load(tmp_path).where(channel=["email"], system="a")
     assert {(s.extra["channel"], s.system) for s in shown.table.samples} == {("email", "a")}
-    assert "Shown are the texts with channel=email, system=a alone, 8 of 48 texts" in shown.report(
-        "markdown"
-    )
-    assert "the run's other notices are of the whole run" in shown.info.notes[0]
+    report = shown.report("markdown")
+    assert has_line(report, "channel=email", "system=a alone", "8 of 48 texts")
+    assert has_line([shown.info.notes[0]], "other notices", "whole run")
     shown.save(tmp_path / "part")
     assert load(tmp_path / "part").estimates == shown.estimates
 
@@ -91,11 +91,9 @@ def test_values_of_whole_systems_are_filtered_with_their_texts() -> None:
 
 def test_an_unknown_filter_value_is_an_error() -> None:
     result = run(rows(), metrics=[])
-    with pytest.raises(
-        DataError, match=r"no row has it; channel is 'email' \(24\), 'phone' \(24\)"
-    ):
+    with pytest.raises(DataError, match=r"channel is 'email' \(24\), 'phone' \(24\)"):
         result.where(channel="fax")
-    with pytest.raises(DataError, match="unknown column 'chanel'; did you mean 'channel'"):
+    with pytest.raises(DataError, match=r"'chanel'.*'channel'"):
         result.where(chanel="email")
     with pytest.raises(ConfigError, match="name a column"):
         result.where()

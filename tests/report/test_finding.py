@@ -22,6 +22,7 @@ from judge.results.result import Result
 from judge.results.run_info import RunInfo
 from judge.stats.analyze import analyze
 from judge.table import Table
+from tests.factories import has_line, lines_hold
 
 SCALE = (1.0, 5.0, ("1", "2", "3", "4", "5"))
 
@@ -69,13 +70,12 @@ def of(*names: str, **values: list[float]) -> dict[str, dict[str, list[float]]]:
 
 def test_finding_names_the_best_system_and_its_lead() -> None:
     noisy = [value + (0.2 if k % 2 else -0.2) for k, value in enumerate(wave(3.0))]
-    assert finding(result_of(of(a=wave(4.0), b=noisy))) == (
-        "a beats b",
-        "b trails by 1.00 (p < 0.001) and is worse on 16 of 16 items.",
-    )
+    headline, trailing = finding(result_of(of(a=wave(4.0), b=noisy)))
+    assert headline == "a beats b"
+    assert has_line(trailing, "b trails by 1.00", "p < 0.001", "16 of 16 items")
     headline, trailing = finding(result_of(of(a=wave(4.0), b=noisy, c=wave(2.0))))
     assert headline == "a beats both other systems"
-    assert trailing.startswith("b, the next best, trails by 1.00 ")
+    assert has_line(trailing, "b", "next best", "trails by 1.00")
 
 
 def test_the_lowest_is_best_if_lower_is_better() -> None:
@@ -90,25 +90,22 @@ def test_the_lowest_is_best_if_lower_is_better() -> None:
 def test_systems_that_share_the_first_place_are_named_together() -> None:
     a, b = [4.0, 3.0, 5.0, 2.0] * 5, [3.0, 4.0, 4.0, 2.5] * 5
     headline, *_ = finding(result_of(of(a=a, b=b, c=[1.0, 1.5] * 10)))
-    assert headline == "a and b beat c; no significant difference between them"
+    assert has_line(headline, "a and b beat c", "no significant difference")
 
 
 def test_a_pair_behind_the_best_without_a_difference_is_named() -> None:
     b, c = [2.0, 2.5, 3.0, 2.0] * 5, [2.5, 2.0, 2.0, 3.0] * 5
-    assert "No significant difference between b and c." in finding(
-        result_of(of(a=wave(4.5, 20), b=b, c=c))
-    )
+    lines = finding(result_of(of(a=wave(4.5, 20), b=b, c=c)))
+    assert has_line(lines, "No significant difference", "b and c")
 
 
 def test_finding_without_a_difference_names_the_items_needed() -> None:
     a, b = [4.0, 3.0, 5.0, 2.0] * 5, [3.0, 4.0, 4.0, 2.5] * 5
     headline, detail = finding(result_of(of(a=a, b=b)))
-    assert headline == "No significant difference between the two systems on fluency"
+    assert has_line(headline, "No significant difference", "fluency")
     # The standard deviation of the differences is 0.916: (1.960 + 0.842)² · 0.916² / 0.125² = 421.2, and ties.
-    assert detail == (
-        "a has the highest mean (3.50), 0.12 above b on 20 items. "
-        "If that is real, detecting it needs about 432 items (80% power)."
-    )
+    assert has_line(detail, "a", "highest mean", "3.50", "0.12 above b", "20 items")
+    assert has_line(detail, "432 items", "80% power")
 
 
 TWO = [0.5, -0.5, 1.0, -1.0, 0.25, 0.0, -0.5, 1.0, 0.5]
@@ -167,14 +164,13 @@ def on_items(a: list[float], b: list[float], **better: str) -> Result:
 
 def test_a_leader_by_mean_behind_on_shared_items_does_not_lead() -> None:
     a, b = [4.0] * 8 + [5.0] * 12, [5.0] * 4 + [4.0] * 4
-    assert finding(on_items(a, b)) == (
-        "No significant difference between the two systems on coherence",
-        "a has the highest mean (4.60).",
-    )
+    headline, detail = finding(on_items(a, b))
+    assert has_line(headline, "No significant difference", "coherence")
+    assert has_line(detail, "a", "highest mean", "4.60")
     lower = finding(on_items([10.0 - v for v in a], [10.0 - v for v in b], ter="lower"))
-    assert lower[1] == "a has the lowest mean (5.40)."
+    assert has_line(lower[1], "a", "lowest mean", "5.40")
     level = finding(on_items(a, [5.0] * 2 + [4.0] * 4 + [3.0] * 2))
-    assert level[1] == "a has the highest mean (4.60)."
+    assert has_line(level[1], "a", "highest mean", "4.60")
 
 
 def test_a_system_that_is_better_on_the_shared_items_beats_the_one_with_the_higher_mean() -> None:
@@ -186,14 +182,13 @@ def test_a_system_that_is_better_on_the_shared_items_beats_the_one_with_the_high
         ("a", 1, 2, 2),
         ("b", 2, 1, 1),
     ]
-    assert finding(result) == (
-        "b beats a",
-        "a trails by 0.75 (p = 0.008) and is worse on 8 of 8 items.",
-        "a has the highest mean (4.47), but is worse on the items that both have.",
-        "b has scores for 8 of 30 items.",
-    )
+    headline, trailing, highest, partly_scored = finding(result)
+    assert headline == "b beats a"
+    assert has_line(trailing, "a trails by 0.75", "p = 0.008", "8 of 8 items")
+    assert has_line(highest, "a", "highest mean", "4.47", "worse")
+    assert has_line(partly_scored, "b has scores", "8 of 30 items")
     for name in ("console", "markdown", "html"):
-        assert "Not every system has a text for every item" in " ".join(result.report(name).split())
+        assert "Not every system" in " ".join(result.report(name).split())
 
 
 def test_systems_without_a_shared_item_are_said_to_have_different_texts() -> None:
@@ -202,15 +197,12 @@ def test_systems_without_a_shared_item_are_said_to_have_different_texts() -> Non
         rows, ["clear: Is it clear?"], model=lambda _: "4", metrics="none", cache=False
     )
     report = " ".join(result.report().split())
-    assert "Not every system has a text for every item" in report
+    assert "Not every system" in report
 
 
 def test_too_few_items_are_named_with_the_number_that_is_enough() -> None:
     *_, last = finding(result_of(of(a=[4.0, 2.0], b=[3.0, 2.5])))
-    assert (
-        last
-        == "With 2 items, no difference between 2 systems can be significant: you need at least 6."
-    )
+    assert has_line(last, "2 items", "no difference", "significant", "at least 6")
 
 
 def test_a_metric_names_no_winner_that_the_judge_does_not_see() -> None:
@@ -219,15 +211,14 @@ def test_a_metric_names_no_winner_that_the_judge_does_not_see() -> None:
         "b": {"wer": wave(2.0), "fluency": [4.0] * 16},
     }
     headline, *_ = finding(result_of(values, wer="lower"))
-    assert headline == "The systems cannot be compared on fluency: all values are equal"
+    assert has_line(headline, "cannot be compared", "fluency", "all values are equal")
 
 
 def test_equal_means_have_no_first_system() -> None:
     values = {"a": wave(3.0), "b": wave(3.0)[1:] + wave(3.0)[:1], "c": wave(3.0)[::-1]}
-    assert finding(result_of(of(**values))) == (
-        "No significant difference between the 3 systems on fluency",
-        "a, b and c have the highest mean (2.97).",
-    )
+    headline, detail = finding(result_of(of(**values)))
+    assert has_line(headline, "No significant difference", "3 systems", "fluency")
+    assert has_line(detail, "a, b and c", "highest mean", "2.97")
 
 
 def test_many_names_are_counted() -> None:
@@ -235,10 +226,7 @@ def test_many_names_are_counted() -> None:
     headline, *_ = finding(
         result_of(of(**many, low=wave(1.5), lower=wave(1.4), least=wave(1.3), last=wave(1.2)))
     )
-    assert (
-        headline
-        == "s0, s1 and 4 more beat the other 4 systems; no significant difference among the 6"
-    )
+    assert has_line(headline, "s0, s1 and 4 more", "beat", "other 4 systems", "among the 6")
 
 
 def with_rouge(result: Result) -> Result:
@@ -285,30 +273,29 @@ def test_a_system_that_only_a_metric_ranks_first_is_named() -> None:
         "rouge1": [0.8 + k / 100 for k in range(16)],
     }
     result = result_of({"good": good, "copy": copy})
-    assert (
-        finding(with_rouge(result))[-1]
-        == "ROUGE-1 ranks copy first; the judge ranks it last (consistency 1.47)."
-    )
+    sentence = finding(with_rouge(result))[-1]
+    assert has_line(sentence, "ROUGE-1 ranks copy first", "judge", "last", "consistency 1.47")
 
 
 @pytest.mark.parametrize(
-    ("values", "sentence"),
+    ("values", "facts"),
     [
-        ({"a": wave(3.0)}, "fluency: 2.97 of 5 [2.74, 3.20] over 16 items"),
+        ({"a": wave(3.0)}, ("fluency", "2.97 of 5", "[2.74, 3.20]", "16 items")),
         (
             {"a": [3.0], "b": [4.0]},
-            "The systems cannot be compared on fluency: one item: too few for intervals",
+            ("cannot be compared", "fluency", "one item"),
         ),
         (
             {"a": [3.0, 3.0], "b": [3.0, 3.0]},
-            "The systems cannot be compared on fluency: all values are equal",
+            ("cannot be compared", "fluency", "all values are equal"),
         ),
     ],
 )
 def test_finding_without_a_comparison_gives_the_mean_or_a_reason(
-    values: dict[str, list[float]], sentence: str
+    values: dict[str, list[float]], facts: tuple[str, ...]
 ) -> None:
-    assert finding(result_of(of(**values)))[0].startswith(sentence)
+    sentence, *_ = finding(result_of(of(**values)))
+    assert has_line(sentence, *facts)
 
 
 def test_a_pass_fail_scale_reads_as_a_share() -> None:
@@ -320,9 +307,7 @@ def test_a_pass_fail_scale_reads_as_a_share() -> None:
     (sentence,) = finding(
         Result(analysis.table, analysis.estimates, comparisons=analysis.comparisons)
     )
-    assert re.fullmatch(
-        r"fluency: mean probability of pass 75% \[\d+, \d+\] over 16 items", sentence
-    )
+    assert re.search(r"probability of pass 75% \[\d+, \d+\].*16 items", sentence)
 
 
 def test_nothing_is_claimed_if_nothing_was_tested(result: Result, tested: Result) -> None:
@@ -396,7 +381,7 @@ def test_a_mean_on_a_scale_of_words_names_its_ends() -> None:
     )
     analysis = analyze(samples, [column], scores)
     result = Result(analysis.table, analysis.estimates)
-    assert finding(result)[0].startswith("tone: 1.50 on rude 0 – polite 2 [")
+    assert has_line(finding(result)[0], "tone", "1.50", "rude 0 – polite 2")
     assert "criteria rude 0 – polite 2" in " ".join(result.report().split())
 
 
@@ -407,7 +392,7 @@ def test_kinds_of_failures_are_counted(result: Result) -> None:
     ]
     table = replace(result.table, scores=(), failures=tuple(rows))
     headline, _ = finding(replace(result, table=table, estimates={}))
-    assert headline == "No judgment succeeded (2 Refused, 1 Other)"
+    assert has_line(headline, "No judgment", "2 Refused", "1 Other")
 
 
 def test_one_judgment_is_enough_to_compare() -> None:
@@ -439,10 +424,10 @@ def test_a_ranking_names_the_winner_and_whether_the_intervals_overlap(ranking: R
     even = replace(ranked, by_strength=False)
     first, second = ranked.standings[:2]
     headline, detail, *_ = finding(replace(ranking, rankings=(even,)))
-    assert headline == (
-        f"No system clearly leads on overall: {first.system} has the highest win rate, 61% [50, 75] over 3 items"
+    assert has_line(
+        headline, "No system", first.system, "highest win rate", "61% [50, 75]", "3 items"
     )
-    assert detail == f"{second.system} follows with 56%; the intervals overlap."
+    assert has_line(detail, second.system, "56%", "the intervals overlap")
     apart = replace(first, low=0.99, high=1.0)
     clear = replace(ranking, rankings=(replace(even, standings=(apart, *ranked.standings[1:])),))
     assert finding(clear)[1].endswith("; the intervals do not overlap.")
@@ -454,21 +439,21 @@ def test_a_ranking_names_the_winner_and_whether_the_intervals_overlap(ranking: R
 
 
 @pytest.mark.parametrize(
-    ("preferred", "sentences"),
+    ("preferred", "facts_of_lines"),
     [
-        ({}, ("a and b have the same win rate on better: 50% over 2 items",)),
+        ({}, (("a and b", "same win rate on better", "50%", "2 items"),)),
         (
             {"clear": "ab"},
             (
-                "a and b have the same win rate on better: 50% over 2 items",
-                "a has the highest win rate on clear.",
+                ("a and b", "same win rate on better", "50%", "2 items"),
+                ("a", "highest win rate", "clear"),
             ),
         ),
-        ({"better": "ac bc"}, ("a and b have the same win rate on better: 75% over 2 items",)),
+        ({"better": "ac bc"}, (("a and b", "same win rate on better", "75%", "2 items"),)),
     ],
 )
 def test_equal_win_rates_have_no_winner(
-    preferred: dict[str, str], sentences: tuple[str, ...]
+    preferred: dict[str, str], facts_of_lines: tuple[tuple[str, ...], ...]
 ) -> None:
     names = "abc" if "ac bc" in preferred.values() else "ab"
     columns = [
@@ -491,7 +476,8 @@ def test_equal_win_rates_have_no_winner(
     ]
     samples = [Sample(item, name, "o") for item in ("i1", "i2") for name in names]
     analysis = analyze(samples, columns, rows, orders=2)
-    assert finding(Result(analysis.table, {}, rankings=analysis.rankings)) == sentences
+    lines = finding(Result(analysis.table, {}, rankings=analysis.rankings))
+    assert lines_hold(lines, facts_of_lines)
 
 
 def by_place(value_of_first: dict[str, list[float]], against: str = "") -> Result:
@@ -510,23 +496,24 @@ def by_place(value_of_first: dict[str, list[float]], against: str = "") -> Resul
     return Result(analysis.table, {}, rankings=analysis.rankings)
 
 
-VOID = "Every verdict on better changed with the order of the texts: they say nothing about the systems"
+VOID = ("Every verdict on better", "order")
 
 
 @pytest.mark.parametrize(
-    ("values", "sentences"),
+    ("values", "facts_of_lines"),
     [
-        ([1.0] * 4, ("The text shown first got 100.0% of the preference. Try another judge.",)),
-        ([0.9, 0.8, 0.9, 0.8], ("The text shown first got 85.0% of the preference. Try another judge.",)),
-        ([0.0] * 4, ("The text shown second got 100.0% of the preference. Try another judge.",)),
+        ([1.0] * 4, (("shown first", "100.0%", "another judge"),)),
+        ([0.9, 0.8, 0.9, 0.8], (("shown first", "85.0%", "another judge"),)),
+        ([0.0] * 4, (("shown second", "100.0%", "another judge"),)),
         ([1.0, 0.0, 1.0, 0.0], ()),
     ],
 )  # fmt: skip
 def test_verdicts_that_all_change_with_the_order_support_no_claim(
-    values: list[float], sentences: tuple[str, ...]
+    values: list[float], facts_of_lines: tuple[tuple[str, ...], ...]
 ) -> None:
-    assert finding(by_place({"better": values})) == (VOID, *sentences)
-    assert finding(by_place({"better": values}, against="a"))[0] == VOID
+    assert lines_hold(finding(by_place({"better": values})), (VOID, *facts_of_lines))
+    headline, *_ = finding(by_place({"better": values}, against="a"))
+    assert has_line(headline, *VOID)
 
 
 def test_a_criterion_with_only_flips_has_no_first_system() -> None:
@@ -543,21 +530,17 @@ def test_against_one_system_the_better_ones_the_worse_and_the_others_are_named()
     run = of(now=base, shorter=up, longer=like, vague=down)
     result = result_of(run, against="now")
     (scatter,) = result.scatters("fluency", pair=("longer", "now"))
-    assert finding(result) == (
-        "shorter beats now on fluency",
-        "Significantly better: shorter (+0.50 [0.39, 0.61]).",
-        "Significantly worse: vague (−0.50 [−0.61, −0.39]).",
-        "No significant difference: longer (+0.05 [−0.14, 0.24]). "
-        f"If that is real, detecting it needs about {scatter.pairs[0].needed()} items (80% power).",
-    )
-    assert finding(result_of({s: run[s] for s in ("now", "shorter")}, against="now")) == (
-        "shorter beats now on fluency",
-        "Significantly better: shorter (+0.50 [0.39, 0.61]).",
-    )
-    assert (
-        finding(result_of(run, against="shorter"))[0]
-        == "shorter beats all 3 other systems on fluency"
-    )
+    headline, better, worse, even = finding(result)
+    assert headline == "shorter beats now on fluency"
+    assert has_line(better, "Significantly better", "shorter", "+0.50 [0.39, 0.61]")
+    assert has_line(worse, "Significantly worse", "vague", "−0.50 [−0.61, −0.39]")
+    assert has_line(even, "No significant difference", "longer", "+0.05 [−0.14, 0.24]")
+    assert has_line(even, f"{scatter.pairs[0].needed()} items", "80% power")
+    headline, better = finding(result_of({s: run[s] for s in ("now", "shorter")}, against="now"))
+    assert headline == "shorter beats now on fluency"
+    assert has_line(better, "Significantly better", "shorter", "+0.50 [0.39, 0.61]")
+    headline, *_ = finding(result_of(run, against="shorter"))
+    assert has_line(headline, "shorter beats all 3", "fluency")
     headline, better, *_ = finding(result_of(run, against="longer", fluency="lower"))
     assert headline == "vague beats longer on fluency"
     assert better.startswith("Significantly better: vague (−0.55 ")
@@ -566,8 +549,8 @@ def test_against_one_system_the_better_ones_the_worse_and_the_others_are_named()
 def test_against_one_system_too_few_items_are_named() -> None:
     run = of(now=wave(3.0, 6), shorter=wave(4.0, 6), longer=[4.0, 3.5, 3.0, 3.0, 3.0, 3.0])
     headline, few = finding(result_of(run, against="now"))
-    assert headline == "No system beats now on fluency"
-    assert few == "With 6 items, no difference from now can be significant: you need at least 7."
+    assert has_line(headline, "No system beats now", "fluency")
+    assert has_line(few, "6 items", "no difference from now", "significant", "at least 7")
 
 
 def test_a_system_with_scores_for_few_items_does_not_lead() -> None:
@@ -578,8 +561,8 @@ def test_a_system_with_scores_for_few_items_does_not_lead() -> None:
     assert comparison is not None
     assert (comparison.best[0], comparison.partly_scored, comparison.items) == ("b", ("a",), 20)
     headline, _, reason = finding(result)
-    assert headline == "b beats c, but not significantly a"
-    assert reason == "a has the highest mean (5.00), but scores for 3 of 20 items."
+    assert has_line(headline, "b beats c", "not significantly a")
+    assert has_line(reason, "a", "highest mean", "5.00", "3 of 20 items")
 
 
 def test_finding_names_a_significant_difference_below_the_leader() -> None:
@@ -588,9 +571,7 @@ def test_finding_names_a_significant_difference_below_the_leader() -> None:
     b, c = [3.5, 3.75] * 10, [3.0, 2.75] * 10
     headline, reason = finding(result_of(of(a=leader, b=b, c=c)))
     assert headline == "b beats c on fluency"
-    assert reason == (
-        "a has the highest mean (3.91) over 11 of 20 items, but differs significantly from no system."
-    )
+    assert has_line(reason, "a", "highest mean", "3.91", "11 of 20 items", "from no system")
 
 
 def test_the_finding_names_its_column_and_the_criteria_that_contradict_it() -> None:
@@ -600,14 +581,14 @@ def test_the_finding_names_its_column_and_the_criteria_that_contradict_it() -> N
     no_overall = replace(result, overall=None, comparisons=result.comparisons[:2])
     headline, _, contradiction = finding(no_overall)
     assert headline == "a beats b on style"
-    assert contradiction == "The criteria contradict each other: on fluency, b beats a."
+    assert has_line(contradiction, "contradict", "fluency", "b beats a")
 
 
 def test_the_next_best_is_the_next_by_rank() -> None:
     """b shares the first place, so the best of those beaten is not the next best."""
     a, b = [4.0, 3.0, 5.0, 2.0] * 5, [3.0, 4.0, 4.0, 2.5] * 5
     _, trailing, *_ = finding(result_of(of(a=a, b=b, c=[1.0, 1.5] * 10, d=[0.5, 1.0] * 10)))
-    assert trailing.startswith("c, the best of those beaten, trails a by 2.25 ")
+    assert has_line(trailing, "c", "trails a by 2.25")
 
 
 @pytest.mark.parametrize(

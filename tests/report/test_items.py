@@ -17,6 +17,7 @@ from judge.results.item import item_of
 from judge.results.result import Result
 from judge.results.run_info import read
 from judge.table import Table
+from tests.factories import has_line
 
 SCALE = (1.0, 5.0, ("1", "2", "3", "4", "5"))
 
@@ -120,9 +121,8 @@ def test_a_large_run_shows_its_worst_items_and_says_so() -> None:
         f"i{k}": {f"s{n}": 1.0 + k % 5 for n in range(4)} for k in range(600)
     }
     content = browsed(scored(values))
-    assert content.note == (
-        "These are the 500 lowest of 600 items (2,000 of 2,400 texts). All are in scores.parquet."
-    )
+    assert has_line(content.note, "500 lowest of 600 items", "2,000 of 2,400 texts")
+    assert "scores.parquet" in content.note
     assert {item.lowest.text for item in content.items[-20:] if item.lowest} == {"5"}
     assert [item.name for item in content.items[:3]] == ["i0", "i5", "i10"]
 
@@ -138,7 +138,7 @@ def test_a_large_ranking_is_limited_by_its_pairs(
     monkeypatch.setattr(items, "MOST_PAIRS", 6)
     content = browsed(ranking)
     assert len(content.items) == 2
-    assert content.note.startswith("These are the 2 lowest of 3 items (6 of 9 texts).")
+    assert has_line(content.note, "2 lowest of 3 items", "6 of 9 texts")
 
 
 def test_items_without_a_comparison_are_not_listed(ranking: Result) -> None:

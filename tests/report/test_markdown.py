@@ -21,6 +21,7 @@ from judge.results.result import Result
 from judge.results.run_info import RunInfo
 from judge.stats.pairwise import rankings
 from judge.table import Table
+from tests.factories import has_line
 
 
 def render(result: Result) -> str:
@@ -93,7 +94,7 @@ def test_the_finding_comes_first_and_only_the_best_is_marked(tested: Result) -> 
     assert re.match(
         r"\| good \| 1 \\\[1, 2\\\] \| 0\.625 .* \| \*\*4\.00\*\*\\\* .* \| 3\.00 ", good
     )
-    assert "\\* significantly better than every other system" in text
+    assert has_line(text, "\\*", "significantly better")
 
 
 def test_many_columns_of_few_systems_are_stacked() -> None:
@@ -142,7 +143,7 @@ def test_markdown_fits_a_comment_for_any_size(
     assert text.count("<details>") == text.count("</details>") >= 1
     assert f"| {escape(name + 's0', 80)} | " in text
     assert "### Failures" in text
-    assert ("The rest is in the HTML report." in text) == (systems > 1)
+    assert ("rest is in the HTML" in text) == (systems > 1)
     tables = [token.type for token in PARSER.parse(text)].count("table_open")
     assert tables >= 2
 
@@ -156,9 +157,7 @@ def test_rows_and_columns_that_were_cut_are_counted() -> None:
     text = plugins.write(document, "markdown")
     rows = len(re.findall(r"^\| s\d", text, re.MULTILINE))
     assert 0 < rows < 3_000
-    assert (
-        f"… 6 more columns and {3_000 - rows:,} more rows. The rest is in the HTML report." in text
-    )
+    assert has_line(text, "6 more columns", f"{3_000 - rows:,} more rows", "HTML report")
 
 
 @pytest.mark.slow
@@ -172,4 +171,4 @@ def test_rankings_of_many_columns_fit_too() -> None:
     text = render(Result(Table(samples, columns, ()), {}, RunInfo(), rankings=ranked))
     assert len(text) <= LIMIT
     assert text.count("<details>") == text.count("</details>")
-    assert "The rest is in the HTML report." in text
+    assert "rest is in the HTML" in text

@@ -11,6 +11,7 @@ from judge.report.views.provenance import build_provenance
 from judge.results.result import Result
 from judge.results.run_info import BudgetInfo, DataInfo, RunInfo, read
 from judge.table import Table
+from tests.factories import has_line
 
 
 def test_failures_are_counted_by_stage_and_error_the_commonest_first(result: Result) -> None:
@@ -29,7 +30,7 @@ def test_a_failed_comparison_names_both_systems(ranking: Result) -> None:
 def test_banners_show_status_and_notes(result: Result) -> None:
     status, note = build_provenance(result).banners
     assert status.startswith("This run was interrupted.")
-    assert note == "scripted replies: no model was asked"
+    assert has_line(note, "scripted replies", "no model")
 
 
 @pytest.mark.parametrize(("n_repaired", "is_warning"), [(1, False), (4, True)])
@@ -48,9 +49,8 @@ def test_many_repaired_scores_are_a_warning(n_repaired: int, is_warning: bool) -
 
 
 def test_unmet_parameters_are_no_warning(result: Result) -> None:
-    assert build_provenance(result).remarks == (
-        "small-judge: gives no token probabilities (6 answers).",
-    )
+    (remark,) = build_provenance(result).remarks
+    assert has_line(remark, "small-judge", "no token probabilities", "6 answers")
 
 
 def test_columns_say_how_many_scores_each_way_gave(result: Result, panel: Result) -> None:
@@ -78,16 +78,15 @@ def test_the_weighting_counts_judgments_alone(panel: Result, ranking: Result) ->
 def test_judges_list_refused_parameters_and_panel_cost(panel: Result, ranking: Result) -> None:
     ((name, refused),) = build_provenance(ranking).judges
     assert name == "small-judge"
-    assert [part.split(" (")[0] for part in refused.split("; ")] == [
-        "lists at most 5 probabilities for a token", "takes n ≤ 8", "temperature not taken",
-    ]  # fmt: skip
+    limit, count, temperature = refused.split("; ")
+    assert has_line(limit, "at most 5 probabilities")
+    assert count.startswith("takes n ≤ 8")
+    assert has_line(temperature, "temperature", "not taken")  # fmt: skip
     (a,) = build_provenance(panel).judges
     assert a[0] == "a"
     assert a[1].startswith("http://127.0.0.1:8000/v1 · lists at most 5 ")
-    assert (
-        " · requests: 16 sent, 15 answered · tokens: 900 in, 15 out · cost: unknown (no published price"
-        in a[1]
-    )
+    assert has_line(a[1], "requests: 16 sent, 15 answered", "tokens: 900 in, 15 out")
+    assert has_line(a[1], "cost: unknown", "no published price")
     assert dict(build_provenance(panel).facts)["Judges"] == "a, org/b"
 
 
@@ -165,7 +164,7 @@ def test_scores_that_rest_on_little_are_counted() -> None:
     samples = tuple(Sample(score.item, "s", "o") for score in scores)
     table = Table(samples, (Column("c", "criterion", Signature("c")),), scores)
     (banner,) = build_provenance(Result(table)).banners
-    assert banner.startswith("2 of 3 scores by token probabilities")
+    assert has_line(banner, "2 of 3 scores", "token probabilities")
     assert banner.endswith("the least 60%.")
     assert build_provenance(Result(replace(table, scores=(scores[0], *scores[3:])))).banners == ()
 

@@ -20,6 +20,7 @@ from judge.results.result import Result, load
 from judge.results.run_info import RunInfo
 from judge.stats.pairwise import Standing, rankings
 from judge.table import Table
+from tests.factories import has_line
 
 pytestmark = pytest.mark.usefixtures("command_line")
 
@@ -98,7 +99,7 @@ def test_ranking_sentences_describe_the_comparison(ranking: Result) -> None:
     ):
         assert sentence in text
     alone = " ".join(_ranked(3, orders=1).report("console", full=True).split())
-    assert "No pair was judged in both orders, so the effect of the order is unknown." in alone
+    assert has_line(alone, "No pair", "both orders", "unknown")
 
 
 def test_uncompared_systems_come_last_without_numbers() -> None:
@@ -138,9 +139,8 @@ def test_pairs_that_each_failed_in_one_order_have_a_finding() -> None:
         return "A" if prompt.index("by a") < prompt.index("by b") else "I cannot say."
 
     result = judge.rank(rows, model=answer, metrics="none", cache=False)
-    assert finding(result) == (
-        "No pair can be compared on overall: each failed in one of its two orders",
-    )
+    (sentence,) = finding(result)
+    assert has_line(sentence, "No pair", "overall", "failed", "two orders")
 
 
 def test_a_panels_ranking_comes_before_its_judges() -> None:

@@ -20,6 +20,7 @@ from judge.core.signature import Signature
 from judge.report.views.finding import finding
 from judge.results.result import Result
 from judge.stats.analyze import analyze
+from tests.factories import has_line
 
 NAMES = [f"s{k}" for k in range(6)]
 LIST = r"s\d(?:, s\d)*(?: and s\d)?"
@@ -275,9 +276,9 @@ def circle_of(n_items: int) -> Verdicts:
 
 def test_a_circle_is_called_a_circle() -> None:
     headline, sentence = finding(run_of(circle_of(12)))
-    assert headline == "s0, s1 and s2 have the same win rate on better: 50% over 12 items"
-    assert sentence == (
-        "The wins go round in a circle: s0 against s1 (100%), s1 against s2 (100%) and s2 against s0 (100%)."
+    assert has_line(headline, "s0, s1 and s2", "same win rate on better", "50%", "12 items")
+    assert has_line(
+        sentence, "circle", "s0 against s1 (100%)", "s1 against s2 (100%)", "s2 against s0 (100%)"
     )
 
 
@@ -287,9 +288,7 @@ def test_one_win_and_nine_ties_make_no_lead() -> None:
         for item in range(10)
     ]
     headline = finding(run_of(verdicts))[0]
-    assert headline.startswith(
-        "No system clearly leads on better: s0 has the highest win rate, 55% ["
-    )
+    assert has_line(headline, "No system", "better", "s0 has the highest win rate", "55%")
 
 
 @pytest.mark.parametrize(("first", "second"), [(1.0, 0.0), (0.0, 1.0)])
@@ -300,14 +299,14 @@ def test_a_judge_that_prefers_a_position_ranks_nothing(first: float, second: flo
         for a, b in combinations(NAMES[:3], 2)
     ]
     headline, place = finding(run_of(verdicts))
-    assert headline.startswith("Every verdict on better changed with the order of the texts")
-    assert place.startswith(f"The text shown {'first' if first else 'second'} got 100.0%")
+    assert has_line(headline, "Every verdict on better", "order")
+    assert has_line(place, f"shown {'first' if first else 'second'}", "100.0%")
 
 
 def test_ties_that_become_wins_in_the_other_order_rank_the_systems() -> None:
     verdicts = [("better", item, "s0", "s1", 0.5, 1.0) for item in range(8)]
     headline, *others = finding(run_of(verdicts))
-    assert "s0 has the highest win rate, 75%" in headline
+    assert has_line(headline, "s0", "highest win rate", "75%")
     assert not any("Try another judge" in sentence for sentence in others)
 
 
@@ -318,7 +317,8 @@ def test_systems_that_never_met_are_not_ranked_against_each_other() -> None:
         for a, b in (("s0", "s1"), ("s2", "s3"))
     ]
     result = run_of(verdicts)
-    assert finding(result)[0] == "s2 and s3 were never compared with s0 and s1 on better"
+    headline, *_ = finding(result)
+    assert has_line(headline, "s2 and s3", "never compared", "s0 and s1", "better")
     assert [s.system for s in result.rankings[0].standings] == ["s0", "s1", "s2", "s3"]
     assert result.rankings[0].groups == (("s0", "s1"), ("s2", "s3"))
     assert "group" in result.report()

@@ -99,7 +99,7 @@ def test_damaged_estimates_are_named(result: Result, tmp_path: Path, key: str, r
     result.save(tmp_path)
     run = json.loads((tmp_path / "run.json").read_text("utf-8"))
     (tmp_path / "run.json").write_text(json.dumps(run | {key: rows}), "utf-8")
-    with pytest.raises(StorageError, match=rf"cannot read .*run\.json: {key}: write a list"):
+    with pytest.raises(StorageError, match=rf"run\.json: {key}: .*list"):
         load(tmp_path)
 
 
@@ -137,7 +137,7 @@ def test_matrices_that_are_not_square_are_refused(
     )
     with pytest.raises(
         StorageError,
-        match=r"cannot read .*run\.json: a matrix of 2 columns is not square; run again",
+        match=r"run\.json: .*2 columns.*not square",
     ):
         load(tmp_path)
 
@@ -196,9 +196,7 @@ def test_tables_of_other_texts_are_refused(result: Result, tmp_path: Path, file:
     ):
         one.save(tmp_path / name)
     shutil.copy(tmp_path / "b" / file, tmp_path / "a" / file)
-    with pytest.raises(
-        StorageError, match=r"are of different runs: put the run's own back, or run again"
-    ):
+    with pytest.raises(StorageError, match="different runs"):
         load(tmp_path / "a")
 
 

@@ -14,46 +14,47 @@ from judge.report.views.servers import refusals, server_notes
 from judge.results.result import Result
 from judge.results.run_info import JudgeInfo, RunInfo, read
 from judge.table import Table
+from tests.factories import has_line, lines_hold
 
 
 @pytest.mark.parametrize(
-    ("unmet", "learned", "expected"),
+    ("unmet", "learned", "facts_of_lines"),
     [
-        ({}, {}, ()),
+        ({}, {}, []),
         (
             {"logprobs": 80},
             {"dropped": ["logprobs"]},
-            ("gives no token probabilities (80 answers)",),
+            [("no token probabilities", "80 answers")],
         ),
-        ({"logprobs": 1}, {}, ("gives no token probabilities (1 answer)",)),
-        ({"n": 4}, {"n": 8}, ("takes n ≤ 8 (4 answers)",)),
-        ({}, {"n": 1}, ("takes n ≤ 1",)),
-        ({"n": 2}, {}, ("sends fewer replies at a time than asked for (2 answers)",)),
-        ({"temperature": 1200}, {}, ("temperature not taken (1,200 answers)",)),
+        ({"logprobs": 1}, {}, [("no token probabilities", "1 answer)")]),
+        ({"n": 4}, {"n": 8}, [("n ≤ 8", "4 answers")]),
+        ({}, {"n": 1}, [("n ≤ 1",)]),
+        ({"n": 2}, {}, [("fewer replies at a time", "2 answers")]),
+        ({"temperature": 1200}, {}, [("temperature not taken", "1,200 answers")]),
         (
             {"top_logprobs": 3},
             {"top_logprobs": 5},
-            ("lists at most 5 probabilities for a token (3 answers)",),
+            [("at most 5 probabilities", "3 answers")],
         ),
         (
             {"response_format": 3},
             {"dropped": ["response_format"]},
-            ("JSON schema not taken (3 answers)",),
+            [("JSON schema not taken", "3 answers")],
         ),
-        ({}, {"dropped": ["seed"]}, ("seed not taken",)),
+        ({}, {"dropped": ["seed"]}, [("seed not taken",)]),
         (
             {"reasoning": 9},
             {"reasoning_effort": "none"},
-            ("told not to reason, the price of its token probabilities (9 answers)",),
+            [("not to reason", "token probabilities", "9 answers")],
         ),
-        ({}, {"path": "/v1/systemone"}, ("asked at /v1/systemone",)),
-        ({}, {"colour\n": "blue"}, ("colour : blue",)),
+        ({}, {"path": "/v1/systemone"}, [("/v1/systemone",)]),
+        ({}, {"colour\n": "blue"}, [("colour : blue",)]),
     ],
 )
 def test_every_refusal_has_its_words(
-    unmet: dict[str, int], learned: dict[str, Any], expected: tuple[str, ...]
+    unmet: dict[str, int], learned: dict[str, Any], facts_of_lines: list[tuple[str, ...]]
 ) -> None:
-    assert refusals(JudgeInfo(unmet=unmet, learned=learned)) == expected
+    assert lines_hold(refusals(JudgeInfo(unmet=unmet, learned=learned)), facts_of_lines)
 
 
 def test_all_that_a_server_can_teach_has_words() -> None:
@@ -76,9 +77,8 @@ def test_every_judge_that_left_something_out_is_warned_of() -> None:
         "kind": {"unmet": {}, "learned": {"reasoning_effort": "none"}},
         "few": {"unmet": {"n": 4}, "learned": {"n": 1}},
     }
-    assert server_notes(Result(Table((), (), ()), {}, read({"judges": judges}))) == (
-        "gpt: gives no token probabilities (80 answers); temperature not taken (80 answers).",
-    )
+    (note,) = server_notes(Result(Table((), (), ()), {}, read({"judges": judges})))
+    assert has_line(note, "gpt", "no token probabilities (80", "temperature not taken (80")
 
 
 def scored(methods: list[str], **judge: Any) -> Result:
@@ -93,37 +93,38 @@ def scored(methods: list[str], **judge: Any) -> Result:
 
 
 BLIND = {"unmet": {"logprobs": 1}, "learned": {"n": 1, "dropped": ["logprobs"]}, "draws": 20}
-NO_PROBABILITIES = "gpt gives no token probabilities: "
+NO_PROBABILITIES = "no token probabilities:"
 
 
 @pytest.mark.parametrize(
-    ("methods", "judge", "sentence"),
+    ("methods", "judge", "facts"),
     [
-        (["samples"] * 3, BLIND, f"{NO_PROBABILITIES}scores are means of 20 draws."),
-        (["samples"] * 3, BLIND | {"draws": 5}, f"{NO_PROBABILITIES}scores are means of 5 draws."),
-        (["samples"], BLIND | {"draws": None}, f"{NO_PROBABILITIES}scores are means of several draws."),
-        (["single"] * 3, BLIND, f"{NO_PROBABILITIES}scores are read in one reply each."),
+        (["samples"] * 3, BLIND, (NO_PROBABILITIES, "means of 20 draws")),
+        (["samples"] * 3, BLIND | {"draws": 5}, (NO_PROBABILITIES, "means of 5 draws")),
+        (["samples"], BLIND | {"draws": None}, (NO_PROBABILITIES, "means of several draws")),
+        (["single"] * 3, BLIND, (NO_PROBABILITIES, "one reply each")),
         (
             ["single", *["samples"] * 3], BLIND,
-            f"{NO_PROBABILITIES}scores are means of 20 draws (3) or read in one reply each (1).",
+            (NO_PROBABILITIES, "means of 20 draws (3)", "one reply each (1)"),
         ),
         (
             ["samples"], BLIND | {"unmet": {"top_logprobs": 1}},
-            "gpt lists fewer token probabilities than asked for: scores are means of 20 draws.",
+            ("fewer token probabilities", "means of 20 draws"),
         ),
         (
             ["samples"], BLIND | {"unmet": {"top_logprobs": 1}, "learned": {"top_logprobs": 2}},
-            "gpt lists at most 2 probabilities for a token: scores are means of 20 draws.",
+            ("at most 2 probabilities", "means of 20 draws"),
         ),
-        (["logprobs", "samples"], BLIND, "gpt: gives no token probabilities (1 answer)."),
-        ([], BLIND, "gpt: gives no token probabilities (1 answer)."),
+        (["logprobs", "samples"], BLIND, ("no token probabilities (1 answer)",)),
+        ([], BLIND, ("no token probabilities (1 answer)",)),
     ],
 )  # fmt: skip
 def test_scores_made_without_token_probabilities_say_how(
-    methods: list[str], judge: dict[str, Any], sentence: str
+    methods: list[str], judge: dict[str, Any], facts: tuple[str, ...]
 ) -> None:
     result = scored(methods, **judge)
-    assert server_notes(result) == (sentence,)
+    (sentence,) = server_notes(result)
+    assert has_line(sentence, "gpt", *facts)
     assert sentence in build_provenance(result).remarks
 
 
@@ -136,12 +137,11 @@ def test_a_chosen_scoring_strategy_is_not_reported_as_missing(method: str) -> No
 
 def test_other_lacks_follow_in_a_sentence_of_their_own() -> None:
     result = scored(["samples"], **BLIND | {"unmet": {"logprobs": 1, "temperature": 20}})
-    assert server_notes(result) == (
-        "gpt gives no token probabilities: scores are means of 20 draws.",
-        "gpt: temperature not taken (20 answers).",
-    )
+    way, lack = server_notes(result)
+    assert has_line(way, "gpt", "no token probabilities", "means of 20 draws")
+    assert has_line(lack, "gpt", "temperature not taken", "20 answers")
     ((_, remark),) = build_provenance(result).judges
-    assert "gives no token probabilities: scores are means of 20 draws; temperature" in remark
+    assert has_line(remark, "no token probabilities", "means of 20 draws", "temperature")
 
 
 def test_each_judge_of_a_panel_says_how_its_own_scores_were_made() -> None:
@@ -154,6 +154,5 @@ def test_each_judge_of_a_panel_says_how_its_own_scores_were_made() -> None:
     ]
     table = Table((Sample("i", "s", "o"),), tuple(columns), tuple(scores))
     judges = {"a": BLIND, "b": {"unmet": {}, "learned": {}}}
-    assert server_notes(Result(table, {}, read({"judges": judges}))) == (
-        "a gives no token probabilities: scores are means of 20 draws.",
-    )
+    (note,) = server_notes(Result(table, {}, read({"judges": judges})))
+    assert has_line(note, "a gives no", "token probabilities", "means of 20 draws")

@@ -139,9 +139,7 @@ def test_a_result_shows_its_charts_by_name(tested: Result) -> None:
     both = [word for word in _texts(tested.plot("scores").svg) if word.startswith("Distribution")]
     assert both == ["Distribution: fluency", "Distribution: style"]
     assert tested.plot()._repr_svg_() == tested.plot().svg
-    with pytest.raises(
-        ConfigError, match=r"unknown chart 'fluncy'; did you mean 'fluency'\? \(known: .*overall"
-    ):
+    with pytest.raises(ConfigError, match=r"'fluncy'.*'fluency'.*known: .*overall"):
         tested.plot("fluncy")
     with pytest.raises(ConfigError, match="no charts"):
         svg.plot(Document("T"), "mean")
@@ -180,9 +178,9 @@ def test_the_worst_texts_are_a_frame(result: Result, ranking: Result, tested: Re
     described = replace(result, table=replace(result.table, samples=tuple(samples))).worst(3)
     assert described["topic"].to_list() == worst["item"].to_list()
     assert described["data.score"].to_list() == [0, 0, 0]
-    with pytest.raises(ConfigError, match="unknown column 'coherent'; did you mean 'coherence'"):
+    with pytest.raises(ConfigError, match=r"'coherent'.*'coherence'"):
         result.worst(3, "coherent")
-    with pytest.raises(ConfigError, match="a ranking has no score for a single text"):
+    with pytest.raises(ConfigError, match=r"ranking.*single text"):
         ranking.worst()
 
 
@@ -295,5 +293,5 @@ def test_a_figure_has_no_title() -> None:
 @pytest.mark.usefixtures("fonts")
 def test_letters_that_no_font_of_a_pdf_has_are_refused(name: str) -> None:
     picture = f'<svg xmlns="http://www.w3.org/2000/svg"><text x="0" y="10">{name}</text></svg>'
-    with pytest.raises(ConfigError, match=r"install Noto Sans CJK .* svg or png"):
+    with pytest.raises(ConfigError, match=r"Noto Sans CJK.*svg or png"):
         svg.pdf(picture)

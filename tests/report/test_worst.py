@@ -16,6 +16,7 @@ from judge.core.signature import Signature
 from judge.results.result import Result
 from judge.results.worst_list import worst_list
 from judge.table import Table
+from tests.factories import has_line
 
 SOLVED = Column("solved", "criterion", Signature("solved"), 1.0, 5.0, ("1", "2", "3", "4", "5"))
 POLITE = Column("polite", "criterion", Signature("polite"), 1.0, 5.0, ("1", "2", "3", "4", "5"))
@@ -67,7 +68,7 @@ def test_texts_with_the_same_score_as_the_last_one_are_counted() -> None:
     result = replies()
     scores = tuple(replace(score, value=2.0) for score in result.table.scores)
     tied = replace(result, table=replace(result.table, scores=scores))
-    assert "2 more texts have the same score as the last one here" in written(tied, 1)
+    assert has_line(written(tied, 1), "2 more texts", "same score")
     assert "same score" not in written(tied, 3)
     assert json.loads(written(tied, 1, "json"))["ties"] == 2
 
@@ -80,7 +81,7 @@ def test_the_order_of_texts_with_equal_scores_is_the_one_that_is_said() -> None:
         value = 2.0 if score.column == "solved" else polite[score.item]
         scores.append(replace(score, value=value))
     tied = replace(result, table=replace(result.table, scores=tuple(scores)))
-    assert "ordered by their mean over the criteria, then as in the data" in written(tied, 1)
+    assert has_line(written(tied, 1), "ordered by their mean")
     rows = csv.DictReader(written(tied, 3, "csv").splitlines())
     assert [row["item"] for row in rows] == ["size", "late", "wet"]
 
@@ -118,7 +119,7 @@ def test_less_than_one_text_is_refused(n: int) -> None:
 
 
 def test_a_ranking_is_refused(ranking: Result) -> None:
-    with pytest.raises(ConfigError, match="a ranking has no score for a single text"):
+    with pytest.raises(ConfigError, match=r"ranking.*single text"):
         worst_list(ranking, 3)
 
 
