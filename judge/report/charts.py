@@ -34,10 +34,10 @@ Anchor = Literal["start", "middle", "end"]
 
 
 def chart(
-    name: str,
+    chart_name: str,
     title: str,
     size: tuple[float, float],
-    parts: Iterable[str],
+    elements: Iterable[str],
     *,
     values: Sequence[str],
     caption: str = "",
@@ -55,16 +55,16 @@ def chart(
     described = f'role="img" aria-label="{label}"'
     svg = (
         f'<svg xmlns="http://www.w3.org/2000/svg" {box} font-size="13" {described}>'
-        f"{''.join(parts)}</svg>"
+        f"{''.join(elements)}</svg>"
     )
-    return Chart(name, title, svg, alt, width, height, caption)
+    return Chart(chart_name, title, svg, alt, width, height, caption)
 
 
-def _first(n: int, most: int, noun: str) -> str:
-    """Say that only the first ones are drawn, if there are more than `most`."""
-    if n <= most:
+def _first(total: int, drawn_count: int, noun: str) -> str:
+    """Say that only the first ones are drawn, if there are more than `drawn_count`."""
+    if total <= drawn_count:
         return ""
-    return f"The first {most} of {plural(n, noun)}. "
+    return f"The first {drawn_count} of {plural(total, noun)}. "
 
 
 def text(
@@ -110,11 +110,13 @@ def rect(
     return f'<rect class="{kind}"{box} rx="2"{shade}/>'
 
 
-def line(kind: str, start: tuple[float, float], end: tuple[float, float], dashes: str = "") -> str:
+def line(
+    kind: str, start_point: tuple[float, float], end_point: tuple[float, float], dashes: str = ""
+) -> str:
     """Draw a line."""
     dashed = f' stroke-dasharray="{dashes}"' if dashes else ""
-    x1, y1 = start
-    x2, y2 = end
+    x1, y1 = start_point
+    x2, y2 = end_point
     ends = place(x1=x1, y1=y1, x2=x2, y2=y2)
     return f'<line class="{kind}"{ends}{dashed}/>'
 
@@ -124,15 +126,15 @@ def dot(x: float, y: float, radius: float) -> str:
     return f'<circle class="dot"{place(cx=x, cy=y, r=radius)}/>'
 
 
-def group(title: str, *parts: str) -> str:
+def group(title: str, *elements: str) -> str:
     """Group elements under one tooltip."""
-    inner = "".join(parts)
+    inner = "".join(elements)
     return f"<g><title>{escaped(title)}</title>{inner}</g>" if title else inner
 
 
-def label_width(names: Iterable[str]) -> float:
+def label_width(row_names: Iterable[str]) -> float:
     """Return the width in pixels of a column of shortened names. Some names may be bold."""
-    widths = [cell_len(shorten(name)) for name in names]
+    widths = [cell_len(shorten(name)) for name in row_names]
     longest = max(widths, default=0)
     return round(1.12 * CELL * longest) + 12  # bold letters are wider
 
@@ -179,12 +181,12 @@ class Axis:
         return length * min(1.0, max(0.0, share))
 
 
-def scale(low: float, high: float) -> Axis:
+def scale(lowest: float, highest: float) -> Axis:
     """Return an axis of a whole scale, with a tick per point if there are few."""
-    span = (high - low) or 1.0
+    span = (highest - lowest) or 1.0
     is_short = 2 <= span <= 10
     step = 1.0 if is_short and span == int(span) else _round_step(span)
-    return even(low, low + span, step)
+    return even(lowest, lowest + span, step)
 
 
 def around(values: Iterable[float]) -> Axis:
@@ -194,25 +196,25 @@ def around(values: Iterable[float]) -> Axis:
     highest = max([0.0, *finite])
     step = _round_step((highest - lowest) or 1.0)
     # Rounding errors must not add a step: 0.3 / 0.1 is a little less than 3.
-    low = math.floor(lowest / step + 1e-9) * step
-    high = math.ceil(highest / step - 1e-9) * step
-    if high <= low:
-        high = low + step
-    return even(low, high, step)
+    lowest_tick = math.floor(lowest / step + 1e-9) * step
+    highest_tick = math.ceil(highest / step - 1e-9) * step
+    if highest_tick <= lowest_tick:
+        highest_tick = lowest_tick + step
+    return even(lowest_tick, highest_tick, step)
 
 
-def even(low: float, high: float, step: float) -> Axis:
+def even(lowest: float, highest: float, step: float) -> Axis:
     """Return an axis with a tick at every step."""
     n_decimals = 0
     if step < 1:
         # Rounding errors must not add a decimal: log10(0.001) may be a little less than -3.
         n_decimals = -math.floor(math.log10(step) + 1e-9)
-    n_steps = math.floor((high - low) / step + 1e-9)
+    n_steps = math.floor((highest - lowest) / step + 1e-9)
     ticks = []
     for index in range(n_steps + 1):
-        value = low + index * step
+        value = lowest + index * step
         ticks.append((value, number(value, n_decimals)))
-    return Axis(low, high, tuple(ticks))
+    return Axis(lowest, highest, tuple(ticks))
 
 
 def _round_step(span: float) -> float:
@@ -264,7 +266,7 @@ class Panel:
 
 
 def intervals(
-    name: str, title: str, rows: Sequence[str], panels: Sequence[Panel], *, caption: str = ""
+    chart_name: str, title: str, rows: Sequence[str], panels: Sequence[Panel], *, caption: str = ""
 ) -> Chart:
     """Draw bars with intervals: a row per name, and the panels side by side."""
     caption = f"{_first(len(rows), MAX_ROWS, 'row')}{caption}".rstrip()
@@ -272,12 +274,12 @@ def intervals(
     plot_width = _WIDE if len(panels) == 1 else _NARROW
     top = _HEAD if any(panel.head for panel in panels) else 4
     bottom = top + _PITCH * len(rows)
-    parts = []
+    elements = []
     for index, row in enumerate(rows):
         # In several panels, a row may be the best one in some only.
         is_best = len(panels) == 1 and _is_best(panels[0].bars[index])
         baseline = top + _PITCH * index + 17
-        parts.append(name_text(0, baseline, row, bold=is_best))
+        elements.append(name_text(0, baseline, row, bold=is_best))
     box = _Box(label_width(rows), top, plot_width, bottom)
     right = box.left_edge
     descriptions = []
@@ -288,14 +290,14 @@ def intervals(
         # The values are written beside the plot, aligned at their right end.
         width_of_texts = CELL * longest + 10
         right = box.left_edge + plot_width + width_of_texts
-        parts += _panel_frame(panel, box)
-        parts += _panel_rows(panel, texts, box, right)
+        elements += _panel_frame(panel, box)
+        elements += _panel_rows(panel, texts, box, right)
         head = f"{panel.head} " if panel.head else ""
         for row, value in zip(rows, texts, strict=True):
             descriptions.append(f"{row} {head}{value}")
         box = replace(box, left_edge=right + _GAP)
     size = (right + 4, bottom + _FOOT)
-    return chart(name, title, size, parts, values=descriptions, caption=caption)
+    return chart(chart_name, title, size, elements, values=descriptions, caption=caption)
 
 
 def _is_best(bar: Bar | None) -> bool:
@@ -351,45 +353,45 @@ def _panel_rows(panel: Panel, texts: Sequence[str], box: _Box, right: float) -> 
     for index, (bar, content) in enumerate(zip(panel.bars, texts, strict=False)):
         y = box.top + _PITCH * index
         if bar is not None:
-            start = (box.left_edge, y + _PITCH / 2)
-            yield _bar(panel.axis, bar, start, box.width)
+            bar_position = (box.left_edge, y + _PITCH / 2)
+            yield _bar(panel.axis, bar, bar_position, box.width)
         is_best = _is_best(bar)
         yield text(right, y + 17, content, "value", "end", bold=is_best)
 
 
 def bars(
-    name: str, title: str, rows: Sequence[str], values: Sequence[Bar], *, caption: str = ""
+    chart_name: str, title: str, rows: Sequence[str], values: Sequence[Bar], *, caption: str = ""
 ) -> Chart:
     """Draw bars of shares or correlations, up to 1; negative ones go to the left."""
     lowest = 0.0
     for bar in values:
         lowest = min(lowest, bar.value, bar.low or 0.0)
     axis = even(math.floor(2 * lowest) / 2, 1, 0.5)
-    return intervals(name, title, rows, [Panel(axis, values)], caption=caption)
+    return intervals(chart_name, title, rows, [Panel(axis, values)], caption=caption)
 
 
 def _bar(axis: Axis, bar: Bar, position: tuple[float, float], plot_width: float) -> str:
     """Draw a bar from 0, or from the low end of an axis without 0, and its interval."""
     left_edge, middle = position
-    start = axis.at(max(0.0, axis.low), plot_width)
-    end = axis.at(bar.value, plot_width)
+    bar_start = axis.at(max(0.0, axis.low), plot_width)
+    bar_end = axis.at(bar.value, plot_width)
     kind = f"bar {bar.tone}".rstrip()
-    bar_left = left_edge + min(start, end)
+    bar_left = left_edge + min(bar_start, bar_end)
     bar_top = middle - _THICK / 2
-    size = (abs(end - start), _THICK)
-    parts = [rect(kind, (bar_left, bar_top), size)]
+    size = (abs(bar_end - bar_start), _THICK)
+    elements = [rect(kind, (bar_left, bar_top), size)]
     if bar.low is not None and bar.high is not None:
-        low = left_edge + axis.at(bar.low, plot_width)
-        high = left_edge + axis.at(bar.high, plot_width)
+        interval_start = left_edge + axis.at(bar.low, plot_width)
+        interval_end = left_edge + axis.at(bar.high, plot_width)
         # The interval is a line with a stroke at each end.
         above = middle - 4
         below = middle + 4
-        parts.append(line("ci", (low, middle), (high, middle)))
-        parts.append(line("ci", (low, above), (low, below)))
-        parts.append(line("ci", (high, above), (high, below)))
-    elif start == end:  # an empty bar cannot be seen
-        parts.append(dot(left_edge + end, middle, 3))
-    return group(bar.note, *parts)
+        elements.append(line("ci", (interval_start, middle), (interval_end, middle)))
+        elements.append(line("ci", (interval_start, above), (interval_start, below)))
+        elements.append(line("ci", (interval_end, above), (interval_end, below)))
+    elif bar_start == bar_end:  # an empty bar cannot be seen
+        elements.append(dot(left_edge + bar_end, middle, 3))
+    return group(bar.note, *elements)
 
 
 # A matrix of shaded cells: correlations, win rates, differences between systems
@@ -403,7 +405,7 @@ _DEEPEST = 0.6  # opacity, so that a text can be read on it
 
 
 def heat_map(
-    name: str,
+    chart_name: str,
     title: str,
     rows: Sequence[str],
     columns: Sequence[str],
@@ -428,16 +430,16 @@ def heat_map(
         width_of_names = CELL * min(longest, _CELLS) + 6
         cell_width = max(cell_width, width_of_names)
     margin = label_width(labels)
-    parts = list(_heat_headings(columns, margin, cell_width, is_numbered=is_numbered))
+    elements = list(_heat_headings(columns, margin, cell_width, is_numbered=is_numbered))
     for row_index, label in enumerate(labels):
         top = _HEADINGS + _TALL * row_index
         cells = table[row_index][: len(columns)]
-        parts.append(name_text(0, top + 18, label))
-        parts += _heat_cells(cells, (margin, top), cell_width)
+        elements.append(name_text(0, top + 18, label))
+        elements += _heat_cells(cells, (margin, top), cell_width)
     width = margin + cell_width * len(columns)
     height = _HEADINGS + _TALL * len(rows)
     descriptions = _strongest_cells(rows, columns, table) or ["nothing stands out"]
-    return chart(name, title, (width, height), parts, values=descriptions, caption=caption)
+    return chart(chart_name, title, (width, height), elements, values=descriptions, caption=caption)
 
 
 def _heat_headings(
@@ -485,16 +487,16 @@ def _heat_cell(cell: Cell, corner: tuple[float, float], width: float) -> str:
     """Draw a cell of a heat map; the stronger its shade, the deeper the colour."""
     x, y = corner
     shade = cell.shade or 0.0
-    drawn = ""
+    drawn_cell = ""
     if shade:
         kind = "heat-good" if shade > 0 else "heat-bad"
         depth = _DEEPEST * min(1.0, abs(shade))
         inner_corner = (x + 1, y + 1)
         inner_size = (width - 2, _TALL - 2)
-        drawn = rect(kind, inner_corner, inner_size, depth)
+        drawn_cell = rect(kind, inner_corner, inner_size, depth)
     middle = x + width / 2
     value = text(middle, y + 18, cell.text, "value", "middle")
-    return group(cell.title, drawn, value)
+    return group(cell.title, drawn_cell, value)
 
 
 # Small histograms side by side, on the same bins and with the same height
@@ -508,7 +510,7 @@ _FEW = 8  # bins, below which each has a label
 
 
 def histograms(
-    name: str,
+    chart_name: str,
     title: str,
     values: Mapping[str, Sequence[float]],
     scale: Mapping[str, float],
@@ -525,12 +527,12 @@ def histograms(
     # The same height means the same number of scores in every histogram.
     all_counts = chain.from_iterable(counts_by_system.values())
     tallest = max(all_counts, default=0) or 1
-    parts: list[str] = []
+    elements: list[str] = []
     descriptions: list[str] = []
     for index, (system, counts) in enumerate(counts_by_system.items()):
         row, column = divmod(index, _PER_ROW)
         upper_left = ((_WIDTH + _GUTTER) * column, _ROW_PITCH * row)
-        parts += _histogram(system, counts, binning.labels, upper_left, tallest)
+        elements += _histogram(system, counts, binning.labels, upper_left, tallest)
         labelled = zip(binning.labels, counts, strict=True)
         in_words = [f"{count} × {label}" for label, count in labelled if count]
         description = ", ".join(in_words)
@@ -540,7 +542,7 @@ def histograms(
     # No gutter follows the last histogram of a row.
     width = (_WIDTH + _GUTTER) * n_across - _GUTTER
     height = _ROW_PITCH * n_down - 16
-    return chart(name, title, (width, height), parts, values=descriptions, caption=caption)
+    return chart(chart_name, title, (width, height), elements, values=descriptions, caption=caption)
 
 
 def _histogram(
@@ -572,17 +574,17 @@ def _columns(
         middle = left_edge + step * (index + 0.5)
         # A pixel on each side separates the columns.
         upper_left = (left_edge + step * index + 1, floor - height)
-        drawn = [rect("bar", upper_left, (step - 2, height))]
+        elements = [rect("bar", upper_left, (step - 2, height))]
         if count:
             label_baseline = floor - height - 4
-            drawn.append(text(middle, label_baseline, f"{count:,}", "tick", "middle"))
-        yield group(f"{label}: {count:,} of {total}", *drawn)
+            elements.append(text(middle, label_baseline, f"{count:,}", "tick", "middle"))
+        yield group(f"{label}: {count:,} of {total}", *elements)
         is_last = index == len(labels) - 1
         if len(labels) < _FEW or index == 0 or is_last:
             # Many bins show the ends only: of `1–2` the first one's start, the last one's end.
             ends = label.split("–")
-            end = ends[-1] if is_last else ends[0]
-            yield text(middle, floor + 13, end, "tick", "middle")
+            range_end = ends[-1] if is_last else ends[0]
+            yield text(middle, floor + 13, range_end, "tick", "middle")
 
 
 @dataclass(frozen=True, slots=True)
@@ -622,9 +624,9 @@ def bins(
     starts = [low + index * width for index in range(10)]
     ranges = []
     for start in starts:
-        first = number(start, n_decimals)
-        last = number(start + width, n_decimals)
-        ranges.append(f"{first}–{last}")
+        range_start = number(start, n_decimals)
+        range_end = number(start + width, n_decimals)
+        ranges.append(f"{range_start}–{range_end}")
     return Bins(starts[1:], ranges)
 
 
@@ -650,18 +652,20 @@ class Bin:
     note: str = ""
 
 
-def calibration(name: str, title: str, bins: Sequence[Bin], ends: tuple[float, float]) -> Chart:
+def calibration(
+    chart_name: str, title: str, bins: Sequence[Bin], ends: tuple[float, float]
+) -> Chart:
     """Draw people's mean rating for texts with similar scores.
 
     On the diagonal the judge and people agree.
     """
     axis = scale(*ends)
-    parts = list(_calibration_frame(axis))
+    elements = list(_calibration_frame(axis))
     most_texts = max((bin.texts for bin in bins), default=1)
-    parts += [_calibration_point(bin, axis, most_texts) for bin in bins]
+    elements += [_calibration_point(bin, axis, most_texts) for bin in bins]
     size = (_LEFT + _SIDE + 16, _TOP + _SIDE + _BELOW)
     notes = [bin.note for bin in bins]
-    return chart(name, title, size, parts, values=notes)
+    return chart(chart_name, title, size, elements, values=notes)
 
 
 def _calibration_frame(axis: Axis) -> Iterator[str]:
@@ -692,7 +696,7 @@ def _calibration_point(bin: Bin, axis: Axis, most_texts: int) -> str:
     point = dot(x, y, max(_SMALLEST, radius))
     if bin.low is None or bin.high is None:
         return group(bin.note, point)
-    low = floor - axis.at(bin.low, _SIDE)
-    high = floor - axis.at(bin.high, _SIDE)
+    lower_y = floor - axis.at(bin.low, _SIDE)
+    upper_y = floor - axis.at(bin.high, _SIDE)
     # The point is drawn over its interval.
-    return group(bin.note, line("ci", (x, low), (x, high)), point)
+    return group(bin.note, line("ci", (x, lower_y), (x, upper_y)), point)

@@ -149,18 +149,18 @@ class Table:
         n_parts = ceil(n_columns / most)
         size = ceil(n_columns / n_parts)
         parts = []
-        for start in range(naming, len(self.columns), size):
-            end = start + size
-            columns = (*self.columns[:naming], *self.columns[start:end])
-            rows = [(*row[:naming], *row[start:end]) for row in self.rows]
-            part = replace(
+        for start_column in range(naming, len(self.columns), size):
+            end_column = start_column + size
+            columns = (*self.columns[:naming], *self.columns[start_column:end_column])
+            rows = [(*row[:naming], *row[start_column:end_column]) for row in self.rows]
+            partial_table = replace(
                 self,
                 columns=columns,
                 rows=tuple(rows),
                 name="",  # the page also has the whole table, and an anchor may occur only once
                 sorts=False,
             )
-            parts.append(part)
+            parts.append(partial_table)
         return tuple(parts)
 
     @property
@@ -176,13 +176,13 @@ class Table:
     def turned(self) -> Table:
         """The table with a row for each column, and a column for each row."""
         heads = [Column("", numeric=False)]
-        heads += [Column(name) for name in self.row_names]
+        heads += [Column(heading) for heading in self.row_names]
         rows = []
         for position, column in enumerate(self.columns):
             if position not in self._naming:
-                name = ", ".join(filter(None, (column.group, column.head)))
+                heading = ", ".join(filter(None, (column.group, column.head)))
                 cells = [row[position] for row in self.rows]
-                rows.append((Cell(name + ARROWS[column.better]), *cells))
+                rows.append((Cell(heading + ARROWS[column.better]), *cells))
         return replace(self, columns=tuple(heads), rows=tuple(rows), key=self.whole_key)
 
 

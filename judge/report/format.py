@@ -33,15 +33,15 @@ _RTL = "\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\
 _RTL_NAME = re.compile(f"[{_RTL}](?:[{_RTL} _'’-]*[{_RTL}])?(?:[-_]\\d+)?…?")
 
 
-def isolate(text: str, start: str = "\u2068", end: str = "\u2069") -> str:
-    """Put names of a right-to-left script between `start` and `end`.
+def isolate(text: str, opening_mark: str = "\u2068", closing_mark: str = "\u2069") -> str:
+    """Put names of a right-to-left script between `opening_mark` and `closing_mark`.
 
     A name that is not isolated would reorder the numbers after it. The default marks are Unicode's
     first-strong isolate and its end, for SVG and attributes.
     """
     if text.isascii():
         return text
-    return _RTL_NAME.sub(lambda name: f"{start}{name[0]}{end}", text)
+    return _RTL_NAME.sub(lambda name: f"{opening_mark}{name[0]}{closing_mark}", text)
 
 
 def is_rtl(text: str) -> bool:

@@ -12,22 +12,22 @@ from judge.report.document import Block, Details, Document, Section, Table
 _FLAG = "--columns"
 
 
-def only_table(document: Document, name: str | None, columns: Sequence[str] = ()) -> Document:
+def only_table(document: Document, table_name: str | None, columns: Sequence[str] = ()) -> Document:
     """Return a document that has only the table of this name (default: the first one).
 
     With `columns`, it has only these columns, as `with_columns` selects them. Raises ConfigError.
     """
     tables = {table.name: table for table in _tables_of(document) if table.name}
-    if name is None:
+    if table_name is None:
         if not tables:
             raise ConfigError(f"{_FLAG}: this report has no table")
-        name = next(iter(tables))
-    require_known("table", [name], tables, "--table")
-    selected = tables[name]
+        table_name = next(iter(tables))
+    require_known("table", [table_name], tables, "--table")
+    selected = tables[table_name]
     if columns:
         selected = with_columns(selected, columns)
-    title = name.replace("-", " ").capitalize()
-    section = Section(name, title, lambda: (selected,))
+    title = table_name.replace("-", " ").capitalize()
+    section = Section(table_name, title, lambda: (selected,))
     return Document(title=document.title, sections=(section,), language=document.language)
 
 
@@ -37,7 +37,7 @@ def table_names(document: Document) -> tuple[str, ...]:
     return tuple(dict.fromkeys(filter(None, names)))
 
 
-def with_columns(table: Table, names: Sequence[str]) -> Table:
+def with_columns(table: Table, column_names: Sequence[str]) -> Table:
     """Return the table with these columns only, in this order, beside those that name the rows.
 
     A name is that of the heading, with its group if several headings are equal; `a,b` are two. If
@@ -45,31 +45,31 @@ def with_columns(table: Table, names: Sequence[str]) -> Table:
     case, spaces and hyphens do not matter. Raises ConfigError for an unknown or repeated name.
     """
     all_names = [*_headings(table).values(), *_row_names(table).values()]
-    names = _separated(names, all_names)
-    repeated = [name for name in names if names.count(name) > 1]
+    column_names = _separated(column_names, all_names)
+    repeated = [column_name for column_name in column_names if column_names.count(column_name) > 1]
     if repeated:
         raise ConfigError(f"{_FLAG}: {repeated[0]!r} is named twice")
     headings = _headings(table)
-    positions = _positions(names, headings)
+    positions = _positions(column_names, headings)
     if positions is not None:
         return _selected(table, positions)
     row_names = _row_names(table)
-    positions = _positions(names, row_names)
+    positions = _positions(column_names, row_names)
     if positions is not None:
         turned = table.turned
         turned_positions = [position + turned.n_naming for position in positions]
         return _selected(turned, turned_positions)
-    raise ConfigError(_unknown(names, [*headings.values()], [*row_names.values()]))
+    raise ConfigError(_unknown(column_names, [*headings.values()], [*row_names.values()]))
 
 
-def _separated(names: Sequence[str], known: Sequence[str]) -> list[str]:
+def _separated(typed_names: Sequence[str], known_names: Sequence[str]) -> list[str]:
     """Return the names one by one; a known name may have a comma itself."""
     separated: list[str] = []
-    for name in names:
-        parts = [name] if name in known else name.split(",")
+    for typed_name in typed_names:
+        parts = [typed_name] if typed_name in known_names else typed_name.split(",")
         separated += [part.strip() for part in parts if part.strip()]
     if not separated:
-        raise ConfigError(f"{_FLAG}: no column is named (known: {', '.join(known)})")
+        raise ConfigError(f"{_FLAG}: no column is named (known: {', '.join(known_names)})")
     return separated
 
 
@@ -101,10 +101,10 @@ def _headings(table: Table) -> dict[int, str]:
         if position < table.n_naming or not column.head:
             continue
         is_only_one = heads.count(column.head) == 1
-        name = column.head
+        heading = column.head
         if not is_only_one:
-            name = f"{column.group} {name}".strip()
-        headings[position] = name
+            heading = f"{column.group} {heading}".strip()
+        headings[position] = heading
     return headings
 
 
@@ -113,14 +113,19 @@ def _row_names(table: Table) -> dict[int, str]:
     return dict(enumerate(table.row_names))
 
 
-def _positions(names: Sequence[str], known: dict[int, str]) -> list[int] | None:
+def _positions(column_names: Sequence[str], name_by_position: dict[int, str]) -> list[int] | None:
     """Return where these names are, None if one is unknown."""
-    position_of_name = {_folded(name): position for position, name in reversed(known.items())}
+    position_of_name = {
+        _folded(column_name): position
+        for position, column_name in reversed(name_by_position.items())
+    }
     # The exact spelling takes precedence: `a-b` and `a_b` may both be there.
-    position_of_name |= {name: position for position, name in reversed(known.items())}
+    position_of_name |= {
+        column_name: position for position, column_name in reversed(name_by_position.items())
+    }
     positions: list[int] = []
-    for name in names:
-        position = position_of_name.get(name, position_of_name.get(_folded(name)))
+    for column_name in column_names:
+        position = position_of_name.get(column_name, position_of_name.get(_folded(column_name)))
         if position is None:
             return None
         positions.append(position)
@@ -133,13 +138,15 @@ def _folded(name: str) -> str:
     return "".join(without_marks.split())
 
 
-def _unknown(names: Sequence[str], columns: list[str], rows: list[str]) -> str:
+def _unknown(typed_names: Sequence[str], columns: list[str], rows: list[str]) -> str:
     """Say which name is neither a column nor a row, or that the names are of both."""
-    known = {_folded(name) for name in [*columns, *rows]}
-    unknown = [name for name in names if _folded(name) not in known]
+    known_names = {_folded(name) for name in [*columns, *rows]}
+    unknown = [typed_name for typed_name in typed_names if _folded(typed_name) not in known_names]
     if not unknown:
         folded_rows = set(map(_folded, rows))
-        first_rows = [name for name in names if _folded(name) in folded_rows]
+        first_rows = [
+            typed_name for typed_name in typed_names if _folded(typed_name) in folded_rows
+        ]
         return (
             f"{_FLAG}: {first_rows[0]!r} is a row, and others are columns; name columns, or only "
             "rows to turn the table"

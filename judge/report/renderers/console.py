@@ -383,7 +383,7 @@ def _fitted_names(names: Sequence[_Column], others: Sequence[_Column], width: in
     """Return the columns that name the rows, folded as far as the others need the room."""
     widths = _widths_beside(names, others, width) if others else _folded_widths(names, width)
     folded = zip(names, widths, strict=True)
-    return [replace(column, width=each) for column, each in folded]
+    return [replace(column, width=new_width) for column, new_width in folded]
 
 
 def _widths_beside(names: Sequence[_Column], others: Sequence[_Column], width: int) -> list[int]:
@@ -423,9 +423,9 @@ def _folded_widths(columns: Sequence[_Column], width: int) -> list[int]:
     # Cell by cell, so that columns of nearly the same width end up equal.
     while sum(widths) + gaps > width:
         foldable = []
-        for each, floor in zip(widths, floors, strict=True):
-            can_be_folded = each > floor
-            foldable.append(each if can_be_folded else 0)
+        for column_width, floor in zip(widths, floors, strict=True):
+            can_be_folded = column_width > floor
+            foldable.append(column_width if can_be_folded else 0)
         if not any(foldable):
             break
         widest = foldable.index(max(foldable))
@@ -453,7 +453,7 @@ def _grid(names: Sequence[_Column], columns: Sequence[_Column], n_rows: int, wid
         collapse_padding=True,
         header_style="",
     )
-    width_of_names = sum(name.width + _GAP for name in names)
+    width_of_names = sum(name_column.width + _GAP for name_column in names)
     room = max(_FOLDED, width - width_of_names)
     others = [replace(column, width=min(column.width, room)) for column in columns]
     shown_columns = [*names, *others]
@@ -476,10 +476,10 @@ def _folded(text: Text, width: int) -> Text:
     """Return the text in lines of at most `width` cells, broken between words only."""
     lines: list[Text] = []
     for line in text.split("\n", allow_blank=True):
-        parts = line.divide(break_offsets(line.plain, width, cell_len))
-        for part in parts[:-1]:
-            part.rstrip()
-        lines += parts
+        pieces = line.divide(break_offsets(line.plain, width, cell_len))
+        for piece in pieces[:-1]:
+            piece.rstrip()
+        lines += pieces
     return Text("\n").join(lines)
 
 
@@ -534,14 +534,14 @@ def _aligned_texts(cells: Sequence[blocks.Cell]) -> list[str]:
 def _drawn_bar(bar: blocks.Bar) -> str:
     """Return a bar as blocks, at least one, padded to the length of a full bar."""
     n_blocks = max(1, round(_BAR * bar.end))
-    drawn = "█" * n_blocks
-    return f"{drawn:<{_BAR}}"
+    filled_blocks = "█" * n_blocks
+    return f"{filled_blocks:<{_BAR}}"
 
 
 def _heading(column: blocks.Column, screen: _Screen) -> str:
     """Return the heading of a column; in full, with its group above and its better direction."""
     if not screen.full:
         return one_line(column.head, _HEAD)
-    names = [name for name in (column.group, column.head) if name]
-    lines = "\n".join(one_line(name, _HEAD) for name in names)
+    names = [heading_part for heading_part in (column.group, column.head) if heading_part]
+    lines = "\n".join(one_line(heading_part, _HEAD) for heading_part in names)
     return lines + blocks.ARROWS[column.better]

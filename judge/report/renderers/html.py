@@ -122,7 +122,7 @@ def _cleaned(value: Any) -> Any:
     if isinstance(value, str):
         return escape_controls(value)
     if isinstance(value, Mapping):
-        return {name: _cleaned(inner) for name, inner in value.items()}
+        return {key: _cleaned(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
         return [_cleaned(inner) for inner in value]
     return value
@@ -150,8 +150,8 @@ def _breakable(text: str) -> Markup:
             written += "<wbr>"
         starts = range(0, len(piece), _LONGEST_WORD)
         parts = []
-        for start in starts:
-            part = piece[start : start + _LONGEST_WORD]
+        for part_start in starts:
+            part = piece[part_start : part_start + _LONGEST_WORD]
             parts.append(str(escape(part)))
         written += "<wbr>".join(parts)
     return Markup(written)  # noqa: S704  (escaped)
@@ -164,22 +164,22 @@ def _language(text: str, usual: str) -> str:
 
     Traditional Chinese is `zh-Hant`, by which browsers choose the forms of its characters.
     """
-    start = text[:_MAX_START]
-    code = detect_language_or_none(start)
+    beginning = text[:_MAX_START]
+    code = detect_language_or_none(beginning)
     if not code or code == DEFAULT_LANGUAGE:
         # The words of a language that judge does not know count as English.
-        code = _usual_language(start, usual)
-    return html_language(code, start)
+        code = _usual_language(beginning, usual)
+    return html_language(code, beginning)
 
 
-def _usual_language(start: str, usual: str) -> str:
+def _usual_language(beginning: str, usual: str) -> str:
     """Return `usual` if most letters of a text are of its script, else ""."""
     letters = _LATIN
     if usual in LANGUAGES:
         letters = LANGUAGES[usual].letters or _LATIN
     # A class of characters, such as `[가-힣]` for Korean.
-    of_script = len(re.findall(f"[{letters}]", start))
-    all_letters = sum(map(str.isalpha, start))
+    of_script = len(re.findall(f"[{letters}]", beginning))
+    all_letters = sum(map(str.isalpha, beginning))
     return usual if 2 * of_script > all_letters else ""
 
 
@@ -211,6 +211,6 @@ def _heads(columns: Sequence[blocks.Column]) -> list[tuple[str, list[tuple[int, 
 
 
 @cache
-def asset(name: str) -> str:
+def asset(file_name: str) -> str:
     """Return a style or script of the report's page, which other pages may share."""
-    return (ASSETS / name).read_text(encoding="utf-8")
+    return (ASSETS / file_name).read_text(encoding="utf-8")

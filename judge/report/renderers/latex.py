@@ -133,14 +133,14 @@ def _is_numeric(table: blocks.Table) -> bool:
 
 def _table(table: blocks.Table, number: int) -> str:
     """Write a floating table; the `number` labels one without a name."""
-    name = re.sub("[^a-zA-Z0-9]+", "-", table.name).strip("-") or str(number)
-    tabulars = ["\n".join(_tabular(part)) for part in _parts(table)]
+    label_name = re.sub("[^a-zA-Z0-9]+", "-", table.name).strip("-") or str(number)
+    tabulars = ["\n".join(_tabular(partial_table)) for partial_table in _parts(table)]
     caption = escape(" ".join(filter(None, (table.caption, table.whole_key))))
     lines = [
         "\\begin{table}",
         "\\centering",
         f"\\caption{{{caption}}}",
-        f"\\label{{tab:judge-{name}}}",
+        f"\\label{{tab:judge-{label_name}}}",
         "\\small",
         "\\setlength{\\tabcolsep}{4pt}",
         "\n\n\\medskip\n".join(tabulars),
@@ -170,9 +170,9 @@ def _tabular(table: blocks.Table) -> Iterator[str]:
     heads = [_column_head(column) for column in columns]
     yield _row(f"{{}}{title.head}" if title.head else "", heads)
     yield "\\midrule"
-    for name, *cells in table.rows:
+    for name_cell, *cells in table.rows:
         # The braces: LaTeX would read a `[` or `*` after the last row's `\\` as its argument.
-        yield _row("{}" + escape(name.text, _NAME), map(_value, cells))
+        yield _row("{}" + escape(name_cell.text, _NAME), map(_value, cells))
         if any(cell.note for cell in cells):
             yield _row("", map(_small_note, cells))
     yield "\\bottomrule"
@@ -183,15 +183,15 @@ def _group_headings(columns: Iterable[blocks.Column]) -> Iterator[str]:
     """Yield a line of headings above the columns and one of rules below it, if any have a group."""
     headings: list[str] = []
     rules: list[str] = []
-    start = 2  # the first column names the rows
+    first_column = 2  # the first column names the rows
     for group, members in groupby(columns, key=lambda column: column.group):
         width = len(list(members))
         if group:
             headings.append(f"\\multicolumn{{{width}}}{{c}}{{{escape(group, _NAME)}}}")
-            rules.append(f"\\cmidrule(lr){{{start}-{start + width - 1}}}")
+            rules.append(f"\\cmidrule(lr){{{first_column}-{first_column + width - 1}}}")
         else:
             headings += [""] * width
-        start += width
+        first_column += width
     if rules:
         yield _row("", headings)
         yield "".join(rules)
@@ -222,5 +222,5 @@ def _small_note(cell: blocks.Cell) -> str:
     return f"{{\\scriptsize {escape(cell.note)}}}" if cell.note else ""
 
 
-def _row(first: str, cells: Iterable[str]) -> str:
-    return " & ".join([first, *cells]) + " \\\\"
+def _row(first_cell: str, cells: Iterable[str]) -> str:
+    return " & ".join([first_cell, *cells]) + " \\\\"

@@ -38,22 +38,22 @@ _ADDRESS = re.compile(r":(?=//)|\bwww(?=\.)", re.IGNORECASE)
 
 def render(document: Document) -> str:
     """Write the finding, the summary and the sections, in at most `LIMIT` characters."""
-    parts = [f"## {escape(document.title, 200)}"]
+    texts = [f"## {escape(document.title, 200)}"]
     if document.finding:
         headline, *details = document.finding
-        parts.append(" ".join([f"**{escape(headline)}**", *map(escape, details)]))
-    parts += [f"> {escape(notice, 500)}" for notice in document.notices[:20]]
-    parts += [escape(remark, 500) for remark in document.remarks[:20]]
-    parts.append(escape(" · ".join(document.about)))
-    parts += map(_text, document.summary)
+        texts.append(" ".join([f"**{escape(headline)}**", *map(escape, details)]))
+    texts += [f"> {escape(notice, 500)}" for notice in document.notices[:20]]
+    texts += [escape(remark, 500) for remark in document.remarks[:20]]
+    texts.append(escape(" · ".join(document.about)))
+    texts += map(_text, document.summary)
     for section in sorted(document.sections, key=lambda section: section.folded):
         if section.folded:
-            parts.append(_text(blocks.Details(section.title, section.blocks)))
+            texts.append(_text(blocks.Details(section.title, section.blocks)))
             continue
         inner = list(filter(None, map(_text, section.blocks)))
         if inner:
-            parts += [f"### {escape(section.title, 200)}", *inner]
-    return _join(parts, LIMIT)
+            texts += [f"### {escape(section.title, 200)}", *inner]
+    return _join(texts, LIMIT)
 
 
 def escape(text: str, limit: int = _TEXT) -> str:
@@ -66,13 +66,13 @@ def escape(text: str, limit: int = _TEXT) -> str:
     return _LINKED.sub(r"\g<0>&#8203;", literal)
 
 
-def _join(parts: Iterable[str], room: int) -> str:
+def _join(texts: Iterable[str], room: int) -> str:
     """Join the texts, as long as they fit into `room` characters.
 
     The first text that does not fit is replaced by a line that says where to read the rest.
     """
     page = ""
-    for text in filter(None, parts):
+    for text in filter(None, texts):
         gap = "\n" if page else ""
         if len(page) + len(text) + len(_REST) + 4 > room:
             return f"{page}{gap}{_REST}\n"

@@ -69,12 +69,14 @@ def embedded_font(letters: str, language: str) -> EmbeddedFont | None:
     # The charts of a report then share more fonts.
     letters = "".join(sorted({*letters, *printable.strip()}))
     path_by_name = _font_files()
-    for name in _names(language):
-        if name not in path_by_name:
+    for font_name in _names(language):
+        if font_name not in path_by_name:
             continue
-        regular = _subset(path_by_name[name], letters, language)
+        regular = _subset(path_by_name[font_name], letters, language)
         if regular is not None:
-            bold_names = [bold_name for bold_name in _bold_names(name) if bold_name in path_by_name]
+            bold_names = [
+                bold_name for bold_name in _bold_names(font_name) if bold_name in path_by_name
+            ]
             bold = None
             if bold_names:
                 bold = _subset(path_by_name[bold_names[0]], letters, language)
@@ -89,9 +91,9 @@ def _names(language: str) -> Iterator[str]:
         yield from _ASIAN[code]
 
 
-def _bold_names(name: str) -> tuple[str, ...]:
+def _bold_names(font_name: str) -> tuple[str, ...]:
     """Return how the file with the bold letters may be called, such as arialbd.ttf."""
-    path = Path(name)
+    path = Path(font_name)
     root = path.stem.removesuffix("-regular")
     return tuple(f"{root}{ending}{path.suffix}" for ending in ("-bold", "bd", "b"))
 
@@ -121,8 +123,8 @@ def _font_files() -> dict[str, Path]:
         for path in sorted(folder.rglob("*")):
             if path.suffix.lower() in _FONT_SUFFIXES:
                 # macOS splits ギ into two characters.
-                name = unicodedata.normalize("NFC", path.name).lower()
-                path_by_name.setdefault(name, path)
+                font_name = unicodedata.normalize("NFC", path.name).lower()
+                path_by_name.setdefault(font_name, path)
     return path_by_name
 
 
@@ -182,11 +184,11 @@ def _make_truetype(font: Any) -> None:
 
     outlines = font.getGlyphSet()
     glyphs = {}
-    for name in font.getGlyphOrder():
+    for glyph_name in font.getGlyphOrder():
         pen = TTGlyphPen(outlines)
         # TrueType's outlines run the other way round.
-        outlines[name].draw(Cu2QuPen(pen, _LARGEST_ERROR, reverse_direction=True))
-        glyphs[name] = pen.glyph()
+        outlines[glyph_name].draw(Cu2QuPen(pen, _LARGEST_ERROR, reverse_direction=True))
+        glyphs[glyph_name] = pen.glyph()
     del font["CFF "]
     builder = FontBuilder(font=font)
     builder.isTTF = True

@@ -58,10 +58,10 @@ _COLOURS = {
 
 def charts(document: Document) -> list[Chart]:
     """Return the charts of the summary and the sections, each once."""
-    drawn = list(_charts(document.summary))
+    drawn_charts = list(_charts(document.summary))
     for section in document.sections:
-        drawn += _charts(section.blocks)
-    return list(dict.fromkeys(drawn))
+        drawn_charts += _charts(section.blocks)
+    return list(dict.fromkeys(drawn_charts))
 
 
 def render(document: Document) -> str:
@@ -69,23 +69,25 @@ def render(document: Document) -> str:
     return standalone(charts(document))
 
 
-def plot(document: Document, name: str = "", usual: Collection[str] = ()) -> str:
+def plot(document: Document, chart_name: str = "", usual: Collection[str] = ()) -> str:
     """Draw the charts with this name, or with names that begin with it and a hyphen.
 
     Without a name, draw the `usual` charts, and if there are none, the summary's. Raises
     ConfigError for an unknown name and for a document without charts.
     """
-    known = charts(document)
-    if not known:
+    all_charts = charts(document)
+    if not all_charts:
         raise ConfigError("this report has no charts")
-    if not name:
-        chosen = [chart for chart in known if chart.name in usual]
-        return standalone(chosen or list(_charts(document.summary)) or known[:1])
-    prefix = f"{name}-"
-    chosen = [chart for chart in known if chart.name == name or chart.name.startswith(prefix)]
+    if not chart_name:
+        chosen = [chart for chart in all_charts if chart.name in usual]
+        return standalone(chosen or list(_charts(document.summary)) or all_charts[:1])
+    prefix = f"{chart_name}-"
+    chosen = [
+        chart for chart in all_charts if chart.name == chart_name or chart.name.startswith(prefix)
+    ]
     if not chosen:
-        names = [chart.name for chart in known]
-        raise ConfigError(unknown_name_message("chart", name, names))
+        chart_names = [chart.name for chart in all_charts]
+        raise ConfigError(unknown_name_message("chart", chart_name, chart_names))
     return standalone(chosen)
 
 
@@ -134,10 +136,10 @@ def _register(font: bytes, weight: str) -> str:
     from svglib.svglib import register_font
 
     # A name of its own, because reportlab keeps the first font of a name.
-    name = f"{_PDF_FONT}-{sha256(font).hexdigest()}"
+    font_name = f"{_PDF_FONT}-{sha256(font).hexdigest()}"
     file: Any = io.BytesIO(font)  # svglib hands it on to reportlab, which reads paths and files
-    register_font(_PDF_FONT, file, weight=weight, rlgFontName=name)
-    return name
+    register_font(_PDF_FONT, file, weight=weight, rlgFontName=font_name)
+    return font_name
 
 
 def _without_nested(svg: str) -> str:
@@ -152,8 +154,8 @@ def _without_nested(svg: str) -> str:
 
 def _font_of(svg: str, language: str) -> EmbeddedFont:
     """Return a font that has the letters of a picture. Raises ConfigError if none has them all."""
-    drawn = unescape("".join(_DRAWN_TEXT.findall(svg)))
-    letters = "".join(sorted(set(drawn)))
+    drawn_text = unescape("".join(_DRAWN_TEXT.findall(svg)))
+    letters = "".join(sorted(set(drawn_text)))
     # Fonts share many letters: the script says whose shapes are meant, else the language.
     if _KANA.search(letters):
         language = "ja"
@@ -167,16 +169,16 @@ def _font_of(svg: str, language: str) -> EmbeddedFont:
     )
 
 
-def figure(document: Document, name: str, format: str) -> bytes:
+def figure(document: Document, chart_name: str, format: str) -> bytes:
     """Draw the chart of this name without its title, which belongs into the caption of a paper.
 
     Raises ConfigError for an unknown name, and MissingExtra.
     """
-    known = {chart.name: chart for chart in charts(document)}
-    if not known:
+    chart_by_name = {chart.name: chart for chart in charts(document)}
+    if not chart_by_name:
         raise ConfigError("--figure: this report has no charts")
-    require_known("figure", [name], known, "--figure")
-    return _drawn(standalone([known[name]], titles=False), format, document.language)
+    require_known("figure", [chart_name], chart_by_name, "--figure")
+    return _drawn(standalone([chart_by_name[chart_name]], titles=False), format, document.language)
 
 
 def _drawn(svg: str, format: str, language: str) -> bytes:
@@ -218,14 +220,14 @@ def _file_stems(group: Iterable[Chart]) -> list[str]:
         # `judge: east/west` becomes `judge-east-west`.
         safe = re.sub(r"[^\w.-]+", "-", chart.name).strip("-.")
         # Cutting may leave a part of a character at the end.
-        name = safe.encode()[:_FILE_NAME].decode(errors="ignore") or "chart"
-        unique = name
+        safe_stem = safe.encode()[:_FILE_NAME].decode(errors="ignore") or "chart"
+        unique_stem = safe_stem
         number = 2
-        while unique.casefold() in used:
-            unique = f"{name}-{number}"
+        while unique_stem.casefold() in used:
+            unique_stem = f"{safe_stem}-{number}"
             number += 1
-        used.add(unique.casefold())
-        stems.append(unique)
+        used.add(unique_stem.casefold())
+        stems.append(unique_stem)
     return stems
 
 
@@ -234,35 +236,35 @@ def standalone(charts: Iterable[Chart], *, titles: bool = True) -> str:
 
     It has the light colours of the page.
     """
-    drawn = list(charts)
-    parts = []
+    drawn_charts = list(charts)
+    elements = []
     width = 2 * _MARGIN
     top = 0
-    for chart in drawn:
+    for chart in drawn_charts:
         head = _HEAD if titles else _MARGIN
         if titles:
             title = shorten(chart.title, _MAX_TITLE)
-            parts.append(f'<g font-size="15">{text(_MARGIN, top + 26, title, bold=True)}</g>\n')
+            elements.append(f'<g font-size="15">{text(_MARGIN, top + 26, title, bold=True)}</g>\n')
             # CELL is for 13 px and regular weight; titles are bold and have 15 px.
             title_width = round(2 * _MARGIN + 1.2 * CELL * cell_len(title))
             width = max(width, title_width)
         placed = chart.svg.replace("<svg ", f'<svg x="{_MARGIN}" y="{top + head}" ', 1)
-        parts.append(f"{placed}\n")
+        elements.append(f"{placed}\n")
         width = max(width, chart.width + 2 * _MARGIN)
         top += head + chart.height + _MARGIN
     height = max(top, 1)
-    name = escaped(drawn[0].title if len(drawn) == 1 else "Charts")
-    captions = dict.fromkeys(chart.caption for chart in drawn if chart.caption)
+    accessible_name = escaped(drawn_charts[0].title if len(drawn_charts) == 1 else "Charts")
+    captions = dict.fromkeys(chart.caption for chart in drawn_charts if chart.caption)
     about = escaped(" ".join(captions))
     rules = [f".judge {selector} {{ {colour} }}\n" for selector, colour in _COLOURS.items()]
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
         f'viewBox="0 0 {width} {height}" '
-        f'class="judge" font-family="{_FONTS}" role="img" aria-label="{name}">\n'
+        f'class="judge" font-family="{_FONTS}" role="img" aria-label="{accessible_name}">\n'
         f"<desc>{about}</desc>\n"
         f"<style>\n{''.join(rules)}</style>\n"
         f'<rect width="{width}" height="{height}" fill="#ffffff"/>\n'
-        f"{''.join(parts)}</svg>\n"
+        f"{''.join(elements)}</svg>\n"
     )
 
 

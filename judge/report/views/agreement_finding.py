@@ -118,16 +118,16 @@ def leads_over_baselines(rated: Rated, judge: str, level: Level) -> list[Lead]:
     for row in rated.baselines:
         key = (judge, row.name, level)
         if key in rated.reversed:
-            name = reversed_name(column_title(row.name))
-            leads.append(Lead(name, rated.reversed[key], level, fewest))
+            baseline_name = reversed_name(column_title(row.name))
+            leads.append(Lead(baseline_name, rated.reversed[key], level, fewest))
         elif key in rated.differences:
             leads.append(Lead(column_title(row.name), rated.differences[key], level, fewest))
     return leads
 
 
-def reversed_name(name: str) -> str:
+def reversed_name(baseline_name: str) -> str:
     """Name a baseline that counts with the reverse sign."""
-    return f"{name} reversed"
+    return f"{baseline_name} reversed"
 
 
 def not_compared(rated: Rated, level: Level) -> list[str]:
@@ -188,10 +188,10 @@ def best_judge(criteria: Sequence[Rated], level: Level) -> str:
             # An undefined correlation counts as the worst one, so that it does not raise a mean.
             value = -1.0 if estimate is None else estimate.value
             values.setdefault(row.name, []).append(value)
-    for name in values:
-        if name in _PANELS:
-            return name
-    return max(values, key=lambda name: fmean(values[name]))
+    for judge_name in values:
+        if judge_name in _PANELS:
+            return judge_name
+    return max(values, key=lambda judge_name: fmean(values[judge_name]))
 
 
 # The finding
@@ -291,11 +291,14 @@ def _not_beaten(criteria: Sequence[Rated], best: str, level: Level) -> str:
         for lead in leads_over_baselines(rated, best, usable_level(rated, level)):
             if lead.side is not Side.ABOVE:
                 names.setdefault(lead.name, []).append(rated.criterion)
-    most_first = sorted(names, key=lambda name: -len(names[name]))
+    most_first = sorted(names, key=lambda baseline_name: -len(names[baseline_name]))
     if len(criteria) == 1:
         return first_names(most_first, _MAX_NAMED)
-    parts = [f"{name} ({first_names(names[name], _MAX_NAMED)})" for name in most_first]
-    return first_names(parts, _MAX_NAMED)
+    descriptions = [
+        f"{baseline_name} ({first_names(names[baseline_name], _MAX_NAMED)})"
+        for baseline_name in most_first
+    ]
+    return first_names(descriptions, _MAX_NAMED)
 
 
 def _line(rated: Rated, reached: Verdict, best: str, level: Level) -> list[str]:
@@ -394,20 +397,20 @@ _LEADS_BY_SIDE = {
 
 def leads_text(leads: Iterable[Lead]) -> str:
     """Write leads by what their intervals support, with the intervals."""
-    parts: dict[Side, list[str]] = {}
+    leads_by_side: dict[Side, list[str]] = {}
     reason = ""
     for lead in leads:
         if lead.side is Side.UNTESTED:
             reason = _needed(lead.fewest)
         interval = format_interval(lead.difference.low, lead.difference.high, PLACES)
         numbers = f"{signed(lead.difference.value, PLACES)} {interval}".rstrip()
-        parts.setdefault(lead.side, []).append(f"{lead.name} ({numbers})")
+        leads_by_side.setdefault(lead.side, []).append(f"{lead.name} ({numbers})")
     texts = [
-        f"{words} {', '.join(parts[lead_side])}"
+        f"{words} {', '.join(leads_by_side[lead_side])}"
         for lead_side, words in _LEADS_BY_SIDE.items()
-        if lead_side in parts
+        if lead_side in leads_by_side
     ]
-    if Side.UNTESTED in parts:
+    if Side.UNTESTED in leads_by_side:
         texts[-1] += f": {reason}"  # untested leads come last
     return "; ".join(texts)
 

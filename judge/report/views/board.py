@@ -68,10 +68,10 @@ class Leaderboard:
         """Return 1 + the number of significantly better systems, such as `1`, or `1=` if shared."""
         if system not in self.ranks:
             return "–"
-        low = self.ranks[system].low
+        best_rank = self.ranks[system].low
         ranks = self.ranks.values()
-        n_sharing = sum(rank.low == low for rank in ranks)
-        return f"{low}=" if n_sharing > 1 else str(low)
+        n_sharing = sum(rank.low == best_rank for rank in ranks)
+        return f"{best_rank}=" if n_sharing > 1 else str(best_rank)
 
 
 def _in_printed_order(comparison: Comparison | Calibrated) -> dict[str, Rank]:
@@ -185,18 +185,18 @@ def _mean_rows(
         for system, total in totals.items():
             failed = n_failed[system, scored]
             row = Row(system, column.name, None, None, None, 0, total, failed, None, "")
-            known = estimates.get((system, column.name))
-            if known is not None:
+            estimate = estimates.get((system, column.name))
+            if estimate is not None:
                 # A mean on people's scale is over all items. `n` of them are rated.
-                n_texts = known.n if column.name in calibrated_names else total
+                n_texts = estimate.n if column.name in calibrated_names else total
                 row = replace(
                     row,
                     total=n_texts,
-                    mean=known.value,
-                    low=known.low,
-                    high=known.high,
-                    n=known.n,
-                    method=known.method,
+                    mean=estimate.value,
+                    low=estimate.low,
+                    high=estimate.high,
+                    n=estimate.n,
+                    method=estimate.method,
                     mark=marks.get(system, ""),
                 )
             rows[system, column.name] = row

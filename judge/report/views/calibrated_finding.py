@@ -47,9 +47,9 @@ def _winners(result: Result, calibrated: Calibrated) -> Iterator[str]:
         yield f"{_SCALE}, {short_name(leader)} beats {all_others(behind)}{on_column}"
     difference = _difference(calibrated, leader, behind[0])
     if difference is not None:
-        name = short_name(behind[0])
+        system_name = short_name(behind[0])
         size = _size(calibrated, difference)
-        yield f"{name} trails {short_name(leader)} by {size}."
+        yield f"{system_name} trails {short_name(leader)} by {size}."
 
 
 def _no_difference(result: Result, calibrated: Calibrated) -> Iterator[str]:
@@ -62,10 +62,10 @@ def _no_difference(result: Result, calibrated: Calibrated) -> Iterator[str]:
         yield f"{_SCALE}, no system is significantly best{on_column}; {pairs} of others {differ}"
     else:
         yield f"{_SCALE}, no system differs significantly{on_column}"
-    first, second = (mean.system for mean in calibrated.means[:2])
-    difference = _difference(calibrated, first, second)
+    first_system, second_system = (mean.system for mean in calibrated.means[:2])
+    difference = _difference(calibrated, first_system, second_system)
     if difference is not None:
-        names = f"{short_name(first)} and {short_name(second)}"
+        names = f"{short_name(first_system)} and {short_name(second_system)}"
         yield f"{names} differ by {_size(calibrated, difference)}."
 
 
@@ -83,13 +83,13 @@ def _against(calibrated: Calibrated) -> Iterator[str]:
 
 
 def _highest_mean(result: Result, calibrated: Calibrated) -> str:
-    first = calibrated.means[0]
+    highest = calibrated.means[0]
     places = decimals([mean.estimate.value for mean in calibrated.means])
-    estimate = first.estimate
+    estimate = highest.estimate
     interval = format_interval(estimate.low, estimate.high, places)
     mean = f"{number(estimate.value, places)} {interval}".rstrip()
     on_column = _on_column(result, calibrated)
-    return f"{_SCALE}, {short_name(first.system)} has the highest mean{on_column}: {mean}"
+    return f"{_SCALE}, {short_name(highest.system)} has the highest mean{on_column}: {mean}"
 
 
 def _raw_order(result: Result, calibrated: Calibrated) -> Iterator[str]:
@@ -104,9 +104,9 @@ def _raw_order(result: Result, calibrated: Calibrated) -> Iterator[str]:
         return
     ranks = [rank for rank in comparison.ranks if rank.system in raw_means]
     best_rank = min(rank.rank for rank in ranks)
-    first = [rank.system for rank in ranks if rank.rank == best_rank]
-    if calibrated.means[0].system not in first:
-        yield f"The judge's own mean puts {listed(first)} first."
+    first_systems = [rank.system for rank in ranks if rank.rank == best_rank]
+    if calibrated.means[0].system not in first_systems:
+        yield f"The judge's own mean puts {listed(first_systems)} first."
 
 
 def _size(calibrated: Calibrated, difference: Powered) -> str:
@@ -115,12 +115,14 @@ def _size(calibrated: Calibrated, difference: Powered) -> str:
     if estimate.value < 0:
         estimate = estimate.times(-1)
     interval = format_interval(estimate.low, estimate.high, _PLACES)
-    p = ""
+    p_value_text = ""
     if difference.adjusted is not None:
-        p = f" ({format_p(difference.adjusted)})"
+        p_value_text = f" ({format_p(difference.adjusted)})"
     rated = plural(estimate.n, "rated item")
     size = f"{number(estimate.value, _PLACES)} {interval}".rstrip()
-    return f"{size}{p}, from {rated} and {difference.judged:,} that only the judge scored"
+    return (
+        f"{size}{p_value_text}, from {rated} and {difference.judged:,} that only the judge scored"
+    )
 
 
 def _difference(calibrated: Calibrated, system: str, opponent: str) -> Powered | None:

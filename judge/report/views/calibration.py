@@ -43,8 +43,8 @@ def calibration_blocks(criteria: Sequence[Calibrated]) -> tuple[Block, ...]:
             rows.append((*cells, p_cell(difference.adjusted)))
     if rows:
         caption = "Differences on people's scale; of many, only those from the best system."
-        name = "calibrated-differences"
-        blocks.append(table((*_HEADS, "p"), rows, caption=caption, name=name))
+        table_name = "calibrated-differences"
+        blocks.append(table((*_HEADS, "p"), rows, caption=caption, name=table_name))
     for calibrated in criteria:
         if calibrated.note:
             text = one_line(f"{calibrated.column}: {calibrated.note}", NOTE)
@@ -73,11 +73,11 @@ def calibration_summary(criteria: Sequence[Calibrated], *, short: bool = True) -
         rows += [_cells(criteria, calibrated, mean) for mean in calibrated.means]
     if not rows:
         return ()
-    key = (
+    table_key = (
         "Means on people's scale, by ratings and judge (λ: its weight). Worth: ratings that alone "
         "would be as precise."
     )
-    return (table(_HEADS, rows, key, name="calibrated", short=short),)
+    return (table(_HEADS, rows, table_key, name="calibrated", short=short),)
 
 
 def _cells(
@@ -87,16 +87,16 @@ def _cells(
     places = _places(calibrated)
     estimate = powered.estimate
     write = signed if powered.other else number
-    name = powered.system
+    row_name = powered.system
     if powered.other:
-        name = f"{name} − {powered.other}"
+        row_name = f"{row_name} − {powered.other}"
     if len(criteria) > 1:
-        name = f"{calibrated.column} · {name}"
+        row_name = f"{calibrated.column} · {row_name}"
     value = write(estimate.value, places)
     interval = format_interval(estimate.low, estimate.high, places)
     # In the order of _HEADS.
     return [
-        name,
+        row_name,
         f"{value}*" if powered.apart else value,
         interval or None,
         estimate_cell(powered.people, places, write),
@@ -134,9 +134,9 @@ def calibration_curve(judge: str, criterion: str, calibration: Calibration) -> I
         scores = f"{number(bin.low, 1)}–{number(bin.high, 1)}"
         rating_cell = estimate_cell(people, places)
         rows.append((scores, people.n, mean, rating_cell))
-    name = f"calibration-{criterion}-{judge}"
+    block_name = f"calibration-{criterion}-{judge}"
     caption = f"{criterion}: mean score and rating by {judge}'s score."
-    bins = table(("scores", "texts", "judge", "people"), rows, caption=caption, name=name)
+    bins = table(("scores", "texts", "judge", "people"), rows, caption=caption, name=block_name)
     ends = (calibration.low, calibration.high)
-    chart = charts.calibration(name, f"Calibration: {criterion}, {judge}", points, ends)
+    chart = charts.calibration(block_name, f"Calibration: {criterion}, {judge}", points, ends)
     yield Details(f"Calibration bins of {judge}", (chart, bins))

@@ -57,18 +57,23 @@ def means_charts(result: Result) -> Iterator[Chart]:
         ranked = [rank.system for rank in comparison.ranks] if comparison else []
         # The best first; systems without a rank keep the order of the data.
         systems = list(dict.fromkeys([*ranked, *result.table.systems]))
-        drawn = _mean_bars(result, column, systems, comparison)
-        known = [bar for bar in drawn if bar is not None]
-        if not known:
+        drawn_bars = _mean_bars(result, column, systems, comparison)
+        known_bars = [bar for bar in drawn_bars if bar is not None]
+        if not known_bars:
             continue
-        axis = _around(known)
-        low = column.low
-        high = column.high
-        if column.kind == "criterion" and low is not None and high is not None and low < high:
-            axis = scale(low, high)  # the whole scale
-        caption = " · ".join(_marks(column, comparison, known))
+        axis = _around(known_bars)
+        lowest = column.low
+        highest = column.high
+        if (
+            column.kind == "criterion"
+            and lowest is not None
+            and highest is not None
+            and lowest < highest
+        ):
+            axis = scale(lowest, highest)  # the whole scale
+        caption = " · ".join(_marks(column, comparison, known_bars))
         title = f"{title_by_column[column.name]}{ARROWS[column.better]}"
-        panel = Panel(axis, drawn)
+        panel = Panel(axis, drawn_bars)
         chart = intervals(column.name, title, systems, [panel], caption=caption)
         yield replace(chart, tabled=True)
 
@@ -100,14 +105,16 @@ def _mean_bars(
     return bars_of_systems
 
 
-def _marks(column: Column, comparison: Comparison | None, drawn: Sequence[Bar]) -> Iterator[str]:
+def _marks(
+    column: Column, comparison: Comparison | None, drawn_bars: Sequence[Bar]
+) -> Iterator[str]:
     """Explain the marks and colours of a chart of means."""
     if comparison is not None:
         if "better" in marks_against(comparison, column.better).values():
             yield f"* significantly better than {one_line(comparison.against, 30)}"
         elif len(comparison.best) == 1 < len(comparison.ranks):
             yield "* significantly best"
-    if any(bar.tone == "worse" for bar in drawn):
+    if any(bar.tone == "worse" for bar in drawn_bars):
         yield "orange: significantly worse"
 
 
@@ -142,36 +149,36 @@ def ranking_charts(ranking: Ranking, label: str) -> Iterator[Chart]:
     if rates:
         bars_of_systems = [rates.get(system) for system in systems]
         panels = [Panel(even(0, 100, 25), bars_of_systems)]
-        name = f"win-rate-{ranking.column}"
-        chart = intervals(name, f"Win rate: {label}", systems, panels)
+        chart_name = f"win-rate-{ranking.column}"
+        chart = intervals(chart_name, f"Win rate: {label}", systems, panels)
         yield replace(chart, tabled=True)
     if strengths:
         bars_of_systems = [strengths.get(system) for system in systems]
         axis = _around(list(strengths.values()))
         panels = [Panel(axis, bars_of_systems)]
-        name = f"strength-{ranking.column}"
-        chart = intervals(name, f"Strength: {label}", systems, panels)
+        chart_name = f"strength-{ranking.column}"
+        chart = intervals(chart_name, f"Strength: {label}", systems, panels)
         yield replace(chart, tabled=True)
 
 
 def _rate_bar(standing: Standing) -> Bar:
     """Return the bar of a win rate, in percent."""
-    low = None if standing.low is None else 100 * standing.low
-    high = None if standing.high is None else 100 * standing.high
+    lower_bound = None if standing.low is None else 100 * standing.low
+    upper_bound = None if standing.high is None else 100 * standing.high
     text = percent(standing.win_rate)
-    interval = format_interval(low, high, 1)
+    interval = format_interval(lower_bound, upper_bound, 1)
     note = _note(standing.system, text, interval, plural(standing.n, "pair"))
-    return Bar(100 * standing.win_rate, low, high, text, note)
+    return Bar(100 * standing.win_rate, lower_bound, upper_bound, text, note)
 
 
 def _strength_bar(standing: Standing, strength: float) -> Bar:
     """Return the bar of a strength, in log-odds."""
-    low = standing.strength_low
-    high = standing.strength_high
+    lower_bound = standing.strength_low
+    upper_bound = standing.strength_high
     text = number(strength, 2)
-    interval = format_interval(low, high, 2)
+    interval = format_interval(lower_bound, upper_bound, 2)
     note = _note(standing.system, text, interval, plural(standing.n, "pair"))
-    return Bar(strength, low, high, text, note)
+    return Bar(strength, lower_bound, upper_bound, text, note)
 
 
 def matrix_chart(table: Table, title: str) -> Chart:
@@ -201,23 +208,23 @@ def metric_chart(result: Result) -> Iterator[Chart]:
         if not judged:
             continue
         judge = judged[0]
-        drawn: dict[str, Bar] = {}
+        bar_by_title: dict[str, Bar] = {}
         for index, column_name in enumerate(matrix.names):
             value = matrix.values[index][judge]
             if kinds.get(column_name) == "metric" and value is not None:
-                low = matrix.low[index][judge]
-                high = matrix.high[index][judge]
+                lower_bound = matrix.low[index][judge]
+                upper_bound = matrix.high[index][judge]
                 title = column_title(column_name)
-                drawn[title] = Bar(value, low, high, number(value, 2))
-        if drawn:
+                bar_by_title[title] = Bar(value, lower_bound, upper_bound, number(value, 2))
+        if bar_by_title:
             name_of_judge = one_line(matrix.names[judge])
-            yield _metric_bars(name_of_judge, drawn, OVER[matrix.level])
+            yield _metric_bars(name_of_judge, bar_by_title, OVER[matrix.level])
             return
 
 
-def _metric_bars(judged: str, drawn: Mapping[str, Bar], over: str) -> Chart:
+def _metric_bars(judged: str, bar_by_title: Mapping[str, Bar], over: str) -> Chart:
     """Draw the strongest correlations of metrics with a judge's column."""
-    by_strength = sorted(drawn.items(), key=lambda pair: -abs(pair[1].value))
+    by_strength = sorted(bar_by_title.items(), key=lambda pair: -abs(pair[1].value))
     strongest = dict(by_strength[:_MAX_METRICS])
     return bars(
         "metrics",
@@ -234,9 +241,9 @@ def _note(system: str, text: str, interval: str, count: str) -> str:
     return f"{one_line(system)}: {value}, {count}"
 
 
-def _around(drawn: Sequence[Bar]) -> Axis:
+def _around(drawn_bars: Sequence[Bar]) -> Axis:
     """Return an axis that holds all values and intervals."""
     ends: list[float | None] = []
-    for bar in drawn:
+    for bar in drawn_bars:
         ends += [bar.value, bar.low, bar.high]
-    return around(end for end in ends if end is not None)
+    return around(bound for bound in ends if bound is not None)

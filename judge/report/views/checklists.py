@@ -66,11 +66,11 @@ def _table(
         rows.append([*row, question.unanswered or None])
     names = (Head(system, better="higher") for system in systems)
     all_questions = plural(len(checklist.questions), "question")
-    key = f"Share of yes: the lowest {len(questions)} of {all_questions}."
+    table_key = f"Share of yes: the lowest {len(questions)} of {all_questions}."
     if checklist.others:
         others = plural(checklist.others, "question")
-        key = f"{key} {others} about a single item: see the items."
+        table_key = f"{table_key} {others} about a single item: see the items."
     weight_head = Head("weight", optional=True)
     unanswered_head = Head("unanswered", optional=True)
     heads = (Head(head), weight_head, *names, unanswered_head)
-    return table(heads, rows, key, sorts=True, **fields)
+    return table(heads, rows, table_key, sorts=True, **fields)

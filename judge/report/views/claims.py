@@ -62,18 +62,18 @@ def _unsupported_claims(result: Result, *, short: bool = False) -> Iterator[Bloc
         yield Paragraph(f"None of {total} is unsupported: {probable}.")
         return
     share = f"{len(unsupported):,} of {total}"
-    key = f"{share} have a probability of support below {threshold:g}."
+    table_key = f"{share} have a probability of support below {threshold:g}."
     if len(unsupported) > _MOST and not short:
-        key += f" {len(unsupported) - _MOST:,} more: judge report RUN --item ID"
+        table_key += f" {len(unsupported) - _MOST:,} more: judge report RUN --item ID"
     n_rows = _MOST_IN_SUMMARY if short else _MOST
     listed = unsupported[:n_rows]
     rows = [_row(score, claim, short=short) for score, claim in listed]
     names = ("system", "item", *CLAIM_HEADS)
-    heads = [Column(name, numeric=False, optional=True) for name in names]
+    heads = [Column(heading, numeric=False, optional=True) for heading in names]
     yield table(
         heads,
         rows,
-        key,
+        table_key,
         caption="Least supported claims" if short else "",
         name="claims",
         sorts=not short,

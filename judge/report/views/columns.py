@@ -53,11 +53,11 @@ def groups(result: Result) -> tuple[Group, ...]:
         columns_by_name.setdefault(group_name, []).append(column)
     column_groups = []
     for group_name, columns in columns_by_name.items():
-        parts = {}
+        part_by_column = {}
         for column in columns:
             whole = f"panel {column.panel}" if len(columns) > 1 else ""
-            parts[column.name] = column.judge or whole
-        column_groups.append(Group(group_name, tuple(columns), parts))
+            part_by_column[column.name] = column.judge or whole
+        column_groups.append(Group(group_name, tuple(columns), part_by_column))
     return tuple(column_groups)
 
 
@@ -101,12 +101,12 @@ def with_pass_rate(group: Group, rates: Mapping[str, Column]) -> Group:
         return group
     title_of_mean = group.parts[mean.name] or "mean"
     title_of_rate = f"pass at {pass_text(mean)}"
-    parts = {
+    part_by_column = {
         **group.parts,
         mean.name: title_of_mean,
         rate.name: title_of_rate,
     }
-    return Group(group.name, (mean, rate, *others), parts)
+    return Group(group.name, (mean, rate, *others), part_by_column)
 
 
 def main_comparison(result: Result) -> Comparison | None:
@@ -147,15 +147,19 @@ def calibrated_columns(result: Result) -> dict[str, Column]:
 
 def _on_peoples_scale(result: Result, column: Column) -> Column:
     """Return the column of means on people's scale, without ends if it is not the judge's scale."""
-    name = f"{column.name} on people's scale"
+    column_name = f"{column.name} on people's scale"
     ratings_by_text = [sample.human for sample in result.table.samples]
     criterion = column.criterion
     ratings = [human[criterion] for human in ratings_by_text if criterion in human]
-    low = column.low
-    high = column.high
-    if low is not None and high is not None and all(low <= rating <= high for rating in ratings):
-        return replace(column, name=name, pass_at=None)
-    return replace(column, name=name, pass_at=None, low=None, high=None)
+    lowest = column.low
+    highest = column.high
+    if (
+        lowest is not None
+        and highest is not None
+        and all(lowest <= rating <= highest for rating in ratings)
+    ):
+        return replace(column, name=column_name, pass_at=None)
+    return replace(column, name=column_name, pass_at=None, low=None, high=None)
 
 
 def with_calibration(group: Group, calibrated: Mapping[str, Column]) -> Group:
@@ -164,8 +168,8 @@ def with_calibration(group: Group, calibrated: Mapping[str, Column]) -> Group:
     column = calibrated.get(mean.name)
     if column is None:
         return group
-    parts = {**group.parts, column.name: "people's scale", mean.name: "judge's mean"}
-    return Group(group.name, (column, mean, *others), parts)
+    part_by_column = {**group.parts, column.name: "people's scale", mean.name: "judge's mean"}
+    return Group(group.name, (column, mean, *others), part_by_column)
 
 
 def _is_tested_against(comparison: Comparison) -> bool:
@@ -249,7 +253,7 @@ def marked_mean(
     mean: Estimate,
     places: int,
     change: float | None,
-    p: float | None,
+    p_value: float | None,
     *,
     marked: bool,
     since: str,
@@ -263,8 +267,8 @@ def marked_mean(
     tone: Tone = ""
     if change is not None:
         title = f"{signed(change, places)} {since}"
-        if p is not None:
-            title = f"{title}, {format_p(p)}"
+        if p_value is not None:
+            title = f"{title}, {format_p(p_value)}"
         if marked:
             mark = " ▲" if change > 0 else " ▼"
             tone = change_tone(change, column.better)
@@ -273,9 +277,9 @@ def marked_mean(
     return Cell(text, note, tone, mark, title, value=mean.value)
 
 
-def p_cell(p: float | None) -> str:
+def p_cell(p_value: float | None) -> str:
     """Return a p-value for a table: `<.001`, `.012`, `–` for none."""
-    if p is None:
+    if p_value is None:
         return "–"
     # As APA style writes p, which cannot exceed 1: without the zero before the point.
-    return "<.001" if p < 0.001 else number(p, 3).removeprefix("0")
+    return "<.001" if p_value < 0.001 else number(p_value, 3).removeprefix("0")

@@ -148,18 +148,18 @@ def _winners(result: Result, comparison: Comparison, tests: _Tests) -> Iterator[
 
 def _trailing(result: Result, comparison: Comparison, tests: _Tests) -> str:
     """Say how far the first of the beaten systems is behind the leader, on the items of both."""
-    first = tests.behind[0]
-    difference = _difference(comparison, tests.leader, first)
+    first_system = tests.behind[0]
+    difference = _difference(comparison, tests.leader, first_system)
     leader_is_first = difference.system == tests.leader
     worse = difference.wins if leader_is_first else difference.losses
-    p = ""
+    p_value_text = ""
     if difference.adjusted is not None:
-        p = f" ({format_p(difference.adjusted)})"
+        p_value_text = f" ({format_p(difference.adjusted)})"
     leader = f" {short_name(tests.leader)}" if tests.others else ""
-    subject = f"{short_name(first)}{_apposition(comparison, tests)}"
+    subject = f"{short_name(first_system)}{_apposition(comparison, tests)}"
     gap = _gap(result, comparison, difference)
     items = f"{worse:,} of {difference.estimate.n:,} items"
-    return f"{subject} trails{leader} by {gap}{p} and is worse on {items}."
+    return f"{subject} trails{leader} by {gap}{p_value_text} and is worse on {items}."
 
 
 def _apposition(comparison: Comparison, tests: _Tests) -> str:
@@ -167,12 +167,12 @@ def _apposition(comparison: Comparison, tests: _Tests) -> str:
     if len(tests.behind) == 1:
         return ""
     ranks = {rank.system: rank.rank for rank in comparison.ranks}
-    first, second = tests.behind[:2]
-    if ranks[first] == ranks[second]:
+    first_system, second_system = tests.behind[:2]
+    if ranks[first_system] == ranks[second_system]:
         return ""
-    n_sharing = sum(rank == ranks[first] for rank in ranks.values())
-    is_second = tests.order[:2] == (tests.leader, first)
-    follows = is_second and ranks[tests.leader] < ranks[first]
+    n_sharing = sum(rank == ranks[first_system] for rank in ranks.values())
+    is_second = tests.order[:2] == (tests.leader, first_system)
+    follows = is_second and ranks[tests.leader] < ranks[first_system]
     if follows and n_sharing == 1:
         return ", the next best,"
     return ", the best of those beaten,"
@@ -229,9 +229,9 @@ def _untested_lead(result: Result, comparison: Comparison, tests: _Tests) -> str
     """Say who has the best mean, and why that is no finding."""
     top = _first_by_mean(comparison)
     sentence = _highest_mean(result, comparison, top)
-    known, items = _items(result, comparison, top[0])
-    if len(top) == 1 and known < items:
-        sentence += f" over {known:,} of {items:,} items"
+    scored_items, items = _items(result, comparison, top[0])
+    if len(top) == 1 and scored_items < items:
+        sentence += f" over {scored_items:,} of {items:,} items"
     if not any(system in win for system in top for win in tests.wins):
         differs = "differs" if len(top) == 1 else "differ"
         sentence += f", but {differs} significantly from no system"
@@ -258,22 +258,22 @@ def _no_difference(result: Result, comparison: Comparison, tests: _Tests) -> Ite
         claim = f"no difference between {len(order)} systems"
         yield _too_few(result, comparison, most_items, claim)
         return
-    first, second, *_ = order
-    closest = _find_difference(comparison, first, second)
+    first_system, second_system, *_ = order
+    closest = _find_difference(comparison, first_system, second_system)
     column = _column(result, comparison)
     # On the items of both, the system with the best mean may be behind.
     is_ahead = (
         closest is not None
-        and first == tests.leader
+        and first_system == tests.leader
         and closest.estimate.value != 0
-        and _in_order(column, closest) == (first, second)
+        and _in_order(column, closest) == (first_system, second_system)
     )
     if closest is None or not is_ahead:
         yield f"{lead}."
         return
     side = "below" if column.better == "lower" else "above"
     size = _gap(result, comparison, closest)
-    gap = f"{size} {side} {short_name(second)}"
+    gap = f"{size} {side} {short_name(second_system)}"
     n_items = closest.estimate.n
     items = plural(n_items, "item")
     yield f"{lead}, {gap} on {items}.{_needed(result, n_items)}"
@@ -300,8 +300,8 @@ def _highest_mean(result: Result, comparison: Comparison, systems: Sequence[str]
     best = estimate.value
     mean = mean_text(column, best, decimals)
     has = "has" if len(systems) == 1 else "have"
-    end = "lowest" if column.better == "lower" else "highest"
-    return f"{listed(systems)} {has} the {end} mean ({mean})"
+    extreme = "lowest" if column.better == "lower" else "highest"
+    return f"{listed(systems)} {has} the {extreme} mean ({mean})"
 
 
 def _items(result: Result, comparison: Comparison, system: str) -> tuple[int, int]:
@@ -311,9 +311,9 @@ def _items(result: Result, comparison: Comparison, system: str) -> tuple[int, in
 
 
 def _coverage(result: Result, comparison: Comparison, system: str) -> str:
-    known, items = _items(result, comparison, system)
+    scored_items, items = _items(result, comparison, system)
     noun = "scores" if _column(result, comparison).kind == "criterion" else "values"
-    return f"{noun} for {known:,} of {items:,} items"
+    return f"{noun} for {scored_items:,} of {items:,} items"
 
 
 # Other columns.
@@ -416,13 +416,15 @@ def _difference_text(column: Column, difference: Difference, decimals: int) -> s
 
 def _finding_against(result: Result, comparison: Comparison) -> list[str]:
     """Say which systems are better than the one that all are compared with, and which are worse."""
-    name = short_name(comparison.against)
+    opponent_name = short_name(comparison.against)
     title = _title(result, comparison)
     tested = [
         difference for difference in comparison.differences if difference.adjusted is not None
     ]
     if not tested:
-        return [f"The systems cannot be compared with {name} on {title}: {comparison.note}"]
+        return [
+            f"The systems cannot be compared with {opponent_name} on {title}: {comparison.note}"
+        ]
     column = _column(result, comparison)
     decimals = min(2, places(result, column))
     texts = {}
@@ -430,11 +432,11 @@ def _finding_against(result: Result, comparison: Comparison) -> list[str]:
         texts[difference.system] = _difference_text(column, difference, decimals)
     marks = marks_against(comparison, column.better)
     n_opponents = len(comparison.ranks) - 1
-    sentences = [*split_against(marks, texts, name, title, opponents=n_opponents)]
+    sentences = [*split_against(marks, texts, opponent_name, title, opponents=n_opponents)]
     n_items = max(difference.estimate.n for difference in tested)
     (scatter,) = result.scatters(comparison.column)
     if n_items < max(MIN_ITEMS, scatter.least):
-        claim = f"no difference from {name}"
+        claim = f"no difference from {opponent_name}"
         return [sentences[0], _too_few(result, comparison, n_items, claim)]
     # One system is undecided: more items may decide it.
     if len(tested) == len(marks) + 1:
@@ -443,24 +445,29 @@ def _finding_against(result: Result, comparison: Comparison) -> list[str]:
 
 
 def split_against(
-    marks: Mapping[str, str], texts: Mapping[str, str], name: str, title: str, *, opponents: int
+    marks: Mapping[str, str],
+    texts: Mapping[str, str],
+    opponent_name: str,
+    title: str,
+    *,
+    opponents: int,
 ) -> Iterator[str]:
     """Yield a headline, and a sentence each for the better, the worse and the other systems.
 
-    `marks` are the significant differences from `name`, `texts` all that were tested in numbers, by
-    system. `opponents` counts the other systems, tested or not.
+    `marks` are the significant differences from `opponent_name`, `texts` all that were tested in
+    numbers, by system. `opponents` counts the other systems, tested or not.
     """
     better = [system for system in texts if marks.get(system, "") == "better"]
     worse = [system for system in texts if marks.get(system, "") == "worse"]
     others = [system for system in texts if marks.get(system, "") == ""]
     if better:
         verb = "beats" if len(better) == 1 else "beat"
-        yield f"{first_listed(better)} {verb} {name} on {title}"
+        yield f"{first_listed(better)} {verb} {opponent_name} on {title}"
     elif others:
-        yield f"No system beats {name} on {title}"
+        yield f"No system beats {opponent_name} on {title}"
     else:
         beaten = all_others(worse) if len(worse) == opponents else listed(worse)
-        yield f"{name} beats {beaten} on {title}"
+        yield f"{opponent_name} beats {beaten} on {title}"
     named = (
         ("Significantly better", better),
         ("Significantly worse", worse),
@@ -491,24 +498,24 @@ def closest_pair(result: Result) -> tuple[str, str, int] | None:
         if not undecided:
             return None
         closest = min(undecided, key=lambda difference: best.index(difference.system))
-        first = closest.system
-        second = closest.other
+        first_system = closest.system
+        second_system = closest.other
     elif comparison is None or len(comparison.best) < 2:
         return None
     else:
-        first, second = comparison.best[:2]
-    (scatter,) = result.scatters(comparison.column, pair=(first, second))
+        first_system, second_system = comparison.best[:2]
+    (scatter,) = result.scatters(comparison.column, pair=(first_system, second_system))
     needed = scatter.pairs[0].needed() if scatter.pairs else None
-    return (first, second, needed) if needed else None
+    return (first_system, second_system, needed) if needed else None
 
 
-def _needed(result: Result, n: int) -> str:
-    """Say how many items detect the closest difference if that is more than `n`; else nothing."""
+def _needed(result: Result, n_items: int) -> str:
+    """Say how many items detect the closest difference, if more than `n_items`; else nothing."""
     closest = closest_pair(result)
     if closest is None:
         return ""
     _, _, needed = closest
-    if needed <= n:
+    if needed <= n_items:
         return ""
     items = f"about {needed:,}"
     if needed > _MAX_ITEMS:
@@ -516,11 +523,13 @@ def _needed(result: Result, n: int) -> str:
     return f" If that is real, detecting it needs {items} items (80% power)."
 
 
-def _too_few(result: Result, comparison: Comparison, n: int, subject: str) -> str:
+def _too_few(result: Result, comparison: Comparison, n_items: int, subject: str) -> str:
     """Say how many items the `subject` needs: `no difference between 4 systems`."""
     (scatter,) = result.scatters(comparison.column)
     least = max(MIN_ITEMS, scatter.least)
-    return f"With {plural(n, 'item')}, {subject} can be significant: you need at least {least}."
+    return (
+        f"With {plural(n_items, 'item')}, {subject} can be significant: you need at least {least}."
+    )
 
 
 def _in_order(column: Column, difference: Difference) -> Win:
@@ -531,17 +540,19 @@ def _in_order(column: Column, difference: Difference) -> Win:
     return pair if is_ahead else pair[::-1]
 
 
-def _find_difference(comparison: Comparison, first: str, second: str) -> Difference | None:
+def _find_difference(
+    comparison: Comparison, first_system: str, second_system: str
+) -> Difference | None:
     """Return the difference between two systems in either order; None if they share no item."""
     for difference in comparison.differences:
-        if {difference.system, difference.other} == {first, second}:
+        if {difference.system, difference.other} == {first_system, second_system}:
             return difference
     return None
 
 
-def _difference(comparison: Comparison, first: str, second: str) -> Difference:
+def _difference(comparison: Comparison, first_system: str, second_system: str) -> Difference:
     """Return the difference between two systems that share items."""
-    pair = {first, second}
+    pair = {first_system, second_system}
     differences = comparison.differences
     return next(
         difference for difference in differences if {difference.system, difference.other} == pair

@@ -44,17 +44,17 @@ def _carrying_items(by_item: Floats) -> list[int]:
 
     Return none if these are too many. NaN is a missing difference.
     """
-    known = np.nan_to_num(by_item)
+    known_differences = np.nan_to_num(by_item)
     n_items = int((~np.isnan(by_item)).sum())
-    total = float(known.sum())
+    total = float(known_differences.sum())
     if not total:
         return []
-    largest_first = np.argsort(-known * np.sign(total), kind="stable")
+    largest_first = np.argsort(-known_differences * np.sign(total), kind="stable")
     most = min(_MAX_ITEMS, int(n_items * _MAX_SHARE_OF_ITEMS))
     for number in range(1, most + 1):
         indices = largest_first[:number]
         # Exactly half is not more than half, also after rounding.
-        if known[indices].sum() / total > 0.5 + 1e-9:
+        if known_differences[indices].sum() / total > 0.5 + 1e-9:
             return [int(index) for index in indices]
     return []
 
@@ -72,10 +72,11 @@ def _sentence(
     carrying_items = f"{len(carrying):,} of {plural(n_items, 'item')}"
     verb = "makes" if len(carrying) == 1 else "make"
     # If the other items favour the other system, these few carry more than the whole difference.
-    part = "more than all" if share > 1 else percent(share)
-    first = one_line(difference.system, _MAX_NAME)
-    second = one_line(difference.other, _MAX_NAME)
+    share_text = "more than all" if share > 1 else percent(share)
+    first_system = one_line(difference.system, _MAX_NAME)
+    second_system = one_line(difference.other, _MAX_NAME)
     return (
-        f"{carrying_items} ({first_names(names, _MAX_ITEMS)}) {verb} up {part} of the difference "
-        f"between {first} and {second} on {one_line(column, _MAX_NAME)}; look at these texts."
+        f"{carrying_items} ({first_names(names, _MAX_ITEMS)}) {verb} up {share_text} of the "
+        f"difference between {first_system} and {second_system} on "
+        f"{one_line(column, _MAX_NAME)}; look at these texts."
     )

@@ -76,18 +76,18 @@ def _blocks_of_judge(
     longest = ceil(_MAX_GAPS / len(compared))
     higher: list[_ShownGap] = []
     lower: list[_ShownGap] = []
-    for each in compared:
-        higher += [_ShownGap(each, gap) for gap in each.higher[:longest]]
-        lower += [_ShownGap(each, gap) for gap in each.lower[:longest]]
+    for comparison in compared:
+        higher += [_ShownGap(comparison, gap) for gap in comparison.higher[:longest]]
+        lower += [_ShownGap(comparison, gap) for gap in comparison.lower[:longest]]
     if higher:
         yield Heading(f"Judge higher than people{suffix}")
         yield _excerpts(higher, "high" if linked else None)
     if lower:
         yield Heading(f"Judge lower than people{suffix}")
         yield _excerpts(lower, "" if linked else None)
-    for each in compared:
-        if each.confusion:
-            yield _confusion_table(each.criterion, each.confusion)
+    for comparison in compared:
+        if comparison.confusion:
+            yield _confusion_table(comparison.criterion, comparison.confusion)
     if any(disagreement.raters for disagreement in compared):
         yield _rater_table(compared, level)
 
@@ -96,16 +96,16 @@ def _rater_table(compared: Sequence[Disagreements], level: Level) -> Table:
     """Return a row per criterion and rater, at the level if its criterion has values there."""
     rows = []
     correlations: dict[str, None] = {}
-    for each in compared:
-        if not each.raters:
+    for comparison in compared:
+        if not comparison.raters:
             continue
-        has_values = any(level in rater.spearman for rater in each.raters)
+        has_values = any(level in rater.spearman for rater in comparison.raters)
         usable = level if has_values else "all-texts"
         correlations[OVER[usable]] = None
-        for rater in each.raters:
+        for rater in comparison.raters:
             spearman = estimate_cell(rater.spearman.get(usable), 2)
             difference = estimate_cell(rater.difference, 2, signed)
-            rows.append((each.criterion, rater.rater, spearman, difference, rater.texts))
+            rows.append((comparison.criterion, rater.rater, spearman, difference, rater.texts))
     heads = ("criterion", Column("rater", numeric=False), "Spearman", "judge − rater", "texts")
     spearman_note = f"Spearman's correlation {'; or '.join(correlations)}."
     return table(
@@ -201,14 +201,14 @@ def _excerpt(text: _ShownGap, order: str | None) -> Excerpt:
 def finding(compared: Iterable[Disagreements], judge: str) -> Iterator[str]:
     """Yield a sentence about the judge's largest gap, as a share of the scale, if it has any."""
     gaps: list[_ShownGap] = []
-    for each in compared:
-        if each.judge == judge:
-            largest_gaps = (*each.higher[:1], *each.lower[:1])
-            gaps += [_ShownGap(each, gap) for gap in largest_gaps]
+    for comparison in compared:
+        if comparison.judge == judge:
+            largest_gaps = (*comparison.higher[:1], *comparison.lower[:1])
+            gaps += [_ShownGap(comparison, gap) for gap in largest_gaps]
     if gaps:
         largest = max(gaps, key=lambda gap: gap.share)
-        parts = (largest.gap.item, largest.gap.system, largest.compared.criterion)
-        text = ", ".join(parts)
+        location = (largest.gap.item, largest.gap.system, largest.compared.criterion)
+        text = ", ".join(location)
         yield f"Largest disagreement: {text}: {largest.scores_text}."
 
 
@@ -229,15 +229,15 @@ def _confusion_table(criterion: str, confusion: Confusion) -> Table:
                 shade = _STRONGEST_SHADE * count / most * sign
             row.append(Cell(f"{count:,}", value=count, shade=shade))
         rows.append(row)
-    key = f"Same level {confusion.share(0):.0%}."
+    table_key = f"Same level {confusion.share(0):.0%}."
     if len(names) > 2:  # with two levels, all are at most one level apart
         share_near = f"{confusion.share(1):.0%}"
-        key = f"{key.removesuffix('.')}, at most one level apart {share_near}."
+        table_key = f"{table_key.removesuffix('.')}, at most one level apart {share_near}."
     ratings = plural(confusion.n, "rating")
     return table(
-        ("", *(Column(name, group="judge") for name in names)),
+        ("", *(Column(level_name, group="judge") for level_name in names)),
         rows,
-        key,
+        table_key,
         caption=f"Confusion by level: {ratings} of {criterion}, the judge's likeliest level.",
         name=f"confusion-{criterion}",
     )
@@ -246,15 +246,15 @@ def _confusion_table(criterion: str, confusion: Confusion) -> Table:
 def data(compared: Iterable[Disagreements], criterion: str) -> dict[str, Any]:
     """Return the JSON of a criterion: `disagreements` with an entry per judge, or nothing."""
     entries = []
-    for each in compared:
-        if each.criterion != criterion:
+    for comparison in compared:
+        if comparison.criterion != criterion:
             continue
-        entry = asdict(each)
-        for name in ("criterion", "column", "named"):
-            del entry[name]
-        if each.confusion:
-            exact = each.confusion.share(0)
-            adjacent = each.confusion.share(1)
+        entry = asdict(comparison)
+        for field_name in ("criterion", "column", "named"):
+            del entry[field_name]
+        if comparison.confusion:
+            exact = comparison.confusion.share(0)
+            adjacent = comparison.confusion.share(1)
             entry["confusion"] |= {"exact": exact, "adjacent": adjacent}
         entries.append(entry)
     return {"disagreements": entries} if entries else {}

@@ -38,9 +38,9 @@ def drivers_blocks(result: Result) -> Iterator[Block]:
         correlations[title] = {driver.name: driver.correlation for driver in drivers.each}
         measured.update(correlations[title])
     # Scores that are all equal have a row with their note, but no bars.
-    drawn = {title: by_name for title, by_name in correlations.items() if by_name}
+    correlations_by_row = {title: by_name for title, by_name in correlations.items() if by_name}
     names = [driver_name for driver_name in NAMES if driver_name in measured]
-    yield _chart(names, drawn)
+    yield _chart(names, correlations_by_row)
     lines = []
     for title, drivers in rows.items():
         lines.append(_line(title, drivers, correlations[title], names))
@@ -50,42 +50,44 @@ def drivers_blocks(result: Result) -> Iterator[Block]:
 
 def _rows(result: Result) -> dict[str, Drivers]:
     """Return the drivers of each judge's and of people's scores by the heading of their row."""
-    known = {(drivers.column, drivers.people): drivers for drivers in result.drivers}
+    drivers_by_key = {(drivers.column, drivers.people): drivers for drivers in result.drivers}
     rows: dict[str, Drivers] = {}
     for group in groups(result):
-        judged = [column_name for column_name in group.parts if (column_name, False) in known]
+        judged = [
+            column_name for column_name in group.parts if (column_name, False) in drivers_by_key
+        ]
         for column_name in judged:
             parts = (group.name, group.parts[column_name])
             title = ", ".join(filter(None, parts))
-            rows[title] = known[column_name, False]
-        if judged and (group.name, True) in known:
-            rows[f"{group.name}, people"] = known[group.name, True]
+            rows[title] = drivers_by_key[column_name, False]
+        if judged and (group.name, True) in drivers_by_key:
+            rows[f"{group.name}, people"] = drivers_by_key[group.name, True]
     return rows
 
 
-def _chart(names: Sequence[str], drawn: Mapping[str, _Correlations]) -> Chart:
+def _chart(names: Sequence[str], correlations_by_row: Mapping[str, _Correlations]) -> Chart:
     """Draw a panel of correlations for each driver, all on the same symmetric axis."""
     ends = []
-    for by_name in drawn.values():
+    for by_name in correlations_by_row.values():
         for estimate in by_name.values():
             ends += [estimate.value, estimate.low, estimate.high]
-    largest = max(abs(end) for end in ends if end is not None)
+    largest = max(abs(bound) for bound in ends if bound is not None)
     # Correlations are often below 0.5 and would be hard to compare on an axis up to 1.
     limit = 0.5 if largest <= 0.5 else 1.0
     panels = []
     for driver_name in names:
         bars: list[Bar | None] = []
-        for by_name in drawn.values():
-            known = by_name.get(driver_name)
+        for by_name in correlations_by_row.values():
+            correlation = by_name.get(driver_name)
             bar = None
-            if known is not None:
-                text = signed(known.value, 2)
-                bar = Bar(known.value, known.low, known.high, text)
+            if correlation is not None:
+                text = signed(correlation.value, 2)
+                bar = Bar(correlation.value, correlation.low, correlation.high, text)
             bars.append(bar)
         axis = even(-limit, limit, limit)
         panels.append(Panel(axis, bars, head=driver_name))
     title = f"Correlation with {listed(names)}"
-    chart = intervals("drivers", title, [*drawn], panels)
+    chart = intervals("drivers", title, [*correlations_by_row], panels)
     return replace(chart, tabled=True)
 
 

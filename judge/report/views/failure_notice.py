@@ -64,14 +64,14 @@ def _counts(failed: Mapping[str, int], systems: list[str], n_items: int) -> str:
     """
     with_failures = [system for system in systems if failed[system]]
     with_failures.sort(key=lambda system: -failed[system])
-    first, *others = with_failures[:_MAX_NAMED]
-    of_items = f"{failed[first]:,} of {plural(n_items, 'item')}"
-    parts = [f"judgments failed for {short_name(first)} on {of_items}"]
-    parts += [f"for {short_name(system)} on {failed[system]:,}" for system in others]
+    first_system, *others = with_failures[:_MAX_NAMED]
+    of_items = f"{failed[first_system]:,} of {plural(n_items, 'item')}"
+    phrases = [f"judgments failed for {short_name(first_system)} on {of_items}"]
+    phrases += [f"for {short_name(system)} on {failed[system]:,}" for system in others]
     if len(with_failures) > _MAX_NAMED:
-        parts.append(f"for {plural(len(with_failures) - _MAX_NAMED, 'more system')}")
+        phrases.append(f"for {plural(len(with_failures) - _MAX_NAMED, 'more system')}")
     without = [system for system in systems if not failed[system]]
     if without:
-        name = short_name(without[0]) if len(without) == 1 else "the others"
-        parts.append(f"for {name} on none")
-    return sentence_list(parts)
+        system_name = short_name(without[0]) if len(without) == 1 else "the others"
+        phrases.append(f"for {system_name} on none")
+    return sentence_list(phrases)

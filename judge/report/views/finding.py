@@ -43,8 +43,8 @@ def finding(result: Result) -> tuple[str, ...]:
     if not nothing_succeeded:
         return tuple(sentences)
     # The failure is the headline now, so the former headline gets its full stop.
-    first, *others = sentences or ["There is nothing to compare"]
-    with_failure = [nothing_succeeded, f"{first}.", *others]
+    headline, *others = sentences or ["There is nothing to compare"]
+    with_failure = [nothing_succeeded, f"{headline}.", *others]
     return tuple(with_failure)
 
 

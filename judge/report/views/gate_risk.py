@@ -9,9 +9,9 @@ from judge.report.document import Block, Cell, Paragraph, text_table
 from judge.suite.risk import ACCEPTABLE, CaseRisk, SuiteRisk
 
 
-def blocks(risk: SuiteRisk, name: str) -> Iterator[Block]:
-    """Yield a sentence about the suite and a table of its cases; `name` names the suite."""
-    yield Paragraph(" ".join(_sentences(risk, name)))
+def blocks(risk: SuiteRisk, suite_name: str) -> Iterator[Block]:
+    """Yield a sentence about the suite and a table of its cases; `suite_name` names the suite."""
+    yield Paragraph(" ".join(_sentences(risk, suite_name)))
     rows = []
     for case in risk.cases:
         same_texts = _rate(case.same_texts, "unknown")
@@ -30,14 +30,17 @@ def blocks(risk: SuiteRisk, name: str) -> Iterator[Block]:
     )
 
 
-def _sentences(risk: SuiteRisk, name: str) -> Iterator[str]:
+def _sentences(risk: SuiteRisk, suite_name: str) -> Iterator[str]:
     now, then = ("passes", "fail") if risk.passed else ("fails", "pass")
     reason = "a single or failed reply does not show what others would say"
     if risk.n_unknown == len(risk.cases):
-        yield f"{name} {now}; the risk on the same texts is unknown: {reason}."
+        yield f"{suite_name} {now}; the risk on the same texts is unknown: {reason}."
     else:
         same = _rate(risk.same_texts, "")
-        yield f"{name} {now}. If nothing changed, {same} of reruns on the same texts would {then}."
+        yield (
+            f"{suite_name} {now}. If nothing changed, {same} of reruns on the same texts "
+            f"would {then}."
+        )
         if risk.n_unknown:
             yield f"This leaves out {plural(risk.n_unknown, 'case')}: {reason}."
     if risk.other_items is not None:

@@ -152,8 +152,8 @@ def _help_texts(criteria: Sequence[Rated], level: Level) -> Iterator[str]:
             if estimate:
                 # `Spearman's rho over all texts; 95% expanded percentile bootstrap ...`
                 method = estimate.method.rpartition("; ")[2]
-                known = reasons if estimate.low is None else methods
-                known[method] = None
+                texts = reasons if estimate.low is None else methods
+                texts[method] = None
     shared = "a difference uses the texts with both values, and the same resamples."
     for method in methods:
         yield f"[low, high]: {method}; {shared}"
@@ -246,8 +246,8 @@ def _agreement_table(rated: Rated) -> Table | None:
     if rated.rater:
         rows.append((rated.rater.signature, rated.rater.agreement))
     rows = [(name, agreement) for name, agreement in rows if agreement.estimates]
-    known = {measure for _, agreement in rows for measure in agreement.estimates}
-    measures = [measure for measure in MEASURES if measure in known]
+    known_measures = {measure for _, agreement in rows for measure in agreement.estimates}
+    measures = [measure for measure in MEASURES if measure in known_measures]
     if not measures:
         return None
     lines: list[list[Content]] = []
@@ -310,10 +310,10 @@ def charted_rows(rated: Rated, level: Level) -> list[tuple[Row, Estimate]]:
 
 def agreement_chart(rated: Rated, level: Level = "within-items") -> Chart:
     """Draw Spearman's correlation with people: the judges, one rater and the baselines."""
-    drawn = {}
+    bar_by_row = {}
     for row, estimate in charted_rows(rated, usable_level(rated, level)):
-        name = "one rater" if row.kind == "rater" else column_title(row.name)
-        drawn[name] = charts.Bar(
+        row_name = "one rater" if row.kind == "rater" else column_title(row.name)
+        bar_by_row[row_name] = charts.Bar(
             estimate.value,
             estimate.low,
             estimate.high,
@@ -323,8 +323,8 @@ def agreement_chart(rated: Rated, level: Level = "within-items") -> Chart:
     chart = charts.bars(
         f"people-{rated.criterion}",
         f"Judge against people: {rated.criterion}",
-        [*drawn],
-        [*drawn.values()],
+        [*bar_by_row],
+        [*bar_by_row.values()],
         caption="Spearman's correlation with people's ratings, with 95% intervals.",
     )
     return replace(chart, tabled=True)

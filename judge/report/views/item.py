@@ -108,10 +108,10 @@ def _source_blocks(item: ResultItem) -> Iterator[Block]:
     source = _source(item)
     references = _references(item)
     if source is not None:
-        end = ""
+        ending = ""
         if len(source) > _MAX_SOURCE:
-            end = f"… ({len(source):,} characters)"
-        yield Paragraph(f"{source[:_MAX_SOURCE]}{end}")
+            ending = f"… ({len(source):,} characters)"
+        yield Paragraph(f"{source[:_MAX_SOURCE]}{ending}")
     facts = _answer_facts(item)
     facts += tuple(("reference", reference) for reference in references)
     if facts:
@@ -192,7 +192,7 @@ def _output_blocks(item: ResultItem, sample: Sample, columns: Columns) -> Iterat
     else:
         yield Paragraph(sample.output)
     rows = item.rows[sample.key]
-    name = item.name(sample)
+    text_name = item.name(sample)
     # The scores of metrics need no reason, so they are facts and not rows of the table.
     metrics = [column.name for column in columns.values() if column.kind == "metric"]
     table_rows = [row for row in rows if row.column not in metrics or isinstance(row, Failure)]
@@ -205,14 +205,14 @@ def _output_blocks(item: ResultItem, sample: Sample, columns: Columns) -> Iterat
         answers = build_finding(row, columns[row.column]).answers
         if answers:
             heads = ("answer", column_title(row.column))
-            yield text_table(heads, answers, name=f"answers-{row.column}-{name}")
+            yield text_table(heads, answers, name=f"answers-{row.column}-{text_name}")
     questions = _questions(rows, columns)
     if questions:
-        yield question_table(questions, f"qags-{name}")
+        yield question_table(questions, f"qags-{text_name}")
     for row in rows:
         claims = checked_claims(sample, columns[row.column], row)
         if claims:
-            yield _claim_table(claims, row.column, f"{row.column}-{name}")
+            yield _claim_table(claims, row.column, f"{row.column}-{text_name}")
 
 
 def _facts(item: ResultItem, sample: Sample, columns: Columns) -> tuple[tuple[str, str], ...]:
@@ -233,14 +233,14 @@ def _facts(item: ResultItem, sample: Sample, columns: Columns) -> tuple[tuple[st
     return tuple(facts)
 
 
-def _claim_table(claims: Sequence[CheckedClaim], column: str, name: str) -> Table:
+def _claim_table(claims: Sequence[CheckedClaim], column: str, table_name: str) -> Table:
     rows = []
     for claim in claims:
         tone: Tone = "" if claim.supported else "bad"
         rows.append([Cell(text, tone=tone) for text in claim.cells])
     kind = "claim" if column in CLAIMS else "reference claim"
     mark, _, evidence = CLAIM_HEADS
-    return text_table((mark, kind, evidence), rows, name=name)
+    return text_table((mark, kind, evidence), rows, name=table_name)
 
 
 def _prompt_blocks(item: ResultItem) -> Iterator[Block]:
@@ -291,7 +291,7 @@ def _score_table(item: ResultItem, rows: Sequence[Score | Failure], columns: Col
     lines: list[list[Content]] = []
     for row in rows:
         column = columns[row.column]
-        name = f"{column.criterion} ({column.judge})" if column.judge else column.name
+        title = f"{column.criterion} ({column.judge})" if column.judge else column.name
         opponent = [one_line(row.opponent)] if is_ranking else []
         if isinstance(row, Failure):
             value = Cell("failed", tone="bad")
@@ -302,7 +302,7 @@ def _score_table(item: ResultItem, rows: Sequence[Score | Failure], columns: Col
             value = _score_cell(row, finding)
             quote = f"“{finding.quote}”" if finding.quote else ""
             reason = " ".join(filter(None, (finding.reason, quote)))
-        lines.append([column_title(name), *opponent, value, reason])
+        lines.append([column_title(title), *opponent, value, reason])
     return text_table(heads, lines, name="scores")
 
 

@@ -258,10 +258,10 @@ def marked(
     `quotes` are pairs of a quotation and its name; one that the text does not have is left out.
     """
     quoted: list[tuple[Span, str]] = []
-    for quote, name in quotes:
-        start = text.find(quote)
-        if start >= 0:
-            quoted.append((Span(start, start + len(quote)), name))
+    for quote, title in quotes:
+        span_start = text.find(quote)
+        if span_start >= 0:
+            quoted.append((Span(span_start, span_start + len(quote)), title))
     unsupported = [claim for claim in claims if not claim.supported]
     claimed = [(claim.span, claim) for claim in unsupported if claim.span]
     spans = [span for span, _ in quoted] + [span for span, _ in claimed]
@@ -269,13 +269,19 @@ def marked(
     for span in spans:
         cuts |= {span.start, span.end}
     pieces: list[Piece] = []
-    for start, end in pairwise(sorted(cuts)):
+    for span_start, span_end in pairwise(sorted(cuts)):
         # A piece has no cut inside, so a span that overlaps it contains it.
-        names = [name for span, name in quoted if span.start <= start and end <= span.end]
-        around = [claim for span, claim in claimed if span.start <= start and end <= span.end]
-        ends = [f"{claim.probability:.2f}" for span, claim in claimed if span.end == end]
+        names = [
+            title for span, title in quoted if span.start <= span_start and span_end <= span.end
+        ]
+        around = [
+            claim for span, claim in claimed if span.start <= span_start and span_end <= span.end
+        ]
+        ends = [f"{claim.probability:.2f}" for span, claim in claimed if span.end == span_end]
         distinct_names = " · ".join(dict.fromkeys(names))
-        pieces.append(Piece(text[start:end], distinct_names, tuple(around), ", ".join(ends)))
+        pieces.append(
+            Piece(text[span_start:span_end], distinct_names, tuple(around), ", ".join(ends))
+        )
     return tuple(pieces)
 
 
@@ -302,9 +308,9 @@ def _method_text(provenance: Provenance, places: int) -> str:
     """Say in a few words how a score was produced."""
     if provenance.method in ("panel", IDENTICAL):
         return provenance.note or provenance.method
-    parts: list[str] = [provenance.method]
+    phrases: list[str] = [provenance.method]
     if provenance.reading in _READINGS:
-        parts.append(_READINGS[provenance.reading])
+        phrases.append(_READINGS[provenance.reading])
     mass = provenance.mass
     if provenance.method == "samples":
         n_scores = provenance.n
@@ -313,18 +319,18 @@ def _method_text(provenance: Provenance, places: int) -> str:
         draws = f"{n_scores:,} of {n_draws:,} draws"
         if n_draws == n_scores:
             draws = plural(n_scores, "draw")
-        parts.append(draws)
+        phrases.append(draws)
     elif mass is not None:
-        parts.append(f"mass {mass:.2f}")
-    bounds = [end for end in (provenance.low, provenance.high) if end is not None]
-    ends = [number(end, places) for end in bounds]
+        phrases.append(f"mass {mass:.2f}")
+    bounds = [bound for bound in (provenance.low, provenance.high) if bound is not None]
+    ends = [number(bound, places) for bound in bounds]
     # Bounds that are the same after rounding say nothing.
     if len(set(ends)) > 1:
-        parts.append(f"bounds {'–'.join(ends)}")
+        phrases.append(f"bounds {'–'.join(ends)}")
     if provenance.entropy is not None:
-        parts.append(f"entropy {provenance.entropy:.2f}")
+        phrases.append(f"entropy {provenance.entropy:.2f}")
     note = f"; {provenance.note}" if provenance.note else ""
-    return ", ".join(parts) + note
+    return ", ".join(phrases) + note
 
 
 @dataclass(frozen=True, slots=True)
@@ -407,19 +413,22 @@ def compared(
     return tuple(contests)
 
 
-def _pair(first: str, second: str, answers: _BothOrders, orders: int) -> Pair:
+def _pair(first_system: str, second_system: str, answers: _BothOrders, orders: int) -> Pair:
     scores = [row if isinstance(row, Score) else None for row in answers]
-    known = [score for score in scores if score is not None]
-    pair_verdict = verdict(*scores) if known else None
+    known_scores = [score for score in scores if score is not None]
+    pair_verdict = verdict(*scores) if known_scores else None
     preference = None
-    if pair_verdict is not None and len(known) >= orders:
+    if pair_verdict is not None and len(known_scores) >= orders:
         preference = pair_verdict.preference
-    verdicts = (_verdict(first, second, answers[0]), _verdict(second, first, answers[1]))
+    verdicts = (
+        _verdict(first_system, second_system, answers[0]),
+        _verdict(second_system, first_system, answers[1]),
+    )
     is_flipped = pair_verdict is not None and bool(pair_verdict.flipped)
-    is_identical = any(score.provenance.method == IDENTICAL for score in known)
+    is_identical = any(score.provenance.method == IDENTICAL for score in known_scores)
     return Pair(
-        first=first,
-        second=second,
+        first=first_system,
+        second=second_system,
         verdicts=verdicts,
         preference=preference,
         flipped=is_flipped,
@@ -427,17 +436,17 @@ def _pair(first: str, second: str, answers: _BothOrders, orders: int) -> Pair:
     )
 
 
-def _verdict(first: str, second: str, row: Score | Failure | None) -> Verdict | None:
+def _verdict(first_system: str, second_system: str, row: Score | Failure | None) -> Verdict | None:
     if row is None:
         return None
     finding = build_finding(row, PREFERENCE)
     if isinstance(row, Failure):
-        return Verdict(first, "", "", finding)
+        return Verdict(first_system, "", "", finding)
     preferred = ""
     if row.value != TIE:
-        preferred = first if row.value > TIE else second
+        preferred = first_system if row.value > TIE else second_system
     strength = number(max(row.value, 1 - row.value), 2)
-    return Verdict(first, preferred, strength, finding)
+    return Verdict(first_system, preferred, strength, finding)
 
 
 @dataclass(frozen=True, slots=True)
@@ -455,9 +464,9 @@ class Line:
     similarity: dict[str, float]
     left_out: str = ""
 
-    def value(self, name: str) -> str:
+    def value(self, similarity_name: str) -> str:
         """Return the similarity of this name, "–" without one."""
-        similarity = self.similarity.get(name)
+        similarity = self.similarity.get(similarity_name)
         return "–" if similarity is None else number(similarity, 2)
 
 
@@ -495,20 +504,20 @@ def similarities(lines: Sequence[Line]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def question_table(lines: Sequence[Line], name: str) -> Table:
+def question_table(lines: Sequence[Line], table_name: str) -> Table:
     """Return the questions of one text, each with both answers and a column per similarity.
 
     A question that does not count says why.
     """
-    first, *others = similarities(lines) or ("similarity",)
+    first_similarity, *others = similarities(lines) or ("similarity",)
     rows = []
     for line in lines:
-        counted = line.value(first)
+        counted = line.value(first_similarity)
         if not line.similarity:
             counted = f"not counted: {line.left_out or 'no reason recorded'}"
         answers = (line.from_source, line.from_output)
         other_similarities = map(line.value, others)
         texts = (line.theme, line.question, *answers, counted, *other_similarities)
         rows.append(map(one_line, texts))
-    heads = ("theme", "question", "from source", "from output", first, *others)
-    return text_table(heads, rows, name=name)
+    heads = ("theme", "question", "from source", "from output", first_similarity, *others)
+    return text_table(heads, rows, name=table_name)

@@ -66,9 +66,9 @@ def link(**state: str) -> str:
     `item` (to open it), `order` (`high`, `spread` or `name`) and `q` (words to search for).
     """
     set_keys = {}
-    for key, value in state.items():
+    for state_key, value in state.items():
         if value:
-            set_keys[key] = escape_controls(value)
+            set_keys[state_key] = escape_controls(value)
     return "items?" + urlencode(set_keys, quote_via=quote)
 
 
@@ -77,15 +77,15 @@ def browser(result: Result) -> ItemBrowser:
     return ItemBrowser(lambda: _ranked(result) if result.rankings else _scored(result))
 
 
-def _fitting(names: Iterable[str], sizes: Mapping[str, int], most: int) -> frozenset[str]:
+def _fitting(item_names: Iterable[str], sizes: Mapping[str, int], most: int) -> frozenset[str]:
     """Return the first names whose sizes together stay within `most`, at least one."""
     fitting: set[str] = set()
     total = 0
-    for name in names:
-        total += sizes[name]
+    for item_name in item_names:
+        total += sizes[item_name]
         if total > most and fitting:
             break
-        fitting.add(name)
+        fitting.add(item_name)
     return frozenset(fitting)
 
 
@@ -242,9 +242,9 @@ class Item:
         """A source, cut at the ends of the sentences that a judge quotes from it alone."""
         quotes = []
         for output in self.outputs:
-            for quoted, name in output.quotes:
+            for quoted, finding_name in output.quotes:
                 if quoted not in output.sample.output:
-                    title = f"{output.sample.system}: {name}"
+                    title = f"{output.sample.system}: {finding_name}"
                     quotes.append((quoted, title))
         return marked(source, quotes)
 
@@ -397,9 +397,9 @@ def _with_leads(measure_by_column: Mapping[str, Measure]) -> list[Measure]:
         column = measure.column
         numbers = measure.numbers.values()
         # A metric without a scale is shaded from its lowest to its highest value.
-        low = min(numbers, default=None) if column.low is None else column.low
-        high = max(numbers, default=None) if column.high is None else column.high
-        scaled = replace(column, low=low, high=high)
+        lowest = min(numbers, default=None) if column.low is None else column.low
+        highest = max(numbers, default=None) if column.high is None else column.high
+        scaled = replace(column, low=lowest, high=highest)
         measures.append(replace(measure, column=scaled, leads=column_name in leads))
     return measures
 
@@ -433,7 +433,7 @@ def _scored_output(
     for failure, *more in failures_by_reason.values():
         title = f"{failure.column} and {len(more)} more" if more else failure.column
         findings.append(Finding(title, "", Replies(), failure=failure))
-    claims_of_output = (claims[name] for name in CLAIMS if claims.get(name))
+    claims_of_output = (claims[column_name] for column_name in CLAIMS if claims.get(column_name))
     return replace(
         text,
         findings=tuple(findings),
@@ -479,26 +479,26 @@ def _spreads(measures: Sequence[Measure]) -> list[Measure]:
     return spreads
 
 
-def gap_name(name: str) -> str:
+def gap_name(criterion_name: str) -> str:
     """Return the name of the measure of the judge's score minus people's mean on a criterion."""
-    return f"{name}: judge − people"
+    return f"{criterion_name}: judge − people"
 
 
 def _people_gaps(measures: Sequence[Measure], samples: Sequence[Sample]) -> Iterator[Measure]:
     """Yield the judge's score minus people's mean, for each criterion rated on its own scale."""
     for measure in measures:
         column = measure.column
-        name = column.criterion or column.name
-        rated = on_same_scale(column, name, samples) if measure.leads else []
+        criterion_name = column.criterion or column.name
+        rated = on_same_scale(column, criterion_name, samples) if measure.leads else []
         if not rated:
             continue
-        rating_by_text = {sample.key: sample.human[name] for sample in rated}
+        rating_by_text = {sample.key: sample.human[criterion_name] for sample in rated}
         values: _Values = dict.fromkeys(sample.key for sample in samples)
         for text, score in measure.numbers.items():
             if text in rating_by_text:
                 values[text] = score - rating_by_text[text]
         width = (column.high or 0.0) - (column.low or 0.0)
-        gaps = Column(gap_name(name), "metric", Signature(), -width, width, better="")
+        gaps = Column(gap_name(criterion_name), "metric", Signature(), -width, width, better="")
         yield Measure(gap_name(measure.name), gaps, 2, values)
 
 
@@ -514,22 +514,22 @@ def _ranked(result: Result) -> Items:
     labels = _ranking_labels(result)
     orders = result.info.orders or 2
     comparisons: dict[str, tuple[Compared, ...]] = {}
-    for name, outputs in texts.items():
+    for item_name, outputs in texts.items():
         systems = [output.sample.system for output in outputs]
-        comparisons[name] = compared(rows_by_item[name], labels, systems, orders)
+        comparisons[item_name] = compared(rows_by_item[item_name], labels, systems, orders)
     measures = _ranking_measures(labels, texts, comparisons)
     order = _worst_first(texts, measures)
     n_pairs = {}
-    for name, contests in comparisons.items():
-        n_pairs[name] = sum(len(contest.pairs) for contest in contests)
+    for item_name, contests in comparisons.items():
+        n_pairs[item_name] = sum(len(contest.pairs) for contest in contests)
     names_in_order = [item_name for item_name, _ in order]
     fitting = _fitting(names_in_order, n_pairs, MOST_PAIRS)
     items = []
-    for name, lowest in order:
-        if name in fitting:
-            n_failed = sum(map(failed, rows_by_item[name]))
-            item = _item(name, texts[name], n_failed, lowest)
-            items.append(replace(item, comparisons=comparisons[name]))
+    for item_name, lowest in order:
+        if item_name in fitting:
+            n_failed = sum(map(failed, rows_by_item[item_name]))
+            item = _item(item_name, texts[item_name], n_failed, lowest)
+            items.append(replace(item, comparisons=comparisons[item_name]))
     return _items(result, items, measures, texts)
 
 
@@ -537,8 +537,8 @@ def _ranking_labels(result: Result) -> dict[str, str]:
     """Return the heading of each ranking by its column; that of a panel's judge names the judge."""
     labels: dict[str, str] = {}
     for group in groups(result):
-        for column_name, part in group.parts.items():
-            labels[column_name] = f"{group.name}: {part}" if part else group.name
+        for column_name, judge_name in group.parts.items():
+            labels[column_name] = f"{group.name}: {judge_name}" if judge_name else group.name
     return {ranking.column: labels[ranking.column] for ranking in result.rankings}
 
 
@@ -601,8 +601,8 @@ def _worst_first(texts: _Texts, measures: Sequence[Measure]) -> list[tuple[str, 
         if scores:
             worst_by_item[item_name] = min(scores, key=lambda score: (score.share, score.mean))
 
-    def badness(name: str) -> tuple[float, float]:
-        worst = worst_by_item.get(name)
+    def badness(item_name: str) -> tuple[float, float]:
+        worst = worst_by_item.get(item_name)
         # Items without a score come last.
         if worst is None:
             return (math.inf, 0.0)
@@ -707,23 +707,25 @@ def _texts_by_item(result: Result) -> dict[str, list[Output]]:
     for sample in result.table.samples:
         # By column, because two criteria may read one under different names.
         others: dict[str, str] = {}
-        for name in _request_first(names):
-            column = column_of(sample, name)
+        for column_name in _request_first(names):
+            column = column_of(sample, column_name)
             value = sample.extra.get(column)
             if value is not None:
-                if name == "request":
+                if column_name == "request":
                     value = asked_in(value)
-                others[column] = _shown_value(value, is_list=name == "passages")
+                others[column] = _shown_value(value, is_list=column_name == "passages")
         tags = tuple(_tags(sample, others))
         output = Output(sample, tuple(others.items()), tags=tags)
         by_item.setdefault(sample.item, []).append(output)
     return by_item
 
 
-def _request_first(names: Collection[str]) -> list[str]:
+def _request_first(column_names: Collection[str]) -> list[str]:
     """Return the names in order; the request says what the other columns are about."""
-    first = [name for name in names if name == "request"]
-    return first + sorted(name for name in names if name != "request")
+    request_names = [column_name for column_name in column_names if column_name == "request"]
+    return request_names + sorted(
+        column_name for column_name in column_names if column_name != "request"
+    )
 
 
 def _shown_value(value: Any, *, is_list: bool) -> str:
@@ -747,7 +749,7 @@ def _tags(sample: Sample, others: Collection[str]) -> Iterator[tuple[str, str]]:
             yield column_name, text
 
 
-def _item(name: str, outputs: Sequence[Output], n_lost: int, lowest: Lowest | None) -> Item:
+def _item(item_name: str, outputs: Sequence[Output], n_lost: int, lowest: Lowest | None) -> Item:
     """Lay out an item; what all its outputs share is moved from them to the item."""
     shared_columns = _in_all([output.others for output in outputs])
     shared_tags = _in_all([output.tags for output in outputs])
@@ -765,7 +767,7 @@ def _item(name: str, outputs: Sequence[Output], n_lost: int, lowest: Lowest | No
     sources = (sample.source for sample in samples if sample.source is not None)
     references = (sample.references for sample in samples if sample.references)
     return Item(
-        name=name,
+        name=item_name,
         source=next(sources, None),
         references=next(references, ()),
         others=shared_columns,
@@ -779,6 +781,6 @@ def _item(name: str, outputs: Sequence[Output], n_lost: int, lowest: Lowest | No
 
 def _in_all(pairs_by_output: Sequence[Pairs]) -> Pairs:
     """Return the names and values that every output has, in the order of the first."""
-    first, *others = pairs_by_output
-    shared = set(first).intersection(*others)
-    return tuple(pair for pair in first if pair in shared)
+    first_pairs, *others = pairs_by_output
+    shared = set(first_pairs).intersection(*others)
+    return tuple(pair for pair in first_pairs if pair in shared)

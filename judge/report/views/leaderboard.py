@@ -170,8 +170,8 @@ def _summary(result: Result, board: Leaderboard, n_lost: int) -> Iterator[Block]
     tiles = [*agreement_tiles(result)]
     closest = closest_pair(result)
     if closest:
-        first, second, n_needed = closest
-        pair = f"{one_line(first, 30)} and {one_line(second, 30)}"
+        first_system, second_system, n_needed = closest
+        pair = f"{one_line(first_system, 30)} and {one_line(second_system, 30)}"
         label = f"items needed to separate {pair} (80% power)"
         tile = Tile(f"≈ {n_needed:,}", label, link="differences")
         tiles.append(tile)
@@ -417,10 +417,10 @@ def _records(result: Result, board: Leaderboard) -> Iterator[Mapping[str, Any]]:
     for column in board.columns:
         for system in board.systems:
             rank = ranks.get((column.name, system))
-            known = asdict(board.rows[system, column.name])
-            known["kind"] = column.kind
-            known["signature"] = str(column.signature)
-            known["rank"] = rank.rank if rank else None
-            known["rank_low"] = rank.low if rank else None
-            known["rank_high"] = rank.high if rank else None
-            yield {name: known[name] for name in _FIELDS}
+            record = asdict(board.rows[system, column.name])
+            record["kind"] = column.kind
+            record["signature"] = str(column.signature)
+            record["rank"] = rank.rank if rank else None
+            record["rank_low"] = rank.low if rank else None
+            record["rank_high"] = rank.high if rank else None
+            yield {field_name: record[field_name] for field_name in _FIELDS}

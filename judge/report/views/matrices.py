@@ -61,8 +61,10 @@ def difference_blocks(result: Result) -> Iterator[Block]:
 def _pairs(comparison: Comparison, head: str, factor: int, decimals: int, test: str) -> Table:
     differences = comparison.differences
     if len(differences) > _MAX_PAIRS and not comparison.against:
-        first = comparison.ranks[0].system
-        differences = tuple(difference for difference in differences if difference.system == first)
+        first_system = comparison.ranks[0].system
+        differences = tuple(
+            difference for difference in differences if difference.system == first_system
+        )
     are_all = len(differences) == len(comparison.differences)
     only = "" if are_all else ", pairs with the first system"
     rows: list[list[Content]] = []
@@ -82,16 +84,16 @@ def _pairs(comparison: Comparison, head: str, factor: int, decimals: int, test: 
             difference.losses,
         ]
         rows.append(row)
-    key = [f"* p < {ALPHA:g} ({test}, Holm-corrected). Won, tied, lost: items."]
+    sentences = [f"* p < {ALPHA:g} ({test}, Holm-corrected). Won, tied, lost: items."]
     if comparison.detectable is not None:
         detectable = number(factor * comparison.detectable, decimals)
-        key.append(f"Detectable difference: {detectable} (80% power).")
+        sentences.append(f"Detectable difference: {detectable} (80% power).")
     if comparison.note:
-        key.append(_as_sentence(comparison.note))
+        sentences.append(_as_sentence(comparison.note))
     return table(
         ("systems", "difference", "p", "Cliff's delta", "won", "tied", "lost"),
         rows,
-        " ".join(key),
+        " ".join(sentences),
         caption=f"{head}: first minus second{only}.",
         name=f"differences-{comparison.column}",
         sorts=True,
@@ -118,8 +120,8 @@ def correlation_blocks(result: Result) -> Iterator[Chart]:
             note = f" {_as_sentence(matrix.note)}" if matrix.note else ""
             caption = f"Spearman's rho {OVER[level]}.{note}"
             title = f"Correlation of the columns, {_TITLES[level]}"
-            name = f"correlations-{level}"
-            yield heat_map(name, title, matrix.names, matrix.names, cells, caption=caption)
+            chart_name = f"correlations-{level}"
+            yield heat_map(chart_name, title, matrix.names, matrix.names, cells, caption=caption)
 
 
 def _as_sentence(note: str) -> str:
@@ -131,11 +133,11 @@ def _correlation(matrix: Matrix, row: int, column: int) -> Cell:
     value = matrix.values[row][column]
     if value is None:
         return Cell("–", title="not defined")
-    low = matrix.low[row][column]
-    high = matrix.high[row][column]
-    interval = format_interval(low, high, 2)
-    n = matrix.n[row][column]
-    size = plural(n, UNITS[matrix.level])
+    lower_bound = matrix.low[row][column]
+    upper_bound = matrix.high[row][column]
+    interval = format_interval(lower_bound, upper_bound, 2)
+    unit_count = matrix.n[row][column]
+    size = plural(unit_count, UNITS[matrix.level])
     text = number(value, 2)
     title = f"{text} {interval}".rstrip()
     return Cell(text, shade=value, title=f"{title}, {size}")

@@ -32,19 +32,21 @@ def metrics_table(criteria: Sequence[Rated], level: Level) -> Table | None:
     if len(names) < 2:
         return None
 
-    def mean_correlation(name: str) -> float:
+    def mean_correlation(row_name: str) -> float:
         all_correlations = correlations_by_criterion.values()
         return fmean(
-            correlations[name].value for correlations in all_correlations if name in correlations
+            correlations[row_name].value
+            for correlations in all_correlations
+            if row_name in correlations
         )
 
     rows: list[Sequence[Content]] = []
-    for name in sorted(names, key=mean_correlation, reverse=True):
+    for row_name in sorted(names, key=mean_correlation, reverse=True):
         cells: list[Content] = []
         for rated in criteria:
             usable = usable_level(rated, level)
-            cells.append(_cell(rated, usable, name, correlations_by_criterion))
-        rows.append((column_title(name), *cells))
+            cells.append(_cell(rated, usable, row_name, correlations_by_criterion))
+        rows.append((column_title(row_name), *cells))
     heads = [Column(rated.criterion, better="higher") for rated in criteria]
     usable_levels = [usable_level(rated, level) for rated in criteria]
     levels = dict.fromkeys(OVER[usable] for usable in usable_levels)
@@ -87,23 +89,23 @@ def _correlations(rated: Rated, level: Level) -> dict[str, Estimate]:
 def _cell(
     rated: Rated,
     level: Level,
-    name: str,
+    row_name: str,
     correlations_by_criterion: Mapping[str, Mapping[str, Estimate]],
 ) -> Cell:
     correlations = correlations_by_criterion[rated.criterion]
-    estimate = correlations.get(name)
+    estimate = correlations.get(row_name)
     if estimate is None:
         return Cell("–")
     best = max(correlations, key=lambda column: correlations[column].value)
     tone: Tone = ""
     mark = ""
-    if name == best:
+    if row_name == best:
         tone = "good"
         others = [column for column in correlations if column != best]
         leads = [rated.behind.get((column, level)) for column in others]
         if leads and all(map(_is_apart, leads)):
             mark = "*"
-    elif _is_near(rated.behind.get((name, level))):
+    elif _is_near(rated.behind.get((row_name, level))):
         tone = "strong"
     return estimate_cell(estimate, _PLACES, tone=tone, mark=mark)
 

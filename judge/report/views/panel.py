@@ -80,14 +80,14 @@ def _blocks(result: Result) -> Iterator[Block]:
 def _excerpt(column: Column, split: Split) -> Excerpt:
     """Return a text with the lowest and the highest score, and that of each judge."""
     values = split.values
-    low = score_text(column, min(values.values()))
-    high = score_text(column, max(values.values()))
+    lowest = score_text(column, min(values.values()))
+    highest = score_text(column, max(values.values()))
     scores = [f"{judge} {score_text(column, value)}" for judge, value in values.items()]
     system = split.system
     if split.opponent:
         system = f"{system} against {split.opponent}"
     return Excerpt(
-        score=f"{low} to {high}",
+        score=f"{lowest} to {highest}",
         system=system,
         item=split.item,
         column=column_title(column.criterion),

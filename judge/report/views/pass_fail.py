@@ -33,17 +33,17 @@ def pass_fail_summary(criteria: Sequence[Rated]) -> tuple[Table, ...]:
     has_panel = len(names_of_judges) > 1
     rows = []
     for rated, row in judged:
-        name = rated.criterion
+        row_name = rated.criterion
         if has_panel:
-            name = f"{name} · {row.name}"
+            row_name = f"{row_name} · {row.name}"
         if row.passes is not None:
-            name_and_mark = f"{name} {row.passes.mark}"
+            name_and_mark = f"{row_name} {row.passes.mark}"
             rows.append((name_and_mark, *_cells(row.passes)))
     if not rows:
         return ()
-    key = "Pass and fail, judge against people. TPR: share of people's passes that the judge "
-    key += "passes. TNR: share of their fails that it fails."
-    return (_rates_table(rows, key, name="pass-fail", short=True),)
+    table_key = "Pass and fail, judge against people. TPR: share of people's passes that the judge "
+    table_key += "passes. TNR: share of their fails that it fails."
+    return (_rates_table(rows, table_key, name="pass-fail", short=True),)
 
 
 def pass_fail_sentences(criteria: Sequence[Rated]) -> Iterator[str]:
@@ -106,14 +106,14 @@ def pass_rate_blocks(
     Notes say what could not be estimated; a `short` table has none.
     """
     rows: list[Sequence[Content]] = []
-    for each in criteria:
-        for rate in each.rates:
-            name = rate.system
+    for pass_rates in criteria:
+        for rate in pass_rates.rates:
+            row_name = rate.system
             if len(criteria) > 1:
-                name = f"{each.column} {each.mark} · {name}"
+                row_name = f"{pass_rates.column} {pass_rates.mark} · {row_name}"
             people = rate.people
             row: list[Content] = [
-                name,
+                row_name,
                 share_cell(rate.judge),
                 share_cell(people.estimate),
                 share_cell(people.people),
@@ -176,9 +176,9 @@ def _rate_cell(rate: Estimate | None) -> Cell:
     return Cell("n/a") if rate is None else share_cell(rate)
 
 
-def _rates_table(rows: Sequence[Sequence[Content]], key: str, **fields: Any) -> Table:
+def _rates_table(rows: Sequence[Sequence[Content]], table_key: str, **fields: Any) -> Table:
     heads = [Column(head, better="higher") for head in ("accuracy", "TPR", "TNR", "kappa")]
-    return table(("", *heads, "texts"), rows, key, **fields)
+    return table(("", *heads, "texts"), rows, table_key, **fields)
 
 
 def _confusion_table(criterion: str, row: Row, passes: PassAgreement) -> Table:

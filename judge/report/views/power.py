@@ -86,8 +86,8 @@ def _power_sentences(power: RunPower) -> Iterator[str]:
     subject = ""
     where = in_column
     if power.pair is not None:
-        first, second = power.pair
-        subject = f"{first} and {second}: "
+        first_system, second_system = power.pair
+        subject = f"{first_system} and {second_system}: "
         yield from _observed_sentence(power, pair, subject, in_column)
     elif column.systems > 2 and power.against:
         where = f"{in_column} between {power.against} and another system"
@@ -116,9 +116,9 @@ def _observed_sentence(
     """
     observed = f"their difference of {abs(pair.difference):.3g} {in_column}"
     if pair.significant:
-        p = format_p(pair.p or 0.0)
+        p_value_text = format_p(pair.p or 0.0)
         items = plural(pair.items, "item")
-        yield f"{subject}{observed} is already significant ({p}, {items})."
+        yield f"{subject}{observed} is already significant ({p_value_text}, {items})."
     elif pair.items_for_observed is not None and power.difference is None:
         yield f"{subject}detecting {observed} needs {_items(pair.items_for_observed)}."
 

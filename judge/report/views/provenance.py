@@ -130,13 +130,13 @@ def build_provenance(result: Result) -> Provenance:
 def _title(info: RunInfo) -> str:
     """Return the run's own title, or its data and judges."""
     path = info.data.path
-    name = "Judge report"
+    run_name = "Judge report"
     if path:
         folders = path.replace("\\", "/").split("/")
         # The name of a pattern includes the folder that it is about.
         n_parts = 2 if "*" in folders[-1] else 1
-        name = "/".join(folders[-n_parts:])
-    judged = f"{name}, judged by {info.model}" if info.judges else name
+        run_name = "/".join(folders[-n_parts:])
+    judged = f"{run_name}, judged by {info.model}" if info.judges else run_name
     return info.config.title or judged
 
 
@@ -244,13 +244,13 @@ def _readings_in_words(result: Result) -> Iterator[str]:
     n_repaired = sum(counted.repaired for counted in counts)
     n_strict = sum(counted.strict for counted in counts)
     total = n_strict + n_prose + n_repaired
-    parts = []
+    phrases = []
     if n_prose:
-        parts.append(f"{n_prose:,} of {total:,} read from a sentence")
+        phrases.append(f"{n_prose:,} of {total:,} read from a sentence")
     if n_repaired:
-        parts.append(f"{n_repaired:,} of {total:,} from the answer to a repair question")
-    if parts:
-        yield f"Scores not in the requested form: {', '.join(parts)}."
+        phrases.append(f"{n_repaired:,} of {total:,} from the answer to a repair question")
+    if phrases:
+        yield f"Scores not in the requested form: {', '.join(phrases)}."
 
 
 def failed(row: Score | Failure | None) -> bool:
@@ -338,8 +338,8 @@ def _facts(result: Result, n_lost: int) -> tuple[tuple[str, str], ...]:
     at = f"at {address}" if address and not is_panel else ""
     methods = sum(methods_by_column(result).values(), Counter[str]())
     # These are no ways to ask a judge.
-    for name in ("panel", IDENTICAL):
-        del methods[name]
+    for method_name in ("panel", IDENTICAL):
+        del methods[method_name]
     weighting = info.config.weighting if info.judges else ""
     started = info.started
     # A result that no run made has no time.
@@ -408,11 +408,11 @@ def _joined(*parts: Any, sep: str = ", ") -> str:
 
 def usage_of_run(info: RunInfo) -> str:
     """Summarise requests, tokens and cost in one line, and what generation cost."""
-    parts = [_usage(info, replayed=info.provider == "replay")]
+    phrases = [_usage(info, replayed=info.provider == "replay")]
     writing = generation_cost(info)
     if writing:
-        parts.append(f"of which generation: ${writing:,.4f}")
-    return one_line(" · ".join(filter(None, parts)))
+        phrases.append(f"of which generation: ${writing:,.4f}")
+    return one_line(" · ".join(filter(None, phrases)))
 
 
 def _usage(used: ModelUse, *, replayed: bool) -> str:
@@ -420,7 +420,7 @@ def _usage(used: ModelUse, *, replayed: bool) -> str:
     requests = used.requests
     usage = used.usage
     cost = used.cost
-    parts = []
+    phrases = []
     if requests != Requests():
         counts = {"read from the recording" if replayed else "sent": requests.sent}
         if requests.answered != requests.sent:
@@ -430,29 +430,29 @@ def _usage(used: ModelUse, *, replayed: bool) -> str:
             if number:
                 counts[kind] = number
         in_words = [f"{count:,} {kind}" for kind, count in counts.items()]
-        parts.append(f"requests: {', '.join(in_words)}")
+        phrases.append(f"requests: {', '.join(in_words)}")
     if usage != Usage():
         cached = f" ({usage.cached_tokens:,} cached)" if usage.cached_tokens else ""
         thought = f" ({usage.reasoning_tokens:,} reasoning)" if usage.reasoning_tokens else ""
         tokens_in = f"{usage.prompt_tokens:,} in{cached}"
         tokens_out = f"{usage.completion_tokens:,} out{thought}"
-        parts.append(f"tokens: {tokens_in}, {tokens_out}")
+        phrases.append(f"tokens: {tokens_in}, {tokens_out}")
     if cost is not None:
         price = "unknown"
         if cost.usd is not None:
             is_free = not cost.usd and not requests.sent
             price = "nothing" if is_free else f"${cost.usd:,.4f}"
         note = f" ({cost.note})" if cost.note else ""
-        parts.append(f"cost: {price}{note}")
-    return one_line(" · ".join(parts))
+        phrases.append(f"cost: {price}{note}")
+    return one_line(" · ".join(phrases))
 
 
 def generation_cost(info: RunInfo) -> float | None:
     """Return the cost of the outputs that a run generated, in US dollars; None if unknown."""
     all_costs = [system.cost for system in info.systems.values()]
     costs = [cost.usd for cost in all_costs if cost is not None]
-    known = [cost for cost in costs if cost is not None]
-    return sum(known) if len(known) == len(costs) else None
+    known_costs = [cost for cost in costs if cost is not None]
+    return sum(known_costs) if len(known_costs) == len(costs) else None
 
 
 def failure_blocks(result: Result) -> Iterator[Block]:
@@ -467,16 +467,21 @@ def reading_section(result: Result) -> Iterator[Section]:
     counts = readings(result)
     heads = ("", "as requested", "from a sentence", "repair question", "no score")
     rows = []
-    for each in counts:
-        numbers = (each.strict, each.prose, each.repaired, each.unread)
-        name = one_line(each.column, 60)
-        rows.append((name, *(f"{number:,}" for number in numbers)))
+    for column_counts in counts:
+        numbers = (
+            column_counts.strict,
+            column_counts.prose,
+            column_counts.repaired,
+            column_counts.unread,
+        )
+        column_name = one_line(column_counts.column, 60)
+        rows.append((column_name, *(f"{number:,}" for number in numbers)))
     if any(counted.prose or counted.repaired for counted in counts):
-        key = "Where judge read the scores. Judgments without a score have failed."
+        table_key = "Where judge read the scores. Judgments without a score have failed."
         yield Section(
             "readings",
             "How replies were read",
-            lambda: [table(heads, rows, key=key, name="readings")],
+            lambda: [table(heads, rows, key=table_key, name="readings")],
         )
 
 
@@ -539,7 +544,9 @@ def method_blocks(result: Result) -> Iterator[Block]:
             yield Details(summary.rstrip(), blocks)
     versions = result.info.versions.items()
     if versions:
-        packages = [f"{one_line(name)} {one_line(number)}" for name, number in versions]
+        packages = [
+            f"{one_line(package_name)} {one_line(number)}" for package_name, number in versions
+        ]
         yield Paragraph(", ".join(packages), "muted")
 
 

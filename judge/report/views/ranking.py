@@ -113,8 +113,8 @@ def _records(result: Result) -> Iterator[dict[str, Any]]:
     for ranking in result.rankings:
         for standing in ranking.standings:
             record = {field_name: getattr(standing, field_name) for field_name in _STANDING_FIELDS}
-            for name, key in _EQUAL_LENGTH.items():
-                record[name] = getattr(standing.equal_length, key, None)
+            for field_name, attribute in _EQUAL_LENGTH.items():
+                record[field_name] = getattr(standing.equal_length, attribute, None)
             record["signature"] = signatures.get(standing.column)
             yield record
 
@@ -152,10 +152,10 @@ def _win_rates_by_criterion(rankings: Sequence[Ranking]) -> Table:
     titles = [column_title(ranking.column) for ranking in rankings]
     win_rates = [Head(title, better="higher") for title in titles]
     heads = [Head(""), *win_rates]
-    key = "win rate: share of comparisons won, ties count half"
+    table_key = "win rate: share of comparisons won, ties count half"
     if rankings[0].by_strength:
-        key += "; ordered by strength"
-    return table(heads, rows, key, name="standings", sorts=True, short=True)
+        table_key += "; ordered by strength"
+    return table(heads, rows, table_key, name="standings", sorts=True, short=True)
 
 
 def _sections(result: Result, agreement: Sequence[PreferenceAgreement]) -> Iterator[Section]:
@@ -196,19 +196,19 @@ def _win_rate(standing: Standing | None, *, bar: bool) -> Cell | None:
     if standing is None:
         return None
     rate = standing.win_rate
-    low = standing.low
-    high = standing.high
+    lower_bound = standing.low
+    upper_bound = standing.high
     shade = None
     length = None
     if bar:
-        length = Bar(rate, low, high)
+        length = Bar(rate, lower_bound, upper_bound)
     else:
         shade = 2 * rate - 1
     # Indexed by `apart`: 0, 1 or −1, which is the last index.
     tones: tuple[Tone, ...] = ("", "good", "bad")
     return Cell(
         f"{100 * rate:.0f}%",
-        format_interval(low, high, 0, 100),
+        format_interval(lower_bound, upper_bound, 0, 100),
         shade=shade,
         bar=length,
         value=rate,
@@ -255,8 +255,8 @@ def _standings(ranking: Ranking, *, short: bool) -> Table:
         "items",
         Head("flips", about=("Flips: share of pairs whose verdict changed with the order.",)),
     )
-    name = f"ranking-{ranking.column}"
-    return table(heads, rows, apart, name=name, sorts=True, short=short)
+    table_name = f"ranking-{ranking.column}"
+    return table(heads, rows, apart, name=table_name, sorts=True, short=short)
 
 
 def _record_cell(standing: Standing) -> Cell:
@@ -293,9 +293,9 @@ def _counts_sentence(result: Result, ranking: Ranking) -> str:
         "left out, because a judgment is missing": ranking.incomplete,
         "failed judgments": ranking.failed,
     }
-    parts = [f"{plural(ranking.pairs, 'pair')} compared"]
-    parts += [f"{name}: {count:,}" for name, count in counts.items() if count]
-    return f"{'; '.join(parts)}."
+    phrases = [f"{plural(ranking.pairs, 'pair')} compared"]
+    phrases += [f"{count_name}: {count:,}" for count_name, count in counts.items() if count]
+    return f"{'; '.join(phrases)}."
 
 
 def _order_sentences(ranking: Ranking) -> Iterator[str]:
@@ -342,12 +342,12 @@ def win_rate_matrix(ranking: Ranking) -> Table:
         row_index = index[row]
         column_index = index[column]
         share = ranking.win_rate[row_index][column_index]
-        n = ranking.n[row_index][column_index]
+        pair_count = ranking.n[row_index][column_index]
         if row == column:
             return Cell("")
         if share is None:
             return Cell("–", tone="muted", title=f"{row} never met {column}")
-        pairs = plural(n, "pair")
+        pairs = plural(pair_count, "pair")
         title = f"{row} against {column}: {percent(share)} of {pairs}"
         percentage = number(100 * share, 1)
         return Cell(percentage, title=title, shade=2 * share - 1, value=share)

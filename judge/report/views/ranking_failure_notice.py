@@ -67,9 +67,9 @@ def _leaders(ranking: Ranking) -> set[str]:
     """Return the systems that the finding says lead, or win against the one that all met."""
     if ranking.against in {standing.system for standing in ranking.standings}:
         return {standing.system for standing in ranking.standings if standing.apart > 0}
-    first = ranking.standings[0]
+    first_standing = ranking.standings[0]
     if ranking.by_strength:
-        leads = first.strength_low is not None and first.strength_low > 0
+        leads = first_standing.strength_low is not None and first_standing.strength_low > 0
     else:
-        leads = first.low is not None and first.low > TIE + _ROUNDING
-    return {first.system} if leads else set()
+        leads = first_standing.low is not None and first_standing.low > TIE + _ROUNDING
+    return {first_standing.system} if leads else set()

@@ -117,27 +117,27 @@ def _finding_against(ranking: Ranking) -> Iterator[str]:
 
 def _lead(ranking: Ranking) -> Iterator[str]:
     """Say who has the highest win rate or strength, and whether its interval supports a lead."""
-    first, second = ranking.standings[:2]
+    first_standing, second_standing = ranking.standings[:2]
     title = column_title(ranking.column)
-    over = _over_items(first)
+    over = _over_items(first_standing)
     noun = "strength" if _has_strengths(ranking) else "win rate"
     winners = _winners_of(ranking.standings, ranking)
     if len(winners) > 1:
         same = f"{listed(winners)} have the same {noun} on {title}"
-        yield f"{same}: {_size(ranking, first)}{over}"
+        yield f"{same}: {_size(ranking, first_standing)}{over}"
         return
-    name = short_name(first.system)
-    size = _size_with_interval(ranking, first)
-    leads = _leads(ranking, first)
-    if leads and not _has_strengths(ranking) and 2 * first.wins > first.n:
-        yield f"{name} wins most comparisons on {title}: {size}{over}"
+    leader_name = short_name(first_standing.system)
+    size = _size_with_interval(ranking, first_standing)
+    leads = _leads(ranking, first_standing)
+    if leads and not _has_strengths(ranking) and 2 * first_standing.wins > first_standing.n:
+        yield f"{leader_name} wins most comparisons on {title}: {size}{over}"
     elif leads:
-        yield f"{name} is the strongest on {title}: {size}{over}"
+        yield f"{leader_name} is the strongest on {title}: {size}{over}"
     else:
-        highest = f"{name} has the highest {noun}, {size}{over}"
+        highest = f"{leader_name} has the highest {noun}, {size}{over}"
         yield f"No system clearly leads on {title}: {highest}"
-    size_of_second = _size(ranking, second)
-    yield f"{short_name(second.system)} follows with {size_of_second}{_overlap(ranking)}."
+    size_of_second = _size(ranking, second_standing)
+    yield f"{short_name(second_standing.system)} follows with {size_of_second}{_overlap(ranking)}."
 
 
 def _leads(ranking: Ranking, standing: Standing) -> bool:
@@ -149,12 +149,14 @@ def _leads(ranking: Ranking, standing: Standing) -> bool:
 
 def _overlap(ranking: Ranking) -> str:
     """Say whether the intervals of the first two systems overlap; nothing if one has none."""
-    first, second = ranking.standings[:2]
-    low, _ = _ends(ranking, first)
-    _, high = _ends(ranking, second)
-    if low is None or high is None:
+    first_standing, second_standing = ranking.standings[:2]
+    lower_bound, _ = _ends(ranking, first_standing)
+    _, upper_bound = _ends(ranking, second_standing)
+    if lower_bound is None or upper_bound is None:
         return ""
-    return "; the intervals do not overlap" if low > high else "; the intervals overlap"
+    return (
+        "; the intervals do not overlap" if lower_bound > upper_bound else "; the intervals overlap"
+    )
 
 
 def _circle(ranking: Ranking) -> Iterator[str]:
@@ -186,25 +188,25 @@ def _shortest_circle(ranking: Ranking) -> list[str]:
     def beaten_by(system: str) -> list[str]:
         rates = ranking.win_rate[index_of[system]]
         beaten = []
-        for name in names:
-            rate = rates[index_of[name]]
+        for opponent in names:
+            rate = rates[index_of[opponent]]
             if rate is not None and rate > TIE + _NEAR:
-                beaten.append(name)
+                beaten.append(opponent)
         return beaten
 
-    first = names[0]
-    before: dict[str, str] = {}
-    waiting = deque([first])
+    first_system = names[0]
+    previous_system: dict[str, str] = {}
+    waiting = deque([first_system])
     while waiting:
         system = waiting.popleft()
         for opponent in beaten_by(system):
-            if opponent == first:
+            if opponent == first_system:
                 circle = [system]
-                while circle[-1] != first:
-                    circle.append(before[circle[-1]])
+                while circle[-1] != first_system:
+                    circle.append(previous_system[circle[-1]])
                 return circle[::-1]
-            if opponent not in before:
-                before[opponent] = system
+            if opponent not in previous_system:
+                previous_system[opponent] = system
                 waiting.append(opponent)
     return []
 
@@ -220,9 +222,9 @@ def _why_strengths(ranking: Ranking) -> Iterator[str]:
 def _groups_apart(ranking: Ranking) -> Iterator[str]:
     """Say which groups of systems never met, and who has the highest win rate within each."""
     title = column_title(ranking.column)
-    first, *others = ranking.groups
+    first_group, *others = ranking.groups
     if len(others) == 1:
-        yield f"{listed(others[0])} were never compared with {listed(first)} on {title}"
+        yield f"{listed(others[0])} were never compared with {listed(first_group)} on {title}"
     else:
         groups = f"{len(ranking.groups)} groups on {title}"
         yield f"The systems form {groups} that were never compared with each other"
@@ -284,10 +286,10 @@ def _size(ranking: Ranking, standing: Standing) -> str:
 
 
 def _size_with_interval(ranking: Ranking, standing: Standing) -> str:
-    low, high = _ends(ranking, standing)
-    interval = format_interval(low, high, 0, 100)
+    lower_bound, upper_bound = _ends(ranking, standing)
+    interval = format_interval(lower_bound, upper_bound, 0, 100)
     if _has_strengths(ranking):
-        interval = format_interval(low, high, 2)
+        interval = format_interval(lower_bound, upper_bound, 2)
     return f"{_size(ranking, standing)} {interval}".rstrip()
 
 

@@ -90,14 +90,23 @@ def _alt_test(judge: str, test: AltTest, criterion: str) -> Iterator[Block]:
         f"It is as close to the others as a rater on {share} of the texts."
     )
     rows: list[tuple[Content, ...]] = []
-    for each in test.raters:
+    for rater_test in test.raters:
         judge_wins = None
-        if each.p is not None:
-            judge_wins = "yes" if each.won else "no"
-        judge_as_close = Cell(percent(each.judge), value=each.judge)
-        rater_as_close = Cell(percent(each.person), value=each.person)
-        p = p_cell(each.p)
-        rows.append((each.rater, judge_as_close, rater_as_close, p, judge_wins, each.texts))
+        if rater_test.p is not None:
+            judge_wins = "yes" if rater_test.won else "no"
+        judge_as_close = Cell(percent(rater_test.judge), value=rater_test.judge)
+        rater_as_close = Cell(percent(rater_test.person), value=rater_test.person)
+        p_value_text = p_cell(rater_test.p)
+        rows.append(
+            (
+                rater_test.rater,
+                judge_as_close,
+                rater_as_close,
+                p_value_text,
+                judge_wins,
+                rater_test.texts,
+            )
+        )
     yield table(
         ("left out", "judge as close", "rater as close", "p", "judge wins", "texts"),
         rows,
@@ -120,8 +129,8 @@ def rater_records(rated: Rated) -> Iterator[dict[str, Any]]:
         method = test.reason or f"alternative annotator test, epsilon {test.epsilon:g}"
         n_tested = sum(rater.p is not None for rater in test.raters)
         values = {"winning_rate": test.winning_rate, "advantage": test.advantage}
-        for name, value in values.items():
-            record = _record(row.name, "judge", name, value, n_tested)
+        for coefficient_name, value in values.items():
+            record = _record(row.name, "judge", coefficient_name, value, n_tested)
             yield {**record, "method": method}
     for rater in rated.raters:
         for estimate in (rater.spearman, rater.alpha):
@@ -138,16 +147,16 @@ def rater_records(rated: Rated) -> Iterator[dict[str, Any]]:
 
 
 def _record(
-    name: str, kind: str, coefficient: str, value: float | None, n: int | None
+    row_name: str, kind: str, coefficient: str, value: float | None, n_texts: int | None
 ) -> dict[str, Any]:
     return {
-        "name": name,
+        "name": row_name,
         "kind": kind,
         "level": "",
         "coefficient": coefficient,
         "value": value,
         "low": None,
         "high": None,
-        "n": n,
+        "n": n_texts,
         "method": "",
     }

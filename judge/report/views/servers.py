@@ -100,14 +100,14 @@ def scored_instead(result: Result, judge: str) -> str:
             methods += counts[column.name]
     if methods["logprobs"]:
         return ""
-    drawn = methods["samples"]
+    n_sampled = methods["samples"]
     single = methods["single"]
     noun = "verdicts" if result.rankings else "scores"
     draws = facts.draws
     means = f"means of {plural(draws, 'draw')}" if draws else "means of several draws"
-    if drawn and single:
-        return f"{noun} are {means} ({drawn:,}) or read in one reply each ({single:,})"
-    if drawn:
+    if n_sampled and single:
+        return f"{noun} are {means} ({n_sampled:,}) or read in one reply each ({single:,})"
+    if n_sampled:
         return f"{noun} are {means}"
     return f"{noun} are read in one reply each" if single else ""
 
@@ -137,4 +137,4 @@ def _phrase(parameter: str, accepted: Mapping[str, Any]) -> str:
 
 def _lacking_probabilities(unmet: Mapping[str, int]) -> str:
     """Return the name under which token probabilities are unmet, "" if they are not."""
-    return next((name for name in _PROBABILITIES if name in unmet), "")
+    return next((feature_name for feature_name in _PROBABILITIES if feature_name in unmet), "")

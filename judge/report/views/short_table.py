@@ -68,14 +68,16 @@ def _preferred_metric(board: Leaderboard) -> list[Column]:
     """Return the metric to show beside criteria, if any: scores from elsewhere come first."""
     metrics: dict[str, Column] = {}
     for group in board.groups:
-        first = group.columns[0]
-        if first.kind == "metric":
-            metrics[group.name] = first
+        first_column = group.columns[0]
+        if first_column.kind == "metric":
+            metrics[group.name] = first_column
     external = [
         metric_name for metric_name, column in metrics.items() if column.signature.is_external
     ]
-    preferred = [name for name in (*external, *REFERENCE_METRICS) if name in metrics]
-    return [metrics[name] for name in preferred[:1]]
+    preferred = [
+        metric_name for metric_name in (*external, *REFERENCE_METRICS) if metric_name in metrics
+    ]
+    return [metrics[metric_name] for metric_name in preferred[:1]]
 
 
 def short_table(result: Result, board: Leaderboard) -> Table:
@@ -145,7 +147,7 @@ def _table_of_one_system(
     board: Leaderboard,
     columns: Sequence[Column],
     heads: Sequence[Head],
-    key: str,
+    table_key: str,
 ) -> Table:
     """Return a row per column of the only system: the mean, its interval and the number of items."""
     (system,) = board.systems
@@ -158,17 +160,17 @@ def _table_of_one_system(
         names_of_rates = {rate.name for rate in board.rates.values()}
         is_rate = column.name in names_of_rates
         note = head.note if has_several_scales or is_rate else ""
-        name = f"{head.head} {note}".rstrip()
+        row_name = f"{head.head} {note}".rstrip()
         # The number of items has a column of its own.
         mean = cell.text.removeprefix(f"({row.coverage}) ")
         items_text = f"{row.n:,}"
         if row.coverage:
             items_text = f"{items_text} of {row.total:,}"
         mean_cell_alone = replace(cell, text=mean, note="")
-        rows.append((name, mean_cell_alone, cell.note or None, items_text))
-    name = ""
+        rows.append((row_name, mean_cell_alone, cell.note or None, items_text))
+    of_system = ""
     if system != UNNAMED_SYSTEM:
-        name = f" of {one_line(system, MAX_NAME)}"
+        of_system = f" of {one_line(system, MAX_NAME)}"
     row_heads = (
         Head("", numeric=False),
         Head("mean"),
@@ -178,8 +180,8 @@ def _table_of_one_system(
     return table(
         row_heads,
         rows,
-        key=key,
-        caption=f"Mean scores{name}.",
+        key=table_key,
+        caption=f"Mean scores{of_system}.",
         name="leaderboard",
         short=True,
     )
@@ -198,9 +200,9 @@ def _short_cell(result: Result, board: Leaderboard, row: Row, column: Column, *,
         note = interval_text(column, row.low, row.high, 2)
     share = column.share(row.mean)
     shade = None
-    drawn = None
+    drawn_bar = None
     if share is not None and bar:
-        drawn = _bar(column, row, share)
+        drawn_bar = _bar(column, row, share)
     elif share is not None and column.kind == "criterion":
         # The shade runs from -1 to 1 around the neutral share; a low share is never darker than -1.
         shade = max(-1.0, (share - NEUTRAL) / (1 - NEUTRAL))
@@ -216,7 +218,7 @@ def _short_cell(result: Result, board: Leaderboard, row: Row, column: Column, *,
         note=note,
         title=" ".join(filter(None, title_parts)),
         shade=shade,
-        bar=drawn,
+        bar=drawn_bar,
         link=link,
     )
 
@@ -225,12 +227,12 @@ def _bar(column: Column, row: Row, share: float) -> Bar:
     """Return the bar of a mean with its interval, if it has one."""
     if row.low is None or row.high is None:
         return Bar(share)
-    low = column.share(row.low)
-    high = column.share(row.high)
-    if low is None or high is None:
+    lower_bound = column.share(row.low)
+    upper_bound = column.share(row.high)
+    if lower_bound is None or upper_bound is None:
         return Bar(share)
     # If lower is better, the ends change places.
-    return Bar(share, min(low, high), max(low, high))
+    return Bar(share, min(lower_bound, upper_bound), max(lower_bound, upper_bound))
 
 
 def _scales(columns: Sequence[Column]) -> set[str]:

@@ -117,9 +117,9 @@ def _sections(outcomes: Outcomes) -> Iterator[Section]:
     are_several = len(outcomes) > 1
     for outcome in outcomes:
         if outcome.verdicts:
-            name = outcome.suite.name
-            title = name if are_several else "Cases"
-            yield Section(f"suite-{name}", title, partial(_blocks, outcome, are_several))
+            suite_name = outcome.suite.name
+            title = suite_name if are_several else "Cases"
+            yield Section(f"suite-{suite_name}", title, partial(_blocks, outcome, are_several))
 
 
 def _line(outcome: Outcome, verdict: Verdict, *, quoted: bool) -> str:
@@ -128,10 +128,10 @@ def _line(outcome: Outcome, verdict: Verdict, *, quoted: bool) -> str:
     `quoted` adds the text that lacks most.
     """
     mark, _ = _MARKS[verdict.status]
-    name = one_line(verdict.name, _NAME)
+    verdict_name = one_line(verdict.name, _NAME)
     location = f"{_path(outcome)}:{verdict.line}"
     lines = [
-        f"{mark} {name} ({location}):",
+        f"{mark} {verdict_name} ({location}):",
         _message(outcome, verdict),
     ]
     # Of an order, both texts of an item.
@@ -144,14 +144,14 @@ def _line(outcome: Outcome, verdict: Verdict, *, quoted: bool) -> str:
 
 def _quote(outcome: Outcome, text: JudgedText) -> str:
     """Return a text with its score and the judge's reason."""
-    before = _before(outcome, text)
-    note = f" ({before})" if before else ""
+    earlier_value = _before(outcome, text)
+    note = f" ({earlier_value})" if earlier_value else ""
     request = ""
     if text.request:
         request = f" to “{one_line(text.request, _QUOTE)}”"
-    name = text.name or "text"
+    text_name = text.name or "text"
     output = one_line(text.output, _QUOTE)
-    line = f"{name} {text.score}{note}: “{output}”{request}"
+    line = f"{text_name} {text.score}{note}: “{output}”{request}"
     if text.reason:
         line += f"; judge: {one_line(text.reason, _QUOTE)}"
     return line
@@ -204,8 +204,8 @@ def _record(outcome: Outcome, verdict: Verdict) -> dict[str, Any]:
     # Numbers have columns of their own, and the texts have no place in a row.
     del record["estimate"]
     del record["texts"]
-    for name in _ESTIMATE_FIELDS:
-        record[name] = getattr(verdict.estimate, name, None)
+    for field_name in _ESTIMATE_FIELDS:
+        record[field_name] = getattr(verdict.estimate, field_name, None)
     return record
 
 
@@ -352,12 +352,12 @@ def _texts(outcome: Outcome) -> Iterator[Block]:
     for verdict in outcome.verdicts:
         excerpts = []
         for text in verdict.texts:
-            name = text.name or "text"
+            text_name = text.name or "text"
             note = _before(outcome, text)
             excerpt = Excerpt(
                 text.score,
                 "",
-                name,
+                text_name,
                 "",
                 reason=text.reason,
                 note=note,
@@ -377,11 +377,11 @@ def _verdict_table(outcome: Outcome) -> Table:
         if verdict.met:
             tone = ""
         location = f"{_path(outcome)}:{verdict.line}"
-        before = f"{outcome.earlier} {verdict.before}" if verdict.before else ""
-        name = Cell(f"{mark} {verdict.name}", tone=tone, title=location)
-        measured = Cell(verdict.found, note=before)
+        earlier_value = f"{outcome.earlier} {verdict.before}" if verdict.before else ""
+        name_cell = Cell(f"{mark} {verdict.name}", tone=tone, title=location)
+        measured = Cell(verdict.found, note=earlier_value)
         reason = f"{verdict.reason}{_counts(verdict)}".lstrip()
-        rows.append((name, verdict.expected, measured, reason))
+        rows.append((name_cell, verdict.expected, measured, reason))
     return text_table(
         ("case", "expected", "found", "reason"),
         rows,
@@ -433,8 +433,8 @@ def _test_suite(outcome: Outcome) -> TestSuite:
             lines = [message, f"{path}:{verdict.line}", detail]
             lines += [_quote(outcome, text) for text in verdict.texts]
             message = "\n".join(filter(None, lines))
-        name = _test_name(verdict)
-        case = TestCase(name, status, message, kind=verdict.status, line=verdict.line)
+        test_name = _test_name(verdict)
+        case = TestCase(test_name, status, message, kind=verdict.status, line=verdict.line)
         cases.append(case)
     return TestSuite(outcome.suite.name, tuple(cases), path, outcome.seconds)
 

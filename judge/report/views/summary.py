@@ -206,7 +206,7 @@ def ranked_data(
     win_rates = []
     for ranking in result.rankings:
         standings += ranking.standings
-        values = {name: getattr(ranking, name) for name in names}
+        values = {field_name: getattr(ranking, field_name) for field_name in names}
         win_rates.append(WinRates(**values))
     common_fields = _common_fields(result, failures)
     ranked = Ranked(

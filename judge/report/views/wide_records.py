@@ -30,7 +30,7 @@ def wide_records(result: Result) -> tuple[tuple[str, ...], list[dict[str, Any]]]
         sample_fields.insert(2, "source")
     row_of_text: dict[tuple[str, str], dict[str, Any]] = {}
     for sample in stored.samples:
-        fields = {name: getattr(sample, name) for name in sample_fields}
+        fields = {field_name: getattr(sample, field_name) for field_name in sample_fields}
         row_of_text[sample.key] = fields | empty
     for score in stored.scores:
         row = row_of_text.get(score.key)
@@ -60,9 +60,9 @@ def _add_score(row: dict[str, Any], score: Score, word_keys: Collection[str]) ->
     """Write a score and its reason and quotation into the row of its text."""
     row[score.column] = score.value
     for word in _WORDS:
-        key = f"{score.column}_{word}"
-        if key in word_keys:
-            row[key] = getattr(score.provenance, word)
+        score_key = f"{score.column}_{word}"
+        if score_key in word_keys:
+            row[score_key] = getattr(score.provenance, word)
 
 
 def _word_keys(result: Result) -> dict[str, None]:

@@ -53,8 +53,8 @@ def _sections(listed: WorstList) -> Iterator[Section]:
     for index, low_score in enumerate(listed.lowest, 1):
         score = low_score.score
         value = score_text(low_score.column, score.value)
-        name = column_title(low_score.column.name)
-        title = f"{name} {value}: item {one_line(score.item)}"
+        column_name = column_title(low_score.column.name)
+        title = f"{column_name} {value}: item {one_line(score.item)}"
         if len(listed.result.table.systems) > 1:
             title += f", system {one_line(score.system)}"
         make_blocks = partial(_blocks, listed, low_score)
@@ -92,7 +92,7 @@ def _blocks(listed: WorstList, low_score: LowScore) -> Iterator[Block]:
         *_other_values(listed, low_score),
         *_own_columns(sample),
     ]
-    shortened = [(name, cut_middle(text, _MAX_TEXT)) for name, text in facts]
+    shortened = [(fact_name, cut_middle(text, _MAX_TEXT)) for fact_name, text in facts]
     yield Facts(tuple(shortened))
 
 
@@ -122,8 +122,8 @@ def _other_values(listed: WorstList, low_score: LowScore) -> Iterator[tuple[str,
     for row in listed.rows[low_score.score.key]:
         column = columns[row.column]
         if column.name != low_score.column.name and column.kind == "criterion" and not column.judge:
-            name = column_title(column.name)
-            values.append(f"{name} {_value(column, row)}")
+            column_name = column_title(column.name)
+            values.append(f"{column_name} {_value(column, row)}")
     if values:
         yield "other scores", " · ".join(values)
 
@@ -170,7 +170,7 @@ def _text_data(
 def _record(data: Mapping[str, Any]) -> dict[str, Any]:
     """Return a text for CSV, with lists and mappings as JSON in their cells."""
     record = dict(data)
-    for key, value in data.items():
+    for field_name, value in data.items():
         if isinstance(value, list | tuple | Mapping):
-            record[key] = json_cell(value)
+            record[field_name] = json_cell(value)
     return record
