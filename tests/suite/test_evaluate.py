@@ -25,6 +25,7 @@ from judge.suite.case import Case, Verdict
 from judge.suite.evaluate import evaluate_case, limits
 from judge.suite.expectations import Expectation
 from judge.suite.schema import Limits, Suite
+from tests.factories import has_line, lines_hold
 
 Keys = dict[str, Any]
 ONE = [("i", "s")]
@@ -109,30 +110,30 @@ def spread(make: Any, means: Mapping[str, Sequence[float]]) -> list[Score]:
 
 
 @pytest.mark.parametrize(
-    ("band", "status", "reason"),
+    ("band", "status", "facts"),
     [
-        (in_range(3), "passed", ""),
-        (in_range(3.4, 3.9), "passed", ""),
+        (in_range(3), "passed", ()),
+        (in_range(3.4, 3.9), "passed", ()),
         (
             in_range(3.5),
             "undecided",
-            "no significant difference from 3.5 (needs about 86 draws); flaky: 35% of single replies",
+            ("no significant difference from 3.5", "86 draws", "flaky: 35%"),
         ),
-        (in_range(4), "failed", "below 4 (p = 0.005); flaky: 65% of single replies reach 4"),
+        (in_range(4), "failed", ("below 4", "p = 0.005", "flaky: 65%", "reach 4")),
         (
             in_range(None, 3),
             "failed",
-            "above 3 (p < 0.001); flaky: 35% of single replies stay within 3",
+            ("above 3", "p < 0.001", "flaky: 35%", "within 3"),
         ),
         (
             in_range(1, 3.6),
             "undecided",
-            "no significant difference from 3.6 (needs about 750 draws)",
+            ("no significant difference from 3.6", "750 draws"),
         ),
     ],
 )
 def test_a_range_is_compared_with_the_interval(
-    make: Any, band: Keys, status: str, reason: str
+    make: Any, band: Keys, status: str, facts: tuple[str, ...]
 ) -> None:
     outcome = verdict(band, ONE, make.result(make.drawn(THIRTEEN, *ONE[0])))
     assert (outcome.status, outcome.met, outcome.line, outcome.kind) == (
@@ -142,7 +143,7 @@ def test_a_range_is_compared_with_the_interval(
         "score_range",
     )
     assert outcome.found == "3.65 [3.42, 3.88]"
-    assert outcome.reason.startswith(reason) if reason else outcome.reason == ""
+    assert lines_hold(outcome.reason.splitlines(), [facts] if facts else [])
 
 
 @pytest.mark.parametrize(
@@ -227,7 +228,7 @@ def test_fewer_items_than_an_interval_needs_decide_nothing(make: Any, n: int) ->
     rows = [make.drawn({"5": 20}, f"i{k}", "s") for k in range(n)]
     outcome = verdict(in_range(3), texts(n), make.result(*rows))
     assert (outcome.status, outcome.found) == ("undecided", "5.00")
-    assert outcome.reason == f"{n} items: at least 5 needed"
+    assert has_line(outcome.reason, f"{n} items", "at least 5")
     whole_scale = verdict(in_range(1, 5), texts(n), make.result(*rows))
     assert whole_scale.status == "passed"  # no score is beyond the scale
 
@@ -291,25 +292,28 @@ def test_every_one_of_several_texts_passes(make: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("passing", "n", "least", "status", "reason"),
+    ("passing", "n", "least", "status", "facts"),
     [
-        (20, 20, 0.7, "passed", ""),
-        (20, 20, 0.9, "undecided", "no significant difference from 90% (needs about 38 items)"),
-        (12, 20, 0.5, "undecided", "no significant difference from 50% (needs about 200 items)"),
-        (2, 20, 0.5, "failed", "below 50%"),
-        (3, 3, 0.5, "undecided", "no significant difference from 50% (needs about 8 items)"),
-        (0, 3, 0.9, "failed", "below 90%"),
+        (20, 20, 0.7, "passed", ()),
+        (20, 20, 0.9, "undecided", ("no significant difference from 90%", "38 items")),
+        (12, 20, 0.5, "undecided", ("no significant difference from 50%", "200 items")),
+        (2, 20, 0.5, "failed", ("below 50%",)),
+        (3, 3, 0.5, "undecided", ("no significant difference from 50%", "8 items")),
+        (0, 3, 0.9, "failed", ("below 90%",)),
     ],
 )
 def test_a_pass_rate_is_decided_by_its_interval(
-    make: Any, passing: int, n: int, least: float, status: str, reason: str
+    make: Any, passing: int, n: int, least: float, status: str, facts: tuple[str, ...]
 ) -> None:
     rows = [make.single("4" if k < passing else "3", f"i{k}", "s") for k in range(n)]
     result = make.result(*rows, columns=(PASSING,))
     outcome = verdict({"pass_rate": {"min": least}}, texts(n), result)
-    assert (outcome.kind, outcome.expected, outcome.status, outcome.reason) == (
-        "pass_rate", f"≥ {100 * least:g}% pass", status, reason,
-    )  # fmt: skip
+    assert (outcome.kind, outcome.expected, outcome.status) == (
+        "pass_rate",
+        f"≥ {100 * least:g}% pass",
+        status,
+    )
+    assert lines_hold(outcome.reason.splitlines(), [facts] if facts else [])
     rate = result.pass_rates["s", "relevance"]
     assert outcome.estimate is not None
     assert outcome.estimate.low is not None  # also with three items
@@ -336,7 +340,7 @@ def test_a_text_without_a_score_does_not_count_as_failing(make: Any) -> None:
             measured,
             "1 text without a score",
         )
-        assert outcome.detail.startswith("ParseError: no score in the reply")
+        assert has_line(outcome.detail, "ParseError", "no score")
 
 
 def test_a_baseline_without_a_threshold_is_not_compared(make: Any) -> None:
@@ -355,31 +359,31 @@ def test_a_baseline_without_a_threshold_is_not_compared(make: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("draws", "status", "reason"),
+    ("draws", "status", "facts"),
     [
-        ({"4": 20}, "passed", ""),
-        ({"4": 15, "3": 5}, "passed", "flaky: 25% of single replies say 3"),
+        ({"4": 20}, "passed", ()),
+        ({"4": 15, "3": 5}, "passed", ("flaky: 25%", "say 3")),
         (
             {"4": 13, "3": 7},
             "undecided",
-            "no significant difference from 3 (needs about 86 draws); flaky: 35% of",
+            ("no significant difference from 3", "86 draws", "flaky: 35%"),
         ),
         (
             {"4": 10, "3": 10},
             "undecided",
-            "no significant difference from 3 (p = 1.000); flaky: 50% of",
+            ("no significant difference from 3", "p = 1.000", "flaky: 50%"),
         ),
-        ({"3": 15, "4": 5}, "failed", "flaky: 25% of single replies say 4"),
-        ({"3": 14, "5": 3, "4": 3}, "failed", "flaky: 15% of single replies say 4"),
-        ({"4": 16, "5": 2, "3": 2}, "passed", "flaky: 20% of single replies say another label"),
+        ({"3": 15, "4": 5}, "failed", ("flaky: 25%", "say 4")),
+        ({"3": 14, "5": 3, "4": 3}, "failed", ("flaky: 15%", "say 4")),
+        ({"4": 16, "5": 2, "3": 2}, "passed", ("flaky: 20%", "another label")),
     ],
 )
 def test_a_label_needs_a_significant_lead(
-    make: Any, draws: dict[str, int], status: str, reason: str
+    make: Any, draws: dict[str, int], status: str, facts: tuple[str, ...]
 ) -> None:
     outcome = verdict(labelled("4"), ONE, make.result(make.drawn(draws, *ONE[0])))
     assert (outcome.status, outcome.expected) == (status, "label 4")
-    assert outcome.reason.startswith(reason)
+    assert has_line([outcome.reason], *facts)
 
 
 @pytest.mark.parametrize(("label", "status"), [("4", "passed"), ("5", "failed")])
@@ -438,13 +442,10 @@ def test_an_order_of_one_item_takes_the_draws_of_both_texts(make: Any) -> None:
     assert (turned.status, turned.reason) == ("failed", "worse (p = 0.009)")
     margin = verdict(ordered("a", "b", 0.3), both, make.result(*rows))
     assert margin.status == "undecided"
-    assert margin.reason == "no significant difference from a lead of 0.3 (needs about 330 draws)"
+    assert has_line(margin.reason, "no significant difference", "lead of 0.3", "330 draws")
     far = verdict(ordered("a", "b", 0.9), both, make.result(*rows))
-    assert (far.status, far.reason, far.expected) == (
-        "failed",
-        "not better by 0.9 (p = 0.001)",
-        "a > b + 0.9",
-    )
+    assert (far.status, far.expected) == ("failed", "a > b + 0.9")
+    assert has_line(far.reason, "not better by 0.9", "p = 0.001")
 
 
 def test_an_order_of_many_items_is_a_paired_test(make: Any) -> None:
@@ -478,17 +479,15 @@ def test_a_negative_margin_asks_for_no_loss_of_that_size(make: Any) -> None:
     (oracle,) = mean_differences(np.array([0.5 - losses]))
     assert outcome.estimate is not None
     assert (outcome.estimate.value, outcome.estimate.p) == (pytest.approx(-0.1), oracle.p)
-    assert (outcome.status, outcome.expected, outcome.reason) == (
-        "passed",
-        "a > b − 0.5",
-        "not worse by 0.5 (p = 0.008)",
-    )
+    assert (outcome.status, outcome.expected) == ("passed", "a > b − 0.5")
+    assert has_line(outcome.reason, "not worse by 0.5", "p = 0.008")
     near = verdict(ordered("a", "b", -0.15), texts(8, "a", "b"), result)
     assert near.status == "undecided"
-    assert near.reason.startswith("no significant difference from a loss of 0.15")
+    assert has_line(near.reason, "no significant difference", "loss of 0.15")
     lost = make.result(*spread(make, {"a": [3.0] * 8, "b": low}))
     beaten = verdict(ordered("a", "b"), texts(8, "a", "b"), lost)
-    assert (beaten.status, beaten.reason) == ("failed", "worse (p = 0.008); all 8 alike")
+    assert beaten.status == "failed"
+    assert has_line(beaten.reason, "worse", "p = 0.008", "all 8 alike")
 
 
 def with_equal_leads(make: Any, lead: float, n: int) -> list[Score]:
@@ -544,10 +543,8 @@ def test_an_interval_above_zero_that_the_test_does_not_confirm_names_p(make: Any
     assert outcome.estimate is not None
     assert outcome.estimate.low is not None
     assert outcome.estimate.low > 0
-    assert (outcome.status, outcome.reason) == (
-        "undecided",
-        "no significant difference (needs about 13 items)",
-    )
+    assert outcome.status == "undecided"
+    assert has_line(outcome.reason, "no significant difference", "13 items")
 
 
 @pytest.mark.parametrize(
@@ -564,7 +561,7 @@ def test_a_lead_on_few_items_is_undecided(make: Any, n: int, status: str) -> Non
     ]
     outcome = verdict(ordered("a", "b", 0.1), texts(n, "a", "b"), make.result(*rows))
     assert outcome.status == status, outcome
-    assert ("no test on fewer than 6 items" in outcome.reason) is (status == "undecided")
+    assert has_line(outcome.reason, "no test", "6 items") is (status == "undecided")
     behind = verdict(ordered("b", "a", 0.1), texts(n, "a", "b"), make.result(*rows))
     assert behind.status == ("failed" if status == "passed" else status)
 
@@ -578,7 +575,7 @@ def test_equal_texts_are_not_better(make: Any) -> None:
     assert (outcome.status, outcome.reason) == ("passed", "ahead, one reply each")
 
 
-FEW = "one reply each: draw more, or test at least 6 items"
+FEW = ("one reply each", "at least 6 items")
 
 
 @pytest.mark.parametrize("n", [2, 5])
@@ -587,20 +584,22 @@ def test_one_reply_each_to_a_few_items_tells_no_order_and_no_drift(make: Any, n:
     result = make.result(
         *(make.single("5" if system == "a" else "1", item, system) for item, system in both)
     )
-    untested = "no test on fewer than 6 items"
+    untested = ("no test", "6 items")
     for order in (ordered("a", "b"), ordered("b", "a"), ordered("a", "b", 0.5)):
         outcome = verdict(order, both, result)
-        assert (outcome.status, outcome.met, outcome.reason) == ("undecided", False, untested)
+        assert (outcome.status, outcome.met) == ("undecided", False)
+        assert has_line(outcome.reason, *untested)
     level = make.result(*(make.single("3", *key) for key in both))
     for drift in (drifting(shift=0.5), drifting(drop=0.5)):
         outcome = verdict(drift, both[::2], result, level)
-        assert (outcome.status, outcome.met, outcome.reason) == ("undecided", True, FEW)
+        assert (outcome.status, outcome.met) == ("undecided", True)
+        assert has_line(outcome.reason, *FEW)
     flipped = verdict(drifting(shift=0.5, flips=0.1), both, result, level)
     assert (flipped.status, flipped.met) == ("failed", False)  # what is counted is counted
     drawn = make.result(
         *(make.drawn({"5" if system == "a" else "1": 3}, item, system) for item, system in both)
     )
-    assert verdict(ordered("a", "b"), both, drawn).reason == untested
+    assert has_line(verdict(ordered("a", "b"), both, drawn).reason, *untested)
 
 
 def test_equal_values_are_noted(make: Any) -> None:
@@ -608,26 +607,19 @@ def test_equal_values_are_noted(make: Any) -> None:
     outcome = verdict(in_range(2), texts(12), items)
     assert (outcome.status, outcome.found, outcome.reason) == ("passed", "4.00 [2.74, 4.68]", "")
     outcome = verdict(in_range(3), texts(12), items)
-    assert (outcome.status, outcome.reason) == (
-        "undecided",
-        "no significant difference from 3 (needs about 18 items)",
-    )
+    assert outcome.status == "undecided"
+    assert has_line(outcome.reason, "no significant difference from 3", "18 items")
     lower = make.result(*(make.single("3", *key) for key in texts(12)))
     (worse,) = against_baseline(lower, items)
-    assert (worse.found, worse.reason) == (
-        "−1.00",
-        "worse (p < 0.001); same texts: the judge changed; all 12 alike",
-    )
+    assert worse.found == "−1.00"
+    assert has_line(worse.reason, "worse", "p < 0.001", "the judge changed", "all 12 alike")
 
 
 def test_an_order_without_an_item_that_has_both_is_an_error(make: Any) -> None:
     result = make.result(make.single("4", "i0", "a"), make.single("4", "i1", "b"))
     outcome = verdict(ordered("a", "b"), [("i0", "a"), ("i1", "b")], result)
-    assert (outcome.status, outcome.met, outcome.reason) == (
-        "error",
-        False,
-        "no item has texts of both a and b",
-    )
+    assert (outcome.status, outcome.met) == ("error", False)
+    assert has_line(outcome.reason, "no item", "a and b")
 
 
 def test_comparisons_use_both_orders(make: Any) -> None:
@@ -651,7 +643,7 @@ def test_comparisons_use_both_orders(make: Any) -> None:
         ordered("a", "b"), both, scored, ranked=make.result(rows[0], turned, columns=(AB,))
     )
     assert (biased.status, biased.found) == ("passed", "55%")
-    assert biased.reason == "better; the order shown changed 1 of 1 answer"
+    assert has_line(biased.reason, "better", "order", "1 of 1 answer")
     assert (
         verdict(ordered("a", "b", 0.3), both, scored, ranked=ranked).reason == "not better by 0.3"
     )
@@ -699,7 +691,8 @@ def test_agreement_is_the_coefficient_with_peoples_ratings(make: Any) -> None:
     )
     assert outcome.estimate is not None
     assert outcome.estimate.value == pytest.approx(oracle)
-    assert (outcome.status, outcome.reason) == ("passed", "over all texts, of 30 texts")
+    assert outcome.status == "passed"
+    assert has_line(outcome.reason, "over all texts", "30 texts")
     high = verdict(agreeing({"spearman": 0.1, "pearson": 0.999}), texts(30), result)
     assert (high.status, high.reason.split(";")[0]) == ("failed", "pearson below 0.999")
     near = verdict(agreeing({"spearman": round(oracle, 2) + 0.01}), texts(30), result)
@@ -733,10 +726,9 @@ def test_agreement_within_items_is_the_level_for_several_systems(make: Any) -> N
         for level in (None, "systems", "all-texts")
     )
     assert (within.status, within.reason) == ("passed", "within items, of 40 items")
-    assert (between.status, between.reason) == (
-        "undecided", "too few systems: at least 6 needed; between systems' means, of 3 systems"
-    )  # fmt: skip
-    assert over.reason == "over all texts, of 120 texts"
+    assert between.status == "undecided"
+    assert has_line(between.reason, "too few systems", "at least 6", "systems' means", "3 systems")  # fmt: skip
+    assert has_line(over.reason, "over all texts", "120 texts")
 
 
 @pytest.mark.parametrize(
@@ -800,7 +792,8 @@ def test_flips_are_counted(make: Any) -> None:
         "2 of 8 flipped (25.0%)",
         "flips ≤ 25%",
     )
-    assert (unmet.status, unmet.reason) == ("failed", "more than 24% flipped: i0 (s), i1 (s)")
+    assert unmet.status == "failed"
+    assert has_line(unmet.reason, "24%", "flipped", "i0 (s), i1 (s)")
 
 
 def test_drift_without_a_baseline_or_on_another_scale_is_an_error(make: Any) -> None:
@@ -880,15 +873,14 @@ def test_rated_texts_decide_if_a_stricter_prompt_is_a_regression(
     before = rated(make, [right] * 6 + [wrong] * 2)
     (stricter,) = against_baseline(rated(make, [right] * 6 + [wrong] * 2, drop=0.8), before)
     assert (stricter.met, stricter.expected) == (True, "agrees no worse with people")
-    assert stricter.reason == "no significant change in agreement; scores −0.80"
+    assert has_line(stricter.reason, "no significant change", "agreement", "scores −0.80")
     (worse,) = against_baseline(rated(make, [wrong] * 8), before)
     rho = float(stats.spearmanr(wrong, (1, 2, 3)).statistic)
     assert worse.estimate is not None
     assert worse.estimate.value == pytest.approx(rho - (6 + 2 * rho) / 8)
     assert worse.estimate.p == 2 / 2**6  # six items turn, all one way
-    assert (worse.status, worse.met, worse.reason.partition(";")[0]) == (
-        "failed", False, "agrees worse with people (p = 0.031)"
-    )  # fmt: skip
+    assert (worse.status, worse.met) == ("failed", False)
+    assert has_line(worse.reason, "agrees worse", "p = 0.031")  # fmt: skip
     (better,) = against_baseline(before, rated(make, [wrong] * 8))
     assert (better.met, better.reason.partition(" (")[0]) == (True, "agrees better with people")
 
@@ -970,36 +962,33 @@ def test_p_against_the_baseline_is_corrected_over_the_criteria(make: Any) -> Non
     assert [v.met for v in verdicts] == [True] * 4
 
 
-FEW = "one reply each: draw more, or test at least 6 items"
-
-
 @pytest.mark.parametrize(
-    ("before", "after", "n", "status", "reason"),
+    ("before", "after", "n", "status", "facts"),
     [
-        ({"3": 0.99}, {"1": 0.99}, 2, "failed", "worse"),  # all of the probability is known
+        ({"3": 0.99}, {"1": 0.99}, 2, "failed", ("worse",)),  # all of the probability is known
         (
             {"3": 1.0},
             {"3": 0.9, "2": 0.1},
             2,
             "undecided",
-            "no test on fewer than 6 items; 2 of 2 scores changed",
+            ("no test", "6 items", "2 of 2 scores changed"),
         ),
         (
             {"3": 10},
             {"1": 10},
             2,
             "failed",
-            "worse; same texts: the judge changed; 10 of 10 draws alike",
+            ("worse", "the judge changed", "10 of 10 draws alike"),
         ),
-        ({"3": 8, "4": 2}, {"3": 1, "1": 9}, 1, "failed", "worse (p < 0.001)"),
-        ({"1": 1.0}, {"3": 1.0}, 2, "passed", "better"),
-        ("3", "1", 2, "undecided", f"{FEW}; 2 of 2 labels flipped"),
-        ("3", "1", 1, "failed", "worse"),
-        ("3", "3", 2, "passed", "the same"),
+        ({"3": 8, "4": 2}, {"3": 1, "1": 9}, 1, "failed", ("worse", "p < 0.001")),
+        ({"1": 1.0}, {"3": 1.0}, 2, "passed", ("better",)),
+        ("3", "1", 2, "undecided", ("one reply each", "6 items", "2 of 2 labels flipped")),
+        ("3", "1", 1, "failed", ("worse",)),
+        ("3", "3", 2, "passed", ("the same",)),
     ],
 )
 def test_draws_decide_with_fewer_than_six_items(
-    make: Any, before: Any, after: Any, n: int, status: str, reason: str
+    make: Any, before: Any, after: Any, n: int, status: str, facts: tuple[str, ...]
 ) -> None:
     def result(one: Any) -> Any:
         kind = (
@@ -1013,7 +1002,8 @@ def test_draws_decide_with_fewer_than_six_items(
 
     (outcome,) = against_baseline(result(after), result(before))
     assert (outcome.status, outcome.met) == (status, status != "failed")
-    assert outcome.reason.startswith(reason)
+    assert outcome.reason.startswith(facts[0])
+    assert has_line(outcome.reason, *facts)
     (strict,) = against_baseline(result(after), result(before), suite(undecided="fail"))
     assert strict.met == (status == "passed")
 
@@ -1022,7 +1012,7 @@ def test_ratings_of_few_items_are_undecided(make: Any) -> None:
     right, wrong = (2.0, 3.0, 4.0), (4.0, 3.0, 2.0)
     (outcome,) = against_baseline(rated(make, [wrong] * 5), rated(make, [right] * 5))
     assert (outcome.status, outcome.met) == ("undecided", True)
-    assert outcome.reason.startswith("too few items: at least 6 needed")
+    assert has_line(outcome.reason, "too few items", "at least 6")
 
 
 def test_worse_scores_with_too_few_ratings_are_not_met(make: Any) -> None:
@@ -1082,7 +1072,7 @@ def test_another_scale_leaves_it_open_and_a_new_criterion_has_no_verdict(make: A
     after, other = make.result(make.single("4", *ONE[0])), replace(make.column, high=7.0)
     (outcome,) = against_baseline(after, make.result(make.single("4", *ONE[0]), columns=(other,)))
     assert (outcome.status, outcome.met) == ("undecided", True)
-    assert outcome.reason.startswith("its scale was 1 to 7 and is 1 to 5")
+    assert has_line(outcome.reason, "1 to 7", "1 to 5")
     assert against_baseline(after, make.result(columns=())) == []
 
 
@@ -1143,17 +1133,17 @@ def test_a_case_without_a_score_is_an_error_with_the_reply(make: Any) -> None:
         )
         assert (outcome.status, outcome.met, outcome.found) == ("error", False, "no score")
         if "human" not in expected:
-            assert outcome.detail == "ParseError: no score in the reply\nreply: I would rather not."
+            error, reply = outcome.detail.splitlines()
+            assert has_line(error, "ParseError", "no score")
+            assert reply == "reply: I would rather not."
 
 
 def test_missing_judgments_are_an_error(make: Any) -> None:
     result = make.result(make.single("4", "i0", "s"), make.single("4", "i1", "s"))
     part = verdict(in_range(4), texts(3), result)
     assert (part.status, part.reason) == ("error", "not judged: i2 (s)")
-    assert (
-        evaluate_case(case(in_range(4), "style"), texts(2), result).reason
-        == "style was not judged in this run"
-    )
+    outcome = evaluate_case(case(in_range(4), "style"), texts(2), result)
+    assert has_line(outcome.reason, "style", "not judged")
     assert verdict(in_range(4), [], result).reason == "the case has no texts"
     assert verdict(in_range(4), texts(2), None).status == "error"
 
@@ -1163,14 +1153,11 @@ def test_texts_without_a_score_are_limited(make: Any) -> None:
     for limit in (Limits(), Limits(failures=f"{100 * 0.4:g}%")):
         lost = evaluate_case(case(in_range(4), undecided="pass"), texts(2), result, failures=limit)
         assert (lost.status, lost.met, lost.found) == ("error", False, "4.00")
-        assert (
-            lost.reason
-            == "one reply each; 1 text without a score; more than the limit on failures allows"
-        )
+        assert has_line(lost.reason, "1 text without a score", "limit on failures")
     assert verdict(in_range(4), texts(2), result, failures=Limits(failures=f"{100 * 0.5:g}%")).met
     outcome = verdict(in_range(4), texts(2), result, failures=Limits(failures=1))
     assert outcome.status == "passed"
-    assert outcome.reason.startswith("one reply each; 1 text without a score")
+    assert has_line(outcome.reason, "one reply each", "1 text without a score")
     assert outcome.detail.startswith("ParseError")
     assert [(v.name, v.met) for v in limits(suite(), result)] == [("failures", False)]
 
@@ -1199,11 +1186,8 @@ def test_failures_are_limited_by_number_or_share(make: Any) -> None:
     result = make.result(*(make.single("4", *key) for key in texts(9)), make.failed("i9", "s"))
     (none,) = limits(suite(), result)
     assert failures(none) == [("failed", False, "≤ 0", "1 of 10 (10.0%)")]
-    assert (none.reason, none.line, none.kind) == (
-        "1 ParseError; the first: no score in the reply",
-        3,
-        "limit",
-    )
+    assert (none.line, none.kind) == (3, "limit")
+    assert has_line(none.reason, "1 ParseError", "no score in the reply")
     assert failures(*limits(suite(limits=Limits(failures=1)), result)) == [
         ("passed", True, "≤ 1", "1 of 10 (10.0%)")
     ]
@@ -1241,7 +1225,7 @@ def test_tokens_and_cost_are_compared_as_they_are(make: Any) -> None:
     ] * 2
     _, tokens, cost = limits(limits_suite, result, unpriced="nobody publishes a price")
     assert [(v.status, v.met, v.found) for v in (tokens, cost)] == [("error", False, "unknown")] * 2
-    assert cost.reason == "nobody publishes a price: limit `tokens` instead"
+    assert has_line(cost.reason, "price", "`tokens`")
 
 
 def test_a_failed_panel_counts_once_for_each_judge_that_failed(make: Any) -> None:
@@ -1254,4 +1238,5 @@ def test_a_failed_panel_counts_once_for_each_judge_that_failed(make: Any) -> Non
     result = make.result(*rows, columns=(mean, *judges))
     assert limits(suite(), result)[0].found == "1 of 2 (50.0%)"
     outcome = verdict(in_range(1), ONE, result)
-    assert (outcome.status, outcome.detail[:29]) == ("error", "ParseError: no score in the r")
+    assert outcome.status == "error"
+    assert has_line(outcome.detail, "ParseError", "no score")

@@ -18,6 +18,7 @@ from judge.stats.bounded_mean import chance_beyond
 from judge.suite.case import Verdict
 from judge.suite.evaluate import evaluate_case
 from judge.suite.expectations import Expectation
+from tests.factories import has_line
 
 LABELS = ("1", "2", "3", "4", "5")
 RATED = Column(
@@ -73,7 +74,7 @@ def rare_scores_share(scores: pd.Series[float], limit: float, end: float) -> flo
 def test_eight_fives_do_not_show_a_mean_of_4_9(make: Any) -> None:
     verdict = decide(make, {"expect": {"min": 4.9}}, ["5"] * 8)
     assert (verdict.status, verdict.found) == ("undecided", "5.00 [3.35, 5.00]")
-    assert verdict.reason == "no significant difference from 4.9 (needs about 150 items)"
+    assert has_line(verdict.reason, "no significant difference from 4.9", "150 items")
 
 
 def test_three_passes_of_three_have_an_interval(make: Any) -> None:
@@ -145,9 +146,7 @@ def test_few_alike_scores_do_not_rule_out_rare_ones(make: Any) -> None:
     verdict = decide(make, {"expect": {"min": 4}}, ["5"] * 5 + ["4"] * 5)
     assert verdict.status == "undecided"
     assert verdict.found == "4.50 [4.01, 4.77]"
-    assert verdict.reason == (
-        "10 items without a mean of 1 do not show it above 4 (needs about 26 items)"
-    )
+    assert has_line(verdict.reason, "10 items", "mean of 1", "above 4", "26 items")
 
 
 @pytest.mark.parametrize("n", [8, 20])

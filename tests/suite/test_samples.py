@@ -9,7 +9,7 @@ import pytest
 
 from judge.core.errors import ConfigError
 from judge.suite.load import SuiteTexts, collect_samples, language, load, load_criteria, read
-from tests.factories import write_jsonl
+from tests.factories import has_line, write_jsonl
 
 ROWS = [
     {
@@ -134,47 +134,47 @@ def test_a_criterion_replaces_that_of_the_suite(gather: Gather, tmp_path: Path) 
     other.write_text(LABELS.replace("yes or no", "well"), encoding="utf-8")
     case = "{criterion: tone.jinja, text: {output: o, tone: t}, expect: {label: pass}}"
     assert gather(case, over=(str(other),)).criteria["tone.jinja"].path == str(other)
-    with pytest.raises(
-        ConfigError, match=r"s\.judge\.yaml: unknown criterion 'tine'; did you mean 'tone'\?"
-    ):
+    with pytest.raises(ConfigError, match=r"s\.judge\.yaml: .*'tine'.*'tone'"):
         gather(case, over=("tine.jinja",))
 
 
 @pytest.mark.parametrize(
-    ("case", "message"),
+    ("case", "facts"),
     [
-        ("criterion: relevanec, expect: {min: 3}", "unknown criterion 'relevanec'; did you mean 'relevance'?"),
-        ("criterion: tune.jinja, expect: {min: 3}", "tune.jinja: no such file"),
-        ("criterion: overall, expect: {min: 0.5}", "overall compares two texts: give the case better and worse, or a"),
-        ("criterion: relevance, item: mom, expect: {min: 3}", "unknown item 'mom'; did you mean 'mon'? (known: mon,"),
-        ("criterion: relevance, system: leed, expect: {min: 3}", "unknown system 'leed'; did you mean 'lead'?"),
-        ("criterion: relevance, better: edited, worse: draught", "unknown system 'draught'; did you mean 'draft'?"),
-        ("criterion: relevance, better: lead, worse: draft, item: wed", "item 'wed' does not have texts of both"),
-        ("criterion: relevance, item: wed, system: draft, expect: {min: 3}", "none of these items has a text of '"),
-        ("criterion: relevance, expect: {min: 0}", "min: 0 is not on the scale of relevance, from 1 to 5"),
-        ("criterion: relevance, expect: {min: 2, max: 5.5}", "max: 5.5 is not on the scale of relevance, from 1 to 5"),
-        ("criterion: relevance, expect: pass", "relevance does not say what passes: add pass_at: or threshold: to its"),
-        ("criterion: relevance, pass_rate: {min: 0.9}", "relevance does not say what passes"),
-        ("criterion: relevance, expect: {label: 6}", "label: unknown label of relevance '6' (known: 1, 2, 3, 4, 5)"),
-        ("criterion: relevance, better: lead, worse: draft, margin: 4", "margin: 4 cannot be exceeded; the largest"),
-        ("criterion: overall, better: lead, worse: draft, margin: 0.5", "margin: 0.5 cannot be exceeded; the large"),
-        ("criterion: fluency, human: {spearman: {min: 0}}", "human: no text has a human rating 'fluency' (rated"),
-        ("criterion: relevance, item: mon, system: lead, expect: {label: 4, share: 0.5}", "share is for several"),
-        ("criterion: relevance, text: {output: o}, expect: {min: 3}", "relevance reads source, which the text in"),
+        ("criterion: relevanec, expect: {min: 3}", ("'relevanec'", "'relevance'")),
+        ("criterion: tune.jinja, expect: {min: 3}", ("tune.jinja: no such file",)),
+        ("criterion: overall, expect: {min: 0.5}", ("overall", "two texts", "better and worse")),
+        ("criterion: relevance, item: mom, expect: {min: 3}", ("item 'mom'", "'mon'")),
+        ("criterion: relevance, system: leed, expect: {min: 3}", ("system 'leed'", "'lead'")),
+        ("criterion: relevance, better: edited, worse: draught", ("system 'draught'", "'draft'")),
+        ("criterion: relevance, better: lead, worse: draft, item: wed", ("item 'wed'", "both")),
+        ("criterion: relevance, item: wed, system: draft, expect: {min: 3}", ("none of these items", "'draft'")),
+        ("criterion: relevance, expect: {min: 0}", ("min: 0", "relevance", "1 to 5")),
+        ("criterion: relevance, expect: {min: 2, max: 5.5}", ("max: 5.5", "relevance", "1 to 5")),
+        ("criterion: relevance, expect: pass", ("relevance", "what passes", "pass_at: or threshold:")),
+        ("criterion: relevance, pass_rate: {min: 0.9}", ("relevance", "what passes")),
+        ("criterion: relevance, expect: {label: 6}", ("label:", "relevance '6'", "1, 2, 3, 4, 5")),
+        ("criterion: relevance, better: lead, worse: draft, margin: 4", ("margin: 4", "exceeded", "largest")),
+        ("criterion: overall, better: lead, worse: draft, margin: 0.5", ("margin: 0.5", "exceeded", "large")),
+        ("criterion: fluency, human: {spearman: {min: 0}}", ("human: no text", "'fluency'")),
+        ("criterion: relevance, item: mon, system: lead, expect: {label: 4, share: 0.5}", ("share is for several",)),
+        ("criterion: relevance, text: {output: o}, expect: {min: 3}", ("relevance reads source",)),
         (
             "criterion: tone.jinja, text: {output: o, tones: t}, expect: {label: pass}",
-            "tone reads tone, which the text in the case lacks",
+            ("tone reads tone",),
         ),
-        ("criterion: tone.jinja, text: {output: o, tone: t}, expect: {label: Pass}", "unknown label of tone 'Pass'"),
-        ("criterion: tone.jinja, item: mon, expect: {label: pass}", "tone.jinja:4: unknown variable 'tone'"),
+        ("criterion: tone.jinja, text: {output: o, tone: t}, expect: {label: Pass}", ("unknown label of tone 'Pass'",)),
+        ("criterion: tone.jinja, item: mon, expect: {label: pass}", ("tone.jinja:4: unknown variable 'tone'",)),
     ],
 )  # fmt: skip
-def test_a_case_that_cannot_be(gather: Gather, tmp_path: Path, case: str, message: str) -> None:
+def test_a_case_that_cannot_be(
+    gather: Gather, tmp_path: Path, case: str, facts: tuple[str, ...]
+) -> None:
     with pytest.raises(ConfigError) as caught:
         gather("{criterion: relevance, item: tue, expect: {min: 3}}", f"{{{case}}}")
     error_text = str(caught.value)
     assert error_text.startswith(f"{tmp_path / 's.judge.yaml'}:5: ")
-    assert message in error_text
+    assert has_line(error_text, *facts)
     assert "\n" not in error_text
 
 
@@ -193,9 +193,7 @@ def test_all_cases_are_checked_in_one_error(gather: Gather, tmp_path: Path) -> N
 def test_two_criteria_of_one_name(gather: Gather, tmp_path: Path) -> None:
     other = tmp_path / "relevance.jinja"
     other.write_text(LABELS, encoding="utf-8")
-    with pytest.raises(
-        ConfigError, match=r"s\.judge\.yaml:5: .* have the same name, relevance: rename one"
-    ):
+    with pytest.raises(ConfigError, match=r"s\.judge\.yaml:5: .*same name, relevance"):
         gather(
             "{criterion: relevance, expect: {min: 3}}",
             "{criterion: relevance.jinja, expect: {label: pass}}",
@@ -219,7 +217,7 @@ def test_a_case_called_like_a_text_of_the_data(gather: Gather, tmp_path: Path) -
     suite = load(path)
     with pytest.raises(
         ConfigError,
-        match=r"t\.judge\.yaml:2: the data also has an item 'a' of system 'text'; rename the case",
+        match=r"t\.judge\.yaml:2: .*item 'a' of system 'text'",
     ):
         collect_samples(suite, read(suite), load_criteria(suite))
 
@@ -232,8 +230,6 @@ def test_names_in_messages_are_few(gather: Gather, tmp_path: Path) -> None:
         "data: many.jsonl\ncases: [{criterion: fluency, item: doc-x, expect: {min: 2}}]\n"
     )
     suite = load(path)
-    with pytest.raises(
-        ConfigError, match=r"did you mean 'doc-\d+'\? \(known: doc-.*\); 480 more"
-    ) as caught:
+    with pytest.raises(ConfigError, match=r"'doc-\d+'\? \(known: doc-.*480 more") as caught:
         collect_samples(suite, read(suite), load_criteria(suite))
     assert len(str(caught.value)) < 500
