@@ -79,7 +79,7 @@ class _JunitNames:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        path, _, name = report.location
+        path, _, test_name = report.location
         if not path.endswith(_SUITE):
             return
         try:
@@ -94,7 +94,7 @@ class _JunitNames:
             class_name = path.replace("/", ".").replace("\\", ".")
             reporter = junit.node_reporter(report)
             reporter.add_attribute("classname", class_name)
-            reporter.add_attribute("name", name)
+            reporter.add_attribute("name", test_name)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -215,8 +215,8 @@ def _typed(config: pytest.Config, option: str) -> list[str]:
     values = []
     for argument, following in zip(arguments, [*arguments[1:], ""], strict=True):
         # `--judge-model=NAME` or `--judge-model NAME`
-        name, equals_sign, value = argument.partition("=")
-        if name == option:
+        typed_option, equals_sign, value = argument.partition("=")
+        if typed_option == option:
             values.append(value if equals_sign else following)
     return values
 
@@ -232,18 +232,18 @@ def _session(config: pytest.Config) -> SuiteSession:
         "model": typed or config.getoption("judge_model"),
         "base_url": config.getoption("judge_base_url"),
     }
-    for name in ("replay", "record"):
-        path = config.getoption(f"judge_{name}")
+    for option_name in ("replay", "record"):
+        path = config.getoption(f"judge_{option_name}")
         if path:
-            command[name] = config.invocation_params.dir / path
+            command[option_name] = config.invocation_params.dir / path
     # Paths of the ini file start from its folder.
     folder = config.inipath.parent if config.inipath else config.rootpath
     ini = {}
-    for name in ("model", "replay"):
-        value = config.getini(f"judge_{name}")
+    for option_name in ("model", "replay"):
+        value = config.getini(f"judge_{option_name}")
         if value:
-            ini[name] = resolve_value(name, value, folder)
-    set_options = {name: value for name, value in command.items() if value}
+            ini[option_name] = resolve_value(option_name, value, folder)
+    set_options = {option_name: value for option_name, value in command.items() if value}
     # The folder is on the machine that started the workers, which may be another one.
     shared_folder = Path(shared) if shared and Path(shared).is_dir() else None
     return SuiteSession(set_options, ini, typed, shared_folder)
@@ -271,8 +271,8 @@ class SuiteFile(pytest.File):
         for case in self.suite.cases:
             title = one_line(case.name)
             # pytest reads `a::b [c]` on the command line as `b [c]` in a, so it is collected there.
-            before, bracket, parameter = title.partition("[")
-            names = before.split("::")
+            test_path, bracket, parameter = title.partition("[")
+            names = test_path.split("::")
             names[-1] += bracket + parameter
             if not all(map(str.strip, names)):
                 names = [title]
@@ -321,11 +321,13 @@ def _test_or_part(
     parent: pytest.Collector, names: list[str], **options: Any
 ) -> SuiteItem | SuitePart:
     """Return the test with the last of the names, or the part that leads to it."""
-    first, *others = names
+    first_name, *others = names
     if others:
-        part: SuitePart = SuitePart.from_parent(parent, name=first, names=others, options=options)
+        part: SuitePart = SuitePart.from_parent(
+            parent, name=first_name, names=others, options=options
+        )
         return part
-    test: SuiteItem = SuiteItem.from_parent(parent, name=first, **options)
+    test: SuiteItem = SuiteItem.from_parent(parent, name=first_name, **options)
     return test
 
 
@@ -367,11 +369,11 @@ class SuiteItem(pytest.Item):
             raise pytest.skip.Exception(outcome.without_judge, _use_item_location=True)
         if outcome.trouble:
             # The whole error once; the other tests of the suite refer to the one that shows it.
-            first = self.suite_file.first_to_fail or self
-            self.suite_file.first_to_fail = first
+            first_item = self.suite_file.first_to_fail or self
+            self.suite_file.first_to_fail = first_item
             reason = outcome.trouble
-            if first is not self:
-                reason = f"the suite could not be run: see {first.title}"
+            if first_item is not self:
+                reason = f"the suite could not be run: see {first_item.title}"
             raise Unmet(f"{reason}\n\n{self.path}:{self.line}")
         own_verdicts = self._own_verdicts(outcome)
         for verdict in own_verdicts:
@@ -393,8 +395,8 @@ class SuiteItem(pytest.Item):
         own_verdicts: list[Verdict] = []
         for verdict in outcome.verdicts:
             is_whole = verdict.subject != "case"
-            name = verdict.subject if self.whole else verdict.name
-            if is_whole == self.whole and name == self.target:
+            case_name = verdict.subject if self.whole else verdict.name
+            if is_whole == self.whole and case_name == self.target:
                 own_verdicts.append(verdict)
         return own_verdicts
 

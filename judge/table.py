@@ -75,8 +75,8 @@ def _parquet(
     sink = pa.BufferOutputStream()
     described = schema.with_metadata({"judge": json_cell(about)})
     with parquet.ParquetWriter(sink, described, compression="zstd") as writer:
-        for first in range(0, max(1, len(records)), _ROW_GROUP):
-            rows = [to_row(record) for record in records[first : first + _ROW_GROUP]]
+        for first_row in range(0, max(1, len(records)), _ROW_GROUP):
+            rows = [to_row(record) for record in records[first_row : first_row + _ROW_GROUP]]
             writer.write_table(pa.Table.from_pylist(rows, schema=described))
     return bytes(sink.getvalue())
 
@@ -95,13 +95,13 @@ def _read(path: Path, schema: pa.Schema) -> tuple[dict[str, list[Any]], dict[str
             stored_names = set(file.schema_arrow.names)
         # Read as a dictionary, a text that comes often takes little memory.
         texts = [field.name for field in schema if field.type == pa.string()]
-        stored_texts = [name for name in texts if name in stored_names]
+        stored_texts = [column_name for column_name in texts if column_name in stored_names]
         opened.seek(0)
         with parquet.ParquetFile(opened, read_dictionary=stored_texts) as file:
             table = file.read(use_threads=False)
     # A newer judge may have added columns.
-    known_names = [name for name in table.schema.names if name in schema.names]
-    cells = {name: texts_of(table[name]) for name in known_names}
+    known_names = [column_name for column_name in table.schema.names if column_name in schema.names]
+    cells = {column_name: texts_of(table[column_name]) for column_name in known_names}
     return cells, about
 
 
@@ -275,14 +275,16 @@ class Table:
         A column whose name is taken is called `data.NAME`.
         """
         used = {*taken}
-        names: dict[str, str] = {}
-        for name in dict.fromkeys(name for sample in self.samples for name in sample.extra):
-            heading = name
+        heading_by_name: dict[str, str] = {}
+        for column_name in dict.fromkeys(
+            column_name for sample in self.samples for column_name in sample.extra
+        ):
+            heading = column_name
             while heading in used:
                 heading = f"data.{heading}"
             used.add(heading)
-            names[name] = heading
-        return names
+            heading_by_name[column_name] = heading
+        return heading_by_name
 
     def to_frame(self, wide: bool = False) -> pd.DataFrame:
         """The long table of `scores.parquet`, or, `wide`, one row per item and system with one column per score column.
@@ -327,20 +329,20 @@ class Table:
             keys = list(dict.fromkeys((row.item, row.system, row.opponent) for row in self.rows()))
         value_by_cell: dict[tuple[tuple[str, ...], str], float] = {}
         for score in self.scores:
-            key = (score.item, score.system, score.opponent)[: len(names)]
-            value_by_cell[key, score.column] = score.value
+            text_key = (score.item, score.system, score.opponent)[: len(names)]
+            value_by_cell[text_key, score.column] = score.value
         frame = pd.DataFrame(keys, columns=names)
         for column in self.columns:
-            cells = [value_by_cell.get((key, column.name)) for key in keys]
+            cells = [value_by_cell.get((text_key, column.name)) for text_key in keys]
             frame[column.name] = pd.Series(cells, dtype="float64")
         extras = {sample.key: sample.extra for sample in self.samples}
         own_cells: dict[str, list[Any]] = {}
-        for name, heading in self.own_columns(frame.columns).items():
+        for column_name, heading in self.own_columns(frame.columns).items():
             own_cells[heading] = []
             for item, *systems in keys:
                 # The opponent of a row that compares nothing is "".
                 texts = [extras.get((item, system), {}) for system in systems if system]
-                values = [text.get(name) for text in texts]
+                values = [text.get(column_name) for text in texts]
                 own_cells[heading].append(_common_value(values))
         return with_own_columns(frame, own_cells)
 
@@ -364,8 +366,12 @@ class Table:
             cells, _ = _read(path, _SCORE_SCHEMA)
             failed = [error is not None for error in cells["error"]]
             scored = [not failure for failure in failed]
-            of_scores = {name: list(compress(column, scored)) for name, column in cells.items()}
-            of_failures = {name: list(compress(column, failed)) for name, column in cells.items()}
+            of_scores = {
+                column_name: list(compress(column, scored)) for column_name, column in cells.items()
+            }
+            of_failures = {
+                column_name: list(compress(column, failed)) for column_name, column in cells.items()
+            }
             provenances = from_columns(Provenance, of_scores)
             scores: Iterator[Row] = from_columns(Score, of_scores, provenance=provenances)
             failures: Iterator[Row] = from_columns(Failure, of_failures)
@@ -379,12 +385,12 @@ def with_own_columns(frame: pd.DataFrame, own_cells: Mapping[str, Sequence[Any]]
     import pandas as pd
 
     columns = {}
-    for name, cells in own_cells.items():
+    for column_name, cells in own_cells.items():
         column = pd.Series(cells, dtype="object")
         is_whole = pd.api.types.infer_dtype(column, skipna=True) == "integer"
         if not (is_whole and column.hasnans):  # pandas would make them floats
             column = column.infer_objects()
-        columns[name] = column
+        columns[column_name] = column
     return pd.concat([frame, pd.DataFrame(columns, index=frame.index)], axis=1)
 
 
@@ -411,8 +417,10 @@ def matrix(samples: Sequence[Sample], values: Mapping[tuple[str, str], float | N
         if value is not None:
             cell = (row_of_item[sample.source_item], column_of_system[sample.system])
             generations.setdefault(cell, []).append(value)
-    for cell, known in generations.items():
-        cells[cell] = known[0] if len(known) == 1 else sum(known) / len(known)
+    for cell, known_values in generations.items():
+        cells[cell] = (
+            known_values[0] if len(known_values) == 1 else sum(known_values) / len(known_values)
+        )
     return cells
 
 

@@ -26,13 +26,13 @@ class Option:
     def kinds(self) -> tuple[Any, ...]:
         """The types that a value may have, without None."""
         is_union = get_origin(self.annotation) in (Union, UnionType)
-        parts = get_args(self.annotation) if is_union else (self.annotation,)
-        return tuple(part for part in parts if part is not type(None))
+        member_types = get_args(self.annotation) if is_union else (self.annotation,)
+        return tuple(member_type for member_type in member_types if member_type is not type(None))
 
     @property
     def choices(self) -> tuple[Any, ...]:
         """The only values that there are; () for an option of any other value."""
-        literals = [kind for kind in self.kinds if get_origin(kind) is Literal]
+        literals = [value_type for value_type in self.kinds if get_origin(value_type) is Literal]
         values = [value for literal in literals for value in get_args(literal)]
         return tuple(value for value in values if value)
 
@@ -41,12 +41,12 @@ def run_options(command: Command, config: type[RunConfig] | None = None) -> dict
     """Return the options that a command takes by name, in the order of their groups."""
     groups = get_args(Group)
     options: list[Option] = []
-    for name, field in (config or RunConfig).model_fields.items():
+    for option_name, field in (config or RunConfig).model_fields.items():
         extra: Any = field.json_schema_extra
         if command in extra["lacking"]:
             continue
         option = Option(
-            name,
+            option_name,
             description=field.description or "",
             group=extra["group"],
             metavar=extra["metavar"],
@@ -84,8 +84,8 @@ def _terse(node: Any) -> Any:
         return [_terse(entry) for entry in node if entry != {"type": "null"}]
     if not isinstance(node, dict):
         return node
-    visible = {name: value for name, value in node.items() if _is_shown(name, value)}
-    fields = {name: _terse(value) for name, value in visible.items()}
+    visible = {key_name: value for key_name, value in node.items() if _is_shown(key_name, value)}
+    fields = {key_name: _terse(value) for key_name, value in visible.items()}
     alternatives = fields.get("anyOf", [])
     if len(alternatives) == 1 and "required" not in alternatives[0]:
         del fields["anyOf"]
@@ -96,8 +96,8 @@ def _terse(node: Any) -> Any:
     return fields
 
 
-def _is_shown(name: str, value: Any) -> bool:
+def _is_shown(key_name: str, value: Any) -> bool:
     """Return whether a key of a schema says something; a property may have the name of a key."""
-    if name in _OWN_KEYS and not isinstance(value, dict):
+    if key_name in _OWN_KEYS and not isinstance(value, dict):
         return False
-    return not (name == "default" and value in (None, "", [], {}))
+    return not (key_name == "default" and value in (None, "", [], {}))

@@ -40,15 +40,17 @@ def problem_of(
     is_nested = len(path) > 1
     if innermost == FORMER_SYSTEM:
         is_typed = not is_nested and not in_file
-        name = "system_message"
-        return two_meanings_of_system(option(name, "TEXT") if is_typed else f"{name}: TEXT")
+        option_name = "system_message"
+        return two_meanings_of_system(
+            option(option_name, "TEXT") if is_typed else f"{option_name}: TEXT"
+        )
     if innermost in rank_options:
         rank = option("rank", True)
         return f"it is for {command('rank')}; to {command('plan')}, add {rank}"
     if new := new_name(innermost, options):
         return f"this option is called {new}"
-    known = Judge.model_fields if is_nested else options
-    return unknown_name_message("key", innermost, sorted(known))
+    known_names = Judge.model_fields if is_nested else options
+    return unknown_name_message("key", innermost, sorted(known_names))
 
 
 def _problem_with_value(refused: InvalidValue, path: Sequence[str]) -> str:

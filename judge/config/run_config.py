@@ -409,18 +409,20 @@ class RunConfig(BaseModel):
         It begins with the location of a value from the file, or else with the option.
         """
         refused = first_invalid_value(error)
-        key, *inner = map(str, refused.path or ("",))
-        in_file = key in location_by_key
-        location = f"{location_by_key[key]}{key}" if in_file else option(key)
-        within = [part for part in inner if not part.isdigit()]
+        option_name, *inner = map(str, refused.path or ("",))
+        in_file = option_name in location_by_key
+        location = (
+            f"{location_by_key[option_name]}{option_name}" if in_file else option(option_name)
+        )
+        within = [path_part for path_part in inner if not path_part.isdigit()]
         message = problem_of(
             refused,
-            [key, *within],
+            [option_name, *within],
             in_file=in_file,
             options=cls.model_fields,
             rank_options=RankConfig.model_fields,
         )
-        keys_within = "".join(f" {part}:" for part in within)
+        keys_within = "".join(f" {path_part}:" for path_part in within)
         return f"{location}:{keys_within} {message}"
 
     def of_judge(self, judge: Judge) -> Self:
@@ -428,8 +430,10 @@ class RunConfig(BaseModel):
         # The name and the label are no settings of a run.
         names = judge.model_fields_set - {"name", "label"}
         shared_names = names & type(self).model_fields.keys()
-        all_settings = {name: getattr(judge, name) for name in shared_names}
-        own_settings = {name: value for name, value in all_settings.items() if value is not None}
+        all_settings = {field_name: getattr(judge, field_name) for field_name in shared_names}
+        own_settings = {
+            field_name: value for field_name, value in all_settings.items() if value is not None
+        }
         # A judge's own variable for its key replaces the run's command, too.
         if "key_env" in own_settings:
             own_settings.setdefault("key_command", None)
@@ -499,7 +503,9 @@ class RunConfig(BaseModel):
         mapping = {}
         for field, names in value.items():
             columns = tuple(names) if isinstance(names, list | tuple) else (names,)
-            if not columns or not all(isinstance(name, str) and name for name in columns):
+            if not columns or not all(
+                isinstance(column_name, str) and column_name for column_name in columns
+            ):
                 raise ValueError(f"{field!r}: write the name of a column")
             if len({*columns}) < len(columns):
                 raise ValueError(f"{field!r}: a column stands here twice")
@@ -547,20 +553,20 @@ class RunConfig(BaseModel):
             options = layer
             if isinstance(layer, str):
                 # `rouge.stem=false`
-                name, equals, text = layer.partition("=")
-                metric, dot, key = name.strip().partition(".")
-                if not (equals and dot and metric and key):
+                option_path, equals, text = layer.partition("=")
+                metric, dot, option_name = option_path.strip().partition(".")
+                if not (equals and dot and metric and option_name):
                     raise ValueError("write METRIC.OPTION=VALUE, such as rouge.stem=false")
                 try:
-                    options = {metric: {key: yaml_lines.values(text)}}
+                    options = {metric: {option_name: yaml_lines.values(text)}}
                 except yaml_lines.Malformed:
                     raise ValueError("the value is not YAML; put quotes around a text") from None
             if not isinstance(options, Mapping):
                 return layer
             for metric, metric_options in options.items():
-                before = merged.get(metric)
-                if isinstance(before, dict) and isinstance(metric_options, dict):
-                    merged[metric] = {**before, **metric_options}
+                earlier_options = merged.get(metric)
+                if isinstance(earlier_options, dict) and isinstance(metric_options, dict):
+                    merged[metric] = {**earlier_options, **metric_options}
                 else:
                     merged[metric] = metric_options
         return merged
@@ -607,16 +613,16 @@ class RunConfig(BaseModel):
     @classmethod
     def parse_score_columns(cls, value: Any) -> Any:
         """Accept `comet,wer=lower` and a list of such columns; without =lower, higher is better."""
-        names = split(value) if isinstance(value, str) else value
-        if not isinstance(names, list | tuple):
+        column_names = split(value) if isinstance(value, str) else value
+        if not isinstance(column_names, list | tuple):
             return value
         is_blank = isinstance(value, str) and not value.strip()
-        if is_blank or not all(str(name).strip() for name in names):
+        if is_blank or not all(str(column_name).strip() for column_name in column_names):
             raise ValueError("a name of a column is empty; write one such as helpful")
-        parts = [str(name).partition("=") for name in names]
+        parts = [str(column_name).partition("=") for column_name in column_names]
         better_by_name: dict[str, str] = {}
-        for name, equals, better in parts:
-            better_by_name[name.strip()] = better.strip() if equals else "higher"
+        for column_name, equals, better in parts:
+            better_by_name[column_name.strip()] = better.strip() if equals else "higher"
         return better_by_name
 
     @field_validator("model", mode="before", json_schema_input_type=str | Judge | list[str | Judge])
@@ -705,33 +711,33 @@ def _read_yaml(path: Path) -> tuple[dict[str, Any], dict[str, int]]:
             f"{path}: expected lines of the form key: value, such as data: summaries.jsonl"
         )
     values: dict[str, Any] = {}
-    for key, value in document.values.items():
-        values[str(key)] = resolve_value(str(key), value, path.parent)
+    for option_name, value in document.values.items():
+        values[str(option_name)] = resolve_value(str(option_name), value, path.parent)
     return values, document.lines
 
 
-def resolve_value(key: str, value: Any, folder: Path) -> Any:
+def resolve_value(option_name: str, value: Any, folder: Path) -> Any:
     """Make the paths in a value relative to the file's folder."""
-    field = RunConfig.model_fields.get(key)
+    field = RunConfig.model_fields.get(option_name)
     is_path = field is not None and Path in get_args(field.annotation)
     if is_path and isinstance(value, str | Path) and not is_address(value):
         return folder / value
-    if key == "criteria":
+    if option_name == "criteria":
         try:
             entries = to_entries(value)
         except ValueError:
             return value  # `RunConfig` refuses it, with its line
         names = entries if isinstance(entries, list) else [entries]
         paths: list[Any] = []
-        for name in names:
-            is_criterion_file = is_file(str(name))
-            paths.append(str(folder / name) if is_criterion_file else name)
+        for entry in names:
+            is_criterion_file = is_file(str(entry))
+            paths.append(str(folder / entry) if is_criterion_file else entry)
         return paths
-    if key == "systems" and isinstance(value, dict):
+    if option_name == "systems" and isinstance(value, dict):
         return resolve_systems(value, folder, _resolve_judge)
-    if key == "set" and isinstance(value, dict):
+    if option_name == "set" and isinstance(value, dict):
         return {metric: _resolve_options(options, folder) for metric, options in value.items()}
-    if key == "model":
+    if option_name == "model":
         judges = value if isinstance(value, list) else [value]
         return [_resolve_judge(judge, folder) for judge in judges]
     return value
@@ -742,9 +748,9 @@ def _resolve_options(options: Any, folder: Path) -> Any:
     if not isinstance(options, dict):
         return options
     resolved: dict[str, Any] = {}
-    for name, value in options.items():
-        is_path = name in _OPTION_PATHS
-        resolved[name] = _resolve_file(value, folder) if is_path else value
+    for option_name, value in options.items():
+        is_path = option_name in _OPTION_PATHS
+        resolved[option_name] = _resolve_file(value, folder) if is_path else value
     return resolved
 
 

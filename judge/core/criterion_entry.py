@@ -50,33 +50,33 @@ def split_entries(text: str) -> list[str]:
     """
     # A text with braces is JSON or YAML, and a single entry.
     is_single = text.lstrip().startswith("{")
-    parts = [text] if is_single else text.split(",")
+    pieces = [text] if is_single else text.split(",")
     entries: list[str] = []
-    for part in parts:
-        entry = part.strip()
-        before = entries[-1] if entries else ""
-        if _starts_new_entry(entry, before):
+    for piece in pieces:
+        entry = piece.strip()
+        previous_entry = entries[-1] if entries else ""
+        if _starts_new_entry(entry, previous_entry):
             if entry:
                 entries.append(entry)
         elif _SENTENCE.match(entry):
-            first_name = before.partition(":")[0]
+            first_name = previous_entry.partition(":")[0]
             second_name = entry.partition(":")[0]
             raise ValueError(
                 f"{first_name!r} and {second_name!r}: end a sentence that another criterion "
                 "follows with . ? or !, or repeat the option for each criterion"
             )
         else:
-            entries[-1] = f"{before},{part.rstrip()}"
+            entries[-1] = f"{previous_entry},{piece.rstrip()}"
     return [] if entries == ["none"] else entries
 
 
-def _starts_new_entry(entry: str, before: str) -> bool:
+def _starts_new_entry(entry: str, previous_entry: str) -> bool:
     """Return whether an entry after a comma does not belong to the sentence before it."""
-    if not _SENTENCE.fullmatch(before):
+    if not _SENTENCE.fullmatch(previous_entry):
         return True
     is_name = len(entry.split()) < 2
     is_name_or_sentence = is_name or _SENTENCE.match(entry) is not None
-    question, _ = _split_scale(before)
+    question, _ = _split_scale(previous_entry)
     return question.endswith(_ENDS) and is_name_or_sentence
 
 
@@ -94,40 +94,42 @@ def to_entries(value: Any) -> Any:
     if not isinstance(value, list | tuple):
         return value
     entries: list[Any] = []
-    for part in value:
-        keys = part
-        if isinstance(part, str) and part.lstrip().startswith("{"):
+    for written_entry in value:
+        keys = written_entry
+        if isinstance(written_entry, str) and written_entry.lstrip().startswith("{"):
             try:
-                keys = yaml_lines.values(part)
+                keys = yaml_lines.values(written_entry)
             except yaml_lines.Malformed as error:
-                raise ValueError(f"{part[:40]}...: {error}") from None
-        entries += _entries_of_keys(keys) if isinstance(keys, Mapping) else [part]
+                raise ValueError(f"{written_entry[:40]}...: {error}") from None
+        entries += _entries_of_keys(keys) if isinstance(keys, Mapping) else [written_entry]
     return entries
 
 
 def _entries_of_keys(keys: Mapping[Any, Any]) -> list[str]:
     if "name" in keys:
-        name = keys["name"]
-        if not isinstance(name, str) or not is_name(name):
+        criterion_name = keys["name"]
+        if not isinstance(criterion_name, str) or not is_name(criterion_name):
             raise ValueError(
-                f"name: {name!r:.60} is no name of a criterion; write one word, such as polite"
+                f"name: {criterion_name!r:.60} is no name of a criterion; write one word, such as "
+                "polite"
             )
         try:
             return [json.dumps(dict(keys), ensure_ascii=False)]
         except (TypeError, ValueError, RecursionError) as error:
-            raise ValueError(f"{name}: {error}") from None
+            raise ValueError(f"{criterion_name}: {error}") from None
     nameless = sorted(_WITHOUT_NAME & keys.keys())
     if nameless:
         raise ValueError(f"{nameless[0]}: the criterion has no name; write name: NAME beside it")
     entries = []
-    for name, value in keys.items():
+    for criterion_name, value in keys.items():
         if isinstance(value, Mapping):
-            entries += _entries_of_keys({"name": name, **value})
+            entries += _entries_of_keys({"name": criterion_name, **value})
             continue
-        sentence = f"{name}: {value.strip()}" if isinstance(value, str) else ""
+        sentence = f"{criterion_name}: {value.strip()}" if isinstance(value, str) else ""
         if not _SENTENCE.fullmatch(sentence):
             raise ValueError(
-                f"{str(name)!r:.60}: write NAME: QUESTION, or the keys of a criterion with its name"
+                f"{str(criterion_name)!r:.60}: write NAME: QUESTION, or the keys of a criterion "
+                "with its name"
             )
         entries.append(sentence)
     return entries
@@ -173,8 +175,8 @@ def require_known_scale(entry: str) -> None:
     keys = keys_of(entry) or {}
     if keys.keys() != {"name", "question"}:
         return
-    _, opening, end = keys["question"].replace("（", "(").rpartition("(")
-    match = _SCALE_AT_END.fullmatch(f"({end}") if opening else None
+    _, opening, scale_text = keys["question"].replace("（", "(").rpartition("(")
+    match = _SCALE_AT_END.fullmatch(f"({scale_text}") if opening else None
     words = match["scale"].strip() if match else ""
     if _WORDS_WITH_SLASHES.fullmatch(words):
         raise ValueError(

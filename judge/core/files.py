@@ -199,7 +199,7 @@ def recover(folder: Path, *, leftovers: bool = False) -> None:
     """
     names = (_READY, _ASIDE, _STORE_LOCK) if leftovers else (_READY,)
     try:
-        if any((folder / name).exists() for name in names):
+        if any((folder / file_name).exists() for file_name in names):
             with _one_writer(folder):
                 _finish_store(folder)
     except OSError as error:
@@ -216,14 +216,14 @@ def _finish_store(folder: Path) -> None:
     ready = folder / _READY
     if not ready.exists():
         return
-    names = sorted(path.name for path in ready.iterdir())
+    file_names = sorted(path.name for path in ready.iterdir())
     # One file can replace another in one step. Several cannot: without the first loop, a process
     # that is killed in the second one would leave new files beside old ones.
-    if len(names) > 1:
-        for name in names:
-            (folder / name).unlink(missing_ok=True)
-    for name in names:
-        (ready / name).replace(folder / name)
+    if len(file_names) > 1:
+        for file_name in file_names:
+            (folder / file_name).unlink(missing_ok=True)
+    for file_name in file_names:
+        (ready / file_name).replace(folder / file_name)
     ready.rmdir()
 
 

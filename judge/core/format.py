@@ -97,17 +97,19 @@ def signed(value: float, places: int) -> str:
     return f"+{text}" if is_positive else text
 
 
-def format_p(p: float) -> str:
+def format_p(p_value: float) -> str:
     """Format a p-value: `p = 0.012`, `p < 0.001`."""
-    return "p < 0.001" if p < 0.001 else f"p = {number(p, 3)}"
+    return "p < 0.001" if p_value < 0.001 else f"p = {number(p_value, 3)}"
 
 
-def format_interval(low: float | None, high: float | None, places: int, factor: float = 1) -> str:
+def format_interval(
+    lower_bound: float | None, upper_bound: float | None, places: int, factor: float = 1
+) -> str:
     """Format an interval multiplied by `factor`: `[2.50, 3.80]`, or "" if there is none."""
-    if low is None or high is None:
+    if lower_bound is None or upper_bound is None:
         return ""
-    lower_end = number(factor * low, places)
-    upper_end = number(factor * high, places)
+    lower_end = number(factor * lower_bound, places)
+    upper_end = number(factor * upper_bound, places)
     return f"[{lower_end}, {upper_end}]"
 
 
@@ -132,16 +134,16 @@ def duration(seconds: float) -> str:
     return f"{seconds / 3600:.1f} h"
 
 
-def plural(n: int, noun: str) -> str:
+def plural(count: int, noun: str) -> str:
     """Format a count with its noun: `1 item`, `1,600 items`."""
-    ending = "" if n == 1 else "s"
-    return f"{n:,} {noun}{ending}"
+    ending = "" if count == 1 else "s"
+    return f"{count:,} {noun}{ending}"
 
 
 def listed(parts: Sequence[str]) -> str:
     """Write `one`, `one and two`, `one, two and three`."""
-    *first, last = parts
-    return f"{', '.join(first)} and {last}" if first else last
+    *all_but_last, last = parts
+    return f"{', '.join(all_but_last)} and {last}" if all_but_last else last
 
 
 def first_names(names: Iterable[str], limit: int = 5) -> str:
@@ -191,9 +193,9 @@ def to_json(value: Any) -> Any:
     if isinstance(value, str):
         return whole(value)
     if isinstance(value, Mapping):
-        return {str(to_json(str(key))): to_json(part) for key, part in value.items()}
+        return {str(to_json(str(key))): to_json(inner_value) for key, inner_value in value.items()}
     if isinstance(value, list | tuple):
-        return [to_json(part) for part in value]
+        return [to_json(inner_value) for inner_value in value]
     if is_dataclass(value) and not isinstance(value, Signature):
         return {field.name: to_json(getattr(value, field.name)) for field in fields(value)}
     if value is None or isinstance(value, bool | int):

@@ -32,12 +32,12 @@ class GeneratedSystem(ModelSettings):
     def requested_model(self) -> Judge:
         """The model and its settings."""
         # Only what was set, because the rest is that of the run.
-        names = self.model_fields_set & ModelSettings.model_fields.keys()
-        settings = {name: getattr(self, name) for name in names}
+        field_names = self.model_fields_set & ModelSettings.model_fields.keys()
+        settings = {field_name: getattr(self, field_name) for field_name in field_names}
         return Judge(name=self.model, **settings)
 
 
-def _parse_system(name: str, spec: Any) -> Any:
+def _parse_system(system_name: str, spec: Any) -> Any:
     """Parse a mapping into a generated system; return a file's path unchanged.
 
     Raises ValueError.
@@ -45,23 +45,23 @@ def _parse_system(name: str, spec: Any) -> Any:
     if isinstance(spec, str | Path | GeneratedSystem):
         return spec
     if not isinstance(spec, Mapping):
-        raise ValueError(f"{name}: write its prompt and model, or a file of its outputs")
+        raise ValueError(f"{system_name}: write its prompt and model, or a file of its outputs")
     try:
         return GeneratedSystem.model_validate(spec)
     except ValidationError as error:
-        first = first_invalid_value(error)
-        key = str(first.path[0])
-        if first.is_unknown_key and key == FORMER_SYSTEM:
-            message = f"{key}: {two_meanings_of_system('system_message: TEXT')}"
-        elif first.is_unknown_key:
-            message = unknown_name_message("key", key, sorted(GeneratedSystem.model_fields))
-        elif first.kind == "missing":
-            message = f"write its {key}"
-        elif key == "model":
+        invalid_value = first_invalid_value(error)
+        first_key = str(invalid_value.path[0])
+        if invalid_value.is_unknown_key and first_key == FORMER_SYSTEM:
+            message = f"{first_key}: {two_meanings_of_system('system_message: TEXT')}"
+        elif invalid_value.is_unknown_key:
+            message = unknown_name_message("key", first_key, sorted(GeneratedSystem.model_fields))
+        elif invalid_value.kind == "missing":
+            message = f"write its {first_key}"
+        elif first_key == "model":
             message = "model: write the name of the model that writes"
         else:
-            message = f"{key}: {first.problem}"
-        raise ValueError(f"{name}: {message}") from None
+            message = f"{first_key}: {invalid_value.problem}"
+        raise ValueError(f"{system_name}: {message}") from None
 
 
 def _parse_systems(value: Any) -> Any:
@@ -73,13 +73,13 @@ def _parse_systems(value: Any) -> Any:
         return systems
     if isinstance(value, list | tuple):
         # A union of types would name its types in the error.
-        if not all(isinstance(name, str) for name in value):
+        if not all(isinstance(system_name, str) for system_name in value):
             raise ValueError("write the names of columns as text, in quotes if they are numbers")
         return value
     if not isinstance(value, str):
         raise ValueError("write a list of columns, or for each system what writes its outputs")
-    names = [name.strip() for name in value.split(",") if name.strip()]
-    return [] if names == ["none"] else names
+    system_names = [system_name.strip() for system_name in value.split(",") if system_name.strip()]
+    return [] if system_names == ["none"] else system_names
 
 
 Systems = Annotated[

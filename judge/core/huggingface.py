@@ -119,7 +119,7 @@ class ModelFiles:
     def check_head(self, head: str, advice: str) -> None:
         """Raise ConfigError, with `advice`, for a model without this `head`."""
         architectures = self.config().get("architectures") or []
-        if architectures and not any(head in str(kind) for kind in architectures):
+        if architectures and not any(head in str(architecture) for architecture in architectures):
             raise self.error(f"it is a {architectures[0]}, {advice}")
 
     def error(self, why: str) -> ConfigError:
@@ -135,8 +135,8 @@ def resolve(model: str, *, who: str, role: str, cache: Path | None) -> ModelFile
     """
     path = Path(model).expanduser()
     if path.is_dir():
-        name = path.resolve().name
-        return from_folder(path, name=name, who=who, role=role, cache=cache)
+        folder_name = path.resolve().name
+        return from_folder(path, name=folder_name, who=who, role=role, cache=cache)
     folder = snapshot(model, f"{who}: {role} {model!r}", who=who)
     return from_folder(folder, name=model, who=who, role=role, cache=cache)
 
@@ -168,15 +168,17 @@ def missing_files(folder: Path) -> list[str]:
         return [*missing_names, _WEIGHTS]
     try:
         index = json.loads((folder / _INDEX).read_text("utf-8"))
-        parts = {str(part) for part in index["weight_map"].values()}
+        weight_files = {str(weight_file) for weight_file in index["weight_map"].values()}
     # A damaged index is as good as none.
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return [*missing_names, _INDEX]
-    missing_parts = [part for part in parts if not (folder / part).is_file()]
+    missing_parts = [
+        weight_file for weight_file in weight_files if not (folder / weight_file).is_file()
+    ]
     return missing_names + sorted(missing_parts)
 
 
-def snapshot(name: str, label: str, *, who: str) -> Path:
+def snapshot(model_name: str, label: str, *, who: str) -> Path:
     """Return the folder of a hub model in the hub's own cache; missing files are downloaded.
 
     `label` begins the error's message. Raises ConfigError if the model is not available,
@@ -184,7 +186,7 @@ def snapshot(name: str, label: str, *, who: str) -> Path:
     """
     hub = import_optional("huggingface_hub", who)
     import_optional("transformers.utils.logging", who)
-    download = partial(hub.snapshot_download, name, allow_patterns=list(PATTERNS))
+    download = partial(hub.snapshot_download, model_name, allow_patterns=list(PATTERNS))
     cache_problem = ""
     try:
         folder = Path(download(local_files_only=True))
@@ -225,8 +227,8 @@ def cached_models() -> dict[str, Path]:
             snapshot_folder = model_folder / "snapshots" / revision
             if (snapshot_folder / "config.json").is_file():
                 # "models--facebook--bart-large" is facebook/bart-large.
-                name = model_folder.name.removeprefix("models--").replace("--", "/")
-                models[name] = snapshot_folder
+                model_name = model_folder.name.removeprefix("models--").replace("--", "/")
+                models[model_name] = snapshot_folder
     return models
 
 
@@ -267,8 +269,8 @@ def _digest_file(folder: Path, files: Sequence[Path], cache: Path) -> Path:
         status = file.stat()
         fingerprint.append((file.name, status.st_size, status.st_mtime_ns))
     # The name is a hash, because a shared cache should not show the user's paths.
-    key = json.dumps([str(folder.resolve()), fingerprint])
-    return cache / "models" / hashlib.sha256(key.encode()).hexdigest()
+    file_key = json.dumps([str(folder.resolve()), fingerprint])
+    return cache / "models" / hashlib.sha256(file_key.encode()).hexdigest()
 
 
 # transformers asks for these packages by name.
@@ -296,7 +298,7 @@ def load(
     head: str,
     *,
     dtype: str = "float32",
-    spare: Callable[[str], bool] = lambda name: False,
+    spare: Callable[[str], bool] = lambda weight_name: False,
     **load_options: Any,
 ) -> tuple[Any, Any]:
     """Load tokenizer and network by one of transformers' classes.
@@ -329,7 +331,7 @@ def load(
         raise files.error(f"{sizes}: get the tokenizer's files again")
     # transformers fills missing weights with random numbers.
     missing_keys = loading_info["missing_keys"]
-    missing_weights = sorted(name for name in missing_keys if not spare(name))
+    missing_weights = sorted(weight_name for weight_name in missing_keys if not spare(weight_name))
     if missing_weights:
         raise files.error(f"its weights lack {missing_weights[0]}: get its files again")
     return tokenizer, network.eval()
@@ -412,12 +414,12 @@ class LoadedModel:
             for row, index in enumerate(batch):
                 outputs_by_window[index] = [array[row].astype(float) for array in arrays]
         result = []
-        start = 0
+        first_row = 0
         for windows_of_pair in windows:
-            end = start + len(windows_of_pair)
-            indices = range(start, end)
+            end_row = first_row + len(windows_of_pair)
+            indices = range(first_row, end_row)
             result.append([outputs_by_window[index] for index in indices])
-            start = end
+            first_row = end_row
         return result
 
 
@@ -432,7 +434,7 @@ def load_on(files: ModelFiles, head: str, device_name: str | None, **options: An
     return LoadedModel(files, tokenizer, network, selected_device)
 
 
-def device(name: str | None, *, who: str) -> Any:
+def device(device_name: str | None, *, who: str) -> Any:
     """Return the device of this name; without a name, the GPU if there is one.
 
     Raises ConfigError.
@@ -440,13 +442,15 @@ def device(name: str | None, *, who: str) -> Any:
     torch = import_optional("torch", who)
     try:
         default_name = "cuda" if torch.cuda.is_available() else "cpu"
-        selected = torch.device(name or default_name)
+        selected = torch.device(device_name or default_name)
         # PyTorch's meta device computes shapes only.
         if selected.type == "meta":
             raise RuntimeError("it holds no numbers")
         torch.empty(0, device=selected)
     except (RuntimeError, AssertionError, NotImplementedError, TypeError) as error:
-        raise ConfigError(f"{who}: device {name!r} cannot be used: {first_line(error)}") from error
+        raise ConfigError(
+            f"{who}: device {device_name!r} cannot be used: {first_line(error)}"
+        ) from error
     return selected
 
 
@@ -461,9 +465,9 @@ def to_device(files: ModelFiles, network: Any, to: Any) -> Any:
         ) from error
 
 
-def batch_tokens(kind: str) -> int:
+def batch_tokens(device_kind: str) -> int:
     """Return how many tokens to read together on a kind of device."""
-    return 32_768 if kind == "cuda" else 2_048
+    return 32_768 if device_kind == "cuda" else 2_048
 
 
 @contextmanager
@@ -565,9 +569,9 @@ class FastPairTokenizer:
     ) -> Sequence[Window]:
         strategy = "only_second" if long else "only_first"
         self._tokenizer.enable_truncation(size, stride=overlap, strategy=strategy)
-        first = self._tokenizer.encode(*texts)
+        first_window = self._tokenizer.encode(*texts)
         self._tokenizer.no_truncation()
-        return [first, *first.overflowing]
+        return [first_window, *first_window.overflowing]
 
 
 @dataclass(slots=True)
@@ -614,14 +618,14 @@ class SlowPairTokenizer:
         room = max(1, size - n_special - n_other)
         step = max(1, room - overlap)
         windows = []
-        start = 0
+        window_start = 0
         while True:
             cuts = [slice(None), slice(None)]
-            cuts[long] = slice(start, start + room)
+            cuts[long] = slice(window_start, window_start + room)
             windows.append(self._window(ids, spans, cuts))
-            if start + room >= len(ids[long]):
+            if window_start + room >= len(ids[long]):
                 return windows
-            start += step
+            window_start += step
 
     def _window(
         self,
@@ -629,9 +633,9 @@ class SlowPairTokenizer:
         spans: Sequence[list[tuple[int, int]]],
         cuts: Sequence[slice],
     ) -> _SlowWindow:
-        first = ids[0][cuts[0]]
-        second = ids[1][cuts[1]]
-        type_ids = list(self._tokenizer.create_token_type_ids_from_sequences(first, second))
+        first_ids = ids[0][cuts[0]]
+        second_ids = ids[1][cuts[1]]
+        type_ids = list(self._tokenizer.create_token_type_ids_from_sequences(first_ids, second_ids))
         window = _SlowWindow([], type_ids, [], [])
         # -1 and -2 mark the positions of the two texts among the special tokens.
         layout = self._tokenizer.build_inputs_with_special_tokens([-1], [-2])
@@ -642,9 +646,9 @@ class SlowPairTokenizer:
                 window.offsets.append((0, 0))
                 continue
             sequence = -1 - token
-            part = ids[sequence][cuts[sequence]]
-            window.ids.extend(part)
-            window.sequence_ids.extend([sequence] * len(part))
+            ids_in_window = ids[sequence][cuts[sequence]]
+            window.ids.extend(ids_in_window)
+            window.sequence_ids.extend([sequence] * len(ids_in_window))
             part_spans = spans[sequence][cuts[sequence]]
             window.offsets.extend(part_spans)
         return window
@@ -744,8 +748,8 @@ def missing(package: str, who: str, extra: str | None = None) -> MissingExtra:
 def first_line(error: Exception) -> str:
     """Return the first line of another package's error message, shortened."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    first = lines[0] if lines else type(error).__name__
-    return first[:300].rstrip(":")
+    first_message = lines[0] if lines else type(error).__name__
+    return first_message[:300].rstrip(":")
 
 
 @contextmanager
@@ -755,8 +759,8 @@ def silenced() -> Iterator[None]:
     hub = import_module("huggingface_hub.utils")
     transformers_bars = transformers.is_progress_bar_enabled()
     hub_bars = not hub.are_progress_bars_disabled()
-    before = logging.root.manager.disable
-    logging.disable(max(before, logging.WARNING))
+    previous_level = logging.root.manager.disable
+    logging.disable(max(previous_level, logging.WARNING))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -764,7 +768,7 @@ def silenced() -> Iterator[None]:
             hub.disable_progress_bars()
             yield
     finally:
-        logging.disable(before)
+        logging.disable(previous_level)
         if transformers_bars:
             transformers.enable_progress_bar()
         if hub_bars:

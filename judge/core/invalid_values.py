@@ -118,14 +118,14 @@ def first_invalid_value(error: ValidationError) -> InvalidValue:
 
 
 def _problem(details: ErrorDetails) -> str:
-    kind = details["type"]
-    if kind in _FORMS:
-        return _FORMS[kind]
-    if kind == "missing":
+    error_type = details["type"]
+    if error_type in _FORMS:
+        return _FORMS[error_type]
+    if error_type == "missing":
         return "is missing"
-    if kind in _KINDS:
-        return _KINDS[kind]
-    if kind == "value_error":
+    if error_type in _KINDS:
+        return _KINDS[error_type]
+    if error_type == "value_error":
         return str(details["ctx"]["error"])
     message = details["msg"]
     return f"{message[0].lower()}{message[1:]}"

@@ -111,18 +111,18 @@ class LabelIndex:
 
         For a number with more decimals, it is the step to round it to. "" if no step helps.
         """
-        low, high = self.ends
-        if low is None or high is None:
+        lowest, highest = self.ends
+        if lowest is None or highest is None:
             return ""
         number = signed(text.strip()).replace(",", ".")
         try:
-            is_inside = float(low) < float(number) < float(high)
+            is_inside = float(lowest) < float(number) < float(highest)
         except ValueError:
             return ""
         decimals = format_decimal(number).partition(".")[2]
         if not is_inside or not decimals:
             return ""
-        span = float(high) - float(low)
+        span = float(highest) - float(lowest)
         if len(decimals) >= 2 and span * 100 < _MOST_STEPS:
             return "0.01"
         if span * 10 < _MOST_STEPS:
@@ -137,17 +137,17 @@ class LabelIndex:
         label = self.labels.get(self.key(text))
         if label:
             return label
-        key = signed(text.strip()).casefold()
-        decimal = _MISSING_ZERO.sub(r"\g<1>0.", key.replace(",", "."))
+        spelling = signed(text.strip()).casefold()
+        decimal = _MISSING_ZERO.sub(r"\g<1>0.", spelling.replace(",", "."))
         number = format_decimal(decimal)
-        label = self.words.get(key) or self.counted.get(key)
+        label = self.words.get(spelling) or self.counted.get(spelling)
         return label or self.numbers.get(number)
 
-    def ends_are(self, low: str, high: str) -> bool:
+    def ends_are(self, lowest: str, highest: str) -> bool:
         """Return whether these folded texts are the smallest and largest number."""
         if None in self.ends:
             return False
-        return (self.label(low), self.label(high)) == self.ends
+        return (self.label(lowest), self.label(highest)) == self.ends
 
     def is_half(self, text: str) -> bool:
         """Return whether folded text is a number half a point from two labels."""
@@ -166,14 +166,18 @@ def label_index(scale: Scale) -> LabelIndex:
     lower_labels = {text.casefold() for text in folded_labels}
     # Case matters only if two labels differ by nothing else.
     loose = len(lower_labels) == len(folded_labels)
-    keys = [text.casefold() if loose else text for text in folded_labels]
-    keyed_labels = zip(keys, scale.labels, strict=True)
+    spellings = [text.casefold() if loose else text for text in folded_labels]
+    keyed_labels = zip(spellings, scale.labels, strict=True)
     # A spelling that two labels share belongs to neither.
-    labels = {key: label for key, label in keyed_labels if key and keys.count(key) == 1}
+    labels = {
+        spelling: label
+        for spelling, label in keyed_labels
+        if spelling and spellings.count(spelling) == 1
+    }
     numbers: dict[str, str] = {}
-    for key, label in labels.items():
-        if is_number(key):
-            numbers.setdefault(format_decimal(key), label)
+    for spelling, label in labels.items():
+        if is_number(spelling):
+            numbers.setdefault(format_decimal(spelling), label)
     words: dict[str, str] = {}
     counted: dict[str, str] = {}
     for number, (plain_words, counted_words) in enumerate(_WORDS):
@@ -255,15 +259,15 @@ def spelled_out(scale: Scale) -> LabelIndex:
             spellings = _spellings(int(number))
             _add(extra_words, spellings.han + spellings.english, label)
             _add(extra_counted, spellings.korean, label)
-    high = index.ends[1]
+    highest = index.ends[1]
     # Stars and full marks mean nothing if some of the labels are words.
-    if high is not None and len(index.numbers) == len(scale.labels):
-        _add(extra_words, FULL_MARKS, high)
-        if high.isdecimal() and 2 <= int(high) <= 10:
-            _add_stars(extra_words, index.numbers, int(high))
-    for key, label in index.labels.items():
+    if highest is not None and len(index.numbers) == len(scale.labels):
+        _add(extra_words, FULL_MARKS, highest)
+        if highest.isdecimal() and 2 <= int(highest) <= 10:
+            _add_stars(extra_words, index.numbers, int(highest))
+    for spelling, label in index.labels.items():
         # "not_supported", "partially-correct"
-        _add(extra_words, (re.sub(r"\s+", mark, key) for mark in "_-"), label)
+        _add(extra_words, (re.sub(r"\s+", mark, spelling) for mark in "_-"), label)
     for word, label in _yes_and_no(scale, index).items():
         extra_words.setdefault(word, label)
     return replace(
@@ -344,7 +348,7 @@ def _yes_and_no(scale: Scale, index: LabelIndex) -> dict[str, str]:
     """
     if len(scale.labels) != 2:
         return {}
-    key_by_label = {label: key.casefold() for key, label in index.labels.items()}
+    key_by_label = {label: spelling.casefold() for spelling, label in index.labels.items()}
     for good, bad in (scale.labels, scale.labels[::-1]):
         good_word = key_by_label.get(good, "")
         bad_word = key_by_label.get(bad, "")

@@ -29,17 +29,17 @@ def pieces(text: str) -> Iterator[str]:
 
 def _letters_apart(piece: str) -> Iterator[str]:
     """Yield a piece whole, or split after each wide letter."""
-    start = 0
-    for end, character in enumerate(piece, 1):
+    piece_start = 0
+    for piece_end, character in enumerate(piece, 1):
         is_wide = unicodedata.east_asian_width(character) in ("W", "F")
         is_korean = "\uac00" <= character <= "\ud7a3"
         # Punctuation and spaces stay with the letter before them.
-        is_followed = end < len(piece) and piece[end].isalnum()
+        is_followed = piece_end < len(piece) and piece[piece_end].isalnum()
         if is_wide and not is_korean and is_followed:
-            yield piece[start:end]
-            start = end
-    if start < len(piece):
-        yield piece[start:]
+            yield piece[piece_start:piece_end]
+            piece_start = piece_end
+    if piece_start < len(piece):
+        yield piece[piece_start:]
 
 
 def longest_piece(text: str, measure: Callable[[str], int] = len) -> int:
@@ -54,32 +54,32 @@ def break_offsets(text: str, width: int, measure: Callable[[str], int] = len) ->
     only a piece that is wider than a line inside. Spaces at the end of a line do not count.
     """
     offsets: list[int] = []
-    start = 0
-    end = 0
+    line_start = 0
+    line_end = 0
     for piece in _fitting_pieces(text, width, measure):
-        if end > start and measure((text[start:end] + piece).rstrip()) > width:
-            start = end
-            offsets.append(start)
-        end += len(piece)
-        if measure(text[start:end].rstrip()) <= width:
+        if line_end > line_start and measure((text[line_start:line_end] + piece).rstrip()) > width:
+            line_start = line_end
+            offsets.append(line_start)
+        line_end += len(piece)
+        if measure(text[line_start:line_end].rstrip()) <= width:
             continue
-        for position in range(start + 1, end):
-            if measure(text[start : position + 1].rstrip()) > width:
-                start = position
-                offsets.append(start)
+        for position in range(line_start + 1, line_end):
+            if measure(text[line_start : position + 1].rstrip()) > width:
+                line_start = position
+                offsets.append(line_start)
     return offsets
 
 
 def _fitting_pieces(text: str, width: int, measure: Callable[[str], int]) -> Iterator[str]:
     """Yield what stands between spaces, or its pieces if it is wider than a line."""
-    for name in _SPACE.split(text):
-        if measure(name.rstrip()) <= width:
-            yield name
+    for between_spaces in _SPACE.split(text):
+        if measure(between_spaces.rstrip()) <= width:
+            yield between_spaces
         else:
-            yield from pieces(name)
+            yield from pieces(between_spaces)
 
 
 def wrapped(text: str, width: int, measure: Callable[[str], int] = len) -> list[str]:
     """Return the text in the lines of `break_offsets`, without spaces at their ends."""
     offsets = [0, *break_offsets(text, width, measure), len(text)]
-    return [text[start:end].rstrip() for start, end in pairwise(offsets)]
+    return [text[line_start:line_end].rstrip() for line_start, line_end in pairwise(offsets)]

@@ -22,11 +22,11 @@ def speaking_to(door: Door) -> Iterator[None]:
     if _door.get() is not None:
         yield
         return
-    before = _door.set(door)
+    outer_door = _door.set(door)
     try:
         yield
     finally:
-        _door.reset(before)
+        _door.reset(outer_door)
 
 
 def in_python() -> bool:
@@ -34,16 +34,16 @@ def in_python() -> bool:
     return _door.get() == "python"
 
 
-def option(name: str, value: Any = _BARE) -> str:
+def option(option_name: str, value: Any = _BARE) -> str:
     """Return an option as its reader writes it, alone or with a value.
 
-    `--map output=TEXT` is `map={'output': 'TEXT'}` in Python. `name` is the option's name in
+    `--map output=TEXT` is `map={'output': 'TEXT'}` in Python. `option_name` is the option's name in
     Python. A mapping names columns or options, a list has several values; True and False turn an
     option on or off (`--structured`, `--no-cache`).
     """
     if in_python():
-        return name if value is _BARE else f"{name}={_as_python(value)}"
-    dashed_name = name.replace("_", "-")
+        return option_name if value is _BARE else f"{option_name}={_as_python(value)}"
+    dashed_name = option_name.replace("_", "-")
     if value is False:
         return f"--no-{dashed_name}"
     if value is _BARE or value is True:
@@ -57,9 +57,13 @@ def advice_on_thinking() -> str:
     return f"allow more with {option('max_tokens')}, or less thinking with {none} (or low)"
 
 
-def command(name: str) -> str:
+def command(command_name: str) -> str:
     """Return a command as its reader writes it: `judge run`, or `judge.evaluate` in Python."""
-    return f"judge.{_FUNCTIONS.get(name, name)}" if in_python() else f"judge {name}"
+    return (
+        f"judge.{_FUNCTIONS.get(command_name, command_name)}"
+        if in_python()
+        else f"judge {command_name}"
+    )
 
 
 def full_report() -> str:
@@ -98,10 +102,10 @@ FORMER_NAMES = {
 """Former names of options, here or in other tools, with the present ones."""
 
 
-def new_name(former: str, names: Collection[str]) -> str:
-    """Return the present name of a former option if it is one of `names`, else ""."""
-    name = FORMER_NAMES.get(former, "")
-    return name if name in names else ""
+def new_name(former: str, option_names: Collection[str]) -> str:
+    """Return the present name of a former option if it is one of `option_names`, else ""."""
+    present_name = FORMER_NAMES.get(former, "")
+    return present_name if present_name in option_names else ""
 
 
 FORMER_SYSTEM = "system"
@@ -134,21 +138,21 @@ _FUNCTIONS = {"run": "evaluate", "score": "evaluate", "criteria diff": "diff"}
 
 def _as_python(value: Any) -> str:
     if isinstance(value, Mapping):
-        parts = [f"{key!r}: {_as_python(part)}" for key, part in value.items()]
-        return "{" + ", ".join(parts) + "}"
+        entries = [f"{key!r}: {_as_python(inner_value)}" for key, inner_value in value.items()]
+        return "{" + ", ".join(entries) + "}"
     return repr(list(value) if isinstance(value, tuple) else value)
 
 
 def _as_typed(value: Any, prefix: str = "") -> str:
     """Return a value in the form that a user types in a shell; a mapping as `a=1,b.c=2`."""
     if isinstance(value, Mapping):
-        parts = []
-        for key, part in value.items():
-            if isinstance(part, Mapping):
-                parts.append(_as_typed(part, f"{prefix}{key}."))
+        assignments = []
+        for key, inner_value in value.items():
+            if isinstance(inner_value, Mapping):
+                assignments.append(_as_typed(inner_value, f"{prefix}{key}."))
             else:
-                parts.append(f"{prefix}{key}={_as_typed(part)}")
-        return ",".join(parts)
+                assignments.append(f"{prefix}{key}={_as_typed(inner_value)}")
+        return ",".join(assignments)
     if isinstance(value, Sequence) and not isinstance(value, str):
         return ",".join(map(str, value))
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -29,15 +29,15 @@ def two_numbers(value: Any) -> list[float]:
     # A command line gives a list of texts.
     if isinstance(value, list | tuple) and len(value) == 1:
         (value,) = value
-    parts: Any = value
+    ends: Any = value
     if isinstance(value, str):
         # "１～５" in full width is "1~5".
         match = _ENDS.fullmatch(unicodedata.normalize("NFKC", value))
-        parts = match.groups() if match else ()
+        ends = match.groups() if match else ()
     numbers: list[float] = []
-    if isinstance(parts, list | tuple):
-        for part in parts:
-            number = finite_number(part)
+    if isinstance(ends, list | tuple):
+        for end in ends:
+            number = finite_number(end)
             if number is not None:
                 numbers.append(number)
     return numbers
@@ -65,8 +65,8 @@ def parse_assignments(text: str, form: str) -> dict[str, list[str]]:
     Raises ValueError, with the `form` to write.
     """
     values: dict[str, list[str]] = {}
-    for part in re.split(r",(?=[^,=]+=)", text):
-        name, equals, value = (piece.strip() for piece in part.partition("="))
+    for assignment in re.split(r",(?=[^,=]+=)", text):
+        name, equals, value = (piece.strip() for piece in assignment.partition("="))
         if not (equals and name and value):
             raise ValueError(f"write {form}")
         values.setdefault(name, []).append(value)

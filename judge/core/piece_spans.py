@@ -59,17 +59,17 @@ def piece_spans(text: str, pieces: Sequence[str], unknown: str | None) -> list[t
         without_mark = piece.removeprefix("##") if len(piece) > 2 else piece
         plain_piece = _plain(without_mark)
         # After an unknown piece the next one may begin anywhere.
-        end = len(letters)
+        search_end = len(letters)
         if not unknown_pieces:
-            end = position + _MOST_SKIPPED + len(plain_piece)
-        start = letters.find(plain_piece, position, end) if plain_piece else -1
-        if start < 0:
+            search_end = position + _MOST_SKIPPED + len(plain_piece)
+        piece_start = letters.find(plain_piece, position, search_end) if plain_piece else -1
+        if piece_start < 0:
             continue
         for index in unknown_pieces:
-            spans[index] = plain_text.span(position, start)
+            spans[index] = plain_text.span(position, piece_start)
         unknown_pieces = []
-        position = start + len(plain_piece)
-        spans[-1] = plain_text.span(start, position)
+        position = piece_start + len(plain_piece)
+        spans[-1] = plain_text.span(piece_start, position)
     for index in unknown_pieces:
         spans[index] = plain_text.span(position, len(letters))
     return spans

@@ -83,13 +83,13 @@ def names(kind: Kind) -> list[str]:
     return [*_BUILT_IN[kind], *sorted(not_built_in)]
 
 
-def load(kind: Kind, name: str) -> Any:
+def load(kind: Kind, plugin_name: str) -> Any:
     """Load the object that a name stands for.
 
     Raises ConfigError for an unknown name, and MissingExtra if its packages are not installed.
     """
-    if name in _BUILT_IN[kind]:
-        module, attribute = _BUILT_IN[kind][name].split(":")
+    if plugin_name in _BUILT_IN[kind]:
+        module, attribute = _BUILT_IN[kind][plugin_name].split(":")
         try:
             return getattr(import_module(module), attribute)
         except ModuleNotFoundError as error:
@@ -97,17 +97,18 @@ def load(kind: Kind, name: str) -> Any:
             if (error.name or "").partition(".")[0] == "judge":
                 raise
             raise MissingExtra(
-                f"{name} needs the package {error.name}: pip install 'textjudge[{name}]'"
+                f"{plugin_name} needs the package {error.name}: "
+                f"pip install 'textjudge[{plugin_name}]'"
             ) from error
     for point in entry_points(f"judge.{kind}"):
-        if point.name == name:
+        if point.name == plugin_name:
             return point.load()
-    raise ConfigError(unknown_name_message(kind.removesuffix("s"), name, names(kind)))
+    raise ConfigError(unknown_name_message(kind.removesuffix("s"), plugin_name, names(kind)))
 
 
-def report(name: str) -> Any:
+def report(report_name: str) -> Any:
     """Return the function of `REPORTS` that has this name."""
-    module, attribute = REPORTS[name].split(":")
+    module, attribute = REPORTS[report_name].split(":")
     return getattr(import_module(module), attribute)
 
 
@@ -140,7 +141,9 @@ def write(report: Any, format: str = "console", **options: Any) -> str:
     """
     render = load("formats", format)
     names = _OPTIONS.get(format, ())
-    known_options = {name: options[name] for name in names if name in options}
+    known_options = {
+        option_name: options[option_name] for option_name in names if option_name in options
+    }
     return str(render(report, **known_options))
 
 
@@ -165,16 +168,18 @@ class Reported:
             return fragment(self)
 
 
-def require_known(noun: str, names: Iterable[str], known: Collection[str], flag: str = "") -> None:
+def require_known(
+    noun: str, names: Iterable[str], known_names: Collection[str], flag: str = ""
+) -> None:
     """Raise ConfigError for the first unknown name; the message begins with the `flag`, if any."""
     for name in names:
-        if name not in known:
-            message = unknown_name_message(noun, name, list(known))
+        if name not in known_names:
+            message = unknown_name_message(noun, name, list(known_names))
             raise ConfigError(f"{flag}: {message}" if flag else message)
 
 
-def unknown_name_message(noun: str, name: str, known: list[str]) -> str:
+def unknown_name_message(noun: str, unknown_name: str, known_names: list[str]) -> str:
     """Return the message for a name that is not known, with the most similar known one."""
-    similar = difflib.get_close_matches(name, known, n=1)
+    similar = difflib.get_close_matches(unknown_name, known_names, n=1)
     hint = f"; did you mean {similar[0]!r}?" if similar else ""
-    return f"unknown {noun} {name!r}{hint} (known: {', '.join(known)})"
+    return f"unknown {noun} {unknown_name!r}{hint} (known: {', '.join(known_names)})"

@@ -104,7 +104,7 @@ def whole_value(value: Any) -> Any:
             return whole(value)
         return value
     if isinstance(value, Mapping):
-        return {whole_value(name): whole_value(part) for name, part in value.items()}
+        return {whole_value(key): whole_value(inner_value) for key, inner_value in value.items()}
     if type(value) in (list, tuple):
         return type(value)(map(whole_value, value))
     return value
@@ -117,8 +117,8 @@ def seen_digest(source: str | None, output: str) -> str:
     Unicode NFC, and each run of white space is one blank. An empty source is null.
     """
     plain_source = _normalized(source or "") or None
-    key = _encode([plain_source, _normalized(output)])
-    return hashlib.sha256(key.encode()).hexdigest()[:16]
+    text_key = _encode([plain_source, _normalized(output)])
+    return hashlib.sha256(text_key.encode()).hexdigest()[:16]
 
 
 def _normalized(text: str) -> str:
@@ -511,7 +511,9 @@ class Usage:
     cache_write_tokens: int = 0
 
     def __add__(self, added: Usage) -> Usage:
-        sums = [getattr(self, name) + getattr(added, name) for name in self.__slots__]
+        sums = [
+            getattr(self, field_name) + getattr(added, field_name) for field_name in self.__slots__
+        ]
         return Usage(*sums)
 
 
@@ -544,15 +546,15 @@ class Response:
     def to_json(self) -> str:
         """Return one line of JSON from which `from_json` makes an equal Response."""
         choices = [_choice_json(choice) for choice in self.choices]
-        usage = [getattr(self.usage, name) for name in Usage.__slots__]
+        usage = [getattr(self.usage, field_name) for field_name in Usage.__slots__]
         return _encode([1, choices, usage, self.served_by, self.unmet])
 
     @classmethod
     def from_json(cls, text: str) -> Response:
         """Return the Response that `to_json` wrote. Raises ValueError for any other text."""
         try:
-            (version, choices, usage, served_by, unmet), end = _decode(text)
-            if end != len(text):
+            (version, choices, usage, served_by, unmet), decoded_length = _decode(text)
+            if decoded_length != len(text):
                 raise ValueError("more than a stored response")
             if version != 1:
                 raise ValueError(
@@ -772,8 +774,8 @@ class Estimate:
 
     def times(self, factor: float) -> Estimate:
         """Return the estimate in another unit; a negative factor reverses a difference."""
-        low = None if self.low is None else factor * self.low
-        high = None if self.high is None else factor * self.high
+        lower_bound = None if self.low is None else factor * self.low
+        upper_bound = None if self.high is None else factor * self.high
         if factor <= 0:
-            low, high = high, low
-        return replace(self, value=factor * self.value, low=low, high=high)
+            lower_bound, upper_bound = upper_bound, lower_bound
+        return replace(self, value=factor * self.value, low=lower_bound, high=upper_bound)

@@ -79,14 +79,14 @@ _OWN_KEYS = {
 }
 
 
-def hidden(name: str, value: Any) -> bool:
+def hidden(value_name: str, value: Any) -> bool:
     """Return whether a value may be a secret: by its name, or because it looks like a key."""
     if not isinstance(value, str):
         return False
-    return bool(_SECRET_NAME.search(name) or _SECRET_VALUE.match(value))
+    return bool(_SECRET_NAME.search(value_name) or _SECRET_VALUE.match(value))
 
 
-def header_digest(name: str, value: str) -> str:
+def header_digest(header_name: str, value: str) -> str:
     """Return what is stored of a header's value: a digest, and nothing at all of a secret.
 
     No rule knows every secret by its name (`X-Pass`, `X-Sig`), so no value itself is stored.
@@ -94,7 +94,7 @@ def header_digest(name: str, value: str) -> str:
     if value.startswith(HIDDEN):
         # It was read from a stored run.
         return value
-    if hidden(name, value):
+    if hidden(header_name, value):
         return HIDDEN
     digest = hashlib.sha256(value.encode()).hexdigest()
     return HIDDEN + digest[:_DIGEST_LENGTH]
@@ -171,11 +171,11 @@ def _parse_body(value: Any) -> Any:
 
 
 def _check_body(body: dict[str, Any]) -> dict[str, Any]:
-    for name in body:
-        if name in _OWN_KEYS:
-            own_option = _OWN_KEYS[name]
+    for body_key in body:
+        if body_key in _OWN_KEYS:
+            own_option = _OWN_KEYS[body_key]
             advice = f"; use {option(own_option)}" if own_option else ""
-            raise ValueError(f"{name}: judge sends this itself{advice}")
+            raise ValueError(f"{body_key}: judge sends this itself{advice}")
     try:
         text = json.dumps(body, allow_nan=False)
     except (TypeError, ValueError, RecursionError):
@@ -197,10 +197,10 @@ def _integer(digits: str) -> int:
     return int(digits)
 
 
-def _secret_in(value: Any, name: str = "") -> str:
+def _secret_in(value: Any, value_name: str = "") -> str:
     """Return the name of the first value, at any depth, that may be a secret, else ""."""
     # The entries of a list have the name of the list.
-    parts = value.items() if isinstance(value, dict) else [(name, part) for part in value]
+    parts = value.items() if isinstance(value, dict) else [(value_name, part) for part in value]
     for key, part in parts:
         if isinstance(part, dict | list):
             inner_name = _secret_in(part, key)
@@ -231,21 +231,21 @@ def _check_label(label: str) -> str:
 
 def program(command: str) -> str:
     """Return a command without its arguments, which may hold a secret."""
-    first, *rest = shlex.split(command)
-    return f"{first} {HIDDEN}" if rest else first
+    program_name, *rest = shlex.split(command)
+    return f"{program_name} {HIDDEN}" if rest else program_name
 
 
-def _check_variable(name: str) -> str:
+def _check_variable(variable_name: str) -> str:
     """Refuse what cannot be a variable's name.
 
     It may be the key itself, which would then be written into run.json.
     """
-    if not _VARIABLE_NAME.fullmatch(name):
+    if not _VARIABLE_NAME.fullmatch(variable_name):
         raise ValueError(
             "names the environment variable that holds the key, such as OPENAI_API_KEY, "
             "and not the key"
         )
-    return name
+    return variable_name
 
 
 Variable = Annotated[str, AfterValidator(_check_variable)]
@@ -330,7 +330,7 @@ class Judge(ModelSettings):
     def only_own(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Leave out what is not set."""
         settings = handler(self).items()
-        return {name: value for name, value in settings if value not in (None, {}, "")}
+        return {field_name: value for field_name, value in settings if value not in (None, {}, "")}
 
 
 ALLOWED = "JUDGE_KEY_COMMANDS"

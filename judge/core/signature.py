@@ -35,8 +35,8 @@ class Signature:
         # The name of a model may hold a bar. Its parts are those that the stored text would be
         # read as.
         whole = BAR.join([name, *parts])
-        first, *others = whole.split(BAR)
-        object.__setattr__(self, "name", first)
+        first_part, *others = whole.split(BAR)
+        object.__setattr__(self, "name", first_part)
         object.__setattr__(self, "parts", tuple(others))
 
     def __str__(self) -> str:

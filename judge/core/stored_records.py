@@ -95,18 +95,18 @@ def _stored_fields(record: type) -> dict[str, StoredField]:
     types = get_type_hints(record)
     stored = {}
     for field in fields(record):
-        kind = _without_none(types[field.name])
-        if not is_dataclass(kind):
-            stored[field.name] = _stored_field(field, types[field.name], kind)
+        field_type = _without_none(types[field.name])
+        if not is_dataclass(field_type):
+            stored[field.name] = _stored_field(field, types[field.name], field_type)
     return stored
 
 
 stored_fields: Callable[[type], dict[str, StoredField]] = cache(_stored_fields)
 
 
-def _stored_field(field: Field[Any], type_: Any, kind: Any) -> StoredField:
+def _stored_field(field: Field[Any], type_: Any, field_type: Any) -> StoredField:
     # A literal is stored as its text: `Literal["output", "conversation"]`.
-    plain = str if get_origin(kind) is Literal else kind
+    plain = str if get_origin(field_type) is Literal else field_type
     is_plain = plain in _ARROW_TYPES
     arrow_type = _ARROW_TYPES[plain] if is_plain else pa.string()
     default = {} if field.name in _ADDED_LATER else field.default

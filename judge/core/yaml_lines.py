@@ -57,13 +57,13 @@ def keys(text: str) -> Keys | None:
     return Keys(mapping, lines)
 
 
-def nodes(text: str, key: str) -> tuple[yaml.Node | None, yaml.Node | None]:
+def nodes(text: str, top_level_key: str) -> tuple[yaml.Node | None, yaml.Node | None]:
     """Return the nodes of a top-level key and of its value, None if there is no such key.
 
     Raises Malformed.
     """
     for key_node, value_node in getattr(tree(text), "value", ()):
-        if key_node.value == key:
+        if key_node.value == top_level_key:
             return key_node, value_node
     return None, None
 
@@ -100,23 +100,23 @@ def _size(node: yaml.Node, sizes: dict[int, int]) -> int:
     entries = node.value if isinstance(node, yaml.CollectionNode) else ()
     for entry in entries:
         # An entry of a mapping is a key and a value.
-        parts = entry if isinstance(entry, tuple) else (entry,)
-        for part in parts:
-            size += _size(part, sizes)
+        inner_nodes = entry if isinstance(entry, tuple) else (entry,)
+        for inner_node in inner_nodes:
+            size += _size(inner_node, sizes)
     sizes[id(node)] = size
     return size
 
 
 def _check_keys(node: yaml.MappingNode) -> None:
     seen: set[tuple[str, str]] = set()
-    for key, _ in node.value:
-        if not isinstance(key, yaml.ScalarNode):
+    for key_node, _ in node.value:
+        if not isinstance(key_node, yaml.ScalarNode):
             continue
         # 1 and "1" are different keys, with different tags.
-        tagged_key = (key.tag, key.value)
+        tagged_key = (key_node.tag, key_node.value)
         if tagged_key in seen:
-            line = key.start_mark.line + 1
-            raise Twice(f"{key.value} stands here for the second time", line)
+            line = key_node.start_mark.line + 1
+            raise Twice(f"{key_node.value} stands here for the second time", line)
         seen.add(tagged_key)
 
 
