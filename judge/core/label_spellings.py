@@ -277,6 +277,27 @@ def spelled_out(scale: Scale) -> LabelIndex:
     )
 
 
+@lru_cache(maxsize=256)
+def truth_digits(scale: Scale) -> Mapping[str, str]:
+    """Return the labels that "1" and "0" mean, for labels of these values that are yes and no.
+
+    Without an entry for any other scale, also for labels such as toxic and clean, of which a reply
+    does not show whether its 1 means the value or the more natural answer.
+    """
+    index = spelled_out(scale)
+    digits: dict[str, str] = {}
+    for digit, word in (("0", "false"), ("1", "true")):
+        label = index.words.get(word) or index.labels.get(word)
+        if label and scale.value(label) == float(digit):
+            digits[digit] = label
+    return digits if len(digits) == 2 and not index.numbers else {}
+
+
+def other_words(scale: Scale) -> Mapping[str, str]:
+    """Return the words and digits for yes and no that are no labels of a scale."""
+    return {**_yes_and_no(scale, label_index(scale)), **truth_digits(scale)}
+
+
 def _with_extra(
     index: LabelIndex,
     words: Mapping[str, str],

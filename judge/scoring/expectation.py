@@ -16,7 +16,15 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from judge.core.errors import ParseError
-from judge.core.label_spellings import DASHES, HAN, UNITS, fold, label_index, signed
+from judge.core.label_spellings import (
+    DASHES,
+    HAN,
+    UNITS,
+    fold,
+    label_index,
+    other_words,
+    signed,
+)
 from judge.core.records import Scale, Token
 
 
@@ -50,6 +58,8 @@ def from_logprobs(
     start: int,
     label: str | None,
     scale: Scale,
+    *,
+    in_other_words: bool = False,
 ) -> ScoreDistribution:
     """Return the distribution over the scale at the position of a reply's score.
 
@@ -57,7 +67,8 @@ def from_logprobs(
     is the label that was read there. If it is None, the text there is no label: it does not count,
     but its alternatives do. All spellings of a label are added up, including number words ("4",
     " ４", "four", "四"). Sentinels (-9999, -inf, NaN, above 0) and texts that are no label are left
-    out. No probability is too small to count.
+    out. No probability is too small to count. `in_other_words`: the reply gave another word for yes
+    or no than the label, such as "true" or "1", so that the other words for them count, too.
 
     A token may begin a label, or several (1 and 10). In the reply itself its probability is split
     by the tokens that could follow, and stays with `label` if the reply ends. In an alternative the
@@ -69,7 +80,7 @@ def from_logprobs(
     of a token add up to more than 1.01, or a text that is no label begins with one ("4 of 5
     names").
     """
-    tally = _tally(tokens, start, label, _spellings_of(scale))
+    tally = _tally(tokens, start, label, _spellings_of(scale, in_other_words))
     if not any(tally.weights.values()):
         raw = "".join(token.text for token in tokens)
         raise ParseError("no probability on any label of the scale", raw)
@@ -254,7 +265,7 @@ _OPENING = " \t\r\n\v\f\u3000*_`\"'“”‘’「『([{:"
 
 
 @lru_cache(maxsize=256)
-def _spellings_of(scale: Scale) -> _Spellings:
+def _spellings_of(scale: Scale, in_other_words: bool) -> _Spellings:
     index = label_index(scale)
     spellings = {**index.numbers, **index.labels}
     if index.below_zero:
@@ -268,6 +279,9 @@ def _spellings_of(scale: Scale) -> _Spellings:
     for number, label in index.numbers.items():
         spellings[number.replace(".", ",")] = label
     number_words = dict(index.words)
+    if in_other_words:
+        for word, label in other_words(scale).items():
+            number_words.setdefault(word, label)
     for word, label in index.counted.items():
         for gap in ("", " "):
             for unit in UNITS:

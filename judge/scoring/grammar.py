@@ -20,6 +20,7 @@ from judge.core.label_spellings import (
     is_number,
     label_index,
     spelled_out,
+    truth_digits,
 )
 from judge.core.records import Scale
 from judge.scoring import prose
@@ -73,6 +74,7 @@ _ONE_WORD = r"[^\W\d_](?:[^\W\d_]|['’-]){1,39}"
 _NEVER = "(?!)"
 _LONGEST = 120
 """Most characters of a score with everything around it, besides title and label."""
+_ONE_OR_ZERO = Scale(("0", "1"), (0.0, 1.0))
 _MOST_LISTED = 12
 """Most labels that an error message lists; of a longer scale it names the ends."""
 
@@ -85,7 +87,8 @@ class Grammar:
     prose. `truth` maps "true" and "false" to labels. `name` is the pattern of the score's name,
     `alone` matches a text that is the score, and `ending` the last line `Score: 4`.
     `plain_score` and `title` are the patterns of a score and of the criterion's title in prose.
-    `is_pair`: the labels are two texts. `longest` limits the characters of a score with everything
+    `is_pair`: the labels are two texts. `digits` is the grammar of 1 and 0 for a scale whose labels
+    mean true and false, which some judges write instead. `longest` limits the characters of a score with everything
     around it, `expected` lists the labels for error messages, and `cite` says that the reply has a
     quotation.
     """
@@ -99,6 +102,7 @@ class Grammar:
     plain_score: str
     title: str
     is_pair: bool
+    digits: Grammar | None
     longest: int
     expected: str
     cite: bool
@@ -149,6 +153,7 @@ def grammar_of(scale: Scale, title: str, cite: bool) -> Grammar:
     ending = _ending_pattern(spellings, name, is_pair=is_pair)
     longest_label = max(map(len, scale.labels), default=0)
     truth = {} if is_pair else _truth_labels(scale)
+    digits = grammar_of(_ONE_OR_ZERO, title, cite) if truth_digits(scale) else None
     plain_score = _score_pattern(prose_spellings, is_pair=is_pair, in_prose=True)
     return Grammar(
         spellings=spellings,
@@ -160,6 +165,7 @@ def grammar_of(scale: Scale, title: str, cite: bool) -> Grammar:
         plain_score=plain_score,
         title=titled or _NEVER,
         is_pair=is_pair,
+        digits=digits,
         longest=_LONGEST + 2 * len(title) + longest_label,
         expected=_listed(scale.labels),
         cite=cite,

@@ -11,8 +11,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from judge.core.errors import ParseError
-from judge.core.label_spellings import fold
-from judge.core.records import Reading
+from judge.core.label_spellings import LabelIndex, fold, label_index
+from judge.core.records import Reading, Scale
 from judge.scoring import json_reply, prose
 from judge.scoring.grammar import CLOSE, Grammar
 from judge.scoring.quotes import is_quoted
@@ -30,14 +30,26 @@ _ENDS_LINE = re.compile(r"[ \t)\].,;。`]*+(?:\n|\Z)")
 _FENCE_BEFORE = re.compile(r"```\w*\s*\Z")
 # `pass`, `is correct`
 _PASSES = re.compile(r"(?:is )?(?:pass(?:ed|es)?|correct|true|valid|good|ok)", re.IGNORECASE)
+# `scores`: the key of an object that holds the score
+_WRAPS_SCORE = re.compile(
+    r"(?:scores|ratings|grades|output|response|review|feedback)", re.IGNORECASE
+)
 # `max_score`, `out of`, `scale`
 _TOP = re.compile(
     r"(?:max(?:imum)?(?: (?:possible )?(?:score|rating|points))?|(?:score )?out of|scale|満点|满分|만점)",
     re.IGNORECASE,
 )
+# `adjusted`, `final`: a score under such a key replaces another
+_REVISED = re.compile(
+    r"(?:the |my )?(?:final|revised|corrected|adjusted|updated|최종|最終|最终)"
+    r"(?: (?:score|rating|grade|result|value))?",
+    re.IGNORECASE,
+)
 # "10", "1-10", "1 to 10": the end of a scale
 _LAST_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?(?=\D*\Z)")
 _MOST_OBJECTS = 1_000
+_DEEPEST = 5
+"""Objects inside each other in which a score is looked for."""
 _REASON = 1_500
 """Most characters before an object in which another score is looked for."""
 _LONGEST_LEAD = 120
@@ -51,36 +63,77 @@ def score_in_object(
     *,
     lone: bool,
     tolerant: bool,
+    depth: int = 0,
 ) -> ParsedScore | None:
     """Return the score of a JSON object, None if no key is for one.
 
     With `lone`, the object may hold no other number. With `tolerant`, the key may be any name of a
-    score. Raises ParseError.
+    score, and its value the only object, with the score in it. `depth` counts the objects around this one.
+    Raises ParseError.
     """
     candidates = [member for member in members if member.key.casefold() == "score"]
     if tolerant and not candidates:
         candidates = [member for member in members if _names_score(member, grammar)]
     if not candidates:
         return None
-    member = candidates[0]
-    truth_label = _truth_label(member, grammar) if tolerant else None
-    is_other_literal = member.kind == "literal" and truth_label is None
-    if len(candidates) > 1 or member.kind == "container" or is_other_literal:
+    if len(candidates) > 1:
         raise ParseError(NO_KEY, text)
+    (member,) = candidates
+    if [other.kind for other in members].count("container") > 1 and member.kind == "container":
+        raise ParseError(NO_KEY, text)
+    score = _score_of_member(text, member, grammar, lone=lone, tolerant=tolerant, depth=depth)
     others = [candidate for candidate in members if candidate is not member]
     if lone and not all(candidate.kind in ("literal", "words") for candidate in others):
         raise ParseError("the JSON object holds more than a score and words", text)
-    if truth_label is not None:
-        score = ParsedScore(truth_label, member.start, member.end)
-    else:
-        score = score_alone(text, member.start, member.end, grammar)
     for candidate in others:
-        _check_agrees(candidate, score, grammar, text)
+        _check_agrees(candidate, score, grammar, text, depth)
     quotes = []
     if grammar.cite:
         quotes = [candidate for candidate in others if candidate.key.casefold() == "quote"]
-    quote = quotes[0].words.strip() if quotes else None
-    return replace(score, reason=_reason_in(others, quotes), quote=quote or None)
+    quote = quotes[0].words.strip() if quotes else score.quote
+    return replace(score, reason=score.reason or _reason_in(others, quotes), quote=quote or None)
+
+
+def _score_of_member(
+    text: str,
+    member: json_reply.Member,
+    grammar: Grammar,
+    *,
+    lone: bool,
+    tolerant: bool,
+    depth: int,
+) -> ParsedScore:
+    """Return the score that a member gives. Raises ParseError if it gives none."""
+    if tolerant:
+        truth_label = _truth_label(member, grammar)
+        if truth_label is not None:
+            return ParsedScore(truth_label, member.start, member.end)
+        inner_members = _members_inside(member, text, depth)
+        score = score_in_object(
+            text,
+            inner_members,
+            grammar,
+            lone=lone,
+            tolerant=True,
+            depth=depth + 1,
+        )
+        if score is not None:
+            return score
+    if member.kind in ("container", "literal"):
+        raise ParseError(NO_KEY, text)
+    return score_alone(text, member.start, member.end, grammar)
+
+
+def _members_inside(
+    member: json_reply.Member,
+    text: str,
+    depth: int,
+) -> tuple[json_reply.Member, ...]:
+    """Return the members of the object that a member is; none if it is no object."""
+    is_object = member.kind == "container" and text[member.start] == "{"
+    if not is_object or depth >= _DEEPEST:
+        return ()
+    return json_reply.read_object(text, member.start).members
 
 
 def _check_agrees(
@@ -88,22 +141,49 @@ def _check_agrees(
     score: ParsedScore,
     grammar: Grammar,
     text: str,
+    depth: int,
 ) -> None:
     """Raise ParseError if another member is another score, or states another scale.
 
-    {"score": 4, "final_score": 3}, {"score": 4, "max": 10}
+    {"score": 4, "final_score": 3}, {"score": 4, "adjusted": {"score": 3}}, {"score": 4, "max": 10}
     """
     key = _spaced_key(member)
     value = fold(text[member.start : member.end].strip('"'))
-    if key.endswith("score") and _names_score(member, grammar):
+    is_score = key.endswith("score") and _names_score(member, grammar)
+    if is_score or _REVISED.fullmatch(key):
         label = grammar.prose_spellings.label(value)
-        if label not in (None, score.label):
+        is_container = member.kind == "container"
+        if is_container:
+            label = _label_inside(member, grammar, text, depth)
+        if label != score.label and (label is not None or is_container):
             raise ParseError("the JSON object has two different scores", text)
     top = _LAST_NUMBER.search(value)
     if top is None or not _TOP.fullmatch(key):
         return
     if grammar.spellings.label(top[0]) != grammar.spellings.ends[1]:
         raise ParseError(f"{score.label} out of {top[0]} is off the scale", text)
+
+
+def _label_inside(
+    member: json_reply.Member,
+    grammar: Grammar,
+    text: str,
+    depth: int,
+) -> str | None:
+    """Return the label that the object of a member gives, None if it gives none."""
+    members = _members_inside(member, text, depth)
+    try:
+        score = score_in_object(
+            text,
+            members,
+            grammar,
+            lone=False,
+            tolerant=True,
+            depth=depth + 1,
+        )
+    except ParseError:
+        return None
+    return score.label if score is not None else None
 
 
 def _spaced_key(member: json_reply.Member) -> str:
@@ -129,6 +209,8 @@ def _names_score(member: json_reply.Member, grammar: Grammar) -> bool:
     """Return whether the key of a member is a name of a score: {"winner": "A"}, {"pass": true}."""
     key = _spaced_key(member)
     if grammar.name.fullmatch(key) or grammar.prose.forms.name.fullmatch(key):
+        return True
+    if member.kind == "container" and _WRAPS_SCORE.fullmatch(key):
         return True
     return member.kind == "literal" and _PASSES.fullmatch(key) is not None
 
@@ -207,14 +289,20 @@ def _check_no_other_score(
             raise ParseError(
                 "the reply has one score in its JSON object and another before it", text
             )
-    after = fold(text[source.end :]).casefold()
-    words = re.findall(r"[0-9]|\w+", after)
-    has_label = any(word.isdigit() or grammar.spellings.label(word) for word in words)
-    # Korean, Japanese and Chinese labels may be part of a longer run of letters.
-    names = (*grammar.spellings.labels, *grammar.spellings.words)
-    other_scripts = [name for name in names if not name.isascii()]
-    if has_label or any(name in after for name in other_scripts):
+    if _may_give_score(text[source.end :], grammar.spellings):
         raise ParseError("what follows the JSON object may be another score", text)
+
+
+def _may_give_score(after: str, spellings: LabelIndex) -> bool:
+    """Return whether the text after an object names a number or label, or takes a score back."""
+    after = fold(after).casefold()
+    words = re.findall(r"[0-9]|\w+", after)
+    if any(word.isdigit() or spellings.label(word) for word in words):
+        return True
+    # Korean, Japanese and Chinese labels may be part of a longer run of letters.
+    names = (*spellings.labels, *spellings.words)
+    other_scripts = [name for name in names if not name.isascii()]
+    return any(name in after for name in other_scripts) or prose.takes_back(after)
 
 
 def is_whole_reply(text: str, start: int, json_object: json_reply.JsonObject) -> bool:
@@ -261,11 +349,13 @@ def spans(
     text: str,
     names: Collection[str],
     judged: str | None,
+    scales: Collection[Scale] = (),
 ) -> tuple[dict[str, tuple[int, int]], Reading]:
     """Return the spans of the values of these keys in a reply that is one JSON object.
 
     Repeated keys are left out. With the `judged` texts, the object may be nearly JSON, follow other
-    text, or be the only value of another. Raises ParseError for any other reply.
+    text, or be the only value of another. With the `scales` of the values, too, text without any
+    number or label of them may follow. Raises ParseError for any other reply.
     """
     start = reply_start(text)
     json_objects = json_reply.objects(text, start)
@@ -279,7 +369,12 @@ def spans(
     lead_start = start
     for json_object in json_objects:
         item_spans = _member_spans(json_object, names)
-        if item_spans and (span_by_name or not CLOSED.match(text, json_object.end)):
+        after = text[json_object.end :]
+        ends_reply = CLOSED.match(after) is not None
+        if not ends_reply and judged is not None and scales:
+            indices = map(label_index, scales)
+            ends_reply = not any(_may_give_score(after, index) for index in indices)
+        if item_spans and (span_by_name or not ends_reply):
             raise ParseError("the reply is not one JSON object, or something follows it", text)
         if not strict and not is_whole_reply(text, start, json_object):
             for _, end in item_spans.values():

@@ -122,25 +122,27 @@ def split_reply(
     choice: Choice,
     names: tuple[str, ...],
     judged: str | None = None,
+    scales: tuple[Scale, ...] = (),
 ) -> tuple[Choice, ...]:
     """Split a reply to several questions into one per question: its value as written, its tokens.
 
     A question without a value gets the whole reply, with a finish reason that prevents reading a
     score from it. With the `judged` texts, a reply that is nearly JSON is split, too; the finish
-    reason of its parts says that a strict reader refuses them.
+    reason of its parts says that a strict reader refuses them. So is one with other text
+    after its object, if the `scales` of the values show that no score is in it.
     """
     is_complete = choice.finish_reason == "stop"
     without_value = choice
     if is_complete:
         without_value = replace(choice, finish_reason=parse.UNKEYED)
     try:
-        span_by_name, reading = spans(choice.text, names, judged)
+        span_by_name, reading = spans(choice.text, names, judged, scales)
     except ParseError:
         return (without_value,) * len(names)
     finish_reason = choice.finish_reason
     if is_complete and reading == "prose":
         finish_reason = parse.NEARLY_JSON
-    tokens_by_name = _split_tokens(choice.tokens, names, judged)
+    tokens_by_name = _split_tokens(choice.tokens, names, judged, scales)
     part_choices: list[Choice] = []
     for name in names:
         if name not in span_by_name:
@@ -159,6 +161,7 @@ def _split_tokens(
     tokens: Sequence[Token] | None,
     names: tuple[str, ...],
     judged: str | None,
+    scales: tuple[Scale, ...],
 ) -> dict[str, tuple[Token, ...]] | None:
     """Return the tokens of each value of a reply, by its key; None without token probabilities.
 
@@ -169,7 +172,7 @@ def _split_tokens(
         return None
     try:
         joined = "".join(token.text for token in tokens)
-        span_by_name, _ = spans(joined, names, judged)
+        span_by_name, _ = spans(joined, names, judged, scales)
     except ParseError:
         return {}
     tokens_by_name: dict[str, tuple[Token, ...]] = {}

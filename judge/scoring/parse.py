@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from judge.core.errors import ParseError
-from judge.core.label_spellings import fold
+from judge.core.label_spellings import fold, is_number
 from judge.core.messages import advice_on_thinking, option
 from judge.core.records import Choice, ReplyKind, Scale
 from judge.scoring import json_reply, prose
@@ -59,6 +59,10 @@ _WORD = re.compile(r"[^\W\d]{2}")
 _LINE = re.compile(r"[^\r\n]+")
 # "1.", "2)": the number of an entry in a line of its own
 _NUMBERED = re.compile(r"\s*+[0-9]+[.)]\s*+")
+# "1" or "2." at the beginning of a line
+_DIGIT_LINE = re.compile(r"^[ \t*#>-]*[0-9]+(?![0-9/])", re.MULTILINE)
+# ".\nThe text" after the number of an entry
+_ENTRY = re.compile(r"[ \t*]*[.)][ \t*]*\n\s*\S")
 # "```json" around all of a reply
 _OPEN_FENCE = re.compile(r"\s*+```\w*+")
 # "<|im_end|>", "</s>"
@@ -234,27 +238,71 @@ def _find(
     strict: bool,
 ) -> ParsedScore:
     """Return the score of a reply. The part before `start` is thinking. Raises ParseError."""
-    is_object = OBJECT.match(text, start) is not None
     try:
-        score = _find_strictly(text, start, reply, grammar)
-        if judged and not is_object:
-            text_before = fold(text[start : score.start])
-            through_score = text[start : score.end]
-            if reply == "reason_then_score":
-                _check_echo(text, start, score, grammar, judged)
-            elif _LETTER.search(text_before) and prose.repeats(through_score, judged):
-                # A bare number is no echo, whatever numbers the judged text has.
-                _check_echo(text, start, score, grammar, judged)
-        return score
+        return _find_in_form(text, start, reply, grammar, judged)
     except ParseError as error:
         if judged is None or strict:
             raise
+        digit_score = _score_as_digit(text, start, reply, grammar, judged)
+        if digit_score is not None:
+            return digit_score
         object_score = score_in_objects(text, start, grammar, judged, lone=reply == "score")
         if object_score is not None:
             return replace(object_score, reading="prose")
-        if not isinstance(error, NotInForm) or is_object:
+        if not isinstance(error, NotInForm) or OBJECT.match(text, start):
             raise
         return _score_in_prose(text, start, grammar, judged, error=error, reply=reply)
+
+
+def _find_in_form(
+    text: str,
+    start: int,
+    reply: ReplyKind,
+    grammar: Grammar,
+    judged: str | None,
+) -> ParsedScore:
+    """Return the score in the requested form, not one of the judged texts. Raises ParseError."""
+    score = _find_strictly(text, start, reply, grammar)
+    if judged and not OBJECT.match(text, start):
+        text_before = fold(text[start : score.start])
+        through_score = text[start : score.end]
+        if reply == "reason_then_score":
+            _check_echo(text, start, score, grammar, judged)
+        elif _LETTER.search(text_before) and prose.repeats(through_score, judged):
+            # A bare number is no echo, whatever numbers the judged text has.
+            _check_echo(text, start, score, grammar, judged)
+    return score
+
+
+def _score_as_digit(
+    text: str,
+    start: int,
+    reply: ReplyKind,
+    grammar: Grammar,
+    judged: str,
+) -> ParsedScore | None:
+    """Return the score of a reply that gives 1 for yes or 0 for no, None for any other reply.
+
+    The digit is in the requested form or alone, because in a sentence it may count something, and
+    before one it may be the number of an entry: "1. It is clear."
+    """
+    if grammar.digits is None or len(_DIGIT_LINE.findall(text, start)) > 1:
+        return None
+    kinds: tuple[ReplyKind, ...] = (reply, "score")
+    for kind in kinds:
+        try:
+            score = _find_in_form(text, start, kind, grammar.digits, judged)
+        except ParseError:
+            continue
+        written = text[score.start : score.end]
+        rest = text[score.end :]
+        is_entry = _ENTRY.match(rest) is not None
+        others = prose.candidates(fold(rest), grammar.prose)
+        if is_entry or not is_number(fold(written)) or any(others):
+            return None
+        label = grammar.truth["true" if score.label == "1" else "false"]
+        return replace(score, label=label, reading="prose")
+    return None
 
 
 def _check_echo(text: str, start: int, score: ParsedScore, grammar: Grammar, judged: str) -> None:

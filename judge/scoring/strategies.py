@@ -17,6 +17,7 @@ from functools import partial
 from typing import Any, Literal
 
 from judge.core.errors import ConfigError, ParseError, ProviderError
+from judge.core.label_spellings import fold, label_index
 from judge.core.messages import option
 from judge.core.records import (
     Choice,
@@ -326,13 +327,17 @@ class Question:
         names = tuple(name for name, _ in self.prompt.merged)
         if not names:
             return list(answers)
+        scales = tuple({scale for _, scale in self.prompt.merged})
         position = names.index(self.criterion.name)
         parts: list[Answer] = []
         for answer in answers:
             if isinstance(answer, ProviderError):
                 parts.append(answer)
                 continue
-            choices = [split_reply(choice, names, judged)[position] for choice in answer.choices]
+            choices: list[Choice] = []
+            for choice in answer.choices:
+                own_choice = split_reply(choice, names, judged, scales)[position]
+                choices.append(own_choice)
             parts.append(replace(answer, choices=tuple(choices)))
         return parts
 
@@ -522,7 +527,22 @@ def _weigh(
             choice.text,
             lasting=True,
         )
-    return expectation.from_logprobs(tokens, position.start, position.label, scale)
+    return expectation.from_logprobs(
+        tokens,
+        position.start,
+        position.label,
+        scale,
+        in_other_words=_is_in_other_words(position, tokens, scale),
+    )
+
+
+def _is_in_other_words(position: _Position, tokens: Sequence[Token], scale: Scale) -> bool:
+    """Return whether a reply gives a label in a word of its own, such as "true" for yes."""
+    if position.score is None or label_index(scale).numbers:
+        return False
+    text = "".join(token.text for token in tokens)
+    written = text[position.score.start : position.score.end]
+    return label_index(scale).label(fold(written)) is None
 
 
 def _lists_the_chosen_token_alone(tokens: Sequence[Token], start: int) -> bool:

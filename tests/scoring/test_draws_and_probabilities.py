@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from judge.core.errors import ParseError
-from judge.core.records import Choice, Response, Token
+from judge.core.records import Choice, Criterion, Response, Scale, Token
 from judge.criteria import load
 from judge.scoring import strategies
 from judge.scoring.strategies import SamplingOptions, UnusableReply
@@ -75,3 +75,18 @@ def test_draws_that_are_lost_by_their_label_leave_no_mean(
         "samples", half, COHERENCE, SamplingOptions(), judged="It has none."
     )
     assert value == 4.0
+
+
+@pytest.mark.parametrize(
+    ("yes", "no"),
+    [("1", "0"), ("true", "false"), (" True", " False"), ("はい", "いいえ"), ("1", "no")],
+)
+def test_other_words_for_yes_and_no_have_their_probabilities(yes: str, no: str) -> None:
+    answers = Scale(("no", "yes"), (0.0, 1.0))
+    top = ((yes, math.log(0.6)), (no, math.log(0.4)))
+    reply = Response((Choice(yes, "stop", (Token(yes, math.log(0.6), top),)),))
+    value, provenance = strategies.score_reply(
+        "logprobs", [reply], Criterion("c", "", answers), SamplingOptions(), judged="It rained."
+    )
+    assert (value, provenance.mass) == (pytest.approx(0.6), pytest.approx(1.0))
+    assert (provenance.low, provenance.high) == (pytest.approx(0.6), pytest.approx(0.6))

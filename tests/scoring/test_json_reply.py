@@ -71,7 +71,9 @@ def test_a_broken_json_score_is_read_only_in_prose_mode(text: str, reason: str |
         ('Score: 3\n\n```json\n{"score": 4}\n```\nDone.', "before it"),
         ('So I give it a 3 out of 5. Here is my evaluation: {"score": 4}', "before it"),
         ('{"score": 4}\nNo, it is 3.', "another score"), ('{"score": 4}.\n\nNo, three.', "another score"),
-        ('{"score": 4}\nいや、三です。', "another score"),
+        ('{"score": 4}\nいや、三です。', "another score"), ('{"score": 4}\nWait, that is wrong.', "another score"),
+        ('{"scores": {"coherence": {"score": 4}, "fluency": {"score": 2}}}', "one key"),
+        ('{"ideal": {"score": 5}, "reason": "x"}', "one key"), ('{"coherence": {"score": [4]}}', "one key"),
     ],
 )  # fmt: skip
 def test_refuses_an_object_with_an_ambiguous_score(text: str, message: str) -> None:
@@ -85,6 +87,10 @@ def test_refuses_an_object_with_an_ambiguous_score(text: str, message: str) -> N
     [
         ('{"score": 4, "final_score": 3}', "two different scores"),
         ('{"Revised score": 3, "score": 4}', "two different scores"),
+        ('{"score": 4, "adjusted": {"score": 3}}', "two different scores"),
+        ('{"score": 4, "final": 3}', "two different scores"),
+        ('{"score": 4, "final_score": {"value": 3}}', "two different scores"),
+        ('{"coherence": {"score": 4, "final_score": 3}, "comment": "so"}', "two different scores"),
         ('{"score": 4, "max": 10}', "4 out of 10"),
         ('{"score": 4, "out_of": "10 points"}', "4 out of 10"),
         ('{"score": 4, "scale": "1-10"}', "4 out of 10"),
@@ -102,6 +108,25 @@ def test_refuses_an_object_with_another_score_or_scale(text: str, message: str) 
 def test_an_object_may_repeat_its_score_or_state_its_scale(other: str) -> None:
     text = f'{{"score": 4, {other}}}'
     assert find(text, "reason_then_score", FIVE, "Coherence", judged="").label == "4"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"scores": {"coherence": {"score": 4, "reason": "Clear."}}}',
+        '{"coherence": {"score": 4, "reason": "Clear."}}',
+        '{"evaluation": {"score": 4}, "reason": "Clear."}',
+        '{"scores": {"coherence": 4}, "reason": "Clear."}',
+        'Here it is:\n{"result": {"final_score": "4/5"}, "reason": "Clear."}',
+    ],
+)
+def test_an_object_inside_an_object_has_the_score(text: str) -> None:
+    for kind in KINDS:
+        score = find(text, kind, FIVE, "Coherence", judged="It rained.")
+        assert (score.label, text[score.start], score.reason) == ("4", "4", "Clear.")
+        assert score.reading == "prose"
+        with pytest.raises(ParseError):
+            find(text, kind, FIVE, "Coherence")
 
 
 def test_a_score_alone_has_no_other_number_beside_it_in_its_object() -> None:
@@ -284,6 +309,30 @@ def test_refuses_a_very_long_reply_without_an_object(piece: str) -> None:
 
 
 # Several criteria in one object.
+
+
+@pytest.mark.parametrize(
+    ("after", "is_read"),
+    [
+        ("\nAll facts of the source are in the text.", True),
+        ("\n```\n**Note:** one fact is missing.", True),
+        ("\nNo fact is missing.", False),
+        ("\nQuestion 2 is hard.", False),
+        ("\nWait, that is wrong.", False),
+        (" is my answer.", False),
+    ],
+)
+def test_text_after_the_answers_to_several_questions(after: str, is_read: bool) -> None:
+    answers = Scale(("no", "yes"), (0.0, 1.0))
+    fence = "```json\n" if "```" in after else ""
+    choice = Choice(f'{fence}{{"a": "yes", "b": "no"}}{after}')
+    labels: list[str] = []
+    for part in split_reply(choice, ("a", "b"), "It rained.", (answers,)):
+        with pytest.raises(ParseError):
+            read(part, "score", answers)
+        if is_read:
+            labels.append(read(part, "score", answers, judged="It rained.").label)
+    assert labels == (["yes", "no"] if is_read else [])
 
 
 @pytest.mark.parametrize(

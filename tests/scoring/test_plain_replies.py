@@ -207,6 +207,136 @@ def test_a_reply_may_open_with_the_only_label(text: str, scale: Scale, expected:
     assert label(text, "score", scale) == expected
 
 
+REASONS = {
+    "en": (
+        ", on topic.",
+        " - on topic.",
+        " – on topic.",
+        ": on topic",
+        "; on topic.",
+        ", two errors.",
+    ),
+    "ko": (", 주제에 맞습니다.", " - 주제에 맞습니다.", ": 잘 읽힙니다.", "; 잘 읽힙니다."),
+    "ja": ("、要点を押さえている。", "，読みやすい。", " - 読みやすい。", "：読みやすい。"),
+    "zh": ("，切题。", ",读来流畅。", " - 切题。", "：有两处错误。", "；切题。"),
+}
+
+
+@pytest.mark.parametrize("language", TITLES)
+def test_any_words_after_a_number_and_a_mark_are_its_reason(language: str) -> None:
+    unit = {"en": "/5", "ko": "점", "ja": "点", "zh": "分"}[language]
+    numbers = ("4", f"4{unit}", "**4**", "４")
+    for number, reason, kind in product(numbers, REASONS[language], KINDS):
+        assert label(number + reason, kind, title=TITLES[language]) == "4"
+
+
+@pytest.mark.parametrize(
+    ("text", "scale"),
+    [
+        ("4, five", FIVE),
+        ("4, five or so", FIVE),
+        ("Score: 4, five", FIVE),
+        ("4, plus one for style", FIVE),
+        ("4, minus a point", FIVE),
+        ("4, out of seven", FIVE),
+        ("4, maybe", FIVE),
+        ("4, assuming that the links work", FIVE),
+        ("4、切题。", FIVE),
+        ("1, clear\n2, short", FIVE),
+        ("1, clear. 2, short.", FIVE),
+        ("1、内容准确。2、语言流畅。", FIVE),
+        ("1、正確である。2、読みやすい。", FIVE),
+        ("good, not great", WORDS),
+        ("Verdict: good, to a degree", WORDS),
+        ("A, like B, is clear.", PAIR),
+        ("Yes, on topic.", ANSWERS),
+    ],
+)
+def test_words_after_a_comma_may_be_more_than_a_reason(text: str, scale: Scale) -> None:
+    assert {label(text, kind, scale) for kind in KINDS} == {None}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "4 - out of {top}.",
+        "4: out of {top}",
+        "4 (on a scale of {low} to {top})",
+        "4, on a scale from {low} to {top}",
+        "Score: 4 - on a {low}-{top} scale",
+        "4 - on a {top}-point scale",
+        "4, because on a scale of {low} to {top} it is fine",
+        "4分，满分为{top}分",
+        "4점, {top}점 만점입니다",
+        "4点、満点は{top}点です",
+    ],
+)
+def test_refuses_a_score_with_another_scale_behind_it(text: str) -> None:
+    for kind in KINDS:
+        assert label(text.format(low=1, top=10), kind) is None
+    if "scale" in text:
+        assert label(text.format(low=1, top=5), "score") == "4"
+
+
+@pytest.mark.parametrize("text", ["1. It is clear. 2. It is short.", "1) Clear text. 2) Short."])
+def test_the_number_of_an_entry_is_no_score(text: str) -> None:
+    assert {label(text, kind) for kind in KINDS} == {None}
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds"),
+    [
+        ("1", KINDS),
+        ("**1**.", KINDS),
+        ("１", KINDS),
+        ("Score: 1", KINDS),
+        ("Accuracy: 1", KINDS),
+        ('{"score": 1}', KINDS),
+        ('{"score": "1"}', KINDS),
+        ("{'answer': 1}", KINDS),
+        ("1/1", KINDS),
+        ("1\nIt is right.", KINDS[1:2]),
+        ("It has one error.\nScore: 1", KINDS[2:]),
+    ],
+)
+def test_a_question_of_yes_and_no_may_be_answered_by_1_and_0(
+    text: str, kinds: tuple[ReplyKind, ...]
+) -> None:
+    for scale, kind in product((ANSWERS, VERDICTS, RIGHT, RELEVANT, ACCEPTED, VERDICTS_KO), kinds):
+        no, yes = scale.labels
+        assert label(text, kind, scale, "Accuracy") == yes
+        assert label(text.replace("1", "0", 1).replace("１", "0"), kind, scale, "Accuracy") == no
+        with pytest.raises(ParseError):
+            find(text, kind, scale, "Accuracy", JUDGED, strict=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "scale"),
+    [
+        ("1", Scale(("yes", "no"), (0.0, 1.0))),
+        ("1", Scale(("toxic", "clean"), (0.0, 1.0))),
+        ("1", Scale(("no", "partly", "yes"), (0.0, 0.5, 1.0))),
+        ("1", PAIR),
+        ("2", ANSWERS),
+        ("-1", ANSWERS),
+        ("one", ANSWERS),
+        ("1 error", ANSWERS),
+        ("It has 1", ANSWERS),
+        ("1, it is right", ANSWERS),
+        ("1. It is right.", ANSWERS),
+        ("1.\nIt is right.", ANSWERS),
+        ("1\n2\n3", ANSWERS),
+        ("1\nIt is clear.\n2. It is short.", ANSWERS),
+        ("1\nno", ANSWERS),
+        ("Score: 1\nNo.", ANSWERS),
+        ('{"score": 1}\nNo.', ANSWERS),
+        ('It ends with "Score: 1"', ANSWERS),
+    ],
+)
+def test_a_1_that_may_be_more_than_yes_is_no_score(text: str, scale: Scale) -> None:
+    assert {label(text, kind, scale, "Accuracy") for kind in KINDS} == {None}
+
+
 @pytest.mark.parametrize(
     "after",
     [

@@ -82,8 +82,18 @@ _NUMBER = re.compile(
 _SCALE_NAMED = re.compile(
     r"\b(?:scale|range) (?:of|from) [0-9]+ ?(?:to|-|–) ?[0-9]+|\b[0-9]+ ?(?:to|-|–) ?[0-9]+ scale"
 )
-# "1. ", "b) "
-_LIST = re.compile(r"\s*+(?:[0-9]+|[a-z])[.)]\s", re.IGNORECASE)
+# What states a scale beside a score: "out of 10", "on a scale of 1 to 10", "a 10-point scale"
+_STATED_SCALE = re.compile(
+    r"\A\W*(?:out )?of (?P<top>[0-9]+)\b"
+    r"|\b(?:scale|range) (?:of|from) (?P<low>[0-9]+) ?(?:to|-|–) ?(?P<high>[0-9]+)"
+    r"|\b(?P<low_before>[0-9]+) ?(?:to|-|–) ?(?P<high_before>[0-9]+) scale"
+    r"|\b(?P<points>[0-9]+)[- ]points? scale"
+    r"|(?:満点|满分|滿分|만점)(?:は|[은는이]|[为為是])? ?:?(?P<full>[0-9]+)"
+    r"|(?P<full_before>[0-9]+) ?[점点分]? ?(?:満点|满分|滿分|만점)",
+    re.IGNORECASE,
+)
+# "1. ", "b) ", "2、"
+_LIST = re.compile(r"\s*+(?:[0-9]+|[a-z])(?:[.)]\s|、)", re.IGNORECASE)
 # "1.", "b)"
 _NUMBERED = re.compile(r"\s*+(?:[0-9]+|[a-z])[.)]\s*+", re.IGNORECASE)
 _BUT = re.compile(
@@ -93,6 +103,13 @@ _LAST_WORD = re.compile(r"\w+\Z")
 # What stands around a label that is described: "\n**B**: clear"
 _ENTRY_START = re.compile(r"[\n.;,。、，；][\s*_(\[]*\Z")
 _ENTRY_END = re.compile(r"[ *_)\]]*(?:[:=]| [-–—]+ )")
+# The same around a number: "\n2, clear", "; 2、clear"
+_NUMBER_START = re.compile(r"[\n.;。；][\s*_(\[]*\Z")
+_NUMBER_END = re.compile(r"[ *_)\]]*[,;、]")
+# "4, five" and "4, five or so", but not the count of "4, five names"
+_NO_COUNT = re.compile(
+    r"\s*+(?:\Z|[^\w\s]|(?:or|out|of|to|and|would|is|if|on|at|as|in|for)\b)", re.IGNORECASE
+)
 # ": no." after a label that is a word: "Faithful: no."
 _DENIED = re.compile(
     r"\s*+[:=–—-]\s*+(?:no|nope|false|never|not\s+(?:really|at\s+all|quite)|0|いいえ|아니[오요]|否|不是?)"
@@ -257,7 +274,7 @@ def find_score(text: str, patterns: Patterns, judged: str, *, words_may_open: bo
     if not scores:
         raise NoScore("no score", text)
     best = min(scores, key=lambda score: _BEST_EVIDENCE.index(score.evidence))
-    if _TAKEN_BACK.search(_unquoted(text), best.end):
+    if takes_back(_unquoted(text), best.end):
         raise ParseError("a score that is taken back", text)
     _check_own(text, best, patterns, fold(judged), is_only=len(scores) == 1)
     return best
@@ -321,19 +338,20 @@ class _Reply:
         """Return whether a sentence is the first entry of a numbered list: "1. It is clear."."""
         if number != 0 or not self._begins_entry(self.spans[number][0]):
             return False
-        entries = 0
-        for start, _ in self.spans:
-            if self._begins_entry(start) and _begins_line(self.text, start):
-                entries += 1
-        return entries > 1 or "\n" in self.text.strip()
+        entries = [start for start, _ in self.spans if self._begins_entry(start)]
+        return len(entries) > 1 or "\n" in self.text.strip()
 
     def describes_labels(self, opening: re.Match[str], patterns: Patterns) -> bool:
         """Return whether another label is described after this one: "A: short. B: clear."."""
         label = patterns.spellings.label(opening["value"])
         for match in patterns.value.finditer(self.text, self.spans[0][0] + opening.end()):
+            if patterns.spellings.label(match["value"]) in (None, label):
+                continue
             text_before = self.text[max(0, match.start() - 10) : match.start()]
-            is_entry = _ENTRY_START.search(text_before) and _ENTRY_END.match(self.text, match.end())
-            if is_entry and patterns.spellings.label(match["value"]) not in (None, label):
+            if _ENTRY_START.search(text_before) and _ENTRY_END.match(self.text, match.end()):
+                return True
+            is_number = match["value"].isdecimal() and _NUMBER_START.search(text_before)
+            if is_number and _NUMBER_END.match(self.text, match.end()):
                 return True
         return False
 
@@ -370,8 +388,7 @@ def _gives_opening_score(
     reply: _Reply,
 ) -> bool:
     """Return whether a reply that opens with a label gives it as the score."""
-    numbers = patterns.spellings.numbers.values()
-    is_word = patterns.spellings.label(opening["value"]) not in numbers
+    is_word = _is_word(opening, patterns)
     value_end = opening.end("value")
     next_character = sentence[value_end : value_end + 1]
     if is_word and next_character in _FULL_STOPS and not reply.words_may_open:
@@ -381,11 +398,33 @@ def _gives_opening_score(
         return False
     if reply.describes_labels(opening, patterns):
         return False
+    if opening["comma"] and not _begins_reason(sentence, opening, patterns):
+        return False
     if is_word and _turns_to_another(sentence, opening, patterns):
         return False
     if _is_doubtful(sentence[opening.end() :], patterns):
         return False
     return not _mentions_another(sentence, opening, patterns)
+
+
+def _is_word(match: re.Match[str], patterns: Patterns) -> bool:
+    """Return whether a score is written as a label that is no number."""
+    return patterns.spellings.label(match["value"]) not in patterns.spellings.numbers.values()
+
+
+def _begins_reason(sentence: str, match: re.Match[str], patterns: Patterns) -> bool:
+    """Return whether any words after a score and a comma are its reason: "4, on topic".
+
+    Not after a label that is a word ("good, not great"), nor if the next word is another score.
+    """
+    if _is_word(match, patterns):
+        return False
+    reason_start = match.end("comma")
+    another = patterns.value.match(sentence, reason_start)
+    if another is None or not _NO_COUNT.match(sentence, another.end()):
+        return True
+    label = patterns.spellings.label(match["value"])
+    return patterns.spellings.label(another["value"]) in (None, label)
 
 
 def _turns_to_another(sentence: str, opening: re.Match[str], patterns: Patterns) -> bool:
@@ -407,6 +446,8 @@ def _in_sentence(
 ) -> Iterator[tuple[re.Match[str], Evidence]]:
     """Yield what names or asserts a score in one sentence."""
     named = patterns.forms.named.match(sentence)
+    if named and named["comma"] and not _begins_reason(sentence, named, patterns):
+        named = None
     if named:
         is_doubtful = _is_doubtful(sentence[named.end() :], patterns)
         if is_doubtful or _mentions_another(sentence, named, patterns):
@@ -436,8 +477,10 @@ def _is_doubtful(reason: str, patterns: Patterns) -> bool:
 def _mentions_another(sentence: str, match: re.Match[str], patterns: Patterns) -> bool:
     """Return whether a number beside a score may be another score.
 
-    False for "4, because it has 2 errors".
+    False for "4, because it has 2 errors". True for a score on another scale: "4 - out of 10".
     """
+    if _states_another_scale(sentence[match.end() :], patterns):
+        return True
     rest = _SCALE_NAMED.sub("", sentence[match.end() :])
     label = patterns.spellings.label(match["value"])
     for number in _NUMBER.finditer(rest):
@@ -446,6 +489,20 @@ def _mentions_another(sentence: str, match: re.Match[str], patterns: Patterns) -
     if _OR.match(sentence, match.end("value")):
         return True
     return _OR_BEFORE.search(sentence[: match.start("value")]) is not None
+
+
+def _states_another_scale(rest: str, patterns: Patterns) -> bool:
+    """Return whether the rest of a sentence states a scale with other ends."""
+    top = patterns.spellings.ends[1]
+    if top is None:
+        return False
+    for stated in _STATED_SCALE.finditer(rest):
+        ends = {name: number for name, number in stated.groupdict().items() if number}
+        for name, number in ends.items():
+            end = patterns.spellings.ends[0 if name.startswith("low") else 1]
+            if patterns.spellings.label(number) != end:
+                return True
+    return False
 
 
 def _is_label(written: str, spellings: LabelIndex) -> bool:
@@ -499,6 +556,11 @@ def gives(judged: str, label: str, patterns: Patterns, *, fractions: bool = Fals
         ):
             return True
     return False
+
+
+def takes_back(text: str, start: int = 0) -> bool:
+    """Return whether a text takes back a score before `start`: "Wait, that is wrong."."""
+    return _TAKEN_BACK.search(text, start) is not None
 
 
 def repeats(reply: str, judged: str) -> bool:

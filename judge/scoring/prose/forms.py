@@ -106,13 +106,16 @@ _REASON = (
     r"|(?:[!。]|\.(?![.0-9]))\s*+(?=\S)|\s*+[(\[（](?=\D|[0-9.]+\s*+%)"
     rf"|\s++[-–—]{{1,2}}\s++(?![0-9])|\s*+—\s*+(?={_WORDS})"
     rf"|\s*+[:;|]\s*+(?={_WORDS})"
-    r"|[,、]\s*+(?:because|since|as|due\s++to|but|though|although|and|it|the|this|with|given|因为"
+    r"|[,、]\s*+(?:because|since|as(?!sum)|due\s++to|but|though|although|and|it|the|this|with|given|因为"
     r"|因為|由于|由於|理由|但|虽然|雖然|왜냐하면|이유|なぜなら|理由は|ただし|この|その|이\s|본\s"
     r"|해당\s|该|該|这|這|此)"
     r"|\s*+(?:reason(?:ing)?|explanation|rationale|justification|comments?|理由|原因|説明|解説|이유|근거"
     r"|설명|解释|解釋|说明|說明)\s*+:"
     r"|\s++(?:because|since|as|due\s++to|based\s++on|given|for\s++the\s++following)\b"
-    r"|\s++(?:for|in|on)\s++(?:the\s++)?TITLE\s*+[.!]?\s*+\Z)"
+    r"|\s++(?:for|in|on)\s++(?:the\s++)?TITLE\s*+[.!]?\s*+\Z"
+    # Any words after a number: "4, on topic". "4、" numbers an entry in Chinese, but not before kana.
+    r"|(?P<comma>\s*+(?:,|(?<![0-9])、|、(?=[^。\n]*[ぁ-ん]))\s*+)"
+    rf"(?!(?:or|and|to|of|out|plus|minus|less)\b)(?={_WORDS}))"
 )
 # \boxed{4}, \boxed{\text{A}}
 BOX = r"\\(?:boxed|fbox)\{{1,2}(?:\\(?:text|textbf|mathrm|mathbf)\{)?"
