@@ -302,7 +302,8 @@ def test_missing_fields_are_failures_of_their_column() -> None:
         ('{"claims": "none"}', 'no list "claims"'),
         ('{"claims": [], "claims": []}', 'no list "claims"'),
         ('{"claims": {"claim": "Snow fell.", "quote": "Snow"}}', 'no list "claims"'),
-        ('{"claims": ["Snow fell."]}', 'an entry that is no claim: \'"Snow fell."'),
+        ('{"claims": ["Snow fell.", 4]}', 'an entry that is no claim: \'"Snow fell."'),
+        ('{"claims": ["Snow fell.", "…"]}', 'an entry that is no claim: \'"Snow fell."'),
         (
             '{"claims": [{"claim": "Snow fell.", "quote": "Snow"}, "It was cold."]}',
             '\'"It was cold."',
@@ -339,10 +340,11 @@ def test_a_list_that_is_nearly_json_is_read_and_each_claim_once(reply: str) -> N
     ]
 
 
-def test_a_claim_without_quotation_has_no_position() -> None:
-    (parts,) = Splitter(
-        Judge(lambda _: '{"claims": [{"claim": "It snowed.", "quote": null}]}', same_word), None
-    ).split(["x"])
+@pytest.mark.parametrize(
+    "claims", ['[{"claim": "It snowed.", "quote": null}]', '["It snowed.", "It snowed."]']
+)
+def test_a_claim_without_quotation_has_no_position(claims: str) -> None:
+    (parts,) = Splitter(Judge(lambda _: f'{{"claims": {claims}}}', same_word), None).split(["x"])
     assert parts == [("It snowed.", None)]
 
 

@@ -83,14 +83,17 @@ def _numbered(claims: Sequence[str]) -> str:
 def read_claims(reply: str) -> str:
     """Return the claims of `{"claims": [{"claim": …, "quote": …}, …]}` as JSON.
 
-    The result is `[[claim, quote], …]` with each claim once; a missing quote is "". Raises
-    ParseError.
+    The claims may also be plain strings: `{"claims": ["He left.", …]}`. The result is
+    `[[claim, quote], …]` with each claim once; a missing quote is "". Raises ParseError.
     """
     lists = [member for member in _object(reply) if member.key == "claims"]
     if len(lists) != 1 or lists[0].kind != "container" or reply[lists[0].start] != "[":
         raise ParseError(f'the reply has no list "claims": {reply[:80]!r}', reply)
     end = lists[0].end
     position = lists[0].start  # the end of what has been read
+    plain_claims = _strings(reply[position:end])
+    if plain_claims:
+        return json.dumps([(claim, "") for claim in dict.fromkeys(plain_claims)])
     quote_by_claim: dict[str, str] = {}
     for entry in json_reply.objects(reply[:end], position):
         text_members = [member for member in entry.members if member.kind == "words"]
@@ -109,6 +112,18 @@ def read_claims(reply: str) -> str:
             reply,
         )
     return json.dumps(list(quote_by_claim.items()))
+
+
+def _strings(written: str) -> list[str]:
+    """Return the entries of a JSON list, none if any of them is no string with words."""
+    try:
+        entries = json.loads(written)
+    except (ValueError, RecursionError):
+        return []
+    for entry in entries:
+        if not isinstance(entry, str) or not any(map(str.isalnum, entry)):
+            return []
+    return list(entries)
 
 
 def read_probabilities(reply: str, count: int) -> str:
